@@ -1,0 +1,47 @@
+/**
+ * What every backtest reports: policies side by side on the same cases, with the optimum that sees the future.
+ *
+ * Pooling is the one rule here: a policy's share in a cell is its saving over all cases of the cell divided by the
+ * optimum's saving over the same cases; the share in `mean` pools all cells in the same way. Where the optimum saves
+ * nothing the share is null, never zero. This file decides nothing and reads nothing.
+ */
+
+export type BacktestProblem = 'spot' | 'commitment' | 'scaling' | 'idle' | 'throughput' | 'policy';
+
+/** Totals of one policy over the cases of one cell. Extra numbers are fractions or counts, named with their unit last. */
+export interface PolicyResult {
+  readonly name: string;
+  /** Mean cost of a case, in the unit that the report's settings name. */
+  readonly meanCost: number;
+  /** Share of the clairvoyant optimum's saving; null where the optimum saves nothing. */
+  readonly meanShare: number | null;
+  readonly [measure: string]: number | string | null;
+}
+
+export interface BacktestCell {
+  readonly name: string;
+  /** Number of cases (windows, tenants, spells, held-out points). */
+  readonly count: number;
+  readonly policies: readonly PolicyResult[];
+}
+
+export interface BacktestReport {
+  readonly problem: BacktestProblem;
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly cells: readonly BacktestCell[];
+  readonly mean: readonly ({ readonly name: string; readonly meanShare: number | null } & Readonly<Record<string, number | string | null>>)[];
+}
+
+/** Sums from which a share is pooled: what the baseline, the policy and the optimum cost over the same cases. */
+export interface PooledCost {
+  readonly baseline: number;
+  readonly policy: number;
+  readonly optimum: number;
+}
+
+/** Pooled share of the optimum's saving, or null where the optimum saves nothing. */
+export function pooledShare(cost: PooledCost): number | null {
+  const possible = cost.baseline - cost.optimum;
+  const tolerance = 1e-9 * Math.max(1, Math.abs(cost.baseline));
+  return possible > tolerance ? (cost.baseline - cost.policy) / possible : null;
+}
