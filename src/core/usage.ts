@@ -1,0 +1,96 @@
+/**
+ * What was used: one metered interval of one resource, or one charge line of a bill.
+ *
+ * Quantities are integers: a GPU is 7000 parts, so that a thousandth of a GPU (7 parts) and one of the seven compute
+ * slices of a MIG-partitioned GPU (1000 parts) are both whole, and the shares of one GPU sum to that GPU exactly.
+ * Unknown is null, never zero. This file never prices and never assigns a team.
+ */
+import type { Decimal } from './decimal.js';
+
+/** Parts of one GPU: 7 x 1000. A milli-GPU is 7 parts; a MIG compute slice of 7 is 1000 parts, of 4 (A30) is 1750. */
+export const GPU_PARTS = 7000;
+
+/** GPU quantities are in part-milliseconds: this many make a GPU-second. */
+export const PART_MS_PER_GPU_SECOND = 7_000_000n;
+export const PART_MS_PER_GPU_HOUR = 25_200_000_000n;
+/** Storage quantities are in MiB-milliseconds: this many make a GiB-second. */
+export const MIB_MS_PER_GIB_SECOND = 1_024_000n;
+/** Network quantities are in bytes. */
+export const BYTES_PER_GIB = 1_073_741_824n;
+
+/** A record may hold at most 100,000 GPUs: an hour of them stays an exact number. */
+export const MOST_GPU_PARTS = 100_000 * GPU_PARTS;
+
+export type Term =
+  | 'on-demand' | 'spot'
+  | 'reserved-1y' | 'reserved-3y'
+  | 'savings-plan-1y' | 'savings-plan-3y';
+
+export const TERMS: readonly Term[] = ['on-demand', 'spot', 'reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'];
+
+/** FOCUS 1.2 ChargeCategory. */
+export type ChargeCategory = 'Usage' | 'Purchase' | 'Tax' | 'Credit' | 'Adjustment';
+
+/** What a bill states about a line, in the source's own decimals. Present on bill lines only. */
+export interface Charge {
+  readonly category: ChargeCategory;
+  readonly currency: string;
+  readonly billed: Decimal;
+  readonly effective: Decimal | null;
+  readonly list: Decimal | null;
+  /** Half-open billing period, epoch milliseconds. A restated bill replaces its period. */
+  readonly periodStart: number;
+  readonly periodEnd: number;
+}
+
+export interface UsageRecord {
+  /** Identity within its source: the same id again is the same record. */
+  readonly id: string;
+  /** FOCUS ProviderName: `AWS`, `Microsoft`, `Google Cloud`, `Alibaba Cloud`, ... see providers in price.ts. */
+  readonly provider: string;
+  /** FOCUS BillingAccountId. */
+  readonly account: string | null;
+  /** FOCUS SubAccountId. */
+  readonly subAccount: string | null;
+  /** FOCUS ResourceId: instance, pod, volume. */
+  readonly resource: string | null;
+  /** Kubernetes namespace, where there is one. */
+  readonly namespace: string | null;
+  /** FOCUS ServiceName. */
+  readonly service: string | null;
+  /** Instance type or SkuId: the key into the price book. */
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly term: Term | null;
+  /** `H100`, `A100-80GB`, `V100`, ... as modelOf in price.ts writes it. */
+  readonly gpuModel: string | null;
+  /** Tags and labels; later keys win. */
+  readonly tags: Readonly<Record<string, string>> | null;
+  /** Half-open interval, epoch milliseconds UTC. Bill lines of a month span the month. */
+  readonly start: number;
+  readonly end: number;
+  /** Parts of a GPU held over the interval (see GPU_PARTS); null where no GPU is known of. */
+  readonly gpuParts: number | null;
+  /** MiB of storage held over the interval. */
+  readonly storageMib: number | null;
+  /** Bytes sent over the interval. */
+  readonly networkBytes: number | null;
+  readonly charge: Charge | null;
+}
+
+/** A row that could not be read. Kept, listed, never dropped. */
+export interface Reject {
+  /** 1-based line (CSV, JSON lines) or record number (JSON, Parquet). */
+  readonly line: number;
+  /** Column or JSON path, where one is to blame. */
+  readonly column: string | null;
+  readonly reason: string;
+  /** The row as it came, cut at 4,000 characters. */
+  readonly raw: string;
+}
+
+/** What a format hands on: some rows of a file, read or refused. */
+export interface RecordBatch {
+  readonly records: UsageRecord[];
+  readonly rejects: Reject[];
+}
