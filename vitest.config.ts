@@ -1,11 +1,26 @@
+/**
+ * Two kinds of tests. `pure` needs nothing and starts at once; `system` gets the servers of tests/support/global-setup.ts,
+ * which are started only when a run holds such a test.
+ */
 import { defineConfig } from 'vitest/config';
+
+const folders = (...names: string[]): string[] => names.map((name) => `tests/${name}/**/*.test.ts`);
 
 export default defineConfig({
   test: {
-    include: ['tests/**/*.test.ts'],
-    exclude: ['tests/bench/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,
+    projects: [
+      { extends: true, test: { name: 'pure', include: folders('unit', 'property', 'backtest', 'structure') } },
+      {
+        extends: true,
+        test: {
+          name: 'system',
+          include: folders('integration', 'contract', 'migrations', 'simulation', 'e2e'),
+          globalSetup: ['tests/support/global-setup.ts'],
+        },
+      },
+    ],
   },
 });

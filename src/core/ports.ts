@@ -43,3 +43,8 @@ export interface PriceFormat {
   recognises(input: Input): boolean;
   read(input: Input): AsyncIterable<{ readonly events: readonly PriceEvent[]; readonly rejects: readonly Reject[] }>;
 }
+
+/** Tells the time, in epoch milliseconds UTC; clock.ts has the real one. */
+export interface Clock {
+  now(): number;
+}

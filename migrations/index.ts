@@ -1,0 +1,4 @@
+/** The migrations in the order in which they run. A new one is added at the end and never edited after a release. */
+import { Foundation1764000000001 } from './0001-foundation.js';
+
+export const migrations = [Foundation1764000000001];

@@ -1,0 +1,91 @@
+/**
+ * Dated exchange rates: how many units of a currency one unit of another was on a day.
+ *
+ * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used is
+ * an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
+ */
+import { invalid, type Problem } from './errors.js';
+import { tenTo, type Decimal } from './decimal.js';
+import type { Ratio } from './money.js';
+import { DAY_MS, formatDay, parseDay } from './time.js';
+
+/** On `day` one unit of the table's base currency was `perBase` units of `currency` (the ECB's and most lists' form). */
+export interface FxQuote {
+  /** `YYYY-MM-DD`; the quote holds from that UTC day until the next quote. */
+  readonly day: string;
+  /** ISO 4217 code. */
+  readonly currency: string;
+  readonly perBase: Decimal;
+}
+
+/** amount in `to` = amount in `from` x rate. */
+export interface FxUsed {
+  readonly from: string;
+  readonly to: string;
+  readonly rate: Ratio;
+  /** The day of the quote; of two quotes (neither currency is the base) the older. */
+  readonly day: string;
+}
+
+interface Series {
+  readonly days: number[];
+  readonly perBase: Decimal[];
+}
+
+const ISO_4217 = /^[A-Z]{3}$/;
+
+export class FxTable {
+  private readonly series = new Map<string, Series>();
+
+  /**
+   * @param base the currency that the quotes are for one unit of
+   * @throws Failure `invalid` naming every bad quote: no day, no currency, a rate not above 0, two rates on one day.
+   */
+  constructor(readonly base: string, quotes: readonly FxQuote[]) {
+    const problems: Problem[] = [];
+    const dated = quotes.map((quote, index) => ({ ...quote, index, days: parseDay(quote.day) }));
+    for (const quote of dated.sort((a, b) => (a.days ?? 0) - (b.days ?? 0) || a.index - b.index)) {
+      const problem = this.add(quote.currency, quote.days, quote.perBase);
+      if (problem !== null) problems.push({ path: `quotes/${quote.index}/${problem[0]}`, message: problem[1] });
+    }
+    if (!ISO_4217.test(base)) problems.push({ path: 'base', message: 'is not an ISO 4217 code' });
+    if (problems.length > 0) throw invalid(`the exchange rates have ${problems.length} problem(s)`, problems);
+  }
+
+  private add(currency: string, days: number | null, perBase: Decimal): readonly [string, string] | null {
+    if (days === null) return ['day', 'is not a day written YYYY-MM-DD'];
+    if (!ISO_4217.test(currency)) return ['currency', 'is not an ISO 4217 code'];
+    if (currency === this.base) return ['currency', 'is the base currency itself'];
+    if (perBase.unscaled <= 0n) return ['perBase', 'is not above 0'];
+    const series = this.series.get(currency) ?? { days: [], perBase: [] };
+    if (series.days.at(-1) === days) return ['day', `has a second rate for ${currency}`];
+    series.days.push(days);
+    series.perBase.push(perBase);
+    this.series.set(currency, series);
+    return null;
+  }
+
+  /** The latest rate not after the instant's UTC day; null where there is none. From a currency to itself it is 1. */
+  rate(from: string, to: string, instant: number): FxUsed | null {
+    const day = Math.floor(instant / DAY_MS);
+    if (from === to) return { from, to, rate: { numerator: 1n, denominator: 1n }, day: formatDay(day) };
+    const [a, b] = [this.quoted(from, day), this.quoted(to, day)];
+    if (a === null || b === null) return null;
+    const rate = { numerator: b.perBase.unscaled * tenTo(a.perBase.scale), denominator: a.perBase.unscaled * tenTo(b.perBase.scale) };
+    return { from, to, rate, day: formatDay(Math.min(a.day, b.day, day)) };
+  }
+
+  private quoted(currency: string, day: number): { readonly day: number; readonly perBase: Decimal } | null {
+    if (currency === this.base) return { day: Infinity, perBase: { unscaled: 1n, scale: 0 } };
+    const series = this.series.get(currency);
+    if (series === undefined) return null;
+    let low = -1;
+    for (let high = series.days.length - 1; low < high;) {
+      const middle = (low + high + 1) >> 1;
+      if ((series.days[middle] ?? Infinity) <= day) low = middle;
+      else high = middle - 1;
+    }
+    const [found, perBase] = [series.days[low], series.perBase[low]];
+    return found === undefined || perBase === undefined ? null : { day: found, perBase };
+  }
+}

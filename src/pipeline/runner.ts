@@ -1,0 +1,123 @@
+/**
+ * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction.
+ *
+ * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
+ * again later, any other parks the key with its reason. Knows no stage by name.
+ */
+import type { Clock } from '../core/ports.js';
+import { Failure } from '../core/errors.js';
+import type { Database } from '../store/database.js';
+import { MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';
+import type { Stage } from './stage.js';
+
+type Lane = Omit<DueLane, 'due'>;
+
+/** PostgreSQL's ways of saying "again, please": serialization, deadlock, connection and shutdown classes. */
+const PASSING = /^(40|08|57P|53)/;
+
+export interface Progress {
+  (stage: string, done: number, waiting: number): void;
+}
+
+export class Runner {
+  private readonly stages: ReadonlyMap<string, Stage>;
+
+  constructor(
+    private readonly db: Database,
+    private readonly work: WorkTable,
+    private readonly clock: Clock,
+    private readonly line: readonly Stage[],
+  ) {
+    this.stages = new Map(line.map((stage) => [stage.name, stage]));
+  }
+
+  /** Works until the lane has nothing due; returns the number of keys done. */
+  async runLane(lane: Lane): Promise<number> {
+    let total = 0;
+    while (true) {
+      const done = await this.step(lane);
+      if (done === 0) return total;
+      total += done;
+    }
+  }
+
+  /**
+   * Works, stage by stage from the left, until nothing is due. Needs no queue: the command line drains the line so. Keys
+   * that another process holds, or that wait for their next try, are not waited for.
+   */
+  async drain(progress?: Progress): Promise<void> {
+    while (true) {
+      const lanes = await this.work.dueLanes(this.clock.now());
+      if (lanes.length === 0) return;
+      let done = 0;
+      for (const stage of this.line) {
+        for (const lane of lanes.filter((l) => l.stage === stage.name)) {
+          const count = await this.runLane(lane);
+          done += count;
+          if (count > 0) progress?.(stage.name, count, lane.due);
+        }
+      }
+      if (done === 0) return;
+    }
+  }
+
+  private async step(lane: Lane): Promise<number> {
+    const stage = this.stages.get(lane.stage);
+    if (stage === undefined) return 0;
+    let claimed: ClaimedWork[] = [];
+    try {
+      return await this.attempt(stage, lane, stage.most, (work) => (claimed = work));
+    } catch (error) {
+      if (claimed.length === 0) throw error;
+      if (claimed.length === 1) return this.failed(lane, claimed, error);
+      // One key of many may be to blame: each gets its own transaction, and its own verdict.
+      return this.oneByOne(stage, lane, claimed.length);
+    }
+  }
+
+  private async oneByOne(stage: Stage, lane: Lane, count: number): Promise<number> {
+    let done = 0;
+    for (let n = 0; n < count; n++) {
+      let claimed: ClaimedWork[] = [];
+      try {
+        done += await this.attempt(stage, lane, 1, (work) => (claimed = work));
+      } catch (error) {
+        if (claimed.length === 0) throw error;
+        done += await this.failed(lane, claimed, error);
+      }
+    }
+    return done;
+  }
+
+  private attempt(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
+    const now = this.clock.now();
+    return this.db.transaction(async (tx) => {
+      const claimed = await this.work.claim(tx, lane, now, most);
+      took(claimed);
+      if (claimed.length === 0) return 0;
+      const wakings = await stage.run({ organisation: lane.organisation, lane: lane.lane, keys: claimed.map((c) => c.key), now, tx });
+      await this.work.finish(tx, lane, claimed);
+      await wake(tx, lane.organisation, wakings);
+      return claimed.length;
+    });
+  }
+
+  private async failed(lane: Lane, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
+    const now = this.clock.now();
+    const attempts = Math.max(...claimed.map((c) => c.attempts)) + 1;
+    const again = mayPass(error) && attempts < MOST_ATTEMPTS;
+    const retryAt = again ? now + 1000 * 2 ** attempts : null;
+    await this.work.fail(lane, claimed.map((c) => c.key), reasonOf(error), retryAt, now);
+    return claimed.length;
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  if (error instanceof Failure) return error.kind === 'unavailable';
+  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
+  return PASSING.test(code) || code === 'ECONNREFUSED' || code === 'ECONNRESET';
+}
+
+function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).slice(0, 2000);
+}

@@ -1,0 +1,137 @@
+/**
+ * The door to PostgreSQL: opens a pool, migrates, runs transactions and COPY.
+ *
+ * Knows no domain. The classes beside it hold the SQL; nothing outside this room sees a connection.
+ */
+import { DataSource, type QueryRunner } from 'typeorm';
+import type { PoolClient } from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { pipeline } from 'node:stream/promises';
+import { Readable } from 'node:stream';
+import { migrations } from '../../migrations/index.js';
+import { unavailable } from '../core/errors.js';
+
+/** Anything that runs a statement: the pool, or one transaction. */
+export interface Queryable {
+  query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
+}
+
+/** One open transaction on one connection. */
+export class Transaction implements Queryable {
+  constructor(private readonly runner: QueryRunner) {}
+
+  async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    return rowsOf<Row>(await this.runner.query(sql, [...parameters]));
+  }
+
+  /** COPY in text form. `rows` yields whole lines, each ending in a newline; see copyText. */
+  async copy(table: string, columns: readonly string[], rows: Iterable<string>): Promise<void> {
+    const client = (await this.runner.connect()) as PoolClient;
+    await pipeline(Readable.from(chunks(rows)), client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)));
+  }
+}
+
+/** TypeORM gives rows for a select, and [rows, count] for update and delete. */
+function rowsOf<Row>(result: unknown): Row[] {
+  if (Array.isArray(result) && result.length === 2 && Array.isArray(result[0]) && typeof result[1] === 'number') return result[0] as Row[];
+  return (Array.isArray(result) ? result : []) as Row[];
+}
+
+function* chunks(rows: Iterable<string>): Generator<string> {
+  let pending = '';
+  for (const row of rows) {
+    pending += row;
+    if (pending.length > 262_144) {
+      yield pending;
+      pending = '';
+    }
+  }
+  if (pending !== '') yield pending;
+}
+
+/** One value for COPY's text form. */
+export function copyText(value: string | number | bigint | null): string {
+  if (value === null) return '\\N';
+  if (typeof value !== 'string') return String(value);
+  return /[\\\n\r\t]/.test(value) ? value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t') : value;
+}
+
+function dataSourceFor(url: string, poolSize: number): DataSource {
+  return new DataSource({
+    type: 'postgres', url, poolSize, migrations, migrationsTableName: 'migration', entities: [], logging: false,
+    applicationName: 'bursar', extra: { options: '-c timezone=UTC -c jit=off', connectionTimeoutMillis: 10_000 },
+  });
+}
+
+export class Database implements Queryable {
+  private constructor(private readonly source: DataSource) {}
+
+  /** @throws Failure unavailable where the server cannot be reached. */
+  static async open(url: string, poolSize = 10): Promise<Database> {
+    try {
+      return new Database(await dataSourceFor(url, poolSize).initialize());
+    } catch (cause) {
+      throw unavailable(`the database cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`, cause);
+    }
+  }
+
+  async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
+    return rowsOf<Row>(await this.source.query(sql, [...parameters]));
+  }
+
+  /** Runs `work` in one transaction; an error rolls all of it back. */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    const runner = this.source.createQueryRunner();
+    try {
+      await runner.connect();
+      await runner.startTransaction();
+      const result = await work(new Transaction(runner));
+      await runner.commitTransaction();
+      return result;
+    } catch (error) {
+      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
+      throw error;
+    } finally {
+      await runner.release();
+    }
+  }
+
+  /** Runs the migrations that have not run; returns their names. */
+  async migrate(): Promise<string[]> {
+    const done = await this.source.runMigrations({ transaction: 'all' });
+    return done.map((migration) => migration.name);
+  }
+
+  async pendingMigrations(): Promise<boolean> {
+    return this.source.showMigrations();
+  }
+
+  /** Calls back on every notification of the channel, on a connection of its own; returns the way to stop. */
+  async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
+    const runner = this.source.createQueryRunner();
+    const client = (await runner.connect()) as PoolClient;
+    client.on('notification', (message) => {
+      if (message.channel === channel) heard();
+    });
+    await client.query(`listen ${channel}`);
+    return async () => {
+      await client.query(`unlisten ${channel}`).catch(() => undefined);
+      client.removeAllListeners('notification');
+      await runner.release();
+    };
+  }
+
+  async close(): Promise<void> {
+    if (this.source.isInitialized) await this.source.destroy();
+  }
+}
+
+/** Opens, migrates and closes. */
+export async function migrate(url: string): Promise<string[]> {
+  const database = await Database.open(url, 2);
+  try {
+    return await database.migrate();
+  } finally {
+    await database.close();
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * The work table: outbox, watermark, back-fill and retry list of the line in one.
+ *
+ * Waking is `wanted + 1` in the transaction of whoever wakes; doing sets `done` to the `wanted` that was read. So a crash
+ * repeats work and never loses it, and a bulk load wakes each key once. Knows nothing of what a stage does.
+ */
+import type { Queryable, Transaction } from './database.js';
+
+/** One waking: the lane is the first part of the key (a team, a source), and the unit in which jobs are handed out. */
+export interface Waking {
+  readonly stage: string;
+  readonly lane: string;
+  readonly key: string;
+}
+
+export interface DueLane {
+  readonly organisation: string;
+  readonly stage: string;
+  readonly lane: string;
+  readonly due: number;
+}
+
+export interface ClaimedWork {
+  readonly key: string;
+  readonly wanted: string;
+  readonly attempts: number;
+}
+
+export interface ParkedWork {
+  readonly stage: string;
+  readonly key: string;
+  readonly attempts: number;
+  readonly reason: string;
+}
+
+/** Notified in the transaction that wakes; whoever hands out jobs listens. */
+export const WAKING_CHANNEL = 'bursar_waking';
+
+/** After this many failures a key is parked, with its reason, until somebody wakes it again. */
+export const MOST_ATTEMPTS = 6;
+
+export async function wake(db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> {
+  if (wakings.length === 0) return;
+  const unique = [...new Map(wakings.map((w) => [`${w.stage}\u0001${w.key}`, w])).values()];
+  unique.sort((a, b) => (a.lane + a.stage + a.key < b.lane + b.stage + b.key ? -1 : 1));
+  await db.query(
+    `insert into work (organisation, lane, stage, key, wanted)
+     select $1, lane, stage, key, 1 from unnest($2::text[], $3::text[], $4::text[]) as w(lane, stage, key)
+     on conflict (organisation, lane, stage, key) do update
+     set wanted = work.wanted + 1, parked_at = null, attempts = 0, not_before = '-infinity', woken_at = now()`,
+    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key)],
+  );
+  await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+}
+
+export class WorkTable {
+  constructor(private readonly db: Queryable) {}
+
+  /** Lanes with due work, so that each gets one job. */
+  async dueLanes(at: number): Promise<DueLane[]> {
+    return this.db.query<DueLane>(
+      `select organisation, stage, lane, count(*)::int as due from work
+       where done < wanted and parked_at is null and not_before <= $1 group by 1, 2, 3 order by 1, 2, 3`,
+      [new Date(at)],
+    );
+  }
+
+  /** Takes up to `most` due keys of a lane; they stay locked until the transaction ends. */
+  async claim(tx: Transaction, lane: Omit<DueLane, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
+    return tx.query<ClaimedWork>(
+      `select key, wanted::text as wanted, attempts from work
+       where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
+       order by key limit $5 for update skip locked`,
+      [lane.organisation, lane.lane, lane.stage, new Date(at), most],
+    );
+  }
+
+  async finish(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
+    await tx.query(
+      `update work set done = c.wanted, attempts = 0, last_error = null
+       from unnest($4::text[], $5::bigint[]) as c(key, wanted)
+       where organisation = $1 and lane = $2 and stage = $3 and work.key = c.key`,
+      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
+    );
+  }
+
+  /** Notes a failure: tried again at `retryAt`, or parked where that is null. */
+  async fail(lane: Omit<DueLane, 'due'>, keys: readonly string[], reason: string, retryAt: number | null, at: number): Promise<void> {
+    await this.db.query(
+      `update work set attempts = attempts + 1, last_error = $5, not_before = coalesce($6, not_before),
+         parked_at = case when $6::timestamptz is null then $7::timestamptz end
+       where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[])`,
+      [lane.organisation, lane.lane, lane.stage, keys, reason, retryAt === null ? null : new Date(retryAt), new Date(at)],
+    );
+  }
+
+  async parked(organisation: string): Promise<ParkedWork[]> {
+    return this.db.query<ParkedWork>(
+      `select stage, key, attempts, coalesce(last_error, '') as reason from work
+       where organisation = $1 and parked_at is not null order by stage, key limit 1000`,
+      [organisation],
+    );
+  }
+
+  /** Keys waiting, whether or not their time has come. */
+  async waiting(): Promise<number> {
+    const [row] = await this.db.query<{ n: number }>(`select count(*)::int as n from work where done < wanted and parked_at is null`);
+    return row?.n ?? 0;
+  }
+}

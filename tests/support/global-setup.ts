@@ -1,0 +1,128 @@
+/**
+ * Starts what the system tests share, once per run, and stops everything that it started: the compiled product in
+ * dist/, one PostgreSQL (embedded, or the one that TEST_DATABASE_URL names) with a migrated template database, and
+ * one Redis where `redis-server` is on the PATH.
+ *
+ * It never touches a database that it did not make.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createConnection, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import type { TestProject } from 'vitest/node';
+import { findProgram } from './programs.js';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server's maintenance database: tests never write to it, they take a copy by freshDatabase(). */
+    serverUrl: string;
+    /** The migrated database that freshDatabase() copies. */
+    templateName: string;
+    /** The shared Redis, or null where no redis-server was found; take a database of it by freshRedis(). */
+    redisUrl: string | null;
+  }
+}
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const folder = await mkdtemp(path.join(tmpdir(), 'bursar-test-'));
+  // What is started goes on top; stopping takes from the top.
+  const stops: (() => Promise<unknown>)[] = [() => rm(folder, { recursive: true, force: true })];
+  const teardown = async (): Promise<void> => {
+    for (let stop = stops.pop(); stop; stop = stops.pop()) await stop();
+  };
+  try {
+    await build();
+    const serverUrl = await startPostgres(folder, stops);
+    const templateName = await makeTemplate(serverUrl, stops);
+    project.provide('serverUrl', serverUrl);
+    project.provide('templateName', templateName);
+    project.provide('redisUrl', await startRedis(folder, stops));
+  } catch (error) {
+    await teardown();
+    throw error;
+  }
+  return teardown;
+}
+
+/** Child processes of tests run dist/. A type error does not stop the tests: `npm run typecheck` is where it fails. */
+async function build(): Promise<void> {
+  const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+  await promisify(execFile)(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT }).catch((error: { stdout: string }) => {
+    process.stderr.write(`The build reports errors; the tests run on what it wrote:\n${error.stdout}`);
+  });
+}
+
+async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const given = process.env['TEST_DATABASE_URL'];
+  if (given) return given;
+  const { startEmbedded } = await product<typeof import('../../src/store/embedded.js')>('src/store/embedded.js');
+  // Nothing here outlives the run, so nothing needs to reach the disk.
+  const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB' };
+  const database = await startEmbedded({ dataDir: path.join(folder, 'database'), log: () => undefined, settings });
+  stops.push(() => database.stop());
+  return database.url;
+}
+
+async function makeTemplate(serverUrl: string, stops: (() => Promise<unknown>)[]): Promise<string> {
+  const name = `bursar_template_${randomBytes(4).toString('hex')}`;
+  const onServer = async (sql: string): Promise<void> => {
+    const client = new Client({ connectionString: serverUrl });
+    await client.connect();
+    await client.query(sql).finally(() => client.end());
+  };
+  await onServer(`CREATE DATABASE ${name}`);
+  stops.push(() => onServer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  const { migrate } = await product<{ migrate(url: string): Promise<unknown> }>('src/store/database.js');
+  await migrate(url.href);
+  return name;
+}
+
+async function startRedis(folder: string, stops: (() => Promise<unknown>)[]): Promise<string | null> {
+  const program = findProgram('redis-server');
+  if (program === null) {
+    process.stderr.write('redis-server was not found on the PATH: the tests that need it are skipped.\n');
+    return null;
+  }
+  const port = await freePort();
+  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no', '--databases', '4096'];
+  const server = spawn(program, settings, { stdio: 'ignore' });
+  stops.push(() => end(server));
+  for (let pauses = 0; !(await accepts(port)); pauses += 1) {
+    if (server.exitCode !== null || pauses > 250) throw new Error(`redis-server (${program}) did not start on port ${port}`);
+    await sleep(20);
+  }
+  return `redis://127.0.0.1:${port}`;
+}
+
+const product = async <T>(file: string): Promise<T> => (await import(/* @vite-ignore */ pathToFileURL(path.join(ROOT, 'dist', file)).href)) as T;
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  await ended;
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const { port } = probe.address() as AddressInfo;
+  await new Promise((resolve) => probe.close(resolve));
+  return port;
+}
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = createConnection({ port, host: '127.0.0.1' });
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false)).once('connect', () => socket.destroy());
+  });
