@@ -38,9 +38,9 @@ create table price_event (
   primary key (organisation, id)
 );
 create table fx_rate (
-  organisation text not null, day date not null, from_currency text not null, to_currency text not null,
-  rate numeric not null check (rate > 0), source text not null,
-  primary key (organisation, day, from_currency, to_currency)
+  organisation text not null, day date not null, currency text not null, per_usd numeric not null check (per_usd > 0),
+  source text not null,
+  primary key (organisation, day, currency)
 );
 create table dimension (
   organisation text not null, id bigint generated always as identity, key bytea not null,
@@ -142,14 +142,14 @@ create table usage_hour (
 create index usage_hour_delivery on usage_hour (organisation, delivery);
 create table cost_hour (
   organisation text not null, team text not null, hour timestamptz not null, dimension bigint not null,
-  records int not null, gpu_part_ms numeric, nanos bigint, currency text, unpriced_part_ms numeric not null default 0,
-  unpriced_reason text, detail jsonb,
-  primary key (organisation, team, hour, dimension)
+  component text not null, unpriced_reason text not null default '', quantity numeric, nanos bigint, currency text, basis jsonb,
+  primary key (organisation, team, hour, dimension, component, unpriced_reason),
+  check ((unpriced_reason = '') = (nanos is not null))
 );
 create table cost_day (
   organisation text not null, team text not null, day date not null, dimension bigint not null,
   currency text not null, shared_from text not null default '', records int not null,
-  gpu_part_ms numeric, unpriced_part_ms numeric not null default 0,
+  gpu_part_ms numeric, unpriced_part_ms numeric not null default 0, unpriced_lines int not null default 0,
   accrued numeric, actual numeric, billed numeric, effective numeric, list numeric,
   primary key (organisation, team, day, dimension, currency, shared_from)
 );
@@ -160,6 +160,31 @@ create table work (
   primary key (organisation, lane, stage, key)
 );
 create index work_due on work (organisation, stage, lane) where done < wanted and parked_at is null;`;
+
+/**
+ * Every line of every hour, metered and billed, with each basis. `actual` is, per account and hour, the bill once its
+ * period is closed, else the accrual; an account that nobody meters has its bill.
+ */
+const LINES = `
+create view hour_line as
+select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms, 0::numeric as unpriced_part_ms,
+  0 as unpriced_lines, null::numeric as accrued,
+  case when v.closed or m.provider is null then u.billed end as actual, u.billed, u.effective, u.list
+from usage_hour u
+join dimension d on d.organisation = u.organisation and d.id = u.dimension
+join delivery v on v.organisation = u.organisation and v.id = u.delivery
+left join (select distinct organisation, provider, coalesce(account, '') as account from dimension where kind = 'metered') m
+  on m.organisation = u.organisation and m.provider = d.provider and m.account = coalesce(d.account, '')
+union all
+select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
+  case when c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
+  (c.unpriced_reason <> '')::int, c.nanos * 0.000000001,
+  case when not exists (select 1 from delivery v where v.organisation = c.organisation and v.closed and v.provider = d.provider
+    and coalesce(v.account, '') = coalesce(d.account, '') and c.hour >= v.period_start and c.hour < v.period_end)
+    then c.nanos * 0.000000001 end,
+  null, null, null
+from cost_hour c
+join dimension d on d.organisation = c.organisation and d.id = c.dimension`;
 
 const CITUS = `
 do $$
@@ -183,11 +208,13 @@ export class Foundation1764000000001 implements MigrationInterface {
     await runner.query(REFERENCE);
     await runner.query(RAW);
     await runner.query(FACTS);
+    await runner.query(LINES);
     await runner.query(CITUS);
     await runner.query(`insert into organisation (id, name) values ('default', 'Default organisation')`);
   }
 
   async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`drop view hour_line`);
     await runner.query(`drop table work, cost_day, cost_hour, usage_hour, sample, usage_id, block, audit, idempotency,
       recommendation, policy, crossing, budget_state, budget, delivery, reject, import, source, dimension, fx_rate,
       price_event, setting, rule_set, api_key, team, organisation`);

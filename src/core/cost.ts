@@ -8,12 +8,12 @@
  */
 import { assert } from './errors.js';
 import type { FxTable, FxUsed } from './fx.js';
-import { divideHalfEven, NANOS_PER_UNIT, ONE, type Money, type Rate, type Ratio } from './money.js';
+import { divideHalfEven, ONE, type Money, type Rate, type Ratio } from './money.js';
 import type { PeakSchedule } from './peak.js';
 import type { Component, Price } from './price.js';
 import type { Assumption, PriceBook, PriceQuery, UnpricedReason } from './price-book.js';
 import { hourOf } from './time.js';
-import { BYTES_PER_GIB, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from './usage.js';
+import { BYTES_PER_GIB, GPU_PARTS, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from './usage.js';
 
 /** What shares a price: a query without its component. */
 export type PriceKey = Omit<PriceQuery, 'component'>;
@@ -185,7 +185,9 @@ function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice:
   const currency = context.currency ?? price.rate.currency;
   const fx = currency === price.rate.currency ? null : (context.fx?.rate(price.rate.currency, currency, start) ?? undefined);
   if (fx === undefined) return { unpriced: 'no-fx-rate' };
-  const peak = context.peak.at(start);
+  const peaks = context.peak.pieces(start, end);
+  assert(peaks.length <= 1, 'a slice lies between two changes of the peak factor');
+  const peak = peaks[0]?.factor ?? context.peak.at(start);
   return { start, end, quantity, rate: price.rate, peak, fx, source: price.source, effectiveFrom: price.effectiveFrom, assumed, stale };
 }
 
@@ -234,8 +236,8 @@ export function modelCost(parts: readonly [ModelPart, ...ModelPart[]], peak: Rat
   return { parts: costs, total: { nanos: costs.reduce((sum, cost) => sum + cost.nanos, 0n), currency } };
 }
 
-/** GPU part-milliseconds of `gpuHours` (a whole number of thousandths of an hour keeps it exact). */
-export const gpuPartMsOfHours = (gpus: number, hours: number): bigint => BigInt(gpus) * 7000n * BigInt(Math.round(hours * 3_600_000));
+/** GPU part-milliseconds of whole GPUs held for a time, which is taken to the nearest millisecond. */
+export const gpuPartMsOfHours = (gpus: number, hours: number): bigint => BigInt(gpus) * BigInt(GPU_PARTS) * BigInt(Math.round(hours * 3_600_000));
 
 export type CreditKind = 'promotional' | 'free-tier';
 
@@ -276,6 +278,3 @@ export function applyCredits(lines: readonly CostLine[], credits: readonly Credi
   }
   return result;
 }
-
-/** Whole currency units as nanos, for limits and examples in code. */
-export const units = (amount: number): bigint => BigInt(amount) * NANOS_PER_UNIT;

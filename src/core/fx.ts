@@ -1,17 +1,17 @@
 /**
- * Dated exchange rates: how many units of a currency one unit of another was on a day.
+ * Dated exchange rates: how many units of a currency one unit of the base currency was on a day.
  *
  * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used is
  * an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
  */
-import { invalid, type Problem } from './errors.js';
 import { tenTo, type Decimal } from './decimal.js';
+import { invalid, type Problem } from './errors.js';
 import type { Ratio } from './money.js';
 import { DAY_MS, formatDay, parseDay } from './time.js';
 
 /** On `day` one unit of the table's base currency was `perBase` units of `currency` (the ECB's and most lists' form). */
 export interface FxQuote {
-  /** `YYYY-MM-DD`; the quote holds from that UTC day until the next quote. */
+  /** `YYYY-MM-DD`; the quote holds from that UTC day until the next one of its currency. */
   readonly day: string;
   /** ISO 4217 code. */
   readonly currency: string;
@@ -34,35 +34,39 @@ interface Series {
 
 const ISO_4217 = /^[A-Z]{3}$/;
 
+/** Every problem of a list of quotes: path `quotes/<index>/<field>`. Empty where it is fine. */
+export function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[] {
+  const problems: Problem[] = [];
+  const seen = new Set<string>();
+  if (!ISO_4217.test(base)) problems.push({ path: 'base', message: 'is not an ISO 4217 code' });
+  quotes.forEach(({ day, currency, perBase }, index) => {
+    const add = (field: string, message: string): void => void problems.push({ path: `quotes/${index}/${field}`, message });
+    if (parseDay(day) === null) add('day', 'is not a day written YYYY-MM-DD');
+    if (!ISO_4217.test(currency)) add('currency', 'is not an ISO 4217 code');
+    if (currency === base) add('currency', 'is the base currency itself');
+    if (perBase.unscaled <= 0n) add('perBase', 'is not above 0');
+    if (seen.has(`${day} ${currency}`)) add('day', `has a second rate for ${currency}`);
+    seen.add(`${day} ${currency}`);
+  });
+  return problems;
+}
+
 export class FxTable {
   private readonly series = new Map<string, Series>();
 
   /**
    * @param base the currency that the quotes are for one unit of
-   * @throws Failure `invalid` naming every bad quote: no day, no currency, a rate not above 0, two rates on one day.
+   * @throws Failure `invalid`, naming every problem of every quote.
    */
   constructor(readonly base: string, quotes: readonly FxQuote[]) {
-    const problems: Problem[] = [];
-    const dated = quotes.map((quote, index) => ({ ...quote, index, days: parseDay(quote.day) }));
-    for (const quote of dated.sort((a, b) => (a.days ?? 0) - (b.days ?? 0) || a.index - b.index)) {
-      const problem = this.add(quote.currency, quote.days, quote.perBase);
-      if (problem !== null) problems.push({ path: `quotes/${quote.index}/${problem[0]}`, message: problem[1] });
-    }
-    if (!ISO_4217.test(base)) problems.push({ path: 'base', message: 'is not an ISO 4217 code' });
+    const problems = problemsOfFx(base, quotes);
     if (problems.length > 0) throw invalid(`the exchange rates have ${problems.length} problem(s)`, problems);
-  }
-
-  private add(currency: string, days: number | null, perBase: Decimal): readonly [string, string] | null {
-    if (days === null) return ['day', 'is not a day written YYYY-MM-DD'];
-    if (!ISO_4217.test(currency)) return ['currency', 'is not an ISO 4217 code'];
-    if (currency === this.base) return ['currency', 'is the base currency itself'];
-    if (perBase.unscaled <= 0n) return ['perBase', 'is not above 0'];
-    const series = this.series.get(currency) ?? { days: [], perBase: [] };
-    if (series.days.at(-1) === days) return ['day', `has a second rate for ${currency}`];
-    series.days.push(days);
-    series.perBase.push(perBase);
-    this.series.set(currency, series);
-    return null;
+    for (const { day, currency, perBase } of [...quotes].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))) {
+      const series = this.series.get(currency) ?? { days: [], perBase: [] };
+      series.days.push(parseDay(day) ?? 0);
+      series.perBase.push(perBase);
+      this.series.set(currency, series);
+    }
   }
 
   /** The latest rate not after the instant's UTC day; null where there is none. From a currency to itself it is 1. */
@@ -71,8 +75,11 @@ export class FxTable {
     if (from === to) return { from, to, rate: { numerator: 1n, denominator: 1n }, day: formatDay(day) };
     const [a, b] = [this.quoted(from, day), this.quoted(to, day)];
     if (a === null || b === null) return null;
-    const rate = { numerator: b.perBase.unscaled * tenTo(a.perBase.scale), denominator: a.perBase.unscaled * tenTo(b.perBase.scale) };
-    return { from, to, rate, day: formatDay(Math.min(a.day, b.day, day)) };
+    const rate = {
+      numerator: b.perBase.unscaled * tenTo(a.perBase.scale),
+      denominator: a.perBase.unscaled * tenTo(b.perBase.scale),
+    };
+    return { from, to, rate, day: formatDay(Math.min(a.day, b.day)) };
   }
 
   private quoted(currency: string, day: number): { readonly day: number; readonly perBase: Decimal } | null {

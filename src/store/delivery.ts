@@ -38,10 +38,11 @@ export class DeliveryWriter {
   /** Touched `team/day` keys. */
   readonly touched = new Map<string, { team: string; day: string }>();
 
-  constructor(private readonly target: DeliveryTarget) {}
+  /** With `sumsOnly` the records are there already and only their sums are written. */
+  constructor(private readonly target: DeliveryTarget, private readonly options: { sumsOnly: boolean } = { sumsOnly: false }) {}
 
   add(group: Group, record: UsageRecord): void {
-    this.block.add(group.index, record);
+    if (!this.options.sumsOnly) this.block.add(group.index, record);
     this.sums.add(group, record);
     this.records += 1;
   }

@@ -116,14 +116,14 @@ export async function commandLine(pid: number): Promise<string | null> {
   return promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).then((ps) => ps.stdout, () => '');
 }
 
-/** Whether some process has this id now (it may belong to another user). */
-export function isRunning(pid: number): boolean {
+/** Whether some process has this id now, be it another user's. A zombie, which only waits for its parent, does not count. */
+export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
-    return true;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') return false;
   }
+  return process.platform !== 'linux' || (await statOf(pid))?.[0] !== 'Z';
 }
 
 /** Links a whole file into place. Returns null on success, else the live holder that was there first. */
@@ -176,7 +176,7 @@ async function holderOf(pid: number): Promise<Holder> {
 }
 
 async function isAlive(holder: Holder): Promise<boolean> {
-  if (!isRunning(holder.pid)) return false;
+  if (!(await isRunning(holder.pid))) return false;
   const started = await startOf(holder.pid);
   return started === null || holder.started === null || started === holder.started;
 }
@@ -190,11 +190,15 @@ async function startOf(pid: number): Promise<string | null> {
   if (process.platform !== 'linux') {
     return promisify(execFile)('ps', ['-o', 'lstart=', '-p', String(pid)], { env: { LC_ALL: 'C', PATH: process.env['PATH'] ?? '' } }).then((ps) => ps.stdout.trim() || null, () => null);
   }
-  const stat = await readText(`/proc/${pid}/stat`);
   const boot = await readText('/proc/sys/kernel/random/boot_id');
-  // The second field is the program's name in brackets and may hold spaces; the third follows the last bracket.
-  const ticks = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const ticks = (await statOf(pid))?.[19];
   return ticks === undefined ? null : `${boot?.trim() ?? ''}/${ticks}`;
+}
+
+/** The fields of /proc/PID/stat from the third on (the state). The second, a name in brackets, may hold spaces. */
+async function statOf(pid: number): Promise<string[] | undefined> {
+  const stat = await readText(`/proc/${pid}/stat`);
+  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
 async function readText(file: string): Promise<string | null> {

@@ -138,11 +138,12 @@ async function findServer(folder: Folder, log: (message: string) => void): Promi
   let silent = 0;
   for (;;) {
     const server = await readPostmaster(folder.cluster);
-    if (!server || !isRunning(server.pid)) return null;
+    if (!server) return null;
     const answer = await ask(folder, server.port);
     if (answer === 'ready') return server;
-    if (!(await isOurs(server.pid, folder.cluster))) {
-      // The id went to another program. PostgreSQL would take that for a live server and refuse to start.
+    if (!(await isRunning(server.pid)) || !(await isOurs(server.pid, folder.cluster))) {
+      // A zombie, or the id went to another program: PostgreSQL would take it for a live server and refuse to start.
+      // Sessions that outlived a killed server are still seen, by their shared memory.
       await rm(path.join(folder.cluster, 'postmaster.pid'), { force: true });
       return null;
     }
@@ -159,7 +160,7 @@ async function startServer(folder: Folder, options: EmbeddedOptions): Promise<Se
   const way = await chooseRunAs(binaries, folder.dataDir, folder.cluster);
   if (!(await isThere(folder.cluster))) {
     options.log(`Initialising PostgreSQL in ${folder.dataDir}.`);
-    await initialise(folder, binaries, way);
+    await initialise(folder, binaries, way, options.settings?.['fsync'] !== 'off');
   }
   await giveTo(way, folder.cluster);
   const settings = { ...SETTINGS, wal_compression: await walCompression(folder, binaries, way), ...options.settings };
@@ -180,7 +181,7 @@ async function startServer(folder: Folder, options: EmbeddedOptions): Promise<Se
 }
 
 /** Builds the cluster beside its place and moves it there whole: an interrupted first start leaves no half cluster. */
-async function initialise(folder: Folder, binaries: Binaries, way: RunAs): Promise<void> {
+async function initialise(folder: Folder, binaries: Binaries, way: RunAs, durable: boolean): Promise<void> {
   for (const name of await readdir(folder.dataDir)) {
     if (name.startsWith('postgres.new.')) await rm(path.join(folder.dataDir, name), { recursive: true, force: true });
   }
@@ -196,6 +197,7 @@ async function initialise(folder: Folder, binaries: Binaries, way: RunAs): Promi
       `--pgdata=${draft}`, `--username=${NAME}`, `--pwfile=${secret}`, '--auth=scram-sha-256', '--no-instructions',
       // PostgreSQL's own C.UTF-8: the same order on every machine, whatever locales it has.
       '--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8',
+      ...(durable ? [] : ['--no-sync']),
     ]);
     if (initdb.failed) throw unavailable(`PostgreSQL could not be initialised in ${folder.dataDir}:\n${lastLines(initdb.output)}`);
     await rename(draft, folder.cluster);
@@ -246,7 +248,7 @@ async function stopServer(folder: Folder, pid: number): Promise<void> {
   // SIGINT is PostgreSQL's fast shutdown: sessions are ended, a checkpoint is written.
   process.kill(pid, 'SIGINT');
   // Its last act is to remove postmaster.pid; the process itself may stay a zombie where nobody reaps it.
-  for (let pauses = 0; (await readPostmaster(folder.cluster))?.pid === pid && isRunning(pid); pauses += 1) {
+  for (let pauses = 0; (await readPostmaster(folder.cluster))?.pid === pid && (await isRunning(pid)); pauses += 1) {
     if ((pauses * PAUSE_MILLISECONDS) / 1000 > STOP_SECONDS) throw unavailable(`PostgreSQL (process ${pid}) did not stop within ${STOP_SECONDS} s. Its log is ${folder.logFile}.`);
     await sleep(PAUSE_MILLISECONDS);
   }

@@ -7,6 +7,7 @@
 import { addDecimal, formatDecimal, type Decimal } from '../core/decimal.js';
 import { invalid } from '../core/errors.js';
 import { Grouping, type Group } from '../core/rollup.js';
+import type { ImportedFile } from '../core/ports.js';
 import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
 import { copyText, type Database, type Transaction } from './database.js';
 import { DeliveryWriter } from './delivery.js';
@@ -37,29 +38,6 @@ export interface FileToImport {
   readonly name: string;
   readonly format: string;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
-}
-
-export interface BilledTotal {
-  readonly provider: string;
-  readonly currency: string;
-  /** Exact, with the digits of the source. */
-  readonly amount: string;
-}
-
-export interface ImportedFile {
-  readonly import: string | null;
-  readonly file: string;
-  readonly format: string;
-  /** rows = accepted + rejected + unchanged. */
-  readonly rows: number;
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly unchanged: number;
-  /** Of all rows that could be read, per provider and currency. */
-  readonly billed: readonly BilledTotal[];
-  /** Bill periods that this file restated. */
-  readonly replaced: readonly { provider: string; account: string | null; periodStart: string; records: number }[];
-  readonly unknownColumns: readonly string[];
 }
 
 interface FileCount {

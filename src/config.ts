@@ -1,0 +1,61 @@
+/**
+ * Every setting, read from the environment once, by one schema. An error names the variables, never their values.
+ */
+import { z } from 'zod';
+import { invalid } from './core/errors.js';
+
+const url = (protocols: RegExp, what: string) => z.url({ protocol: protocols, error: `is not ${what}` });
+
+const schema = z.object({
+  /** PostgreSQL 15 or later; absent: the embedded server in BURSAR_DATA_DIR. */
+  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional(),
+  /** Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL. */
+  REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional(),
+  PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  /** Folder of the embedded database. */
+  BURSAR_DATA_DIR: z.string().min(1).default('.bursar'),
+  /** `off`: serve does not load the bundled example into an empty embedded database. */
+  BURSAR_EXAMPLE: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on'),
+  /** With BURSAR_API_KEY: the command line goes through this API instead of the database. */
+  BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL').optional(),
+  BURSAR_API_KEY: z.string().min(1).optional(),
+  /** Seconds between two looks at the clock: what is due is then handed out. */
+  BURSAR_TICK_SECONDS: z.coerce.number({ error: 'is not a number' }).min(0.1).max(3600).default(5),
+  /** Jobs that one worker process does at a time. */
+  BURSAR_CONCURRENCY: z.coerce.number({ error: 'is not a number' }).int().min(1).max(64).default(2),
+  BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log'),
+});
+
+export interface Config {
+  readonly databaseUrl: string | null;
+  readonly redisUrl: string | null;
+  readonly port: number;
+  readonly host: string;
+  readonly dataDir: string;
+  readonly example: boolean;
+  readonly remote: { readonly url: string; readonly apiKey: string } | null;
+  readonly tickSeconds: number;
+  readonly concurrency: number;
+  readonly logLevel: 'error' | 'warn' | 'log' | 'debug';
+}
+
+/** @throws Failure invalid naming every variable that is wrong. */
+export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
+    throw invalid(`the configuration is wrong: ${problems.map((p) => `${p.path} ${p.message}`).join('; ')}`, problems);
+  }
+  const { DATABASE_URL, REDIS_URL, BURSAR_URL, BURSAR_API_KEY } = parsed.data;
+  if (BURSAR_URL !== undefined && BURSAR_API_KEY === undefined) {
+    throw invalid('the configuration is wrong: BURSAR_URL needs BURSAR_API_KEY', [{ path: 'BURSAR_API_KEY', message: 'is missing' }]);
+  }
+  return {
+    databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST,
+    dataDir: parsed.data.BURSAR_DATA_DIR, example: parsed.data.BURSAR_EXAMPLE === 'on',
+    remote: BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
+    tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY, logLevel: parsed.data.BURSAR_LOG_LEVEL,
+  };
+}

@@ -1,0 +1,25 @@
+/**
+ * usage.allocate (source/delivery): gives what was delivered before to teams anew, after the rules or the tracked tags
+ * have changed. Raw records stay as they are; only their hour sums are written again.
+ */
+import type { OrganisationStore } from '../store/organisation.js';
+import type { RawStore } from '../store/raw.js';
+import type { Waking } from '../store/work.js';
+import { lastPart, wakeTeamDays } from './keys.js';
+import type { Stage } from './stage.js';
+
+export function allocateStage(organisations: OrganisationStore, raw: RawStore): Stage {
+  return {
+    name: 'usage.allocate', most: 20,
+    async run({ organisation, lane, keys, tx }) {
+      const rules = await organisations.rules(tx, organisation);
+      const tags = await organisations.trackedTags(tx, organisation);
+      const wakings: Waking[] = [];
+      for (const key of keys) {
+        const result = await raw.reallocate(tx, organisation, lane, lastPart(key), rules, tags);
+        if (result !== null) wakings.push(...wakeTeamDays(result.metered ? 'cost.price' : 'cost.rollup', result.days));
+      }
+      return wakings;
+    },
+  };
+}

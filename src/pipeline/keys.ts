@@ -1,0 +1,17 @@
+/** Keys of the line's work: what they look like is written here once. */
+import type { TeamDay } from '../store/raw.js';
+import type { Waking } from '../store/work.js';
+
+/** `research/2026-10-05`; a team's name may hold slashes, a day never does. */
+export function teamDayKey({ team, day }: TeamDay): string {
+  return `${team}/${day}`;
+}
+
+/** The last part of a key: the day of a team/day, the delivery of a source/delivery. */
+export function lastPart(key: string): string {
+  return key.slice(key.lastIndexOf('/') + 1);
+}
+
+export function wakeTeamDays(stage: string, days: Iterable<TeamDay>): Waking[] {
+  return [...days].map((day) => ({ stage, lane: day.team, key: teamDayKey(day) }));
+}

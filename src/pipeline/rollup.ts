@@ -1,0 +1,25 @@
+/**
+ * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and billed.
+ */
+import type { CostStore } from '../store/costs.js';
+import { isShared, type OrganisationStore } from '../store/organisation.js';
+import type { BudgetStore } from '../store/budgets.js';
+import { lastPart } from './keys.js';
+import { wakeBudgets } from './weigh.js';
+import type { Stage } from './stage.js';
+
+export function rollupStage(organisations: OrganisationStore, costs: CostStore, budgets: BudgetStore): Stage {
+  return {
+    name: 'cost.rollup', most: 200,
+    async run({ organisation, lane: team, keys, tx }) {
+      const days = keys.map(lastPart);
+      await costs.rollUp(tx, organisation, team, days, await organisations.currencyOf(tx, organisation, team));
+      const { rules } = await organisations.rules(tx, organisation);
+      // A stand-in's day is shared anew even when no rule shares any more: its old shares must go.
+      const sharing = isShared(team) || rules.some((rule) => 'split' in rule);
+      const shares = sharing ? days.map((day) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${day}` })) : [];
+      const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
+      return [...shares, ...weighs];
+    },
+  };
+}

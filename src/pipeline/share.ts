@@ -1,0 +1,25 @@
+/**
+ * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use.
+ */
+import type { BudgetStore } from '../store/budgets.js';
+import type { OrganisationStore } from '../store/organisation.js';
+import type { ShareStore } from '../store/shares.js';
+import type { Waking } from '../store/work.js';
+import { lastPart } from './keys.js';
+import type { Stage } from './stage.js';
+import { wakeBudgets } from './weigh.js';
+
+export function shareStage(organisations: OrganisationStore, shares: ShareStore, budgets: BudgetStore): Stage {
+  return {
+    name: 'cost.share', most: 60,
+    async run({ organisation, keys, tx }): Promise<Waking[]> {
+      const rules = await organisations.rules(tx, organisation);
+      const changed: { team: string; days: string[] }[] = [];
+      for (const key of keys) {
+        const day = lastPart(key);
+        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn))) changed.push({ team, days: [day] });
+      }
+      return wakeBudgets(tx, organisation, budgets, changed);
+    },
+  };
+}

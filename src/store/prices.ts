@@ -1,0 +1,120 @@
+/**
+ * Price events and exchange rates, kept as they were stated; the price book is made from all of them.
+ *
+ * Append-only: the same list again changes nothing, and the order of arrival does not matter. The book in memory is as
+ * old as the organisation's price version says.
+ */
+import { hash } from 'node:crypto';
+import { formatDecimal, parseDecimal, type Decimal } from '../core/decimal.js';
+import { FxTable, type FxQuote } from '../core/fx.js';
+import { applyPriceEvents, NO_PRICES, PriceBook } from '../core/price-book.js';
+import type { Price, PriceEvent } from '../core/price.js';
+import { formatInstant } from '../core/time.js';
+import type { Queryable } from './database.js';
+
+export interface CurrentPrices {
+  readonly version: string;
+  readonly prices: readonly Price[];
+  readonly book: PriceBook;
+  readonly fx: FxTable;
+}
+
+export class PriceStore {
+  private readonly cache = new Map<string, CurrentPrices>();
+
+  constructor(private readonly db: Queryable) {}
+
+  /** Adds what is new; returns how many events were. The caller wakes what they may re-price. */
+  async add(tx: Queryable, organisation: string, events: readonly PriceEvent[], source: string): Promise<PriceEvent[]> {
+    const byId = new Map(events.map((event) => [hash('md5', eventText(event)), event]));
+    const ids = [...byId.keys()];
+    const fresh: PriceEvent[] = [];
+    for (let at = 0; at < ids.length; at += 2000) {
+      const portion = ids.slice(at, at + 2000);
+      const all = portion.flatMap((id) => byId.get(id) ?? []);
+      const rows = await tx.query<{ id: string }>(
+        `insert into price_event (organisation, id, provider, sku, at, source, event)
+         select $1, decode(id, 'hex'), provider, sku, at, $2, event::jsonb
+         from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) as e(id, provider, sku, at, event)
+         on conflict (organisation, id) do nothing returning encode(id, 'hex') as id`,
+        [organisation, source, portion, all.map((e) => skuOf(e).provider), all.map((e) => skuOf(e).sku), all.map((e) => formatInstant(instantOf(e))), all.map(eventText)],
+      );
+      for (const row of rows) {
+        const event = byId.get(row.id);
+        if (event !== undefined) fresh.push(event);
+      }
+    }
+    if (fresh.length > 0) await this.raiseVersion(tx, organisation);
+    return fresh;
+  }
+
+  /** Adds or corrects daily rates, as units of a currency for one USD. */
+  async addFx(tx: Queryable, organisation: string, quotes: readonly FxQuote[], source: string): Promise<number> {
+    const rows = await tx.query(
+      `insert into fx_rate (organisation, day, currency, per_usd, source)
+       select $1, day, currency, rate, $2 from unnest($3::date[], $4::text[], $5::numeric[]) as r(day, currency, rate)
+       on conflict (organisation, day, currency) do update set per_usd = excluded.per_usd, source = excluded.source
+         where fx_rate.per_usd <> excluded.per_usd returning 1 as changed`,
+      [organisation, source, quotes.map((q) => q.day), quotes.map((q) => q.currency), quotes.map((q) => formatDecimal(q.perBase))],
+    );
+    if (rows.length > 0) await this.raiseVersion(tx, organisation);
+    return rows.length;
+  }
+
+  private async raiseVersion(tx: Queryable, organisation: string): Promise<void> {
+    await tx.query(`update organisation set price_version = price_version + 1 where id = $1`, [organisation]);
+  }
+
+  /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
+  async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
+    const [row] = await db.query<{ version: string }>(`select price_version::text as version from organisation where id = $1`, [organisation]);
+    const version = row?.version ?? '0';
+    const cached = this.cache.get(organisation);
+    if (cached !== undefined && cached.version === version) return cached;
+    const events = await db.query<{ event: string }>(`select event::text as event from price_event where organisation = $1`, [organisation]);
+    const history = applyPriceEvents(NO_PRICES, events.map((e) => eventOf(e.event)));
+    const quotes = await db.query<{ day: string; currency: string; rate: string }>(
+      `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`, [organisation]);
+    const fx = new FxTable('USD', quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })));
+    const fresh = { version, prices: history.prices, book: new PriceBook(history), fx };
+    this.cache.set(organisation, fresh);
+    return fresh;
+  }
+
+  /** A page of price versions for people and callers, newest first. */
+  async list(organisation: string, filter: { provider?: string; sku?: string }, after: string | null, limit: number): Promise<{ id: string; event: PriceEvent; source: string }[]> {
+    const rows = await this.db.query<{ id: string; event: string; source: string }>(
+      `select encode(id, 'hex') as id, event::text as event, source from price_event
+       where organisation = $1 and ($2::text is null or provider = $2) and ($3::text is null or sku = $3) and ($4::text is null or encode(id, 'hex') > $4)
+       order by encode(id, 'hex') limit $5`,
+      [organisation, filter.provider ?? null, filter.sku ?? null, after, limit],
+    );
+    return rows.map((r) => ({ id: r.id, event: eventOf(r.event), source: r.source }));
+  }
+}
+
+function decimal(text: string): Decimal {
+  const value = parseDecimal(text);
+  if (value === null) throw new Error(`broken invariant: ${text} is a decimal`);
+  return value;
+}
+
+function skuOf(event: PriceEvent): { provider: string; sku: string } {
+  return event.kind === 'price' ? event.price : event;
+}
+
+function instantOf(event: PriceEvent): number {
+  return event.kind === 'price' ? event.price.effectiveFrom : event.at;
+}
+
+/** One text per fact; bigints as strings. */
+function eventText(event: PriceEvent): string {
+  return JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+function eventOf(text: string): PriceEvent {
+  const event = JSON.parse(text) as PriceEvent;
+  if (event.kind !== 'price') return event;
+  const { rate } = event.price;
+  return { kind: 'price', price: { ...event.price, rate: { ...rate, nanos: BigInt(rate.nanos), quantity: BigInt(rate.quantity) } } };
+}

@@ -1,0 +1,152 @@
+/**
+ * Reads what was spent, from the sums per day: grouped, filtered, converted. Never writes.
+ *
+ * A sum always carries its unpriced quantity. Amounts of several currencies are never added: without a currency to
+ * convert to, each currency is a row of its own; what has no exchange rate on its day stays in its own currency.
+ */
+import { addDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../core/decimal.js';
+import { invalid, type Problem } from '../core/errors.js';
+import type { FxTable } from '../core/fx.js';
+import { divideHalfEven } from '../core/money.js';
+import { parseInstant } from '../core/time.js';
+import { PART_MS_PER_GPU_HOUR } from '../core/usage.js';
+import type { Queryable } from './database.js';
+
+export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
+export type Basis = (typeof BASES)[number];
+
+/** What costs can be grouped by, and the column behind it. */
+const GROUPS = {
+  team: 'c.team', provider: 'd.provider', account: 'd.account', subAccount: 'd.sub_account', service: 'd.service', sku: 'd.sku', region: 'd.region',
+  term: 'd.term', gpuModel: 'd.gpu_model', category: 'd.category', day: 'c.day::text', month: `to_char(c.day, 'YYYY-MM')`,
+  sharedFrom: `nullif(c.shared_from, '')`,
+} as const;
+export type GroupKey = keyof typeof GROUPS;
+export const GROUP_KEYS = Object.keys(GROUPS) as GroupKey[];
+
+export interface SpendQuery {
+  /** Inclusive UTC day, null for the first that is known. */
+  readonly from: string | null;
+  /** Exclusive UTC day, null for no end. */
+  readonly to: string | null;
+  readonly groupBy: readonly GroupKey[];
+  readonly basis: Basis;
+  /** Convert every amount to this currency by the rate of its day. */
+  readonly currency: string | null;
+  /** Only these teams; null for all. */
+  readonly teams: readonly string[] | null;
+}
+
+export type SpendRow = Readonly<Record<string, string | null>> & {
+  /** Decimal string; null where nothing of the basis is known (everything is unpriced, or the bill states none). */
+  readonly cost: string | null;
+  readonly currency: string;
+  /** GPU-hours metered. */
+  readonly gpuHours: string | null;
+  /** GPU-hours without a price: they are not in `cost`. */
+  readonly unpricedQuantity: string;
+};
+
+export interface Spend {
+  readonly basis: Basis;
+  readonly rows: readonly SpendRow[];
+  /** Decimal string where all rows are of one currency; null where there are several, or nothing has a price. */
+  readonly total: string | null;
+  readonly currency: string | null;
+  readonly totals: readonly { readonly currency: string; readonly cost: string }[];
+  readonly unpricedQuantity: string;
+}
+
+interface Row {
+  groups: (string | null)[]; day: string; currency: string; cost: string | null; parts: string | null; unpriced: string;
+}
+
+/** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
+export function parseSpendQuery(texts: { from?: string | null; to?: string | null; groupBy?: string | null; basis?: string | null; currency?: string | null; teams?: readonly string[] | null }): SpendQuery {
+  const problems: Problem[] = [];
+  const day = (name: 'from' | 'to'): string | null => {
+    const text = texts[name];
+    if (text === undefined || text === null || text === '') return null;
+    const instant = parseInstant(/^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text);
+    if (instant === null) problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
+    else if (instant % 86_400_000 !== 0) problems.push({ path: name, message: `"${text}" is not the start of a UTC day` });
+    return instant === null ? null : new Date(instant).toISOString().slice(0, 10);
+  };
+  const groupBy = (texts.groupBy ?? '').split(',').map((g) => g.trim()).filter((g) => g !== '').map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
+  for (const key of groupBy) {
+    if (!(key in GROUPS)) problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
+  }
+  const basis = texts.basis ?? 'actual';
+  if (!(BASES as readonly string[]).includes(basis)) problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
+  const currency = texts.currency ?? null;
+  if (currency !== null && !/^[A-Z]{3}$/.test(currency)) problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
+  const [from, to] = [day('from'), day('to')];
+  if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
+  if (problems.length > 0) throw invalid('the question about costs has problems', problems);
+  return { from, to, groupBy: [...new Set(groupBy)] as GroupKey[], basis: basis as Basis, currency, teams: texts.teams ?? null };
+}
+
+export class SpendStore {
+  constructor(private readonly db: Queryable) {}
+
+  async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
+    const rows = await this.rows(organisation, query);
+    const sums = new Map<string, { groups: (string | null)[]; currency: string; cost: Decimal | null; parts: bigint | null; unpriced: bigint }>();
+    for (const row of rows) {
+      const { currency, cost } = converted(row, query.currency, fx);
+      const key = JSON.stringify([row.groups, currency]);
+      let sum = sums.get(key);
+      if (sum === undefined) sums.set(key, (sum = { groups: row.groups, currency, cost: null, parts: null, unpriced: 0n }));
+      if (cost !== null) sum.cost = addDecimal(sum.cost ?? ZERO, cost);
+      if (row.parts !== null) sum.parts = (sum.parts ?? 0n) + BigInt(row.parts);
+      sum.unpriced += BigInt(row.unpriced);
+    }
+    const all = [...sums.values()];
+    const totals = new Map<string, Decimal>();
+    for (const { currency, cost } of all) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
+    const single = totals.size === 1 ? [...totals][0] : undefined;
+    return {
+      basis: query.basis,
+      rows: all.map((sum) => ({
+        ...Object.fromEntries(query.groupBy.map((key, at) => [key, sum.groups[at] ?? null])),
+        cost: sum.cost === null ? null : formatDecimal(sum.cost), currency: sum.currency,
+        gpuHours: sum.parts === null ? null : gpuHours(sum.parts), unpricedQuantity: gpuHours(sum.unpriced),
+      })),
+      total: single !== undefined ? formatDecimal(single[1]) : totals.size === 0 && all.every((sum) => sum.unpriced === 0n) ? '0' : null,
+      currency: single?.[0] ?? query.currency,
+      totals: [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })),
+      unpricedQuantity: gpuHours(all.reduce((total, sum) => total + sum.unpriced, 0n)),
+    };
+  }
+
+  /** Days are kept apart only where amounts are to be converted: each by the rate of its own day. */
+  private rows(organisation: string, query: SpendQuery): Promise<Row[]> {
+    const columns = query.groupBy.map((key) => GROUPS[key]);
+    const day = query.currency === null ? `''::text` : 'c.day::text';
+    return this.db.query<Row>(
+      `select array[${columns.join(', ')}]::text[] as groups, ${day} as day, c.currency, sum(c.${query.basis})::text as cost,
+         sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
+       from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
+       group by ${['c.currency', ...columns, ...(query.currency === null ? [] : ['c.day'])].join(', ')}
+       order by ${[...columns, 'c.currency'].join(', ')}`,
+      [organisation, query.from, query.to, query.teams],
+    );
+  }
+}
+
+function converted(row: Row, currency: string | null, fx: FxTable): { currency: string; cost: Decimal | null } {
+  const cost = row.cost === null ? null : parseDecimal(row.cost);
+  if (currency === null || row.currency === currency || cost === null) return { currency: cost === null && currency !== null ? currency : row.currency, cost };
+  const used = fx.rate(row.currency, currency, Date.parse(row.day));
+  if (used === null) return { currency: row.currency, cost };
+  const scale = Math.max(9, cost.scale);
+  const unscaled = divideHalfEven(cost.unscaled * tenTo(scale - cost.scale) * used.rate.numerator, used.rate.denominator);
+  return { currency, cost: { unscaled, scale } };
+}
+
+/** GPU-hours with six digits after the point, of part-milliseconds. */
+export function gpuHours(partMs: bigint): string {
+  return formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
+}

@@ -1,0 +1,46 @@
+/**
+ * Everything that reads and writes the database, made once per process from one pool.
+ */
+import { BudgetStore } from './budgets.js';
+import { CostStore } from './costs.js';
+import type { Database } from './database.js';
+import { Dimensions } from './dimensions.js';
+import { Intake } from './intake.js';
+import { KeyStore } from './keys.js';
+import { OrganisationStore } from './organisation.js';
+import { PriceStore } from './prices.js';
+import { RawStore } from './raw.js';
+import { RecommendationStore } from './recommendations.js';
+import { RejectStore } from './rejects.js';
+import { ShareStore } from './shares.js';
+import { SpendStore } from './spend.js';
+import { WorkTable } from './work.js';
+
+export class Stores {
+  readonly dimensions = new Dimensions();
+  readonly intake: Intake;
+  readonly raw: RawStore;
+  readonly prices: PriceStore;
+  readonly organisations = new OrganisationStore();
+  readonly costs: CostStore;
+  readonly shares = new ShareStore();
+  readonly spend: SpendStore;
+  readonly budgets: BudgetStore;
+  readonly recommendations: RecommendationStore;
+  readonly rejects: RejectStore;
+  readonly keys: KeyStore;
+  readonly work: WorkTable;
+
+  constructor(readonly db: Database) {
+    this.intake = new Intake(db, this.dimensions);
+    this.raw = new RawStore(db, this.dimensions);
+    this.prices = new PriceStore(db);
+    this.costs = new CostStore(this.dimensions);
+    this.spend = new SpendStore(db);
+    this.budgets = new BudgetStore(db);
+    this.recommendations = new RecommendationStore(db);
+    this.rejects = new RejectStore(db);
+    this.keys = new KeyStore(db);
+    this.work = new WorkTable(db);
+  }
+}
