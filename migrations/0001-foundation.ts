@@ -126,7 +126,8 @@ create index usage_id_version on usage_id (organisation, source, version);
 alter table usage_id alter column digests set storage external;
 create table sample (
   organisation text not null, source text not null, resource text not null, at timestamptz not null, team text not null,
-  gpu_utilisation_ratio real, memory_used_ratio real, requests_per_second real, power_watts real, workload text,
+  provider text, sku text, region text, gpu_model text, gpus int, workload text,
+  gpu_utilisation_ratio real, memory_used_ratio real, requests_per_second real, power_watts real,
   primary key (organisation, source, resource, at)
 );`;
 

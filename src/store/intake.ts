@@ -9,9 +9,10 @@ import { invalid } from '../core/errors.js';
 import { Grouping, type Group } from '../core/rollup.js';
 import type { ImportedFile } from '../core/ports.js';
 import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
-import { copyText, type Database, type Transaction } from './database.js';
+import type { Database, Transaction } from './database.js';
 import { DeliveryWriter } from './delivery.js';
 import { Dimensions } from './dimensions.js';
+import { REJECT, rejectRows } from './rejects.js';
 import { digestBytes, SeenIds } from './seen.js';
 import { wake, type Waking } from './work.js';
 
@@ -292,10 +293,7 @@ class ImportRun {
       throw invalid(`${file.name}: ${rejects.length} row(s) could not be read, and the import is strict: nothing was imported`,
         rejects.slice(0, 100).map((r) => ({ path: `line ${r.line}${r.column === null ? '' : `, ${r.column}`}`, message: r.reason })));
     }
-    const { organisation } = this.request;
-    const first = count.rejected;
-    const rows = rejects.map((r, at) => `${copyText(organisation)}\t${count.id}\t${first + at}\t${copyText(file.name)}\t${r.line}\t${copyText(r.column)}\t${copyText(printable(r.reason))}\t${copyText(printable(r.raw))}\n`);
-    await this.tx.copy('reject', ['organisation', 'import', 'no', 'file', 'line', 'column_name', 'reason', 'raw'], rows);
+    await this.tx.copy('reject', REJECT, rejectRows(this.request.organisation, count.id, count.rejected, file.name, rejects));
     count.rejected += rejects.length;
   }
 
@@ -325,9 +323,4 @@ function addBilled(count: FileCount, record: UsageRecord): void {
   const total = count.billed.get(key);
   if (total === undefined) count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
   else total.amount = addDecimal(total.amount, charge.billed);
-}
-
-/** PostgreSQL's text holds no NUL. */
-function printable(text: string): string {
-  return text.replaceAll('\u0000', '\u2400');
 }

@@ -128,6 +128,18 @@ export class OrganisationStore {
     await wake(tx, organisation, deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
   }
 
+  /** Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed). */
+  async wakeStale(db: Queryable, organisation: string): Promise<void> {
+    const stale = await db.query<{ source: string; id: string }>(
+      `select source, id::text as id from delivery
+       where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`, [organisation]);
+    await wake(db, organisation, stale.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+  }
+
+  async ids(db: Queryable): Promise<string[]> {
+    return (await db.query<{ id: string }>(`select id from organisation order by id`)).map((row) => row.id);
+  }
+
   async setting<T>(db: Queryable, organisation: string, key: string): Promise<T | null> {
     const [row] = await db.query<{ value: T }>(`select value from setting where organisation = $1 and key = $2`, [organisation, key]);
     return row?.value ?? null;

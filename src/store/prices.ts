@@ -7,10 +7,11 @@
 import { hash } from 'node:crypto';
 import { formatDecimal, parseDecimal, type Decimal } from '../core/decimal.js';
 import { FxTable, type FxQuote } from '../core/fx.js';
-import { applyPriceEvents, NO_PRICES, PriceBook } from '../core/price-book.js';
+import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook } from '../core/price-book.js';
 import type { Price, PriceEvent } from '../core/price.js';
-import { formatInstant } from '../core/time.js';
+import { formatInstant, HOUR_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
+import type { TeamDay } from './raw.js';
 
 export interface CurrentPrices {
   readonly version: string;
@@ -79,6 +80,19 @@ export class PriceStore {
     const fresh = { version, prices: history.prices, book: new PriceBook(history), fx };
     this.cache.set(organisation, fresh);
     return fresh;
+  }
+
+  /** (team, UTC day)s of metered usage whose price the events may change. */
+  async affected(tx: Queryable, organisation: string, events: readonly PriceEvent[]): Promise<TeamDay[]> {
+    if (events.length === 0) return [];
+    const from = Math.min(...events.map(instantOf));
+    return tx.query<TeamDay>(
+      `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+       where u.organisation = $1 and u.hour >= $2 and d.provider = any($3::text[])
+         and (d.sku is null or d.sku = any($4::text[]) or $5::boolean)`,
+      [organisation, formatInstant(from - HOUR_MS), [...new Set(events.map((e) => skuOf(e).provider))], [...new Set(events.map((e) => skuOf(e).sku))],
+        events.some((e) => skuOf(e).sku === ANY_SKU)]);
   }
 
   /** A page of price versions for people and callers, newest first. */

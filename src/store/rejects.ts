@@ -1,6 +1,7 @@
-/** Rows that could not be read, and the imports that they came in. Reads only: intake.ts writes both. */
-import type { BilledTotal } from '../core/ports.js';
-import type { Queryable } from './database.js';
+/** Rows that could not be read, and the imports that they came in. What brings usage in is written by intake.ts. */
+import type { BilledTotal, ImportedPrices } from '../core/ports.js';
+import type { Reject } from '../core/usage.js';
+import { copyText, type Queryable, type Transaction } from './database.js';
 
 export interface StoredReject {
   readonly import: string;
@@ -40,6 +41,15 @@ export class RejectStore {
     );
   }
 
+  /** Notes the import of a price list and keeps its rejects. */
+  async saveList(tx: Transaction, organisation: string, source: string, list: ImportedPrices, by: string, now: number): Promise<void> {
+    const [row] = await tx.query<{ id: string }>(
+      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, '[]', $9, $10) returning id::text as id`,
+      [organisation, source, list.file, list.format, list.rows, list.accepted, list.rejected, list.unchanged, new Date(now), by]);
+    await tx.copy('reject', REJECT, rejectRows(organisation, row?.id ?? '', 0, list.file, list.rejects));
+  }
+
   async imports(organisation: string, before: string | null, limit: number): Promise<StoredImport[]> {
     const rows = await this.db.query<Omit<StoredImport, 'importedAt'> & { importedAt: Date }>(
       `select id::text as id, source, file, format, rows::int as rows, accepted::int as accepted, rejected::int as rejected, unchanged::int as unchanged,
@@ -49,4 +59,18 @@ export class RejectStore {
     );
     return rows.map((row) => ({ ...row, importedAt: row.importedAt.toISOString() }));
   }
+}
+
+export const REJECT = ['organisation', 'import', 'no', 'file', 'line', 'column_name', 'reason', 'raw'];
+
+/** Rejects as lines for COPY into the columns REJECT, numbered from `first`. */
+export function* rejectRows(organisation: string, importId: string, first: number, file: string, rejects: readonly Reject[]): Generator<string> {
+  for (const [at, r] of rejects.entries()) {
+    yield `${copyText(organisation)}\t${importId}\t${first + at}\t${copyText(file)}\t${r.line}\t${copyText(r.column)}\t${copyText(printable(r.reason))}\t${copyText(printable(r.raw))}\n`;
+  }
+}
+
+/** PostgreSQL's text holds no NUL. */
+function printable(text: string): string {
+  return text.replaceAll('\u0000', '\u2400');
 }

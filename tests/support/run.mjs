@@ -13,7 +13,8 @@ const root = path.resolve(import.meta.dirname, '../..');
 const folder = mkdtempSync(path.join(tmpdir(), 'bursar-report-'));
 const file = path.join(folder, 'report.json');
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
-const args = [vitest, 'run', '--reporter=default', '--reporter=json', `--outputFile.json=${file}`, ...process.argv.slice(2)];
+// A forgotten it.only would pass a run of one test.
+const args = [vitest, 'run', '--allowOnly=false', '--reporter=default', '--reporter=json', `--outputFile.json=${file}`, ...process.argv.slice(2)];
 const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
 
 let report = { testResults: [] };

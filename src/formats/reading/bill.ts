@@ -1,0 +1,139 @@
+/**
+ * What all bill formats share: the memos of one file and the checks of one row, with every problem of a row named.
+ *
+ * A field that makes a row unusable (no amount, no period, an unknown category) is a problem; nothing is guessed for it.
+ */
+import type { Decimal } from '../../core/decimal.js';
+import type { Problem } from '../../core/errors.js';
+import { providerName } from '../../core/price.js';
+import type { ChargeCategory } from '../../core/usage.js';
+import { Memo } from './memo.js';
+import type { Cells } from './table.js';
+import { parseTags, type Tags } from './tags.js';
+import { parseInstant } from './times.js';
+
+/** Longest texts that a record holds, in characters: keys of tables and roll-ups, and free resource names. */
+export const MOST_KEY_CHARACTERS = 512;
+export const MOST_RESOURCE_CHARACTERS = 2048;
+
+const CURRENCY = /^[A-Z]{3}$/;
+
+/** FOCUS 1.2 ChargeCategory, by its name in lower case. */
+const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
+  usage: 'Usage', purchase: 'Purchase', tax: 'Tax', credit: 'Credit', adjustment: 'Adjustment',
+};
+
+/** Shows a field in a message, cut short. */
+export function shown(text: string): string {
+  return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}...` : text);
+}
+
+const NO_CELLS: Cells = { line: 0, text: () => '', repeated: () => '', decimal: () => null };
+
+/** Reads the fields of one row of a bill and collects what is wrong with them. One for a whole file. */
+export class BillRow {
+  private cells: Cells = NO_CELLS;
+  private problems: Problem[] = [];
+  private readonly instants: Memo<number>;
+  private readonly providers = new Memo(providerName);
+  private readonly currencies = new Memo((text) => CURRENCY.test(text));
+  private readonly categories = new Memo((text) => CATEGORIES[text.toLowerCase()] ?? null);
+  private readonly tagTexts = new Memo<Tags | 'none' | 'bad'>((text) => {
+    const tags = parseTags(text);
+    return tags === null ? 'none' : tags ?? 'bad';
+  });
+
+  /** `instantOf` reads the bill's own form of times and gives NaN for what is none. */
+  constructor(instantOf: (text: string) => number = parseInstant) {
+    this.instants = new Memo(instantOf);
+  }
+
+  /** Turns to a row; its problems go to `problems`. */
+  begin(cells: Cells, problems: Problem[]): void {
+    this.cells = cells;
+    this.problems = problems;
+  }
+
+  problem(path: string, message: string): void {
+    this.problems.push({ path, message });
+  }
+
+  /** A short text that repeats; null where it is empty. */
+  key(column: number, name: string): string | null {
+    const text = this.cells.repeated(column);
+    if (text === '') return null;
+    if (text.length > MOST_KEY_CHARACTERS) this.problem(name, `the text has more than ${MOST_KEY_CHARACTERS} characters`);
+    return text;
+  }
+
+  /** As `key`, where the column must not be empty. */
+  requiredKey(column: number, name: string): string {
+    const text = this.key(column, name);
+    if (text === null) this.problem(name, 'the value is missing');
+    return text ?? '';
+  }
+
+  /** A long text that seldom repeats; null where it is empty. */
+  resource(column: number, name: string): string | null {
+    const text = this.cells.text(column);
+    if (text === '') return null;
+    if (text.length > MOST_RESOURCE_CHARACTERS) this.problem(name, `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
+    return text;
+  }
+
+  provider(column: number, name: string): string {
+    const text = this.requiredKey(column, name);
+    return this.providers.of(text);
+  }
+
+  /** Epoch milliseconds; NaN where there is a problem. */
+  instant(column: number, name: string): number {
+    const text = this.cells.repeated(column);
+    const instant = this.instants.of(text);
+    if (Number.isNaN(instant)) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`);
+    return instant;
+  }
+
+  /** An exact amount; null where the field is empty or has a problem. */
+  amount(column: number, name: string): Decimal | null {
+    const amount = this.cells.decimal(column);
+    if (amount === undefined) this.problem(name, `${shown(this.cells.text(column))} is not a decimal`);
+    return amount ?? null;
+  }
+
+  /** As `amount`, where the field must not be empty. */
+  requiredAmount(column: number, name: string): Decimal | null {
+    const amount = this.cells.decimal(column);
+    if (amount === null) this.problem(name, 'the value is missing');
+    if (amount === undefined) this.problem(name, `${shown(this.cells.text(column))} is not a decimal`);
+    return amount ?? null;
+  }
+
+  /** ISO 4217. */
+  currency(column: number, name: string): string {
+    const text = this.cells.repeated(column);
+    if (!this.currencies.of(text)) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`);
+    return text;
+  }
+
+  category(column: number, name: string): ChargeCategory {
+    const text = this.cells.repeated(column);
+    const category = this.categories.of(text);
+    if (category === null) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`);
+    return category ?? 'Usage';
+  }
+
+  tags(column: number, name: string): Tags | null {
+    const text = this.cells.repeated(column);
+    if (text === '') return null;
+    const tags = this.tagTexts.of(text);
+    if (tags === 'bad') this.problem(name, `${shown(text)} is not a JSON object of tags`);
+    return typeof tags === 'string' ? null : tags;
+  }
+
+  /** Checks that a half-open interval does not end before it starts (or, where it must last, does not end at its start). */
+  interval(start: number, end: number, name: string, mustLast: boolean): void {
+    if (end < start) this.problem(name, 'the interval ends before it starts');
+    else if (mustLast && end === start) this.problem(name, 'the interval is empty');
+  }
+}

@@ -1,0 +1,220 @@
+/**
+ * Parquet by row group, with the same readers of a row as CSV.
+ *
+ * A DECIMAL becomes exactly the decimal it is: its annotation is taken off before decoding, because the decoder would make
+ * a float of it. A DOUBLE becomes the shortest decimal that reads back as the same float64; the file holds no more than
+ * that. One row group is in memory at a time; a larger one than the limit fails with its size.
+ */
+import { parquetMetadataAsync, parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
+import { compressors } from 'hyparquet-compressors';
+import type { Decimal } from '../../core/decimal.js';
+import { Failure, invalid, type Problem } from '../../core/errors.js';
+import type { Input } from '../../core/ports.js';
+import { MOST_RAW_CHARACTERS } from './csv.js';
+import { decimalOf, decimalOfNumber } from './numbers.js';
+import { BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
+import { isStorable } from './tags.js';
+
+export const MOST_ROW_GROUP_BYTES = 256 << 20;
+
+/** Values of one column of a row group, by row. */
+type Column = ArrayLike<unknown>;
+
+/**
+ * Reads a Parquet file. Rejects carry the record's number as their line. Fails: invalid where a row group is larger than
+ * `mostRowGroupBytes` (uncompressed), where the file cannot be decoded, or where `prepare` does.
+ */
+export async function* readParquetTable<T>(
+  input: Input,
+  prepare: (header: Header) => RowReader<T>,
+  mostRowGroupBytes = MOST_ROW_GROUP_BYTES,
+): AsyncGenerator<TableBatch<T>> {
+  const file = { byteLength: input.size, slice: (start: number, end?: number) => input.slice(start, end ?? input.size) };
+  const metadata = await decoded(input.name, () => parquetMetadataAsync(file));
+  const scales = takeDecimalScales(metadata);
+  const names = topLevelNames(metadata);
+  const header = new Header(names, input.name);
+  const readRecord = prepare(header);
+  header.check();
+  const table = new ParquetTable(header, scales, readRecord);
+  let rowStart = 0;
+  for (const [number, group] of metadata.row_groups.entries()) {
+    refuseLarge(input.name, number, group, mostRowGroupBytes);
+    const rowEnd = rowStart + Number(group.num_rows);
+    const columns = await decoded(input.name, () => readGroup({ file, metadata, names: table.names, rowStart, rowEnd }));
+    yield* table.read(columns, rowStart, rowEnd);
+    rowStart = rowEnd;
+  }
+}
+
+async function decoded<R>(name: string, read: () => Promise<R>): Promise<R> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw invalid(`${name}: the Parquet data cannot be read (${error instanceof Error ? error.message : String(error)})`);
+  }
+}
+
+function refuseLarge(name: string, number: number, group: RowGroup, most: number): void {
+  const stated = group.columns.reduce((sum, { meta_data: facts }) => sum + Number(facts?.total_uncompressed_size ?? 0n), 0);
+  const size = Math.max(stated, Number(group.total_byte_size));
+  if (size > most) throw invalid(`${name}: row group ${number + 1} holds ${size} bytes, more than the limit of ${most}; write the file with smaller row groups`);
+}
+
+/** Takes the annotation off every DECIMAL column, so that its raw integers come out; gives their scales by name. */
+function takeDecimalScales(metadata: FileMetaData): Map<string, number> {
+  const scales = new Map<string, number>();
+  for (const element of metadata.schema) {
+    const logical = element.logical_type;
+    if (element.converted_type !== 'DECIMAL' && logical?.type !== 'DECIMAL') continue;
+    scales.set(element.name, logical?.type === 'DECIMAL' ? logical.scale : element.scale ?? 0);
+    delete element.converted_type;
+    delete element.logical_type;
+  }
+  return scales;
+}
+
+function topLevelNames(metadata: FileMetaData): string[] {
+  const names: string[] = [];
+  const { schema } = metadata;
+  const skip = (at: number): number => {
+    let next = at + 1;
+    for (let child = 0; child < (schema[at]?.num_children ?? 0); child++) next = skip(next);
+    return next;
+  };
+  for (let at = 1; at < schema.length; at = skip(at)) names.push(schema[at]?.name ?? '');
+  return names;
+}
+
+interface GroupRequest {
+  file: { byteLength: number; slice(start: number, end?: number): Promise<ArrayBuffer> };
+  metadata: FileMetaData;
+  names: string[];
+  rowStart: number;
+  rowEnd: number;
+}
+
+async function readGroup({ file, metadata, names, rowStart, rowEnd }: GroupRequest): Promise<Map<string, Column>> {
+  const columns = new Map<string, unknown[]>();
+  if (rowEnd === rowStart) return columns;
+  await parquetRead({
+    file, metadata, columns: names, rowStart, rowEnd, compressors, utf8: false,
+    onChunk: ({ columnName, columnData, rowStart: first }) => {
+      const column = columns.get(columnName) ?? new Array<unknown>(rowEnd - rowStart);
+      columns.set(columnName, column);
+      for (let i = 0; i < columnData.length; i++) column[first - rowStart + i] = columnData[i];
+    },
+  });
+  return columns;
+}
+
+/** The rows of a file's row groups as Cells. */
+class ParquetTable<T> implements Cells {
+  line = 0;
+  readonly names: string[];
+  private row = 0;
+  private readonly columns: (Column | undefined)[];
+  private unstorable: number[] = [];
+
+  constructor(
+    private readonly header: Header,
+    private readonly scales: ReadonlyMap<string, number>,
+    private readonly readRecord: RowReader<T>,
+  ) {
+    this.names = header.used.map((position) => header.columns[position] ?? '');
+    this.columns = new Array<Column | undefined>(header.columns.length);
+  }
+
+  *read(columns: ReadonlyMap<string, Column>, rowStart: number, rowEnd: number): Generator<TableBatch<T>> {
+    for (const position of this.header.used) this.columns[position] = columns.get(this.header.columns[position] ?? '');
+    let batch: TableBatch<T> = { items: [], rejects: [] };
+    for (let row = 0; row < rowEnd - rowStart; row++) {
+      this.row = row;
+      this.line = rowStart + row + 1;
+      this.readRow(batch);
+      if (batch.items.length + batch.rejects.length < BATCH_ROWS) continue;
+      yield batch;
+      batch = { items: [], rejects: [] };
+    }
+    if (batch.items.length + batch.rejects.length > 0) yield batch;
+  }
+
+  text(column: number): string {
+    const value = this.columns[column]?.[this.row];
+    const text = this.decimalText(column, value) ?? textOf(value);
+    if (!isStorable(text)) this.unstorable.push(column);
+    return text === 'NULL' || text === 'null' ? '' : text;
+  }
+
+  repeated(column: number): string {
+    return this.text(column);
+  }
+
+  decimal(column: number): Decimal | null | undefined {
+    const value = this.columns[column]?.[this.row];
+    if (value === null || value === undefined || value === '') return null;
+    const scale = this.scales.get(this.header.columns[column] ?? '');
+    if (scale !== undefined) return { unscaled: integerOf(value), scale };
+    if (typeof value === 'number') return decimalOfNumber(value);
+    const text = this.text(column).trim();
+    return text === '' ? null : decimalOf(text);
+  }
+
+  private decimalText(column: number, value: unknown): string | null {
+    if (value === null || value === undefined || !this.scales.has(this.header.columns[column] ?? '')) return null;
+    return `${integerOf(value)}e-${this.scales.get(this.header.columns[column] ?? '')}`;
+  }
+
+  private readRow(batch: TableBatch<T>): void {
+    const problems: Problem[] = [];
+    const before = batch.items.length;
+    this.unstorable = [];
+    this.readRecord(this, batch.items, problems);
+    for (const column of new Set(this.unstorable)) {
+      problems.push({ path: this.header.columns[column] ?? null, message: 'the text is not UTF-8 or holds a NUL' });
+    }
+    if (problems.length === 0) return;
+    batch.items.length = before;
+    batch.rejects.push(rejectOf(this.line, problems, this.raw()));
+  }
+
+  /** The columns that were read, as JSON. */
+  private raw(): string {
+    const entries = this.header.used.map((column) => [this.header.columns[column] ?? '', this.text(column)]);
+    return JSON.stringify(Object.fromEntries(entries)).replaceAll('\0', '\uFFFD').slice(0, MOST_RAW_CHARACTERS);
+  }
+}
+
+const fatal = new TextDecoder('utf-8', { fatal: true });
+
+function textOf(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (typeof value === 'string') return value;
+  if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'not a date' : value.toISOString();
+  if (value instanceof Uint8Array) {
+    try {
+      return fatal.decode(value);
+    } catch {
+      return '\0';
+    }
+  }
+  if (Array.isArray(value)) return JSON.stringify(value.every(isPair) ? Object.fromEntries(value.map(({ key, value: held }) => [key, held])) : value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** An entry of a Parquet MAP. */
+function isPair(value: unknown): value is { key: string; value: unknown } {
+  return typeof value === 'object' && value !== null && 'key' in value && typeof value.key === 'string';
+}
+
+/** The unscaled integer of a DECIMAL: an INT32, an INT64, or big-endian two's complement bytes. */
+function integerOf(value: unknown): bigint {
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'number') return BigInt(value);
+  if (!(value instanceof Uint8Array)) throw new TypeError('a DECIMAL is an integer or bytes');
+  let unsigned = 0n;
+  for (const byte of value) unsigned = (unsigned << 8n) | BigInt(byte);
+  return BigInt.asIntN(Math.max(8, 8 * value.length), unsigned);
+}
+

@@ -1,0 +1,48 @@
+/**
+ * Tags as bills write them: a JSON object, or Azure's list of pairs without the braces.
+ *
+ * Keys and values come out as text; a value that is no text keeps its JSON form. Tags that cannot be read are an error of
+ * the row, never an untagged row.
+ */
+
+export type Tags = Readonly<Record<string, string>>;
+
+/**
+ * Parses `{"team": "a"}` or `"team": "a","env": "b"`. Null where the text is empty or names no tag; undefined where it is
+ * neither form. FOCUS' key-value format allows text, numbers, booleans and null as values; null becomes the empty text.
+ */
+export function parseTags(text: string): Tags | null | undefined {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === '{}') return null;
+  const value = parseJson(trimmed.startsWith('{') ? trimmed : `{${trimmed}}`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  return tagsOf(Object.entries(value));
+}
+
+/** Tags from key and value pairs; null where there is none, undefined where a text cannot be stored. */
+export function tagsOf(entries: readonly (readonly [string, unknown])[]): Tags | null | undefined {
+  const pairs = entries.map(([key, value]): [string, string] => [key, valueText(value)]);
+  if (pairs.some(([key, value]) => !isStorable(key) || !isStorable(value))) return undefined;
+  return pairs.length === 0 ? null : Object.fromEntries(pairs);
+}
+
+function valueText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+const SUSPECT = /[\0\uD800-\uDFFF]/;
+const FORBIDDEN = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/;
+
+/** False for text that no UTF-8 database column holds: a NUL, or half of a surrogate pair (both possible in JSON). */
+export function isStorable(text: string): boolean {
+  return !SUSPECT.test(text) || !FORBIDDEN.test(text);
+}

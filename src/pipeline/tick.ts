@@ -1,0 +1,82 @@
+/**
+ * The tick says when to look: at every waking (PostgreSQL notifies), and every few seconds in case a notice was lost.
+ *
+ * It only hands lanes to the queue. What the calendar itself makes due (a period that turns, a forecast that ages) is
+ * woken here too, once an hour.
+ */
+import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { SchedulerRegistry } from '@nestjs/schedule';
+import type { Clock } from '../core/ports.js';
+import { periodLabel } from '../store/budgets.js';
+import type { Stores } from '../store/stores.js';
+import { wake, WAKING_CHANNEL } from '../store/work.js';
+import type { LineQueue } from './queue.js';
+
+const HOUR_MS = 3_600_000;
+/** A burst of wakings is answered once. */
+const PAUSE_MS = 20;
+
+@Injectable()
+export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
+  private stopListening: (() => Promise<void>) | null = null;
+  private answering: Promise<void> | null = null;
+  private again = false;
+  private lastHour = 0;
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly queue: LineQueue,
+    private readonly clock: Clock,
+    private readonly seconds: number,
+    private readonly registry: SchedulerRegistry,
+    private readonly failed: (error: Error) => void,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    this.stopListening = await this.stores.db.listen(WAKING_CHANNEL, () => this.look());
+    this.registry.addInterval('line.tick', setInterval(() => this.look(), this.seconds * 1000));
+    this.look();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    if (this.registry.doesExist('interval', 'line.tick')) this.registry.deleteInterval('line.tick');
+    await this.stopListening?.();
+    await this.answering;
+  }
+
+  /** Hands out what is due, soon; several calls at once are one. */
+  look(): void {
+    if (this.answering !== null) {
+      this.again = true;
+      return;
+    }
+    this.answering = this.answer().catch(this.failed).finally(() => {
+      this.answering = null;
+      if (this.again) {
+        this.again = false;
+        this.look();
+      }
+    });
+  }
+
+  private async answer(): Promise<void> {
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    const now = this.clock.now();
+    if (Math.floor(now / HOUR_MS) !== this.lastHour) {
+      await this.wakeByCalendar(now);
+      this.lastHour = Math.floor(now / HOUR_MS);
+    }
+    await this.queue.handOut(await this.stores.work.dueLanes(now));
+  }
+
+  /** Every budget's current period, and deliveries that were allocated under older rules. */
+  private async wakeByCalendar(now: number): Promise<void> {
+    const { db, budgets, organisations } = this.stores;
+    for (const organisation of await organisations.ids(db)) {
+      const asOf = await organisations.asOf(db, organisation, now);
+      const all = await budgets.list(db, organisation);
+      await wake(db, organisation, all.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` })));
+      await organisations.wakeStale(db, organisation);
+    }
+  }
+}

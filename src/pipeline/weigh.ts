@@ -1,0 +1,63 @@
+/**
+ * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
+ *
+ * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later.
+ */
+import { crossings, weighBudget, type Forecaster } from '../core/budget.js';
+import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
+import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
+import { periodLabel, type BudgetStore } from '../store/budgets.js';
+import type { Queryable } from '../store/database.js';
+import type { OrganisationStore } from '../store/organisation.js';
+import type { PriceStore } from '../store/prices.js';
+import type { Waking } from '../store/work.js';
+import { lastPart } from './keys.js';
+import type { Stage } from './stage.js';
+
+const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) => forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
+
+export function weighStage(organisations: OrganisationStore, prices: PriceStore, budgets: BudgetStore): Stage {
+  return {
+    name: 'budget.weigh', most: 20,
+    async run({ organisation, lane, keys, now, tx }): Promise<Waking[]> {
+      const budget = await budgets.get(tx, organisation, lane);
+      if (budget === null) return [];
+      const { fx } = await prices.book(tx, organisation);
+      const asOf = await organisations.asOf(tx, organisation, now);
+      for (const key of keys) {
+        const day = parseDay(lastPart(key));
+        if (day === null) continue;
+        const instant = startOfLocalDay(budget.zone, day);
+        const period = periodOf(budget.period, instant, budget.zone);
+        const { points, unconverted } = await budgets.spend(tx, organisation, budget, period, fx);
+        const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
+        const state = weighBudget({
+          budget, instant, spend: points.filter((point) => point.at <= asOf), committed: owed.reduce((sum, point) => sum + point.nanos, 0n), now: asOf, forecaster,
+        });
+        await budgets.saveState(tx, organisation, state, unconverted, now);
+        const found = crossings(budget, state, await budgets.crossed(tx, organisation, budget.id, period));
+        await budgets.saveCrossings(tx, organisation, found, now);
+      }
+      return [{ stage: 'recommendation.make', lane: budget.team, key: budget.team }];
+    },
+  };
+}
+
+/** Wakes every budget over the given teams, for the periods that the days (UTC) may lie in. */
+export async function wakeBudgets(tx: Queryable, organisation: string, budgets: BudgetStore, changed: readonly { team: string; days: readonly string[] }[]): Promise<Waking[]> {
+  const wakings = new Map<string, Waking>();
+  for (const { team, days } of changed) {
+    wakings.set(`team ${team}`, { stage: 'recommendation.make', lane: team, key: team });
+    for (const budget of await budgets.over(tx, organisation, new Set([team]))) {
+      for (const day of days) {
+        const start = Date.parse(day);
+        // A UTC day may touch two local periods; both are weighed.
+        for (const instant of [start, start + DAY_MS - 1]) {
+          const key = `${budget.id}/${periodLabel(budget, instant)}`;
+          wakings.set(key, { stage: 'budget.weigh', lane: budget.id, key });
+        }
+      }
+    }
+  }
+  return [...wakings.values()];
+}

