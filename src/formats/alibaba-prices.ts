@@ -6,12 +6,11 @@
  * file's name holds one. The model follows from the instance family (Alibaba Cloud, "GPU-accelerated compute-optimized
  * instance families"); of families that share a GPU (sgn, vgn) the list's count is not a count of GPUs and is not taken.
  */
-import type { PriceFormat } from '../core/ports.js';
+import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price.js';
+import type { Term } from '../core/usage.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
-import type { Input } from '../core/ports.js';
-import type { Term } from '../core/usage.js';
 
 const NAME = 'alibaba-prices';
 const SNAPSHOT = '2024-10-16';

@@ -1,13 +1,12 @@
 /**
  * A table of GPU prices across clouds, collected by hand: instances on demand and spot, or serverless GPUs by the hour.
  *
- * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. A row whose two prices contradict
- * each other is rejected, not averaged. The table states no region (its prices hold everywhere), no currency but `$`, and
+ * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. The instance's price counts, the one
+ * per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged. The table states no region (its prices hold everywhere), no currency but `$`, and
  * no date: the file's name gives it, else that of the published snapshot, 2025-03-07.
  */
 import { modelOf } from '../core/gpu-model.js';
-import type { Decimal } from '../core/decimal.js';
-import { formatDecimal } from '../core/decimal.js';
+import { formatDecimal, type Decimal } from '../core/decimal.js';
 import type { Input, PriceFormat } from '../core/ports.js';
 import { providerName, type PriceEvent } from '../core/price.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
@@ -67,10 +66,11 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
   };
 }
 
-/** More than rounding apart: a cent per GPU and half a percent. */
+/** Some sellers' price per GPU leaves out the CPUs and memory beside it, so that the instance may cost up to a third more. */
 function contradict(whole: Decimal, each: Decimal, gpus: number): boolean {
   const instance = Number(formatDecimal(whole));
-  return Math.abs(instance - Number(formatDecimal(each)) * gpus) > 0.01 * gpus + 0.005 * instance;
+  const parts = Number(formatDecimal(each)) * gpus;
+  return instance > parts * 1.34 || instance < parts * 0.9;
 }
 
 interface Configuration {

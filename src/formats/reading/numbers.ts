@@ -7,6 +7,8 @@ import { parseDecimal, type Decimal } from '../../core/decimal.js';
 
 /** So many digits are exact in a float64. */
 const MOST_FAST_DIGITS = 15;
+/** Half of a bill's amounts are zero: one object for each scale. */
+const ZEROS: readonly Decimal[] = Array.from({ length: MOST_FAST_DIGITS + 1 }, (_, scale) => ({ unscaled: 0n, scale }));
 
 /** Parses a decimal between blanks; undefined where the text is none (the empty text included). */
 export function decimalOf(text: string): Decimal | undefined {
@@ -36,7 +38,8 @@ export function decimalOfBytes(block: Uint8Array, start: number, end: number): D
   if (digits === 0 || digits > MOST_FAST_DIGITS) {
     return decimalOf(Buffer.from(block.buffer, block.byteOffset + start, end - start).toString('latin1'));
   }
-  return { unscaled: BigInt(negative ? -number : number), scale: point < 0 ? 0 : end - point - 1 };
+  const scale = point < 0 ? 0 : end - point - 1;
+  return number === 0 ? ZEROS[scale] : { unscaled: BigInt(negative ? -number : number), scale };
 }
 
 /** The decimal that JavaScript (and JSON, and a Parquet DOUBLE) writes for a float64: its shortest exact-round-trip form. */

@@ -16,7 +16,7 @@ const SEASON_DAYS = 8 * WEEK_DAYS;
 /** A falling drift stops above zero: the damped sum of a drift of level / 40 takes at most 32 / 40 of the level. */
 const STEEPEST_FALL = 1 / 40;
 
-const SMOOTHING = [1, 0.5, 0.2] as const;
+const SMOOTHING = [1, 0.3] as const;
 const DRIFT_SHARES = [0, 0.5, 1] as const;
 
 /** An expert's state after a day. */
@@ -85,7 +85,7 @@ function driftAt(levels: readonly number[], day: number): number {
 
 /**
  * The week's shape after each day: per weekday the median ratio of a day to the mean of the seven days up to it, over
- * eight weeks, drawn towards 1 while there are few. Null before two weeks are known.
+ * eight weeks. Null before two weeks are known. Whether there is a shape at all is for the weights to say.
  */
 function runSeasons(history: readonly number[]): (Float64Array | null)[] {
   const ratios = history.map((value, day) => {
@@ -103,7 +103,7 @@ function runSeasons(history: readonly number[]): (Float64Array | null)[] {
         const ratio = ratios[at];
         if (ratio !== null && ratio !== undefined) own.push(ratio);
       }
-      season[weekday] = own.length === 0 ? 1 : 1 + ((median(own) - 1) * own.length) / (own.length + 1);
+      season[weekday] = own.length === 0 ? 1 : median(own);
     }
     const mean = season.reduce((sum, factor) => sum + factor, 0) / WEEK_DAYS;
     return season.map((factor) => Math.max(factor / mean, 0.05));

@@ -31,11 +31,13 @@ const COVERAGE = 0.8;
 /** Older days say little, and a weighing of many teams has to be quick. */
 const MOST_DAYS = 180;
 /** How sharply a smaller past error raises an expert's weight, and how fast errors are forgotten per day. */
-const SHARPNESS = 4;
+const SHARPNESS = 8;
 const FORGETTING = 0.98;
 /** Relative errors of a period's sum before any are known, and how many known ones weigh as much. */
 const PRIOR_ERROR = 0.5;
 const PRIOR_WEIGHT = 3;
+/** Weight of an error per day of its age. */
+const AGEING = 0.97;
 
 /** A sum over `days`, or the single day `days` ahead. */
 type Target = 'sum' | 'day';
@@ -59,7 +61,7 @@ function fit(history: readonly number[], experts: readonly ExpertState[][], days
   for (let day = 0; day < count; day += 1) totals[day + 1] = (totals[day] ?? 0) + (history[day] ?? 0);
   // Errors at a horizon as long as the history allows stand in for those of a longer one.
   const errorDays = Math.max(1, Math.min(days, Math.floor(count / 3)));
-  const horizons = [...new Set([1, 3, 7, 14, days].map((horizon) => Math.min(horizon, days)))];
+  const horizons = [...new Set([1, 7, days].map((horizon) => Math.min(horizon, days)))];
   const levelAt = (day: number): number =>
     Math.max(((totals[day + 1] ?? 0) - (totals[Math.max(0, day + 1 - WEEK_DAYS)] ?? 0)) / Math.min(day + 1, WEEK_DAYS), 1e-9);
   const actual = (origin: number, ahead: number): number =>
@@ -104,11 +106,20 @@ function weighted(experts: readonly ExpertState[][], losses: Float64Array, day: 
   return Math.max(0, sum / weights);
 }
 
-/** The smallest value that the given share of values does not exceed, with the conformal correction for their number. */
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const index = Math.min(sorted.length - 1, Math.max(0, Math.ceil(share * (sorted.length + 1)) - 1));
-  return sorted[index] ?? 0;
+/**
+ * The smallest error that a share of the weight does not exceed; the weight of the errors falls with their age, and that
+ * of one more, unseen and infinite, is kept back (Barber, Candes, Ramdas, Tibshirani 2023, nonexchangeable conformal).
+ * The largest error stands in for the infinite one.
+ */
+function quantile(errors: readonly number[], share: number): number {
+  const aged = errors.map((error, index) => ({ error, weight: AGEING ** (errors.length - 1 - index) })).sort((a, b) => a.error - b.error);
+  const goal = share * aged.reduce((sum, { weight }) => sum + weight, 1);
+  let reached = 0;
+  for (const { error, weight } of aged) {
+    reached += weight;
+    if (reached >= goal) return error;
+  }
+  return aged.at(-1)?.error ?? 0;
 }
 
 function interval({ mean, errors, level }: Fit, coverage: number): { low: number; high: number } {

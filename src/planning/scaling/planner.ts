@@ -1,0 +1,179 @@
+/**
+ * Bursar's scaling planner: how many replicas to have, decided from the past alone.
+ *
+ * One number sets the risk: `price`, what a replica-minute of unserved load is worth in replica-minutes of fleet. Every
+ * minute the planner forecasts the load at which a new replica would arrive, lets some hundred simple rules decide on
+ * imagined fleets (rehearsal.ts), and weighs each rule by its bill: what its fleet paid, plus `price` times what it lost, plus what
+ * the forecast expects of its present choice. It follows the average of the rules, those weighted most whose bill is within the noise of the
+ * best (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest.
+ *
+ * Never sees the load of the minute that it decides for. The same history gives the same decision, live and in a backtest.
+ */
+
+import { invalid, type Problem } from '../../core/errors.js';
+import { LoadForecaster, priorForecast, type LoadForecast } from './forecast.js';
+import { newsvendor, Rehearsal } from './rehearsal.js';
+import { checkLimits, clamp, type FleetLimits, type ScalingPolicy } from './simulate.js';
+
+export interface RiskSetting {
+  /** Worth of a replica-minute of unserved load, in replica-minutes; above 1. */
+  readonly price: number;
+  /** Replicas kept beyond the plan, as a share of it; 0 unless load must never go unserved. */
+  readonly reserve: number;
+}
+
+/** The settings of the reports, from cheapest to safest. */
+export const RISK_SETTINGS: readonly RiskSetting[] = [
+  ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000].map((price) => ({ price, reserve: 0 })),
+  ...[20, 30, 50, 80, 150, 300].map((price, i) => ({ price, reserve: 0.1 + 0.05 * i })),
+  { price: 20_000, reserve: 0.4 },
+];
+
+export const DEFAULT_RISK: RiskSetting = { price: 20, reserve: 0 };
+
+/** `bursar@20`, or `bursar@2000+10%` with a reserve. */
+export const riskName = (risk: RiskSetting): string =>
+  `bursar@${risk.price}${risk.reserve > 0 ? `+${Math.round(risk.reserve * 100)}%` : ''}`;
+
+/** Minutes of its expected bill that count for a rule beside its real one. */
+const EXPECTED_MINUTES = 20;
+/** How far from the best bill a rule still counts, in the noise of a minute's load. */
+const TOLERANCE = 1.2;
+/** The noise of a bill grows with the price of what it lost, less than in proportion. */
+const TOLERANCE_EXPONENT = 0.7;
+const TOLERANCE_MINUTES = 200;
+
+/** What is known about a minute to come, shared by all risk settings. */
+class Outlook {
+  private readonly forecaster: LoadForecaster;
+  private readonly rehearsal: Rehearsal;
+  private minutes = 0;
+  private loadSum = 0;
+  forecast: LoadForecast;
+
+  constructor(private readonly limits: FleetLimits, startingReplicas: number) {
+    this.forecaster = new LoadForecaster(limits.bootMinutes, limits.maxReplicas);
+    this.rehearsal = new Rehearsal(limits, startingReplicas);
+    this.forecast = priorForecast(startingReplicas, limits.maxReplicas);
+  }
+
+  /** Takes the load of the minute that ended, and thinks about the next one. */
+  observe(load: number): void {
+    this.rehearsal.settle(load);
+    this.forecaster.observe(load);
+    this.forecast = this.forecaster.predict();
+    this.rehearsal.decide(this.forecast, load);
+    this.minutes++;
+    this.loadSum += load;
+  }
+
+  wanted(risk: RiskSetting): number {
+    const plan = this.minutes === 0 ? this.firstWish(risk) : this.weighedWish(risk.price);
+    return clamp(Math.ceil(plan * (1 + risk.reserve) - 1e-9), this.limits);
+  }
+
+  /** Before the first observation: the prior's newsvendor, and never below the fleet that is there. */
+  private firstWish(risk: RiskSetting): number {
+    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.forecast.shortfall, risk.price));
+  }
+
+  private weighedWish(price: number): number {
+    const { count, holds, plain, wanted, paid, lost } = this.rehearsal;
+    const { shortfall } = this.forecast;
+    const bills = new Float64Array(count);
+    let best = Infinity;
+    for (let i = 0; i < count; i++) {
+      const choice = plain[Math.floor(i / holds)]!;
+      const bill = paid[i]! + price * lost[i]! + EXPECTED_MINUTES * (choice + price * shortfall[choice]!);
+      bills[i] = bill;
+      if (bill < best) best = bill;
+    }
+    const noise = (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + EXPECTED_MINUTES);
+    const tolerance = Math.max(1e-9, TOLERANCE * noise * price ** TOLERANCE_EXPONENT);
+    let weights = 0;
+    let sum = 0;
+    for (let i = 0; i < count; i++) {
+      const weight = Math.exp((best - bills[i]!) / tolerance);
+      weights += weight;
+      sum += weight * wanted[i]!;
+    }
+    return Math.round(sum / weights);
+  }
+}
+
+/** One policy per risk setting for `simulate`, all sharing one outlook of the same load; each is for a single run. */
+export function bursarPolicies(load: Float64Array, limits: FleetLimits, startingReplicas: number, risks: readonly RiskSetting[]): ScalingPolicy[] {
+  const outlook = new Outlook(limits, startingReplicas);
+  const wishes = risks.map(() => new Int32Array(load.length));
+  for (let minute = 0; minute < load.length; minute++) {
+    // What is decided for a minute stands before its load is observed: nothing later can change it.
+    if (minute > 0) outlook.observe(load[minute - 1]!);
+    risks.forEach((risk, i) => (wishes[i]![minute] = outlook.wanted(risk)));
+  }
+  return wishes.map((wish) => (view) => wish[view.minute]!);
+}
+
+export interface FleetState {
+  readonly ready: number;
+  readonly booting: number;
+}
+
+export interface PlanSettings extends FleetLimits {
+  readonly risk: RiskSetting;
+  /** What one replica serves in a minute, in the unit of the history (requests, tokens, busy GPU-minutes). */
+  readonly capacityPerReplica: number;
+}
+
+/** A decision with the numbers that led to it; loads in replicas. */
+export interface ReplicaPlan {
+  readonly replicas: number;
+  readonly current: number;
+  /** Minutes of history used, and the minute (from the last one) that a replica ordered now would begin to serve. */
+  readonly historyMinutes: number;
+  readonly leadMinutes: number;
+  readonly expectedLoad: number;
+  readonly calmLoad: number;
+  readonly price: number;
+  /** Share of the expected load that the plan, and that the present fleet, would leave unserved at that minute. */
+  readonly expectedUnservedShare: number;
+  readonly currentUnservedShare: number;
+}
+
+/**
+ * Replicas to have now, for the live policy `target-tracking`. Pure: it replays the history, so the same history gives
+ * what a backtest would have decided. An empty history keeps the fleet: no evidence never means idle.
+ *
+ * @param history load of each finished minute, oldest first, without gaps; two weeks of it take well under a second.
+ * @throws invalid naming every value that is not usable.
+ */
+export function planReplicas(history: ArrayLike<number>, state: FleetState, settings: PlanSettings): ReplicaPlan {
+  checkLimits(settings);
+  checkPlan(history, state, settings);
+  const current = state.ready + state.booting;
+  const load = Float64Array.from(history, (value) => value / settings.capacityPerReplica);
+  const outlook = new Outlook(settings, clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings));
+  for (const value of load) outlook.observe(value);
+  const replicas = load.length === 0 ? clamp(current, settings) : outlook.wanted(settings.risk);
+  const { shortfall, direct, calm } = outlook.forecast;
+  const expected = shortfall[0]!;
+  const unserved = (fleet: number): number => (expected > 0 ? shortfall[Math.min(fleet, shortfall.length - 1)]! / expected : 0);
+  return {
+    replicas, current, historyMinutes: load.length, leadMinutes: settings.bootMinutes + 1,
+    expectedLoad: load.length === 0 ? direct * direct : expected, calmLoad: calm, price: settings.risk.price,
+    expectedUnservedShare: unserved(replicas), currentUnservedShare: unserved(current),
+  };
+}
+
+function checkPlan(history: ArrayLike<number>, state: FleetState, settings: PlanSettings): void {
+  const problems: Problem[] = [];
+  const need = (holds: boolean, path: string, message: string): void => void (holds || problems.push({ path, message }));
+  for (let i = 0; i < history.length && problems.length < 20; i++) {
+    need(Number.isFinite(history[i]!) && history[i]! >= 0, `history/${i}`, 'must be a load of 0 or more: a missing minute is not an idle one');
+  }
+  need(Number.isInteger(state.ready) && state.ready >= 0, 'ready', 'must be a whole number of 0 or more');
+  need(Number.isInteger(state.booting) && state.booting >= 0, 'booting', 'must be a whole number of 0 or more');
+  need(settings.capacityPerReplica > 0 && Number.isFinite(settings.capacityPerReplica), 'capacityPerReplica', 'must be above 0');
+  need(settings.risk.price > 1 && Number.isFinite(settings.risk.price), 'risk/price', 'must be above 1, else no replica ever pays');
+  need(settings.risk.reserve >= 0 && settings.risk.reserve <= 10, 'risk/reserve', 'must be from 0 to 10');
+  if (problems.length > 0) throw invalid('the scaling plan has nothing sound to start from', problems);
+}

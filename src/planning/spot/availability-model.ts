@@ -1,0 +1,213 @@
+/**
+ * A semi-Markov model of spot availability whose zone character is hidden: what comes next, given what was seen so far.
+ *
+ * Spells of availability and of absence alternate. The chance that a spell goes on for another tick is a logistic function of the
+ * logarithm of its age, plus a frailty of the spell's kind: zones differ, and so do the weeks of one zone. The frailties (one for
+ * available, one for absent) are a hidden state with nine values, a three-point Gauss-Hermite rule each way; it persists from spell
+ * to spell with `persistence` and is otherwise drawn afresh. The model is fitted by expectation maximisation (Baum-Welch with a
+ * logistic M-step) on other zones or on the past, and a belief over the nine values follows the window that is being run.
+ *
+ * It never sees the window ahead. The invariant: every probability lies strictly between 0 and 1, so no future is ruled out.
+ */
+
+/** Ages, in ticks, at which the model is tabulated; between them it is linear, beyond the last it is constant. */
+export const AGE_GRID: readonly number[] = [1, 2, 4, 8, 16, 40, 100];
+/** Combinations of the two three-point frailties. */
+export const COMPONENTS = 9;
+
+/** Everything that is learned. Logits of "this spell goes on": intercept at an age of e^1.2 ticks, slope per unit of log age. */
+export interface AvailabilityParameters {
+  readonly absent: readonly [intercept: number, slope: number];
+  readonly available: readonly [intercept: number, slope: number];
+  /** Standard deviation of the frailties, in logits. */
+  readonly frailtySd: number;
+  /** Chance that the frailties stay the same when a spell ends. */
+  readonly persistence: number;
+}
+
+/** The parameters as tables. `stay[state]` holds P(spell goes on) by age index times COMPONENTS plus component; state 1 is available. */
+export interface AvailabilityModel {
+  readonly parameters: AvailabilityParameters;
+  readonly stay: readonly [Float64Array, Float64Array];
+  readonly prior: Float64Array;
+  readonly persistence: number;
+}
+
+const NODES = [-Math.sqrt(3), 0, Math.sqrt(3)] as const;
+const WEIGHTS = [1 / 6, 2 / 3, 1 / 6] as const;
+const AGE_CENTRE = 1.2;
+const FRAILTY_SD = 0.7;
+const PERSISTENCE = 0.95;
+const EM_ROUNDS = 12;
+const RIDGE: readonly [number, number] = [0.01, 1];
+
+const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
+/** Frailty of a component for spells of `state` (1 available, 0 absent), in standard deviations. */
+const frailty = (component: number, state: number): number => NODES[state === 1 ? Math.floor(component / 3) : component % 3] ?? 0;
+const stayLogit = (parameters: AvailabilityParameters, state: number, age: number, component: number): number => {
+  const [intercept, slope] = state === 1 ? parameters.available : parameters.absent;
+  return intercept + slope * (Math.log(age) - AGE_CENTRE) + parameters.frailtySd * frailty(component, state);
+};
+
+/** Tabulates the model. */
+export function availabilityModel(parameters: AvailabilityParameters): AvailabilityModel {
+  const table = (state: number): Float64Array =>
+    Float64Array.from({ length: AGE_GRID.length * COMPONENTS }, (_, cell) =>
+      logistic(stayLogit(parameters, state, AGE_GRID[Math.floor(cell / COMPONENTS)] ?? 1, cell % COMPONENTS)),
+    );
+  const prior = Float64Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
+  return { parameters, stay: [table(0), table(1)], prior, persistence: parameters.persistence };
+}
+
+/** Position of an age on AGE_GRID: index of the point at or below it and the fraction of the way to the next. */
+export function agePosition(age: number): { readonly index: number; readonly fraction: number } {
+  const last = AGE_GRID.length - 1;
+  let index = 0;
+  while (index < last && age >= (AGE_GRID[index + 1] ?? Infinity)) index += 1;
+  if (index === last) return { index, fraction: 0 };
+  const below = AGE_GRID[index] ?? 1;
+  return { index, fraction: (age - below) / ((AGE_GRID[index + 1] ?? below + 1) - below) };
+}
+
+/** The first reading of a window belongs to a spell of unknown age; it is taken to be this old. */
+const FIRST_AGE = 2;
+
+/** What is believed about one window after the readings so far. */
+export class AvailabilityBelief {
+  readonly components: Float64Array;
+  age = 0;
+  private state = -1;
+
+  constructor(private readonly model: AvailabilityModel) {
+    this.components = Float64Array.from(model.prior);
+  }
+
+  /** Takes the next reading (1 available, 0 absent) in. */
+  observe(state: number): void {
+    if (this.state === -1) this.age = FIRST_AGE;
+    else {
+      this.weigh(state === this.state);
+      this.age = state === this.state ? this.age + 1 : 1;
+    }
+    this.state = state;
+  }
+
+  /** Bayes' rule on "the spell went on", then the possible redraw of the frailties at the end of a spell. */
+  private weigh(wentOn: boolean): void {
+    const { model, components } = this;
+    let total = 0;
+    for (let k = 0; k < COMPONENTS; k += 1) {
+      const stays = logistic(stayLogit(model.parameters, this.state, this.age, k));
+      components[k] = (components[k] ?? 0) * (wentOn ? stays : 1 - stays);
+      total += components[k] ?? 0;
+    }
+    const keep = wentOn ? 1 : model.persistence;
+    for (let k = 0; k < COMPONENTS; k += 1) components[k] = (keep * (components[k] ?? 0)) / total + (1 - keep) * (model.prior[k] ?? 0);
+  }
+}
+
+/** Built in, for a zone of which nothing else is known; learned on four zones (docs/decisions-quality/spot.md names them). */
+export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
+  absent: [2, 1],
+  available: [2, 0.6],
+  frailtySd: FRAILTY_SD,
+  persistence: PERSISTENCE,
+};
+
+/**
+ * Learns the parameters from recordings (1 available, 0 absent, one reading per tick; each a stretch without gaps, none of it from the
+ * window that will be run). Deterministic. With no reading at all it returns the built-in parameters.
+ */
+export function fitAvailability(recordings: readonly Uint8Array[]): AvailabilityParameters {
+  if (recordings.every((recording) => recording.length < 2)) return BUILT_IN_PARAMETERS;
+  let parameters = BUILT_IN_PARAMETERS;
+  for (let round = 0; round < EM_ROUNDS; round += 1) {
+    const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
+    for (const recording of recordings) collectRows(availabilityModel(parameters), recording, rows);
+    parameters = {
+      ...parameters,
+      absent: fitLogistic(rows[0], 0, parameters.absent),
+      available: fitLogistic(rows[1], 1, parameters.available),
+    };
+  }
+  return parameters;
+}
+
+/** Expected counts by (age, component): how often a spell of that age was seen, and how often it went on. */
+class SpellRows {
+  readonly seen = new Map<number, Float64Array>();
+  readonly wentOn = new Map<number, Float64Array>();
+
+  add(age: number, weights: Float64Array, wentOn: boolean): void {
+    for (const table of wentOn ? [this.seen, this.wentOn] : [this.seen]) {
+      const row = table.get(age) ?? new Float64Array(COMPONENTS);
+      for (let k = 0; k < COMPONENTS; k += 1) row[k] = (row[k] ?? 0) + (weights[k] ?? 0);
+      table.set(age, row);
+    }
+  }
+}
+
+/** Expectation step: forward-backward over one recording; adds the smoothed weights to the rows of each state. */
+function collectRows(model: AvailabilityModel, recording: Uint8Array, rows: readonly [SpellRows, SpellRows]): void {
+  const steps = recording.length - 1;
+  if (steps < 1) return;
+  const likelihood: Float64Array[] = [];
+  const forward: Float64Array[] = [];
+  const belief = new AvailabilityBelief(model);
+  const ages = new Int32Array(steps);
+  for (let t = 0; t < steps; t += 1) {
+    const state = recording[t] ?? 0;
+    belief.observe(state);
+    ages[t] = belief.age;
+    forward.push(Float64Array.from(belief.components));
+    const wentOn = recording[t + 1] === state;
+    likelihood.push(Float64Array.from({ length: COMPONENTS }, (_, k) => {
+      const stays = logistic(stayLogit(model.parameters, state, belief.age, k));
+      return wentOn ? stays : 1 - stays;
+    }));
+  }
+  let backward: Float64Array = new Float64Array(COMPONENTS).fill(1);
+  for (let t = steps - 1; t >= 0; t -= 1) {
+    const wentOn = recording[t + 1] === recording[t];
+    const keep = wentOn ? 1 : model.persistence;
+    const fresh = backward.reduce((sum, value, k) => sum + value * (model.prior[k] ?? 0), 0);
+    const now = likelihood[t] ?? backward;
+    backward = normalised(backward.map((value, k) => (now[k] ?? 0) * (keep * value + (1 - keep) * fresh)));
+    const smoothed = normalised(backward.map((value, k) => value * (forward[t]?.[k] ?? 0)));
+    rows[recording[t] === 1 ? 1 : 0].add(ages[t] ?? 1, smoothed, wentOn);
+  }
+}
+
+function normalised(weights: Float64Array): Float64Array {
+  const total = weights.reduce((sum, weight) => sum + weight, 0);
+  return weights.map((weight) => weight / total);
+}
+
+/** Maximisation step: ridge logistic regression of "goes on" on log age with the component's frailty as an offset, by Newton's method. */
+function fitLogistic(rows: SpellRows, state: number, start: readonly [number, number]): [number, number] {
+  let [intercept, slope] = start;
+  for (let round = 0; round < 20; round += 1) {
+    let [g0, g1] = [-RIDGE[0] * intercept, -RIDGE[1] * slope];
+    let [h00, h01, h11] = [RIDGE[0], 0, RIDGE[1]];
+    for (const [age, seen] of rows.seen) {
+      const x = Math.log(age) - AGE_CENTRE;
+      const wentOn = rows.wentOn.get(age);
+      for (let k = 0; k < COMPONENTS; k += 1) {
+        const stays = logistic(intercept + slope * x + FRAILTY_SD * frailty(k, state));
+        const residual = (wentOn?.[k] ?? 0) - (seen[k] ?? 0) * stays;
+        const weight = (seen[k] ?? 0) * stays * (1 - stays);
+        g0 += residual;
+        g1 += residual * x;
+        h00 += weight;
+        h01 += weight * x;
+        h11 += weight * x * x;
+      }
+    }
+    const determinant = h00 * h11 - h01 * h01;
+    const [step0, step1] = [(h11 * g0 - h01 * g1) / determinant, (h00 * g1 - h01 * g0) / determinant];
+    intercept += step0;
+    slope += step1;
+    if (Math.abs(step0) + Math.abs(step1) < 1e-9) break;
+  }
+  return [intercept, slope];
+}

@@ -1,0 +1,149 @@
+/**
+ * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as core/backtest.ts says.
+ *
+ * It takes recordings, never files. The invariant: the model with which Bursar runs a zone was learned from the recordings handed in
+ * for that zone, which are never its own windows.
+ */
+import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { invalid, type Problem } from '../../core/errors.js';
+import { availabilityModel, fitAvailability, type AvailabilityParameters } from './availability-model.js';
+import { bursarPolicy } from './bursar.js';
+import { opponents } from './opponents.js';
+import { optimumCost } from './optimum.js';
+import { planSpot } from './plan.js';
+import { onDemandCost, spotProblem, type SpotProblem, type SpotTerms } from './problem.js';
+import { simulate, type SpotPolicy } from './simulate.js';
+
+/** The windows of one trace file, and what may be learned from for it. */
+export interface SpotZone {
+  readonly name: string;
+  readonly tickSeconds: number;
+  /** One reading per tick, 1 where spot can be had. */
+  readonly windows: readonly Uint8Array[];
+  /** Recordings of other zones or of the past, same tick. Empty means that the built-in parameters are used. */
+  readonly recordings: readonly Uint8Array[];
+}
+
+export interface SpotComparison {
+  readonly terms: Omit<SpotTerms, 'deadlineHours' | 'tickSeconds'>;
+  readonly deadlineHours: readonly number[];
+  readonly zones: readonly SpotZone[];
+}
+
+/** Sums over the windows of a cell. */
+interface Tally {
+  readonly name: string;
+  cost: number;
+  misses: number;
+  spotUnits: number;
+  onDemandUnits: number;
+  restarts: number;
+}
+
+interface ComparedCell {
+  readonly cell: BacktestCell;
+  readonly baseline: number;
+  readonly optimum: number;
+}
+
+/** Runs everything. Throws `invalid` naming every zone that has no window or one that is shorter than a deadline, and every bad term. */
+export function compareSpot(comparison: SpotComparison): BacktestReport {
+  const { terms, deadlineHours, zones } = comparison;
+  refuseShortWindows(comparison);
+  const learned = zones.map((zone) => fitAvailability(zone.recordings));
+  const compared: ComparedCell[] = [];
+  for (const hours of deadlineHours) {
+    zones.forEach((zone, i) => {
+      const problem = spotProblem({ ...terms, deadlineHours: hours, tickSeconds: zone.tickSeconds });
+      compared.push(compareCell(`${zone.name} ${hours}h`, problem, zone, learned[i] ?? fitAvailability([])));
+    });
+  }
+  return {
+    problem: 'spot',
+    settings: { ...terms, deadlineHours, costUnit: 'the unit of the prices', learned: learnedByZone(zones, learned) },
+    cells: compared.map(({ cell }) => cell),
+    mean: pooledMeans(compared),
+  };
+}
+
+function refuseShortWindows({ deadlineHours, zones }: SpotComparison): void {
+  const problems: Problem[] = [];
+  if (zones.length === 0) problems.push({ path: 'traces', message: 'at least one trace is needed' });
+  if (deadlineHours.length === 0) problems.push({ path: 'deadlineHours', message: 'at least one deadline is needed' });
+  for (const zone of zones) {
+    if (zone.windows.length === 0) problems.push({ path: zone.name, message: 'has no window' });
+    for (const hours of deadlineHours) {
+      const ticks = Math.floor((hours * 3600) / zone.tickSeconds);
+      const short = zone.windows.filter((window) => window.length < ticks).length;
+      if (short > 0) problems.push({ path: zone.name, message: `${short} windows are shorter than the deadline of ${hours} h` });
+    }
+  }
+  if (problems.length > 0) throw invalid('the spot backtest cannot run', problems);
+}
+
+function learnedByZone(zones: readonly SpotZone[], learned: readonly AvailabilityParameters[]): Record<string, unknown> {
+  return Object.fromEntries(zones.map((zone, i) => [
+    zone.name,
+    { recordings: zone.recordings.length, ticks: zone.recordings.reduce((sum, recording) => sum + recording.length, 0), ...learned[i] },
+  ]));
+}
+
+function compareCell(name: string, problem: SpotProblem, zone: SpotZone, parameters: AvailabilityParameters): ComparedCell {
+  const policies: SpotPolicy[] = [bursarPolicy(planSpot(problem, availabilityModel(parameters))), ...opponents(problem)];
+  const tallies: Tally[] = policies.map((policy) => ({ name: policy.name, cost: 0, misses: 0, spotUnits: 0, onDemandUnits: 0, restarts: 0 }));
+  let optimum = 0;
+  for (const window of zone.windows) {
+    optimum += optimumCost(problem, window);
+    policies.forEach((policy, i) => {
+      const tally = tallies[i];
+      const run = simulate(problem, window, policy);
+      if (tally === undefined) return;
+      tally.cost += run.cost;
+      tally.misses += run.finished ? 0 : 1;
+      tally.spotUnits += run.spotUnits;
+      tally.onDemandUnits += run.onDemandUnits;
+      tally.restarts += run.restarts;
+    });
+  }
+  const count = zone.windows.length;
+  const baseline = onDemandCost(problem) * count;
+  const unitHours = problem.unitSeconds / 3600;
+  const result = (tally: Tally): PolicyResult => ({
+    name: tally.name,
+    meanCost: tally.cost / count,
+    meanShare: pooledShare({ baseline, policy: tally.cost, optimum }),
+    misses: tally.misses,
+    meanSpotHours: (tally.spotUnits * unitHours) / count,
+    meanOnDemandHours: (tally.onDemandUnits * unitHours) / count,
+    meanRestarts: tally.restarts / count,
+  });
+  const clairvoyant: PolicyResult = {
+    name: 'clairvoyant', meanCost: optimum / count, meanShare: pooledShare({ baseline, policy: optimum, optimum }), misses: 0,
+  };
+  return { cell: { name, count, policies: [clairvoyant, ...bestSlicing(tallies.map(result))] }, baseline, optimum };
+}
+
+/** The paper picks the best number of slices in hindsight; so does this, in each cell, in the opponent's favour. */
+function bestSlicing(results: readonly PolicyResult[]): PolicyResult[] {
+  const sliced = results.filter(({ name }) => name.startsWith('time-sliced-'));
+  const best = sliced.reduce((least, result) => (result.meanCost < least.meanCost ? result : least));
+  return results.flatMap((result) => {
+    if (result === best) return [{ ...result, name: 'time-sliced', slices: Number(result.name.slice('time-sliced-'.length)) }];
+    return sliced.includes(result) ? [] : [result];
+  });
+}
+
+function pooledMeans(compared: readonly ComparedCell[]): BacktestReport['mean'] {
+  const names = compared[0]?.cell.policies.map(({ name }) => name) ?? [];
+  const baseline = compared.reduce((sum, cell) => sum + cell.baseline, 0);
+  const optimum = compared.reduce((sum, cell) => sum + cell.optimum, 0);
+  return names.map((name) => {
+    let [policy, misses] = [0, 0];
+    for (const { cell } of compared) {
+      const result = cell.policies.find((candidate) => candidate.name === name);
+      policy += (result?.meanCost ?? 0) * cell.count;
+      misses += Number(result?.['misses'] ?? 0);
+    }
+    return { name, meanShare: pooledShare({ baseline, policy, optimum }), misses };
+  });
+}

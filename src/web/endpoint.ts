@@ -1,0 +1,113 @@
+/**
+ * An endpoint says once what it is: method and path, who may call it, what it takes and what it answers.
+ *
+ * The decorators here are Nest's own with a note beside them. Nest routes and validates by the same objects that the
+ * OpenAPI document is made of, so that the two cannot differ.
+ */
+import { applyDecorators, Body, Delete, Get, HttpCode, Param, Post, Put, Query, SetMetadata, type Type } from '@nestjs/common';
+import { RouteConfig } from '@nestjs/platform-fastify';
+import type { ZodType } from 'zod';
+import type { Role } from '../store/keys.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
+
+/** Who may call: anybody, or keys of at least this role. */
+export type Access = 'open' | Role;
+
+export interface EndpointOptions {
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** Concerns all teams at once: a key that is restricted to teams is refused. */
+  readonly allTeams?: boolean;
+  /** Changes something: takes an Idempotency-Key. */
+  readonly writes?: boolean;
+  readonly answer: ZodType | { readonly media: string };
+  /** Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read. */
+  readonly takes?: 'upload' | readonly string[];
+  /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */
+  readonly mostBodyBytes?: number;
+}
+
+/** What the hooks and the body parser are told about the route of a request. */
+export interface RouteFacts {
+  readonly access: Access;
+  readonly allTeams: boolean;
+  readonly takes: 'upload' | readonly string[];
+  readonly mostBodyBytes: number;
+}
+
+interface Inputs {
+  body?: ZodType;
+  query?: ZodType;
+  readonly path: Map<string, ZodType>;
+}
+
+export interface DescribedEndpoint extends EndpointOptions {
+  readonly method: Method;
+  /** As OpenAPI writes it: `/v1/teams/{id}`. */
+  readonly path: string;
+  /** Class and method: `TeamsController.save`. */
+  readonly handler: string;
+  readonly inputs: Readonly<Inputs>;
+}
+
+const ENDPOINT = 'bursar:endpoint';
+const INPUTS = 'bursar:inputs';
+const NEST = { GET: Get, POST: Post, PUT: Put, DELETE: Delete } as const;
+const MOST_BODY_BYTES = 1 << 20;
+
+/** `@Endpoint('GET /v1/teams/:id', { ... })` on a method of a controller. */
+export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions): MethodDecorator {
+  const [method, path] = route.split(' ') as [Method, string];
+  const facts: RouteFacts = {
+    access: options.access, allTeams: options.allTeams ?? false, takes: options.takes ?? [], mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
+  };
+  return applyDecorators(NEST[method](path), HttpCode(200), RouteConfig(facts), SetMetadata(ENDPOINT, { method, path, options }));
+}
+
+function note(target: object, name: string | symbol | undefined, add: (inputs: Inputs) => void): void {
+  const handler = String(name);
+  const inputs = (Reflect.getMetadata(INPUTS, target, handler) as Inputs | undefined) ?? { path: new Map<string, ZodType>() };
+  add(inputs);
+  Reflect.defineMetadata(INPUTS, inputs, target, handler);
+}
+
+/** The JSON body, validated. */
+export const JsonBody = (schema: ZodType): ParameterDecorator => (target, name, index) => {
+  Body({ schema })(target, name, index);
+  note(target, name, (inputs) => (inputs.body = schema));
+};
+
+/** The body as the parser left it: for batches whose records are validated where they are read. `schema` documents it. */
+export const UncheckedBody = (schema: ZodType): ParameterDecorator => (target, name, index) => {
+  Body()(target, name, index);
+  note(target, name, (inputs) => (inputs.body = schema));
+};
+
+/** The whole query, validated: a strict object. */
+export const QueryInput = (schema: ZodType): ParameterDecorator => (target, name, index) => {
+  Query({ schema })(target, name, index);
+  note(target, name, (inputs) => (inputs.query = schema));
+};
+
+/** One part of the path, validated. */
+export const PathInput = (part: string, schema: ZodType): ParameterDecorator => (target, name, index) => {
+  Param(part, { schema })(target, name, index);
+  note(target, name, (inputs) => inputs.path.set(part, schema));
+};
+
+/** Every endpoint of the controllers, in the order in which they are written. */
+export function endpointsOf(controllers: readonly Type[]): DescribedEndpoint[] {
+  return controllers.flatMap((controller) => {
+    const prototype = controller.prototype as Record<string, unknown>;
+    return Object.getOwnPropertyNames(prototype).flatMap((name): DescribedEndpoint[] => {
+      const handler = prototype[name];
+      if (typeof handler !== 'function') return [];
+      const noted = Reflect.getMetadata(ENDPOINT, handler) as { method: Method; path: string; options: EndpointOptions } | undefined;
+      if (noted === undefined) return [];
+      const inputs = (Reflect.getMetadata(INPUTS, prototype, name) as Inputs | undefined) ?? { path: new Map<string, ZodType>() };
+      return [{ ...noted.options, method: noted.method, path: noted.path.replace(/:(\w+)/g, '{$1}'), handler: `${controller.name}.${name}`, inputs }];
+    });
+  });
+}

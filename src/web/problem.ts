@@ -1,0 +1,97 @@
+/**
+ * What a caller is told when something is wrong: problem+json (RFC 9457) that names every problem.
+ *
+ * Never tells internals: what is not expected is logged under the request's id and answered with that id alone.
+ */
+import { Catch, HttpException, Logger, StandardSchemaValidationPipe, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { STATUS_CODES } from 'node:http';
+import { z } from 'zod';
+import { Failure, invalid, type FailureKind, type Problem } from '../core/errors.js';
+
+const STATUS: Readonly<Record<FailureKind, number>> = { invalid: 400, missing: 404, conflict: 409, denied: 403, unavailable: 503 };
+
+export const problemSchema = z.strictObject({
+  type: z.string().describe('What kind of problem, as an address in the documentation'),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  instance: z.string().describe('The address that was asked for'),
+  requestId: z.string().describe('As in the header x-request-id'),
+  problems: z.array(z.strictObject({ path: z.string().nullable().describe('Where; null for the whole'), message: z.string() })),
+}).meta({ id: 'Problem', description: 'RFC 9457' });
+
+type ProblemDocument = z.infer<typeof problemSchema>;
+
+/** An error that is a status and nothing else: 401, 413, 415. */
+export class Refusal extends Error {
+  override readonly name = 'Refusal';
+
+  constructor(readonly statusCode: number, message: string) {
+    super(message);
+  }
+}
+
+interface SchemaIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[];
+}
+
+/** A schema's issues as problems; an unknown field is a problem of its own under its own name. */
+function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
+  return issues.flatMap((issue) => {
+    const path = (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step));
+    if ('keys' in issue && Array.isArray(issue.keys)) {
+      return issue.keys.map((key) => ({ path: [...path, String(key)].join('/'), message: 'is not a field that is known here' }));
+    }
+    return [{ path: path.length === 0 ? null : path.join('/'), message: issue.message }];
+  });
+}
+
+/** Validates what a parameter's schema describes; the error names every problem. */
+export const validation = new StandardSchemaValidationPipe({
+  exceptionFactory: (issues) => {
+    const problems = problemsOf(issues);
+    return invalid(`the request has ${problems.length} problem(s)`, problems);
+  },
+});
+
+/** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
+function told(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
+  if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
+  if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
+  // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
+  if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500) {
+    return { status: error.statusCode, detail: error.message, problems: [] };
+  }
+  return null;
+}
+
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  private readonly logger = new Logger('web');
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const http = host.switchToHttp();
+    const request = http.getRequest<FastifyRequest>();
+    const reply = http.getResponse<FastifyReply>();
+    const known = told(error);
+    if (known === null || known.status >= 500) this.log(request, error);
+    const { status, detail, problems } = known ?? { status: 500, detail: 'something went wrong here; the log has it under the request id', problems: [] };
+    const document: ProblemDocument = {
+      type: `/docs#status-${status}`, title: STATUS_CODES[status] ?? 'Error', status,
+      // The cause of an outage names hosts; it is in the log.
+      detail: status === 503 ? 'a part that is needed cannot be reached: try again later' : detail,
+      instance: request.url.split('?', 1)[0] ?? '/', requestId: request.id, problems: problems.map(({ path, message }) => ({ path, message })),
+    };
+    if (status === 401) reply.header('www-authenticate', 'Bearer');
+    if (status === 503) reply.header('retry-after', '5');
+    if (status === 413) reply.header('connection', 'close');
+    reply.status(status).header('content-type', 'application/problem+json; charset=utf-8').send(JSON.stringify(document));
+  }
+
+  private log(request: FastifyRequest, error: unknown): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.logger.error(`${request.id} ${request.method} ${request.routeOptions.url ?? '(no route)'}: ${text}`);
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * The HTTP server around the controllers: who is let in, how bodies are read, which headers go out.
+ *
+ * Admits or refuses before a body is read. Nothing here knows a resource.
+ */
+import type { NestApplicationOptions, Type, DynamicModule } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { KeyStore } from '../store/keys.js';
+import { readBody } from './body.js';
+import { admit } from './caller.js';
+import type { RouteFacts } from './endpoint.js';
+import { WEB_PARTS, type WebParts } from './parts.js';
+
+const REQUEST_ID = /^[\w.-]{1,100}$/;
+
+/** Keep-alive connections are closed after this; proxies in front usually wait 60 s. */
+const KEEP_ALIVE_MILLISECONDS = 65_000;
+
+/** The application of a root module that imports WebModule. Call `listen` on it. */
+export async function createWebApp(root: Type | DynamicModule, options: NestApplicationOptions = {}): Promise<NestFastifyApplication> {
+  const adapter = new FastifyAdapter({
+    genReqId: requestId, requestIdHeader: false, keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, routerOptions: { maxParamLength: 500 },
+    // An idle connection does not hold up the end of the process.
+    forceCloseConnections: 'idle',
+  });
+  const app = await NestFactory.create<NestFastifyApplication>(root, adapter, { ...options, bodyParser: false });
+  app.useSecurityHeaders({
+    contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"], 'base-uri': ["'none'"], 'form-action': ["'none'"] } },
+    // Whoever puts TLS in front decides about it.
+    strictTransportSecurity: false,
+    xFrameOptions: { action: 'deny' },
+  });
+  installHooks(app, app.get<WebParts>(WEB_PARTS, { strict: false }).stores.keys);
+  return app;
+}
+
+function requestId(request: { readonly headers: IncomingMessage['headers'] }): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+}
+
+/** Null where no route of ours fits: the answer is 404, whoever asks. */
+const factsOf = (request: FastifyRequest): RouteFacts | null =>
+  request.is404 || !('access' in request.routeOptions.config) ? null : (request.routeOptions.config as unknown as RouteFacts);
+
+function installHooks(app: NestFastifyApplication, keys: KeyStore): void {
+  const server = app.getHttpAdapter().getInstance();
+  server.decorateRequest('principal', null);
+  server.decorateRequest('bodyDigest', null);
+  server.decorateRequest('repeated', false);
+  server.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id).header('cache-control', 'no-store');
+    const facts = factsOf(request);
+    if (facts !== null) await admit(request, facts, keys);
+  });
+  server.addHook('onSend', async (request, reply) => {
+    if (request.repeated) reply.header('idempotency-replayed', 'true');
+  });
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser('*', async (request: FastifyRequest, payload: IncomingMessage) => {
+    const facts = factsOf(request);
+    return facts === null ? undefined : readBody(request, payload, facts);
+  });
+}

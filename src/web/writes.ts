@@ -1,0 +1,56 @@
+/**
+ * How a write is done: once per Idempotency-Key, in one transaction with its audit entry and its answer.
+ */
+import { createHash } from 'node:crypto';
+import { invalid } from '../core/errors.js';
+import type { Transaction } from '../store/database.js';
+import type { Answered, OnceRequest } from '../store/idempotency.js';
+import type { Stores } from '../store/stores.js';
+import { actorOf, type Caller } from './caller.js';
+
+/** What a write did: its answer, and what the audit says about it. */
+export interface Written<T> {
+  readonly body: T;
+  readonly target: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+  /** Kept for a repeat instead of the body, where the body holds a secret. */
+  readonly kept?: T;
+}
+
+const KEY = /^[\u0020-\u007e]{1,200}$/;
+
+/** Does `work` in a transaction, notes `verb` in the audit, and gives the answer: the first one, however often it is asked. */
+export async function write<T>(stores: Stores, caller: Caller, verb: string, work: (tx: Transaction) => Promise<Written<T>>): Promise<T> {
+  const { organisation } = caller.principal;
+  const all = async (tx: Transaction): Promise<Written<T>> => {
+    const written = await work(tx);
+    await stores.audit.audit(tx, organisation, actorOf(caller), verb, written.target, written.detail);
+    return written;
+  };
+  const once = onceRequest(caller);
+  if (once === null) return (await stores.db.transaction(all)).body;
+  return answer(caller, await stores.idempotency.inTransaction(once, all));
+}
+
+/** Does work that has transactions of its own, and that repeated by itself changes nothing (an import). */
+export async function repeatable<T>(stores: Stores, caller: Caller, work: () => Promise<T>): Promise<T> {
+  const once = onceRequest(caller);
+  if (once === null) return work();
+  return answer(caller, await stores.idempotency.idempotent(once, async () => ({ body: await work() })));
+}
+
+function answer<T>({ request }: Caller, { body, repeated }: Answered<T>): T {
+  request.repeated = repeated;
+  return body;
+}
+
+/** Null where the caller sent no Idempotency-Key. Keys of different callers never meet. */
+function onceRequest({ principal, request }: Caller): OnceRequest | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !KEY.test(key)) {
+    throw invalid('the request has 1 problem(s)', [{ path: 'Idempotency-Key', message: 'is not a text of 1 to 200 printable ASCII characters' }]);
+  }
+  const requestHash = createHash('sha256').update(`${request.method} ${request.url}\n`).update(request.bodyDigest ?? '').digest();
+  return { organisation: principal.organisation, key: `${principal.id}/${key}`, requestHash };
+}
