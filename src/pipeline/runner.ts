@@ -15,6 +15,9 @@ type Lane = Omit<DueLane, 'due'>;
 /** PostgreSQL's ways of saying "again, please": serialization, deadlock, connection and shutdown classes. */
 const PASSING = /^(40|08|57P|53)/;
 
+/** Between two looks at keys that another process holds. */
+const OTHERS_PAUSE_MS = 50;
+
 export interface Progress {
   (stage: string, done: number, waiting: number): void;
 }
@@ -42,8 +45,8 @@ export class Runner {
   }
 
   /**
-   * Works, stage by stage from the left, until nothing is due. Needs no queue: the command line drains the line so. Keys
-   * that another process holds, or that wait for their next try, are not waited for.
+   * Works, stage by stage from the left, until nothing is due. Needs no queue: the command line drains the line so. What
+   * another process is doing is waited for; keys that wait for their next try are not.
    */
   async drain(progress?: Progress): Promise<void> {
     while (true) {
@@ -57,7 +60,7 @@ export class Runner {
           if (count > 0) progress?.(stage.name, count, lane.due);
         }
       }
-      if (done === 0) return;
+      if (done === 0) await new Promise((resolve) => setTimeout(resolve, OTHERS_PAUSE_MS));
     }
   }
 

@@ -11,6 +11,9 @@ import { Readable } from 'node:stream';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
 
+/** Any number that no other program on the database uses. */
+const MIGRATION_LOCK = 7_406_218_035;
+
 /** Anything that runs a statement: the pool, or one transaction. */
 export interface Queryable {
   query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
@@ -96,10 +99,17 @@ export class Database implements Queryable {
     }
   }
 
-  /** Runs the migrations that have not run; returns their names. */
+  /** Runs the migrations that have not run; returns their names. Of several processes at once, one runs them. */
   async migrate(): Promise<string[]> {
-    const done = await this.source.runMigrations({ transaction: 'all' });
-    return done.map((migration) => migration.name);
+    const runner = this.source.createQueryRunner();
+    try {
+      await runner.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
+      const done = await this.source.runMigrations({ transaction: 'all' });
+      return done.map((migration) => migration.name);
+    } finally {
+      await runner.query(`select pg_advisory_unlock($1)`, [MIGRATION_LOCK]).catch(() => undefined);
+      await runner.release();
+    }
   }
 
   async pendingMigrations(): Promise<boolean> {

@@ -82,15 +82,19 @@ export class PriceStore {
     return fresh;
   }
 
-  /** (team, UTC day)s of metered usage whose price the events may change. */
+  /** (team, UTC day)s of metered usage whose price, or whose reason for having none, the events may change. */
   async affected(tx: Queryable, organisation: string, events: readonly PriceEvent[]): Promise<TeamDay[]> {
     if (events.length === 0) return [];
     const from = Math.min(...events.map(instantOf));
     return tx.query<TeamDay>(
-      `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+      `select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
        from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.hour >= $2 and d.provider = any($3::text[])
-         and (d.sku is null or d.sku = any($4::text[]) or $5::boolean)`,
+         and (d.sku is null or d.sku = any($4::text[]) or $5::boolean)
+       union
+       select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD')
+       from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and c.unpriced_reason <> '' and d.provider = any($3::text[])`,
       [organisation, formatInstant(from - HOUR_MS), [...new Set(events.map((e) => skuOf(e).provider))], [...new Set(events.map((e) => skuOf(e).sku))],
         events.some((e) => skuOf(e).sku === ANY_SKU)]);
   }

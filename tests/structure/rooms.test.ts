@@ -38,6 +38,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', NODE] },
   web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', NODE] },
   cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
+  // The bundled example: only the doors' composition starts it.
+  example: { rooms: ['core', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },
   // The files beside the rooms. Only the door and the composition root see everything.
   'main.ts': { rooms: [ALL], packages: [ALL] },

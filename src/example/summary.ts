@@ -1,0 +1,47 @@
+/**
+ * The readable summary of a first run: spend per team, budgets, what has no price, what is recommended. Reads only.
+ */
+import { monthLabel, formatInstant } from '../core/time.js';
+import { parseSpendQuery, type SpendRow } from '../store/spend.js';
+import type { Stores } from '../store/stores.js';
+
+const column = (cells: readonly string[], widths: readonly number[]): string =>
+  `  ${cells.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  ')}`;
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const widths = head.map((name, at) => Math.max(name.length, ...rows.map((row) => (row[at] ?? '').length)));
+  return [column(head, widths), column(widths.map((width) => '-'.repeat(width)), widths), ...rows.map((row) => column(row, widths))];
+}
+
+/** Two digits after the point, thousands apart: for reading, not for sums. */
+function amount(text: string | null): string {
+  if (text === null) return 'unknown';
+  return Number(text).toLocaleString('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
+
+export async function summarise(stores: Stores, organisation: string, now: number): Promise<string> {
+  const asOf = await stores.organisations.asOf(stores.db, organisation, now);
+  const { fx } = await stores.prices.book(stores.db, organisation);
+  const month = monthLabel(asOf, 'UTC');
+  const spend = await stores.spend.spend(organisation, parseSpendQuery({ from: `${month}-01`, groupBy: 'team', currency: 'USD' }), fx);
+  const states = await stores.budgets.states(organisation, asOf);
+  const recommendations = await stores.recommendations.list(organisation, { status: 'open' }, null, 10);
+  return [
+    `Summary as of ${formatInstant(asOf)} (the last hour of the recorded history; calendar, teams, placement and budgets are assigned, see README)`,
+    '',
+    `Spend per team, ${month}`,
+    ...table(['team', 'spend USD', 'GPU-hours', 'of them unpriced'], spend.rows.map((row: SpendRow) => [row['team'] ?? '', amount(row.cost), amount(row.gpuHours), amount(row.unpricedQuantity)])),
+    '',
+    'Budgets, this month',
+    ...table(['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out'], states.map(({ budget, state }) => [
+      budget, amount(state.planned), amount(state.spent), state.forecast === null ? 'unknown' : amount(state.forecast.mean),
+      state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`, state.exhaustionAt?.slice(0, 10) ?? 'no'])),
+    '',
+    `Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month, on GPU models that no price list knows; they are in no sum above.`,
+    '',
+    recommendations.length === 0 ? 'Nothing is recommended.' : 'Recommendations',
+    ...(recommendations.length === 0 ? [] : table(['what', 'team', 'saves USD/month', '80 % interval'], recommendations.map((r) => [
+      r.title, r.team, amount(r.estimatedMonthlySavings), `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`]))),
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,33 @@
+/**
+ * What a first start says: loads the example where there is nothing, runs the line once with progress, prints the summary.
+ */
+import type { Clock, Importer } from '../core/ports.js';
+import type { Stores } from '../store/stores.js';
+import { isEmpty, loadExample, type PodSource } from './example.js';
+import { summarise } from './summary.js';
+
+export interface WelcomeRequest {
+  readonly bursar: { readonly stores: Stores; readonly importer: Importer; readonly runner: { drain(progress: (stage: string, done: number) => void): Promise<void> }; readonly organisation: string };
+  /** The first admin key where it was made just now. */
+  readonly key: string | null;
+  /** Whether an empty database gets the example. */
+  readonly example: boolean;
+  readonly pods: PodSource;
+  readonly clock: Clock;
+  readonly say: (text: string) => void;
+}
+
+export async function welcome({ bursar, key, example, pods, clock, say }: WelcomeRequest): Promise<void> {
+  const { stores, importer, runner, organisation } = bursar;
+  if (example && (await isEmpty(stores))) {
+    say('The database is empty: loading the bundled example (BURSAR_EXAMPLE=off leaves it out).');
+    const facts = await loadExample(stores, importer, organisation, pods, (step) => say(`  loading ${step} ...`));
+    say(`  ${facts.pods} pods read, ${facts.metered} used a GPU and are metered, ${facts.unplaced} found no node`);
+    await runner.drain((stage, done) => say(`  ${stage.padEnd(20)} ${String(done).padStart(5)} done`));
+    say('');
+    say(await summarise(stores, organisation, clock.now()));
+  }
+  if (key !== null) {
+    say(`The admin key of this installation, shown once (only its hash is kept):\n\n  ${key}\n`);
+  }
+}

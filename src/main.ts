@@ -1,0 +1,104 @@
+/**
+ * The process door: reads the environment, opens the database, and hands everything to the command line, of which serving
+ * is one verb. Never decides anything about money.
+ */
+import 'reflect-metadata';
+import { NestFactory } from '@nestjs/core';
+import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import { parse as parseYaml } from 'yaml';
+import { AppModule, compose, openQueue, type Bursar, type Role } from './app.module.js';
+import { run } from './cli/program.js';
+import { wallClock } from './clock.js';
+import { parseConfig, type Config } from './config.js';
+import { welcome } from './example/welcome.js';
+import * as openbPods from './formats/openb-pods.js';
+import { acquireServeLock, startEmbedded } from './store/embedded.js';
+import { listen } from './web/server.js';
+
+const say = (text: string): void => void process.stderr.write(`${text}\n`);
+
+/** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
+async function openDatabase(config: Config): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+  if (config.databaseUrl !== null) {
+    const bursar = await compose(config.databaseUrl, wallClock);
+    return { bursar, leave: () => bursar.close() };
+  }
+  const embedded = await startEmbedded({ dataDir: config.dataDir, log: config.logLevel === 'debug' ? say : () => undefined });
+  try {
+    const bursar = await compose(embedded.url, wallClock);
+    return {
+      bursar,
+      async leave() {
+        await bursar.close();
+        await embedded.stop();
+      },
+    };
+  } catch (error) {
+    await embedded.stop();
+    throw error;
+  }
+}
+
+async function connect(): Promise<Parameters<typeof run>[1] extends { connect(): Promise<infer Local> } ? Local : never> {
+  const { bursar, leave } = await openDatabase(parseConfig(process.env));
+  const { stores, importer, organisation, policies, runner } = bursar;
+  return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), migrate: () => stores.db.migrate(), close: leave };
+}
+
+async function serve(role: Role): Promise<void> {
+  const config = parseConfig(process.env);
+  const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
+  const { bursar, leave } = await openDatabase(config).catch(async (error: unknown) => {
+    await lock?.release();
+    throw error;
+  });
+  const failed = (error: Error): void => say(`line: ${error.message}`);
+  try {
+    const key = await bursar.stores.keys.firstKey(bursar.organisation);
+    await welcome({ bursar, key, example: role === 'all' && config.databaseUrl === null && config.example, pods: openbPods, clock: wallClock, say });
+    const queue = await openQueue(bursar, config, role, failed);
+    const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
+    const url = await (role === 'worker' ? startWorker(module) : startApi(module, config));
+    await lock?.setUrl(url.address ?? `process ${process.pid}`);
+    say(url.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${url.address}`);
+    await stopped();
+    say('Stopping: the jobs at hand are finished first.');
+    await url.close();
+    await queue.close();
+  } finally {
+    await leave();
+    await lock?.release();
+  }
+}
+
+type Started = { address: string | null; close(): Promise<void> };
+
+async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
+  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), { logger: ['error', 'warn'] });
+  return { address: await listen(app, config), close: () => app.close() };
+}
+
+async function startWorker(module: ReturnType<typeof AppModule.of>): Promise<Started> {
+  const app = await NestFactory.createApplicationContext(module, { logger: ['error', 'warn'] });
+  return { address: null, close: () => app.close() };
+}
+
+function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGTERM', () => resolve());
+    process.once('SIGINT', () => resolve());
+  });
+}
+
+/** Set only where the configuration is sound: what is wrong with it is said by the verb that needs it. */
+function remote(): Config['remote'] {
+  try {
+    return parseConfig(process.env).remote;
+  } catch {
+    return null;
+  }
+}
+
+process.exitCode = await run(process.argv.slice(2), {
+  environment: process.env, clock: wallClock, stdout: process.stdout, stderr: process.stderr, connect, serve, remote: remote(), parseYaml,
+});

@@ -1,0 +1,54 @@
+/**
+ * The commitment backtest on real demand (tests/fixtures/commitment-demand) and on seeded series that nothing was tuned on: Bursar's
+ * floor, its place among the published rules, and its bound. docs/decisions-quality/commitment.md holds the tables.
+ */
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { runCommitmentBacktest } from '../../src/cli/backtest/commitment.js';
+import type { BacktestCell, PolicyResult } from '../../src/core/backtest.js';
+import { compareCommitments } from '../../src/planning/commitment/comparison.js';
+import { syntheticSeries } from '../../src/planning/commitment/series.js';
+
+const PUBLISHED = ['none', 'look-back-1d', 'look-back-7d', 'look-back-30d', 'look-back-60d', 'online-deterministic', 'online-randomised'];
+const fixture = (file: string): string => path.join(import.meta.dirname, '../fixtures/commitment-demand', file);
+
+const policy = (cell: BacktestCell | undefined, name: string): PolicyResult => cell!.policies.find((result) => result.name === name)!;
+const share = (cell: BacktestCell | undefined, name: string): number => policy(cell, name).meanShare!;
+
+describe('on the pods of openb', () => {
+  it.each([
+    [168, 0.6],
+    [72, 0.5],
+    [24, 0.7],
+  ])('is ahead of every published rule at a term of %i h and a ratio of %f', async (termHours, priceRatio) => {
+    const { cells, settings } = await runCommitmentBacktest({ demand: fixture('openb.csv.gz'), termHours, priceRatio });
+    expect(settings).toMatchObject({ tenants: 8, hours: 3313 });
+    for (const name of PUBLISHED) expect(share(cells[0], 'bursar')).toBeGreaterThan(share(cells[0], name));
+    expect(policy(cells[0], 'bursar').worstRatio).toBeLessThanOrEqual(2);
+    expect(policy(cells[0], 'clairvoyant')).toMatchObject({ meanShare: 1, worstRatio: 1 });
+  });
+});
+
+describe('on the arrivals of Philly', () => {
+  it('is ahead of every published rule', async () => {
+    const { cells } = await runCommitmentBacktest({ demand: fixture('philly.csv.gz'), termHours: 168, priceRatio: 0.6 });
+    for (const name of PUBLISHED) expect(share(cells[0], 'bursar')).toBeGreaterThan(share(cells[0], name));
+  });
+});
+
+describe('on seeded series that nothing was tuned on', () => {
+  const seeds = [5001, 5002, 5003];
+  const tenants = seeds.flatMap((seed) => (['steady', 'trend', 'week', 'day', 'steps', 'jobs', 'mixed'] as const).map((shape) => syntheticSeries(shape, 3000, seed)));
+
+  it.each([
+    [24, 0.6],
+    [168, 0.4],
+    [168, 0.6],
+    [336, 0.5],
+    [720, 0.8],
+  ])('keeps its bound and is ahead of every published rule at a term of %i h and a ratio of %f', (termHours, priceRatio) => {
+    const [all] = compareCommitments(tenants, { termHours, priceRatio, alpha: 0 }).cells;
+    expect(policy(all, 'bursar').worstRatio).toBeLessThanOrEqual(2);
+    for (const name of PUBLISHED) expect(share(all, 'bursar')).toBeGreaterThan(share(all, name));
+  });
+});

@@ -1,0 +1,37 @@
+/** One embedded PostgreSQL with the product's own settings (fsync on) in a temporary folder, for a benchmark's duration. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { startEmbedded } from '../../dist/src/store/embedded.js';
+import { compose } from '../../dist/src/app.module.js';
+import { wallClock } from '../../dist/src/clock.js';
+
+export async function withBursar(use) {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'bursar-bench-'));
+  const server = await startEmbedded({ dataDir, log: () => undefined });
+  try {
+    const bursar = await compose(server.url, wallClock);
+    try {
+      return await use(bursar, dataDir);
+    } finally {
+      await bursar.close();
+    }
+  } finally {
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+}
+
+export const seconds = (from) => (performance.now() - from) / 1000;
+export const perSecond = (rows, time) => Math.round(rows / time);
+
+/** A small seeded generator (mulberry32): the same rows in every run. */
+export function seeded(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

@@ -1,0 +1,242 @@
+/**
+ * Laws of commitments: the optimum equals brute force and HiGHS, no rule reads ahead, no rule beats the optimum, and no demand
+ * makes Bursar's planner cost more than (2 - alpha) times the optimum.
+ */
+import fc from 'fast-check';
+import highsLoader from 'highs';
+import { describe, expect, it } from 'vitest';
+import { Guard } from '../../src/planning/commitment/guard.js';
+import { type CommitmentTerm, commitmentCost, effectiveRatio } from '../../src/planning/commitment/model.js';
+import { lookBack, onlineDeterministic, onlineRandomised, onlineThreshold } from '../../src/planning/commitment/opponents.js';
+import { optimum } from '../../src/planning/commitment/optimum.js';
+import { plannedPurchases } from '../../src/planning/commitment/planner.js';
+import { syntheticSeries } from '../../src/planning/commitment/series.js';
+import { mulberry32, type Random } from '../../src/planning/random.js';
+
+const ratios = fc.constantFrom(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95);
+const alphas = fc.constantFrom(0, 0, 0.1, 0.25);
+const terms = (longest: number): fc.Arbitrary<CommitmentTerm> =>
+  fc.record({ termHours: fc.integer({ min: 1, max: longest }), priceRatio: ratios, alpha: alphas });
+const demands = (peak: number, longest: number): fc.Arbitrary<Int32Array> =>
+  fc.array(fc.integer({ min: 0, max: peak }), { minLength: 1, maxLength: longest }).map((values) => Int32Array.from(values));
+/** Demand in spells, as clouds see it: levels that last a while. */
+const spells = (peak: number): fc.Arbitrary<Int32Array> =>
+  fc
+    .array(fc.tuple(fc.integer({ min: 0, max: peak }), fc.integer({ min: 1, max: 12 })), { minLength: 1, maxLength: 12 })
+    .map((parts) => Int32Array.from(parts.flatMap(([level, length]) => Array.from({ length }, () => level))));
+
+/** Hours without demand behind the data, so that every reservation is paid for to its end. */
+const withWholeTerms = (demand: Int32Array, term: CommitmentTerm): Int32Array => Int32Array.from([...demand, ...new Int32Array(term.termHours)]);
+
+describe('the optimum', () => {
+  it('is what brute force finds', () => {
+    fc.assert(
+      fc.property(demands(2, 6), terms(7), fc.option(demands(2, 6), { nil: undefined }), (demand, term, held) => {
+        const existing = held && Int32Array.from({ length: demand.length }, (_, hour) => held[hour] ?? 0);
+        const { cost, purchases } = optimum(demand, term, existing);
+        expect(cost).toBeCloseTo(cheapestByForce(demand, term, existing), 9);
+        expect(commitmentCost(demand, purchases, term, existing)).toBeCloseTo(cost, 9);
+      }),
+      { numRuns: 150 },
+    );
+  });
+
+  it('is what HiGHS finds', async () => {
+    const highs = await highsLoader();
+    const solve = (demand: Int32Array, term: CommitmentTerm): number => highs.solve(linearProgram(demand, term)).ObjectiveValue;
+    fc.assert(
+      fc.property(fc.oneof(demands(9, 60), spells(20)), terms(40), (demand, term) => {
+        expect(optimum(demand, term).cost).toBeCloseTo(solve(demand, term), 6);
+      }),
+      { numRuns: 120 },
+    );
+    for (const shape of ['week', 'jobs', 'mixed'] as const) {
+      const { demand } = syntheticSeries(shape, 500, 3);
+      const term = { termHours: 72, priceRatio: 0.6, alpha: 0 };
+      const best = solve(demand, term);
+      expect(Math.abs(optimum(demand, term).cost - best)).toBeLessThan(1e-6 * best);
+    }
+  });
+
+  it('is at least every price-ratio hour of demand and at most all on demand', () => {
+    fc.assert(
+      fc.property(spells(20), terms(30), (demand, term) => {
+        const hours = demand.reduce((sum, gpus) => sum + gpus, 0);
+        const { cost } = optimum(demand, term);
+        expect(cost).toBeLessThanOrEqual(hours + 1e-9);
+        expect(cost).toBeGreaterThanOrEqual(Math.min(1, term.priceRatio) * hours - 1e-9);
+      }),
+    );
+  });
+});
+
+describe('look-back', () => {
+  it('keeps the constant that would have been cheapest over its window', () => {
+    fc.assert(
+      fc.property(spells(6), ratios, fc.integer({ min: 2, max: 20 }), (demand, priceRatio, windowHours) => {
+        // A term of one hour makes each hour's purchase the level it wants to hold.
+        const bought = lookBack(demand, { termHours: 1, priceRatio, alpha: 0 }, { windowHours, start: 'whole', everyHours: 1 });
+        for (let hour = windowHours - 1; hour < demand.length; hour++) {
+          const window = demand.subarray(hour - windowHours + 1, hour + 1);
+          const cost = (level: number): number => window.reduce((sum, gpus) => sum + Math.max(0, gpus - level), priceRatio * level * windowHours);
+          for (let level = 0; level <= 7; level++) expect(cost(bought[hour]!)).toBeLessThanOrEqual(cost(level) + 1e-9);
+        }
+      }),
+    );
+  });
+});
+
+describe('no rule reads ahead', () => {
+  const rules: Readonly<Record<string, (demand: Int32Array, term: CommitmentTerm) => Int32Array>> = {
+    bursar: plannedPurchases,
+    'look-back': (demand, term) => lookBack(demand, term, { windowHours: 24, start: 'partial', everyHours: 1 }),
+    deterministic: (demand, term) => onlineDeterministic(demand, term),
+    randomised: (demand, term) => onlineRandomised(demand, term, 0.4),
+  };
+
+  it.each(Object.keys(rules))('%s decides the same before a future that is shuffled', (name) => {
+    const shapes = fc.constantFrom('steps', 'bursts', 'jobs', 'mixed');
+    fc.assert(
+      fc.property(shapes, fc.nat(), fc.integer({ min: 1, max: 399 }), ratios, (shape, seed, cut, priceRatio) => {
+        const { demand } = syntheticSeries(shape, 400, seed);
+        const term = { termHours: 60, priceRatio, alpha: 0 };
+        const shuffled = Int32Array.from([...demand.subarray(0, cut), ...shuffle([...demand.subarray(cut)], mulberry32(seed))]);
+        expect(rules[name]!(shuffled, term).subarray(0, cut)).toEqual(rules[name]!(demand, term).subarray(0, cut));
+        expect(rules[name]!(demand.slice(0, cut), term)).toEqual(rules[name]!(demand, term).slice(0, cut));
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('the bound', () => {
+  it('holds for the planner on any demand, with and without alpha', () => {
+    fc.assert(
+      fc.property(fc.oneof(spells(8), demands(4, 80)), terms(24), (demand, term) => {
+        const whole = withWholeTerms(demand, term);
+        const bound = (2 - term.alpha) * optimum(whole, term).cost;
+        expect(commitmentCost(whole, plannedPurchases(whole, term), term)).toBeLessThanOrEqual(bound + 1e-6);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('holds for the guard whatever is wished of it', () => {
+    fc.assert(
+      fc.property(spells(8), terms(16), fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }), (demand, term, wishes) => {
+        expect(guardRatio(demand, wishes, term)).toBeLessThanOrEqual(2 + 1e-9);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('holds where a search climbs towards the worst demand and the worst wishes', () => {
+    const random = mulberry32(11);
+    for (let climb = 0; climb < 12; climb++) {
+      const term = { termHours: 4 + Math.floor(10 * random()), priceRatio: 0.3 + 0.1 * Math.floor(7 * random()), alpha: 0 };
+      let worst = { demand: new Int32Array(50), wishes: Array.from({ length: 50 }, () => 0) };
+      let ratio = 0;
+      for (let step = 0; step < 250; step++) {
+        const next = mutated(worst, term.termHours, random);
+        const reached = guardRatio(next.demand, next.wishes, term);
+        if (reached >= ratio) [worst, ratio] = [next, reached];
+      }
+      expect(ratio).toBeLessThanOrEqual(2 + 1e-9);
+      expect(ratio).toBeGreaterThan(1.3);
+    }
+  });
+
+  it('holds at the end of the data too, down to a ratio of one half; below, a tenant that has just begun may cost 1 / ratio', () => {
+    fc.assert(
+      fc.property(spells(8), terms(24), (demand, term) => {
+        const ratio = effectiveRatio(term);
+        const bound = ratio >= 0.5 ? 2 - term.alpha : 1 / ratio;
+        expect(commitmentCost(demand, plannedPurchases(demand, term), term)).toBeLessThanOrEqual(bound * optimum(demand, term).cost + 1e-6);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('rests on on-demand hours of the break-even rule that the optimum cannot avoid', () => {
+    // Lemma of Wang, Li and Liang: what the deterministic rule pays on demand is at most the optimum.
+    fc.assert(
+      fc.property(spells(8), terms(20), (demand, term) => {
+        const plain = { ...term, priceRatio: effectiveRatio(term), alpha: 0 };
+        const whole = withWholeTerms(demand, plain);
+        const purchases = onlineThreshold(whole, plain, plain.priceRatio * plain.termHours);
+        const fees = purchases.reduce((sum, count) => sum + count, 0) * plain.priceRatio * plain.termHours;
+        expect(commitmentCost(whole, purchases, plain) - fees).toBeLessThanOrEqual(optimum(whole, plain).cost + 1e-6);
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+/** Cost over the optimum's of a guard that is asked for `wishes`, all terms paid whole. */
+function guardRatio(demand: Int32Array, wishes: readonly number[], term: CommitmentTerm): number {
+  const plain = { ...term, priceRatio: effectiveRatio(term), alpha: 0 };
+  const whole = withWholeTerms(demand, plain);
+  const guard = new Guard(plain.termHours, plain.priceRatio);
+  const purchases = whole.map((gpus, hour) => guard.step(gpus, wishes[hour] ?? 0));
+  const best = optimum(whole, plain).cost;
+  return best === 0 ? 0 : commitmentCost(whole, purchases, plain) / best;
+}
+
+interface Attack {
+  readonly demand: Int32Array;
+  readonly wishes: number[];
+}
+
+/** The attack with one stretch of demand or of wishes changed. */
+function mutated({ demand, wishes }: Attack, termHours: number, random: Random): Attack {
+  const next = { demand: demand.slice(), wishes: [...wishes] };
+  for (let change = 0; change < 1 + 3 * random(); change++) {
+    const from = Math.floor(random() * demand.length);
+    const to = Math.min(demand.length, from + 1 + Math.floor(random() * termHours));
+    const value = Math.floor(random() * 7);
+    if (random() < 0.6) next.demand.fill(value, from, to);
+    else next.wishes.fill(value, from, to);
+  }
+  return next;
+}
+
+function shuffle(values: number[], random: Random): number[] {
+  for (let last = values.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    [values[last], values[other]] = [values[other]!, values[last]!];
+  }
+  return values;
+}
+
+/** Every number of purchases up to the peak in every hour. */
+function cheapestByForce(demand: Int32Array, term: CommitmentTerm, existing: Int32Array | undefined): number {
+  const peak = demand.reduce((most, gpus) => Math.max(most, gpus), 0);
+  const purchases = new Int32Array(demand.length);
+  let best = Infinity;
+  const choose = (hour: number): void => {
+    if (hour === demand.length) {
+      best = Math.min(best, commitmentCost(demand, purchases, term, existing));
+      return;
+    }
+    for (let count = 0; count <= peak; count++) {
+      purchases[hour] = count;
+      choose(hour + 1);
+    }
+  };
+  choose(0);
+  return best;
+}
+
+/** The program of optimum.ts in CPLEX's LP format; each used hour of a reservation pays alpha, as each on-demand hour pays 1. */
+function linearProgram(demand: Int32Array, term: CommitmentTerm): string {
+  const fixed = term.priceRatio - term.alpha;
+  const objective: string[] = [];
+  const rows: string[] = [];
+  for (let hour = 0; hour < demand.length; hour++) {
+    const owedHours = Math.min(term.termHours, demand.length - hour);
+    objective.push(`${fixed * owedHours} r${hour}`, `${term.alpha} u${hour}`, `o${hour}`);
+    const active = Array.from({ length: Math.min(term.termHours, hour + 1) }, (_, back) => `r${hour - back}`);
+    rows.push(` served${hour}: u${hour} + o${hour} >= ${demand[hour]}`, ` used${hour}: u${hour} - ${active.join(' - ')} <= 0`);
+  }
+  return `Minimize\n obj: ${objective.join(' + ')}\nSubject To\n${rows.join('\n')}\nEnd\n`;
+}

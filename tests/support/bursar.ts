@@ -1,0 +1,86 @@
+/**
+ * Bursar on a test's own database: the product's stores, formats and line, with a clock that the test sets.
+ */
+import { afterAll } from 'vitest';
+import { lacksFunctions, loadParts } from '../../src/parts.js';
+import { Collector } from '../../src/pipeline/collect.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
+import type { Stage } from '../../src/pipeline/stage.js';
+import type { Policy } from '../../src/core/policy.js';
+import type { Importer, PriceFormat, UsageFormat } from '../../src/core/ports.js';
+import type { Price } from '../../src/core/price.js';
+import type { UsageRecord } from '../../src/core/usage.js';
+import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
+import { readRecord } from '../../src/formats/bursar.js';
+import { openBytes, openFile } from '../../src/formats/reading/input.js';
+import { Database } from '../../src/store/database.js';
+import type { ImportRequest } from '../../src/store/intake.js';
+import { parseSpendQuery, type Spend } from '../../src/store/spend.js';
+import { Stores } from '../../src/store/stores.js';
+import { parseDecimal } from '../../src/core/decimal.js';
+import { rateOf } from '../../src/core/money.js';
+import { freshDatabase } from './database.js';
+
+export interface TestBursar {
+  readonly url: string;
+  readonly db: Database;
+  readonly stores: Stores;
+  readonly importer: Importer;
+  readonly runner: Runner;
+  readonly line: readonly Stage[];
+  /** Epoch milliseconds; a test sets it. */
+  readonly clock: { at: number; now(): number };
+  /** Takes records in as one batch of a source. */
+  take(records: readonly UsageRecord[], over?: Partial<ImportRequest>): Promise<void>;
+  setPrices(prices: readonly Price[]): Promise<void>;
+  spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
+}
+
+export async function testBursar(options: { policies?: readonly Policy[]; now?: number } = {}): Promise<TestBursar> {
+  const { url } = await freshDatabase();
+  const db = await Database.open(url);
+  afterAll(() => db.close());
+  const stores = new Stores(db);
+  const clock = { at: options.now ?? Date.UTC(2026, 10, 21), now: () => clock.at };
+  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
+  const importer = new Collector(stores, {
+    usageFormats: formats.filter((f) => f.kind === 'usage'), priceFormats: formats.filter((f) => f.kind === 'price'), readRecord, readEvent, openFile, openBytes,
+  }, clock);
+  const line = makeLine(stores, options.policies ?? []);
+  const runner = new Runner(db, stores.work, clock, line);
+  return {
+    url, db, stores, importer, runner, line, clock,
+    async take(records, over = {}) {
+      const rules = await stores.organisations.rules(db, 'default');
+      await stores.intake.import({
+        organisation: 'default', source: 'default', strict: true, dryRun: false, by: 'test', now: clock.now(),
+        teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags: await stores.organisations.trackedTags(db, 'default'), ...over,
+      }, [{ name: 'test', format: 'test', async *batches() { yield { records: [...records], rejects: [] }; } }]);
+    },
+    async setPrices(prices) {
+      await db.transaction(async (tx) => {
+        const fresh = await stores.prices.add(tx, 'default', prices.map((price) => ({ kind: 'price', price })), 'test');
+        const { wake } = await import('../../src/store/work.js');
+        const days = await stores.prices.affected(tx, 'default', fresh);
+        await wake(tx, 'default', days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+      });
+    },
+    async spend(question) {
+      const { fx } = await stores.prices.book(db, 'default');
+      return stores.spend.spend('default', parseSpendQuery(question), fx);
+    },
+  };
+}
+
+/** A price of an instance of some GPUs, per hour. */
+export function instancePrice(perHour: string, over: Partial<Price> & { gpus?: number } = {}): Price {
+  const amount = parseDecimal(perHour);
+  if (amount === null) throw new Error(`not a price: ${perHour}`);
+  const gpus = over.gpus ?? 8;
+  return {
+    provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: 'H100',
+    rate: rateOf(amount, 'USD', BigInt(gpus) * 3600n, 'gpu-second'), effectiveFrom: Date.UTC(2020, 0, 1), effectiveTo: null,
+    incrementSeconds: 1, minimumSeconds: 60, source: 'test', ...over, gpus,
+  };
+}
