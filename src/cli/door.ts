@@ -6,8 +6,9 @@
 import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
+import type { NoQuote, Quote, QuoteRequest } from '../core/quote.js';
 import type { AuditEntry } from '../store/audit.js';
-import type { BudgetStateJson } from '../store/budgets.js';
+import type { BudgetStateJson, StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import type { Team } from '../store/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
@@ -25,50 +26,65 @@ export interface FilesToImport {
   readonly wait: boolean;
 }
 
-/** A budget as it was set, with the state of its newest weighed period; null before the first weighing. */
-export interface BudgetView {
-  readonly budget: Budget;
-  readonly period: { readonly start: string; readonly end: string; readonly weighedAt: string } | null;
-  readonly state: BudgetStateJson | null;
-  readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
-}
+/** A price list's counts; its rejects are listed with all others. */
+export type PricesCount = Omit<ImportedPrices, 'rejects'>;
 
-export interface QuoteRequest {
-  readonly provider: string;
-  readonly sku: string;
-  readonly gpus: number;
-  /** Decimal text, above 0. */
-  readonly hours: string;
-  readonly term: string;
-  readonly region: string | null;
-  readonly currency: string | null;
-}
+export const countOf = ({ file, format, rows, accepted, rejected, unchanged }: ImportedPrices): PricesCount => ({ file, format, rows, accepted, rejected, unchanged });
+
+/** A budget as it was set, with its newest weighed period; nulls before the first weighing. */
+export type BudgetView = Budget & {
+  readonly periodStart: string | null;
+  readonly periodEnd: string | null;
+  readonly weighedAt: string | null;
+  readonly state: BudgetStateJson | null;
+  /** What that period crossed. */
+  readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+};
 
 export interface RuleSetView {
   readonly version: number;
   readonly rules: readonly AllocationRule[];
 }
 
+/** What one team would lose to another; decimal strings. */
+export interface MoveView {
+  readonly from: string;
+  readonly to: string;
+  /** Null where nothing that moves has a price. */
+  readonly currency: string | null;
+  readonly amount: string;
+  /** GPU-hours. */
+  readonly unpricedQuantity: string;
+}
+
+/** The view of a budget and what the store or the API says of its newest period. */
+export function budgetView(budget: Budget, stored: StoredState | null, crossings: readonly (BudgetView['crossings'][number] & { readonly periodStart: string })[]): BudgetView {
+  return {
+    ...budget, periodStart: stored?.periodStart ?? null, periodEnd: stored?.periodEnd ?? null, weighedAt: stored?.weighedAt ?? null, state: stored?.state ?? null,
+    crossings: crossings.filter(({ periodStart }) => periodStart === stored?.periodStart).map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
+  };
+}
+
+/** Every method throws Failure for what it cannot do. */
 export interface Door {
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;
-  importPrices(request: FilesToImport): Promise<readonly Omit<ImportedPrices, 'rejects'>[]>;
+  importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */
   imports(limit: number): Promise<readonly StoredImport[]>;
   /** Of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]>;
   costs(query: SpendQuery): Promise<Spend>;
-  quote(request: QuoteRequest): Promise<Readonly<Record<string, unknown>>>;
+  quote(request: QuoteRequest): Promise<Quote | NoQuote>;
   budgets(): Promise<readonly BudgetView[]>;
   saveBudget(budget: Budget): Promise<BudgetView>;
   removeBudget(id: string): Promise<void>;
   teams(): Promise<readonly Team[]>;
-  saveTeam(team: Team): Promise<void>;
+  saveTeam(team: Team): Promise<Team>;
   removeTeam(id: string): Promise<void>;
   rules(): Promise<RuleSetView>;
   saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView>;
-  /** What the rules would move, per pair of teams. */
-  previewRules(rules: readonly AllocationRule[]): Promise<Readonly<Record<string, unknown>>>;
-  recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus | null }): Promise<readonly StoredRecommendation[]>;
+  previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]>;
+  recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus }): Promise<readonly StoredRecommendation[]>;
   decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation>;
   keys(): Promise<readonly StoredKey[]>;
   createKey(request: KeyRequest): Promise<StoredKey & { readonly text: string }>;

@@ -1,5 +1,293 @@
 /**
  * The verbs on this machine's database. The command line is its administrator: nothing is refused for want of a role,
- * and every write is audited in its own transaction under the name of the operating system's user.
+ * and every write is audited, in its own transaction, under the name of the operating system's user.
+ *
+ * It never prices, weighs or allocates: it saves, wakes the line, and waits until the line has done its work.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { previewChange, type AllocationRule } from '../core/allocation.js';
+import type { Budget } from '../core/budget.js';
+import { Failure, invalid, missing, type Problem } from '../core/errors.js';
+import { formatMoney } from '../core/money.js';
+import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
+import { quote, type NoQuote, type Quote, type QuoteRequest } from '../core/quote.js';
+import { removeTeam } from '../store/administration.js';
+import { periodLabel } from '../store/budgets.js';
+import type { Queryable, Transaction } from '../store/database.js';
+import type { KeyRequest, StoredKey } from '../store/keys.js';
+import { isShared, type Team } from '../store/organisation.js';
+import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
+import { allocatableSums } from '../store/preview.js';
+import { gpuHours, type Spend, type SpendQuery } from '../store/spend.js';
+import type { Stores } from '../store/stores.js';
+import { wake } from '../store/work.js';
+import type { LocalBursar } from './context.js';
+import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import type { Progress } from './progress.js';
+import { grouped } from './table.js';
+import { WrongUse } from './usage-error.js';
+
+type OpenInput = Input & { close(): Promise<void> };
+
+/** Another process may hold work, and a failure waits for its next try: so long without any change is waited. */
+const PATIENCE_MILLISECONDS = 120_000;
+const LOOK_MILLISECONDS = 250;
+const PAGE = 500;
+
+export class LocalDoor implements Door {
+  private readonly stores: Stores;
+  private readonly organisation: string;
+
+  constructor(
+    private readonly bursar: LocalBursar,
+    private readonly clock: Clock,
+    private readonly actor: string,
+    private readonly progress: Progress,
+    private readonly note: (text: string) => void,
+  ) {
+    this.stores = bursar.stores;
+    this.organisation = bursar.organisation;
+  }
+
+  async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
+    const { importer } = this.bursar;
+    this.checkFormat(request.format, importer.usageFormats);
+    const files = await this.withInputs(request.paths, (inputs) =>
+      importer.files(inputs, this.options(request), (rows) => this.progress.show(`reading: ${grouped(rows)} rows`)));
+    if (request.dryRun) return files;
+    const detail = { files: files.map(({ import: id, accepted, rejected }) => ({ import: id, accepted, rejected })) };
+    await this.noteWrite(this.stores.db, 'usage.import', request.paths.join(' '), detail);
+    if (request.wait) await this.drained();
+    return files;
+  }
+
+  async importPrices(request: FilesToImport): Promise<readonly PricesCount[]> {
+    const { importer } = this.bursar;
+    this.checkFormat(request.format, importer.priceFormats);
+    const lists = await this.withInputs(request.paths, (inputs) => importer.prices(inputs, this.options(request)));
+    const counts = lists.map(countOf);
+    if (request.dryRun) return counts;
+    await this.noteWrite(this.stores.db, 'price.import', request.paths.join(' '), { lists: counts });
+    if (request.wait) await this.drained();
+    return counts;
+  }
+
+  imports(limit: number): ReturnType<Door['imports']> {
+    return this.stores.rejects.imports(this.organisation, null, limit);
+  }
+
+  rejects(importId: string | null, limit: number): ReturnType<Door['rejects']> {
+    return this.stores.rejects.list(this.organisation, importId, null, limit);
+  }
+
+  async costs(query: SpendQuery): Promise<Spend> {
+    const { fx } = await this.stores.prices.book(this.stores.db, this.organisation);
+    return this.stores.spend.spend(this.organisation, query, fx);
+  }
+
+  async quote(request: QuoteRequest): Promise<Quote | NoQuote> {
+    const { db, prices, organisations } = this.stores;
+    const current = await prices.book(db, this.organisation);
+    return quote(request, { ...current, peak: await organisations.peak(db, this.organisation), at: this.clock.now() });
+  }
+
+  async budgets(): Promise<readonly BudgetView[]> {
+    return this.budgetViews(await this.stores.budgets.list(this.stores.db, this.organisation));
+  }
+
+  async saveBudget(budget: Budget): Promise<BudgetView> {
+    await this.write('budget.save', budget.id, async (tx) => {
+      const before = await this.stores.budgets.get(tx, this.organisation, budget.id);
+      await this.stores.budgets.save(tx, this.organisation, budget);
+      await this.trackTags(tx, budget);
+      const asOf = await this.stores.organisations.asOf(tx, this.organisation, this.clock.now());
+      await wake(tx, this.organisation, [{ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }]);
+      return { before, after: budget };
+    });
+    await this.drained();
+    const [view] = await this.budgetViews([budget]);
+    return view ?? budgetView(budget, null, []);
+  }
+
+  async removeBudget(id: string): Promise<void> {
+    await this.write('budget.remove', id, async (tx) => {
+      const before = await this.stores.budgets.get(tx, this.organisation, id);
+      if (before === null) throw missing(`budget ${id} does not exist`);
+      await this.stores.budgets.remove(tx, this.organisation, id);
+      return { before };
+    });
+  }
+
+  teams(): Promise<readonly Team[]> {
+    return this.stores.organisations.teams(this.stores.db, this.organisation);
+  }
+
+  async saveTeam(team: Team): Promise<Team> {
+    // The stand-ins of shared costs are not for people to give away.
+    if (isShared(team.id)) throw invalid(`"${team.id}" is not a name for a team`);
+    await this.write('team.save', team.id, async (tx) => {
+      await this.stores.organisations.saveTeam(tx, this.organisation, team);
+      return { ...team };
+    });
+    return team;
+  }
+
+  async removeTeam(id: string): Promise<void> {
+    await this.write('team.remove', id, async (tx) => {
+      await removeTeam(tx, this.organisation, id);
+      return {};
+    });
+  }
+
+  async rules(): Promise<RuleSetView> {
+    const { version, rules } = await this.stores.organisations.rules(this.stores.db, this.organisation);
+    return { version, rules };
+  }
+
+  async saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView> {
+    const saved = await this.stores.db.transaction(async (tx) => {
+      const before = await this.stores.organisations.rules(tx, this.organisation);
+      const { version } = await this.stores.organisations.saveRules(tx, this.organisation, rules, this.actor);
+      await this.noteWrite(tx, 'rules.save', `rules/${version}`, { before: before.version, rules: rules.length });
+      return { version, rules };
+    });
+    await this.drained();
+    return saved;
+  }
+
+  async previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]> {
+    const { db, raw, prices } = this.stores;
+    const { book } = await prices.book(db, this.organisation);
+    const sums = await allocatableSums(db, raw, this.organisation, book);
+    return previewChange((await this.rules()).rules, rules, sums).map(({ from, to, currency, nanos, unpricedQuantity }) => ({
+      from, to, currency: currency === '' ? null : currency, amount: formatMoney({ nanos, currency }), unpricedQuantity: gpuHours(unpricedQuantity),
+    }));
+  }
+
+  recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
+    return allOf((after) => this.stores.recommendations.list(this.organisation, { team, status }, after, PAGE));
+  }
+
+  async decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
+    return this.stores.db.transaction(async (tx) => {
+      const decided = await this.stores.recommendations.decide(tx, this.organisation, id, decision, this.actor, this.clock.now());
+      await this.noteWrite(tx, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, id, { team: decided.team, action: decided.action });
+      return decided;
+    });
+  }
+
+  keys(): Promise<readonly StoredKey[]> {
+    return allOf((after) => this.stores.keys.list(this.organisation, after, PAGE));
+  }
+
+  createKey(request: KeyRequest): ReturnType<Door['createKey']> {
+    return this.stores.db.transaction(async (tx) => {
+      const key = await this.stores.keys.create(tx, this.organisation, request);
+      await this.noteWrite(tx, 'key.create', key.id, { ...request });
+      return key;
+    });
+  }
+
+  revokeKey(id: string): Promise<StoredKey> {
+    return this.stores.db.transaction(async (tx) => {
+      const key = await this.stores.keys.revoke(tx, this.organisation, id);
+      await this.noteWrite(tx, 'key.revoke', id, {});
+      return key;
+    });
+  }
+
+  audit(limit: number): ReturnType<Door['audit']> {
+    return this.stores.audit.list(this.organisation, null, limit);
+  }
+
+  private async budgetViews(budgets: readonly Budget[]): Promise<BudgetView[]> {
+    const { db, organisations, budgets: store } = this.stores;
+    const asOf = await organisations.asOf(db, this.organisation, this.clock.now());
+    const states = new Map((await store.states(this.organisation, asOf)).map((state) => [state.budget, state]));
+    return Promise.all(budgets.map(async (budget) => budgetView(budget, states.get(budget.id) ?? null, await store.crossings(this.organisation, budget.id))));
+  }
+
+  /** Facts are kept apart only by tags that some budget filters by: a new one means that history is read again. */
+  private async trackTags(tx: Transaction, budget: Budget): Promise<void> {
+    const { organisations } = this.stores;
+    const tracked = await organisations.trackedTags(tx, this.organisation);
+    const all = [...new Set([...tracked, ...(budget.filters.tag ?? []).map(({ key }) => key)])];
+    if (all.length === tracked.length) return;
+    await organisations.saveSetting(tx, this.organisation, 'tracked-tags', all);
+    await organisations.wakeAllocation(tx, this.organisation);
+  }
+
+  private options({ source, format, strict, dryRun }: FilesToImport): ImportOptions {
+    return { organisation: this.organisation, source, format, strict, dryRun, by: this.actor };
+  }
+
+  private checkFormat(format: string, known: readonly { readonly name: string }[]): void {
+    const names = ['auto', ...known.map(({ name }) => name)];
+    if (!names.includes(format)) throw new WrongUse(`there is no format "${format}": it is one of ${names.join(', ')}`);
+  }
+
+  /** Opens the files, hands them to `use`, and closes them whatever happens. The error names every file that cannot be opened. */
+  private async withInputs<T>(paths: readonly string[], use: (inputs: readonly Input[]) => Promise<T>): Promise<T> {
+    const opened: OpenInput[] = [];
+    const problems: Problem[] = [];
+    try {
+      for (const path of paths) {
+        try {
+          opened.push(await this.bursar.importer.openFile(path));
+        } catch (error) {
+          if (!(error instanceof Failure)) throw error;
+          problems.push({ path: null, message: error.message });
+        }
+      }
+      if (problems.length > 0) throw new Failure('missing', 'nothing was imported', problems);
+      return await use(opened);
+    } finally {
+      this.progress.end();
+      await Promise.all(opened.map((input) => input.close()));
+    }
+  }
+
+  /** Runs `work` in one transaction with its entry in the audit; what it returns is the entry's detail. */
+  private write(verb: string, target: string, work: (tx: Transaction) => Promise<Readonly<Record<string, unknown>>>): Promise<void> {
+    return this.stores.db.transaction(async (tx) => this.noteWrite(tx, verb, target, await work(tx)));
+  }
+
+  private noteWrite(tx: Queryable, verb: string, target: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
+    return this.stores.audit.audit(tx, this.organisation, this.actor, verb, target, detail);
+  }
+
+  /** Returns when the line has nothing left to do, another process' part included; says so where that takes too long. */
+  private async drained(): Promise<void> {
+    const { work } = this.stores;
+    let [left, since] = [-1, this.clock.now()];
+    try {
+      for (;;) {
+        await this.bursar.drain((stage, done, waiting) => this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`));
+        const waiting = await work.waiting();
+        if (waiting === 0) break;
+        const now = this.clock.now();
+        if (waiting !== left) [left, since] = [waiting, now];
+        else if (now - since > PATIENCE_MILLISECONDS) {
+          this.note(`${waiting} keys of the line still wait: bursar doctor says more`);
+          break;
+        }
+        this.progress.show(`waiting for ${grouped(waiting)} keys`);
+        await pause(LOOK_MILLISECONDS);
+      }
+    } finally {
+      this.progress.end();
+    }
+    const parked = await work.parked(this.organisation);
+    if (parked.length > 0) this.note(`${parked.length} keys of the line are parked because of an error: bursar doctor lists them`);
+  }
+}
+
+/** Every item of a list that comes in pages by id. */
+async function allOf<T extends { readonly id: string }>(page: (after: string | null) => Promise<readonly T[]>): Promise<T[]> {
+  const all: T[] = [];
+  for (;;) {
+    const items = await page(all.at(-1)?.id ?? null);
+    all.push(...items);
+    if (items.length < PAGE) return all;
+  }
+}

@@ -5,11 +5,14 @@
  * standard error. The database is opened when a verb asks for it, once, and closed at the end.
  */
 import { userInfo } from 'node:os';
+import { Failure } from '../core/errors.js';
 import type { CliContext, LocalBursar } from './context.js';
 import type { Door } from './door.js';
 import { LocalDoor } from './local-door.js';
 import { Progress } from './progress.js';
 import { RemoteDoor } from './remote-door.js';
+import { Remote } from './remote.js';
+import { WrongUse } from './usage-error.js';
 
 export class Session {
   /** Prints one JSON document instead of text for people. */
@@ -20,18 +23,24 @@ export class Session {
 
   constructor(readonly context: CliContext) {}
 
-  /** This machine's database, whatever the environment says about a remote one. */
+  /**
+   * This machine's database, whatever the environment says about a remote one.
+   * @throws WrongUse for a configuration that is wrong, Failure where the database cannot be had.
+   */
   local(): Promise<LocalBursar> {
-    this.opened ??= this.context.connect();
+    this.opened ??= this.context.connect().catch((error: unknown) => {
+      throw error instanceof Failure && error.kind === 'invalid' ? new WrongUse(error.message, error.problems) : error;
+    });
     return this.opened;
   }
 
   /** Where the verbs that the API has too are carried out: the API that the environment names, else this machine's database. */
   async door(): Promise<Door> {
     const { remote, clock, stderr } = this.context;
-    if (remote !== null) return new RemoteDoor(remote);
     const note = (text: string): void => this.note(text);
-    return new LocalDoor(await this.local(), clock, actor(), new Progress(stderr, clock), note);
+    const progress = new Progress(stderr, clock);
+    if (remote !== null) return new RemoteDoor(new Remote(remote), clock, progress, note);
+    return new LocalDoor(await this.local(), clock, actor(), progress, note);
   }
 
   /** The answer of the verb: the document with --json, else the text. */

@@ -53,9 +53,9 @@ export function modelOf(text: string): string | null {
 }
 
 /** GPUs whose MIG profiles count four compute slices; all others count seven (NVIDIA Multi-Instance GPU User Guide). */
-const FOUR_SLICE_MODELS: readonly string[] = ['A30', 'RTX-PRO-6000'];
+const FOUR_SLICE_MODELS: ReadonlySet<string> = new Set(['A30', 'RTX-PRO-6000']);
 /** Profiles that only the A30 has, so that its name need not be known. */
-const A30_PROFILES: readonly string[] = ['1g.6gb', '2g.12gb', '4g.24gb'];
+const A30_PROFILES: ReadonlySet<string> = new Set(['1g.6gb', '2g.12gb', '4g.24gb']);
 const PROFILE = /^([1-7])g\.\d{1,3}gb(?:\+[a-z.]+)?$/;
 
 /**
@@ -67,7 +67,7 @@ export function migParts(profile: string, model: string | null): number | null {
   const match = PROFILE.exec(name);
   if (match === null) return null;
   const slices = Number(match[1]);
-  const four = model === null ? A30_PROFILES.includes(name.replace(/\+.*/, '')) : FOUR_SLICE_MODELS.includes(model);
+  const four = model === null ? A30_PROFILES.has(name.replace(/\+.*/, '')) : FOUR_SLICE_MODELS.has(model);
   const allowed = four ? [1, 2, 4] : [1, 2, 3, 4, 7];
   return allowed.includes(slices) ? (slices * GPU_PARTS) / (four ? 4 : 7) : null;
 }

@@ -83,12 +83,18 @@ export interface NoQuote {
   readonly close: readonly string[];
 }
 
-export const MOST_QUOTED_HOURS = 10 * 8784;
+/** Three years: the longest term. */
+export const MOST_QUOTED_HOURS = 26_304;
 const MOST_CLOSE = 5;
 const MOST_REGIONS = 5;
 
 /** Everything a quote is asked to find: the request with the names as the book has them. */
 type Question = Omit<PriceQuery, 'component'> & { readonly term: Term };
+
+/** A question's context with what is reckoned once for all its answers. */
+interface Run extends QuoteContext {
+  readonly weighed: Map<number, { readonly milliseconds: Ratio; readonly peaked: boolean }>;
+}
 
 interface Costed {
   readonly nanos: bigint;
@@ -100,7 +106,8 @@ interface Costed {
 }
 
 /** The cost of the request, or why there is none. `gpus` and `hours` are above 0 (checked by the caller). */
-export function quote(request: QuoteRequest, context: QuoteContext): Quote | NoQuote {
+export function quote(request: QuoteRequest, given: QuoteContext): Quote | NoQuote {
+  const context: Run = { ...given, weighed: new Map() };
   const { book, at } = context;
   const asked: Question = {
     provider: providerName(request.provider), sku: request.sku, gpuModel: null, region: request.region, term: request.term,
@@ -132,7 +139,8 @@ const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos,
 const hoursText = (milliseconds: number): string => amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
 
 /** Null where the price cannot be converted to the asked currency on that day. */
-function costOfRun(price: Price, request: QuoteRequest, { fx, peak, at }: QuoteContext): Costed | null {
+function costOfRun(price: Price, request: QuoteRequest, run: Run): Costed | null {
+  const { fx, at } = run;
   const { rate } = price;
   const currency = request.currency ?? rate.currency;
   const used = currency === rate.currency ? null : fx.rate(rate.currency, currency, at);
@@ -140,19 +148,27 @@ function costOfRun(price: Price, request: QuoteRequest, { fx, peak, at }: QuoteC
   const exchange = used?.rate ?? ONE;
   const billedMs = billableMs(Math.round(request.hours * HOUR_MS), price);
   const parts = BigInt(Math.round(request.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
-  // One exact fraction over every piece of the run with its own peak factor, rounded once.
-  let sum: Ratio = { numerator: 0n, denominator: 1n };
+  const { milliseconds, peaked } = weigh(billedMs, run);
+  const nanos = divideHalfEven(parts * milliseconds.numerator * rate.nanos * exchange.numerator, milliseconds.denominator * QUANTITY_SCALE.gpu * rate.quantity * exchange.denominator);
+  return { nanos, unitNanos: perGpuHour(rate, exchange), currency, fx: used, billedMs, peaked };
+}
+
+/** The run's milliseconds, each times its peak factor, as one exact fraction. */
+function weigh(billedMs: number, { weighed, peak, at }: Run): { readonly milliseconds: Ratio; readonly peaked: boolean } {
+  const known = weighed.get(billedMs);
+  if (known !== undefined) return known;
+  let milliseconds: Ratio = { numerator: 0n, denominator: 1n };
   let peaked = false;
   for (const { start, end, factor } of peak.pieces(at, at + billedMs)) {
     peaked ||= factor.numerator !== factor.denominator;
-    sum = {
-      numerator: sum.numerator * factor.denominator + BigInt(end - start) * factor.numerator * sum.denominator,
-      denominator: sum.denominator * factor.denominator,
-    };
-    sum = reduced(sum);
+    milliseconds = reduced({
+      numerator: milliseconds.numerator * factor.denominator + BigInt(end - start) * factor.numerator * milliseconds.denominator,
+      denominator: milliseconds.denominator * factor.denominator,
+    });
   }
-  const nanos = divideHalfEven(parts * sum.numerator * rate.nanos * exchange.numerator, sum.denominator * QUANTITY_SCALE.gpu * rate.quantity * exchange.denominator);
-  return { nanos, unitNanos: perGpuHour(rate, exchange), currency, fx: used, billedMs, peaked };
+  const result = { milliseconds, peaked };
+  weighed.set(billedMs, result);
+  return result;
 }
 
 function reduced({ numerator, denominator }: Ratio): Ratio {
@@ -180,7 +196,7 @@ function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest,
 }
 
 /** Every other term where the SKU is, and cheaper regions under the same term. */
-function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: QuoteContext): QuoteAlternative[] {
+function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: Run): QuoteAlternative[] {
   const { book, at } = context;
   const ask = (term: Term, region: string | null, upfront: Upfront | null): (QuoteAlternative & { readonly nanos: bigint }) | null => {
     const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });

@@ -174,7 +174,8 @@ class CurReader {
       case 'DiscountedUsage': return row.amount(columns.reservedCost, 'reservation/EffectiveCost');
       case 'SavingsPlanCoveredUsage': return row.amount(columns.planCost, 'savingsPlan/SavingsPlanEffectiveCost');
       case 'RIFee': return sum(
-        row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'), row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'));
+        row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'),
+        row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'));
       case 'SavingsPlanRecurringFee': {
         const used = row.amount(columns.planUsed, 'savingsPlan/UsedCommitment');
         return sum(row.amount(columns.planTotal, 'savingsPlan/TotalCommitmentToDate'), used === null ? null : negateDecimal(used));

@@ -44,7 +44,8 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     if (price === null) return;
     const known = awsInstanceGpus(sku);
     out.push(instancePrice({
-      provider: PROVIDER, sku, region: place, term: 'on-demand', gpuModel: known?.model ?? null, gpus: known?.gpus ?? null, price, currency: 'USD', effectiveFrom, source,
+      provider: PROVIDER, sku, region: place, term: 'on-demand',
+      gpuModel: known?.model ?? null, gpus: known?.gpus ?? null, price, currency: 'USD', effectiveFrom, source,
     }));
   };
 }

@@ -21,7 +21,8 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'AWS reserved instances: effective hourly prices by term, class and upfront',
-  recognises: (input) => hasColumns(input, 'instance_type', 'region', 'os') && (hasColumns(input, 'offer', 'usd_per_hour_effective') || hasColumns(input, 'term', 'usd_per_hour')),
+  recognises: (input) => hasColumns(input, 'instance_type', 'region', 'os')
+    && (hasColumns(input, 'offer', 'usd_per_hour_effective') || hasColumns(input, 'term', 'usd_per_hour')),
   read: readCsvPrices(prepare, NAME),
 };
 

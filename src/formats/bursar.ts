@@ -21,7 +21,8 @@ export const format: UsageFormat = {
 };
 
 function recognises(input: Input): boolean {
-  return !looksLikeJson(input, /"specversion"\s*:/) && (looksLikeJson(input, /"records"\s*:\s*\[/) || looksLikeJson(input, /"provider"\s*:/));
+  if (looksLikeJson(input, /"specversion"\s*:/)) return false;
+  return looksLikeJson(input, /"records"\s*:\s*\[/) || (looksLikeJson(input, /"provider"\s*:/) && looksLikeJson(input, /"start"\s*:/));
 }
 
 /** The record in a JSON value, or null with every problem named under `path`. */

@@ -2,8 +2,9 @@
  * A table of GPU prices across clouds, collected by hand: instances on demand and spot, or serverless GPUs by the hour.
  *
  * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. The instance's price counts, the one
- * per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged. The table states no region (its prices hold everywhere), no currency but `$`, and
- * no date: the file's name gives it, else that of the published snapshot, 2025-03-07.
+ * per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged. The table
+ * states no region (its prices hold everywhere), no currency but `$`, and no date: the file's name gives it, else that of
+ * the published snapshot, 2025-03-07.
  */
 import { modelOf } from '../core/gpu-model.js';
 import { formatDecimal, type Decimal } from '../core/decimal.js';
@@ -20,7 +21,8 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'GPU prices across clouds, collected by hand (instances or serverless)',
-  recognises: (input) => hasColumns(input, 'GPU Type', 'GPUs', 'Per-GPU') && (hasColumns(input, 'Cloud', 'On-demand') || hasColumns(input, 'Vendor', 'Per-Hour')),
+  recognises: (input) => hasColumns(input, 'GPU Type', 'GPUs', 'Per-GPU')
+    && (hasColumns(input, 'Cloud', 'On-demand') || hasColumns(input, 'Vendor', 'Per-Hour')),
   read: readCsvPrices(prepare, NAME),
 };
 
@@ -38,6 +40,7 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
     cpus: header.optional('vCPUs'),
     memory: header.optional('RAM'),
   };
+  const offers = new Offers();
   const wholeName = serverless ? 'Per-Hour' : 'On-demand';
   return (cells, out, problems) => {
     const row = new PriceRow(cells, problems);
@@ -52,7 +55,7 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
       row.problem(wholeName, `${formatDecimal(whole)} for ${gpus} GPUs contradicts ${formatDecimal(each)} per GPU`);
     }
     const name = cells.repeated(columns.name).trim();
-    const sku = skuOf({ name, type, gpus, serverless, cpus: cells.text(columns.cpus), memory: cells.text(columns.memory) });
+    const sku = offers.nameOf(whole ?? each, skuOf({ name, type, gpus, serverless, cpus: cells.text(columns.cpus), memory: cells.text(columns.memory) }));
     const add = (term: Term, price: Decimal | null, hours: number): void => {
       if (price === null) return;
       out.push(instancePrice({
@@ -71,6 +74,20 @@ function contradict(whole: Decimal, each: Decimal, gpus: number): boolean {
   const instance = Number(formatDecimal(whole));
   const parts = Number(formatDecimal(each)) * gpus;
   return instance > parts * 1.34 || instance < parts * 0.9;
+}
+
+/** Some sellers list one configuration twice at two prices: the second is another offer, numbered in the table's order. */
+class Offers {
+  private readonly prices = new Map<string, string[]>();
+
+  nameOf(price: Decimal | null, sku: string): string {
+    const prices = this.prices.get(sku) ?? [];
+    this.prices.set(sku, prices);
+    const text = price === null ? '' : formatDecimal(price);
+    if (!prices.includes(text)) prices.push(text);
+    const number = prices.indexOf(text) + 1;
+    return number === 1 ? sku : `${sku} (${number})`;
+  }
 }
 
 interface Configuration {

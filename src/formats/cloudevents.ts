@@ -44,7 +44,9 @@ export function readRecord(value: unknown, path: string, problems: Problem[]): U
   const { specversion, type, source, id, data, datacontenttype } = value;
   if (specversion !== '1.0') wrong('specversion', specversion === undefined ? 'is missing' : 'is not 1.0');
   if (type !== USAGE_EVENT_TYPE) wrong('type', type === undefined ? 'is missing' : `is not ${USAGE_EVENT_TYPE}`);
-  if (!isPart(source) || !isSource(source)) wrong('source', source === undefined ? 'is missing' : `is not a URI reference of at most ${MOST_PART_CHARACTERS - 1} characters`);
+  if (!isPart(source) || !isSource(source)) {
+    wrong('source', source === undefined ? 'is missing' : `is not a URI reference of at most ${MOST_PART_CHARACTERS - 1} characters`);
+  }
   if (!isPart(id) || !isStorable(id)) wrong('id', id === undefined ? 'is missing' : `is not a text of 1 to ${MOST_PART_CHARACTERS - 1} characters`);
   if (datacontenttype !== undefined && datacontenttype !== null && (typeof datacontenttype !== 'string' || !JSON_TYPE.test(datacontenttype))) {
     wrong('datacontenttype', 'is not JSON');

@@ -17,7 +17,7 @@ import { readParquetTable } from './reading/parquet.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 import { parseTags } from './reading/tags.js';
 
-/** Columns of FOCUS 1.0, 1.1 and 1.2 (specification/columns), and the successor of ProviderName in 1.3. */
+/** Columns of FOCUS 1.0, 1.1 and 1.2 (specification/columns), the successor of ProviderName in 1.3, and one of Microsoft's. */
 const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'AvailabilityZone', 'BilledCost', 'BillingAccountId', 'BillingAccountName', 'BillingAccountType', 'BillingCurrency',
   'BillingPeriodEnd', 'BillingPeriodStart', 'CapacityReservationId', 'CapacityReservationStatus', 'ChargeCategory',
@@ -29,7 +29,7 @@ const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'PricingCurrencyListUnitPrice', 'PricingQuantity', 'PricingUnit', 'ProviderName', 'PublisherName', 'RegionId',
   'RegionName', 'ResourceId', 'ResourceName', 'ResourceType', 'ServiceCategory', 'ServiceName', 'ServiceSubcategory',
   'SkuId', 'SkuMeter', 'SkuPriceDetails', 'SkuPriceId', 'SubAccountId', 'SubAccountName', 'SubAccountType', 'Tags',
-  'ServiceProviderName',
+  'ServiceProviderName', 'x_SkuTerm',
 ]);
 
 /** So many of these in a header make it FOCUS', even where some that must be there are not. */

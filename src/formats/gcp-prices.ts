@@ -53,7 +53,8 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
       const price = row.price(column, offer);
       if (price === null) continue;
       out.push(instancePrice({
-        provider: PROVIDER, sku, region: place, term, gpuModel: MODELS[name] ?? modelOf(name), gpus: Number(match[2]), price, hours, currency: 'USD', effectiveFrom, source,
+        provider: PROVIDER, sku, region: place, term,
+        gpuModel: MODELS[name] ?? modelOf(name), gpus: Number(match[2]), price, hours, currency: 'USD', effectiveFrom, source,
       }));
     }
   };

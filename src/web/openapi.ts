@@ -53,11 +53,13 @@ class Components {
   }
 }
 
-export function openApiOf(endpoints: readonly DescribedEndpoint[], version: string): OpenApiDocument {
+/** @param fillings components that the endpoints name and others define */
+export function openApiOf(endpoints: readonly DescribedEndpoint[], version: string, fillings: Readonly<Record<string, ZodType>> = {}): OpenApiDocument {
   const components = new Components();
   const problem = components.of(problemSchema, 'output');
   const paths: Record<string, Record<string, Operation>> = {};
   for (const endpoint of endpoints) (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, problem);
+  for (const [name, schema] of Object.entries(fillings)) components.schemas[name] = components.of(schema, 'input');
   return {
     openapi: '3.1.0', info: { title: 'Bursar', version, description: DESCRIPTION }, security: [{ key: [] }], paths,
     components: { schemas: components.schemas, securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key' } } },

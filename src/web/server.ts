@@ -66,3 +66,9 @@ function installHooks(app: NestFastifyApplication, keys: KeyStore): void {
     return facts === null ? undefined : readBody(request, payload, facts);
   });
 }
+
+/** Begins to listen; returns the address, `http://127.0.0.1:8080`. Port 0 takes a free one. */
+export async function listen(app: NestFastifyApplication, { host, port }: { readonly host: string; readonly port: number }): Promise<string> {
+  await app.listen(port, host);
+  return (await app.getUrl()).replace('[::1]', 'localhost');
+}

@@ -16,6 +16,11 @@ import { parseInstant } from './times.js';
 export const MOST_KEY_CHARACTERS = 512;
 export const MOST_RESOURCE_CHARACTERS = 2048;
 
+/** A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia. */
+const MOST_INTERVAL_MILLISECONDS = 6 * 366 * 86_400_000;
+const EARLIEST = Date.UTC(2000, 0, 1);
+const LATEST = Date.UTC(2100, 0, 1);
+
 const CURRENCY = /^[A-Z]{3}$/;
 
 /** FOCUS 1.2 ChargeCategory, by its name in lower case. */
@@ -91,6 +96,7 @@ export class BillRow {
     const text = this.cells.repeated(column);
     const instant = this.instants.of(text);
     if (Number.isNaN(instant)) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`);
+    else if (instant < EARLIEST || instant > LATEST) this.problem(name, `${shown(text)} is not in the years 2000 to 2099`);
     return instant;
   }
 
@@ -135,5 +141,6 @@ export class BillRow {
   interval(start: number, end: number, name: string, mustLast: boolean): void {
     if (end < start) this.problem(name, 'the interval ends before it starts');
     else if (mustLast && end === start) this.problem(name, 'the interval is empty');
+    else if (end - start > MOST_INTERVAL_MILLISECONDS) this.problem(name, 'the interval is longer than six years');
   }
 }

@@ -9,6 +9,7 @@ import { invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
 import type { RecordBatch, UsageRecord } from '../../core/usage.js';
 import { MOST_ROW_BYTES, rawText } from './csv.js';
+import { HEAD_BYTES } from './input.js';
 import { BATCH_ROWS, rejectOf } from './table.js';
 
 export const MOST_OBJECT_BYTES = 64 << 20;
@@ -44,13 +45,15 @@ export async function* readJsonRecords(input: Input, read: ValueReader): AsyncGe
   if (text.trimStart() === '') throw invalid(`${input.name}: the file is empty`);
   if (text.trimStart().startsWith('[')) yield* readElements(input, batches, /^\s*\[/);
   else if (RECORDS.test(text)) yield* readElements(input, batches, RECORDS);
-  else if (firstLineIsWhole(text)) yield* readLines(input, batches);
+  else if (firstLineIsWhole(text, input.head.length >= HEAD_BYTES)) yield* readLines(input, batches);
   else yield* readObject(input, batches);
   yield* batches.rest();
 }
 
-function firstLineIsWhole(text: string): boolean {
+function firstLineIsWhole(text: string, headIsFull: boolean): boolean {
   const line = text.trimStart().split('\n', 1)[0] ?? '';
+  // Longer than the head: a long first line of many, unless it lists its records.
+  if (line.length === text.trimStart().length && headIsFull) return !/"records"\s*:\s*\[/.test(line);
   try {
     return typeof JSON.parse(line) === 'object';
   } catch {
@@ -68,6 +71,7 @@ class Batches {
 
   /** Reads the record in the bytes; `line` is its line or its number. */
   addBytes(bytes: Buffer, line: number): void {
+    if (bytes.length > MOST_ROW_BYTES) return this.reject(line, `the record is longer than ${MOST_ROW_BYTES} bytes`, bytes);
     if (!isUtf8(bytes)) return this.reject(line, 'the record is not UTF-8', bytes);
     let value: unknown;
     try {
@@ -111,8 +115,7 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
   let first = true;
   const take = (bytes: Buffer): void => {
     line++;
-    if (bytes.length > MOST_ROW_BYTES) batches.reject(line, `the record is longer than ${MOST_ROW_BYTES} bytes`, bytes);
-    else if (bytes.some((byte) => byte > 32)) batches.addBytes(bytes, line);
+    if (bytes.some((byte) => byte > 32)) batches.addBytes(bytes, line);
   };
   for await (const chunk of input.stream()) {
     let block = left.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([left, chunk]);
@@ -170,7 +173,7 @@ async function* readElements(input: Input, batches: Batches, opening: RegExp): A
       yield* batches.full();
     }
     if (splitter.closed) return;
-    if (splitter.waiting.length > MOST_ROW_BYTES) throw invalid(`${input.name}: record ${number + 1} is longer than ${MOST_ROW_BYTES} bytes`);
+    if (splitter.waiting.length > MOST_OBJECT_BYTES) throw invalid(`${input.name}: record ${number + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
   }
   batches.reject(number + 1, 'the array is not closed: the file is cut short', splitter.waiting);
 }

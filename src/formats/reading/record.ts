@@ -254,7 +254,9 @@ export function readFields(value: unknown, path: string, problems: Problem[], id
 
 const keySchema = z.string().min(1).max(MOST_KEY_CHARACTERS).refine(isStorable, 'the text holds what cannot be stored');
 const instantSchema = z.string().refine((value) => instantOf(value) !== null, WRONG.instant).meta({ format: 'date-time' });
-const tagsSchema = z.record(z.string(), z.string()).refine(areTags, WRONG.tags);
+// Not z.record: that passes over a key `__proto__`, and what is passed over is not checked.
+const tagsSchema = z.unknown().refine(areTags, WRONG.tags)
+  .meta({ type: 'object', additionalProperties: { type: 'string', maxLength: MOST_TAG_CHARACTERS }, maxProperties: MOST_TAGS });
 const quantitySchema = (convert: (value: unknown) => number | null, message: string) =>
   z.union([z.number(), z.string()]).refine((value) => convert(value) !== null, message);
 

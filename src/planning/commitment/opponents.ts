@@ -2,6 +2,7 @@
  * The published rules that Bursar is measured against. Each sees the demand of an hour when the hour begins, as the model of Wang, Li and
  * Liang has it, and never a later one. This file holds no rule of Bursar's own.
  */
+import { BreakEvenLedger, HOURS_TOLERANCE } from './break-even.js';
 import { LevelCounts } from './level-counts.js';
 import { breakEvenHours, type CommitmentTerm, effectiveRatio } from './model.js';
 
@@ -52,26 +53,11 @@ export function lookBack(demand: Int32Array, term: CommitmentTerm, reading: Look
  * The paper asks for "more than" the threshold; `inclusive` reserves on reaching it.
  */
 export function onlineThreshold(demand: Int32Array, term: CommitmentTerm, thresholdHours: number, inclusive = false): Int32Array {
-  const purchases = new Int32Array(demand.length);
-  const explained = new Int32Array(demand.length + term.termHours);
-  const limit = inclusive ? thresholdHours - 1e-9 : thresholdHours + 1e-9;
-  let unexplainedHours = 0;
-  for (let hour = 0; hour < demand.length; hour++) {
-    const first = Math.max(0, hour - term.termHours + 1);
-    const leaving = hour - term.termHours;
-    if (leaving >= 0 && demand[leaving]! > explained[leaving]!) unexplainedHours--;
-    if (demand[hour]! > explained[hour]!) unexplainedHours++;
-    while (unexplainedHours > limit) {
-      purchases[hour]!++;
-      unexplainedHours = 0;
-      for (let past = first; past <= hour; past++) {
-        explained[past]!++;
-        if (demand[past]! > explained[past]!) unexplainedHours++;
-      }
-      for (let next = hour + 1; next < hour + term.termHours; next++) explained[next]!++;
-    }
-  }
-  return purchases;
+  const ledger = new BreakEvenLedger(term.termHours, inclusive ? thresholdHours - 2 * HOURS_TOLERANCE : thresholdHours);
+  return demand.map((gpus) => {
+    ledger.enter(gpus);
+    return ledger.buyDue();
+  });
 }
 
 /** The deterministic rule: the threshold is the break-even. */

@@ -77,10 +77,10 @@ export class ReservationPlanner {
     this.past[this.hour % this.past.length] = gpus;
     this.demanded += gpus;
     for (const panelist of this.panel) this.advance(panelist, gpus);
-    this.wished = this.ratio < 1 ? this.median() : 0;
-    const bought = this.ratio < 1 ? this.guard.step(gpus, this.wished) : 0;
     this.hour++;
-    return bought;
+    if (this.ratio >= 1) return 0;
+    this.wished = this.median();
+    return this.guard.step(gpus, this.wished);
   }
 
   /** Reservations that the panel would hold in the hour of the last step, whatever the guard allowed. */

@@ -29,15 +29,17 @@ export interface DailyForecast {
 
 const COVERAGE = 0.8;
 /** Older days say little, and a weighing of many teams has to be quick. */
-const MOST_DAYS = 180;
+const MOST_DAYS = 120;
 /** How sharply a smaller past error raises an expert's weight, and how fast errors are forgotten per day. */
 const SHARPNESS = 8;
 const FORGETTING = 0.98;
 /** Relative errors of a period's sum before any are known, and how many known ones weigh as much. */
 const PRIOR_ERROR = 0.5;
-const PRIOR_WEIGHT = 3;
+const PRIOR_WEIGHT = 2;
 /** Weight of an error per day of its age. */
 const AGEING = 0.97;
+/** A relative error beyond this says only that the level was near nothing. */
+const MOST_ERROR = 3;
 
 /** A sum over `days`, or the single day `days` ahead. */
 type Target = 'sum' | 'day';
@@ -75,21 +77,23 @@ function fit(history: readonly number[], experts: readonly ExpertState[][], days
     for (const horizon of horizons) {
       const origin = day - horizon;
       if (origin < 0) continue;
-      const scale = levelAt(origin) * (target === 'sum' ? horizon : 1) ;
+      const scale = levelAt(origin) * (target === 'sum' ? horizon : 1);
       const truth = actual(origin, horizon);
       experts.forEach((states, index) => {
         const state = states[origin];
-        if (state !== undefined) losses[index] = (losses[index] ?? 0) + Math.min(Math.abs(truth - expectation(state, horizon, target)) / scale, 3);
+        if (state !== undefined) losses[index] = (losses[index] ?? 0) + Math.min(Math.abs(truth - expectation(state, horizon, target)) / scale, MOST_ERROR);
       });
     }
     const due = day - errorDays;
-    if (due >= 0) errors.push((actual(due, errorDays) - (means[due] ?? 0)) / (levelAt(due) * unit));
+    if (due >= 0) errors.push(clamped((actual(due, errorDays) - (means[due] ?? 0)) / (levelAt(due) * unit)));
     means.push(weighted(experts, losses, day, errorDays, target));
   }
   const mean = errorDays === days ? (means[count - 1] ?? 0) : weighted(experts, losses, count - 1, days, target);
   const growth = Math.sqrt(days / errorDays);
   return { mean, errors: errors.map((error) => error * growth), level: levelAt(count - 1) * (target === 'sum' ? days : 1) };
 }
+
+const clamped = (error: number): number => Math.max(-MOST_ERROR, Math.min(MOST_ERROR, error));
 
 function weighted(experts: readonly ExpertState[][], losses: Float64Array, day: number, days: number, target: Target): number {
   let best = Infinity;
@@ -145,8 +149,14 @@ export function forecastDaily(history: readonly number[], horizon: number, optio
   return result;
 }
 
+const methodOf = (days: number): PeriodForecast['method'] =>
+  days < WEEK_DAYS ? 'prior' : days < 2 * WEEK_DAYS ? 'level-drift' : 'level-drift-week';
+
 /**
  * What will be spent from now until the period's end.
+ *
+ * Today counts as it goes: what is left of it is expected partly as the days before had it, partly at today's own rate,
+ * the more the further the day is; the days after it are forecast from a today so completed.
  * @param dailySpend spend per day in currency units, oldest first, the last one today so far
  * @param elapsedFractionOfDay how much of today is over, 0 to 1
  * @param daysLeft whole days after today until the period ends
@@ -155,14 +165,21 @@ export function forecastPeriodEnd(dailySpend: readonly number[], elapsedFraction
   const complete = dailySpend.slice(Math.max(0, dailySpend.length - 1 - MOST_DAYS), -1);
   const today = dailySpend.at(-1) ?? 0;
   const elapsed = Math.min(1, Math.max(0, elapsedFractionOfDay));
-  // Today is worth a day like any once it is over; until then it counts by how much of it there is.
-  const rate = elapsed > 0 ? today / elapsed : 0;
-  const history = elapsed >= 1 ? [...complete, today] : complete.length === 0 ? [rate] : complete;
-  const experts = runExperts(history);
-  const days = daysLeft + (elapsed >= 1 ? 0 : 1);
-  if (days === 0) return { mean: 0, low: 0, high: 0, method: 'level-drift' };
-  const found = fit(history, experts, days, 'sum');
-  const { low, high } = interval(found, options.coverage ?? COVERAGE);
-  const scale = elapsed >= 1 ? 1 : (days - elapsed) / days;
-  return { mean: found.mean * scale, low: low * scale, high: high * scale, method: history.length < WEEK_DAYS ? 'prior' : history.length < 2 * WEEK_DAYS ? 'level-drift' : 'level-drift-week' };
+  const known = complete.length > 0 ? complete : [elapsed > 0 ? today / elapsed : today];
+  const experts = runExperts(known);
+  const whole = fit(known, experts, daysLeft + 1, 'sum');
+  const { low, high } = interval(whole, options.coverage ?? COVERAGE);
+  const usual = elapsed === 0 ? 0 : fit(known, experts, 1, 'day').mean;
+  const mean = elapsed === 0 ? whole.mean : meanFromToday(complete, today, (1 - elapsed) * (today + (1 - elapsed) * usual), daysLeft);
+  const left = (daysLeft + 1 - elapsed) / (daysLeft + 1);
+  return {
+    mean, low: Math.max(0, mean - (whole.mean - low) * left), high: mean + (high - whole.mean) * left, method: methodOf(complete.length),
+  };
+}
+
+/** The rest of today and the days after it, forecast as if today were already over. */
+function meanFromToday(complete: readonly number[], today: number, rest: number, daysLeft: number): number {
+  if (daysLeft === 0) return rest;
+  const days = [...complete, today + rest];
+  return rest + fit(days, runExperts(days), daysLeft, 'sum').mean;
 }

@@ -11,6 +11,7 @@
  * wide prior stands in and fades.
  */
 
+import { Distribution } from './distribution.js';
 import { SlidingLevels } from './levels.js';
 
 const HALF_LIVES = [1, 3, 8, 20] as const;
@@ -23,10 +24,11 @@ const FORGETTING = 0.9995;
 const SPREAD_HALF_LIFE = 120;
 const MAXIMUM_ERRORS = 4000;
 const SLOPE_WINDOW = 30;
+const SCORE_FORGETTING = 0.99;
+const SCORE_SHARPNESS = 40;
 /** Normal quantiles at (i + 1/2) / 16. */
 const NORMAL_16 = [-1.863, -1.318, -1.01, -0.776, -0.579, -0.402, -0.237, -0.078, 0.078, 0.237, 0.402, 0.579, 0.776, 1.01, 1.318, 1.863];
-/** Bins of the distribution per replica. */
-const BINS = 4;
+const MARGINAL_MINUTES = 240;
 
 export interface LoadForecast {
   /** Direct forecast and the standard deviation of its errors, both in square roots of replicas. */
@@ -37,7 +39,9 @@ export interface LoadForecast {
   readonly followedSpread: number;
   /** Level without its surges, in replicas. */
   readonly calm: number;
-  /** shortfall[k] is the expected load beyond k replicas, in replicas; k from 0 to the maximum fleet. */
+  /** Expected load beyond k replicas where the load had no memory, in replicas; k from 0 to the maximum fleet. */
+  readonly marginal: Float64Array;
+  /** Expected load beyond k replicas, both views weighed by how well they foretold so far. */
   readonly shortfall: Float64Array;
 }
 
@@ -46,6 +50,8 @@ interface Pending {
   readonly hour: number;
   readonly direct: number;
   readonly deviation: number;
+  readonly conditional: Distribution;
+  readonly marginal: Distribution;
 }
 
 /** A second moment with forgetting whose samples are cut at three deviations, so that surges do not widen the band. */
@@ -79,6 +85,8 @@ export class LoadForecaster {
   private readonly deviations: number[] = [];
   private readonly directSpread = new Spread(0.08, 2);
   private readonly followedSpread = new Spread(0.08, 2);
+  private conditionalScore = 0;
+  private marginalScore = 0;
   private followedSum = 0;
   private followedWeight = 0;
   private calm = 0;
@@ -112,7 +120,11 @@ export class LoadForecaster {
     for (let i = 0; i < FEATURES; i++) relative += this.weights[i]! * features[i]!;
     const direct = hour * Math.min(5, Math.max(0.02, relative));
     const deviation = this.levels.last / hour - 1;
-    this.pending.push({ features, hour, direct, deviation });
+    const conditional = this.conditional(direct, hour, deviation);
+    const marginal = this.marginal(hour);
+    this.pending.push({ features, hour, direct, deviation, conditional, marginal });
+    const trust = this.trustInConditional();
+    const beyondMarginal = marginal.shortfall();
     const followed = this.followedSum / this.followedWeight;
     return {
       direct,
@@ -120,7 +132,8 @@ export class LoadForecaster {
       followed,
       followedSpread: this.followedSpread.deviation * widen(followed),
       calm: this.calm * this.calm,
-      shortfall: this.shortfall(direct, hour, deviation),
+      marginal: beyondMarginal,
+      shortfall: conditional.shortfall().map((value, k) => trust * value + (1 - trust) * beyondMarginal[k]!),
     };
   }
 
@@ -163,9 +176,18 @@ export class LoadForecaster {
         this.inverse[i * FEATURES + j] = Math.min(1000, entry);
       }
     }
+    const load = root * root;
+    this.conditionalScore = this.conditionalScore * SCORE_FORGETTING + made.conditional.score(load);
+    this.marginalScore = this.marginalScore * SCORE_FORGETTING + made.marginal.score(load);
     this.directSpread.add((root - direct) / widen(direct));
     this.deviations.push(made.deviation);
     this.errors.push((root - direct) / widen(Math.max(direct, 0.25 * hour)));
+  }
+
+  /** Weight of the conditional view against the marginal one: exponential in their scores so far. */
+  private trustInConditional(): number {
+    const least = Math.max(1e-9, Math.min(this.conditionalScore, this.marginalScore));
+    return 1 / (1 + Math.exp(SCORE_SHARPNESS * ((this.conditionalScore - this.marginalScore) / least)));
   }
 
   private follow(root: number): void {
@@ -189,16 +211,9 @@ export class LoadForecaster {
     this.calm += rate * Math.min(cut, Math.max(-cut, root - this.calm));
   }
 
-  private shortfall(direct: number, hour: number, deviation: number): Float64Array {
-    const top = this.maxReplicas * BINS + 1;
-    const bins = new Float64Array(top + 1);
-    let total = 0;
-    const add = (root: number, weight: number): void => {
-      const load = root > 0 ? root * root : 0;
-      const bin = Math.min(top, Math.round(load * BINS));
-      bins[bin] = bins[bin]! + weight;
-      total += weight;
-    };
+  /** The direct forecast with its past errors around it. */
+  private conditional(direct: number, hour: number, deviation: number): Distribution {
+    const distribution = new Distribution(this.maxReplicas);
     const count = this.errors.length;
     const first = Math.max(0, count - MAXIMUM_ERRORS);
     const everyone = Math.min(1, 8 / Math.max(1, count - first));
@@ -206,34 +221,30 @@ export class LoadForecaster {
     const scale = widen(Math.max(direct, 0.25 * hour));
     for (let i = first; i < count; i++) {
       const distance = Math.abs(this.deviations[i]! - deviation) / reach;
-      add(direct + this.errors[i]! * scale, everyone + (distance < 1 ? 1 - distance : 0));
+      distribution.add(direct + this.errors[i]! * scale, everyone + (distance < 1 ? 1 - distance : 0));
     }
-    addPrior(add, direct, Math.sqrt(this.changeSum / this.changeWeight) * 1.8 * hour, 8 * Math.exp(-this.levels.count / 300));
-    return expectedBeyond(bins, total, this.maxReplicas);
+    this.addPrior(distribution, direct, hour);
+    return distribution;
+  }
+
+  /** The loads of the last hours as they were, for a load without memory. */
+  private marginal(hour: number): Distribution {
+    const distribution = new Distribution(this.maxReplicas);
+    for (let ago = 0; ago < Math.min(this.levels.count, MARGINAL_MINUTES); ago++) distribution.add(this.levels.ago(ago), 1);
+    this.addPrior(distribution, this.levels.mean(this.levels.count - MARGINAL_MINUTES, this.levels.count), hour);
+    return distribution;
+  }
+
+  private addPrior(distribution: Distribution, centre: number, hour: number): void {
+    const spread = Math.sqrt(this.changeSum / this.changeWeight) * 1.8 * hour;
+    addPrior(distribution, centre, spread, 8 * Math.exp(-this.levels.count / 300));
   }
 }
 
 /** Normal around the forecast, and with a twelfth of its weight a surge to between 1 and 2.5 times of it. */
-function addPrior(add: (root: number, weight: number) => void, centre: number, spread: number, weight: number): void {
-  for (const quantile of NORMAL_16) add(centre + quantile * spread, weight / NORMAL_16.length);
-  for (let i = 0; i < 8; i++) add(centre * Math.sqrt(1 + ((i + 0.5) / 8) * 1.5), (weight * 0.08) / 8);
-}
-
-/** Expected load beyond k replicas for each k, from the bins of a distribution. */
-function expectedBeyond(bins: Float64Array, total: number, maxReplicas: number): Float64Array {
-  const beyond = new Float64Array(maxReplicas + 1);
-  let above = bins[maxReplicas * BINS + 1]! / total;
-  beyond[maxReplicas] = above;
-  for (let k = maxReplicas; k >= 1; k--) {
-    let served = above;
-    for (let q = 1; q <= BINS; q++) {
-      const share = bins[(k - 1) * BINS + q]! / total;
-      served += (share * q) / BINS;
-      above += share;
-    }
-    beyond[k - 1] = beyond[k]! + served;
-  }
-  return beyond;
+function addPrior(distribution: Distribution, centre: number, spread: number, weight: number): void {
+  for (const quantile of NORMAL_16) distribution.add(centre + quantile * spread, weight / NORMAL_16.length);
+  for (let i = 0; i < 8; i++) distribution.add(centre * Math.sqrt(1 + ((i + 0.5) / 8) * 1.5), (weight * 0.08) / 8);
 }
 
 /**
@@ -241,17 +252,10 @@ function expectedBeyond(bins: Float64Array, total: number, maxReplicas: number):
  * prior's spread around it.
  */
 export function priorForecast(replicas: number, maxReplicas: number): LoadForecast {
-  const bins = new Float64Array(maxReplicas * BINS + 2);
-  let total = 0;
+  const distribution = new Distribution(maxReplicas);
   const centre = Math.sqrt(Math.max(replicas - 0.5, 0.25));
-  addPrior((root, weight) => {
-    const bin = Math.min(bins.length - 1, Math.round(Math.max(0, root) ** 2 * BINS));
-    bins[bin] = bins[bin]! + weight;
-    total += weight;
-  }, centre, 0.16 * centre, 1);
   const spread = 0.16 * centre;
-  return {
-    direct: centre, directSpread: spread, followed: centre, followedSpread: spread,
-    calm: centre * centre, shortfall: expectedBeyond(bins, total, maxReplicas),
-  };
+  addPrior(distribution, centre, spread, 1);
+  const shortfall = distribution.shortfall();
+  return { direct: centre, directSpread: spread, followed: centre, followedSpread: spread, calm: centre * centre, marginal: shortfall, shortfall };
 }

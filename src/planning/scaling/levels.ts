@@ -28,6 +28,11 @@ export class SlidingLevels {
     return this.latest;
   }
 
+  /** The sample so many before the newest, which is 0. */
+  ago(samples: number): number {
+    return this.prefix[this.count - samples]! - this.prefix[this.count - samples - 1]!;
+  }
+
   add(value: number): void {
     this.latest = value;
     this.prefix.push(this.prefix[this.prefix.length - 1]! + value);

@@ -36,7 +36,7 @@ export const riskName = (risk: RiskSetting): string =>
   `bursar@${risk.price}${risk.reserve > 0 ? `+${Math.round(risk.reserve * 100)}%` : ''}`;
 
 /** Minutes of its expected bill that count for a rule beside its real one. */
-const EXPECTED_MINUTES = 20;
+const EXPECTED_MINUTES = 40;
 /** How far from the best bill a rule still counts, in the noise of a minute's load. */
 const TOLERANCE = 1.2;
 /** The noise of a bill grows with the price of what it lost, less than in proportion. */

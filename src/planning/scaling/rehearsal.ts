@@ -5,7 +5,7 @@
  * once, the youngest booting replicas go first), see the same past, and only their bills are read. A rule is a level plus
  * a margin, held or not after a peak:
  *   direct or followed forecast plus z standard deviations, but at least `headroom` times the calm level;
- *   the last minute times a factor; the newsvendor quantile of the forecast at a price.
+ *   the last minute times a factor; the newsvendor quantile of the forecast, or of the last hours' loads, at a price.
  */
 
 import type { LoadForecast } from './forecast.js';
@@ -18,7 +18,7 @@ const LAST_FACTORS = [1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.3] as const;
 const PRICES = [1.1, 1.5, 2, 3, 5, 8, 15, 30, 60, 150, 500, 3000] as const;
 /** How long a peak is held, in boot delays: a boot is worth about one delay of waiting (the ski-rental argument). */
 const HOLDS = [0, 1, 2] as const;
-const RULES = 2 * MARGINS.length * HEADROOMS.length + LAST_FACTORS.length + PRICES.length;
+const RULES = 2 * MARGINS.length * HEADROOMS.length + LAST_FACTORS.length + 2 * PRICES.length;
 /** After this many minutes a bill counts half: a rule that paid last week may not pay today. */
 const BILL_HALF_LIFE = 4000;
 
@@ -92,7 +92,10 @@ export class Rehearsal {
       }
     }
     for (const factor of LAST_FACTORS) this.plain[rule++] = this.within(factor * lastLoad);
-    for (const price of PRICES) this.plain[rule++] = clamp(newsvendor(forecast.shortfall, price), this.limits);
+    for (const price of PRICES) {
+      this.plain[rule++] = clamp(newsvendor(forecast.shortfall, price), this.limits);
+      this.plain[rule++] = clamp(newsvendor(forecast.marginal, price), this.limits);
+    }
   }
 
   private within(load: number): number {

@@ -23,6 +23,7 @@ export interface AvailabilityParameters {
   readonly frailtySd: number;
   /** Chance that the frailties stay the same when a spell ends. */
   readonly persistence: number;
+  readonly weights?: readonly number[];
 }
 
 /** The parameters as tables. `stay[state]` holds P(spell goes on) by age index times COMPONENTS plus component; state 1 is available. */
@@ -37,7 +38,7 @@ const NODES = [-Math.sqrt(3), 0, Math.sqrt(3)] as const;
 const WEIGHTS = [1 / 6, 2 / 3, 1 / 6] as const;
 const AGE_CENTRE = 1.2;
 const FRAILTY_SD = 0.7;
-const PERSISTENCE = 0.95;
+const PERSISTENCE = 0.97;
 const EM_ROUNDS = 12;
 const RIDGE: readonly [number, number] = [0.01, 1];
 
@@ -55,7 +56,7 @@ export function availabilityModel(parameters: AvailabilityParameters): Availabil
     Float64Array.from({ length: AGE_GRID.length * COMPONENTS }, (_, cell) =>
       logistic(stayLogit(parameters, state, AGE_GRID[Math.floor(cell / COMPONENTS)] ?? 1, cell % COMPONENTS)),
     );
-  const prior = Float64Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
+  const prior = parameters.weights ? Float64Array.from(parameters.weights) : Float64Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
   return { parameters, stay: [table(0), table(1)], prior, persistence: parameters.persistence };
 }
 
@@ -70,7 +71,7 @@ export function agePosition(age: number): { readonly index: number; readonly fra
 }
 
 /** The first reading of a window belongs to a spell of unknown age; it is taken to be this old. */
-const FIRST_AGE = 2;
+const FIRST_AGE = 16;
 
 /** What is believed about one window after the readings so far. */
 export class AvailabilityBelief {
@@ -118,16 +119,17 @@ export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
  * Learns the parameters from recordings (1 available, 0 absent, one reading per tick; each a stretch without gaps, none of it from the
  * window that will be run). Deterministic. With no reading at all it returns the built-in parameters.
  */
-export function fitAvailability(recordings: readonly Uint8Array[]): AvailabilityParameters {
-  if (recordings.every((recording) => recording.length < 2)) return BUILT_IN_PARAMETERS;
-  let parameters = BUILT_IN_PARAMETERS;
+export function fitAvailability(recordings: readonly Uint8Array[], start: AvailabilityParameters = BUILT_IN_PARAMETERS): AvailabilityParameters {
+  let parameters = start;
+  if (recordings.every((recording) => recording.length < 2)) return parameters;
   for (let round = 0; round < EM_ROUNDS; round += 1) {
     const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
     for (const recording of recordings) collectRows(availabilityModel(parameters), recording, rows);
     parameters = {
       ...parameters,
-      absent: fitLogistic(rows[0], 0, parameters.absent),
-      available: fitLogistic(rows[1], 1, parameters.available),
+      absent: fitLogistic(rows[0], 0, parameters.absent, start.frailtySd),
+      available: fitLogistic(rows[1], 1, parameters.available, start.frailtySd),
+      ...((globalThis as any).PSEUDO ? { weights: learnWeights(rows) } : {}),
     };
   }
   return parameters;
@@ -184,7 +186,7 @@ function normalised(weights: Float64Array): Float64Array {
 }
 
 /** Maximisation step: ridge logistic regression of "goes on" on log age with the component's frailty as an offset, by Newton's method. */
-function fitLogistic(rows: SpellRows, state: number, start: readonly [number, number]): [number, number] {
+function fitLogistic(rows: SpellRows, state: number, start: readonly [number, number], frailtySd: number): [number, number] {
   let [intercept, slope] = start;
   for (let round = 0; round < 20; round += 1) {
     let [g0, g1] = [-RIDGE[0] * intercept, -RIDGE[1] * slope];
@@ -193,7 +195,7 @@ function fitLogistic(rows: SpellRows, state: number, start: readonly [number, nu
       const x = Math.log(age) - AGE_CENTRE;
       const wentOn = rows.wentOn.get(age);
       for (let k = 0; k < COMPONENTS; k += 1) {
-        const stays = logistic(intercept + slope * x + FRAILTY_SD * frailty(k, state));
+        const stays = logistic(intercept + slope * x + frailtySd * frailty(k, state));
         const residual = (wentOn?.[k] ?? 0) - (seen[k] ?? 0) * stays;
         const weight = (seen[k] ?? 0) * stays * (1 - stays);
         g0 += residual;
@@ -210,4 +212,10 @@ function fitLogistic(rows: SpellRows, state: number, start: readonly [number, nu
     if (Math.abs(step0) + Math.abs(step1) < 1e-9) break;
   }
   return [intercept, slope];
+}
+
+function learnWeights(rows: readonly [SpellRows, SpellRows]): number[] {
+  const pseudo = (globalThis as any).PSEUDO as number; const w = Array.from({ length: COMPONENTS }, (_, k) => pseudo * (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
+  for (const r of rows) for (const [age, seen] of r.seen) if (age === 1) for (let k = 0; k < COMPONENTS; k += 1) w[k]! += (seen[k] ?? 0);
+  const t = w.reduce((a, b) => a + b, 0); return w.map((x) => x / t);
 }

@@ -20,7 +20,7 @@ import type { SpotPolicy, SpotView } from './simulate.js';
 const WIDTH = AGE_GRID.length * COMPONENTS;
 
 /** How much dearer than on-demand the choice of `table` is expected to be now, over the belief. */
-function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
+export function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
   const tables = plan.dearer[tick];
   if (tables === undefined || reserve < 0) return Infinity;
   const { points } = plan.grid;

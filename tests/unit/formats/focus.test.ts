@@ -77,6 +77,8 @@ describe('a row', () => {
     [{ ChargePeriodStart: '5/1/25' }, 'ChargePeriodStart'],
     [{ ChargePeriodEnd: '2026-09-30T00:00:00Z' }, 'ChargePeriodEnd'],
     [{ BillingPeriodEnd: '2026-10-01T00:00:00Z' }, 'BillingPeriodEnd'],
+    [{ ChargePeriodEnd: '2040-01-01' }, 'ChargePeriodEnd'],
+    [{ ChargePeriodEnd: '9999-12-31' }, 'ChargePeriodEnd'],
     [{ ChargeCategory: 'Gift' }, 'ChargeCategory'],
     [{ ProviderName: 'NULL' }, 'ProviderName'],
     [{ BillingAccountId: '' }, 'BillingAccountId'],

@@ -1,12 +1,26 @@
 /** The native bills of AWS, Azure and Oracle: real files to the control totals, and the rules by line item. */
+import { readFileSync } from 'node:fs';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../../src/core/decimal.js';
 import { format as aws } from '../../../src/formats/aws-cur.js';
 import { format as azure } from '../../../src/formats/azure-ea.js';
 import { format as oci } from '../../../src/formats/oci.js';
-import { billed, usageOfFile, usageOfText } from './reading.js';
+import { openBytes } from '../../../src/formats/reading/input.js';
+import { billed, fixture, usageOf, usageOfFile, usageOfText } from './reading.js';
 
 const shown = (decimal: { unscaled: bigint; scale: number } | null | undefined): string | null => (decimal ? formatDecimal(decimal) : null);
+
+it.each([
+  [aws, 'bills-native/aws_cur_sample_early.csv.gz'], [azure, 'bills-native/azure_EA_ActualCost_Small.csv'],
+  [azure, 'bills-native/azure_ea_export_focus_converters.csv'], [oci, 'bills-native/oci_cost_report_first60pct.csv.gz'],
+])('$0.name reads the same plain and gzipped: $1', async (format, path) => {
+  const stored = readFileSync(fixture(path));
+  const plain = path.endsWith('.gz') ? gunzipSync(stored) : stored;
+  const fromPlain = await usageOf(format, await openBytes('bill.csv', plain));
+  expect(await usageOf(format, await openBytes('bill.csv.gz', gzipSync(plain)))).toEqual(fromPlain);
+  expect(fromPlain.records.length).toBeGreaterThan(10);
+});
 
 describe('aws-cur', () => {
   it('imports the real report to its control total', async () => {

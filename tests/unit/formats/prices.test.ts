@@ -18,7 +18,7 @@ import { fixture, pricesOf, pricesOfFile } from './reading.js';
 
 /** Cost of the whole instance for an hour. */
 function anHour(price: Price | undefined): string {
-  if (price?.gpus == null) throw new Error('the price has no GPU count');
+  if (price === undefined || price.gpus === null) throw new Error('the price has no GPU count');
   return formatMoney(costOf(BigInt(price.gpus * GPU_PARTS * 3_600_000), PART_MS_PER_GPU_SECOND, price.rate));
 }
 
@@ -197,6 +197,8 @@ describe('recognition', () => {
       expect(formats.filter((format) => format.recognises(input)), file).toHaveLength(1);
       await input.close();
     }
+    const prices = await openBytes('p.json', Buffer.from('[{"provider":"AWS","sku":"x","price":1,"effectiveFrom":"2026-01-01"}]'));
+    expect(formats.filter((format) => format.recognises(prices)).map(({ name }) => name)).toEqual(['bursar-prices']);
     for (const text of ['', 'a,b\n1,2\n', '{}', '{"hello": 1}', 'PK\u0003\u0004', '# PROVENANCE']) {
       const input = await openBytes('x', Buffer.from(text));
       expect(formats.filter((format) => format.recognises(input)).map(({ name }) => name), text).toEqual([]);

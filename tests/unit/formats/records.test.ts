@@ -126,6 +126,14 @@ describe('files', () => {
     expect(rejects).toMatchObject([{ line: 3, reason: 'the array is not closed: the file is cut short' }]);
   });
 
+  it('a record that is longer than a mebibyte is one reject', async () => {
+    const long = { ...RECORD, tags: { note: 'x'.repeat(1 << 20) } };
+    for (const text of [JSON.stringify([long, RECORD]), [long, RECORD].map((record) => JSON.stringify(record)).join('\n')]) {
+      const { records: read, rejects } = await usageOfText(bursar, text);
+      expect([read.length, rejects.map(({ line, raw }) => [line, raw.length])]).toEqual([1, [[1, 4000]]]);
+    }
+  });
+
   it('does not depend on where the chunks are cut', async () => {
     for (const text of Object.values(forms)) {
       const bytes = Buffer.from(text);

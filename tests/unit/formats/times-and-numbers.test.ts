@@ -1,5 +1,5 @@
 /** Instants, dates, decimals and tags in the forms that bills use. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { formatDecimal, parseDecimal } from '../../../src/core/decimal.js';
 import { decimalOfBytes, decimalOfNumber, scaledInteger } from '../../../src/formats/reading/numbers.js';

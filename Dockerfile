@@ -1,0 +1,21 @@
+# Builds Bursar and runs it as an ordinary user. The database and the queue are elsewhere (docker-compose.yml).
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json nest-cli.json ./
+COPY src ./src
+COPY migrations ./migrations
+RUN npm run build && npm prune --omit=dev
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production HOST=0.0.0.0
+WORKDIR /app
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules ./node_modules
+COPY --from=build /app/dist ./dist
+COPY examples ./examples
+USER node
+EXPOSE 8080
+ENTRYPOINT ["node", "dist/src/main.js"]
+CMD ["serve"]

@@ -1,0 +1,66 @@
+/** Readers of flags and arguments. What they refuse is wrong use: exit code 2. */
+import { InvalidArgumentError } from 'commander';
+import { parseDecimal } from '../core/decimal.js';
+
+/** A finite number, as people write it. */
+export function number(text: string): number {
+  const value = text.trim() === '' ? NaN : Number(text);
+  if (!Number.isFinite(value)) throw new InvalidArgumentError('It is not a number.');
+  return value;
+}
+
+export function aboveZero(text: string): number {
+  const value = number(text);
+  if (value <= 0) throw new InvalidArgumentError('It is not above 0.');
+  return value;
+}
+
+export function notNegative(text: string): number {
+  const value = number(text);
+  if (value < 0) throw new InvalidArgumentError('It is below 0.');
+  return value;
+}
+
+/** A whole number of 1 or more. */
+export function count(text: string): number {
+  const value = number(text);
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It is not a whole number of 1 or more.');
+  return value;
+}
+
+export function whole(text: string): number {
+  const value = number(text);
+  if (!Number.isSafeInteger(value)) throw new InvalidArgumentError('It is not a whole number.');
+  return value;
+}
+
+/** Several numbers above 0: `60 72`, or `60,72`. */
+export function aboveZeroList(text: string, before: readonly number[] | undefined): number[] {
+  return [...(before ?? []), ...text.split(',').map(aboveZero)];
+}
+
+/** A decimal of 0 or more, kept as it was written. */
+export function amount(text: string): string {
+  const value = parseDecimal(text);
+  if (value === null || value.unscaled < 0n) throw new InvalidArgumentError('It is not an amount of 0 or more, such as 12000 or 12.50.');
+  return text;
+}
+
+/** A decimal above 0, kept as it was written. */
+export function decimalAboveZero(text: string): string {
+  const value = parseDecimal(text);
+  if (value === null || value.unscaled <= 0n) throw new InvalidArgumentError('It is not a decimal above 0, such as 720 or 0.5.');
+  return text;
+}
+
+/** A flag that may be given several times. */
+export function repeated(text: string, before: readonly string[] | undefined): string[] {
+  return [...(before ?? []), text];
+}
+
+/** `text` with the first separator as the border: both sides must be there. */
+export function pair(text: string, separator: string, form: string): [string, string] {
+  const at = text.indexOf(separator);
+  if (at < 1 || at === text.length - 1) throw new InvalidArgumentError(`It is not of the form ${form}.`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}

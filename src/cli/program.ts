@@ -1,0 +1,85 @@
+/**
+ * The command line: the verbs, what they take, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong use.
+ *
+ * It never decides anything: a verb reads its flags, asks its door (door.ts) and prints (session.ts). With --json standard
+ * output holds exactly one JSON document, also where the verb fails.
+ */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { Command } from 'commander';
+import type { CliContext } from './context.js';
+import { documentOf, textOf, told } from './failures.js';
+import { Session } from './session.js';
+import { addBacktests } from './verbs/backtest.js';
+import { addBudgets } from './verbs/budgets.js';
+import { addCosts } from './verbs/costs.js';
+import { addDoctor } from './verbs/doctor.js';
+import { addImports } from './verbs/imports.js';
+import { addKeys } from './verbs/keys.js';
+import { addLater } from './verbs/later.js';
+import { addQuote } from './verbs/quote.js';
+import { addRecommendations } from './verbs/recommendations.js';
+import { addRules } from './verbs/rules.js';
+import { addServe } from './verbs/serve.js';
+import { addTeams } from './verbs/teams.js';
+
+export type { CliContext, DrainProgress, ListedPolicy, LocalBursar, Output, Role } from './context.js';
+
+const EPILOGUE = `
+Every verb explains itself: bursar help import
+Verbs work on this machine's database (DATABASE_URL, or the embedded one in BURSAR_DATA_DIR). With BURSAR_URL and
+BURSAR_API_KEY those that the API has go through it.
+Exit codes: 0 done, 1 the work found a failure, 2 wrong use.`;
+
+/**
+ * Carries out one command line.
+ * @param argv the arguments after the program's name
+ * @returns the exit code
+ */
+export async function run(argv: readonly string[], context: CliContext): Promise<number> {
+  const session = new Session(context);
+  session.json = argv.includes('--json');
+  try {
+    await programOf(session).parseAsync([...argv], { from: 'user' });
+    return session.exitCode;
+  } catch (error) {
+    const failure = told(error);
+    if (!failure.said) context.stderr.write(textOf(failure));
+    if (failure.exitCode !== 0) session.printFailure(documentOf(failure));
+    return failure.exitCode;
+  } finally {
+    await session.close();
+  }
+}
+
+function programOf(session: Session): Command {
+  const { stdout, stderr } = session.context;
+  const program = new Command('bursar')
+    .description('Keeps GPU cloud spending inside its budgets: meters, prices, allocates, budgets, recommends, proves.')
+    .version(version(), '-V, --version', 'print the version')
+    .option('--json', 'print exactly one JSON document on standard output')
+    .helpOption('-h, --help', 'explain the verb')
+    .helpCommand('help [verb]', 'explain a verb')
+    .configureHelp({ showGlobalOptions: true, helpWidth: 120 })
+    .configureOutput({ writeOut: (text) => void stdout.write(text), writeErr: (text) => void stderr.write(text) })
+    .showHelpAfterError('(bursar --help lists the verbs)')
+    .exitOverride()
+    .addHelpText('after', EPILOGUE);
+  for (const add of [
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addTeams, addRules, addKeys, addLater, addBacktests,
+  ]) add(program, session);
+  return program;
+}
+
+/** Of the package that this file belongs to: src/cli and dist/src/cli lie at different depths. */
+function version(): string {
+  for (let folder = import.meta.dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
+    try {
+      const found = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
+      if (found.name === 'bursar' && typeof found.version === 'string') return found.version;
+    } catch {
+      continue;
+    }
+  }
+  return 'unknown';
+}

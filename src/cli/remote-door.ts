@@ -1,0 +1,199 @@
+/** The verbs through an API: the same questions and writes, as whoever the key stands for. It decides nothing itself. */
+import { createReadStream } from 'node:fs';
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AllocationRule } from '../core/allocation.js';
+import type { Budget } from '../core/budget.js';
+import { Failure, missing, type Problem } from '../core/errors.js';
+import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
+import type { Quote, QuoteRequest } from '../core/quote.js';
+import type { StoredState } from '../store/budgets.js';
+import type { KeyRequest, StoredKey } from '../store/keys.js';
+import type { Team } from '../store/organisation.js';
+import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
+import type { StoredImport, StoredReject } from '../store/rejects.js';
+import type { Spend, SpendQuery } from '../store/spend.js';
+import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import type { Progress } from './progress.js';
+import type { Remote } from './remote.js';
+import { grouped } from './table.js';
+import { WrongUse } from './usage-error.js';
+
+const LOOK_MILLISECONDS = 500;
+/** So long without any change in the line's work is waited. */
+const PATIENCE_MILLISECONDS = 120_000;
+
+const at = (list: string, id: string): string => `/v1/${list}/${encodeURIComponent(id)}`;
+
+type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: string };
+
+export class RemoteDoor implements Door {
+  constructor(
+    private readonly remote: Remote,
+    private readonly clock: Clock,
+    private readonly progress: Progress,
+    private readonly note: (text: string) => void,
+  ) {}
+
+  async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
+    return this.upload<ImportedFile>('/v1/imports', request);
+  }
+
+  async importPrices(request: FilesToImport): Promise<readonly PricesCount[]> {
+    return (await this.upload<ImportedPrices>('/v1/prices', request)).map(countOf);
+  }
+
+  imports(limit: number): Promise<readonly StoredImport[]> {
+    return this.remote.list('/v1/imports', limit);
+  }
+
+  rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]> {
+    return this.remote.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
+  }
+
+  costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<Spend> {
+    if (teams !== null && teams.length > 1) throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
+    return this.remote.call('GET', '/v1/costs', { query: { from, to, 'group-by': groupBy.length === 0 ? null : groupBy.join(','), basis, currency, team: teams?.[0] } });
+  }
+
+  quote(request: QuoteRequest): Promise<Quote> {
+    return this.remote.call('POST', '/v1/quotes', { json: request });
+  }
+
+  async budgets(): Promise<readonly BudgetView[]> {
+    const views: BudgetView[] = [];
+    for (const budget of await this.remote.list<Budget>('/v1/budgets')) views.push(await this.viewOf(budget));
+    return views;
+  }
+
+  async saveBudget({ id, ...settings }: Budget): Promise<BudgetView> {
+    const saved = await this.remote.call<Budget>('PUT', at('budgets', id), { json: settings });
+    await this.drained();
+    return this.viewOf(saved);
+  }
+
+  async removeBudget(id: string): Promise<void> {
+    await this.remote.call('DELETE', at('budgets', id));
+  }
+
+  teams(): Promise<readonly Team[]> {
+    return this.remote.list('/v1/teams');
+  }
+
+  saveTeam({ id, name, parent, zone, currency }: Team): Promise<Team> {
+    return this.remote.call('PUT', at('teams', id), { json: { name, parent, zone, currency } });
+  }
+
+  removeTeam(id: string): Promise<void> {
+    throw missing(`the API removes no team: run bursar teams remove ${id} where Bursar runs, without BURSAR_URL`);
+  }
+
+  rules(): Promise<RuleSetView> {
+    return this.remote.call('GET', '/v1/rules');
+  }
+
+  async saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView> {
+    const saved = await this.remote.call<RuleSetView>('PUT', '/v1/rules', { json: { rules } });
+    await this.drained();
+    return saved;
+  }
+
+  async previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]> {
+    return (await this.remote.call<{ moves: MoveView[] }>('POST', '/v1/rules/preview', { json: { rules } })).moves;
+  }
+
+  recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
+    return this.remote.list('/v1/recommendations', Infinity, { team, status });
+  }
+
+  decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
+    return this.remote.call('POST', `${at('recommendations', id)}/${decision === 'approved' ? 'approve' : 'reject'}`);
+  }
+
+  keys(): Promise<readonly StoredKey[]> {
+    return this.remote.list('/v1/keys');
+  }
+
+  createKey({ name, role, teams }: KeyRequest): ReturnType<Door['createKey']> {
+    return this.remote.call('POST', '/v1/keys', { json: { name, role, teams } });
+  }
+
+  revokeKey(id: string): Promise<StoredKey> {
+    return this.remote.call('DELETE', at('keys', id));
+  }
+
+  audit(limit: number): ReturnType<Door['audit']> {
+    return this.remote.list('/v1/audit', limit);
+  }
+
+  /** One request, and so one delivery, per file: what came before a refused file stays. */
+  private async upload<T>(route: string, { paths, format, source, strict, dryRun, wait }: FilesToImport): Promise<T[]> {
+    await readable(paths);
+    const results: T[] = [];
+    try {
+      for (const file of paths) {
+        this.progress.show(`sending ${path.basename(file)}`);
+        const query = { filename: path.basename(file), format, source, strict, dryRun };
+        const { files } = await this.remote.call<{ files: T[] }>('POST', route, { query, stream: createReadStream(file) });
+        results.push(...files);
+      }
+    } catch (error) {
+      if (results.length > 0) this.note(`${results.length} of ${paths.length} files were taken in before this one was refused`);
+      throw error;
+    } finally {
+      this.progress.end();
+    }
+    if (wait && !dryRun) await this.drained();
+    return results;
+  }
+
+  private async viewOf(budget: Budget): Promise<BudgetView> {
+    try {
+      const { crossings, ...state } = await this.remote.call<StoredState & { crossings: StoredCrossing[] }>('GET', `${at('budgets', budget.id)}/state`);
+      return budgetView(budget, state, crossings);
+    } catch (error) {
+      // Not weighed yet.
+      if (error instanceof Failure && error.kind === 'missing') return budgetView(budget, null, []);
+      throw error;
+    }
+  }
+
+  /** Returns when nothing of the line waits there; says so where that takes too long. */
+  private async drained(): Promise<void> {
+    let [left, since] = [-1, this.clock.now()];
+    try {
+      for (;;) {
+        const waiting = waitingIn(await this.remote.text('GET', '/metrics'));
+        if (waiting === 0) return;
+        const now = this.clock.now();
+        if (waiting !== left) [left, since] = [waiting, now];
+        else if (now - since > PATIENCE_MILLISECONDS) {
+          this.note(`${waiting} keys of the line still wait there: is a worker running?`);
+          return;
+        }
+        this.progress.show(`waiting for ${grouped(waiting)} keys`);
+        await pause(LOOK_MILLISECONDS);
+      }
+    } finally {
+      this.progress.end();
+    }
+  }
+}
+
+/** The sum of bursar_work_waiting over the stages. */
+export function waitingIn(metrics: string): number {
+  const values = metrics.split('\n').flatMap((line) => /^bursar_work_waiting(?:\{[^}]*\})? (\d+)$/.exec(line)?.[1] ?? []);
+  return values.reduce((sum, value) => sum + Number(value), 0);
+}
+
+/** @throws Failure missing, naming every file that cannot be read, before anything is sent. */
+async function readable(paths: readonly string[]): Promise<void> {
+  const problems: Problem[] = [];
+  for (const file of paths) {
+    await access(file).catch((error: NodeJS.ErrnoException) => {
+      problems.push({ path: null, message: error.code === 'ENOENT' ? `${file}: there is no such file` : `${file}: the file cannot be read (${error.code ?? error.message})` });
+    });
+  }
+  if (problems.length > 0) throw new Failure('missing', 'nothing was imported', problems);
+}

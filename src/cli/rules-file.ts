@@ -1,0 +1,70 @@
+/**
+ * Reads a file of allocation rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make
+ * sense is core/allocation.ts' to say. Every problem is named, with its place.
+ */
+import { readFile } from 'node:fs/promises';
+import { problemsOfRules, type AllocationRule } from '../core/allocation.js';
+import { invalid, missing, type Problem } from '../core/errors.js';
+
+/** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
+export async function readRules(file: string, parseYaml?: (text: string) => unknown): Promise<AllocationRule[]> {
+  const content = parse(await textOf(file), file, parseYaml);
+  const list = isObject(content) && 'rules' in content ? content['rules'] : content;
+  if (!Array.isArray(list)) throw invalid(`${file} holds neither a list of rules nor { "rules": [...] }`);
+  const problems = list.flatMap((rule: unknown, at) => shapeProblems(rule, `rules/${at}`));
+  const rules = list as AllocationRule[];
+  if (problems.length === 0) problems.push(...problemsOfRules(rules));
+  if (problems.length > 0) throw invalid(`${file} has ${problems.length} problem(s)`, problems);
+  return rules;
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '');
+  } catch (error) {
+    throw missing(`${file} cannot be read: ${error instanceof Error ? error.message : 'no reason given'}`);
+  }
+}
+
+function parse(text: string, file: string, parseYaml?: (text: string) => unknown): unknown {
+  const isJson = /^\s*[[{]/.test(text);
+  if (!isJson && parseYaml === undefined) throw invalid(`${file} is not JSON`);
+  try {
+    return isJson || parseYaml === undefined ? (JSON.parse(text) as unknown) : parseYaml(text);
+  } catch (error) {
+    // YAML's flow style begins as JSON does.
+    if (isJson && parseYaml !== undefined) return parseAsYaml(text, file, parseYaml);
+    throw unreadable(file, error);
+  }
+}
+
+function parseAsYaml(text: string, file: string, parseYaml: (text: string) => unknown): unknown {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    throw unreadable(file, error);
+  }
+}
+
+const unreadable = (file: string, error: unknown): Error =>
+  invalid(`${file} is neither JSON nor YAML: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason given'}`);
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Where the value is not of the shape of an AllocationRule. */
+function shapeProblems(rule: unknown, path: string): Problem[] {
+  if (!isObject(rule)) return [{ path, message: 'is not an object with match and team or split' }];
+  const problems: Problem[] = [];
+  const { match, split } = rule;
+  if (!isObject(match)) problems.push({ path: `${path}/match`, message: 'is not an object; {} matches everything' });
+  else {
+    for (const field of ['tag', 'label']) {
+      if (match[field] !== undefined && !isObject(match[field])) problems.push({ path: `${path}/match/${field}`, message: 'is not { key, value }' });
+    }
+  }
+  if (split === undefined) return problems;
+  if (!isObject(split)) problems.push({ path: `${path}/split`, message: 'is not { by: fixed, shares } or { by: use }' });
+  else if (split['by'] === 'fixed' && !isObject(split['shares'])) problems.push({ path: `${path}/split/shares`, message: 'is not an object of teams and their shares' });
+  else if (split['by'] === 'use' && split['of'] !== undefined && !Array.isArray(split['of'])) problems.push({ path: `${path}/split/of`, message: 'is not a list of teams' });
+  return problems;
+}

@@ -1,0 +1,46 @@
+/** bursar costs: what was spent, grouped. */
+import type { Command } from 'commander';
+import { parseSpendQuery, BASES, GROUP_KEYS, type Spend } from '../../store/spend.js';
+import { repeated } from '../flags.js';
+import type { Session } from '../session.js';
+import { shortAmount, table } from '../table.js';
+import { typed } from '../usage-error.js';
+
+interface CostFlags {
+  readonly from?: string;
+  readonly to?: string;
+  readonly groupBy?: string[];
+  readonly basis: string;
+  readonly currency?: string;
+  readonly team?: string[];
+}
+
+export function addCosts(program: Command, session: Session): void {
+  program.command('costs')
+    .description('Show what was spent.')
+    .option('--from <time>', 'from this UTC day on: 2026-10-01, 2026-10')
+    .option('--to <time>', 'before this UTC day')
+    .option('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`, repeated)
+    .option('--basis <basis>', BASES.join(', '), 'actual')
+    .option('--currency <code>', 'convert every amount by the rate of its day')
+    .option('--team <team>', 'only this team; may be repeated', repeated)
+    .addHelpText('after', `
+Bases: actual is, per account and hour, the bill once its period is closed, else the accrual; accrued is metered usage
+times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
+amount: its GPU-hours stand beside it.
+
+Example:
+  bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider`)
+    .action(async ({ from, to, groupBy, basis, currency, team }: CostFlags) => {
+      const query = typed(() => parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, teams: team ?? null }));
+      const spend = await (await session.door()).costs(query);
+      session.print(spend, () => textOf(spend, query.groupBy));
+    });
+}
+
+function textOf(spend: Spend, groups: readonly string[]): string {
+  const rows = spend.rows.map((row) => [...groups.map((key) => row[key]), shortAmount(row.cost), row.currency, shortAmount(row.gpuHours), shortAmount(row.unpricedQuantity)]);
+  const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
+  const unpriced = /[1-9]/.test(spend.unpricedQuantity) ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price` : '';
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n`;
+}

@@ -1,0 +1,66 @@
+/** bursar rules: which team a line belongs to. A change is shown before it is made. */
+import type { Command } from 'commander';
+import type { AllocationRule } from '../../core/allocation.js';
+import { readRules } from '../rules-file.js';
+import type { Session } from '../session.js';
+import { shortAmount, table } from '../table.js';
+
+export function addRules(program: Command, session: Session): void {
+  const rules = program.command('rules')
+    .description('List the allocation rules; preview or set others.')
+    .addHelpText('after', `
+A file holds a list of rules, or { "rules": [...] }; the first rule that matches takes the line, and what none takes is
+unallocated:
+  - match: { namespace: "ml-*" }
+    team: research
+  - match: { tag: { key: cost, value: shared } }
+    split: { by: fixed, shares: { research: "0.6", vision: "0.4" } }
+
+Examples:
+  bursar rules
+  bursar rules preview rules.yaml
+  bursar rules set rules.yaml`);
+
+  rules.command('list', { isDefault: true })
+    .description('List the rules that hold, in their order.')
+    .action(async () => {
+      const { version, rules: all } = await (await session.door()).rules();
+      session.print({ version, rules: all }, () => (all.length === 0 ? 'There are no rules: everything is unallocated.\n' : `Version ${version}\n${rulesTable(all)}`));
+    });
+
+  rules.command('preview')
+    .description('Show what a file of rules would move between teams. Changes nothing.')
+    .argument('<file>', 'JSON or YAML')
+    .addHelpText('after', '\nExample:\n  bursar rules preview rules.yaml')
+    .action(async (file: string) => {
+      const wanted = await readRules(file, session.context.parseYaml);
+      const moves = await (await session.door()).previewRules(wanted);
+      session.print({ moves }, () => (moves.length === 0 ? 'Nothing would move.\n'
+        : table(['from', 'to', 'amount', 'currency', 'unpriced GPU-hours'], moves.map((m) => [m.from, m.to, shortAmount(m.amount), m.currency, shortAmount(m.unpricedQuantity)]))));
+    });
+
+  rules.command('set')
+    .description('Make a file of rules the ones that hold, and allocate history anew.')
+    .argument('<file>', 'JSON or YAML')
+    .addHelpText('after', '\nExample:\n  bursar rules set rules.yaml')
+    .action(async (file: string) => {
+      const wanted = await readRules(file, session.context.parseYaml);
+      const { version, rules: all } = await (await session.door()).saveRules(wanted);
+      session.print({ version, rules: all }, () => `Version ${version} of the rules holds (${all.length} rules).\n`);
+    });
+}
+
+function rulesTable(rules: readonly AllocationRule[]): string {
+  return table(['rule', 'match', 'goes to'], rules.map((rule, at) => [at, matchText(rule), 'team' in rule ? rule.team : splitText(rule.split)]));
+}
+
+function matchText({ match }: AllocationRule): string {
+  const parts = Object.entries(match).map(([field, value]: [string, string | { key: string; value: string }]) =>
+    (typeof value === 'string' ? `${field}=${value}` : `${field} ${value.key}=${value.value}`));
+  return parts.length === 0 ? 'everything' : parts.join(', ');
+}
+
+function splitText(split: Extract<AllocationRule, { split: unknown }>['split']): string {
+  if (split.by === 'use') return `split by use of ${split.of?.join(', ') ?? 'all teams'}`;
+  return `split ${Object.entries(split.shares).map(([team, share]) => `${team} ${share}`).join(', ')}`;
+}

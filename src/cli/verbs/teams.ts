@@ -1,0 +1,55 @@
+/** bursar teams: who spends. A team may lie below another; its budgets and costs then count there too. */
+import type { Command } from 'commander';
+import { isZone } from '../../core/time.js';
+import type { Session } from '../session.js';
+import { table } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+
+interface TeamFlags {
+  readonly name?: string;
+  readonly parent?: string;
+  readonly zone: string;
+  readonly currency: string;
+}
+
+export function addTeams(program: Command, session: Session): void {
+  const teams = program.command('teams')
+    .description('List the teams; set or remove one.')
+    .addHelpText('after', '\nExamples:\n  bursar teams\n  bursar teams set vision --parent research --zone Europe/Berlin --currency EUR\n  bursar teams remove vision');
+
+  teams.command('list', { isDefault: true })
+    .description('List the teams.')
+    .action(async () => {
+      const all = await (await session.door()).teams();
+      session.print({ teams: all }, () => table(['team', 'name', 'parent', 'zone', 'currency', 'assigned by'],
+        all.map((t) => [t.id, t.name, t.parent, t.zone, t.currency, t.assignedBy])));
+    });
+
+  teams.command('set')
+    .description('Add a team, or replace what is known of it.')
+    .argument('<id>', 'as the allocation rules name it')
+    .option('--name <name>', 'for people; the id where absent')
+    .option('--parent <team>', 'the team above it')
+    .option('--zone <zone>', "IANA time zone of the team's periods", 'UTC')
+    .option('--currency <code>', "ISO 4217 code of the team's accruals", 'USD')
+    .addHelpText('after', '\nExample:\n  bursar teams set vision --parent research')
+    .action(async (id: string, { name, parent, zone, currency }: TeamFlags) => {
+      const problems = [
+        ...(id.trim() === '' ? [{ path: 'id', message: 'is empty' }] : []),
+        ...(isZone(zone) ? [] : [{ path: '--zone', message: 'is not an IANA time zone' }]),
+        ...(/^[A-Z]{3}$/.test(currency) ? [] : [{ path: '--currency', message: 'is not an ISO 4217 code' }]),
+      ];
+      if (problems.length > 0) throw new WrongUse('the team has problems', problems);
+      const team = await (await session.door()).saveTeam({ id, name: name ?? id, parent: parent ?? null, zone, currency, assignedBy: null });
+      session.print({ team }, () => `Team ${id} is set.\n`);
+    });
+
+  teams.command('remove')
+    .description('Remove a team. Its spend stays, under its id.')
+    .argument('<id>')
+    .addHelpText('after', '\nExample:\n  bursar teams remove vision')
+    .action(async (id: string) => {
+      await (await session.door()).removeTeam(id);
+      session.print({ removed: id }, () => `Team ${id} is removed.\n`);
+    });
+}

@@ -1,0 +1,59 @@
+/**
+ * The idle backtest: the published rules, Bursar's and the optimum over the same samples.
+ *
+ * Reads no file and decides nothing. Costs are the minutes that a policy pays for nothing, restarts included, per idle
+ * spell; a share is of the optimum's saving against never stopping.
+ */
+
+import { pooledShare, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { invalid } from '../../core/errors.js';
+import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from './opponents.js';
+import { IDLE_DEFAULTS, IdlePlanner } from './planner.js';
+import type { IdleSample } from './samples.js';
+import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy, type IdleRun } from './simulate.js';
+
+/** @throws invalid when a restart is not a finite number of minutes of 0 or more, or there are no samples. */
+export function idleReport(samples: readonly IdleSample[], restartMinutes: number, described: Readonly<Record<string, unknown>> = {}): BacktestReport {
+  if (!(Number.isFinite(restartMinutes) && restartMinutes >= 0)) {
+    throw invalid('the restart has no cost', [{ path: 'restartMinutes', message: 'must be 0 or more minutes' }]);
+  }
+  if (samples.length === 0) throw invalid('no samples');
+  const ordered = byTime(samples);
+  const named: { name: string; policy: IdlePolicy }[] = [
+    { name: 'below-30-for-30', policy: below30For30() },
+    { name: 'zero-for-60', policy: zeroFor60() },
+    { name: 'ski-rental', policy: skiRental(restartMinutes, 5) },
+    { name: 'ski-rental-zero', policy: skiRental(restartMinutes, Number.MIN_VALUE) },
+    { name: 'ski-rental-with-evidence', policy: skiRentalWithEvidence(restartMinutes) },
+    { name: 'bursar', policy: new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes }) },
+  ];
+  const optimum = clairvoyantSaving(ordered, restartMinutes);
+  const runs = named.map(({ name, policy }) => ({ name, run: simulateIdle(ordered, restartMinutes, policy) }));
+  const first = runs[0]!.run;
+  const policies = [
+    ...runs.map(({ name, run }) => resultOf(name, run, optimum)),
+    resultOf('clairvoyant', { ...first, savedMinutes: optimum, stops: 0, falseStops: 0 }, optimum),
+  ];
+  return {
+    problem: 'idle',
+    settings: {
+      ...described, restartMinutes, ...IDLE_DEFAULTS, samples: samples.length, resources: new Set(samples.map((sample) => sample.evidence.resource)).size,
+      spells: first.spells, idleMinutes: first.idleMinutes, costUnit: 'GPU-minutes paid for nothing per idle spell, restarts included',
+      shareBaseline: 'never stopping',
+    },
+    cells: [{ name: 'samples', count: first.spells, policies }],
+    mean: policies.map(({ name, meanShare, falseStopShare }) => ({ name, meanShare, falseStopShare: falseStopShare! })),
+  };
+}
+
+function resultOf(name: string, run: IdleRun, optimumSaving: number): PolicyResult {
+  const policyCost = run.idleMinutes - run.savedMinutes;
+  return {
+    name,
+    meanCost: run.spells > 0 ? policyCost / run.spells : 0,
+    meanShare: pooledShare({ baseline: run.idleMinutes, policy: policyCost, optimum: run.idleMinutes - optimumSaving }),
+    falseStopShare: run.stops > 0 ? run.falseStops / run.stops : 0,
+    stops: run.stops,
+    falseStops: run.falseStops,
+  };
+}

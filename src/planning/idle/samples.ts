@@ -1,0 +1,62 @@
+/**
+ * What is known about one GPU at one moment, and what of it counts as work, as idleness, or as nothing known.
+ *
+ * Unknown is never idle: a blank or impossible utilisation, a service whose requests nobody counts, and a gap between
+ * samples are all `unknown`. The truth of a sample is kept apart from its evidence, so that no policy can read it.
+ */
+
+export interface IdleEvidence {
+  readonly resource: string;
+  /** Minutes since any origin. */
+  readonly minute: number;
+  /** Null where it is missing, blank or out of 0..100. */
+  readonly gpuUtilPercent: number | null;
+  readonly requestsPerSecond: number | null;
+  readonly memoryUsedRatio: number | null;
+  /** `training`, `inference`, `notebook`, ... as the owner labels it; null where nobody did. */
+  readonly workload: string | null;
+}
+
+export interface IdleSample {
+  readonly evidence: IdleEvidence;
+  /** The truth, for scoring only; null where it is not recorded. */
+  readonly useful: boolean | null;
+}
+
+export type Activity = 'working' | 'quiet' | 'unknown';
+
+/** Utilisation that is work whoever causes it; driver housekeeping stays below (data/h200-telemetry: 4 % at most). */
+const WORKING_PERCENT = 5;
+
+/** NVIDIA DCGM's DCGM_INT64_BLANK and its variants (dcgm_structs.h), 2^63 - 1 - 15 and the codes after it, as a double reads them. */
+const DCGM_BLANK = 9.2e18;
+
+/** DCGM's 32-bit blank and the codes after it: 0x7ffffff0 to 0x7fffffff. */
+const DCGM_BLANK_32 = 2_147_483_632;
+
+/** A utilisation in percent, or null where the number is no measurement. */
+export function utilisationOrMissing(value: number): number | null {
+  if (!Number.isFinite(value) || value >= DCGM_BLANK || value >= DCGM_BLANK_32) return null;
+  return value >= 0 && value <= 100 ? value : null;
+}
+
+/** Whether a label names something that answers requests, where quiet utilisation says nothing. */
+export const isService = (workload: string | null): boolean => workload !== null && /infer|serv|api|endpoint|online|chat/i.test(workload);
+
+/** Averages of a process that only holds memory stay below this; a service at 2 requests/s averages 0.5 %. */
+const HOUSEKEEPING_PERCENT = 0.2;
+
+/**
+ * Judges one sample by itself. A service answering requests works, whatever its utilisation; a service whose requests
+ * are not counted is unknown unless it visibly computes. Where neither requests nor a label are known, utilisation
+ * above that of a process that only holds memory is work, because that is how a small service looks.
+ */
+export function activityOf(evidence: IdleEvidence): Activity {
+  const { gpuUtilPercent: percent, requestsPerSecond: requests, workload } = evidence;
+  if (requests !== null && requests > 0) return 'working';
+  if (percent !== null && percent >= WORKING_PERCENT) return 'working';
+  if (percent === null) return 'unknown';
+  if (requests !== null) return 'quiet';
+  if (isService(workload)) return 'unknown';
+  return workload === null && percent >= HOUSEKEEPING_PERCENT ? 'working' : 'quiet';
+}

@@ -1,0 +1,114 @@
+/** /v1/budgets: what teams planned, and how it stands. A changed budget is weighed anew by the line. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { checkBudget, type Budget } from '../../core/budget.js';
+import { missing } from '../../core/errors.js';
+import { TERMS, type Term } from '../../core/usage.js';
+import type { StoredState } from '../../store/budgets.js';
+import { setBudget } from '../../store/set-budget.js';
+import { Calling, checkTeam, sees, type Caller } from '../caller.js';
+import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
+import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+import { teamId } from './teams.js';
+
+const budgetId = z.string().regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _').refine((id) => id.trim() === id, 'begins or ends with a blank');
+const amount = z.string().max(60).describe('Decimal string');
+const names = z.array(z.string().min(1).max(400)).min(1).max(1000);
+
+const settable = {
+  team: teamId.describe('The team; the teams below it count too'),
+  period: z.union([z.enum(['month', 'quarter', 'year']), z.strictObject({ start: z.string().describe('YYYY-MM-DD'), lengthDays: z.int().min(1).max(3660) })]).default('month'),
+  zone: z.string().default('UTC').describe("IANA zone: where the period's days begin"),
+  currency: z.string().default('USD'),
+  filters: z.strictObject({
+    provider: names.optional(), sku: names.optional(), term: z.array(z.enum(TERMS as readonly [Term, ...Term[]])).min(1).optional(),
+    tag: z.array(z.strictObject({ key: z.string().min(1).max(400), value: z.string().max(4096) })).min(1).optional(),
+  }).default({}).describe('All that are given must hold'),
+  planned: z.strictObject({
+    default: amount.nullable().default(null).describe('For each period without an amount of its own; null: not planned'),
+    periods: z.record(z.string(), amount).default({}).describe("By the period's first day, 2026-10-01"),
+  }).describe('0 allows nothing'),
+  includeCredits: z.boolean().default(false).describe('Whether credits lower the spend'),
+  thresholds: z.array(z.strictObject({ kind: z.enum(['actual', 'forecast']), ratio: z.string().max(60).describe('0.8 is 80 %') })).max(50).default([]),
+};
+
+const bodySchema = z.strictObject(settable).meta({ id: 'BudgetSettings' });
+const budgetSchema = z.strictObject({ id: z.string(), ...settable }).meta({ id: 'Budget' });
+
+const stateSchema = z.strictObject({
+  budget: z.string(), team: z.string(), periodStart: z.iso.datetime(), periodEnd: z.iso.datetime(), weighedAt: z.iso.datetime(),
+  state: z.strictObject({
+    status: z.enum(['planned', 'not-planned']), currency: z.string(), planned: amount.nullable(), spent: amount, credits: amount, committed: amount,
+    forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
+    burnRatePerDay: amount.nullable(), exhaustionAt: z.string().nullable(), unpricedGpuHours: amount, ratio: z.number().nullable(),
+    unconverted: z.array(z.string()).describe('Currencies whose spend could not be converted and is not in spent'),
+  }),
+  crossings: z.array(z.strictObject({ budget: z.string(), periodStart: z.iso.datetime(), kind: z.string(), ratio: z.string(), crossedAt: z.iso.datetime() }))
+    .describe('Thresholds crossed in any period, newest first'),
+}).meta({ id: 'BudgetState' });
+
+type Settings = z.infer<typeof bodySchema>;
+type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['crossings'] };
+
+@Controller()
+export class BudgetsController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/budgets', { summary: 'List budgets', access: 'viewer', answer: pageSchema(budgetSchema) })
+  async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Budget>> {
+    const { stores } = this.parts;
+    const all = await stores.budgets.list(stores.db, principal.organisation);
+    return pageOfAll(query, all.filter((budget) => sees(principal, budget.team)), (budget) => budget.id);
+  }
+
+  @Endpoint('GET /v1/budgets/:id', { summary: 'Get a budget', access: 'viewer', answer: budgetSchema })
+  async get(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<Budget> {
+    return this.known(caller, id);
+  }
+
+  @Endpoint('GET /v1/budgets/:id/state', { summary: 'How a budget stands in its newest weighed period', access: 'viewer', answer: stateSchema })
+  async state(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<State> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    await this.known(caller, id);
+    const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
+    const [state] = await stores.budgets.states(organisation, asOf, id);
+    if (state === undefined) throw missing(`budget ${id} has not been weighed yet`);
+    return { ...state, crossings: await stores.budgets.crossings(organisation, id) };
+  }
+
+  @Endpoint('PUT /v1/budgets/:id', { summary: 'Add or change a budget', access: 'operator', writes: true, answer: budgetSchema })
+  async save(@Calling() caller: Caller, @PathInput('id', budgetId) id: string, @JsonBody(bodySchema) body: Settings): Promise<Budget> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    const budget = checkBudget({ id, ...body });
+    checkTeam(caller, budget.team);
+    return write(stores, caller, 'budget.save', async (tx) => {
+      const before = await setBudget(stores, tx, organisation, budget, clock.now());
+      // Thrown here, it takes the change back.
+      if (before !== null) checkTeam(caller, before.team);
+      return { body: budget, target: id, detail: { before, after: budget } };
+    });
+  }
+
+  @Endpoint('DELETE /v1/budgets/:id', { summary: 'Remove a budget', access: 'operator', writes: true, answer: budgetSchema })
+  async remove(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<Budget> {
+    const { stores } = this.parts;
+    return write(stores, caller, 'budget.remove', async (tx) => {
+      const budget = await this.known(caller, id);
+      await stores.budgets.remove(tx, caller.principal.organisation, id);
+      return { body: budget, target: id, detail: { before: budget } };
+    });
+  }
+
+  /** @throws Failure missing, or denied where the key is for other teams. */
+  private async known(caller: Caller, id: string): Promise<Budget> {
+    const { stores } = this.parts;
+    const budget = await stores.budgets.get(stores.db, caller.principal.organisation, id);
+    if (budget === null) throw missing(`budget ${id} does not exist`);
+    checkTeam(caller, budget.team);
+    return budget;
+  }
+}

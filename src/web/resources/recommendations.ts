@@ -1,0 +1,59 @@
+/** /v1/recommendations: what the line recommends, and what people decide about it. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { missing } from '../../core/errors.js';
+import type { StoredRecommendation } from '../../store/recommendations.js';
+import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
+import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
+import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+
+const status = z.enum(['open', 'approved', 'rejected', 'superseded', 'expired']);
+const querySchema = z.strictObject({ ...pageQuery, team: z.string().min(1).max(200).optional(), status: status.optional() });
+const decimal = z.string().describe('Decimal string');
+const recommendationId = z.string().min(1).max(400);
+
+const recommendationSchema = z.looseObject({
+  id: z.string(), team: z.string(), policy: z.string(), policyVersion: z.int(), action: z.string(), target: z.string(), title: z.string(),
+  estimatedMonthlySavings: decimal, estimatedMonthlySavingsLow: decimal.describe('Low end of an 80 % interval'), estimatedMonthlySavingsHigh: decimal,
+  currency: z.string(), computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
+  evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
+  risk: z.strictObject({ interruption: z.string(), note: z.string() }), restartNeeded: z.boolean(), implementationEffort: z.string(), rollbackPossible: z.boolean(),
+  expiresAt: z.string(), status, madeAt: z.string(), decidedBy: z.string().nullable(),
+}).meta({ id: 'Recommendation' });
+
+@Controller()
+export class RecommendationsController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/recommendations', { summary: 'List recommendations', access: 'viewer', answer: pageSchema(recommendationSchema) })
+  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredRecommendation>> {
+    const { organisation, teams } = caller.principal;
+    if (query.team !== undefined) checkTeam(caller, query.team);
+    return pageOf(query, (item) => item.id, (after, limit) =>
+      this.parts.stores.recommendations.list(organisation, { team: query.team, status: query.status, teams }, after, limit));
+  }
+
+  @Endpoint('POST /v1/recommendations/:id/approve', { summary: 'Approve a recommendation', access: 'operator', writes: true, answer: recommendationSchema })
+  async approve(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<StoredRecommendation> {
+    return this.decide(caller, id, 'approved');
+  }
+
+  @Endpoint('POST /v1/recommendations/:id/reject', { summary: 'Reject a recommendation', access: 'operator', writes: true, answer: recommendationSchema })
+  async reject(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<StoredRecommendation> {
+    return this.decide(caller, id, 'rejected');
+  }
+
+  private async decide(caller: Caller, id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    const found = await stores.recommendations.get(organisation, id);
+    if (found === null) throw missing(`recommendation ${id} does not exist`);
+    checkTeam(caller, found.team);
+    return write(stores, caller, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, async (tx) => {
+      const decided = await stores.recommendations.decide(tx, organisation, id, decision, actorOf(caller), clock.now());
+      return { body: decided, target: id, detail: { team: found.team, action: found.action } };
+    });
+  }
+}

@@ -1,0 +1,75 @@
+/** /v1/rules: how usage and bills are given to teams. Saving a set allocates history anew; the preview says first what moves. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { compileRules, previewChange, type AllocationRule } from '../../core/allocation.js';
+import { conflict } from '../../core/errors.js';
+import { formatMoney } from '../../core/money.js';
+import { allocatableSums } from '../../store/preview.js';
+import { gpuHours } from '../../store/spend.js';
+import { actorOf, Calling, type Caller } from '../caller.js';
+import { Endpoint, JsonBody } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+import { teamId } from './teams.js';
+
+const pattern = z.string().min(1).max(500).describe('* is any run of characters, ? any one');
+const labelled = z.strictObject({ key: z.string().min(1).max(500), value: pattern });
+const match = z.strictObject({
+  provider: pattern.optional(), account: pattern.optional(), subAccount: pattern.optional(), tag: labelled.optional(), label: labelled.optional(),
+  namespace: pattern.optional(), resource: pattern.optional(), service: pattern.optional(), sku: pattern.optional(),
+}).describe('All that are given must hold; an empty match takes everything');
+const split = z.union([
+  z.strictObject({ by: z.literal('fixed'), shares: z.record(teamId, z.string()).describe('Fractions that sum to 1, or whole parts') }),
+  z.strictObject({ by: z.literal('use'), of: z.array(teamId).optional().describe('Of these teams; absent: of all') }),
+]);
+const ruleSchema = z.union([z.strictObject({ match, team: teamId }), z.strictObject({ match, split })]).meta({ id: 'AllocationRule', description: 'The first rule that matches wins; what none takes is unallocated' });
+
+const rulesSchema = z.array(ruleSchema).max(10_000);
+const setSchema = z.strictObject({ version: z.int().describe('0: no rules yet'), rules: rulesSchema }).meta({ id: 'RuleSet' });
+const bodySchema = z.strictObject({ rules: rulesSchema, replaces: z.int().optional().describe('Version that is replaced: refused where another one is current') }).meta({ id: 'RuleChange' });
+const previewSchema = z.strictObject({
+  moves: z.array(z.strictObject({
+    from: z.string(), to: z.string(), currency: z.string().nullable().describe('Null where nothing that moves has a price'), amount: z.string().describe('Decimal string; metered usage as an estimate'),
+    unpricedQuantity: z.string().describe('GPU-hours without a price'),
+  })),
+}).meta({ id: 'RulePreview' });
+
+type RuleChange = z.infer<typeof bodySchema>;
+interface StoredRules { readonly version: number; readonly rules: readonly AllocationRule[] }
+
+@Controller()
+export class RulesController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/rules', { summary: 'Get the allocation rules', access: 'viewer', allTeams: true, answer: setSchema })
+  async get(@Calling() { principal }: Caller): Promise<StoredRules> {
+    const { version, rules } = await this.parts.stores.organisations.rules(this.parts.stores.db, principal.organisation);
+    return { version, rules };
+  }
+
+  @Endpoint('PUT /v1/rules', { summary: 'Replace the allocation rules', description: 'History is allocated anew.', access: 'operator', allTeams: true, writes: true, answer: setSchema, mostBodyBytes: 16 << 20 })
+  async save(@Calling() caller: Caller, @JsonBody(bodySchema) body: RuleChange): Promise<StoredRules> {
+    const { stores } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'rules.save', async (tx) => {
+      const before = await stores.organisations.rules(tx, organisation);
+      if (body.replaces !== undefined && body.replaces !== before.version) throw conflict(`the rules are at version ${before.version}, not ${body.replaces}`);
+      const { version, rules } = await stores.organisations.saveRules(tx, organisation, body.rules, actorOf(caller));
+      return { body: { version, rules }, target: `rules/${version}`, detail: { before: before.version, rules: rules.length } };
+    });
+  }
+
+  @Endpoint('POST /v1/rules/preview', { summary: 'What a change of rules would move', description: 'Writes nothing.', access: 'operator', allTeams: true, answer: previewSchema, mostBodyBytes: 16 << 20 })
+  async preview(@Calling() { principal }: Caller, @JsonBody(bodySchema) body: RuleChange): Promise<z.infer<typeof previewSchema>> {
+    const { stores } = this.parts;
+    compileRules(body.rules);
+    const { rules } = await stores.organisations.rules(stores.db, principal.organisation);
+    const { book } = await stores.prices.book(stores.db, principal.organisation);
+    const sums = await allocatableSums(stores.db, stores.raw, principal.organisation, book);
+    return {
+      moves: previewChange(rules, body.rules, sums).map(({ from, to, currency, nanos, unpricedQuantity }) => ({
+        from, to, currency: currency === '' ? null : currency, amount: formatMoney({ nanos, currency }), unpricedQuantity: gpuHours(unpricedQuantity),
+      })),
+    };
+  }
+}

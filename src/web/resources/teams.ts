@@ -1,0 +1,77 @@
+/** /v1/teams: the tree of teams that costs and budgets belong to. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { denied, missing } from '../../core/errors.js';
+import { isZone } from '../../core/time.js';
+import { removeTeam } from '../../store/administration.js';
+import type { Team } from '../../store/organisation.js';
+import { Calling, checkTeam, sees, type Caller } from '../caller.js';
+import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
+import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
+
+/** The stand-ins of shared costs and the name of what no rule takes are not for people to give away. */
+export const teamId = z.string().min(1).max(200).regex(/^[^\u0000-\u001f\u007f]+$/, 'holds control characters').refine((id) => !id.startsWith('shared:') && id.trim() === id, 'is not a name for a team');
+
+const settable = {
+  name: z.string().min(1).max(200), parent: teamId.nullable(),
+  zone: z.string().refine(isZone, 'is not an IANA time zone').describe("Where the team's days begin"),
+  currency: z.string().regex(/^[A-Z]{3}$/, 'is not an ISO 4217 code').describe("Of the team's budgets and accruals"),
+};
+
+const bodySchema = z.strictObject({
+  ...settable, name: settable.name.optional().describe('The id where absent'), parent: settable.parent.default(null), zone: settable.zone.default('UTC'), currency: settable.currency.default('USD'),
+}).meta({ id: 'TeamSettings' });
+
+const teamSchema = z.strictObject({
+  id: z.string(), ...settable, assignedBy: z.string().nullable().describe('The written rule that made the team, where no person did'),
+}).meta({ id: 'Team' });
+
+@Controller()
+export class TeamsController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/teams', { summary: 'List teams', access: 'viewer', answer: pageSchema(teamSchema) })
+  async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Team>> {
+    const { stores } = this.parts;
+    const all = await stores.organisations.teams(stores.db, principal.organisation);
+    return pageOfAll(query, all.filter((team) => sees(principal, team.id)), (team) => team.id);
+  }
+
+  @Endpoint('GET /v1/teams/:id', { summary: 'Get a team', access: 'viewer', answer: teamSchema })
+  async get(@Calling() caller: Caller, @PathInput('id', teamId) id: string): Promise<Team> {
+    checkTeam(caller, id);
+    const { stores } = this.parts;
+    const team = await stores.organisations.team(stores.db, caller.principal.organisation, id);
+    if (team === null) throw missing(`team ${id} does not exist`);
+    return team;
+  }
+
+  @Endpoint('PUT /v1/teams/:id', { summary: 'Add or change a team', access: 'operator', writes: true, answer: teamSchema })
+  async save(@Calling() caller: Caller, @PathInput('id', teamId) id: string, @JsonBody(bodySchema) body: z.infer<typeof bodySchema>): Promise<Team> {
+    const { stores } = this.parts;
+    const { principal } = caller;
+    checkTeam(caller, id);
+    // Under another team it would be somebody else's budget that pays.
+    if (principal.teams !== null && (body.parent === null || !sees(principal, body.parent))) throw denied('this key may put a team only under a team that it is for');
+    const team: Team = { id, ...body, name: body.name ?? id, assignedBy: null };
+    return write(stores, caller, 'team.save', async (tx) => {
+      await stores.organisations.saveTeam(tx, principal.organisation, team);
+      return { body: team, target: id, detail: body };
+    });
+  }
+
+  @Endpoint('DELETE /v1/teams/:id', { summary: 'Remove a team', description: 'Its spend stays. Refused while teams lie below it or budgets are set for it.', access: 'operator', writes: true, answer: teamSchema })
+  async remove(@Calling() caller: Caller, @PathInput('id', teamId) id: string): Promise<Team> {
+    const { stores } = this.parts;
+    const { organisation } = caller.principal;
+    checkTeam(caller, id);
+    return write(stores, caller, 'team.remove', async (tx) => {
+      const team = await stores.organisations.team(tx, organisation, id);
+      await removeTeam(tx, organisation, id);
+      if (team === null) throw missing(`team ${id} does not exist`);
+      return { body: team, target: id, detail: { before: team } };
+    });
+  }
+}

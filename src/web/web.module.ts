@@ -1,0 +1,52 @@
+/**
+ * The REST API as one module: reads through the stores, writes intents through them, and never does the line's work.
+ */
+import { Module, type DynamicModule, type Type } from '@nestjs/common';
+import { APP_FILTER, APP_PIPE } from '@nestjs/core';
+import { z } from 'zod';
+import { endpointsOf, type DescribedEndpoint } from './endpoint.js';
+import { openApiOf, type OpenApiDocument } from './openapi.js';
+import { WEB_PARTS, type WebParts } from './parts.js';
+import { ProblemFilter, validation } from './problem.js';
+import { BudgetsController } from './resources/budgets.js';
+import { CostsController } from './resources/costs.js';
+import { DocsController, OPEN_API } from './resources/docs.js';
+import { ImportsController } from './resources/imports.js';
+import { KeysController } from './resources/keys.js';
+import { OperationsController } from './resources/operations.js';
+import { PricesController } from './resources/prices.js';
+import { ProcessController } from './resources/process.js';
+import { QuotesController } from './resources/quotes.js';
+import { RecommendationsController } from './resources/recommendations.js';
+import { RulesController } from './resources/rules.js';
+import { TeamsController } from './resources/teams.js';
+import { UsageController } from './resources/usage.js';
+
+export const CONTROLLERS: readonly Type[] = [
+  UsageController, ImportsController, PricesController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
+  RecommendationsController, KeysController, OperationsController, ProcessController, DocsController,
+];
+
+const VERSION = '0.1.0';
+
+export const endpoints = (): DescribedEndpoint[] => endpointsOf(CONTROLLERS);
+
+/** The API's description; `recordSchemas` say what an item of a usage batch is. */
+export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>): OpenApiDocument {
+  return openApiOf(endpoints(), VERSION, recordSchemas === undefined ? {} : { UsageItem: z.union([recordSchemas.record, recordSchemas.event]) });
+}
+
+@Module({})
+export class WebModule {
+  static register(parts: WebParts): DynamicModule {
+    return {
+      module: WebModule, controllers: [...CONTROLLERS],
+      providers: [
+        { provide: WEB_PARTS, useValue: parts },
+        { provide: OPEN_API, useValue: () => describeApi(parts) },
+        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_PIPE, useValue: validation },
+      ],
+    };
+  }
+}

@@ -1,0 +1,63 @@
+/** The queue on both backends: what is due gets done, by several workers, and an emptied queue loses nothing. */
+import { SchedulerRegistry } from '@nestjs/schedule';
+import { afterAll, expect, it } from 'vitest';
+import { LineQueue } from '../../src/pipeline/queue.js';
+import { Tick } from '../../src/pipeline/tick.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { describeQueues } from '../support/queues.js';
+import { HOUR, metered, MONDAY } from '../support/records.js';
+
+async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
+  for (let look = 0; look < 1000; look++) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`it never came to be: ${what}`);
+}
+
+const drained = (bursar: TestBursar) => async () => (await bursar.stores.work.waiting()) === 0;
+
+describeQueues('the queue', async (backend) => {
+  const bursar = await testBursar();
+  const errors: Error[] = [];
+  const open = async (concurrency: number) => LineQueue.open({ databaseUrl: bursar.url, redisUrl, concurrency }, bursar.runner, (error) => errors.push(error));
+  const redisUrl = await backend.redisUrl();
+  const workers: LineQueue[] = [];
+  afterAll(async () => {
+    for (const worker of workers) await worker.close();
+  });
+
+  it('does what is due with two workers, and the calendar wakes budgets', async () => {
+    workers.push(await open(2), await open(2));
+    const first = workers[0];
+    if (first === undefined) throw new Error('a worker was opened');
+    expect(first.kind).toBe(backend.name);
+    const tick = new Tick(bursar.stores, first, bursar.clock, 0.2, new SchedulerRegistry(), (error) => errors.push(error));
+    await tick.onApplicationBootstrap();
+    try {
+      await bursar.setPrices([instancePrice('98.32')]);
+      await bursar.take(Array.from({ length: 200 }, (_, n) => metered(`m${n}`, { start: MONDAY + n * HOUR, end: MONDAY + (n + 1) * HOUR })));
+      await until('the line drains', drained(bursar));
+      expect((await bursar.spend({})).total).toBe('19664.000000000');
+      await bursar.take([metered('late', { start: MONDAY - HOUR, end: MONDAY })]);
+      await until('late usage walks the line', drained(bursar));
+      expect((await bursar.spend({})).total).toBe('19762.320000000');
+    } finally {
+      await tick.onApplicationShutdown();
+    }
+    expect(errors).toEqual([]);
+  });
+
+  it('loses nothing when the queue is lost: what is due stands in the work table', async () => {
+    const handing = await open(0);
+    await bursar.take([metered('lost', { start: MONDAY + 1000 * HOUR, end: MONDAY + 1001 * HOUR })]);
+    // Nobody hands anything out: as if every job had vanished. The next look finds the work again.
+    expect(await bursar.stores.work.waiting()).toBeGreaterThan(0);
+    await until('the line drains', async () => {
+      await handing.handOut(await bursar.stores.work.dueLanes(bursar.clock.now()));
+      return drained(bursar)();
+    });
+    expect((await bursar.spend({})).total).toBe('19860.640000000');
+    await handing.close();
+  });
+});

@@ -1,0 +1,86 @@
+/** The REST API on a free port over a fresh database, with the real formats behind it, and a way to call it. */
+import 'reflect-metadata';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { afterAll, beforeAll } from 'vitest';
+import type { Clock, PriceFormat, UsageFormat } from '../../src/core/ports.js';
+import { readRecord, recordSchema } from '../../src/formats/bursar.js';
+import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
+import { openBytes, openFile } from '../../src/formats/reading/input.js';
+import { loadParts } from '../../src/parts.js';
+import { Collector } from '../../src/pipeline/collect.js';
+import { Database } from '../../src/store/database.js';
+import type { KeyRequest } from '../../src/store/keys.js';
+import { Stores } from '../../src/store/stores.js';
+import { createWebApp, listen } from '../../src/web/server.js';
+import { WebModule } from '../../src/web/web.module.js';
+import { freshDatabase } from './database.js';
+import { MONDAY } from './records.js';
+
+export interface Reply<T = Record<string, unknown>> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: T;
+  readonly text: string;
+}
+
+export interface Call {
+  /** A key's text; absent: the admin's. Null: none at all. */
+  readonly key?: string | null;
+  /** Sent as JSON, or as it is where it is bytes or a text. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TestApi {
+  readonly stores: Stores;
+  readonly app: NestFastifyApplication;
+  readonly url: string;
+  readonly admin: string;
+  call<T = Record<string, unknown>>(method: string, path: string, call?: Call): Promise<Reply<T>>;
+  keyFor(request: Partial<KeyRequest>): Promise<string>;
+}
+
+/** A Wednesday, two days after the records of support/records.ts. */
+export const NOW = MONDAY + 2 * 86_400_000;
+
+/** Starts it before the tests of the file or block, and stops it after them. The object is filled by then. */
+export async function testApi(): Promise<TestApi> {
+  const { url: databaseUrl } = await freshDatabase();
+  const api = {} as { -readonly [K in keyof TestApi]: TestApi[K] };
+  beforeAll(async () => {
+    const stores = new Stores(await Database.open(databaseUrl));
+    const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
+    const clock: Clock = { now: () => NOW };
+    const importer = new Collector(stores, {
+      usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
+      readRecord, readEvent, openFile, openBytes,
+    }, clock);
+    const app = await createWebApp(WebModule.register({ stores, importer, clock, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
+    const admin = await stores.keys.firstKey('default');
+    if (admin === null) throw new Error('a fresh database has no key');
+    const url = await listen(app, { host: '127.0.0.1', port: 0 });
+    Object.assign(api, { stores, app, url, admin, call: caller(url, admin), keyFor: keyMaker(stores) });
+  });
+  afterAll(async () => {
+    await api.app.close();
+    await api.stores.db.close();
+  });
+  return api;
+}
+
+const keyMaker = (stores: Stores) => async (request: Partial<KeyRequest>): Promise<string> =>
+  (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
+
+function caller(url: string, admin: string): TestApi['call'] {
+  return async <T>(method: string, path: string, { key = admin, body, headers }: Call = {}): Promise<Reply<T>> => {
+    const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
+    const response = await fetch(url + path, {
+      method,
+      headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...(raw ? {} : { 'content-type': 'application/json' }), ...headers },
+      ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : null) as T };
+  };
+}

@@ -1,0 +1,168 @@
+import { describe, expect, it } from 'vitest';
+import {
+  covers, crossings, plannedFor, problemsOfBudget, teamsUnder, weighBudget, type Budget, type BudgetState, type Forecaster, type SpendPoint,
+} from '../../../src/core/budget.js';
+import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
+
+const at = (text: string): number => parseInstant(text) ?? Number.NaN;
+const UNIT = 1_000_000_000n;
+
+const budget: Budget = {
+  id: 'b1', team: 'research', period: 'month', zone: 'UTC', currency: 'USD', filters: {}, planned: { default: '3100', periods: { '2026-11-01': '600', '2026-12-01': '0' } },
+  includeCredits: true, thresholds: [{ kind: 'actual', ratio: '0.5' }, { kind: 'actual', ratio: '0.80' }, { kind: 'forecast', ratio: '1' }],
+};
+const point = (when: string, amount: number, rest: Partial<SpendPoint> = {}): SpendPoint =>
+  ({ at: at(when), nanos: BigInt(amount) * UNIT, creditNanos: 0n, unpricedQuantity: 0n, ...rest });
+/** `amount` on each day from `first`. */
+const daily = (first: string, days: number, amount: number): SpendPoint[] =>
+  Array.from({ length: days }, (_, day) => ({ ...point(first, amount), at: at(first) + day * DAY_MS }));
+/** As much per day as the last complete day, give or take a tenth. */
+const asYesterday: Forecaster = (spend, elapsed, daysLeft) => {
+  const mean = (spend.at(-2) ?? spend.at(-1) ?? 0) * (daysLeft + 1 - elapsed);
+  return { mean, low: mean * 0.9, high: mean * 1.1, method: 'as-yesterday' };
+};
+const weigh = (spend: SpendPoint[], now: string, rest: Partial<Parameters<typeof weighBudget>[0]> = {}): BudgetState =>
+  weighBudget({ budget, spend, committed: 0n, now: at(now), forecaster: asYesterday, ...rest });
+
+describe('the state of a budget', () => {
+  it('sums the period, forecasts its end, and dates the exhaustion', () => {
+    const state = weigh([point('2026-09-30', 999), ...daily('2026-10-01', 10, 200)], '2026-10-11');
+    expect(state).toMatchObject({
+      status: 'planned', planned: 3100n * UNIT, spent: 2000n * UNIT, period: { start: at('2026-10-01'), end: at('2026-11-01') },
+      forecast: { mean: 6200n * UNIT, low: 5780n * UNIT, high: 6620n * UNIT, method: 'as-yesterday' }, burnRatePerDay: 200n * UNIT, ratio: 0.645161,
+    });
+    // $1,100 are left at $200 a day: five and a half days.
+    expect(formatInstant(state.exhaustionAt ?? 0)).toBe('2026-10-16T12:00:00Z');
+  });
+
+  it('names the hour in which the plan ran out', () => {
+    expect(formatInstant(weigh(daily('2026-10-01', 10, 500), '2026-10-11').exhaustionAt ?? 0)).toBe('2026-10-07T00:00:00Z');
+    expect(formatInstant(weigh(daily('2026-10-01', 10, 110), '2026-10-11').exhaustionAt ?? 0).slice(0, 10)).toBe('2026-10-29');
+    expect(weigh(daily('2026-10-01', 10, 100), '2026-10-11').exhaustionAt).toBeNull();
+  });
+
+  it('goes by the burn rate where there is no forecaster', () => {
+    const state = weigh(daily('2026-10-01', 10, 200), '2026-10-11', { forecaster: null });
+    expect(state).toMatchObject({ forecast: null, exhaustionAt: at('2026-10-16T12:00:00Z') });
+  });
+
+  it('keeps the forecast at or above what is spent and committed', () => {
+    const state = weigh(daily('2026-10-01', 10, 1), '2026-10-11', { committed: 500n * UNIT });
+    expect(state.forecast).toMatchObject({ mean: 510n * UNIT, low: 510n * UNIT, high: 510n * UNIT });
+  });
+
+  it('uses the zone: the first hours of October in Shanghai are still September in UTC', () => {
+    const shanghai = { ...budget, zone: 'Asia/Shanghai' };
+    const state = weighBudget({ budget: shanghai, spend: [point('2026-09-30T16:00:00Z', 5), point('2026-09-30T15:00:00Z', 7)], committed: 0n, now: at('2026-10-02'), forecaster: null });
+    expect(state.spent).toBe(5n * UNIT);
+  });
+
+  it('counts credits, or shows them only', () => {
+    const spend = [point('2026-10-02', 100, { creditNanos: -30n * UNIT })];
+    expect(weigh(spend, '2026-10-03')).toMatchObject({ spent: 70n * UNIT, credits: -30n * UNIT });
+    expect(weigh(spend, '2026-10-03', { budget: { ...budget, includeCredits: false } })).toMatchObject({ spent: 100n * UNIT, credits: -30n * UNIT });
+  });
+
+  it('carries unpriced quantity, and says nothing where nothing is known', () => {
+    const state = weigh([point('2026-10-02', 0, { unpricedQuantity: 42n })], '2026-10-02T00:30:00Z');
+    expect(state).toMatchObject({ unpricedQuantity: 42n, burnRatePerDay: null });
+    expect(weigh([], '2026-10-02')).toMatchObject({ spent: 0n, forecast: null, burnRatePerDay: null, exhaustionAt: null });
+  });
+
+  it('weighs a past period again with late data: what is spent is the forecast', () => {
+    const state = weigh([...daily('2026-10-01', 31, 10), point('2026-11-02', 999)], '2026-11-05', { instant: at('2026-10-15') });
+    expect(state).toMatchObject({ spent: 310n * UNIT, forecast: { mean: 310n * UNIT, method: 'closed' } });
+  });
+
+  it('does not depend on the order of the points', () => {
+    const spend = [...daily('2026-09-01', 30, 7), ...daily('2026-10-01', 10, 200)];
+    expect(weigh([...spend].reverse(), '2026-10-11')).toEqual(weigh(spend, '2026-10-11'));
+  });
+});
+
+describe('planned amounts', () => {
+  it('are the period\'s own, else the default, else none: not planned is not unlimited', () => {
+    const state = (now: string, planned: Budget['planned']) => weigh([], now, { budget: { ...budget, planned } });
+    expect(state('2026-11-05', budget.planned).planned).toBe(600n * UNIT);
+    expect(state('2026-10-05', budget.planned).planned).toBe(3100n * UNIT);
+    const bare = state('2026-10-05', { default: null, periods: { '2026-11-01': '600' } });
+    expect(bare).toMatchObject({ status: 'not-planned', planned: null, ratio: null, exhaustionAt: null });
+    expect(plannedFor(budget, bare.period)).toBe(3100n * UNIT);
+  });
+
+  it('a plan of 0 allows nothing: the first nano crosses everything', () => {
+    const none = weigh([], '2026-12-05');
+    expect(none).toMatchObject({ planned: 0n, ratio: null });
+    expect(crossings(budget, none, new Set())).toEqual([]);
+    const some = weigh([{ ...point('2026-12-02', 0), nanos: 1n }], '2026-12-05');
+    expect(crossings(budget, some, new Set()).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual(['actual 0.5', 'actual 0.8', 'forecast 1']);
+    expect(some.exhaustionAt).toBe(at('2026-12-02'));
+  });
+});
+
+describe('crossings', () => {
+  const ids = (state: BudgetState, already: string[] = []): string[] => crossings(budget, state, new Set(already)).map(({ id }) => id);
+  const half = 'b1/2026-10-01T00:00:00Z/actual/0.5';
+  const forecast = 'b1/2026-10-01T00:00:00Z/forecast/1';
+
+  it('happen once per period, whatever is found again', () => {
+    const state = weigh(daily('2026-10-01', 10, 200), '2026-10-11');
+    expect(ids(state)).toEqual([half, forecast]);
+    expect(ids(state, [half, forecast])).toEqual([]);
+    expect(ids(weigh(daily('2026-10-01', 14, 200), '2026-10-15'), [half, forecast])).toEqual(['b1/2026-10-01T00:00:00Z/actual/0.8']);
+  });
+
+  it('do not come back when late credits lower the spend and new spend raises it', () => {
+    const lower = weigh([...daily('2026-10-01', 10, 200), point('2026-10-03', 0, { creditNanos: -1000n * UNIT })], '2026-10-11');
+    expect(ids(lower, [half, forecast])).toEqual([]);
+    expect(ids(weigh(daily('2026-10-01', 9, 200), '2026-10-11'), [half, forecast])).toEqual([]);
+  });
+
+  it('are reached at exactly the ratio', () => {
+    expect(ids(weigh([point('2026-10-01', 1550)], '2026-10-11', { forecaster: null }))).toEqual([half]);
+    expect(ids(weigh([{ ...point('2026-10-01', 1550), nanos: 1550n * UNIT - 1n }], '2026-10-11', { forecaster: null }))).toEqual([]);
+  });
+
+  it('belong to their period: the next month starts afresh', () => {
+    const november = weigh([point('2026-11-02', 400)], '2026-11-05', { forecaster: null });
+    expect(ids(november, [half])).toEqual(['b1/2026-11-01T00:00:00Z/actual/0.5']);
+  });
+
+  it('none where nothing is planned', () => {
+    const bare = { ...budget, planned: { default: null, periods: {} } };
+    expect(crossings(bare, weigh(daily('2026-10-01', 10, 200), '2026-10-11', { budget: bare }), new Set())).toEqual([]);
+  });
+});
+
+describe('scope', () => {
+  it('takes in all teams below, and survives a ring', () => {
+    const parents = new Map([['research', null], ['vision', 'research'], ['nlp', 'research'], ['ocr', 'vision'], ['web', null], ['a', 'b'], ['b', 'a']]);
+    expect([...teamsUnder('research', parents)].sort()).toEqual(['nlp', 'ocr', 'research', 'vision']);
+    expect([...teamsUnder('a', parents)].sort()).toEqual(['a', 'b']);
+  });
+
+  it('filters by provider, SKU, term and tag; what is unknown passes no filter', () => {
+    const line = { provider: 'AWS', sku: 'p5.48xlarge', term: 'spot' as const, tags: { env: 'prod' } };
+    expect(covers({}, line)).toBe(true);
+    expect(covers({ provider: ['AWS', 'Oracle'], sku: ['p5.48xlarge'], term: ['spot'], tag: [{ key: 'env', value: 'prod' }] }, line)).toBe(true);
+    expect(covers({ tag: [{ key: 'env', value: 'dev' }] }, line)).toBe(false);
+    expect(covers({ term: ['spot'] }, { ...line, term: null })).toBe(false);
+    expect(covers({ sku: ['x'] }, { ...line, sku: null })).toBe(false);
+    expect(covers({ tag: [{ key: 'env', value: 'prod' }] }, { ...line, tags: null })).toBe(false);
+  });
+});
+
+describe('validation', () => {
+  it('accepts the budget and names every problem of a bad one', () => {
+    expect(problemsOfBudget(budget)).toEqual([]);
+    const bad = {
+      ...budget, id: '', zone: 'Mars', currency: 'usd', planned: { default: '-1', periods: { '2026-13-01': 'x' } }, filters: { term: ['never'], sku: [] },
+      thresholds: [{ kind: 'both', ratio: '0' }],
+    } as unknown as Budget;
+    expect(problemsOfBudget(bad).map(({ path }) => path)).toEqual([
+      'id', 'zone', 'currency', 'planned/default', 'planned/periods/2026-13-01', 'planned/periods/2026-13-01', 'filters/term/0', 'filters/sku',
+      'thresholds/0/kind', 'thresholds/0/ratio',
+    ]);
+    expect(problemsOfBudget({ ...budget, planned: { default: '1', periods: { '2026-11-02': '1' } } })).toEqual([{ path: 'planned/periods/2026-11-02', message: 'is not the first day of a period (that is 2026-11-01)' }]);
+  });
+});
