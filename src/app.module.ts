@@ -7,8 +7,8 @@ import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import type { Config } from './config.js';
 import type { Policy } from './core/policy.js';
 import type { Clock, Importer, PriceFormat, UsageFormat } from './core/ports.js';
-import { readRecord as readEvent } from './formats/cloudevents.js';
-import { readRecord } from './formats/bursar.js';
+import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
+import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile } from './formats/reading/input.js';
 import { lacksFunctions, loadParts } from './parts.js';
 import { Collector } from './pipeline/collect.js';
@@ -66,7 +66,7 @@ export class AppModule {
     };
     return {
       module: AppModule,
-      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, config })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
+      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, recordSchemas: { record: recordSchema, event: eventSchema } })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
       providers: role === 'api' ? [] : [tick],
     };
   }

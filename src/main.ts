@@ -4,7 +4,6 @@
  */
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import { parse as parseYaml } from 'yaml';
 import { AppModule, compose, openQueue, type Bursar, type Role } from './app.module.js';
 import { run } from './cli/program.js';
@@ -13,7 +12,7 @@ import { parseConfig, type Config } from './config.js';
 import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
 import { acquireServeLock, startEmbedded } from './store/embedded.js';
-import { listen } from './web/server.js';
+import { createWebApp, listen } from './web/server.js';
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
@@ -74,7 +73,7 @@ async function serve(role: Role): Promise<void> {
 type Started = { address: string | null; close(): Promise<void> };
 
 async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
-  const app = await NestFactory.create<NestFastifyApplication>(module, new FastifyAdapter(), { logger: ['error', 'warn'] });
+  const app = await createWebApp(module, { logger: ['error', 'warn'] });
   return { address: await listen(app, config), close: () => app.close() };
 }
 

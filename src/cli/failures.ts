@@ -18,7 +18,8 @@ export interface Told {
 export function told(error: unknown): Told {
   if (error instanceof CommanderError) {
     const exitCode = error.exitCode === 0 ? 0 : 2;
-    return { exitCode, kind: 'usage', message: error.message.replace(/^error: /, ''), problems: [], said: true };
+    const message = error.code === 'commander.help' ? 'no verb is given' : error.message.replace(/^error: /, '');
+    return { exitCode, kind: 'usage', message, problems: [], said: true };
   }
   if (error instanceof WrongUse) return { exitCode: 2, kind: 'usage', message: error.message, problems: error.problems, said: false };
   if (error instanceof Failure) return { exitCode: 1, kind: error.kind, message: error.message, problems: error.problems, said: false };

@@ -101,11 +101,13 @@ const COMPONENTS: readonly Component[] = ['gpu', 'storage', 'network'];
  * then the hour's sums are enough; else the hour is summed again piece by piece (`quantitiesWithin`).
  */
 export function cutsWithin(usage: PriceKey, start: number, end: number, { book, peak }: CostContext): number[] {
-  const cuts = new Set<number>();
+  const timelines = book.timelinesOf(usage);
+  const peaks = peak.pieces(start, end);
+  if (peaks.length <= 1 && COMPONENTS.every((component) => timelines[component].isConstant(start, end))) return [];
+  const cuts = new Set(peaks.map((piece) => piece.start));
   for (const component of COMPONENTS) {
-    for (const piece of book.intervals({ ...usage, component }, start, end)) cuts.add(piece.start);
+    for (const piece of timelines[component].pieces(start, end)) cuts.add(piece.start);
   }
-  for (const piece of peak.pieces(start, end)) cuts.add(piece.start);
   cuts.delete(start);
   return [...cuts].sort((a, b) => a - b);
 }
@@ -176,10 +178,9 @@ function priceComponent(key: LineKey, component: Component, slices: readonly Usa
 
 function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice: UsageSlice, context: CostContext): CostBasis | { readonly unpriced: UnpricedReason } {
   const { start, end } = slice;
-  const timeline = context.book.timeline({ ...usage, component });
+  const timeline = context.book.timelinesOf(usage)[component];
+  assert(timeline.isConstant(start, end), 'a slice lies between two price changes');
   const found = timeline.at(start);
-  const last = timeline.at(end - 1);
-  assert(found === last || end <= start, 'a slice lies between two price changes');
   if ('unpriced' in found) return found;
   const { price, assumed, stale } = found;
   const currency = context.currency ?? price.rate.currency;

@@ -164,6 +164,11 @@ export class PriceTimeline {
     return this.answers[this.indexAt(instant)] ?? { unpriced: 'no-price-list' };
   }
 
+  /** Whether one answer holds all over [from, to). */
+  isConstant(from: number, to: number): boolean {
+    return (this.starts[this.indexAt(from) + 1] ?? Infinity) >= to;
+  }
+
   /** [from, to) in order, cut where the price, its staleness or the reason changes. */
   pieces(from: number, to: number): PricePiece[] {
     const pieces: PricePiece[] = [];
@@ -184,6 +189,7 @@ const MOST_TIMELINES = 200_000;
 export class PriceBook {
   private readonly providers = new Map<string, ProviderIndex>();
   private readonly timelines = new Map<string, PriceTimeline>();
+  private readonly byUsage = new WeakMap<object, Readonly<Record<Component, PriceTimeline>>>();
 
   constructor(history: PriceHistory) {
     for (const version of versionsOf(history)) {
@@ -203,6 +209,17 @@ export class PriceBook {
   /** Half-open pieces of [from, to), in order, each with one price or one reason. */
   intervals(query: PriceQuery, from: number, to: number): PricePiece[] {
     return this.timeline(query).pieces(from, to);
+  }
+
+  /** The timelines of all three parts of the cost model; the same object again costs one look-up. */
+  timelinesOf(usage: Omit<PriceQuery, 'component'>): Readonly<Record<Component, PriceTimeline>> {
+    let timelines = this.byUsage.get(usage);
+    if (timelines === undefined) {
+      const of = (component: Component): PriceTimeline => this.timeline({ ...usage, component });
+      timelines = { gpu: of('gpu'), storage: of('storage'), network: of('network') };
+      this.byUsage.set(usage, timelines);
+    }
+    return timelines;
   }
 
   /** All answers to a query. Kept, so that a hot loop pays one Map look-up. */

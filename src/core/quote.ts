@@ -198,27 +198,28 @@ function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest,
 /** Every other term where the SKU is, and cheaper regions under the same term. */
 function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: Run): QuoteAlternative[] {
   const { book, at } = context;
-  const ask = (term: Term, region: string | null, upfront: Upfront | null): (QuoteAlternative & { readonly nanos: bigint }) | null => {
+  const ask = (term: Term, region: string | null, upfront: Upfront | null): WeighedAlternative | null => {
     const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });
     if ('unpriced' in found || found.stale) return null;
     const costed = costOfRun(found.price, { ...request, currency: own.currency }, context);
     if (costed === null) return null;
-    return {
-      term, upfront: found.price.upfront, region: found.price.region, nanos: costed.nanos,
-      cost: amount(costed.nanos, costed.currency), unitPrice: amount(costed.unitNanos, costed.currency),
-    };
+    const { upfront: paid, region: where } = found.price;
+    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.currency), unitPrice: amount(costed.unitNanos, costed.currency) } };
   };
   const terms = TERMS.filter((term) => term !== price.term).flatMap((term) => ask(term, price.region, null) ?? []);
   const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter((region) => region !== null && region !== price.region);
   const cheaper = regions.flatMap((region) => ask(price.term, region, price.upfront) ?? [])
     .filter(({ nanos }) => nanos < own.nanos).sort(byCost).slice(0, MOST_REGIONS);
-  return [...terms, ...cheaper].sort(byCost).map(({ nanos: _, ...alternative }) => alternative);
+  return [...terms, ...cheaper].sort(byCost).map(({ alternative }) => alternative);
 }
 
-type WithNanos = QuoteAlternative & { readonly nanos: bigint };
+interface WeighedAlternative {
+  readonly nanos: bigint;
+  readonly alternative: QuoteAlternative;
+}
 
-const byCost = (a: WithNanos, b: WithNanos): number =>
-  a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : (a.region ?? '') < (b.region ?? '') ? -1 : 1;
+const byCost = (a: WeighedAlternative, b: WeighedAlternative): number =>
+  a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : (a.alternative.region ?? '') < (b.alternative.region ?? '') ? -1 : 1;
 
 /** Providers, their SKUs, and the regions of each. Made once for a list of prices. */
 type Catalogue = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string | null>>>;

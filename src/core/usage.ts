@@ -62,7 +62,7 @@ export interface UsageRecord {
   readonly sku: string | null;
   readonly region: string | null;
   readonly term: Term | null;
-  /** `H100`, `A100-80GB`, `V100`, ... as modelOf in price.ts writes it. */
+  /** `H100`, `A100-80GB`, `V100`, ... as modelOf in gpu-model.ts writes it. */
   readonly gpuModel: string | null;
   /** Tags and labels; later keys win. */
   readonly tags: Readonly<Record<string, string>> | null;

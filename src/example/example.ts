@@ -21,7 +21,7 @@ import type { Team } from '../store/organisation.js';
 import type { Stores } from '../store/stores.js';
 import { placePods, type Node, type PodToPlace } from './placement.js';
 
-/** Assigned: the trace's second 0. Its last hour is then 2026-10-30T08:00Z. */
+/** Assigned: the trace's second 0. Its last whole hour then ends at 2026-10-30T08:00Z. */
 export const EXAMPLE_ORIGIN = Date.UTC(2026, 5, 3);
 const ASSIGNED = 'assigned by the example: team by QoS class';
 /** Beside src/ in a checkout and beside dist/ once compiled. */
@@ -49,8 +49,8 @@ const monthly = (id: string, team: string, amount: string): Budget => checkBudge
 
 /** Assigned: no plan came with the trace. */
 export const EXAMPLE_BUDGETS: readonly Budget[] = [
-  monthly('ai-monthly', 'ai', '20000'), monthly('serving-monthly', 'serving', '18500'), monthly('research-monthly', 'research', '700'),
-  monthly('training-monthly', 'training', '3000'), monthly('platform-monthly', 'platform', '400'),
+  monthly('ai-monthly', 'ai', '48000'), monthly('serving-monthly', 'serving', '46000'), monthly('research-monthly', 'research', '700'),
+  monthly('training-monthly', 'training', '400'), monthly('platform-monthly', 'platform', '300'),
 ];
 
 /** Assigned: round numbers of the size seen in autumn 2024, the date of the one list that is not in USD. No quotation. */
@@ -106,7 +106,7 @@ export async function loadExample(stores: Stores, importer: Importer, organisati
     organisation, source: 'example cluster', strict: true, dryRun: false, by: 'example', now: lastInstant,
     teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags: [],
   }, [file]);
-  await stores.organisations.saveSetting(stores.db, organisation, 'as-of', Math.ceil(lastInstant / HOUR_MS) * HOUR_MS);
+  await stores.organisations.saveSetting(stores.db, organisation, 'as-of', Math.floor(lastInstant / HOUR_MS) * HOUR_MS);
   return facts;
 }
 
@@ -127,7 +127,9 @@ async function recordsOfCluster(source: PodSource): Promise<{ records: UsageReco
   const running = pods.flatMap((pod): PodToPlace[] => {
     const { scheduledSeconds: startSeconds, deletedSeconds: endSeconds } = pod;
     if (startSeconds === null || endSeconds === null || pod.gpus * pod.gpuMilli === 0) return [];
-    return [{ name: pod.name, gpus: pod.gpus, gpuMilli: pod.gpuMilli, startSeconds, endSeconds }];
+    // Assigned: latency-sensitive pods with GPUs of their own prefer the V100 nodes of 16 GB.
+    const preferredModel = pod.qos === 'LS' && pod.gpuMilli === 1000 ? 'V100M16' : null;
+    return [{ name: pod.name, gpus: pod.gpus, gpuMilli: pod.gpuMilli, startSeconds, endSeconds, preferredModel }];
   });
   const placed = placePods(running, nodes);
   const records = placed.map(({ pod, node }) => recordOf(pod, node, qosOf.get(pod.name) ?? ''));

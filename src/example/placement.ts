@@ -1,8 +1,9 @@
 /**
  * Places the pods of the openb trace on its nodes, because the trace does not say where they ran. PURE.
  *
- * The written rule: pods in the order in which they were scheduled (then by name); each goes to the first node, beginning
- * behind the node of the pod before and going round once, that has room for its GPUs from its scheduling to its deletion.
+ * The written rule: pods in the order in which they were scheduled (then by name); each goes to the first node that has
+ * room for its GPUs from its scheduling to its deletion. A pod with preferred nodes looks through those first, in the
+ * order of the list; then, and every other pod, begins behind the node of the pod before and goes round once.
  * A shared pod takes a thousandth-share of one GPU, a whole pod takes free GPUs. A pod that fits nowhere is returned as
  * unplaced, never dropped. The result is an assignment, not a measurement, and everything made of it is labelled so.
  */
@@ -15,6 +16,8 @@ export interface PodToPlace {
   readonly gpuMilli: number;
   readonly startSeconds: number;
   readonly endSeconds: number;
+  /** GPU model of the nodes that it looks through first; null: none. */
+  readonly preferredModel: string | null;
 }
 
 export interface Node {
@@ -73,6 +76,8 @@ export function placePods(pods: readonly PodToPlace[], nodes: readonly Node[]): 
   const order = [...pods].sort((a, b) => a.startSeconds - b.startSeconds || (a.name < b.name ? -1 : 1));
   let begin = 0;
   return order.map((pod) => {
+    const preferred = pod.preferredModel === null ? undefined : slots.find(({ node }, at) => node.model === pod.preferredModel && slots[at]?.take(pod) === true);
+    if (preferred !== undefined) return { pod, node: preferred.node };
     for (let step = 0; step < slots.length; step++) {
       const at = (begin + step) % slots.length;
       const slot = slots[at];

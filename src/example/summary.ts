@@ -33,9 +33,9 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
     ...table(['team', 'spend USD', 'GPU-hours', 'of them unpriced'], spend.rows.map((row: SpendRow) => [row['team'] ?? '', amount(row.cost), amount(row.gpuHours), amount(row.unpricedQuantity)])),
     '',
     'Budgets, this month',
-    ...table(['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out'], states.map(({ budget, state }) => [
+    ...table(['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out', 'unpriced GPU-hours'], states.map(({ budget, state }) => [
       budget, amount(state.planned), amount(state.spent), state.forecast === null ? 'unknown' : amount(state.forecast.mean),
-      state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`, state.exhaustionAt?.slice(0, 10) ?? 'no'])),
+      state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`, state.exhaustionAt?.slice(0, 10) ?? 'no', amount(state.unpricedGpuHours)])),
     '',
     `Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month, on GPU models that no price list knows; they are in no sum above.`,
     '',

@@ -14,6 +14,7 @@ import { recommendReservations, type OfferedTerm, type ReservationAdvice } from 
 const params = z.strictObject({
   minimumHistoryDays: z.number().min(1).max(366).default(28).describe('Days of metered use before anything is proposed'),
   terms: z.array(z.enum(['reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'])).min(1).default(['reserved-1y']).describe('Terms that may be proposed'),
+  guarded: z.boolean().default(false).describe('Only what is sure never to cost twice the optimum; needs months of use before it proposes anything'),
   upfront: z.array(z.enum(['none', 'partial', 'all'])).min(1).default(['none']).describe('Ways of paying that may be proposed'),
 });
 type Params = z.infer<typeof params>;
@@ -46,7 +47,7 @@ function proposalsFor(series: DemandSeries, view: PolicyView, given: Params): Pr
   if (series.gpus.length < given.minimumHistoryDays * 24) return [];
   const prices = priced(series, given);
   if (prices === null) return [];
-  const advice = recommendReservations(series.gpus, [], prices.offers.map(({ term }) => term));
+  const advice = recommendReservations(series.gpus, [], prices.offers.map(({ term }) => term), { guarded: given.guarded });
   return advice.flatMap((one, at) => {
     const chosen = prices.offers[at];
     return one.units === 0 || chosen === undefined ? [] : [proposal(series, view, prices.onDemand, chosen, one)];

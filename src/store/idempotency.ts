@@ -94,12 +94,12 @@ export class Idempotency {
         [organisation, key, requestHash, STALE_SECONDS],
       );
       if (ours !== undefined) return null;
-      const [row] = await this.db.query<{ hash: Buffer; status: number | null; body: T }>(
+      const [row] = await this.db.query<{ hash: Buffer; status: number | null; body: string }>(
         `select request_hash as hash, status, body from idempotency where organisation = $1 and key = $2`, [organisation, key]);
       if (row !== undefined && !row.hash.equals(requestHash)) {
         throw conflict('this Idempotency-Key was used before with another request', [{ path: 'Idempotency-Key', message: 'belongs to another request' }]);
       }
-      if (row !== undefined && row.status !== null) return { body: row.body };
+      if (row !== undefined && row.status !== null) return { body: JSON.parse(row.body) as T };
       if (performance.now() > until) {
         throw conflict('the first request with this Idempotency-Key is still being worked on: ask again later', [
           { path: 'Idempotency-Key', message: 'is in use' }]);
@@ -109,7 +109,8 @@ export class Idempotency {
   }
 
   private async keep<T>(db: Queryable, { organisation, key }: OnceRequest, answer: Answer<T>): Promise<void> {
-    await db.query(`update idempotency set status = 200, body = $3, created_at = now() where organisation = $1 and key = $2`,
+    // As one JSON text inside the JSON: jsonb itself would reorder fields and refuse a NUL.
+    await db.query(`update idempotency set status = 200, body = to_jsonb($3::text), created_at = now() where organisation = $1 and key = $2`,
       [organisation, key, JSON.stringify(answer.kept ?? answer.body)]);
   }
 

@@ -170,7 +170,7 @@ export class OrganisationStore {
     const recorded = await this.setting<number>(db, organisation, 'as-of');
     if (recorded === null || recorded >= now) return now;
     const [row] = await db.query(
-      `select 1 from usage_hour where organisation = $1 and hour >= to_timestamp($2::double precision / 1000) limit 1`, [organisation, recorded]);
+      `select 1 from usage_hour where organisation = $1 and hour > to_timestamp($2::double precision / 1000) limit 1`, [organisation, recorded]);
     return row === undefined ? recorded : now;
   }
 }

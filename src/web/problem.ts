@@ -3,7 +3,7 @@
  *
  * Never tells internals: what is not expected is logged under the request's id and answered with that id alone.
  */
-import { Catch, HttpException, Logger, StandardSchemaValidationPipe, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import { Catch, HttpException, Logger, StandardSchemaValidationPipe, type ArgumentMetadata, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
@@ -48,8 +48,22 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   });
 }
 
+/** Whether a text in the value holds a NUL, which PostgreSQL's text cannot. */
+function holdsNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\u0000');
+  if (typeof value !== 'object' || value === null) return false;
+  return Array.isArray(value) ? value.some(holdsNul) : Object.entries(value).some(([key, inner]) => key.includes('\u0000') || holdsNul(inner));
+}
+
+class Validation extends StandardSchemaValidationPipe {
+  override async transform<T>(value: T, metadata: ArgumentMetadata): Promise<T> {
+    if (metadata.schema !== undefined && holdsNul(value)) throw invalid('the request has 1 problem(s)', [{ path: metadata.data ?? null, message: 'holds a NUL character' }]);
+    return super.transform(value, metadata);
+  }
+}
+
 /** Validates what a parameter's schema describes; the error names every problem. */
-export const validation = new StandardSchemaValidationPipe({
+export const validation = new Validation({
   exceptionFactory: (issues) => {
     const problems = problemsOf(issues);
     return invalid(`the request has ${problems.length} problem(s)`, problems);
@@ -59,12 +73,18 @@ export const validation = new StandardSchemaValidationPipe({
 /** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
 function told(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
   if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
+  if (isOutage(error)) return { status: 503, detail: '', problems: [] };
   if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
   // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
   if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500) {
     return { status: error.statusCode, detail: error.message, problems: [] };
   }
   return null;
+}
+
+/** Whether the database (or the network to it) is gone or full: connection errors, and PostgreSQL's classes 08, 53 and 57P. */
+function isOutage(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^(?:ECONN\w+|ETIMEDOUT|EPIPE|08\w{3}|53\w{3}|57P\w{2})$/.test(error.code);
 }
 
 @Catch()

@@ -9,6 +9,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { denied } from '../core/errors.js';
 import type { KeyStore } from '../store/keys.js';
 import { readBody } from './body.js';
 import { admit } from './caller.js';
@@ -43,9 +44,13 @@ function requestId(request: { readonly headers: IncomingMessage['headers'] }): s
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Null where no route of ours fits: the answer is 404, whoever asks. */
-const factsOf = (request: FastifyRequest): RouteFacts | null =>
-  request.is404 || !('access' in request.routeOptions.config) ? null : (request.routeOptions.config as unknown as RouteFacts);
+/** Null where no route fits: the answer is 404, whoever asks. A route that does not say who may call it lets nobody in. */
+function factsOf(request: FastifyRequest): RouteFacts | null {
+  if (request.is404) return null;
+  const { config } = request.routeOptions;
+  if (!('access' in config)) throw denied('this address is not open to anybody');
+  return config as unknown as RouteFacts;
+}
 
 function installHooks(app: NestFastifyApplication, keys: KeyStore): void {
   const server = app.getHttpAdapter().getInstance();

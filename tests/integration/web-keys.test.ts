@@ -10,6 +10,7 @@ describe('keys', async () => {
     expect(refused.status).toBe(401);
     expect(refused.headers.get('www-authenticate')).toBe('Bearer');
     expect(refused.headers.get('content-type')).toContain('application/problem+json');
+    expect((await api.call('HEAD', '/v1/teams', { key: null })).status).toBe(401);
     for (const path of ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']) expect((await api.call('GET', path, { key: null })).status).toBe(200);
   });
 

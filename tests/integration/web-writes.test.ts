@@ -12,7 +12,6 @@ const event = (id: string): object => {
   return { specversion: '1.0', type: 'bursar.usage.v1', source: 'meter', id, data };
 };
 const LINES = { 'content-type': 'application/x-ndjson' };
-const PRICES = 'provider,sku,region,term,component,gpu_model,gpus,price,currency,per_hours,effective_from\n';
 
 describe('usage', async () => {
   const api = await testApi();
@@ -90,11 +89,15 @@ describe('usage', async () => {
     expect((await api.call('POST', '/v1/imports?filename=x', { body: '' })).status).toBe(400);
   });
 
-  it('price lists are imported from the body, listed, and quoted from', async () => {
-    const format = (await import('../../src/formats/bursar-prices.js')).format.name;
-    const list = `${PRICES}AWS,p5.48xlarge,us-east-1,on-demand,gpu,H100,8,55.04,USD,1,2025-06-23T00:00:00Z\n`;
-    const sent = await api.call('POST', `/v1/prices?filename=list.csv&format=${format}`, { body: list });
-    expect(sent.status, sent.text).toBe(200);
+  it('is refused where a text cannot be stored', async () => {
+    expect(await api.call('PUT', '/v1/teams/nul', { body: { name: 'a\u0000b' } })).toMatchObject({ status: 400, body: { problems: [{ message: 'holds a NUL character' }] } });
+    expect((await api.call('GET', '/v1/prices?sku=a%00b')).status).toBe(400);
+    expect((await api.call('GET', '/v1/teams/a%00b')).status).toBe(400);
+    const body = [record('x\u0000y')];
+    const send = () => api.call('POST', '/v1/usage', { body, headers: { 'idempotency-key': 'nul' } });
+    const [first, again] = [await send(), await send()];
+    expect(first).toMatchObject({ status: 200, body: { rejected: 1 } });
+    expect(again.text).toBe(first.text);
   });
 });
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   compileRules, matchesGlob, previewChange, splitShared, UNALLOCATED, type Allocatable, type AllocatableSum, type AllocationRule, type Split,

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { crossings, weighBudget, type Budget, type SpendPoint } from '../../src/core/budget.js';
 import { DAY_MS, formatInstant, HOUR_MS, localDays, parseInstant, periodOf, splitAtHours, type PeriodKind } from '../../src/core/time.js';

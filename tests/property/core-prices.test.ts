@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { cutsWithin, priceHour, quantitiesWithin, type CostContext, type CostLine, type UnpricedLine } from '../../src/core/cost.js';
 import { compilePeak, NO_PEAK } from '../../src/core/peak.js';

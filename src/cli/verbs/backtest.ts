@@ -38,7 +38,7 @@ function addSpot(backtest: Command, session: Session): void {
     .requiredOption('--traces <file...>', 'recorded availability: JSON lines, gzip or not')
     .option('--train <file...>', 'recordings to learn from; the other traces of the call where absent', [])
     .option('--job-hours <h>', 'work of the job', aboveZero, 48)
-    .option('--deadline-hours <h...>', 'time until it must be done; several make a cell each', aboveZeroList)
+    .option('--deadline-hours <h...>', 'time until it must be done; several make a cell each (default: 60)', aboveZeroList)
     .option('--restart-hours <h>', 'lost at each start', notNegative, 0.2)
     .option('--on-demand-price <p>', 'per hour', aboveZero, 3.06)
     .option('--spot-price <p>', 'per hour', notNegative, 0.9731)

@@ -18,13 +18,12 @@ const FIRST_REJECTS = 5;
 const MOST_LISTED = 100;
 
 export function addImports(program: Command, session: Session): void {
-  filesVerb(program, 'import')
+  filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
     .description('Take in bills and metered usage, price and allocate them, and weigh the budgets.')
-    .option('--format <name>', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...', 'auto')
     .addHelpText('after', `
-Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing. A row that cannot be read
-is kept aside with its reason (bursar rejects) and stops nothing. The same file again changes nothing; a restated bill
-replaces its period.
+Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing (through the API each file
+is its own). A row that cannot be read is kept aside with its reason (bursar rejects) and stops nothing. The same file
+again changes nothing; a restated bill replaces its period.
 
 Example:
   bursar import bill-2026-10.csv.gz --format focus --source aws`)
@@ -35,9 +34,8 @@ Example:
       session.print({ files }, () => usageText(files) + firsts + afterword(flags));
     });
 
-  filesVerb(program, 'prices')
+  filesVerb(program, 'prices', 'auto, or the name of a price format')
     .description('Take in price lists and price again what they change.')
-    .option('--format <name>', 'auto, or the name of a price format', 'auto')
     .addHelpText('after', `
 Prices are kept with the time from which they hold; a list never changes a past price silently.
 
@@ -51,9 +49,10 @@ Example:
   addLists(program, session);
 }
 
-function filesVerb(program: Command, name: string): Command {
+function filesVerb(program: Command, name: string, formats: string): Command {
   return program.command(name)
     .argument('<file...>', 'files, plain or gzip')
+    .option('--format <name>', formats, 'auto')
     .option('--source <name>', 'the meter or the origin of the bills: ids are unique within it', 'default')
     .option('--strict', 'refuse everything if a single row cannot be read')
     .option('--dry-run', 'read and count everything, write nothing')

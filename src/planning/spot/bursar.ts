@@ -4,27 +4,27 @@
  * It learns from other zones before the window and from the window's own past within it, and never from what lies ahead. The
  * invariant is safety.ts': a choice that could cost the deadline is never made, whatever the model believes.
  */
-import { AvailabilityBelief, COMPONENTS, AGE_GRID, agePosition } from './availability-model.js';
+import { AvailabilityBelief, COMPONENTS, agePosition } from './availability-model.js';
 import {
   MOVE_WHEN_AVAILABLE,
   RELEASE_WHEN_ABSENT,
   SPOT_WHEN_AVAILABLE,
+  TABLES,
   WAIT_WHEN_ABSENT,
   WAIT_WHEN_AVAILABLE,
+  WIDTH,
   type SpotPlan,
 } from './plan.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from './problem.js';
 import { staysSafe } from './safety.js';
 import type { SpotPolicy, SpotView } from './simulate.js';
 
-const WIDTH = AGE_GRID.length * COMPONENTS;
-
 /** How much dearer than on-demand the choice of `table` is expected to be now, over the belief. */
-export function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
+function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
   const tables = plan.dearer[tick];
   if (tables === undefined || reserve < 0) return Infinity;
   const { points } = plan.grid;
-  const rows = tables.length / (5 * WIDTH);
+  const rows = tables.length / (TABLES * WIDTH);
   const row = Math.min(rows - 2, plan.grid.position(reserve));
   const below = points[row] ?? 0;
   const up = Math.min(1, (reserve - below) / ((points[row + 1] ?? below + 1) - below));

@@ -11,7 +11,8 @@
 import { AGE_GRID, COMPONENTS, agePosition, type AvailabilityModel } from './availability-model.js';
 import type { SpotProblem } from './problem.js';
 
-const WIDTH = AGE_GRID.length * COMPONENTS;
+/** Cells of one row of a table: ages times components. */
+export const WIDTH = AGE_GRID.length * COMPONENTS;
 
 /** The tables of one tick: how much dearer than on-demand a choice is, by what is held and what is seen. */
 export const WAIT_WHEN_ABSENT = 0;
@@ -20,7 +21,7 @@ export const SPOT_WHEN_AVAILABLE = 2;
 /** The same with on-demand held: to let go of it, or to move to spot. */
 export const RELEASE_WHEN_ABSENT = 3;
 export const MOVE_WHEN_AVAILABLE = 4;
-const TABLES = 5;
+export const TABLES = 5;
 
 export interface SpotPlan {
   readonly problem: SpotProblem;
@@ -202,11 +203,11 @@ class TickSolver {
   }
 
   private lookRow(out: Float64Array, state: 0 | 1, stays: Float64Array, ends: Float64Array, row: number, shift: Shift | null = null): void {
-    const { prior, persistence, stay } = this.model;
+    const { reversion, persistence, stay } = this.model;
     const start = row * WIDTH;
     const after = (k: number): number => (shift === null ? (ends[start + k] ?? 0) : this.at(ends, shift, row, k));
     let fresh = 0;
-    for (let k = 0; k < COMPONENTS; k += 1) fresh += (prior[k] ?? 0) * after(k);
+    for (let k = 0; k < COMPONENTS; k += 1) fresh += (reversion[k] ?? 0) * after(k);
     for (let k = 0; k < COMPONENTS; k += 1) {
       const ended = persistence * after(k) + (1 - persistence) * fresh;
       for (let age = 0; age < AGE_GRID.length; age += 1) {

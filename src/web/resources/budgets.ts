@@ -2,6 +2,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { checkBudget, type Budget } from '../../core/budget.js';
+import { parseDecimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import type { StoredState } from '../../store/budgets.js';
@@ -11,17 +12,17 @@ import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
-import { teamId } from './teams.js';
+import { currency, teamId, zone } from './teams.js';
 
 const budgetId = z.string().regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _').refine((id) => id.trim() === id, 'begins or ends with a blank');
-const amount = z.string().max(60).describe('Decimal string');
+const amount = z.string().max(60).refine((text) => parseDecimal(text) !== null, 'is not a decimal number, written as text').describe('Decimal string');
 const names = z.array(z.string().min(1).max(400)).min(1).max(1000);
 
 const settable = {
   team: teamId.describe('The team; the teams below it count too'),
   period: z.union([z.enum(['month', 'quarter', 'year']), z.strictObject({ start: z.string().describe('YYYY-MM-DD'), lengthDays: z.int().min(1).max(3660) })]).default('month'),
-  zone: z.string().default('UTC').describe("IANA zone: where the period's days begin"),
-  currency: z.string().default('USD'),
+  zone: zone.default('UTC').describe("IANA zone: where the period's days begin"),
+  currency: currency.default('USD'),
   filters: z.strictObject({
     provider: names.optional(), sku: names.optional(), term: z.array(z.enum(TERMS as readonly [Term, ...Term[]])).min(1).optional(),
     tag: z.array(z.strictObject({ key: z.string().min(1).max(400), value: z.string().max(4096) })).min(1).optional(),

@@ -23,7 +23,7 @@ export const importQuery = {
 
 export const uploadQuerySchema = z.strictObject({
   ...importQuery,
-  filename: z.string().regex(/^[^/\\\u0000]{1,200}$/, 'is not a file name of at most 200 characters').refine((name) => !/^\.+$/.test(name), 'is not a file name'),
+  filename: z.string().regex(/^[^/\\\p{Cc}]{1,200}$/u, 'is not a file name of at most 200 characters').refine((name) => !/^\.+$/.test(name), 'is not a file name'),
   format: z.string().min(1).max(100).default('auto').describe("A format's name, or auto"),
   source: z.string().min(1).max(200).default('default').describe('Names the origin; ids are unique within it'),
 });

@@ -65,7 +65,7 @@ export class PricesController {
     return withInput(this.parts, caller, filename, async (input) => {
       const lists = await importer.prices([input], { organisation, by: actorOf(caller), ...options });
       if (!options.dryRun) {
-        await stores.audit.audit(stores.db, organisation, actorOf(caller), 'price.import', filename, { lists: lists.map(({ rejects: _, ...counts }) => counts) });
+        await stores.audit.audit(stores.db, organisation, actorOf(caller), 'price.import', filename, { lists: lists.map(({ format, accepted, rejected }) => ({ format, accepted, rejected })) });
       }
       return { files: lists.map((list) => ({ ...list, rejects: list.rejects.slice(0, MOST_REJECTS_SHOWN) })) };
     });

@@ -12,12 +12,15 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 /** The stand-ins of shared costs and the name of what no rule takes are not for people to give away. */
-export const teamId = z.string().min(1).max(200).regex(/^[^\u0000-\u001f\u007f]+$/, 'holds control characters').refine((id) => !id.startsWith('shared:') && id.trim() === id, 'is not a name for a team');
+export const teamId = z.string().min(1).max(200).regex(/^\P{Cc}+$/u, 'holds control characters').refine((id) => !id.startsWith('shared:') && id.trim() === id, 'is not a name for a team');
+
+/** Fields that budgets have too. */
+export const zone = z.string().refine(isZone, 'is not an IANA time zone');
+export const currency = z.string().regex(/^[A-Z]{3}$/, 'is not an ISO 4217 code');
 
 const settable = {
   name: z.string().min(1).max(200), parent: teamId.nullable(),
-  zone: z.string().refine(isZone, 'is not an IANA time zone').describe("Where the team's days begin"),
-  currency: z.string().regex(/^[A-Z]{3}$/, 'is not an ISO 4217 code').describe("Of the team's budgets and accruals"),
+  zone: zone.describe("Where the team's days begin"), currency: currency.describe("Of the team's budgets and accruals"),
 };
 
 const bodySchema = z.strictObject({
