@@ -34,10 +34,10 @@ export interface Bursar {
   close(): Promise<void>;
 }
 
-/** Opens the database, brings it up to date, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock): Promise<Bursar> {
+/** Opens the database, brings it up to date unless it is only to be looked at, loads the parts. */
+export async function compose(databaseUrl: string, clock: Clock, { migrate }: { migrate: boolean } = { migrate: true }): Promise<Bursar> {
   const db = await Database.open(databaseUrl);
-  await db.migrate();
+  if (migrate) await db.migrate();
   const stores = new Stores(db);
   const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));

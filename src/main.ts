@@ -17,14 +17,14 @@ import { createWebApp, listen } from './web/server.js';
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(config: Config, options?: { migrate: boolean }): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   if (config.databaseUrl !== null) {
-    const bursar = await compose(config.databaseUrl, wallClock);
+    const bursar = await compose(config.databaseUrl, wallClock, options);
     return { bursar, leave: () => bursar.close() };
   }
   const embedded = await startEmbedded({ dataDir: config.dataDir, log: config.logLevel === 'debug' ? say : () => undefined });
   try {
-    const bursar = await compose(embedded.url, wallClock);
+    const bursar = await compose(embedded.url, wallClock, options);
     return {
       bursar,
       async leave() {
@@ -39,7 +39,9 @@ async function openDatabase(config: Config): Promise<{ bursar: Bursar; leave(): 
 }
 
 async function connect(): Promise<Parameters<typeof run>[1] extends { connect(): Promise<infer Local> } ? Local : never> {
-  const { bursar, leave } = await openDatabase(parseConfig(process.env));
+  // These two say themselves which migrations have not run.
+  const migrate = !process.argv.slice(2).some((word) => word === 'migrate' || word === 'doctor');
+  const { bursar, leave } = await openDatabase(parseConfig(process.env), { migrate });
   const { stores, importer, organisation, policies, runner } = bursar;
   return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), migrate: () => stores.db.migrate(), close: leave };
 }

@@ -12,15 +12,14 @@ import { formatMoney } from '../core/money.js';
 import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import { quote, type NoQuote, type Quote, type QuoteRequest } from '../core/quote.js';
 import { removeTeam } from '../store/administration.js';
-import { periodLabel } from '../store/budgets.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import { isShared, type Team } from '../store/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import { allocatableSums } from '../store/preview.js';
 import { gpuHours, type Spend, type SpendQuery } from '../store/spend.js';
+import { setBudget } from '../store/set-budget.js';
 import type { Stores } from '../store/stores.js';
-import { wake } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
 import type { Progress } from './progress.js';
@@ -96,14 +95,9 @@ export class LocalDoor implements Door {
   }
 
   async saveBudget(budget: Budget): Promise<BudgetView> {
-    await this.write('budget.save', budget.id, async (tx) => {
-      const before = await this.stores.budgets.get(tx, this.organisation, budget.id);
-      await this.stores.budgets.save(tx, this.organisation, budget);
-      await this.trackTags(tx, budget);
-      const asOf = await this.stores.organisations.asOf(tx, this.organisation, this.clock.now());
-      await wake(tx, this.organisation, [{ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }]);
-      return { before, after: budget };
-    });
+    await this.write('budget.save', budget.id, async (tx) => ({
+      before: await setBudget(this.stores, tx, this.organisation, budget, this.clock.now()), after: budget,
+    }));
     await this.drained();
     const [view] = await this.budgetViews([budget]);
     return view ?? budgetView(budget, null, []);
@@ -205,16 +199,6 @@ export class LocalDoor implements Door {
     const asOf = await organisations.asOf(db, this.organisation, this.clock.now());
     const states = new Map((await store.states(this.organisation, asOf)).map((state) => [state.budget, state]));
     return Promise.all(budgets.map(async (budget) => budgetView(budget, states.get(budget.id) ?? null, await store.crossings(this.organisation, budget.id))));
-  }
-
-  /** Facts are kept apart only by tags that some budget filters by: a new one means that history is read again. */
-  private async trackTags(tx: Transaction, budget: Budget): Promise<void> {
-    const { organisations } = this.stores;
-    const tracked = await organisations.trackedTags(tx, this.organisation);
-    const all = [...new Set([...tracked, ...(budget.filters.tag ?? []).map(({ key }) => key)])];
-    if (all.length === tracked.length) return;
-    await organisations.saveSetting(tx, this.organisation, 'tracked-tags', all);
-    await organisations.wakeAllocation(tx, this.organisation);
   }
 
   private options({ source, format, strict, dryRun }: FilesToImport): ImportOptions {

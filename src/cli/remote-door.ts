@@ -5,7 +5,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
-import { Failure, missing, type Problem } from '../core/errors.js';
+import { Failure, type Problem } from '../core/errors.js';
 import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { Quote, QuoteRequest } from '../core/quote.js';
 import type { StoredState } from '../store/budgets.js';
@@ -85,8 +85,8 @@ export class RemoteDoor implements Door {
     return this.remote.call('PUT', at('teams', id), { json: { name, parent, zone, currency } });
   }
 
-  removeTeam(id: string): Promise<void> {
-    throw missing(`the API removes no team: run bursar teams remove ${id} where Bursar runs, without BURSAR_URL`);
+  async removeTeam(id: string): Promise<void> {
+    await this.remote.call('DELETE', at('teams', id));
   }
 
   rules(): Promise<RuleSetView> {

@@ -70,7 +70,7 @@ export class Remote {
       items.push(...page.items);
       cursor = page.nextCursor;
     } while (cursor !== null && items.length < most);
-    return items;
+    return items.slice(0, most);
   }
 
   private send(method: Method, path: string, { query, json, stream }: Sent): Promise<IncomingMessage> {

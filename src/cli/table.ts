@@ -11,23 +11,25 @@ export type Cell = string | number | null | undefined;
 const ABSENT = '-';
 const NUMBER = /^[+-]?\d[\d,]*(\.\d+)?%?$/;
 const MOST_WIDTH = 80;
+/** Nothing stands to the right of the last column. */
+const MOST_WIDTH_LAST = 160;
 
 /**
  * A table as text that ends in a newline: a line of titles, one of dashes, then the rows. A column of which every known
  * cell is a number stands to the right.
  */
 export function table(titles: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const texts = rows.map((row) => titles.map((_, at) => cellText(row[at])));
+  const texts = rows.map((row) => titles.map((_, at) => cellText(row[at], at === titles.length - 1 ? MOST_WIDTH_LAST : MOST_WIDTH)));
   const widths = titles.map((title, at) => Math.max(widthOf(title), ...texts.map((row) => widthOf(row[at] ?? ''))));
   const right = titles.map((_, at) => texts.some((row) => row[at] !== ABSENT) && texts.every((row) => row[at] === ABSENT || NUMBER.test(row[at] ?? '')));
   const line = (cells: readonly string[]): string => cells.map((cell, at) => pad(cell, widths[at] ?? 0, right[at] ?? false)).join('  ').trimEnd();
   return [line(titles), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line), ''].join('\n');
 }
 
-function cellText(cell: Cell): string {
+function cellText(cell: Cell, most: number): string {
   if (cell === null || cell === undefined || cell === '') return ABSENT;
   const text = printable(String(cell));
-  return text.length <= MOST_WIDTH ? text : `${text.slice(0, MOST_WIDTH - 1)}…`;
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
 /** One line without control characters: a file's own bytes never steer the terminal. */

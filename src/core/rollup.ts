@@ -47,21 +47,42 @@ export interface Cell {
 }
 
 const SEPARATOR = '\u0001';
-const tagTexts = new WeakMap<object, string>();
 
 function tagText(tags: Readonly<Record<string, string>> | null): string {
   if (tags === null) return '';
-  let text = tagTexts.get(tags);
-  if (text === undefined) {
-    text = JSON.stringify(tags);
-    tagTexts.set(tags, text);
-  }
+  let text = '';
+  // The length goes before each text, so that no two maps of tags look alike.
+  for (const key in tags) text += `${key.length}:${key}${tags[key]?.length}:${tags[key]}`;
   return text;
 }
 
 function groupKey(r: UsageRecord): string {
   const charge = r.charge === null ? '' : r.charge.category + SEPARATOR + r.charge.currency + SEPARATOR + r.charge.periodStart + SEPARATOR + r.charge.periodEnd;
   return `${r.provider}\u0001${r.account}\u0001${r.subAccount}\u0001${r.resource}\u0001${r.namespace}\u0001${r.service}\u0001${r.sku}\u0001${r.region}\u0001${r.term}\u0001${r.gpuModel}\u0001${charge}\u0001${tagText(r.tags)}`;
+}
+
+function sameTags(a: UsageRecord['tags'], b: UsageRecord['tags']): boolean {
+  if (a === b) return true;
+  if (a === null || b === null) return false;
+  let keys = 0;
+  for (const key in a) {
+    if (a[key] !== b[key]) return false;
+    keys += 1;
+  }
+  for (const _ in b) keys -= 1;
+  return keys === 0;
+}
+
+function sameCharge(a: UsageRecord['charge'], b: UsageRecord['charge']): boolean {
+  if (a === null || b === null) return a === b;
+  return a.category === b.category && a.currency === b.currency && a.periodStart === b.periodStart && a.periodEnd === b.periodEnd;
+}
+
+/** Whether two records are of one group: the same answer as comparing their keys, without making them. */
+function sameGroup(a: UsageRecord, b: UsageRecord): boolean {
+  return a.provider === b.provider && a.account === b.account && a.subAccount === b.subAccount && a.resource === b.resource
+    && a.namespace === b.namespace && a.service === b.service && a.sku === b.sku && a.region === b.region && a.term === b.term
+    && a.gpuModel === b.gpuModel && sameTags(a.tags, b.tags) && sameCharge(a.charge, b.charge);
 }
 
 function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension {
@@ -87,9 +108,9 @@ export function dimensionKey(d: Dimension): string {
 export class Grouping {
   private readonly groups = new Map<string, Group>();
   private readonly cells = new Map<string, Cell>();
-  private last: Group | null = null;
+  /** The group seen last for each resource: records of one resource are nearly always of one group. */
+  private readonly recent = new Map<string | null, { readonly record: UsageRecord; readonly group: Group }>();
   private numbered = 0;
-  private lastKey = '';
 
   constructor(
     private readonly teamOf: (record: UsageRecord) => string,
@@ -97,16 +118,16 @@ export class Grouping {
   ) {}
 
   groupOf(record: UsageRecord): Group {
+    const recent = this.recent.get(record.resource);
+    if (recent !== undefined && sameGroup(recent.record, record)) return recent.group;
     const key = groupKey(record);
-    if (key === this.lastKey && this.last !== null) return this.last;
     let group = this.groups.get(key);
     if (group === undefined) {
       const team = this.teamOf(record);
       group = { index: this.numbered++, key, team, cell: this.cellOf(team, dimensionOf(record, this.trackedTags)) };
       this.groups.set(key, group);
     }
-    this.last = group;
-    this.lastKey = key;
+    this.recent.set(record.resource, { record, group });
     return group;
   }
 
@@ -124,7 +145,7 @@ export class Grouping {
   trim(most: number): void {
     if (this.groups.size > most) {
       this.groups.clear();
-      this.last = null;
+      this.recent.clear();
     }
   }
 }

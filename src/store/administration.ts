@@ -1,7 +1,7 @@
 /**
- * What only the machine's administrator asks of the database: facts about the server, and taking a team away.
+ * What administrators ask of the database: facts about the server, and taking a team away.
  *
- * Never touches a fact: a removed team's spend stays under its id.
+ * Never touches spend: what a removed team spent stays under its id.
  */
 import { conflict, missing } from '../core/errors.js';
 import type { Queryable } from './database.js';

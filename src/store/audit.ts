@@ -27,7 +27,7 @@ export class AuditStore {
   async list(organisation: string, before: string | null, limit: number): Promise<AuditEntry[]> {
     const rows = await this.db.query<Omit<AuditEntry, 'at'> & { at: Date }>(
       `select id::text as id, at, actor, verb, target, detail from audit
-       where organisation = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
+       where organisation = $1 and ($2::bigint is null or id < $2) order by audit.id desc limit $3`,
       [organisation, before, limit],
     );
     return rows.map((row) => ({ ...row, at: row.at.toISOString() }));

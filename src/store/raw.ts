@@ -31,7 +31,7 @@ export class RawStore {
 
   /** Every delivery, for a recount. */
   async deliveries(db: Queryable, organisation: string): Promise<{ source: string; id: string }[]> {
-    return db.query(`select source, id::text as id from delivery where organisation = $1 order by id`, [organisation]);
+    return db.query(`select source, id::text as id from delivery where organisation = $1 order by delivery.id`, [organisation]);
   }
 
   /**

@@ -36,7 +36,7 @@ export class RejectStore {
     return this.db.query<StoredReject>(
       `select import::text as import, no, file, line::int as line, column_name as "column", reason, raw from reject
        where organisation = $1 and ($2::bigint is null or import = $2)
-         and ($3::bigint is null or import < $3 or (import = $3 and no > $4)) order by import desc, no limit $5`,
+         and ($3::bigint is null or import < $3 or (import = $3 and no > $4)) order by reject.import desc, reject.no limit $5`,
       [organisation, importId, after?.import ?? null, after?.no ?? null, limit],
     );
   }
@@ -54,7 +54,7 @@ export class RejectStore {
     const rows = await this.db.query<Omit<StoredImport, 'importedAt'> & { importedAt: Date }>(
       `select id::text as id, source, file, format, rows::int as rows, accepted::int as accepted, rejected::int as rejected, unchanged::int as unchanged,
          billed, unknown_columns as "unknownColumns", imported_at as "importedAt", imported_by as "importedBy"
-       from import where organisation = $1 and ($2::bigint is null or id < $2) order by id desc limit $3`,
+       from import where organisation = $1 and ($2::bigint is null or id < $2) order by import.id desc limit $3`,
       [organisation, before, limit],
     );
     return rows.map((row) => ({ ...row, importedAt: row.importedAt.toISOString() }));

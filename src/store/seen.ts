@@ -5,7 +5,6 @@
  * from a repetition. The sets are a cache of usage_id; a source's version, locked by whoever writes, says whether the
  * cache is current, so any number of processes may write.
  */
-import { hash } from 'node:crypto';
 import type { Group } from '../core/rollup.js';
 import type { UsageRecord } from '../core/usage.js';
 import type { Queryable } from './database.js';
@@ -69,11 +68,25 @@ function mix(state: number, value: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
+/** Thirty-two bits of a text; three of these with other seeds name an id (MurmurHash3's mixing and finish, over UTF-16 units). */
+function textHash(text: string, seed: number): number {
+  let h = seed;
+  for (let at = 0; at < text.length; at++) {
+    const k = Math.imul(text.charCodeAt(at) + at, 0xcc9e2d51);
+    h ^= Math.imul((k << 15) | (k >>> 17), 0x1b873593);
+    h = (Math.imul((h << 13) | (h >>> 19), 5) + 0xe6546b64) | 0;
+  }
+  h ^= text.length;
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
+  return (h ^ (h >>> 16)) >>> 0;
+}
+
 /** Four bytes that differ, as good as always, where two records of one id differ. */
 function contentHash(group: Group, r: UsageRecord): number {
   let state = groupHashes.get(group);
   if (state === undefined) {
-    state = hash('md5', group.key, 'buffer').readUInt32LE(0);
+    state = textHash(group.key, 0x27d4eb2f);
     groupHashes.set(group, state);
   }
   words[0] = r.start;
@@ -92,8 +105,7 @@ export class Sightings {
   constructor(private readonly hours: Map<number, DigestSet>) {}
 
   see(hour: number, group: Group, record: UsageRecord): Sighting {
-    const id = hash('md5', record.id, 'buffer');
-    const [a, b, c] = [id.readUInt32LE(0), id.readUInt32LE(4), id.readUInt32LE(8) | 1];
+    const [a, b, c] = [textHash(record.id, 0x9e3779b1), textHash(record.id, 0x85ebca77), textHash(record.id, 0xc2b2ae3d) | 1];
     const content = contentHash(group, record);
     const sighting = this.hours.get(hour)?.add(a, b, c >>> 0, content) ?? 'new';
     if (sighting === 'new') {

@@ -57,8 +57,22 @@ export interface Spend {
   readonly unpricedQuantity: string;
 }
 
+/** One grouped row; the groups are the columns g0, g1, ... */
 interface Row {
-  groups: (string | null)[]; day: string; currency: string; cost: string | null; parts: string | null; unpriced: string;
+  readonly [group: `g${number}`]: string | null;
+  readonly day: string;
+  readonly currency: string;
+  readonly cost: string | null;
+  readonly parts: string | null;
+  readonly unpriced: string;
+}
+
+interface Sum {
+  readonly groups: readonly (string | null)[];
+  readonly currency: string;
+  cost: Decimal | null;
+  parts: bigint | null;
+  unpriced: bigint;
 }
 
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
@@ -91,17 +105,7 @@ export class SpendStore {
 
   async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
     const rows = await this.rows(organisation, query);
-    const sums = new Map<string, { groups: (string | null)[]; currency: string; cost: Decimal | null; parts: bigint | null; unpriced: bigint }>();
-    for (const row of rows) {
-      const { currency, cost } = converted(row, query.currency, fx);
-      const key = JSON.stringify([row.groups, currency]);
-      let sum = sums.get(key);
-      if (sum === undefined) sums.set(key, (sum = { groups: row.groups, currency, cost: null, parts: null, unpriced: 0n }));
-      if (cost !== null) sum.cost = addDecimal(sum.cost ?? ZERO, cost);
-      if (row.parts !== null) sum.parts = (sum.parts ?? 0n) + BigInt(row.parts);
-      sum.unpriced += BigInt(row.unpriced);
-    }
-    const all = [...sums.values()];
+    const all = query.currency === null ? rows.map((row) => sumOf(row, query)) : convertedSums(rows, query, query.currency, fx);
     const totals = new Map<string, Decimal>();
     for (const { currency, cost } of all) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
     const single = totals.size === 1 ? [...totals][0] : undefined;
@@ -122,23 +126,51 @@ export class SpendStore {
   /** Days are kept apart only where amounts are to be converted: each by the rate of its own day. */
   private rows(organisation: string, query: SpendQuery): Promise<Row[]> {
     const columns = query.groupBy.map((key) => GROUPS[key]);
-    const day = query.currency === null ? `''::text` : 'c.day::text';
+    const byDay = query.currency !== null;
+    const named = columns.map((column, at) => `${column} as g${at}`);
     return this.db.query<Row>(
-      `select array[${columns.join(', ')}]::text[] as groups, ${day} as day, c.currency, sum(c.${query.basis})::text as cost,
+      `select ${[...named, `${byDay ? 'c.day::text' : `''`} as day`].join(', ')}, c.currency, sum(c.${query.basis})::text as cost,
          sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
        from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
-       group by ${['c.currency', ...columns, ...(query.currency === null ? [] : ['c.day'])].join(', ')}
+       group by ${['c.currency', ...columns, ...(byDay ? ['c.day'] : [])].join(', ')}
        order by ${[...columns, 'c.currency'].join(', ')}`,
       [organisation, query.from, query.to, query.teams],
     );
   }
 }
 
-function converted(row: Row, currency: string | null, fx: FxTable): { currency: string; cost: Decimal | null } {
+function sumOf(row: Row, query: SpendQuery): Sum {
+  return {
+    groups: query.groupBy.map((_, at) => row[`g${at}`] ?? null), currency: row.currency, cost: row.cost === null ? null : parseDecimal(row.cost),
+    parts: row.parts === null ? null : BigInt(row.parts), unpriced: BigInt(row.unpriced),
+  };
+}
+
+/** Rows of several days (and currencies) that are one row once converted. */
+function convertedSums(rows: readonly Row[], query: SpendQuery, wanted: string, fx: FxTable): Sum[] {
+  const sums = new Map<string, Sum>();
+  for (const row of rows) {
+    const { currency, cost } = converted(row, wanted, fx);
+    const one = { ...sumOf(row, query), currency, cost };
+    const key = JSON.stringify([one.groups, currency]);
+    const sum = sums.get(key);
+    if (sum === undefined) {
+      sums.set(key, one);
+      continue;
+    }
+    if (cost !== null) sum.cost = addDecimal(sum.cost ?? ZERO, cost);
+    if (one.parts !== null) sum.parts = (sum.parts ?? 0n) + one.parts;
+    sum.unpriced += one.unpriced;
+  }
+  return [...sums.values()];
+}
+
+function converted(row: Row, currency: string, fx: FxTable): { currency: string; cost: Decimal | null } {
   const cost = row.cost === null ? null : parseDecimal(row.cost);
-  if (currency === null || row.currency === currency || cost === null) return { currency: cost === null && currency !== null ? currency : row.currency, cost };
+  if (cost === null) return { currency, cost };
+  if (row.currency === currency) return { currency, cost };
   const used = fx.rate(row.currency, currency, Date.parse(row.day));
   if (used === null) return { currency: row.currency, cost };
   const scale = Math.max(9, cost.scale);

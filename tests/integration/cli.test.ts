@@ -236,7 +236,7 @@ describe('the command line', async () => {
     let remote: NonNullable<CliContext['remote']>;
     /** Stands in for the worker that would run beside the API. */
     let work = Promise.resolve();
-    let isOpen = true;
+    const ending = new AbortController();
     beforeAll(async () => {
       const { stores, importer } = opened;
       app = await createWebApp(WebModule.register({ stores, importer, clock }), { logger: false });
@@ -244,14 +244,14 @@ describe('the command line', async () => {
       const made = JSON.parse((await local('keys', 'create', 'api', '--role', 'admin', '--json')).out) as { key: { text: string } };
       remote = { url: await app.getUrl(), apiKey: made.key.text };
       work = (async () => {
-        while (isOpen) {
+        while (!ending.signal.aborted) {
           await opened.runner.drain();
           await pause(50);
         }
       })();
     });
     afterAll(async () => {
-      isOpen = false;
+      ending.abort();
       await work;
       await app.close();
     });
@@ -282,15 +282,16 @@ describe('the command line', async () => {
       expect(await away('budgets', 'set', 'green/1', '--team', 'green', '--amount', '5')).toMatchObject({ code: 1, err: expect.stringContaining('is not an id') as string });
       expect(await answer('budgets', 'set', 'green', '--team', 'green', '--amount', '5')).toMatchObject({ budget: { id: 'green', state: { planned: '5.000000000' } } });
       expect(await answer('budgets', 'remove', 'green')).toEqual({ removed: 'green' });
+      expect(await answer('teams', 'remove', 'green')).toEqual({ removed: 'green' });
       const { audit } = await answer<{ audit: { actor: string; verb: string }[] }>('audit', '--limit', '3');
-      expect(audit.map(({ verb }) => verb)).toEqual(['budget.remove', 'budget.save', 'team.save']);
+      expect(audit.map(({ verb }) => verb)).toEqual(['team.remove', 'budget.remove', 'budget.save']);
       expect(audit.every(({ actor }) => actor.startsWith('key:'))).toBe(true);
     });
 
     it('fails as the API says', async () => {
       expect(await away('approve', 'rec-none')).toMatchObject({ code: 1, out: '', err: 'bursar: recommendation rec-none does not exist\n' });
       expect(await away('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10')).toMatchObject({ code: 1, err: expect.stringContaining('p5.48xlarge is known') as string });
-      expect(await away('teams', 'remove', 'green')).toMatchObject({ code: 1, err: expect.stringContaining('the API removes no team') as string });
+      expect(await away('costs', '--team', 'red', '--team', 'blue')).toMatchObject({ code: 2, err: expect.stringContaining('one --team at a time') as string });
       await writeFile(file('bad.json'), JSON.stringify({ records: [{ id: 'x' }] }));
       expect((await away('import', file('bad.json'), '--strict')).code).toBe(1);
       const wrongKey = await bursar(['costs'], { connect: never, remote: { ...remote, apiKey: 'bursar_no' } });

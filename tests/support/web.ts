@@ -80,7 +80,7 @@ function caller(url: string, admin: string): TestApi['call'] {
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();
-    const isJson = response.headers.get('content-type')?.includes('json') === true;
+    const isJson = text !== '' && response.headers.get('content-type')?.includes('json') === true;
     return { status: response.status, headers: response.headers, text, body: (isJson ? JSON.parse(text) : null) as T };
   };
 }

@@ -180,6 +180,20 @@ describe('backtest', () => {
     expect((other as { cells: unknown[] }).cells).toHaveLength(2);
   });
 
+  it('runs scaling and idle on their files', async () => {
+    const start = Date.UTC(2026, 9, 5);
+    const arrivals = Array.from({ length: 3000 }, (_, n) => start + n * 4000 + (n % 7) * 300);
+    await writeFile(file('arrivals.csv'), `at\n${arrivals.join('\n')}\n`);
+    const scaling = await bursar(['backtest', 'scaling', '--arrivals', file('arrivals.csv'), '--boot-minutes', '5', '--peak-replicas', '20', '--json']);
+    expect(scaling).toMatchObject({ code: 0, err: '' });
+    expect(scaling.json).toMatchObject({ problem: 'scaling', settings: { bootMinutes: 5, peakReplicas: 20 } });
+    const samples = Array.from({ length: 240 }, (_, minute) => `vm-1,${new Date(start + minute * 60_000).toISOString()},${minute % 80 < 40 ? 90 : 0}`);
+    await writeFile(file('samples.csv'), `resource,timestamp,gpu_util_percent\n${samples.join('\n')}\n`);
+    const idle = await bursar(['backtest', 'idle', '--samples', file('samples.csv'), '--restart-minutes', '10', '--json']);
+    expect(idle).toMatchObject({ code: 0, err: '' });
+    expect(idle.json).toMatchObject({ problem: 'idle' });
+  });
+
   it('tells wrong settings from wrong data', async () => {
     const settings = await bursar(['backtest', 'commitment', '--demand', file('demand.csv'), '--term-hours', '24', '--alpha', '0.9']);
     expect(settings).toMatchObject({ code: 2, err: expect.stringContaining('--alpha is a part of priceRatio') as string });

@@ -2,7 +2,7 @@
  * bursar backtest: policies side by side on recorded data, with the optimum that sees the future. Local only: it reads
  * files and no database.
  *
- * A problem is loaded when it is asked for.
+ * A problem is loaded when it is asked for: each is a file of cli/backtest that exports run<Problem>Backtest.
  */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
