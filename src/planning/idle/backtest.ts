@@ -22,8 +22,6 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
   const named: { name: string; policy: IdlePolicy }[] = [
     { name: 'below-30-for-30', policy: below30For30() },
     { name: 'zero-for-60', policy: zeroFor60() },
-    { name: 'ski-rental', policy: skiRental(restartMinutes, 5) },
-    { name: 'ski-rental-zero', policy: skiRental(restartMinutes, Number.MIN_VALUE) },
     { name: 'ski-rental-with-evidence', policy: skiRentalWithEvidence(restartMinutes) },
     { name: 'bursar', policy: new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes }) },
   ];
@@ -32,6 +30,7 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
   const first = runs[0]!.run;
   const policies = [
     ...runs.map(({ name, run }) => resultOf(name, run, optimum)),
+    betterSkiRental(ordered, restartMinutes, optimum),
     resultOf('clairvoyant', { ...first, savedMinutes: optimum, stops: 0, falseStops: 0 }, optimum),
   ];
   return {
@@ -44,6 +43,14 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
     cells: [{ name: 'samples', count: first.spells, policies }],
     mean: policies.map(({ name, meanShare, falseStopShare }) => ({ name, meanShare, falseStopShare: falseStopShare! })),
   };
+}
+
+/** Ski rental does not say what idle is: both readings run, and the one that saves more bears the name. */
+function betterSkiRental(ordered: readonly IdleSample[], restartMinutes: number, optimumSaving: number): PolicyResult {
+  const readings = [{ reading: 'utilisation of 0 %', percent: Number.MIN_VALUE }, { reading: 'utilisation below 5 %', percent: 5 }]
+    .map(({ reading, percent }) => ({ reading, run: simulateIdle(ordered, restartMinutes, skiRental(restartMinutes, percent)) }));
+  const better = readings.reduce((a, b) => (b.run.savedMinutes > a.run.savedMinutes ? b : a));
+  return { ...resultOf('ski-rental', better.run, optimumSaving), reading: better.reading };
 }
 
 function resultOf(name: string, run: IdleRun, optimumSaving: number): PolicyResult {

@@ -34,12 +34,14 @@ export interface ReplaySettings {
   readonly sampleMinutes: number;
   /** Share of pauses that are short. */
   readonly shortPauseShare: number;
+  /** Long pauses: `lognormal` (median 90 minutes) or `memoryless` (exponential, mean 45), in which waiting teaches nothing. */
+  readonly longPauses: 'lognormal' | 'memoryless';
   /** Share of samples whose utilisation is lost. */
   readonly missingShare: number;
   readonly seed: number;
 }
 
-export const REPLAY_DEFAULTS: ReplaySettings = { resources: 24, hours: 72, sampleMinutes: 1, shortPauseShare: 0.35, missingShare: 0.01, seed: 1 };
+export const REPLAY_DEFAULTS: ReplaySettings = { resources: 24, hours: 72, sampleMinutes: 1, shortPauseShare: 0.35, longPauses: 'lognormal', missingShare: 0.01, seed: 1 };
 
 type Workload = 'training' | 'notebook' | 'inference';
 
@@ -77,7 +79,8 @@ function run(workload: Workload, inputBound: boolean, random: Random): Spell {
 function pause(workload: Workload, settings: ReplaySettings, random: Random): Spell {
   const short = workload !== 'inference' && random() < settings.shortPauseShare;
   if (short) return { minutes: lognormal(4, 0.5, random), phase: 'holdsMemoryIdle', useful: false };
-  return { minutes: lognormal(90, 0.9, random), phase: random() < 0.5 ? 'allocatedNothing' : 'holdsMemoryIdle', useful: false };
+  const minutes = settings.longPauses === 'memoryless' ? -45 * Math.log(1 - random()) : lognormal(90, 0.9, random);
+  return { minutes, phase: random() < 0.5 ? 'allocatedNothing' : 'holdsMemoryIdle', useful: false };
 }
 
 function sample(

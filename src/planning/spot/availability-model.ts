@@ -46,10 +46,10 @@ const WEIGHTS = [1 / 6, 2 / 3, 1 / 6] as const;
 const PRIOR: readonly number[] = Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
 const AGE_CENTRE = 1.2;
 const FRAILTY_SD = 0.7;
-const PERSISTENCE = 0.93;
+const PERSISTENCE = 0.95;
 const EM_ROUNDS = 12;
 /** Spells of the broad prior that are counted beside the recorded ones, so that a few zones do not rule a character out. */
-const PRIOR_SPELLS = 10;
+const PRIOR_SPELLS = 50;
 const RIDGE: readonly [number, number] = [0.01, 1];
 
 const logistic = (x: number): number => 1 / (1 + Math.exp(-x));

@@ -1,0 +1,85 @@
+/**
+ * The spot backtest on a slice of the measured availability (tests/fixtures/spot-availability): twelve windows of each of four zones,
+ * each zone run by what the three others taught. docs/decisions-quality/spot.md holds the tables of the whole.
+ */
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { runSpotBacktest, type SpotBacktestOptions } from '../../src/cli/backtest/spot.js';
+import type { BacktestReport } from '../../src/core/backtest.js';
+import type { Failure } from '../../src/core/errors.js';
+
+const fixture = (zone: string): string => path.join(import.meta.dirname, '../fixtures/spot-availability', `${zone}.jsonl.gz`);
+const TRACES = ['us-west-2a_k80_8', 'us-west-2a_v100_8', 'us-west-2b_k80_1', 'us-west-2b_v100_1'].map(fixture);
+const PUBLISHED = ['on-demand', 'greedy', 'greedy-whole-ticks', 'time-sliced', 'uniform-progress', 'uniform-progress-keep', 'uniform-progress-no-hysteresis', 'uniform-progress-no-hysteresis-keep'];
+
+const options = (change: Partial<SpotBacktestOptions> = {}): SpotBacktestOptions => ({
+  traces: TRACES, train: [], jobHours: 48, deadlineHours: 60, restartHours: 0.2, onDemandPrice: 3.06, spotPrice: 0.9731, ...change,
+});
+const share = (report: BacktestReport, name: string): number => report.mean.find((row) => row.name === name)!.meanShare!;
+
+describe('four zones, each taught by the others', () => {
+  let report: BacktestReport;
+  beforeAll(async () => {
+    report = await runSpotBacktest(options({ deadlineHours: [60, 54] }));
+  });
+
+  it('has a cell per trace file and deadline, with every policy in it', () => {
+    expect(report.cells.map(({ name }) => name)).toEqual([60, 54].flatMap((hours) => TRACES.map((trace) => `${path.basename(trace, '.jsonl.gz')} ${hours}h`)));
+    for (const { count, policies } of report.cells) {
+      expect(count).toBe(12);
+      expect(policies.map(({ name }) => name).sort()).toEqual(['bursar', 'clairvoyant', ...PUBLISHED].sort());
+    }
+  });
+
+  it('misses no deadline, and nobody is ahead of the optimum', () => {
+    for (const { policies } of report.cells) {
+      for (const result of policies) {
+        expect(result['misses'], result.name).toBe(0);
+        expect(result.meanShare, result.name).toBeLessThanOrEqual(1);
+      }
+    }
+  });
+
+  it('captures more of the optimum than every published policy', () => {
+    for (const name of PUBLISHED) expect(share(report, 'bursar')).toBeGreaterThan(share(report, name) + 0.05);
+    expect(share(report, 'bursar')).toBeGreaterThan(0.75);
+    expect(share(report, 'clairvoyant')).toBe(1);
+    expect(share(report, 'on-demand')).toBeCloseTo(0);
+  });
+
+  it('pools: the mean is the sum of savings over the sum of what could be saved', () => {
+    const [baseline, own, optimum] = ['on-demand', 'bursar', 'clairvoyant'].map((name) =>
+      report.cells.reduce((sum, { count, policies }) => sum + count * policies.find((result) => result.name === name)!.meanCost, 0)) as [number, number, number];
+    expect(share(report, 'bursar')).toBeCloseTo((baseline - own) / (baseline - optimum), 9);
+  });
+
+  it('never lets a trace teach itself: naming all files as teachers changes nothing', async () => {
+    const named = await runSpotBacktest(options({ deadlineHours: [60, 54], train: TRACES }));
+    expect(named.cells).toEqual(report.cells);
+  });
+});
+
+it('is close to the optimum where a restart is short', async () => {
+  expect(share(await runSpotBacktest(options({ restartHours: 0.05 })), 'bursar')).toBeGreaterThan(0.93);
+});
+
+it('runs a single zone on what is built in', async () => {
+  const report = await runSpotBacktest(options({ traces: TRACES.slice(0, 1) }));
+  expect(report.settings['learned']).toMatchObject({ 'us-west-2a_k80_8': { recordings: 0, persistence: 0.95 } });
+  expect(report.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanShare).toBeGreaterThan(0.8);
+});
+
+it('names every problem of every file', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'spot-'));
+  const bad = path.join(folder, 'bad.jsonl');
+  await writeFile(bad, '{"gap_seconds":600,"available":"0102"}\nnot json\n{"gap_seconds":0,"available":"01"}\n');
+  const failure: Failure = await runSpotBacktest(options({ traces: [bad, path.join(folder, 'absent.jsonl')] })).catch((error: Failure) => error) as Failure;
+  expect(failure.kind).toBe('invalid');
+  expect(failure.problems.map(({ path: where }) => where)).toEqual(['bad/1/available', 'bad/2', 'bad/3/gap_seconds', path.join(folder, 'absent.jsonl')]);
+});
+
+it('refuses windows that end before the deadline', async () => {
+  await expect(runSpotBacktest(options({ deadlineHours: 100 }))).rejects.toMatchObject({ kind: 'invalid', problems: [{}, {}, {}, {}] });
+});
