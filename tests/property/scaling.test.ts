@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Distribution } from '../../src/planning/scaling/distribution.js';
 import { hpa, stepScaling, targetTracking } from '../../src/planning/scaling/opponents.js';

@@ -47,7 +47,7 @@ const PRIOR: readonly number[] = Array.from({ length: COMPONENTS }, (_, k) => (W
 const AGE_CENTRE = 1.2;
 const FRAILTY_SD = 0.7;
 const PERSISTENCE = 0.95;
-const EM_ROUNDS = 12;
+const EM_ROUNDS = 100;
 /** Spells of the broad prior that are counted beside the recorded ones, so that a few zones do not rule a character out. */
 const PRIOR_SPELLS = 50;
 const RIDGE: readonly [number, number] = [0.01, 1];
@@ -124,27 +124,30 @@ export class AvailabilityBelief {
 
 /** Built in, for a zone of which nothing else is known; learned on four zones (docs/decisions-quality/spot.md names them). */
 export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
-  absent: [2, 1],
-  available: [2, 0.6],
+  absent: [1.6916, 0.6524],
+  available: [1.4855, 0.369],
   frailtySd: FRAILTY_SD,
   persistence: PERSISTENCE,
-  characterShares: PRIOR,
+  characterShares: [0.0145, 0.2133, 0.0075, 0.177, 0.3442, 0.0417, 0.1298, 0.0647, 0.0074],
 };
+
+/** Where learning starts: nothing that was learned, so that no zone leaks into what is learned without it. */
+const START: AvailabilityParameters = { absent: [1.5, 0.5], available: [1.5, 0.5], frailtySd: FRAILTY_SD, persistence: PERSISTENCE, characterShares: PRIOR };
 
 /**
  * Learns the parameters from recordings (1 available, 0 absent, one reading per tick; each a stretch without gaps, none of it from the
  * window that will be run). Deterministic. With no reading at all it returns the built-in parameters.
  */
-export function fitAvailability(recordings: readonly Uint8Array[], start: AvailabilityParameters = BUILT_IN_PARAMETERS): AvailabilityParameters {
-  let parameters = start;
-  if (recordings.every((recording) => recording.length < 2)) return parameters;
+export function fitAvailability(recordings: readonly Uint8Array[]): AvailabilityParameters {
+  if (recordings.every((recording) => recording.length < 2)) return BUILT_IN_PARAMETERS;
+  let parameters = START;
   for (let round = 0; round < EM_ROUNDS; round += 1) {
     const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
     for (const recording of recordings) collectRows(availabilityModel(parameters), recording, rows);
     parameters = {
       ...parameters,
-      absent: fitLogistic(rows[0], 0, parameters.absent, start.frailtySd),
-      available: fitLogistic(rows[1], 1, parameters.available, start.frailtySd),
+      absent: fitLogistic(rows[0], 0, parameters.absent),
+      available: fitLogistic(rows[1], 1, parameters.available),
       characterShares: sharesOf(rows),
     };
   }
@@ -209,7 +212,7 @@ function normalised(weights: Float64Array): Float64Array {
 }
 
 /** Maximisation step: ridge logistic regression of "goes on" on log age with the component's frailty as an offset, by Newton's method. */
-function fitLogistic(rows: SpellRows, state: number, start: readonly [number, number], frailtySd: number): [number, number] {
+function fitLogistic(rows: SpellRows, state: number, start: readonly [number, number]): [number, number] {
   let [intercept, slope] = start;
   for (let round = 0; round < 20; round += 1) {
     let [g0, g1] = [-RIDGE[0] * intercept, -RIDGE[1] * slope];
@@ -218,7 +221,7 @@ function fitLogistic(rows: SpellRows, state: number, start: readonly [number, nu
       const x = Math.log(age) - AGE_CENTRE;
       const wentOn = rows.wentOn.get(age);
       for (let k = 0; k < COMPONENTS; k += 1) {
-        const stays = logistic(intercept + slope * x + frailtySd * frailty(k, state));
+        const stays = logistic(intercept + slope * x + FRAILTY_SD * frailty(k, state));
         const residual = (wentOn?.[k] ?? 0) - (seen[k] ?? 0) * stays;
         const weight = (seen[k] ?? 0) * stays * (1 - stays);
         g0 += residual;

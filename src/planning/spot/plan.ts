@@ -150,8 +150,8 @@ class TickSolver {
     const workIdle = workHeld - restartUnits;
     /** Occupies this tick with `units` still to occupy before the end, then goes on as `then` says. */
     const run = (units: number, price: number, then: Float64Array, shift: Shift | null, h: number): number => {
-      if (shift !== null && (shift.index[row] ?? -1) < 0) return BARRED;
       if (units <= tickUnits) return Math.max(0, units) * price;
+      if (shift !== null && (shift.index[row] ?? -1) < 0) return BARRED;
       return tickUnits * price + (shift === null ? (then[row * WIDTH + h] ?? 0) : this.at(then, shift, row, h));
     };
     const pick = (then: Float64Array, shift: Shift, h: number): number =>

@@ -103,7 +103,7 @@ describe('a tick', () => {
   });
 
   it('pays only until the work ends', () => {
-    expect(run('0000', [2, 2, 2, 2])).toMatchObject({ state: { workLeft: 0 } });
+    expect(hours(run('0000', [2, 2, 2, 2]).state.workLeft)).toBeCloseTo(0.2);
     expect(run('00000', [2, 2, 2, 2, 2]).occupied).toBeCloseTo(4.2);
     expect(run('00000', [2, 2, 2, 2, 2]).state.workLeft).toBe(0);
   });
@@ -136,16 +136,17 @@ describe('the published policies', () => {
   });
 
   it('uniform progress catches up when behind and is released with hysteresis at cp >= ep(t + 2d)', () => {
-    // ep(t) = t / 2 and 2d = 1. Behind at t = 1. cp = 0.5, 1.5 at t = 2, 3, while ep(t + 1) = 1.5, 2; cp = 2.5 = ep(5) at t = 4.
+    // ep(t) = t / 2 and 2d = 1. Behind at t = 1. cp = 0.5, 1.5 at t = 2, 3, while ep(t + 1) = 1.5, 2; cp = 2.5 = ep(5) at t = 4, and
+    // not behind before t = 6.
     const policy = uniformProgress(problem, { hysteresis: true, keepsOnDemand: false });
-    expect(trail(problem, '00000000', policy)).toBe('ioooiooo');
+    expect(trail(problem, '00000000', policy)).toBe('ioooiioo');
   });
 
   it('uniform progress with hysteresis lets spot pass until it has caught up; without it does not', () => {
     const withIt = uniformProgress(problem, { hysteresis: true, keepsOnDemand: true });
     const without = uniformProgress(problem, { hysteresis: false, keepsOnDemand: true });
-    expect(trail(problem, '00111111', withIt)).toBe('ioosss');
-    expect(trail(problem, '00111111', without)).toBe('iosssss');
+    expect(trail(problem, '00111111', withIt)).toBe('ioooss');
+    expect(trail(problem, '00111111', without)).toBe('iossss');
   });
 
   it('a kept on-demand goes on until the end where spot never comes', () => {
@@ -153,9 +154,10 @@ describe('the published policies', () => {
   });
 
   it('time sliced finishes the share of each slice', () => {
-    // Two slices of 4 h, 2 h of work each: on-demand from R_1 = 2 < 2 + 1, that is from t = 2, gives 1.5 h; the second slice owes 2.5.
+    // Two slices of 4 h, 2 h of work each: on-demand from R_1 = 2 < 2 + 1, that is from t = 2, gives 1.5 h; the second slice
+    // owes 2.5. After four hours of spot it owes 0.5 and waits until R = 1 < 0.5 + 1.
     expect(trail(problem, '00000000', timeSliced(problem, 2))).toBe('iiooiooo');
-    expect(trail(problem, '11110000', timeSliced(problem, 2))).toBe('ssssiio');
+    expect(trail(problem, '11110000', timeSliced(problem, 2))).toBe('ssssiiio');
   });
 });
 
