@@ -48,6 +48,7 @@ async function connect(): Promise<Parameters<typeof run>[1] extends { connect():
 
 async function serve(role: Role): Promise<void> {
   const config = parseConfig(process.env);
+  const stop = stopped();
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
   const { bursar, leave } = await openDatabase(config).catch(async (error: unknown) => {
     await lock?.release();
@@ -55,14 +56,19 @@ async function serve(role: Role): Promise<void> {
   });
   const failed = (error: Error): void => say(`line: ${error.message}`);
   try {
-    const key = await bursar.stores.keys.firstKey(bursar.organisation);
-    await welcome({ bursar, key, example: role === 'all' && config.databaseUrl === null && config.example, pods: openbPods, clock: wallClock, say });
+    const welcomed = welcome({ bursar, example: role === 'all' && config.databaseUrl === null && config.example, pods: openbPods, clock: wallClock, say });
+    if ((await Promise.race([welcomed, stop])) === 'stop') {
+      say('Stopping: what is not loaded yet is loaded by the next start.');
+      // It ends with its next statement, when the pool is closed.
+      welcomed.catch(() => undefined);
+      return;
+    }
     const queue = await openQueue(bursar, config, role, failed);
     const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
     const url = await (role === 'worker' ? startWorker(module) : startApi(module, config));
     await lock?.setUrl(url.address ?? `process ${process.pid}`);
     say(url.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${url.address}`);
-    await stopped();
+    await stop;
     say('Stopping: the jobs at hand are finished first.');
     await url.close();
     await queue.close();
@@ -84,10 +90,11 @@ async function startWorker(module: ReturnType<typeof AppModule.of>): Promise<Sta
   return { address: null, close: () => app.close() };
 }
 
-function stopped(): Promise<void> {
+/** The first request to stop; a second one ends the process at once. */
+function stopped(): Promise<'stop'> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve());
-    process.once('SIGINT', () => resolve());
+    process.once('SIGTERM', () => resolve('stop'));
+    process.once('SIGINT', () => resolve('stop'));
   });
 }
 

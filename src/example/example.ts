@@ -23,6 +23,8 @@ import { placePods, type Node, type PodToPlace } from './placement.js';
 
 /** Assigned: the trace's second 0. Its last whole hour then ends at 2026-10-30T08:00Z. */
 export const EXAMPLE_ORIGIN = Date.UTC(2026, 5, 3);
+/** The setting that tells a load which was cut short from one that is done. */
+const LOAD = 'example-load';
 const ASSIGNED = 'assigned by the example: team by QoS class';
 /** Beside src/ in a checkout and beside dist/ once compiled. */
 const DATA = ['../..', '../../..'].map((up) => path.join(import.meta.dirname, up, 'examples/data')).find((folder) => existsSync(folder)) ?? 'examples/data';
@@ -75,18 +77,24 @@ export interface ExampleFacts {
 }
 
 /** Whether the database has never seen usage, teams or prices. */
-export async function isEmpty(stores: Stores): Promise<boolean> {
+async function isEmpty(stores: Stores): Promise<boolean> {
   const [row] = await stores.db.query(`select 1 as used from import union all select 1 from team union all select 1 from price_event limit 1`);
   return row === undefined;
 }
 
-/** Loads everything; the caller drains the line afterwards. `told` gets a sentence per step. */
+/** Whether the example belongs here: the database has never seen anything, or an earlier load of the example was cut short. */
+export async function wantsExample(stores: Stores, organisation: string): Promise<boolean> {
+  return (await isEmpty(stores)) || (await stores.organisations.setting(stores.db, organisation, LOAD)) === 'begun';
+}
+
+/** Loads everything, or what is left of it; the caller drains the line afterwards. `told` gets a sentence per step. */
 export async function loadExample(stores: Stores, importer: Importer, organisation: string, pods: PodSource, told: (step: string) => void): Promise<ExampleFacts> {
   const options = (source: string): ImportOptions => ({ organisation, source, format: 'auto', strict: false, dryRun: false, by: 'example' });
   told('teams, rules, budgets');
   await stores.db.transaction(async (tx) => {
+    await stores.organisations.saveSetting(tx, organisation, LOAD, 'begun');
     for (const team of EXAMPLE_TEAMS) await stores.organisations.saveTeam(tx, organisation, team);
-    await stores.organisations.saveRules(tx, organisation, EXAMPLE_RULES, 'example');
+    if ((await stores.organisations.rules(tx, organisation)).version === 0) await stores.organisations.saveRules(tx, organisation, EXAMPLE_RULES, 'example');
     for (const budget of EXAMPLE_BUDGETS) await stores.budgets.save(tx, organisation, budget);
     const quotes = EXAMPLE_FX.flatMap(({ day, currency, perBase }) => {
       const rate = parseDecimal(perBase);
@@ -107,6 +115,7 @@ export async function loadExample(stores: Stores, importer: Importer, organisati
     teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags: [],
   }, [file]);
   await stores.organisations.saveSetting(stores.db, organisation, 'as-of', Math.floor(lastInstant / HOUR_MS) * HOUR_MS);
+  await stores.organisations.saveSetting(stores.db, organisation, LOAD, 'done');
   return facts;
 }
 

@@ -3,13 +3,11 @@
  */
 import type { Clock, Importer } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
-import { isEmpty, loadExample, type PodSource } from './example.js';
+import { loadExample, wantsExample, type PodSource } from './example.js';
 import { summarise } from './summary.js';
 
 export interface WelcomeRequest {
   readonly bursar: { readonly stores: Stores; readonly importer: Importer; readonly runner: { drain(progress: (stage: string, done: number) => void): Promise<void> }; readonly organisation: string };
-  /** The first admin key where it was made just now. */
-  readonly key: string | null;
   /** Whether an empty database gets the example. */
   readonly example: boolean;
   readonly pods: PodSource;
@@ -17,9 +15,9 @@ export interface WelcomeRequest {
   readonly say: (text: string) => void;
 }
 
-export async function welcome({ bursar, key, example, pods, clock, say }: WelcomeRequest): Promise<void> {
+export async function welcome({ bursar, example, pods, clock, say }: WelcomeRequest): Promise<void> {
   const { stores, importer, runner, organisation } = bursar;
-  if (example && (await isEmpty(stores))) {
+  if (example && (await wantsExample(stores, organisation))) {
     say('The database is empty: loading the bundled example (BURSAR_EXAMPLE=off leaves it out).');
     const facts = await loadExample(stores, importer, organisation, pods, (step) => say(`  loading ${step} ...`));
     say(`  ${facts.pods} pods read, ${facts.metered} used a GPU and are metered, ${facts.unplaced} found no node`);
@@ -27,6 +25,8 @@ export async function welcome({ bursar, key, example, pods, clock, say }: Welcom
     say('');
     say(await summarise(stores, organisation, clock.now()));
   }
+  // Made last: a key that was made before a start that was cut short would never have been seen by anybody.
+  const key = await stores.keys.firstKey(organisation);
   if (key !== null) {
     say(`The admin key of this installation, shown once (only its hash is kept):\n\n  ${key}\n`);
   }

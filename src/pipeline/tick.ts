@@ -5,16 +5,18 @@
  * woken here too, once an hour.
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
-import { SchedulerRegistry } from '@nestjs/schedule';
+import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Clock } from '../core/ports.js';
 import { periodLabel } from '../store/budgets.js';
 import type { Stores } from '../store/stores.js';
-import { wake, WAKING_CHANNEL } from '../store/work.js';
+import { wake, WAKING_CHANNEL, type DueLane } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
 const HOUR_MS = 3_600_000;
 /** A burst of wakings is answered once. */
 const PAUSE_MS = 20;
+/** A lane that is woken again and again (a meter that sends without pause) gets a job at most this often. */
+const LANE_PAUSE_MS = 1000;
 
 @Injectable()
 export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -22,6 +24,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
+  /** When each lane last got a job, in the process' own milliseconds; entries older than the pause are forgotten. */
+  private readonly handedOut = new Map<string, number>();
+  private later: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
     private readonly stores: Stores,
@@ -40,6 +45,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 
   async onApplicationShutdown(): Promise<void> {
     if (this.registry.doesExist('interval', 'line.tick')) this.registry.deleteInterval('line.tick');
+    if (this.later !== null) clearTimeout(this.later);
     await this.stopListening?.();
     await this.answering;
   }
@@ -66,7 +72,22 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       await this.wakeByCalendar(now);
       this.lastHour = Math.floor(now / HOUR_MS);
     }
-    await this.queue.handOut(await this.stores.work.dueLanes(now));
+    await this.queue.handOut(this.rested(await this.stores.work.dueLanes(now)));
+  }
+
+  /** The lanes that have had their pause; the others are looked at again when theirs is over. */
+  private rested(lanes: readonly DueLane[]): DueLane[] {
+    const now = performance.now();
+    for (const [lane, at] of this.handedOut) if (now - at >= LANE_PAUSE_MS) this.handedOut.delete(lane);
+    const rested = lanes.filter((lane) => !this.handedOut.has(nameOf(lane)));
+    for (const lane of rested) this.handedOut.set(nameOf(lane), now);
+    if (rested.length < lanes.length && this.later === null) {
+      this.later = setTimeout(() => {
+        this.later = null;
+        this.look();
+      }, LANE_PAUSE_MS);
+    }
+    return rested;
   }
 
   /** Every budget's current period, and deliveries that were allocated under older rules. */
@@ -80,3 +101,5 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     }
   }
 }
+
+const nameOf = ({ organisation, stage, lane }: DueLane): string => `${organisation}\u0001${stage}\u0001${lane}`;

@@ -6,7 +6,7 @@
  */
 import type { CostLine, UnpricedLine } from '../core/cost.js';
 import type { HourTotals } from '../core/hour-pricing.js';
-import { dimensionKey, Grouping, type Dimension } from '../core/rollup.js';
+import { dimensionKey, type Dimension, type Grouping } from '../core/rollup.js';
 import { formatInstant, HOUR_MS } from '../core/time.js';
 import type { UsageRecord } from '../core/usage.js';
 import { decodeBlock } from './block.js';

@@ -11,7 +11,7 @@ import type { ImportedFile } from '../core/ports.js';
 import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
 import type { Database, Transaction } from './database.js';
 import { DeliveryWriter } from './delivery.js';
-import { Dimensions } from './dimensions.js';
+import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
 import { digestBytes, SeenIds } from './seen.js';
 import { wake, type Waking } from './work.js';

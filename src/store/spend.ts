@@ -18,7 +18,7 @@ export type Basis = (typeof BASES)[number];
 /** What costs can be grouped by, and the column behind it. */
 const GROUPS = {
   team: 'c.team', provider: 'd.provider', account: 'd.account', subAccount: 'd.sub_account', service: 'd.service', sku: 'd.sku', region: 'd.region',
-  term: 'd.term', gpuModel: 'd.gpu_model', category: 'd.category', day: 'c.day::text', month: `to_char(c.day, 'YYYY-MM')`,
+  term: 'd.term', gpuModel: 'd.gpu_model', category: 'd.category', day: 'c.day', month: `to_char(c.day, 'YYYY-MM')`,
   sharedFrom: `nullif(c.shared_from, '')`,
 } as const;
 export type GroupKey = keyof typeof GROUPS;
@@ -75,6 +75,8 @@ interface Sum {
   unpriced: bigint;
 }
 
+const NONE = '0.000000';
+
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
 export function parseSpendQuery(texts: { from?: string | null; to?: string | null; groupBy?: string | null; basis?: string | null; currency?: string | null; teams?: readonly string[] | null }): SpendQuery {
   const problems: Problem[] = [];
@@ -111,11 +113,7 @@ export class SpendStore {
     const single = totals.size === 1 ? [...totals][0] : undefined;
     return {
       basis: query.basis,
-      rows: all.map((sum) => ({
-        ...Object.fromEntries(query.groupBy.map((key, at) => [key, sum.groups[at] ?? null])),
-        cost: sum.cost === null ? null : formatDecimal(sum.cost), currency: sum.currency,
-        gpuHours: sum.parts === null ? null : gpuHours(sum.parts), unpricedQuantity: gpuHours(sum.unpriced),
-      })),
+      rows: all.map((sum) => rowOf(sum, query.groupBy)),
       total: single !== undefined ? formatDecimal(single[1]) : totals.size === 0 && all.every((sum) => sum.unpriced === 0n) ? '0' : null,
       currency: single?.[0] ?? query.currency,
       totals: [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })),
@@ -127,7 +125,7 @@ export class SpendStore {
   private rows(organisation: string, query: SpendQuery): Promise<Row[]> {
     const columns = query.groupBy.map((key) => GROUPS[key]);
     const byDay = query.currency !== null;
-    const named = columns.map((column, at) => `${column} as g${at}`);
+    const named = columns.map((column, at) => `${column}::text as g${at}`);
     return this.db.query<Row>(
       `select ${[...named, `${byDay ? 'c.day::text' : `''`} as day`].join(', ')}, c.currency, sum(c.${query.basis})::text as cost,
          sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
@@ -139,6 +137,17 @@ export class SpendStore {
       [organisation, query.from, query.to, query.teams],
     );
   }
+}
+
+function rowOf(sum: Sum, groupBy: readonly GroupKey[]): SpendRow {
+  const row: Record<string, string | null> = {};
+  groupBy.forEach((key, at) => {
+    row[key] = sum.groups[at] ?? null;
+  });
+  return Object.assign(row, {
+    cost: sum.cost === null ? null : formatDecimal(sum.cost), currency: sum.currency,
+    gpuHours: sum.parts === null ? null : gpuHours(sum.parts), unpricedQuantity: sum.unpriced === 0n ? NONE : gpuHours(sum.unpriced),
+  });
 }
 
 function sumOf(row: Row, query: SpendQuery): Sum {
@@ -180,5 +189,14 @@ function converted(row: Row, currency: string, fx: FxTable): { currency: string;
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */
 export function gpuHours(partMs: bigint): string {
+  // A millionth of a GPU-hour is 25,200 part-milliseconds. Below 2^53 plain numbers divide as exactly, and much faster.
+  if (partMs >= 0n && partMs < 9_007_199_254_740_992n) {
+    const parts = Number(partMs);
+    const rest = parts % 25_200;
+    let millionths = (parts - rest) / 25_200;
+    if (rest > 12_600 || (rest === 12_600 && millionths % 2 === 1)) millionths += 1;
+    const text = millionths.toString().padStart(7, '0');
+    return `${text.slice(0, -6)}.${text.slice(-6)}`;
+  }
   return formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
 }

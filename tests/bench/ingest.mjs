@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import pg from 'pg';
+import { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { perSecond, seconds, seeded, withBursar } from './server.mjs';
 
@@ -58,7 +58,7 @@ const TYPES = { BilledCost: 'numeric', EffectiveCost: 'numeric', ListCost: 'nume
 
 /** The yardstick: the file as it is, into a logged table with a unique key over the line's identity and a (team, time) index. */
 async function copyCase(url, file, rows) {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`create table yardstick (${COLUMNS.map((name) => `"${name}" ${TYPES[name] ?? 'text'}`).join(', ')})`);
   await client.query(`create unique index on yardstick ("ResourceId", "ChargePeriodStart")`);
@@ -99,7 +99,7 @@ function record(n) {
 
 /** The yardstick for metered records: the same rows as CSV, with a unique id and a (team, time) index. */
 async function copyMeteredCase(url, rows) {
-  const client = new pg.Client({ connectionString: url });
+  const client = new Client({ connectionString: url });
   await client.connect();
   await client.query(`create table yardstick (id text, provider text, account text, resource text, sku text, region text, term text, gpus numeric,
     start timestamptz, until timestamptz, team text)`);

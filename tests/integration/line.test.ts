@@ -1,5 +1,5 @@
 /** The laws of the line, on a real PostgreSQL: nothing lost, nothing twice, the same result whatever the order. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { wake } from '../../src/store/work.js';

@@ -55,7 +55,7 @@ describe('on any trace and terms', () => {
         expect(run.finished, policy.name).toBe(true);
         expect(run.cost, policy.name).toBeGreaterThan(least - 1e-9);
       }
-    }), { numRuns: 120 });
+    }), { numRuns: 60 });
   });
 
   it('no decision changes when what lies ahead of it is shuffled', () => {
@@ -69,7 +69,7 @@ describe('on any trace and terms', () => {
       for (const policy of everyPolicy(problem)) {
         expect(decisions(problem, other, policy).slice(0, now + 1), policy.name).toEqual(decisions(problem, window, policy).slice(0, now + 1));
       }
-    }), { numRuns: 80 });
+    }), { numRuns: 40 });
   });
 });
 

@@ -45,9 +45,11 @@ const NODES = [-Math.sqrt(3), 0, Math.sqrt(3)] as const;
 const WEIGHTS = [1 / 6, 2 / 3, 1 / 6] as const;
 const PRIOR: readonly number[] = Array.from({ length: COMPONENTS }, (_, k) => (WEIGHTS[Math.floor(k / 3)] ?? 0) * (WEIGHTS[k % 3] ?? 0));
 const AGE_CENTRE = 1.2;
+/** Chosen, with PERSISTENCE, on the likelihood of held-out zones, which is flat around both (docs/decisions-quality/spot.md). */
 const FRAILTY_SD = 0.7;
 const PERSISTENCE = 0.95;
-const EM_ROUNDS = 100;
+const EM_ROUNDS = 30;
+const EM_TOLERANCE = 1e-4;
 /** Spells of the broad prior that are counted beside the recorded ones, so that a few zones do not rule a character out. */
 const PRIOR_SPELLS = 50;
 const RIDGE: readonly [number, number] = [0.01, 1];
@@ -144,14 +146,22 @@ export function fitAvailability(recordings: readonly Uint8Array[]): Availability
   for (let round = 0; round < EM_ROUNDS; round += 1) {
     const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
     for (const recording of recordings) collectRows(availabilityModel(parameters), recording, rows);
+    const before = parameters;
     parameters = {
       ...parameters,
       absent: fitLogistic(rows[0], 0, parameters.absent),
       available: fitLogistic(rows[1], 1, parameters.available),
       characterShares: sharesOf(rows),
     };
+    if (largestChange(before, parameters) < EM_TOLERANCE) break;
   }
   return parameters;
+}
+
+function largestChange(before: AvailabilityParameters, after: AvailabilityParameters): number {
+  const flat = ({ absent, available }: AvailabilityParameters): number[] => [...absent, ...available];
+  const old = flat(before);
+  return Math.max(...flat(after).map((value, i) => Math.abs(value - (old[i] ?? 0))));
 }
 
 /** Expected counts by (age, component): how often a spell of that age was seen, and how often it went on. */

@@ -1,0 +1,66 @@
+/**
+ * What is measured and what is asked: the throughput of one training configuration.
+ *
+ * Holds no model. A field that the source does not state is null, never a default; levels are written one way, so that
+ * `float32` and `FP32` are one precision.
+ */
+
+/** What is run, on what. */
+export interface Configuration {
+  readonly model: string;
+  /** As the source names it; equal names are one kind. */
+  readonly gpu: string;
+  readonly gpuCount: number;
+  /** Samples per optimiser step, of all GPUs or of each: see BatchMeaning in features.ts. */
+  readonly batch: number;
+  /** `cnn`, `transformer`, `rnn`, or another word. */
+  readonly family: string | null;
+  /** Trainable parameters. */
+  readonly params: number | null;
+  /** Image edge in pixels, or sequence length in tokens. */
+  readonly size: number | null;
+  readonly optimizer: string | null;
+  readonly precision: string | null;
+  readonly nodes: number | null;
+}
+
+export interface Measurement extends Configuration {
+  /** Of all GPUs together; above 0. */
+  readonly samplesPerSecond: number;
+}
+
+const PRECISIONS: Readonly<Record<string, string>> = {
+  float32: 'fp32', float: 'fp32', single: 'fp32', tensorfloat32: 'tf32', float16: 'fp16', half: 'fp16', bfloat16: 'bf16', float64: 'fp64', double: 'fp64', float8: 'fp8',
+};
+
+/** One spelling per precision: `FP32`, `float32` and `torch.float32` are `fp32`. Empty where it is not stated. */
+export function precisionOf({ precision }: Configuration): string {
+  const name = (precision ?? '').trim().toLowerCase().replace(/^torch\./, '');
+  return PRECISIONS[name] ?? name;
+}
+
+export const optimizerOf = ({ optimizer }: Configuration): string => (optimizer ?? '').trim().toLowerCase();
+
+/** Architectures whose names are family names in all but spelling; vision transformers work on images, as `cnn` rows do. */
+const FAMILY_OF_NAME: readonly (readonly [RegExp, string])[] = [
+  [/resnet|resnext|vgg|mobilenet|efficientnet|densenet|inception|convnext|alexnet|yolo|unet|(^|[^a-z])vit/i, 'cnn'],
+  [/lstm|gru|rnn/i, 'rnn'],
+  [/bert|gpt|llama|mistral|qwen|transformer|(^|[^a-z])t5/i, 'transformer'],
+];
+
+/** The stated family in lower case; where none is stated, the one that the model's name says; else empty. */
+export function familyOf({ family, model }: Configuration): string {
+  if (family !== null) return family.trim().toLowerCase();
+  return FAMILY_OF_NAME.find(([name]) => name.test(model))?.[1] ?? '';
+}
+
+/** Measurements by model, in the order of each model's first row. */
+export function byModel(measurements: readonly Measurement[]): Map<string, Measurement[]> {
+  const models = new Map<string, Measurement[]>();
+  for (const measurement of measurements) {
+    const rows = models.get(measurement.model);
+    if (rows === undefined) models.set(measurement.model, [measurement]);
+    else rows.push(measurement);
+  }
+  return models;
+}

@@ -1,0 +1,153 @@
+/**
+ * The time of a training step for one model, and its most probable coefficients given measurements and a belief.
+ *
+ * log seconds = log((launch^p + compute^p)^(1/p)), a smooth maximum of the two curves of features.ts. It learns from the
+ * rows that it is given and from nothing else. Noise differs between the regimes: a host is less regular than a GPU.
+ */
+import { cholesky, solveFactored, varianceAlong } from './linear-algebra.js';
+import { encode, logStepSamples, type FeatureSpace } from './features.js';
+import type { Configuration, Measurement } from './measurement.js';
+
+/** Sharpness of the maximum: 1 would add launch and compute, a large number would let the longer hide the shorter. */
+const SHARPNESS = 2.5;
+/** Degrees of freedom of the noise (Student's t): few, so that one disturbed measurement does not bend the curve. */
+const NOISE_FREEDOM = 5;
+const MOST_STEPS = 30;
+
+/** Variances of log seconds. */
+export interface Noise {
+  readonly launch: number;
+  readonly compute: number;
+}
+
+/** Independent Gaussians, one per feature. */
+export interface Prior {
+  readonly mean: Float64Array;
+  readonly variance: Float64Array;
+}
+
+/** A measurement as features and log seconds per step. */
+export interface Point {
+  readonly x: Float64Array;
+  readonly logSeconds: number;
+}
+
+export interface Fit {
+  readonly coefficients: Float64Array;
+  /** Factor of the precision matrix at the most probable coefficients (Laplace's approximation). */
+  readonly factor: Float64Array;
+  /** -2 log posterior, up to a constant. */
+  readonly deviance: number;
+}
+
+/** The curve at one configuration. */
+export interface Evaluated {
+  readonly logSeconds: number;
+  /** How much of the step the GPU determines, 0 to 1. */
+  readonly computeShare: number;
+  /** Variance of the noise. */
+  readonly noise: number;
+}
+
+export function pointOf(space: FeatureSpace, row: Measurement): Point {
+  return { x: encode(space, row), logSeconds: logStepSamples(row, space.batchMeaning) - Math.log(row.samplesPerSecond) };
+}
+
+/** Log samples per second of a step that takes exp(logSeconds). */
+export const logThroughput = (space: FeatureSpace, c: Configuration, logSeconds: number): number => logStepSamples(c, space.batchMeaning) - logSeconds;
+
+export function evaluate(space: FeatureSpace, coefficients: Float64Array, x: Float64Array, noise: Noise): Evaluated {
+  let compute = 0;
+  let launch = 0;
+  for (let k = 0; k < x.length; k++) {
+    if (space.isCompute[k] === 1) compute += coefficients[k]! * x[k]!;
+    else launch += coefficients[k]! * x[k]!;
+  }
+  const longer = Math.max(compute, launch);
+  const a = Math.exp(SHARPNESS * (compute - longer));
+  const b = Math.exp(SHARPNESS * (launch - longer));
+  const computeShare = a / (a + b);
+  return { logSeconds: longer + Math.log(a + b) / SHARPNESS, computeShare, noise: noise.compute * computeShare + noise.launch * (1 - computeShare) };
+}
+
+/** Derivative of log seconds by the coefficients. */
+export function gradient(space: FeatureSpace, x: Float64Array, computeShare: number): Float64Array {
+  return x.map((value, k) => value * (space.isCompute[k] === 1 ? computeShare : 1 - computeShare));
+}
+
+/** How much a residual counts: 1 for a Gaussian, less for an outlier. */
+export const weightOf = (residual: number, variance: number): number => (NOISE_FREEDOM + 1) / (NOISE_FREEDOM + (residual * residual) / variance);
+
+/** Gauss-Newton with step halving, from the prior's mean. Without points it is the prior. */
+export function fit(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise): Fit {
+  let coefficients = prior.mean;
+  let deviance = devianceOf(space, points, prior, noise, coefficients);
+  let factor: Float64Array = new Float64Array(0);
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const system = normalEquations(space, points, prior, noise, coefficients);
+    factor = cholesky(system.matrix, coefficients.length);
+    const direction = solveFactored(factor, system.right);
+    let length = 1;
+    let gain = -1;
+    for (let halving = 0; halving < 8 && gain < 0; halving++, length /= 2) {
+      const next = coefficients.map((value, k) => value + length * direction[k]!);
+      const reached = devianceOf(space, points, prior, noise, next);
+      if (reached > deviance) continue;
+      gain = deviance - reached;
+      coefficients = next;
+      deviance = reached;
+    }
+    if (gain < 1e-9) break;
+  }
+  return { coefficients, factor, deviance };
+}
+
+function devianceOf(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise, coefficients: Float64Array): number {
+  let sum = 0;
+  for (let k = 0; k < coefficients.length; k++) sum += (coefficients[k]! - prior.mean[k]!) ** 2 / prior.variance[k]!;
+  for (const { x, logSeconds } of points) {
+    const at = evaluate(space, coefficients, x, noise);
+    sum += (NOISE_FREEDOM + 1) * Math.log1p((logSeconds - at.logSeconds) ** 2 / (at.noise * NOISE_FREEDOM)) + Math.log(at.noise);
+  }
+  return sum;
+}
+
+function normalEquations(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise, coefficients: Float64Array): { matrix: Float64Array; right: Float64Array } {
+  const size = coefficients.length;
+  const matrix = new Float64Array(size * size);
+  const right = new Float64Array(size);
+  for (let k = 0; k < size; k++) {
+    matrix[k * size + k] = 1 / prior.variance[k]!;
+    right[k] = (prior.mean[k]! - coefficients[k]!) / prior.variance[k]!;
+  }
+  for (const { x, logSeconds } of points) {
+    const at = evaluate(space, coefficients, x, noise);
+    const residual = logSeconds - at.logSeconds;
+    const weight = weightOf(residual, at.noise) / at.noise;
+    const slope = gradient(space, x, at.computeShare);
+    for (let i = 0; i < size; i++) {
+      if (slope[i] === 0) continue;
+      const scaled = weight * slope[i]!;
+      right[i] = right[i]! + scaled * residual;
+      for (let j = 0; j <= i; j++) matrix[i * size + j] = matrix[i * size + j]! + scaled * slope[j]!;
+    }
+  }
+  return { matrix, right };
+}
+
+/**
+ * Mean square of the points' standardised left-out residuals, pulled to 1 as if `strength` more had been 1: how much
+ * noisier or quieter this model is than the others. Left-out residuals follow from leverages without fitting again.
+ */
+export function noiseScale(space: FeatureSpace, points: readonly Point[], { coefficients, factor }: Fit, noise: Noise, strength: number): number {
+  let sum = strength;
+  for (const { x, logSeconds } of points) {
+    const at = evaluate(space, coefficients, x, noise);
+    const residual = logSeconds - at.logSeconds;
+    const variance = varianceAlong(factor, gradient(space, x, at.computeShare));
+    const leverage = Math.min(0.95, (variance / at.noise) * weightOf(residual, at.noise));
+    sum += (residual * residual) / (at.noise * (1 - leverage));
+  }
+  return sum / (strength + points.length);
+}
+
