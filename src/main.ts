@@ -107,6 +107,12 @@ function remote(): Config['remote'] {
   }
 }
 
+// A reader that has seen enough (`bursar costs | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(0);
+});
+
 process.exitCode = await run(process.argv.slice(2), {
   environment: process.env, clock: wallClock, stdout: process.stdout, stderr: process.stderr, connect, serve, remote: remote(), parseYaml,
 });

@@ -118,7 +118,9 @@ class ImportRun {
     await this.pending;
     const wakings = await this.finish();
     await wake(this.tx, organisation, wakings);
-    return Promise.all(files.map((file, at) => this.close(file, counts[at] as FileCount)));
+    const results: ImportedFile[] = [];
+    for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
+    return results;
   }
 
   private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {

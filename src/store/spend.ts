@@ -15,6 +15,11 @@ import type { Queryable } from './database.js';
 export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
 export type Basis = (typeof BASES)[number];
 
+/** Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. */
+const LINES: Readonly<Record<Basis, string>> = {
+  actual: `(c.actual is not null or c.unpriced_lines > 0)`, accrued: `d.kind = 'metered'`, billed: `d.kind = 'billed'`, effective: `d.kind = 'billed'`, list: `d.kind = 'billed'`,
+};
+
 /** What costs can be grouped by, and the column behind it. */
 const GROUPS = {
   team: 'c.team', provider: 'd.provider', account: 'd.account', subAccount: 'd.sub_account', service: 'd.service', sku: 'd.sku', region: 'd.region',
@@ -131,7 +136,7 @@ export class SpendStore {
          sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
        from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
-         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
+         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[query.basis]}
        group by ${['c.currency', ...columns, ...(byDay ? ['c.day'] : [])].join(', ')}
        order by ${[...columns, 'c.currency'].join(', ')}`,
       [organisation, query.from, query.to, query.teams],

@@ -2,7 +2,7 @@
  * What must hold for any trace and any terms: the optimum is the least of all plans, nobody beats it, nobody misses the deadline, and
  * nobody looks ahead.
  */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { BUILT_IN_PARAMETERS, availabilityModel } from '../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../src/planning/spot/bursar.js';

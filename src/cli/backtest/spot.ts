@@ -15,7 +15,7 @@ export interface SpotBacktestOptions {
   /** Files of JSON lines, gzip or not: `available` (a string of 1 and 0, one per tick), `gap_seconds`, and, where known, `start_tick`. */
   readonly traces: readonly string[];
   /** Files to learn from. With none, each trace learns from the other traces of the call; with a single trace, from what is built in. */
-  readonly train: readonly string[];
+  readonly train?: readonly string[];
   readonly jobHours: number;
   readonly deadlineHours: number | readonly number[];
   readonly restartHours: number;
@@ -41,11 +41,11 @@ interface Window {
 /** Runs the backtest. Throws `invalid` with every problem of every file and term; a file that cannot be read is one of them. */
 export async function runSpotBacktest(options: SpotBacktestOptions): Promise<BacktestReport> {
   const problems: Problem[] = [];
-  const paths = [...new Set([...options.traces, ...options.train].map((path) => resolve(path)))];
+  const paths = [...new Set([...options.traces, ...(options.train ?? [])].map((path) => resolve(path)))];
   const files = new Map<string, TraceFile>();
   for (const path of paths) files.set(path, await readTrace(path, problems));
   const tested = options.traces.map((path) => files.get(resolve(path))).filter((file) => file !== undefined);
-  const teachers = options.train.length > 0 ? options.train : options.traces;
+  const teachers = options.train?.length ? options.train : options.traces;
   const zones: SpotZone[] = tested.map((file) => {
     const others = [...new Set(teachers.map((path) => resolve(path)))].filter((path) => path !== file.path);
     const lessons = others.map((path) => files.get(path)).filter((other) => other !== undefined);
@@ -58,7 +58,7 @@ export async function runSpotBacktest(options: SpotBacktestOptions): Promise<Bac
   const deadlineHours = typeof options.deadlineHours === 'number' ? [options.deadlineHours] : options.deadlineHours;
   const { jobHours, restartHours, onDemandPrice, spotPrice } = options;
   const report = compareSpot({ terms: { jobHours, restartHours, onDemandPrice, spotPrice }, deadlineHours, zones });
-  return { ...report, settings: { traces: options.traces, train: options.train, ...report.settings } };
+  return { ...report, settings: { traces: options.traces, train: options.train ?? [], ...report.settings } };
 }
 
 async function readTrace(path: string, problems: Problem[]): Promise<TraceFile> {

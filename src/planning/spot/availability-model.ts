@@ -126,11 +126,11 @@ export class AvailabilityBelief {
 
 /** Built in, for a zone of which nothing else is known; learned on four zones (docs/decisions-quality/spot.md names them). */
 export const BUILT_IN_PARAMETERS: AvailabilityParameters = {
-  absent: [1.6916, 0.6524],
-  available: [1.4855, 0.369],
+  absent: [1.6911, 0.6523],
+  available: [1.4839, 0.3687],
   frailtySd: FRAILTY_SD,
   persistence: PERSISTENCE,
-  characterShares: [0.0145, 0.2133, 0.0075, 0.177, 0.3442, 0.0417, 0.1298, 0.0647, 0.0074],
+  characterShares: [0.0145, 0.2131, 0.0075, 0.1769, 0.3437, 0.0419, 0.1299, 0.0654, 0.0071],
 };
 
 /** Where learning starts: nothing that was learned, so that no zone leaks into what is learned without it. */
@@ -146,23 +146,17 @@ export function fitAvailability(recordings: readonly Uint8Array[]): Availability
   for (let round = 0; round < EM_ROUNDS; round += 1) {
     const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
     for (const recording of recordings) collectRows(availabilityModel(parameters), recording, rows);
-    const before = parameters;
-    parameters = {
-      ...parameters,
-      absent: fitLogistic(rows[0], 0, parameters.absent),
-      available: fitLogistic(rows[1], 1, parameters.available),
-      characterShares: sharesOf(rows),
-    };
-    if (largestChange(before, parameters) < EM_TOLERANCE) break;
+    const absent = fitLogistic(rows[0], 0, parameters.absent);
+    const available = fitLogistic(rows[1], 1, parameters.available);
+    const change = largestChange([...parameters.absent, ...parameters.available], [...absent, ...available]);
+    parameters = { absent, available, frailtySd: FRAILTY_SD, persistence: PERSISTENCE, characterShares: sharesOf(rows) };
+    if (change < EM_TOLERANCE) break;
   }
   return parameters;
 }
 
-function largestChange(before: AvailabilityParameters, after: AvailabilityParameters): number {
-  const flat = ({ absent, available }: AvailabilityParameters): number[] => [...absent, ...available];
-  const old = flat(before);
-  return Math.max(...flat(after).map((value, i) => Math.abs(value - (old[i] ?? 0))));
-}
+const largestChange = (before: readonly number[], after: readonly number[]): number =>
+  Math.max(...after.map((value, i) => Math.abs(value - (before[i] ?? 0))));
 
 /** Expected counts by (age, component): how often a spell of that age was seen, and how often it went on. */
 class SpellRows {

@@ -9,7 +9,7 @@ import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult 
 import { invalid, type Problem } from '../../core/errors.js';
 import { mulberry32, type Random } from '../random.js';
 import { learnThroughput } from './hierarchy.js';
-import { byModel, type Configuration, type Measurement } from './measurement.js';
+import { byModel, configurationOf, type Configuration, type Measurement } from './measurement.js';
 import { linearGlobal, linearPerModel, linearPerModelFeatures, logLinearPerModel, logLinearPerModelFeatures, type Line } from './opponents.js';
 import { predictWith } from './predict.js';
 
@@ -72,7 +72,7 @@ function score(model: string, rows: readonly Measurement[], all: readonly Measur
   for (let repetition = 0; repetition < repetitions; repetition++) {
     const order = shuffled(rows, random);
     const [measured, held] = [order.slice(0, points), order.slice(points)];
-    const queries = held.map(({ samplesPerSecond: _, ...configuration }): Configuration => configuration);
+    const queries = held.map(configurationOf);
     for (const [name, predict] of predictors) {
       const tally = tallies.get(name)!;
       predict(measured, queries).forEach(({ samplesPerSecond, low = Infinity, high = -Infinity }, i) => {
@@ -87,7 +87,7 @@ function score(model: string, rows: readonly Measurement[], all: readonly Measur
 
 /** `asked` lends its configurations, so that every level has a coefficient; its values are not read. */
 function predictorsFor(background: readonly Measurement[], asked: readonly Configuration[]): Map<string, Predictor> {
-  const knowledge = learnThroughput(background, asked);
+  const knowledge = learnThroughput(background, asked.map(configurationOf));
   const along = (fit: (measured: readonly Measurement[]) => Line): Predictor => (measured, queries) => {
     const line = fit(measured);
     return queries.map((query) => ({ samplesPerSecond: line(query) }));

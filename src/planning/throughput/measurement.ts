@@ -29,6 +29,11 @@ export interface Measurement extends Configuration {
   readonly samplesPerSecond: number;
 }
 
+/** A measurement without its outcome: what a predictor may be asked. */
+export function configurationOf({ model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes }: Configuration): Configuration {
+  return { model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes };
+}
+
 const PRECISIONS: Readonly<Record<string, string>> = {
   float32: 'fp32', float: 'fp32', single: 'fp32', tensorfloat32: 'tf32', float16: 'fp16', half: 'fp16', bfloat16: 'bf16', float64: 'fp64', double: 'fp64', float8: 'fp8',
 };

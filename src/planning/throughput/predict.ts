@@ -90,10 +90,10 @@ export function predictWith(knowledge: Knowledge, measured: readonly Measurement
     return { learned, points, fitted, deviance: learned.deviance + fitted.deviance };
   });
   const best = candidates.reduce((a, b) => (b.deviance < a.deviance ? b : a));
-  return queries.map((query) => estimate(best.learned, best.points, best.fitted, query));
+  return queries.map((query) => estimateOf(best.learned, best.points, best.fitted, query));
 }
 
-function estimate(learned: Learned, points: readonly Point[], fitted: Fit, query: Configuration): ThroughputEstimate {
+function estimateOf(learned: Learned, points: readonly Point[], fitted: Fit, query: Configuration): ThroughputEstimate {
   const { space, noise } = learned;
   const x = encode(space, query);
   const at = evaluate(space, fitted.coefficients, x, noise);

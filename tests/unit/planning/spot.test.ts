@@ -3,7 +3,7 @@
  * against enumeration.
  */
 import { describe, expect, it } from 'vitest';
-import { Failure } from '../../../src/core/errors.js';
+import type { Failure } from '../../../src/core/errors.js';
 import {
   AvailabilityBelief,
   BUILT_IN_PARAMETERS,
@@ -123,7 +123,7 @@ describe('the published policies', () => {
 
   it('greedy waits until R < C + 2d, then stays on-demand though spot comes back', () => {
     // R = 8, 7, 6, 5 and C + 2d = 5: still waiting at R = 5 would leave R = 4 < C + d, so the guard takes on-demand there.
-    expect(trail(problem, '00000011', greedy(problem))).toBe('iiioooo' + 'o');
+    expect(trail(problem, '00000011', greedy(problem))).toBe('iiiooooo');
   });
 
   it('greedy holds spot until it is preempted', () => {
