@@ -74,9 +74,56 @@ export class BlockBuilder {
     const sizes = Buffer.alloc(8);
     sizes.writeUInt32LE(this.count, 0);
     sizes.writeUInt32LE(head.length, 4);
-    const columns = [bytesOf(this.groupOf, this.count), ...this.numbers.map((column) => bytesOf(column, this.count))];
+    const columns = [bytesOf(this.groupOf, this.count), ...this.numbers.flatMap((column) => packed(column.subarray(0, this.count)))];
     return Buffer.concat([sizes, head, ...columns]);
   }
+}
+
+/** How a column of numbers is written: not at all, as offsets of 32 bits from a base, or as they are. */
+const EMPTY = 0;
+const OFFSETS = 1;
+const PLAIN = 2;
+/** The offset that stands for null. */
+const NO_OFFSET = 0xffffffff;
+
+/** Nine bytes that say how (and the base), then the column. NaN is null. */
+function packed(column: Float64Array): Buffer[] {
+  let [least, most, whole] = [Infinity, -Infinity, true];
+  for (const value of column) {
+    if (Number.isNaN(value)) continue;
+    if (value < least) least = value;
+    if (value > most) most = value;
+    whole &&= Number.isSafeInteger(value);
+  }
+  const how = Buffer.alloc(9);
+  if (least > most) return [how];
+  if (!whole || most - least >= NO_OFFSET) {
+    how.writeUInt8(PLAIN, 0);
+    return [how, bytesOf(column, column.length)];
+  }
+  how.writeUInt8(OFFSETS, 0);
+  how.writeDoubleLE(least, 1);
+  const offsets = new Uint32Array(column.length);
+  column.forEach((value, at) => {
+    offsets[at] = Number.isNaN(value) ? NO_OFFSET : value - least;
+  });
+  return [how, bytesOf(offsets, offsets.length)];
+}
+
+/** Reads what `packed` wrote; hands on the column and where the next one begins. */
+function unpacked(payload: Buffer, at: number, count: number): { column: Float64Array; next: number } {
+  const how = payload.readUInt8(at);
+  const base = payload.readDoubleLE(at + 1);
+  const body = at + 9;
+  if (how === EMPTY) return { column: new Float64Array(count).fill(NaN), next: body };
+  if (how === PLAIN) return { column: new Float64Array(copied(payload, body, 8 * count)), next: body + 8 * count };
+  const offsets = new Uint32Array(copied(payload, body, 4 * count));
+  return { column: Float64Array.from(offsets, (offset) => (offset === NO_OFFSET ? NaN : base + offset)), next: body + 4 * count };
+}
+
+/** A copy, because a typed array must begin at a multiple of its element's size. */
+function copied(payload: Buffer, at: number, length: number): ArrayBuffer {
+  return Uint8Array.prototype.slice.call(payload, at, at + length).buffer as ArrayBuffer;
 }
 
 function sharedOf(r: UsageRecord): Shared {
@@ -109,10 +156,13 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
   const count = payload.readUInt32LE(0);
   const headLength = payload.readUInt32LE(4);
   const head = JSON.parse(payload.toString('utf8', 8, 8 + headLength)) as Head;
-  // A copy, because a typed array must begin at a multiple of its element's size.
-  const body = Uint8Array.prototype.slice.call(payload, 8 + headLength).buffer as ArrayBuffer;
-  const groupOf = new Uint32Array(body.slice(0, 4 * count));
-  const numbers = NUMBERS.map((_, n) => new Float64Array(body.slice(4 * count + 8 * count * n, 4 * count + 8 * count * (n + 1))));
+  const groupOf = new Uint32Array(copied(payload, 8 + headLength, 4 * count));
+  let next = 8 + headLength + 4 * count;
+  const numbers = NUMBERS.map(() => {
+    const read = unpacked(payload, next, count);
+    next = read.next;
+    return read.column;
+  });
   const [starts, ends, parts, storage, network] = numbers as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
   return Array.from({ length: count }, (_, at) => {
     const shared = head.groups[groupOf[at] ?? 0];

@@ -134,7 +134,7 @@ async function httpCase(bursar, rows, log) {
   } })), 'bench');
   const bodies = [];
   for (let from = 0; from < rows; from += BATCH) {
-    bodies.push(JSON.stringify({ records: Array.from({ length: Math.min(BATCH, rows - from) }, (_, n) => record(from + n)) }));
+    bodies.push(Buffer.from(JSON.stringify({ records: Array.from({ length: Math.min(BATCH, rows - from) }, (_, n) => record(from + n)) })));
   }
   const server = await startServer(bursar.databaseUrl);
   try {

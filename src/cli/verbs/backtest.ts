@@ -74,9 +74,9 @@ function addOthers(backtest: Command, session: Session): void {
 
   backtest.command('throughput')
     .description('Predict training throughput from few measurements.')
-    .requiredOption('--measurements <file>', 'CSV: model,gpu,gpu_count,batch,samples_per_s, ...')
+    .requiredOption('--measurements <file>', 'JSON lines with model, gpu, gpu_count, batch, samples_per_s')
     .option('--points <n>', 'measurements that the prediction may see', count, 8)
-    .addHelpText('after', '\nExample:\n  bursar backtest throughput --measurements h200.csv --points 8')
+    .addHelpText('after', '\nExample:\n  bursar backtest throughput --measurements throughput.jsonl --points 8')
     .action((flags: Flags) => answer(session, 'throughput', flags));
 }
 
