@@ -15,8 +15,11 @@ import type { LineQueue } from './queue.js';
 const HOUR_MS = 3_600_000;
 /** A burst of wakings is answered once. */
 const PAUSE_MS = 20;
-/** A lane that is woken again and again (a meter that sends without pause) gets a job at most this often. */
-const LANE_PAUSE_MS = 1000;
+/**
+ * Stages whose lanes get a job at most this often, in milliseconds. Pricing is where metered usage enters the line: a meter
+ * that sends without pause would have the same day priced again with every batch. What to recommend looks at weeks.
+ */
+const PAUSES_MS: Readonly<Record<string, number>> = { 'cost.price': 1000, 'recommendation.make': 5000 };
 
 @Injectable()
 export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -24,8 +27,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
-  /** When each lane last got a job, in the process' own milliseconds; entries older than the pause are forgotten. */
-  private readonly handedOut = new Map<string, number>();
+  /** Until when each paced lane gets no further job, in the process' own milliseconds. */
+  private readonly restingUntil = new Map<string, number>();
   private later: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -78,14 +81,18 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   /** The lanes that have had their pause; the others are looked at again when theirs is over. */
   private rested(lanes: readonly DueLane[]): DueLane[] {
     const now = performance.now();
-    for (const [lane, at] of this.handedOut) if (now - at >= LANE_PAUSE_MS) this.handedOut.delete(lane);
-    const rested = lanes.filter((lane) => !this.handedOut.has(nameOf(lane)));
-    for (const lane of rested) this.handedOut.set(nameOf(lane), now);
-    if (rested.length < lanes.length && this.later === null) {
+    for (const [lane, until] of this.restingUntil) if (until <= now) this.restingUntil.delete(lane);
+    const [rested, resting] = [lanes.filter((lane) => !this.restingUntil.has(nameOf(lane))), lanes.filter((lane) => this.restingUntil.has(nameOf(lane)))];
+    for (const lane of rested) {
+      const pause = PAUSES_MS[lane.stage];
+      if (pause !== undefined) this.restingUntil.set(nameOf(lane), now + pause);
+    }
+    if (resting.length > 0 && this.later === null) {
+      const first = Math.min(...resting.map((lane) => this.restingUntil.get(nameOf(lane)) ?? now));
       this.later = setTimeout(() => {
         this.later = null;
         this.look();
-      }, LANE_PAUSE_MS);
+      }, Math.max(0, first - now) + 1);
     }
     return rested;
   }

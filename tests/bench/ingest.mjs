@@ -124,7 +124,7 @@ async function copyMeteredCase(url, rows) {
   return { name: 'copy/metered-csv', rows, recordsPerSecond: perSecond(rows, time) };
 }
 
-/** Batches over HTTP to `serve` in a process of its own, two under way at a time, until the line has drained. */
+/** Batches over HTTP to `serve` in a process of its own, four under way at a time, until every record is priced, rolled up and weighed. */
 async function httpCase(bursar, rows, log) {
   const { stores, organisation } = bursar;
   await stores.prices.add(stores.db, organisation, SKUS.map((sku, n) => ({ kind: 'price', price: {
@@ -148,9 +148,11 @@ async function httpCase(bursar, rows, log) {
         if (!reply.ok) throw new Error(`batch ${at}: ${reply.status} ${await reply.text()}`);
       }
     };
-    await Promise.all([send(), send()]);
+    await Promise.all([send(), send(), send(), send()]);
     const taken = seconds(begun);
-    while ((await stores.work.waiting()) > 0) await new Promise((resolve) => setTimeout(resolve, 50));
+    // Recommendations come after the line's sums and are not part of the way of a record.
+    const due = async () => (await stores.work.dueLanes(Date.now() + 86_400_000)).some(({ stage }) => stage !== 'recommendation.make');
+    while (await due()) await new Promise((resolve) => setTimeout(resolve, 50));
     const time = seconds(begun);
     const [sum] = await stores.db.query(
       `select sum(c.gpu_part_ms)::text as parts, bool_and(c.unpriced_part_ms = 0) as priced from cost_day c join dimension d on d.id = c.dimension and d.kind = 'metered'`);
