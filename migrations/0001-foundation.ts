@@ -78,6 +78,8 @@ create table budget (
   created_at timestamptz not null default now(), updated_at timestamptz not null default now(),
   primary key (organisation, id)
 );
+create index budget_team on budget (organisation, team);
+create index team_parent on team (organisation, parent);
 create table budget_state (
   organisation text not null, budget text not null, period_start timestamptz not null, period_end timestamptz not null,
   state jsonb not null, weighed_at timestamptz not null,

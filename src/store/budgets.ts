@@ -6,11 +6,12 @@
  * that day's first hour).
  */
 import { formatDecimal, parseDecimal, tenTo, type Decimal } from '../core/decimal.js';
-import { periodAt, teamsUnder, type Budget, type BudgetState, type Crossing, type SpendPoint } from '../core/budget.js';
+import { periodAt, type Budget, type BudgetState, type Crossing, type SpendPoint } from '../core/budget.js';
 import type { FxTable } from '../core/fx.js';
 import { divideHalfEven } from '../core/money.js';
 import { dayLabel, formatInstant, type Interval } from '../core/time.js';
 import type { Queryable } from './database.js';
+import { wake } from './work.js';
 
 export interface StoredState {
   readonly budget: string;
@@ -75,23 +76,32 @@ export class BudgetStore {
     return (await tx.query(`delete from budget where organisation = $1 and id = $2 returning id`, [organisation, id])).length > 0;
   }
 
-  async parents(db: Queryable, organisation: string): Promise<Map<string, string | null>> {
-    const rows = await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [organisation]);
-    return new Map(rows.map((row) => [row.id, row.parent]));
+  /** The team and every team below it. */
+  async teamsUnder(db: Queryable, organisation: string, team: string): Promise<string[]> {
+    const rows = await db.query<{ id: string }>(
+      `with recursive under(id) as (
+         select $2::text union select t.id from team t join under on t.parent = under.id where t.organisation = $1)
+       select id from under`, [organisation, team]);
+    return rows.map((row) => row.id);
   }
 
   /** Spend that a budget covers: its period and the history before it, in its currency. */
   async spend(db: Queryable, organisation: string, budget: Budget, period: Interval, fx: FxTable): Promise<BudgetSpend> {
-    const teams = [...teamsUnder(budget.team, await this.parents(db, organisation))];
+    const teams = await this.teamsUnder(db, organisation, budget.team);
     const rows = await db.query<PointRow>(budget.zone === 'UTC' ? DAILY : HOURLY, [
       organisation, teams, formatInstant(period.start - HISTORY_MS), formatInstant(period.end), budget.filters.provider ?? null,
       budget.filters.sku ?? null, budget.filters.term ?? null, budget.filters.tag === undefined ? null : budget.filters.tag.map((t) => JSON.stringify({ [t.key]: t.value })),
     ]);
     const unconverted = new Set<string>();
+    const unknown = (currency: string, at: number): bigint => {
+      // What lies before the period is history for the forecast, not spend of the period.
+      if (at >= period.start) unconverted.add(currency);
+      return 0n;
+    };
     const points = rows.map((row): SpendPoint => {
       const at = row.at.getTime();
       const amount = row.amount === null ? null : parseDecimal(row.amount);
-      const nanos = amount === null ? 0n : (inCurrency(amount, row.currency, budget.currency, at, fx) ?? (unconverted.add(row.currency), 0n));
+      const nanos = amount === null ? 0n : (inCurrency(amount, row.currency, budget.currency, at, fx) ?? unknown(row.currency, at));
       const credit = row.category === 'Credit';
       return { at, nanos: credit ? 0n : nanos, creditNanos: credit ? nanos : 0n, unpricedQuantity: BigInt(row.unpriced) };
     });
@@ -147,14 +157,21 @@ export class BudgetStore {
     }));
   }
 
+  /** Wakes every period that has been weighed and ends after an instant: what its spend is made of has changed. */
+  async wakeWeighed(tx: Queryable, organisation: string, after = -Infinity): Promise<void> {
+    const rows = await tx.query<{ spec: Budget; start: Date }>(
+      `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
+       where s.organisation = $1 and s.period_end > $2`, [organisation, after === -Infinity ? '-infinity' : formatInstant(after)]);
+    await wake(tx, organisation, rows.map(({ spec, start }) => ({ stage: 'budget.weigh', lane: spec.id, key: `${spec.id}/${periodLabel(spec, start.getTime())}` })));
+  }
+
   /** Budgets of the given teams and of every team above them. */
   async over(db: Queryable, organisation: string, teams: ReadonlySet<string>): Promise<Budget[]> {
-    const parents = await this.parents(db, organisation);
-    const all = await this.list(db, organisation);
-    return all.filter((budget) => {
-      const under = teamsUnder(budget.team, parents);
-      return [...teams].some((team) => under.has(team));
-    });
+    const rows = await db.query<{ spec: Budget }>(
+      `with recursive above(id) as (
+         select unnest($2::text[]) union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
+       select b.spec from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id`, [organisation, [...teams]]);
+    return rows.map((row) => row.spec);
   }
 }
 
