@@ -59,14 +59,14 @@ export function openQueue(bursar: Bursar, config: Config, role: Role, failed: (e
 export class AppModule {
   /** The doors of a role: the API, the tick and the workers, or both. */
   static of(bursar: Bursar, config: Config, clock: Clock, role: Role, queue: LineQueue, failed: (error: Error) => void): DynamicModule {
-    const { stores, importer } = bursar;
+    const { stores, importer, policies } = bursar;
     const tick = {
       provide: Tick, inject: [SchedulerRegistry],
       useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed),
     };
     return {
       module: AppModule,
-      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, recordSchemas: { record: recordSchema, event: eventSchema } })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
+      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, policies, recordSchemas: { record: recordSchema, event: eventSchema } })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
       providers: role === 'api' ? [] : [tick],
     };
   }

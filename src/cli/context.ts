@@ -3,6 +3,7 @@
  *
  * Nothing here reads a setting or opens a connection; a verb asks for what it needs, when it needs it.
  */
+import type { Policy } from '../core/policy.js';
 import type { Clock, Importer } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 
@@ -17,19 +18,13 @@ export const ROLES_OF_SERVE: readonly Role[] = ['all', 'api', 'worker'];
 /** Told after each portion of the line's work: the stage, the keys done, and how many waited. */
 export type DrainProgress = (stage: string, done: number, waiting: number) => void;
 
-/** A policy as the composition root has loaded it. */
-export interface ListedPolicy {
-  readonly name: string;
-  readonly version: number;
-  readonly description: string;
-}
-
 /** Bursar on the database of this machine's configuration. */
 export interface LocalBursar {
   readonly stores: Stores;
   readonly importer: Importer;
   readonly organisation: string;
-  readonly policies?: readonly ListedPolicy[];
+  /** As the composition root has loaded them. */
+  readonly policies?: readonly Policy[];
   /** Works until nothing of the line is due. Keys that another process holds are not waited for. */
   drain(progress?: DrainProgress): Promise<void>;
   /** Runs the migrations that have not run; returns their names. */

@@ -5,15 +5,20 @@
  */
 import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
+import type { FxRate } from '../core/fx.js';
+import type { PeakRule } from '../core/peak.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { NoQuote, Quote, QuoteRequest } from '../core/quote.js';
 import type { AuditEntry } from '../store/audit.js';
 import type { BudgetStateJson, StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import type { Team } from '../store/organisation.js';
+import type { StoredFxRate } from '../store/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/rejects.js';
+import type { FxChange } from '../store/set-rates.js';
 import type { Spend, SpendQuery } from '../store/spend.js';
+import type { PolicyDoor } from './policies-door.js';
 
 export interface FilesToImport {
   readonly paths: readonly string[];
@@ -67,6 +72,7 @@ export function budgetView(budget: Budget, stored: StoredState | null, crossings
 
 /** Every method throws Failure for what it cannot do. */
 export interface Door {
+  readonly policies: PolicyDoor;
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;
   importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */
@@ -84,6 +90,12 @@ export interface Door {
   rules(): Promise<RuleSetView>;
   saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView>;
   previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]>;
+  /** Exchange rates by day, of one currency or of all. */
+  fx(currency: string | null): Promise<readonly StoredFxRate[]>;
+  /** Adds or corrects rates; `source` says where they come from. */
+  saveFx(rates: readonly FxRate[], source: string): Promise<FxChange>;
+  peak(): Promise<readonly PeakRule[]>;
+  savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]>;
   recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus }): Promise<readonly StoredRecommendation[]>;
   decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation>;
   keys(): Promise<readonly StoredKey[]>;

@@ -8,20 +8,25 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { previewChange, type AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
+import { quotesOfRates, type FxRate } from '../core/fx.js';
 import { formatMoney } from '../core/money.js';
+import type { PeakRule } from '../core/peak.js';
 import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import { quote, type NoQuote, type Quote, type QuoteRequest } from '../core/quote.js';
-import { removeTeam } from '../store/administration.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import { isShared, type Team } from '../store/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import { allocatableSums } from '../store/preview.js';
 import { gpuHours, type Spend, type SpendQuery } from '../store/spend.js';
+import type { StoredFxRate } from '../store/prices.js';
 import { setBudget } from '../store/set-budget.js';
+import { setFx, setPeak, type FxChange } from '../store/set-rates.js';
+import { removeTeam, setTeam } from '../store/set-team.js';
 import type { Stores } from '../store/stores.js';
 import type { LocalBursar } from './context.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import { LocalPolicies, type PolicyDoor } from './policies-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
@@ -34,6 +39,7 @@ const LOOK_MILLISECONDS = 250;
 const PAGE = 500;
 
 export class LocalDoor implements Door {
+  readonly policies: PolicyDoor;
   private readonly stores: Stores;
   private readonly organisation: string;
 
@@ -46,6 +52,7 @@ export class LocalDoor implements Door {
   ) {
     this.stores = bursar.stores;
     this.organisation = bursar.organisation;
+    this.policies = new LocalPolicies(bursar, clock, actor, () => this.drained());
   }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
@@ -120,17 +127,19 @@ export class LocalDoor implements Door {
     // The stand-ins of shared costs are not for people to give away.
     if (isShared(team.id)) throw invalid(`"${team.id}" is not a name for a team`);
     await this.write('team.save', team.id, async (tx) => {
-      await this.stores.organisations.saveTeam(tx, this.organisation, team);
+      await setTeam(this.stores, tx, this.organisation, team);
       return { ...team };
     });
+    await this.drained();
     return team;
   }
 
   async removeTeam(id: string): Promise<void> {
     await this.write('team.remove', id, async (tx) => {
-      await removeTeam(tx, this.organisation, id);
+      await removeTeam(this.stores, tx, this.organisation, id);
       return {};
     });
+    await this.drained();
   }
 
   async rules(): Promise<RuleSetView> {
@@ -156,6 +165,38 @@ export class LocalDoor implements Door {
     return previewChange((await this.rules()).rules, rules, sums).map(({ from, to, currency, nanos, unpricedQuantity }) => ({
       from, to, currency: currency === '' ? null : currency, amount: formatMoney({ nanos, currency }), unpricedQuantity: gpuHours(unpricedQuantity),
     }));
+  }
+
+  async fx(currency: string | null): Promise<readonly StoredFxRate[]> {
+    const all: StoredFxRate[] = [];
+    for (let more = true; more;) {
+      const last = all.at(-1);
+      const page = await this.stores.prices.listFx(this.organisation, currency, last === undefined ? null : `${last.day} ${last.currency}`, PAGE);
+      all.push(...page);
+      more = page.length === PAGE;
+    }
+    return all;
+  }
+
+  async saveFx(rates: readonly FxRate[], source: string): Promise<FxChange> {
+    const quotes = quotesOfRates(rates);
+    const change = await this.stores.db.transaction(async (tx) => {
+      const made = await setFx(this.stores, tx, this.organisation, quotes, source);
+      await this.noteWrite(tx, 'fx.save', source, { ...made });
+      return made;
+    });
+    await this.drained();
+    return change;
+  }
+
+  peak(): Promise<readonly PeakRule[]> {
+    return this.stores.organisations.peakRules(this.stores.db, this.organisation);
+  }
+
+  async savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
+    await this.write('peak.save', 'peak', async (tx) => ({ before: await setPeak(this.stores, tx, this.organisation, rules), after: rules }));
+    await this.drained();
+    return rules;
   }
 
   recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {

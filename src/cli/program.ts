@@ -17,13 +17,15 @@ import { addDoctor } from './verbs/doctor.js';
 import { addImports } from './verbs/imports.js';
 import { addKeys } from './verbs/keys.js';
 import { addLater } from './verbs/later.js';
+import { addRates } from './verbs/rates.js';
+import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addServe } from './verbs/serve.js';
 import { addTeams } from './verbs/teams.js';
 
-export type { CliContext, DrainProgress, ListedPolicy, LocalBursar, Output, Role } from './context.js';
+export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './context.js';
 
 const EPILOGUE = `
 Every verb explains itself: bursar help import
@@ -66,7 +68,7 @@ function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addTeams, addRules, addKeys, addLater, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addTeams, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
   ]) add(program, session);
   return program;
 }

@@ -6,15 +6,20 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import { Failure, type Problem } from '../core/errors.js';
+import type { FxRate } from '../core/fx.js';
+import type { PeakRule } from '../core/peak.js';
 import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { Quote, QuoteRequest } from '../core/quote.js';
 import type { StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import type { Team } from '../store/organisation.js';
+import type { StoredFxRate } from '../store/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/rejects.js';
+import type { FxChange } from '../store/set-rates.js';
 import type { Spend, SpendQuery } from '../store/spend.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import { RemotePolicies, type PolicyDoor } from './policies-door.js';
 import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
 import { grouped } from './table.js';
@@ -29,12 +34,16 @@ const at = (list: string, id: string): string => `/v1/${list}/${encodeURICompone
 type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: string };
 
 export class RemoteDoor implements Door {
+  readonly policies: PolicyDoor;
+
   constructor(
     private readonly remote: Remote,
     private readonly clock: Clock,
     private readonly progress: Progress,
     private readonly note: (text: string) => void,
-  ) {}
+  ) {
+    this.policies = new RemotePolicies(remote, () => this.drained());
+  }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
     return this.upload<ImportedFile>('/v1/imports', request);
@@ -101,6 +110,26 @@ export class RemoteDoor implements Door {
 
   async previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]> {
     return (await this.remote.call<{ moves: MoveView[] }>('POST', '/v1/rules/preview', { json: { rules } })).moves;
+  }
+
+  fx(currency: string | null): Promise<readonly StoredFxRate[]> {
+    return this.remote.list('/v1/fx', Infinity, { currency });
+  }
+
+  async saveFx(rates: readonly FxRate[], source: string): Promise<FxChange> {
+    const change = await this.remote.call<FxChange>('PUT', '/v1/fx', { json: { rates, source } });
+    await this.drained();
+    return change;
+  }
+
+  async peak(): Promise<readonly PeakRule[]> {
+    return (await this.remote.call<{ rules: PeakRule[] }>('GET', '/v1/peak')).rules;
+  }
+
+  async savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
+    const saved = await this.remote.call<{ rules: PeakRule[] }>('PUT', '/v1/peak', { json: { rules } });
+    await this.drained();
+    return saved.rules;
   }
 
   recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {

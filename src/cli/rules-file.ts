@@ -2,13 +2,13 @@
  * Reads a file of allocation rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make
  * sense is core/allocation.ts' to say. Every problem is named, with its place.
  */
-import { readFile } from 'node:fs/promises';
 import { problemsOfRules, type AllocationRule } from '../core/allocation.js';
-import { invalid, missing, type Problem } from '../core/errors.js';
+import { invalid, type Problem } from '../core/errors.js';
+import { isObject, readStructured } from './structured-file.js';
 
 /** @throws Failure missing where there is no such file, invalid naming every problem of its content. */
 export async function readRules(file: string, parseYaml?: (text: string) => unknown): Promise<AllocationRule[]> {
-  const content = parse(await textOf(file), file, parseYaml);
+  const content = await readStructured(file, parseYaml);
   const list = isObject(content) && 'rules' in content ? content['rules'] : content;
   if (!Array.isArray(list)) throw invalid(`${file} holds neither a list of rules nor { "rules": [...] }`);
   const problems = list.flatMap((rule: unknown, at) => shapeProblems(rule, `rules/${at}`));
@@ -17,39 +17,6 @@ export async function readRules(file: string, parseYaml?: (text: string) => unkn
   if (problems.length > 0) throw invalid(`${file} has ${problems.length} problem(s)`, problems);
   return rules;
 }
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return (await readFile(file, 'utf8')).replace(/^\uFEFF/, '');
-  } catch (error) {
-    throw missing(`${file} cannot be read: ${error instanceof Error ? error.message : 'no reason given'}`);
-  }
-}
-
-function parse(text: string, file: string, parseYaml?: (text: string) => unknown): unknown {
-  const isJson = /^\s*[[{]/.test(text);
-  if (!isJson && parseYaml === undefined) throw invalid(`${file} is not JSON`);
-  try {
-    return isJson || parseYaml === undefined ? (JSON.parse(text) as unknown) : parseYaml(text);
-  } catch (error) {
-    // YAML's flow style begins as JSON does.
-    if (isJson && parseYaml !== undefined) return parseAsYaml(text, file, parseYaml);
-    throw unreadable(file, error);
-  }
-}
-
-function parseAsYaml(text: string, file: string, parseYaml: (text: string) => unknown): unknown {
-  try {
-    return parseYaml(text);
-  } catch (error) {
-    throw unreadable(file, error);
-  }
-}
-
-const unreadable = (file: string, error: unknown): Error =>
-  invalid(`${file} is neither JSON nor YAML: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason given'}`);
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Where the value is not of the shape of an AllocationRule. */
 function shapeProblems(rule: unknown, path: string): Problem[] {

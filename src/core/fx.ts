@@ -4,7 +4,7 @@
  * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used is
  * an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
  */
-import { tenTo, type Decimal } from './decimal.js';
+import { parseDecimal, tenTo, ZERO, type Decimal } from './decimal.js';
 import { invalid, type Problem } from './errors.js';
 import type { Ratio } from './money.js';
 import { DAY_MS, formatDay, parseDay } from './time.js';
@@ -16,6 +16,14 @@ export interface FxQuote {
   /** ISO 4217 code. */
   readonly currency: string;
   readonly perBase: Decimal;
+}
+
+/** A quote for one USD as it is sent and shown: plain JSON. */
+export interface FxRate {
+  readonly day: string;
+  readonly currency: string;
+  /** A decimal string above 0. */
+  readonly perUsd: string;
 }
 
 /** amount in `to` = amount in `from` x rate. */
@@ -44,11 +52,23 @@ export function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[
     if (parseDay(day) === null) add('day', 'is not a day written YYYY-MM-DD');
     if (!ISO_4217.test(currency)) add('currency', 'is not an ISO 4217 code');
     if (currency === base) add('currency', 'is the base currency itself');
-    if (perBase.unscaled <= 0n) add('perBase', 'is not above 0');
+    if (perBase.unscaled <= 0n) add('perBase', 'is not a decimal above 0');
     if (seen.has(`${day} ${currency}`)) add('day', `has a second rate for ${currency}`);
     seen.add(`${day} ${currency}`);
   });
   return problems;
+}
+
+/**
+ * Quotes from rates for one USD.
+ * @throws Failure `invalid`, naming every problem: path `rates/<index>/<field>`.
+ */
+export function quotesOfRates(rates: readonly FxRate[]): FxQuote[] {
+  const quotes = rates.map(({ day, currency, perUsd }): FxQuote => ({ day, currency, perBase: parseDecimal(perUsd) ?? ZERO }));
+  const problems = problemsOfFx('USD', quotes)
+    .map(({ path, message }) => ({ path: path?.replace(/^quotes/, 'rates').replace(/perBase$/, 'perUsd') ?? null, message }));
+  if (problems.length > 0) throw invalid(`the exchange rates have ${problems.length} problem(s)`, problems);
+  return quotes;
 }
 
 export class FxTable {

@@ -1,85 +1,40 @@
 /**
- * What a policy is, and what it sees: one team at one instant, and nothing of the future.
+ * What a policy is: a pure function from a view of a team to proposals, with its parameters, its documentation and its examples.
  *
- * A policy is a pure function from a view to proposals. Live, in recommend mode and in a backtest it is the same call; the
- * same view gives the same proposals. Money is in nanos; what is not known is null, and null is never taken for zero.
+ * Live, in recommend mode and in a backtest it is the same call; the same view gives the same proposals. A saving is made of the view's
+ * numbers or is null: unknown is never zero, and never an assumed percentage.
  */
 import type { ZodType } from 'zod';
-import type { Budget, BudgetState } from './budget.js';
-import type { Evidence, Recommendation, RecommendedAction } from './recommendation.js';
+import type { PolicyView } from './policy-view.js';
+import type { Change, Evidence, Recommendation, RecommendedAction } from './recommendation.js';
 import { formatDecimal } from './decimal.js';
-import { divideHalfEven, type Rate } from './money.js';
-import type { Upfront } from './price.js';
+import { divideHalfEven } from './money.js';
 import { formatInstant, DAY_MS } from './time.js';
-import type { Term } from './usage.js';
+
+export * from './policy-view.js';
 
 /** Hours in a month, as price lists and clouds count them (365 x 24 / 12). */
 export const HOURS_PER_MONTH = 730;
 
-/** Whole hours of one kind of GPU at one place, as metered. */
-export interface DemandSeries {
-  readonly provider: string;
-  readonly account: string | null;
-  readonly sku: string | null;
-  readonly region: string | null;
-  readonly gpuModel: string | null;
-  readonly term: Term | null;
-  /** First millisecond of the first hour. */
-  readonly from: number;
-  /** GPUs held on average in each hour, oldest first. */
-  readonly gpus: Float64Array;
-  /** What an hour of one GPU costs now, in the view's currency; null: it has no price. */
-  readonly onDemand: Rate | null;
-  readonly reserved: readonly ReservedOffer[];
-}
-
-/** A price for committed GPUs, converted to the view's currency. */
-export interface ReservedOffer {
-  readonly term: Term;
-  readonly upfront: Upfront;
-  readonly termHours: number;
-  readonly rate: Rate;
-  readonly source: string;
-}
-
-/** One reading of a resource's GPUs; null where it was not measured or the reading was blank. */
-export interface Reading {
-  readonly at: number;
-  readonly gpuUtilisationRatio: number | null;
-  readonly memoryUsedRatio: number | null;
-  readonly requestsPerSecond: number | null;
-}
-
-export interface ResourceView {
-  readonly resource: string;
-  /** `training`, `inference`, `notebook`, ...; null: nobody said. */
-  readonly workload: string | null;
-  readonly gpus: number | null;
-  readonly gpuModel: string | null;
-  /** What an hour of the whole resource costs; null: it has no price. */
-  readonly hourlyNanos: bigint | null;
-  /** Oldest first, none after the view's instant. */
-  readonly readings: readonly Reading[];
-}
-
-export interface PolicyView {
-  readonly organisation: string;
-  readonly team: string;
-  /** The instant as of which everything is seen, epoch milliseconds. */
-  readonly asOf: number;
-  /** ISO 4217 code of every amount here. */
-  readonly currency: string;
-  readonly demand: readonly DemandSeries[];
-  readonly resources: readonly ResourceView[];
-  readonly budgets: readonly { readonly budget: Budget; readonly state: BudgetState }[];
+/** Nanos per month of 730 hours; low and high are the ends of an 80 % interval. */
+export interface SavingsEstimate {
+  readonly mean: bigint;
+  readonly low: bigint;
+  readonly high: bigint;
 }
 
 export interface Proposal {
   readonly action: RecommendedAction;
   readonly target: string;
+  /** What the proposal decides about, where that is wider than the target: proposals on one subject exclude each other. */
+  readonly subject?: string;
   readonly title: string;
-  /** Nanos per month of 730 hours; low and high are the ends of an 80 % interval. */
-  readonly monthlySavings: { readonly mean: bigint; readonly low: bigint; readonly high: bigint };
+  /** Null: it cannot be known from the view, and `computation` says why. Below zero: it costs. */
+  readonly monthlySavings: SavingsEstimate | null;
+  /** Made for another reason than a saving (a limit, a deadline, a service level): kept also where it saves nothing. */
+  readonly protective?: boolean;
+  /** What the action sets, for whoever carries it out. */
+  readonly change?: Change;
   /** The numbers used, by name with unit. */
   readonly computation: Readonly<Record<string, string | number>>;
   readonly evidence: readonly Evidence[];
@@ -109,17 +64,30 @@ export interface Policy<Params = unknown> {
   readonly examples: readonly PolicyExample<Params>[];
 }
 
+/** What the policy document adds to a proposal of its policy. */
+export interface Provenance {
+  readonly document: string;
+  readonly mode: Recommendation['mode'];
+  readonly insteadOf: Recommendation['insteadOf'];
+}
+
 const money = (nanos: bigint): string => formatDecimal({ unscaled: divideHalfEven(nanos, 10_000_000n), scale: 2 });
 
+/** Whether a proposal is worth making: it saves, or nobody knows what it saves, or it is made for another reason. */
+export const isWorthwhile = ({ monthlySavings, protective }: Proposal): boolean => protective === true || monthlySavings === null || monthlySavings.mean > 0n;
+
 /** A proposal as the recommendation that people see. Its id is the same as long as it proposes the same. */
-export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' | 'version'>, proposal: Proposal): Recommendation {
-  const { monthlySavings, validDays, ...rest } = proposal;
+export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' | 'version'>, proposal: Proposal, provenance?: Provenance): Recommendation {
+  const { monthlySavings, validDays, subject: _, ...rest } = proposal;
+  const amount = (end: keyof SavingsEstimate): string | null => (monthlySavings === null ? null : money(monthlySavings[end]));
   return {
     ...rest,
     id: stableId([view.team, policy.name, proposal.action, proposal.target].join('\u0001')),
     team: view.team, policy: policy.name, policyVersion: policy.version, currency: view.currency,
-    estimatedMonthlySavings: money(monthlySavings.mean), estimatedMonthlySavingsLow: money(monthlySavings.low),
-    estimatedMonthlySavingsHigh: money(monthlySavings.high), estimatedMonthlySavingsNanos: String(monthlySavings.mean),
+    protective: proposal.protective ?? false, change: proposal.change ?? {},
+    document: provenance?.document ?? policy.name, mode: provenance?.mode ?? 'recommend', insteadOf: provenance?.insteadOf ?? [],
+    estimatedMonthlySavings: amount('mean'), estimatedMonthlySavingsLow: amount('low'), estimatedMonthlySavingsHigh: amount('high'),
+    estimatedMonthlySavingsNanos: monthlySavings === null ? null : String(monthlySavings.mean),
     expiresAt: formatInstant(view.asOf + validDays * DAY_MS),
   };
 }

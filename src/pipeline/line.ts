@@ -7,7 +7,7 @@
  *   cost.rollup      sums the day: accrued, billed, actual                   rollup.ts     wakes cost.share, budget.weigh
  *   cost.share       splits the day's shared costs over the teams            share.ts      wakes budget.weigh
  *   budget.weigh     state, forecast and crossings of a budget's period      weigh.ts      wakes recommendation.make
- *   recommendation.make   shows the team to every policy                     recommend.ts
+ *   recommendation.make   shows the team to its policies                     recommend.ts
  *
  * A stage wakes only stages to its right. Late usage and corrected prices enter again at the left and walk the same line.
  * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at all.
@@ -24,13 +24,13 @@ import { weighStage } from './weigh.js';
 
 /** The stages after collecting, from left to right. */
 export function makeLine(stores: Stores, policies: readonly Policy[]): readonly Stage[] {
-  const { organisations, raw, prices, costs, shares, budgets, views, recommendations } = stores;
+  const { organisations, raw, prices, costs, shares, budgets } = stores;
   return [
     allocateStage(organisations, raw),
     priceStage(organisations, prices, costs),
     rollupStage(organisations, costs, budgets),
     shareStage(organisations, shares, budgets),
     weighStage(organisations, prices, budgets),
-    recommendStage(organisations, prices, views, recommendations, policies),
+    recommendStage(stores, policies),
   ];
 }

@@ -2,14 +2,16 @@
  * idle-stop: stop a resource whose GPUs do nothing, when its quiet has lasted long enough to pay for the restart.
  *
  * Utilisation alone never makes a resource idle: a service that answers requests works at 0.5 %, and missing, blank or
- * stale evidence is unknown. When to stop is the planner's word (planning/idle). The saving is what the same rule would
- * have saved over the readings that the view holds, not a share that somebody assumed.
+ * stale evidence is unknown; what a missing reading was is tried both ways. When to stop is the planner's word
+ * (planning/idle). The saving is what the same rule would have saved over the readings that the view holds, not a share
+ * that somebody assumed.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, Reading, ResourceView } from '../core/policy.js';
-import { HOURS_PER_MONTH } from '../core/policy.js';
-import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { READINGS_DAYS, type Policy, type PolicyView, type Proposal, type Reading, type ResourceView, type SavingsEstimate } from '../core/policy.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
+import { AS_OF, exampleView } from './estimating/examples.js';
+import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, units } from './estimating/money.js';
 
 const params = z.strictObject({
   restartMinutes: z.number().min(0).max(1440).default(10).describe('Minutes until a stopped resource works again'),
@@ -25,19 +27,50 @@ interface Replay {
   readonly open: IdleDecision | null;
   /** Minutes that each stop saved until the resource worked again, restart taken off; the open one until the last reading. */
   readonly savedMinutes: readonly number[];
-  readonly minutes: number;
 }
 
-function replay(planner: IdlePlanner, resource: ResourceView, restartMinutes: number): Replay | null {
-  const { readings } = resource;
+/** Where a reading should be and is not, something was done or nothing was: both are tried. */
+type Filling = 'at work' | 'at rest';
+const FILLINGS: readonly Filling[] = ['at work', 'at rest'];
+
+/** Minutes between two readings as the resource sends them: the fewest that occur. */
+function intervalOf(readings: readonly Reading[]): number {
+  return readings.reduce((least, { at }, n) => {
+    const before = readings[n - 1];
+    return before !== undefined && at > before.at ? Math.min(least, (at - before.at) / MINUTE_MS) : least;
+  }, Infinity);
+}
+
+const isBlank = ({ gpuUtilisationRatio, requestsPerSecond }: Reading): boolean => gpuUtilisationRatio === null && requestsPerSecond === null;
+
+/**
+ * The readings with the missing ones filled in, from when it is watched up to the view's instant: those that a gap leaves out, and the blank ones. Null where none is
+ * missing. At most a day of a gap is filled: beyond it the quiet begins anew in any case.
+ */
+function filled({ readings, observedFrom }: ResourceView, asOf: number, intervalMinutes: number, filling: Filling): { readonly readings: readonly Reading[] } | null {
+  const step = intervalMinutes * MINUTE_MS;
   const first = readings[0];
-  if (first === undefined) return null;
+  const before = first === undefined || observedFrom === null ? 0 : Math.min(Math.round((first.at - observedFrom) / step), Math.floor(1440 / intervalMinutes));
+  const over = filling === 'at work' ? { gpuUtilisationRatio: 1, requestsPerSecond: null } : { gpuUtilisationRatio: 0, requestsPerSecond: 0 };
+  const head = first === undefined ? [] : Array.from({ length: Math.max(0, before) }, (_, n) => ({ ...first, ...over, at: first.at - (before - n) * step }));
+  const rest = readings.flatMap((reading, n): Reading[] => {
+    const next = readings[n + 1];
+    const missing = next === undefined ? Math.floor((asOf - reading.at) / step) : Math.round((next.at - reading.at) / step) - 1;
+    const count = Math.min(Math.max(0, missing), Math.floor(1440 / intervalMinutes));
+    return [isBlank(reading) ? { ...reading, ...over } : reading, ...Array.from({ length: count }, (_, one) => ({ ...reading, ...over, at: reading.at + (one + 1) * step }))];
+  });
+  return head.length + rest.length === readings.length && !readings.some(isBlank) ? null : { readings: [...head, ...rest] };
+}
+
+function replay(given: Params, resource: ResourceView, readings: readonly Reading[]): Replay {
+  const planner = new IdlePlanner({ ...IDLE_DEFAULTS, ...given });
+  const first = readings[0]?.at ?? 0;
   let stoppedAt: number | null = null;
   let open: IdleDecision | null = null;
   let minute = 0;
   const savedMinutes: number[] = [];
   for (const reading of readings) {
-    minute = (reading.at - first.at) / MINUTE_MS;
+    minute = (reading.at - first) / MINUTE_MS;
     const last = planner.decide({
       resource: resource.resource, minute, gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
       requestsPerSecond: reading.requestsPerSecond, memoryUsedRatio: reading.memoryUsedRatio, workload: resource.workload,
@@ -46,78 +79,88 @@ function replay(planner: IdlePlanner, resource: ResourceView, restartMinutes: nu
       stoppedAt ??= minute;
       open = last;
     } else if (last.reason === 'working') {
-      if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt - restartMinutes);
+      if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt - given.restartMinutes);
       stoppedAt = open = null;
     } else if (last.reason === 'unknown') open = null;
   }
   if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt);
-  return { open, savedMinutes, minutes: minute };
+  return { open, savedMinutes };
+}
+
+const total = ({ savedMinutes }: Replay): number => savedMinutes.reduce((sum, saved) => sum + saved, 0);
+
+/**
+ * The verdict on which all readings of the evidence agree: a stop only where the rule stops whether what is missing was work or rest, and of
+ * the savings the smallest. So a lost sample makes no stop and raises no saving.
+ */
+function verdict(view: PolicyView, resource: ResourceView, given: Params): Replay | null {
+  const { readings } = resource;
+  const asItIs = replay(given, resource, readings);
+  if (asItIs.open === null) return null;
+  const interval = intervalOf(readings);
+  const others = Number.isFinite(interval) ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, interval, filling) ?? []) : [];
+  const replays = [asItIs, ...others.map((one) => replay(given, resource, one.readings))];
+  return replays.some(({ open }) => open === null) ? null : replays.reduce((least, one) => (total(one) < total(least) ? one : least));
 }
 
 /** Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save nothing. */
-function monthly(hourlyNanos: bigint, { savedMinutes, minutes }: Replay): { mean: bigint; low: bigint; high: bigint } {
-  const total = savedMinutes.reduce((sum, saved) => sum + saved, 0);
-  const mean = total / savedMinutes.length;
-  const variance = savedMinutes.reduce((sum, saved) => sum + (saved - mean) ** 2, 0) / Math.max(1, savedMinutes.length - 1);
-  const spread = savedMinutes.length > 1 ? 1.2816 * Math.sqrt(savedMinutes.length * variance) : Math.abs(total);
-  const perMonth = (saved: number): bigint => BigInt(Math.round((Math.min(1, Math.max(0, saved / Math.max(1, minutes)))) * HOURS_PER_MONTH * Number(hourlyNanos)));
-  return { mean: perMonth(total), low: perMonth(total - spread), high: perMonth(total + spread) };
+function savings(hourlyNanos: bigint, { savedMinutes }: Replay, watchedMinutes: number): SavingsEstimate {
+  const sum = savedMinutes.reduce((all, saved) => all + saved, 0);
+  const mean = sum / savedMinutes.length;
+  const variance = savedMinutes.reduce((all, saved) => all + (saved - mean) ** 2, 0) / Math.max(1, savedMinutes.length - 1);
+  const spread = savedMinutes.length > 1 ? EIGHTY_PERCENT * Math.sqrt(savedMinutes.length * variance) : Math.abs(sum);
+  const perHour = (saved: number): number => Math.min(1, Math.max(0, saved / Math.max(1, watchedMinutes))) * Number(hourlyNanos);
+  return monthlyBetween(perHour(sum), perHour(sum - spread), perHour(sum + spread));
 }
 
 function evaluate(view: PolicyView, given: Params): Proposal[] {
-  const planner = new IdlePlanner({ ...IDLE_DEFAULTS, ...given });
   return view.resources.flatMap((resource) => {
     const newest = resource.readings.at(-1);
-    const result = replay(planner, resource, given.restartMinutes);
-    if (newest === undefined || result === null || result.open === null || resource.hourlyNanos === null) return [];
-    const ageSeconds = (view.asOf - newest.at) / 1000;
-    return ageSeconds > given.staleMinutes * 60 ? [] : [proposal(resource, resource.hourlyNanos, result, result.open, ageSeconds)];
+    if (newest === undefined || resource.hourlyNanos === null || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
+    const result = verdict(view, resource, given);
+    return result?.open ? [proposal(view, resource, resource.hourlyNanos, result, result.open)] : [];
   });
 }
 
-function proposal(resource: ResourceView, hourlyNanos: bigint, result: Replay, last: IdleDecision, ageSeconds: number): Proposal {
+function proposal(view: PolicyView, resource: ResourceView, hourlyNanos: bigint, result: Replay, last: IdleDecision): Proposal {
   const { readings } = resource;
+  const watchedMinutes = (view.asOf - (resource.observedFrom ?? view.asOf - READINGS_DAYS * DAY_MS)) / MINUTE_MS;
   return {
-    action: 'Stop', target: resource.resource,
+    action: 'Stop', target: resource.resource, change: { replicas: 0 },
     title: `Stop ${resource.resource}: its ${resource.gpus ?? 'GPUs'} x ${resource.gpuModel ?? 'GPU'} has done nothing for ${Math.round(last.quietMinutes)} minutes`,
-    monthlySavings: monthly(hourlyNanos, result),
+    monthlySavings: savings(hourlyNanos, result, watchedMinutes),
     computation: {
       quietMinutes: Math.round(last.quietMinutes), falseStopProbability: last.falseStopProbability ?? 0, stopsInTheReadings: result.savedMinutes.length,
-      savedMinutesInTheReadings: Math.round(result.savedMinutes.reduce((sum, saved) => sum + saved, 0)), minutesOfReadings: Math.round(result.minutes),
-      perHour: (Number(hourlyNanos) / 1e9).toFixed(6),
+      savedMinutesInTheReadings: Math.round(total(result)), minutesOfReadings: Math.round(watchedMinutes), perHour: units(Number(hourlyNanos)),
     },
-    evidence: [{ what: `${readings.length} readings of ${resource.resource}`, from: formatInstant(readings[0]?.at ?? 0), to: formatInstant(readings.at(-1)?.at ?? 0), ageSeconds }],
+    evidence: [evidenceOf(view, `${readings.length} readings of ${resource.resource}`, readings[0]?.at ?? view.asOf, readings.at(-1)?.at ?? view.asOf)],
     risk: { interruption: 'Low', note: `Busy again within ten minutes of the stop with a probability of ${(last.falseStopProbability ?? 0).toFixed(2)}.` },
     restartNeeded: true, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
   };
 }
 
-const AS_OF = 1_793_491_200_000;
-
 /** Readings a minute apart, the last one at the view's instant. */
-function exampleView(workload: string | null, busyMinutes: number, quietMinutes: number, quiet: Partial<Reading>, ageMinutes = 0): PolicyView {
+function idleView(workload: string | null, busyMinutes: number, quietMinutes: number, quiet: Partial<Reading>, ageMinutes = 0): PolicyView {
   const reading = (at: number, over: Partial<Reading>): Reading => ({ at, gpuUtilisationRatio: 0, memoryUsedRatio: 0.1, requestsPerSecond: null, ...over });
   const count = busyMinutes + quietMinutes;
   const readings = Array.from({ length: count }, (_, n) => reading(AS_OF - (count - 1 - n + ageMinutes) * MINUTE_MS, n < busyMinutes ? { gpuUtilisationRatio: 0.9, requestsPerSecond: null } : quiet));
-  return {
-    organisation: 'default', team: 'research', asOf: AS_OF, currency: 'USD', demand: [], budgets: [],
-    resources: [{ resource: 'i-idle', workload, gpus: 1, gpuModel: 'H200', hourlyNanos: 10_000_000_000n, readings }],
-  };
+  const observedFrom = readings[0]?.at ?? null;
+  return exampleView({ resources: [{ resource: 'i-idle', workload, gpus: 1, gpuModel: 'H200', hourlyNanos: 10_000_000_000n, observedFrom, readings }] });
 }
 
 const HOURS = HOUR_MS / MINUTE_MS;
 
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 1,
+  version: 2,
   description: 'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
   evaluate,
   examples: [
-    { title: 'A training that ended twelve hours ago', params: {}, view: exampleView('training', 5 * HOURS, 12 * HOURS, {}), proposes: [{ action: 'Stop', target: 'i-idle' }] },
-    { title: 'A service that answers two requests a second at 0.5 %', params: {}, view: exampleView('inference', HOURS, 12 * HOURS, { gpuUtilisationRatio: 0.005, requestsPerSecond: 2 }), proposes: [] },
-    { title: 'A service whose requests nobody counts is unknown', params: {}, view: exampleView('inference', HOURS, 12 * HOURS, {}), proposes: [] },
-    { title: 'A blank reading is no reading', params: {}, view: exampleView('training', HOURS, 12 * HOURS, { gpuUtilisationRatio: null }), proposes: [] },
-    { title: 'Evidence of an hour ago is too old', params: {}, view: exampleView('training', 5 * HOURS, 12 * HOURS, {}, 60), proposes: [] },
+    { title: 'A training that ended twelve hours ago', params: {}, view: idleView('training', 5 * HOURS, 12 * HOURS, {}), proposes: [{ action: 'Stop', target: 'i-idle' }] },
+    { title: 'A service that answers two requests a second at 0.5 %', params: {}, view: idleView('inference', HOURS, 12 * HOURS, { gpuUtilisationRatio: 0.005, requestsPerSecond: 2 }), proposes: [] },
+    { title: 'A service whose requests nobody counts is unknown', params: {}, view: idleView('inference', HOURS, 12 * HOURS, {}), proposes: [] },
+    { title: 'A blank reading is no reading', params: {}, view: idleView('training', HOURS, 12 * HOURS, { gpuUtilisationRatio: null }), proposes: [] },
+    { title: 'Evidence of an hour ago is too old', params: {}, view: idleView('training', 5 * HOURS, 12 * HOURS, {}, 60), proposes: [] },
   ],
 };

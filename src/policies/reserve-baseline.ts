@@ -7,9 +7,11 @@
 import { z } from 'zod';
 import type { DemandSeries, Policy, PolicyView, Proposal, ReservedOffer } from '../core/policy.js';
 import { HOURS_PER_MONTH } from '../core/policy.js';
-import { HOUR_MS, formatInstant } from '../core/time.js';
+import { HOUR_MS } from '../core/time.js';
 import type { Rate } from '../core/money.js';
 import { recommendReservations, type OfferedTerm, type ReservationAdvice } from '../planning/commitment/recommend.js';
+import { AS_OF, exampleView, rate } from './estimating/examples.js';
+import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
   minimumHistoryDays: z.number().min(1).max(366).default(28).describe('Days of metered use before anything is proposed'),
@@ -18,9 +20,6 @@ const params = z.strictObject({
   upfront: z.array(z.enum(['none', 'partial', 'all'])).min(1).default(['none']).describe('Ways of paying that may be proposed'),
 });
 type Params = z.infer<typeof params>;
-
-/** Nanos of one GPU for one hour, as a number: for estimates only. */
-const hourly = (rate: Rate): number => (Number(rate.nanos) * 3600) / Number(rate.quantity);
 
 const UPFRONT_SHARE = { none: 0, partial: 0.5, all: 1 } as const;
 
@@ -36,7 +35,7 @@ function priced(series: DemandSeries, { terms, upfront }: Params): Priced | null
     .filter((offer) => (terms as readonly string[]).includes(offer.term) && upfront.includes(offer.upfront))
     .map((offer) => ({
       offer,
-      term: { name: `${offer.term}, ${offer.upfront} upfront`, termHours: offer.termHours, priceRatio: hourly(offer.rate) / hourly(onDemand), alpha: 0, upfront: UPFRONT_SHARE[offer.upfront] },
+      term: { name: `${offer.term}, ${offer.upfront} upfront`, termHours: offer.termHours, priceRatio: gpuHourNanos(offer.rate) / gpuHourNanos(onDemand), alpha: 0, upfront: UPFRONT_SHARE[offer.upfront] },
     }))
     .filter(({ term }) => term.priceRatio > 0 && term.priceRatio < 1);
   return offers.length === 0 ? null : { onDemand, offers };
@@ -47,31 +46,34 @@ function proposalsFor(series: DemandSeries, view: PolicyView, given: Params): Pr
   if (series.gpus.length < given.minimumHistoryDays * 24) return [];
   const prices = priced(series, given);
   if (prices === null) return [];
-  const advice = recommendReservations(series.gpus, [], prices.offers.map(({ term }) => term), { guarded: given.guarded });
+  const advice = recommendReservations(totalDemand(series), series.committed ?? [], prices.offers.map(({ term }) => term), { guarded: given.guarded });
   return advice.flatMap((one, at) => {
     const chosen = prices.offers[at];
     return one.units === 0 || chosen === undefined ? [] : [proposal(series, view, prices.onDemand, chosen, one)];
   });
 }
 
+/** What is used on demand and what commitments serve already, together. */
+const totalDemand = ({ gpus, coveredGpus }: DemandSeries): Float64Array => (coveredGpus === undefined ? gpus : gpus.map((one, hour) => one + (coveredGpus[hour] ?? 0)));
+
 function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offer, term }: Priced['offers'][number], advice: ReservationAdvice): Proposal {
-  const monthly = (onDemandHours: number): bigint => BigInt(Math.round((onDemandHours / offer.termHours) * HOURS_PER_MONTH * hourly(onDemand)));
+  const monthly = (onDemandHours: number): bigint => BigInt(Math.round((onDemandHours / offer.termHours) * HOURS_PER_MONTH * gpuHourNanos(onDemand)));
   const kind = series.gpuModel ?? series.sku ?? 'GPU';
   const { evidence } = advice;
   return {
     action: offer.term.startsWith('reserved') ? 'PurchaseReservedInstances' : 'PurchaseSavingsPlans',
     target: [series.provider, series.region ?? 'any region', series.sku ?? kind, offer.term, offer.upfront].join('/'),
+    // What is moved to spot is not reserved too.
+    subject: [series.provider, series.region ?? 'any region', series.sku ?? kind].join('/'),
+    change: { units: advice.units, term: offer.term, upfront: offer.upfront, termHours: offer.termHours, perGpuHourNanos: gpuHourNanos(offer.rate) },
     title: `Reserve ${advice.units} x ${kind} at ${series.provider} (${term.name})`,
     monthlySavings: { mean: monthly(advice.expectedSaving), low: monthly(advice.savingInterval.low), high: monthly(advice.savingInterval.high) },
     computation: {
-      gpusToReserve: advice.units, onDemandPerGpuHour: (hourly(onDemand) / 1e9).toFixed(6), reservedPerGpuHour: (hourly(offer.rate) / 1e9).toFixed(6),
+      gpusToReserve: advice.units, onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6), reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
       termHours: offer.termHours, breakEvenUseRatio: evidence.breakEvenShare, hoursSeen: evidence.hoursSeen, gpusDemandedNow: evidence.demandNow,
       expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0, expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0, priceList: offer.source,
     },
-    evidence: [{
-      what: `metered GPU-hours of ${kind} at ${series.provider}`, from: formatInstant(series.from), to: formatInstant(series.from + series.gpus.length * HOUR_MS),
-      ageSeconds: Math.max(0, (view.asOf - series.from - series.gpus.length * HOUR_MS) / 1000),
-    }],
+    evidence: [evidenceOf(view, `metered GPU-hours of ${kind} at ${series.provider}`, series.from, series.from + series.gpus.length * HOUR_MS)],
     risk: { interruption: 'None', note: 'A reservation is paid for whether it is used or not.' },
     restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: false, validDays: 7,
   };
@@ -79,32 +81,30 @@ function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offe
 
 const day = (gpus: number): number[] => new Array<number>(24).fill(gpus);
 const steady = (gpus: number, days: number): Float64Array => Float64Array.from(Array.from({ length: days }, () => day(gpus)).flat());
-const AS_OF = 1_793_491_200_000;
-const rate = (nanos: bigint): Rate => ({ nanos, currency: 'USD', quantity: 3600n, unit: 'gpu-second' });
 
 /** A team that has used four GPUs for most of a year, and a reservation at 60 % of their price. */
-function exampleView(gpus: Float64Array, onDemand: Rate | null): PolicyView {
-  return {
-    organisation: 'default', team: 'research', asOf: AS_OF, currency: 'USD', resources: [], budgets: [],
+function demandView(gpus: Float64Array, onDemand: Rate | null, over: Partial<DemandSeries> = {}): PolicyView {
+  return exampleView({
     demand: [{
       provider: 'AWS', account: null, sku: 'p3.2xlarge', region: 'us-east-1', gpuModel: 'V100-16GB', term: 'on-demand', from: AS_OF - gpus.length * HOUR_MS, gpus, onDemand,
-      reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1_836_000_000n), source: 'example' }],
+      reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' }], ...over,
     }],
-  };
+  });
 }
 
 export const policy: Policy<Params> = {
   name: 'reserve-baseline',
-  version: 1,
+  version: 2,
   description: 'Proposes reservations for the GPUs that a team uses nearly all the time',
   params,
   evaluate: (view, given) => view.demand.flatMap((series) => proposalsFor(series, view, given)),
   examples: [
     {
-      title: 'Four GPUs in use day and night: reserve them', params: {}, view: exampleView(steady(4, 330), rate(3_060_000_000n)),
+      title: 'Four GPUs in use day and night: reserve them', params: {}, view: demandView(steady(4, 330), rate(3060)),
       proposes: [{ action: 'PurchaseReservedInstances', target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none' }],
     },
-    { title: 'A week of use is too little to commit to a year', params: {}, view: exampleView(steady(4, 7), rate(3_060_000_000n)), proposes: [] },
-    { title: 'Without an on-demand price there is no saving to speak of', params: {}, view: exampleView(steady(4, 330), null), proposes: [] },
+    { title: 'A week of use is too little to commit to a year', params: {}, view: demandView(steady(4, 7), rate(3060)), proposes: [] },
+    { title: 'Four GPUs in use, and four reserved', params: {}, view: demandView(steady(0, 330), rate(3060), { coveredGpus: steady(4, 330), committed: [{ units: 4, hoursLeft: 5000 }] }), proposes: [] },
+    { title: 'Without an on-demand price there is no saving to speak of', params: {}, view: demandView(steady(4, 330), null), proposes: [] },
   ],
 };

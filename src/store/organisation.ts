@@ -154,7 +154,12 @@ export class OrganisationStore {
   }
 
   async peak(db: Queryable, organisation: string): Promise<PeakSchedule> {
-    return compilePeak((await this.setting<PeakRule[]>(db, organisation, 'peak')) ?? []);
+    return compilePeak(await this.peakRules(db, organisation));
+  }
+
+  /** The rules of the peak schedule, in their order; none: the factor is 1. */
+  async peakRules(db: Queryable, organisation: string): Promise<readonly PeakRule[]> {
+    return (await this.setting<PeakRule[]>(db, organisation, 'peak')) ?? [];
   }
 
   /** Tag keys that budgets filter by: facts are kept apart by them. */

@@ -6,7 +6,7 @@
  */
 import { hash } from 'node:crypto';
 import { formatDecimal, parseDecimal, type Decimal } from '../core/decimal.js';
-import { FxTable, type FxQuote } from '../core/fx.js';
+import { FxTable, type FxQuote, type FxRate } from '../core/fx.js';
 import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook } from '../core/price-book.js';
 import type { Price, PriceEvent } from '../core/price.js';
 import { formatInstant, HOUR_MS } from '../core/time.js';
@@ -18,6 +18,11 @@ export interface CurrentPrices {
   readonly prices: readonly Price[];
   readonly book: PriceBook;
   readonly fx: FxTable;
+}
+
+/** A stored exchange rate, units of the currency for one USD. */
+export interface StoredFxRate extends FxRate {
+  readonly source: string;
 }
 
 export class PriceStore {
@@ -49,17 +54,25 @@ export class PriceStore {
     return fresh;
   }
 
-  /** Adds or corrects daily rates, as units of a currency for one USD. */
-  async addFx(tx: Queryable, organisation: string, quotes: readonly FxQuote[], source: string): Promise<number> {
-    const rows = await tx.query(
+  /** Adds or corrects daily rates, as units of a currency for one USD; returns the days that are new or changed, in order. */
+  async addFx(tx: Queryable, organisation: string, quotes: readonly FxQuote[], source: string): Promise<string[]> {
+    const rows = await tx.query<{ day: string }>(
       `insert into fx_rate (organisation, day, currency, per_usd, source)
        select $1, day, currency, rate, $2 from unnest($3::date[], $4::text[], $5::numeric[]) as r(day, currency, rate)
        on conflict (organisation, day, currency) do update set per_usd = excluded.per_usd, source = excluded.source
-         where fx_rate.per_usd <> excluded.per_usd returning 1 as changed`,
+         where fx_rate.per_usd <> excluded.per_usd returning day::text as day`,
       [organisation, source, quotes.map((q) => q.day), quotes.map((q) => q.currency), quotes.map((q) => formatDecimal(q.perBase))],
     );
     if (rows.length > 0) await this.raiseVersion(tx, organisation);
-    return rows.length;
+    return rows.map(({ day }) => day).sort();
+  }
+
+  /** A page of exchange rates by day and currency; `after` is the last one's `day currency`. */
+  async listFx(organisation: string, currency: string | null, after: string | null, limit: number): Promise<StoredFxRate[]> {
+    return this.db.query<StoredFxRate>(
+      `select day::text as day, currency, per_usd::text as "perUsd", source from fx_rate
+       where organisation = $1 and ($2::text is null or currency = $2) and ($3::text is null or day::text || ' ' || currency > $3)
+       order by day::text || ' ' || currency limit $4`, [organisation, currency, after, limit]);
   }
 
   private async raiseVersion(tx: Queryable, organisation: string): Promise<void> {
@@ -97,6 +110,15 @@ export class PriceStore {
        where c.organisation = $1 and c.unpriced_reason <> '' and d.provider = any($3::text[])`,
       [organisation, formatInstant(from - HOUR_MS), [...new Set(events.map((e) => skuOf(e).provider))], [...new Set(events.map((e) => skuOf(e).sku))],
         events.some((e) => skuOf(e).sku === ANY_SKU)]);
+  }
+
+  /** Every (team, UTC day) of metered usage, of one team or from one day on where given: what another rate, schedule or currency prices anew. */
+  async meteredDays(tx: Queryable, organisation: string, { from, team }: { readonly from?: string; readonly team?: string } = {}): Promise<TeamDay[]> {
+    return tx.query<TeamDay>(
+      `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+       where u.organisation = $1 and ($2::date is null or u.hour >= $2::date::timestamp at time zone 'UTC') and ($3::text is null or u.team = $3)`,
+      [organisation, from ?? null, team ?? null]);
   }
 
   /** A page of price versions for people and callers, newest first. */

@@ -2,13 +2,14 @@
  * Recommendations as the line made them, and what people decided about them.
  *
  * One open recommendation per (team, policy, action, target): made again it is refreshed, not repeated; what a new look no
- * longer proposes is superseded. A decision is kept for ever.
+ * longer proposes is superseded. What a policy in mode `observe` would propose is kept with the status `observed`: nobody can
+ * decide it. A decision is kept for ever. An unknown saving is null, never zero.
  */
 import { conflict, missing } from '../core/errors.js';
 import type { Recommendation } from '../core/recommendation.js';
 import type { Queryable, Transaction } from './database.js';
 
-export type RecommendationStatus = 'open' | 'approved' | 'rejected' | 'superseded' | 'expired';
+export type RecommendationStatus = 'open' | 'observed' | 'approved' | 'rejected' | 'superseded' | 'expired';
 
 export interface StoredRecommendation extends Recommendation {
   readonly status: RecommendationStatus;
@@ -23,21 +24,21 @@ const COLUMNS = 'body, status, made_at, decided_by';
 export class RecommendationStore {
   constructor(private readonly db: Queryable) {}
 
-  /** Replaces a team's open recommendations of some policies by what was made now. */
-  async replaceOpen(tx: Transaction, organisation: string, team: string, policies: readonly string[], made: readonly Recommendation[], now: number): Promise<void> {
+  /** Replaces a team's open and observed recommendations of some policies by what was made now. */
+  async replaceOpen(tx: Transaction, organisation: string, team: string, policies: readonly string[], made: readonly Recommendation[], now: number, observed: readonly Recommendation[] = []): Promise<void> {
     await tx.query(
       `update recommendation set status = 'superseded', decided_at = $5
-       where organisation = $1 and team = $2 and policy = any($3::text[]) and status = 'open' and not (id = any($4::text[]))`,
-      [organisation, team, policies, made.map((r) => r.id), new Date(now)],
+       where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('open', 'observed') and not (id = any($4::text[]))`,
+      [organisation, team, policies, [...made, ...observed].map((r) => r.id), new Date(now)],
     );
-    for (const r of made) {
+    for (const [r, status] of [...made.map((one) => [one, 'open'] as const), ...observed.map((one) => [one, 'observed'] as const)]) {
       await tx.query(
-        `insert into recommendation (organisation, id, team, policy, action, target, estimated_monthly_nanos, currency, body, made_at, expires_at)
-         values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)
+        `insert into recommendation (organisation, id, team, policy, action, target, estimated_monthly_nanos, currency, body, made_at, expires_at, status)
+         values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)
          on conflict (organisation, id) do update set body = excluded.body, made_at = excluded.made_at, expires_at = excluded.expires_at,
            estimated_monthly_nanos = excluded.estimated_monthly_nanos, currency = excluded.currency,
-           status = case when recommendation.status in ('superseded', 'expired') then 'open' else recommendation.status end`,
-        [organisation, r.id, r.team, r.policy, r.action, r.target, r.estimatedMonthlySavingsNanos, r.currency, JSON.stringify(r), new Date(now), r.expiresAt],
+           status = case when recommendation.status in ('superseded', 'expired', 'open', 'observed') then excluded.status else recommendation.status end`,
+        [organisation, r.id, r.team, r.policy, r.action, r.target, r.estimatedMonthlySavingsNanos, r.currency, JSON.stringify(r), new Date(now), r.expiresAt, status],
       );
     }
   }

@@ -11,6 +11,7 @@ import { Idempotency } from './idempotency.js';
 import { Intake } from './intake.js';
 import { KeyStore } from './keys.js';
 import { OrganisationStore } from './organisation.js';
+import { PolicyStore } from './policies.js';
 import { PriceStore } from './prices.js';
 import { RawStore } from './raw.js';
 import { RecommendationStore } from './recommendations.js';
@@ -19,6 +20,7 @@ import { ShareStore } from './shares.js';
 import { SpendStore } from './spend.js';
 import { ViewStore } from './views.js';
 import { WorkTable } from './work.js';
+import { WorkloadStore } from './workloads.js';
 
 export class Stores {
   readonly dimensions = new Dimensions();
@@ -32,7 +34,9 @@ export class Stores {
   readonly budgets: BudgetStore;
   readonly recommendations: RecommendationStore;
   readonly rejects: RejectStore;
-  readonly views = new ViewStore();
+  readonly policies = new PolicyStore();
+  readonly workloads = new WorkloadStore();
+  readonly views: ViewStore;
   readonly keys: KeyStore;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
@@ -46,6 +50,7 @@ export class Stores {
     this.costs = new CostStore(this.dimensions);
     this.spend = new SpendStore(db);
     this.budgets = new BudgetStore(db);
+    this.views = new ViewStore(this.budgets, this.workloads);
     this.recommendations = new RecommendationStore(db);
     this.rejects = new RejectStore(db);
     this.keys = new KeyStore(db);

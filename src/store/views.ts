@@ -1,21 +1,23 @@
 /**
- * What policies see: a team's metered demand per hour, its resources with their readings, its prices. Reads only.
+ * What policies see: a team's metered demand per hour, its resources with their readings, its workloads, leases and budgets, and prices. Reads only.
  *
- * Never looks past the instant that it is asked for.
+ * Never looks past the instant that it is asked for. What is not there is left out or null, never zero.
  */
-import type { DemandSeries, PolicyView, Reading, ReservedOffer, ResourceView } from '../core/policy.js';
-import type { FxTable } from '../core/fx.js';
-import type { Rate } from '../core/money.js';
-import type { PriceBook } from '../core/price-book.js';
-import type { Price } from '../core/price.js';
-import { formatInstant, HOUR_MS, hourOf } from '../core/time.js';
-import { GPU_PARTS, type Term } from '../core/usage.js';
+import { plannedFor, type BudgetState } from '../core/budget.js';
+import { parseDecimal } from '../core/decimal.js';
+import { nanosOf } from '../core/money.js';
+import type { PeakSchedule } from '../core/peak.js';
+import { READINGS_DAYS, type DemandSeries, type PolicyView, type Reading, type ResourceView } from '../core/policy.js';
+import { termHours } from '../core/term.js';
+import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../core/time.js';
+import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../core/usage.js';
+import type { BudgetStateJson, BudgetStore } from './budgets.js';
 import type { Queryable } from './database.js';
+import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
 import type { CurrentPrices } from './prices.js';
+import type { WorkloadStore } from './workloads.js';
 
 const DEMAND_HOURS = 24 * 7 * 13;
-const READING_HOURS = 24 * 14;
-const TERM_HOURS: Partial<Record<Term, number>> = { 'reserved-1y': 8760, 'reserved-3y': 26_280, 'savings-plan-1y': 8760, 'savings-plan-3y': 26_280 };
 
 interface DemandRow {
   provider: string; account: string | null; sku: string | null; region: string | null; gpu_model: string | null; term: Term | null; hours: Date[]; parts: string[];
@@ -23,20 +25,41 @@ interface DemandRow {
 
 interface SampleRow {
   resource: string; workload: string | null; at: Date; gpu: number | null; memory: number | null; rps: number | null;
+  gpus: number | null; gpu_model: string | null; provider: string | null; sku: string | null; region: string | null;
+}
+
+/** Of whom, when and in what currency a view is. */
+export interface ViewRequest {
+  readonly organisation: string;
+  readonly team: string;
+  readonly currency: string;
+  readonly asOf: number;
 }
 
 export class ViewStore {
-  async view(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices): Promise<Omit<PolicyView, 'budgets'>> {
+  private readonly offers = new OfferBook();
+
+  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore) {}
+
+  async view(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices, peak: PeakSchedule): Promise<PolicyView> {
+    const request = { organisation, team, currency, asOf };
+    const demand = await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices);
+    const workloads = await this.workloads.workloads(db, organisation, team, asOf);
+    const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
+    const leases = await this.workloads.leases(db, organisation, team, asOf);
     return {
-      organisation, team, asOf, currency,
-      demand: await this.demand(db, organisation, team, currency, asOf, prices),
-      resources: await this.resources(db, organisation, team, currency, asOf, prices),
+      organisation, team, asOf, currency, demand, workloads, peak,
+      resources: await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices),
+      budgets: await this.budgetStates(db, organisation, team, asOf),
+      offers: this.offers.offers(prices, currency, asOf, own),
+      spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
+      leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf) })),
     };
   }
 
-  private async demand(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices): Promise<DemandSeries[]> {
+  /** Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. */
+  async demand(db: Queryable, { organisation, team, currency, asOf }: ViewRequest, from: number, prices: CurrentPrices): Promise<DemandSeries[]> {
     const until = hourOf(asOf);
-    const from = until - DEMAND_HOURS * HOUR_MS;
     const rows = await db.query<DemandRow>(
       `select provider, account, sku, region, gpu_model, term, array_agg(hour order by hour) as hours, array_agg(parts::text order by hour) as parts from (
          select d.provider, d.account, d.sku, d.region, d.gpu_model, d.term, u.hour, sum(u.gpu_part_ms) as parts
@@ -46,66 +69,91 @@ export class ViewStore {
        group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`,
       [organisation, team, formatInstant(from), formatInstant(until)],
     );
-    return rows.map((row) => {
+    const all = rows.map((row): DemandSeries => {
       const first = row.hours[0]?.getTime() ?? until;
       const gpus = new Float64Array(Math.max(0, (until - first) / HOUR_MS));
       row.hours.forEach((hour, at) => {
         gpus[(hour.getTime() - first) / HOUR_MS] = Number(row.parts[at]) / (GPU_PARTS * HOUR_MS);
       });
       const { provider, account, sku, region, gpu_model: gpuModel, term } = row;
-      return { provider, account, sku, region, gpuModel, term, from: first, gpus, ...offers(row, currency, asOf, prices) };
+      return { provider, account, sku, region, gpuModel, term, from: first, gpus, ...pricesOf(prices, { provider, sku, gpuModel, region }, currency, asOf) };
     });
+    return all.map((series) => (series.term === 'on-demand' ? withCommitments(series, all) : series));
   }
 
-  private async resources(db: Queryable, organisation: string, team: string, currency: string, asOf: number, { book, fx }: CurrentPrices): Promise<ResourceView[]> {
-    const rows = await db.query<SampleRow & { gpus: number | null; gpu_model: string | null; provider: string | null; sku: string | null; region: string | null }>(
+  /** Readings after `after` and up to the request's instant. */
+  async resources(db: Queryable, { organisation, team, currency, asOf }: ViewRequest, after: number, prices: CurrentPrices): Promise<ResourceView[]> {
+    const rows = await db.query<SampleRow>(
       `select s.resource, s.workload, s.at, s.gpu_utilisation_ratio as gpu, s.memory_used_ratio as memory, s.requests_per_second as rps,
          s.gpus, s.gpu_model, s.provider, s.sku, s.region
        from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 order by s.resource, s.at`,
-      [organisation, team, formatInstant(asOf - READING_HOURS * HOUR_MS), formatInstant(asOf)],
+      [organisation, team, formatInstant(after), formatInstant(asOf)],
     );
     const resources = new Map<string, ResourceView & { readings: Reading[] }>();
     for (const row of rows) {
       let resource = resources.get(row.resource);
       if (resource === undefined) {
-        const rate = row.provider === null ? null : rateAt(book, fx, { provider: row.provider, sku: row.sku, gpuModel: row.gpu_model, region: row.region, term: 'on-demand' }, currency, asOf);
-        const hourlyNanos = rate === null || row.gpus === null ? null : (rate.nanos * 3600n * BigInt(row.gpus)) / rate.quantity;
-        resource = { resource: row.resource, workload: row.workload, gpus: row.gpus, gpuModel: row.gpu_model, hourlyNanos, readings: [] };
+        const { provider, sku, region, gpus, gpu_model: gpuModel } = row;
+        resource = { resource: row.resource, workload: row.workload, gpus, gpuModel, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, gpus, currency, asOf), observedFrom: row.at.getTime(), readings: [] };
         resources.set(row.resource, resource);
       }
       resource.readings.push({ at: row.at.getTime(), gpuUtilisationRatio: row.gpu, memoryUsedRatio: row.memory, requestsPerSecond: row.rps });
     }
     return [...resources.values()];
   }
-}
 
-type Key = { provider: string; sku: string | null; gpuModel: string | null; region: string | null; term: Term | null };
-
-function offers(row: DemandRow, currency: string, asOf: number, { book, fx, prices }: CurrentPrices): { onDemand: Rate | null; reserved: ReservedOffer[] } {
-  const key: Key = { provider: row.provider, sku: row.sku, gpuModel: row.gpu_model, region: row.region, term: 'on-demand' };
-  const found = book.find({ ...key, component: 'gpu', at: asOf });
-  if ('unpriced' in found) return { onDemand: null, reserved: [] };
-  // A reservation is for the SKU that the on-demand price is of, in the same region.
-  const { sku, region } = found.price;
-  const reserved = (Object.keys(TERM_HOURS) as Term[]).flatMap((term) => {
-    const upfronts = new Set(prices.filter((p) => p.provider === row.provider && p.sku === sku && p.term === term && p.component === 'gpu').map((p) => p.upfront));
-    return [...upfronts].flatMap((upfront): ReservedOffer[] => {
-      const offer = book.find({ provider: row.provider, sku, gpuModel: null, region, term, component: 'gpu', upfront, at: asOf });
-      if ('unpriced' in offer) return [];
-      const rate = inCurrency(offer.price, fx, currency, asOf);
-      return rate === null ? [] : [{ term, upfront, termHours: TERM_HOURS[term] ?? 8760, rate, source: offer.price.source }];
+  /** The newest weighed period of every budget over the team. What is planned is what the budget says now. */
+  private async budgetStates(db: Queryable, organisation: string, team: string, asOf: number): Promise<PolicyView['budgets'][number][]> {
+    const budgets = await this.budgets.over(db, organisation, new Set([team]));
+    if (budgets.length === 0) return [];
+    const rows = await db.query<{ budget: string; start: Date; until: Date; state: BudgetStateJson }>(
+      `select distinct on (budget) budget, period_start as start, period_end as until, state from budget_state
+       where organisation = $1 and budget = any($2::text[]) and period_start <= $3 order by budget, period_start desc`,
+      [organisation, budgets.map(({ id }) => id), formatInstant(asOf)]);
+    return rows.flatMap(({ budget: id, start, until, state }) => {
+      const budget = budgets.find((one) => one.id === id);
+      if (budget === undefined || budget.currency !== state.currency) return [];
+      const period = { start: start.getTime(), end: until.getTime() };
+      const planned = plannedFor(budget, period);
+      return [{ budget, state: { ...stateOf(state), budget: id, period, planned, status: planned === null ? 'not-planned' : 'planned' } }];
     });
-  });
-  return { onDemand: inCurrency(found.price, fx, currency, asOf), reserved };
+  }
 }
 
-function rateAt(book: PriceBook, fx: FxTable, key: Key, currency: string, at: number): Rate | null {
-  const found = book.find({ ...key, component: 'gpu', at });
-  return 'unpriced' in found ? null : inCurrency(found.price, fx, currency, at);
+function nanos(text: string): bigint {
+  const decimal = parseDecimal(text);
+  const value = decimal === null ? null : nanosOf(decimal);
+  if (value === null) throw new Error(`broken invariant: a stored amount is a decimal (${text})`);
+  return value;
 }
 
-function inCurrency({ rate }: Price, fx: FxTable, currency: string, at: number): Rate | null {
-  const used = fx.rate(rate.currency, currency, at);
-  if (used === null) return null;
-  return { ...rate, currency, nanos: rate.nanos * used.rate.numerator, quantity: rate.quantity * used.rate.denominator };
+function stateOf(state: BudgetStateJson): Omit<BudgetState, 'budget' | 'period' | 'planned' | 'status'> {
+  const { forecast } = state;
+  return {
+    currency: state.currency, spent: nanos(state.spent), credits: nanos(state.credits), committed: nanos(state.committed), ratio: state.ratio,
+    forecast: forecast === null ? null : { mean: nanos(forecast.mean), low: nanos(forecast.low), high: nanos(forecast.high), method: forecast.method },
+    burnRatePerDay: state.burnRatePerDay === null ? null : nanos(state.burnRatePerDay), exhaustionAt: state.exhaustionAt === null ? null : Date.parse(state.exhaustionAt),
+    unpricedQuantity: (nanos(state.unpricedGpuHours) * PART_MS_PER_GPU_HOUR) / 1_000_000_000n,
+  };
+}
+
+/** An on-demand series beside what commitments served of the same GPUs: their use of the last day tells how many hold now. */
+function withCommitments(series: DemandSeries, all: readonly DemandSeries[]): DemandSeries {
+  const same = all.filter((other) => other.term !== null && termHours(other.term) !== null && other.provider === series.provider && other.account === series.account
+    && other.sku === series.sku && other.region === series.region && other.gpuModel === series.gpuModel);
+  if (same.length === 0) return series;
+  const coveredGpus = new Float64Array(series.gpus.length);
+  for (const other of same) {
+    const shift = (other.from - series.from) / HOUR_MS;
+    other.gpus.forEach((gpus, hour) => {
+      const at = hour + shift;
+      if (at >= 0 && at < coveredGpus.length) coveredGpus[at] = (coveredGpus[at] ?? 0) + gpus;
+    });
+  }
+  const committed = same.map((other) => ({
+    units: Math.ceil(Math.max(0, ...other.gpus.subarray(Math.max(0, other.gpus.length - 24))) - 1e-9),
+    // Metering does not tell when a commitment ends: it is taken to go on.
+    hoursLeft: other.term === null ? 0 : (termHours(other.term) ?? 0),
+  }));
+  return { ...series, coveredGpus, committed };
 }

@@ -11,9 +11,12 @@ import { ProblemFilter, validation } from './problem.js';
 import { BudgetsController } from './resources/budgets.js';
 import { CostsController } from './resources/costs.js';
 import { DocsController, OPEN_API } from './resources/docs.js';
+import { FxController } from './resources/fx.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
 import { OperationsController } from './resources/operations.js';
+import { PeakController } from './resources/peak.js';
+import { PoliciesController } from './resources/policies.js';
 import { PricesController } from './resources/prices.js';
 import { ProcessController } from './resources/process.js';
 import { QuotesController } from './resources/quotes.js';
@@ -23,8 +26,8 @@ import { TeamsController } from './resources/teams.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
-  UsageController, ImportsController, PricesController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
-  RecommendationsController, KeysController, OperationsController, ProcessController, DocsController,
+  UsageController, ImportsController, PricesController, FxController, PeakController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
+  RecommendationsController, PoliciesController, KeysController, OperationsController, ProcessController, DocsController,
 ];
 
 const VERSION = '0.1.0';

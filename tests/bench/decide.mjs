@@ -41,11 +41,11 @@ function spotCase(decisions) {
   const problem = spotProblem({ jobHours: 48, deadlineHours: 60, restartHours: 0.2, onDemandPrice: 3.06, spotPrice: 0.9731, tickSeconds: 600 });
   const policy = bursarPolicy(planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS)));
   const random = seeded(5);
-  let made = 0;
+  const count = { made: 0 };
   const counted = { name: policy.name, start: () => {
     const decide = policy.start();
     return (view) => {
-      made += 1;
+      count.made += 1;
       return decide(view);
     };
   } };
@@ -57,8 +57,8 @@ function spotCase(decisions) {
     });
   });
   const begun = performance.now();
-  for (let n = 0; made < decisions; n++) simulate(problem, windows[n % windows.length], counted);
-  return { name: 'decide/spot-in-process', rows: made, recordsPerSecond: perSecond(made, seconds(begun)) };
+  for (let n = 0; count.made < decisions; n++) simulate(problem, windows[n % windows.length], counted);
+  return { name: 'decide/spot-in-process', rows: count.made, recordsPerSecond: perSecond(count.made, seconds(begun)) };
 }
 
 /** Every team has a budget and sixty days of spend; all budgets are woken at once and weighed by workers of the queue. */

@@ -32,7 +32,7 @@ describe('the OpenAPI document', async () => {
   it('protects everything below /v1, and writes take an Idempotency-Key', async () => {
     for (const endpoint of endpoints()) {
       expect(endpoint.access === 'open', endpoint.path).toBe(!endpoint.path.startsWith('/v1/'));
-      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/rules/preview'].includes(endpoint.path);
+      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/rules/preview', '/v1/policies/validate'].includes(endpoint.path);
       expect(endpoint.writes ?? false, `${endpoint.method} ${endpoint.path}`).toBe(!reads);
       if (!reads) expect(endpoint.access).not.toBe('viewer');
     }
@@ -76,7 +76,7 @@ describe('answers', async () => {
     await api.call('POST', '/v1/usage', { body: [{ id: 'r1', provider: 'AWS', gpus: 1, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z' }, {}] });
     for (const { method, path, answer } of endpoints()) {
       if (method !== 'GET' || 'media' in answer || path.endsWith('/state')) continue;
-      const reply = await api.call(method, path.replace('/teams/{id}', '/teams/a').replace('/budgets/{id}', '/budgets/b').replace('{id}', '1'));
+      const reply = await api.call(method, path.replace('/teams/{id}', '/teams/a').replace('/budgets/{id}', '/budgets/b').replace('/policies/{name}', '/policies/idle-stop').replace('{id}', '1'));
       expect(reply.status, path).toBe(200);
       const checked = answer.safeParse(reply.body);
       expect(checked.success ? [] : checked.error.issues, path).toEqual([]);

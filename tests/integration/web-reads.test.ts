@@ -24,6 +24,7 @@ const recommendation = (n: number, team: string): Recommendation => ({
   estimatedMonthlySavingsHigh: '15.00', estimatedMonthlySavingsNanos: '12500000000', currency: 'USD', computation: { hours: 730 },
   evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }], risk: { interruption: 'Low', note: '' },
   restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, expiresAt: '2026-11-01T00:00:00Z',
+  document: 'idle-stop', mode: 'recommend', protective: false, change: {}, insteadOf: [],
 });
 
 const PRICES = `provider,sku,region,term,upfront,component,gpuModel,gpus,price,currency,per,effectiveFrom,effectiveTo,incrementSeconds,minimumSeconds

@@ -2,6 +2,7 @@
 import 'reflect-metadata';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, beforeAll } from 'vitest';
+import type { Policy } from '../../src/core/policy.js';
 import type { Clock, PriceFormat, UsageFormat } from '../../src/core/ports.js';
 import { readRecord, recordSchema } from '../../src/formats/bursar.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
@@ -50,12 +51,13 @@ export async function testApi(): Promise<TestApi> {
   beforeAll(async () => {
     const stores = new Stores(await Database.open(databaseUrl));
     const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
+    const policies = await loadParts<Policy>('policies', 'policy', () => []);
     const clock: Clock = { now: () => NOW };
     const importer = new Collector(stores, {
       usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
       readRecord, readEvent, openFile, openBytes,
     }, clock);
-    const app = await createWebApp(WebModule.register({ stores, importer, clock, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
+    const app = await createWebApp(WebModule.register({ stores, importer, clock, policies, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
     const admin = await stores.keys.firstKey('default');
     if (admin === null) throw new Error('a fresh database has no key');
     const url = await listen(app, { host: '127.0.0.1', port: 0 });

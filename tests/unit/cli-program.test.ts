@@ -21,7 +21,7 @@ async function bursar(argv: readonly string[], over: Partial<CliContext> = {}): 
 
 const VERBS = [
   'serve', 'migrate', 'doctor', 'import', 'prices', 'imports', 'rejects', 'costs', 'quote', 'budgets', 'recommend', 'actions', 'approve', 'reject',
-  'rollback', 'savings', 'report', 'backtest', 'teams', 'rules', 'keys', 'policies', 'stop-all', 'audit',
+  'rollback', 'savings', 'report', 'backtest', 'teams', 'rules', 'fx', 'peak', 'keys', 'policies', 'stop-all', 'audit',
 ];
 
 describe('wrong use', () => {

@@ -1,18 +1,8 @@
-/** bursar policies, report, stop-all: what this version has of them, said plainly. A verb that cannot do its work fails. */
+/** bursar report, stop-all: what this version has of them, said plainly. A verb that cannot do its work fails. */
 import type { Command } from 'commander';
 import { missing } from '../../core/errors.js';
-import type { Session } from '../session.js';
-import { table } from '../table.js';
 
-export function addLater(program: Command, session: Session): void {
-  program.command('policies')
-    .description('List the policies that make recommendations.')
-    .addHelpText('after', '\nExample:\n  bursar policies')
-    .action(async () => {
-      const policies = ((await session.local()).policies ?? []).map(({ name, version, description }) => ({ name, version, description }));
-      session.print({ policies }, () => table(['policy', 'version', 'what it does'], policies.map((p) => [p.name, p.version, p.description])));
-    });
-
+export function addLater(program: Command): void {
   program.command('report')
     .description("Make a team's report of a month. Not in this version.")
     .option('--team <team>', 'whose')

@@ -18,7 +18,7 @@ Example:
       const recommendations = await (await session.door()).recommendations({ team: team ?? null, status: 'open' });
       session.print({ recommendations }, () => (recommendations.length === 0 ? 'Nothing to recommend.\n' : table(
         ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'currency', 'why'],
-        recommendations.map((r) => [r.id, r.team, r.action, r.target, r.estimatedMonthlySavings, r.estimatedMonthlySavingsLow, r.estimatedMonthlySavingsHigh, r.currency, r.title]))));
+        recommendations.map((r) => [r.id, r.team, r.action, r.target, r.estimatedMonthlySavings ?? 'unknown', r.estimatedMonthlySavingsLow, r.estimatedMonthlySavingsHigh, r.currency, r.title]))));
     });
 
   program.command('actions')

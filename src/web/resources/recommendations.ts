@@ -9,14 +9,14 @@ import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
-const status = z.enum(['open', 'approved', 'rejected', 'superseded', 'expired']);
+const status = z.enum(['open', 'observed', 'approved', 'rejected', 'superseded', 'expired']);
 const querySchema = z.strictObject({ ...pageQuery, team: z.string().min(1).max(200).optional(), status: status.optional() });
 const decimal = z.string().describe('Decimal string');
 const recommendationId = z.string().min(1).max(400);
 
 const recommendationSchema = z.looseObject({
   id: z.string(), team: z.string(), policy: z.string(), policyVersion: z.int(), action: z.string(), target: z.string(), title: z.string(),
-  estimatedMonthlySavings: decimal, estimatedMonthlySavingsLow: decimal.describe('Low end of an 80 % interval'), estimatedMonthlySavingsHigh: decimal,
+  estimatedMonthlySavings: decimal.nullable().describe('Null: unknown, which is not zero'), estimatedMonthlySavingsLow: decimal.nullable().describe('Low end of an 80 % interval'), estimatedMonthlySavingsHigh: decimal.nullable(),
   currency: z.string(), computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
   evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
   risk: z.strictObject({ interruption: z.string(), note: z.string() }), restartNeeded: z.boolean(), implementationEffort: z.string(), rollbackPossible: z.boolean(),

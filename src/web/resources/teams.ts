@@ -3,8 +3,8 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
 import { isZone } from '../../core/time.js';
-import { removeTeam } from '../../store/administration.js';
 import type { Team } from '../../store/organisation.js';
+import { removeTeam, setTeam } from '../../store/set-team.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
@@ -60,7 +60,7 @@ export class TeamsController {
     if (principal.teams !== null && (body.parent === null || !sees(principal, body.parent))) throw denied('this key may put a team only under a team that it is for');
     const team: Team = { id, ...body, name: body.name ?? id, assignedBy: null };
     return write(stores, caller, 'team.save', async (tx) => {
-      await stores.organisations.saveTeam(tx, principal.organisation, team);
+      await setTeam(stores, tx, principal.organisation, team);
       return { body: team, target: id, detail: body };
     });
   }
@@ -72,7 +72,7 @@ export class TeamsController {
     checkTeam(caller, id);
     return write(stores, caller, 'team.remove', async (tx) => {
       const team = await stores.organisations.team(tx, organisation, id);
-      await removeTeam(tx, organisation, id);
+      await removeTeam(stores, tx, organisation, id);
       if (team === null) throw missing(`team ${id} does not exist`);
       return { body: team, target: id, detail: { before: team } };
     });

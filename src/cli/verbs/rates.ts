@@ -1,0 +1,89 @@
+/** bursar fx, bursar peak: what metered usage is priced with besides the price lists. */
+import path from 'node:path';
+import { InvalidArgumentError, type Command } from 'commander';
+import type { PeakRule } from '../../core/peak.js';
+import { readFx } from '../fx-file.js';
+import { readPeak } from '../peak-file.js';
+import type { Session } from '../session.js';
+import { grouped, table } from '../table.js';
+
+export function addRates(program: Command, session: Session): void {
+  addFx(program, session);
+  addPeak(program, session);
+}
+
+function addFx(program: Command, session: Session): void {
+  const fx = program.command('fx')
+    .description('List the exchange rates; add or correct some.')
+    .addHelpText('after', `
+A rate says how many units of a currency one USD was on a day (UTC); it holds until the next one of its currency. A file is
+CSV, or a JSON list of the same:
+  day,currency,per_usd
+  2026-10-01,EUR,0.92
+  2026-10-01,CNY,7.12
+
+Examples:
+  bursar fx list --currency EUR
+  bursar fx set rates.csv`);
+
+  fx.command('list', { isDefault: true })
+    .description('List the exchange rates by day.')
+    .option('--currency <code>', 'only this one', code)
+    .addHelpText('after', '\nExample:\n  bursar fx list --currency EUR')
+    .action(async ({ currency }: { currency?: string }) => {
+      const rates = await (await session.door()).fx(currency ?? null);
+      session.print({ base: 'USD', rates }, () => (rates.length === 0 ? 'There are no exchange rates: what is not in the currency of its team is unpriced.\n'
+        : table(['day', 'currency', 'for one USD', 'source'], rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]))));
+    });
+
+  fx.command('set')
+    .description('Add or correct rates. Usage and budgets from the earliest day that changes on are priced and weighed anew.')
+    .argument('<file>', 'CSV or JSON')
+    .addHelpText('after', '\nExample:\n  bursar fx set rates.csv')
+    .action(async (file: string) => {
+      const rates = await readFx(file);
+      const change = await (await session.door()).saveFx(rates, path.basename(file));
+      session.print(change, () => (change.from === null ? `Nothing changed: all ${grouped(change.rows)} rates were there.\n`
+        : `${grouped(change.changed)} of ${grouped(change.rows)} rates are new or changed, from ${change.from} on.\n`));
+    });
+}
+
+function addPeak(program: Command, session: Session): void {
+  const peak = program.command('peak')
+    .description('Show the peak schedule; set another.')
+    .addHelpText('after', `
+The factor multiplies what Bursar prices (GPUs, storage, network), hour by hour; never what a bill states. The first rule
+that holds wins, and where none does the factor is 1. A file holds a list of rules in YAML or JSON; [] takes the schedule away:
+  - { from: "09:00", to: "18:00", days: [mon, tue, wed, thu, fri], zone: Europe/Berlin, factor: "1.15" }
+  - { zone: UTC, fromDate: "2026-12-24", untilDate: "2027-01-02", factor: "0.9" }
+
+Examples:
+  bursar peak show
+  bursar peak set peak.yaml`);
+
+  peak.command('show', { isDefault: true })
+    .description('Show the rules, in their order.')
+    .addHelpText('after', '\nExample:\n  bursar peak show')
+    .action(async () => {
+      const rules = await (await session.door()).peak();
+      session.print({ rules }, () => (rules.length === 0 ? 'There is no peak schedule: the factor is 1 at every hour.\n' : rulesTable(rules)));
+    });
+
+  peak.command('set')
+    .description('Make a file of rules the schedule, and price all metered usage anew.')
+    .argument('<file>', 'YAML or JSON')
+    .addHelpText('after', '\nExample:\n  bursar peak set peak.yaml')
+    .action(async (file: string) => {
+      const wanted = await readPeak(file, session.context.parseYaml);
+      const rules = await (await session.door()).savePeak(wanted);
+      session.print({ rules }, () => (rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`));
+    });
+}
+
+const rulesTable = (rules: readonly PeakRule[]): string => table(['rule', 'from', 'to', 'days', 'zone', 'first day', 'until', 'factor'],
+  rules.map((rule, at) => [at, rule.from ?? '00:00', rule.to ?? '24:00', rule.days?.join(' ') ?? 'every day', rule.zone, rule.fromDate, rule.untilDate, rule.factor]));
+
+function code(text: string): string {
+  if (!/^[A-Z]{3}$/.test(text)) throw new InvalidArgumentError('It is not an ISO 4217 code, such as EUR.');
+  return text;
+}

@@ -1,0 +1,203 @@
+/**
+ * budget-brake: the nearer a team comes to its budget, the less it may start, and in the end the less it runs.
+ *
+ * The grade follows from the view alone, never from what was done before: it lifts by itself when the period turns, the budget grows or a bill is
+ * corrected. It touches only what is known: workloads that may be interrupted or are of a kind that may be stopped, never what is protected. The
+ * savings are for the hours that are left of the period.
+ */
+import { z } from 'zod';
+import { covers, type Budget, type BudgetState } from '../core/budget.js';
+import type { Policy, PolicyView, Proposal, ResourceView, SavingsEstimate, WorkloadView } from '../core/policy.js';
+import { formatMoney } from '../core/money.js';
+import { compilePeak } from '../core/peak.js';
+import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
+import { mayTouch } from './estimating/minutes.js';
+import { evidenceOf, once, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
+import { cheapHoursFor } from './off-peak-shift.js';
+import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
+
+const GRADES = ['tell', 'refuse-launches', 'move', 'scale-in', 'stop'] as const;
+type Grade = (typeof GRADES)[number];
+
+const step = z.strictObject({
+  of: z.enum(['actual', 'forecast']).describe('What is compared: the spend so far, or the forecast of the period'),
+  ratio: z.number().gt(0).max(100).describe('Of the planned amount; 0.8 is 80 %'),
+  do: z.enum(GRADES).describe('What is done from here on, with all that is milder'),
+});
+
+const params = z.strictObject({
+  steps: z.array(step).min(1).max(50).default([
+    { of: 'forecast', ratio: 0.9, do: 'tell' }, { of: 'actual', ratio: 0.8, do: 'tell' }, { of: 'forecast', ratio: 1.1, do: 'refuse-launches' },
+    { of: 'actual', ratio: 0.9, do: 'refuse-launches' }, { of: 'actual', ratio: 0.95, do: 'move' }, { of: 'actual', ratio: 1, do: 'scale-in' }, { of: 'actual', ratio: 1.1, do: 'stop' },
+  ]).describe('The severest step that is reached holds'),
+  stopKinds: z.array(z.string().min(1)).default(['notebook', 'batch']).describe('Kinds of workload that may be stopped although nobody calls them interruptible'),
+  restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at a start on spot, where the workload does not say'),
+  historyDays: z.number().min(1).max(90).default(14).describe('Days of recorded spot availability that a saving is made of'),
+  staleMinutes: z.number().min(1).max(1440).default(15).describe('A resource whose newest reading is older is not known to run'),
+});
+type Params = z.infer<typeof params>;
+
+interface Braking {
+  readonly budget: Budget;
+  readonly state: BudgetState;
+  readonly grade: Grade;
+  readonly reached: Params['steps'][number];
+  /** Hours left of the period, a month at most. */
+  readonly hoursLeft: number;
+}
+
+const PARTS = 1_000_000;
+
+/** Whether a step is reached. With a plan of 0 any spend reaches every step; without a plan, or a forecast, none is. */
+function isReached(state: BudgetState, { of, ratio }: Params['steps'][number]): boolean {
+  const nanos = of === 'actual' ? state.spent : (state.forecast?.mean ?? null);
+  if (nanos === null || state.planned === null || nanos <= 0n) return false;
+  return nanos * BigInt(PARTS) >= state.planned * BigInt(Math.round(ratio * PARTS));
+}
+
+function brakingOf(view: PolicyView, { budget, state }: PolicyView['budgets'][number], { steps }: Params): Braking | null {
+  if (view.asOf < state.period.start || view.asOf >= state.period.end) return null;
+  const reached = steps.filter((one) => isReached(state, one)).reduce<Params['steps'][number] | null>((worst, one) => (worst === null || GRADES.indexOf(one.do) > GRADES.indexOf(worst.do) ? one : worst), null);
+  if (reached === null) return null;
+  return { budget, state, grade: reached.do, reached, hoursLeft: Math.min(730, (state.period.end - view.asOf) / HOUR_MS) };
+}
+
+const isAtLeast = ({ grade }: Braking, other: Grade): boolean => GRADES.indexOf(grade) >= GRADES.indexOf(other);
+
+function proposalsFor(view: PolicyView, braking: Braking, given: Params): Proposal[] {
+  const workloads = view.workloads.filter((one) => mayTouch(one) && isCovered(braking.budget, one));
+  return [
+    tell(view, braking),
+    ...(isAtLeast(braking, 'refuse-launches') ? [refuse(view, braking)] : []),
+    ...workloads.flatMap((one) => severest(view, braking, one, given)),
+    ...(isAtLeast(braking, 'stop') && isUnfiltered(braking.budget) ? view.resources.flatMap((one) => stopResource(view, braking, one, given)) : []),
+  ];
+}
+
+/** A budget that looks at some of the spend only brakes what it is known to look at. */
+const isUnfiltered = ({ filters }: Budget): boolean => Object.values(filters).every((filter) => filter === undefined);
+
+const isCovered = (budget: Budget, { provider, sku, term }: WorkloadView): boolean =>
+  isUnfiltered(budget) || (provider !== null && covers(budget.filters, { provider, sku, term, tags: null }));
+
+/** Of one workload only the severest action that can be taken. */
+function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: Params): Proposal[] {
+  const replicas = replicasOf(one);
+  if (replicas === null || replicas === 0 || one.fleet === null) return [];
+  const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
+  if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one)];
+  if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > one.fleet.minReplicas) return [scaleIn(view, braking, one, replicas, one.fleet.minReplicas)];
+  if (!isAtLeast(braking, 'move') || one.interruptible !== true) return [];
+  const toCheaper = one.term === 'on-demand' ? toSpot(view, braking, one, replicas, given) : [];
+  return toCheaper.length > 0 ? toCheaper : toOffPeak(view, braking, one);
+}
+
+type Shared = Pick<Proposal, 'protective' | 'computation' | 'evidence' | 'implementationEffort' | 'validDays'>;
+
+function shared(view: PolicyView, { budget, state, reached, hoursLeft }: Braking, more: Proposal['computation'] = {}): Shared {
+  const money = (nanos: bigint | null): string => (nanos === null ? 'unknown' : formatMoney({ nanos, currency: state.currency }));
+  return {
+    protective: true, implementationEffort: 'VeryLow', validDays: 1,
+    computation: {
+      budget: budget.id, planned: money(state.planned), spent: money(state.spent), forecast: money(state.forecast?.mean ?? null), currency: state.currency,
+      step: `${reached.of} ${reached.ratio}`, periodEnds: formatInstant(state.period.end), hoursLeft, ...more,
+    },
+    evidence: [evidenceOf(view, `the budget ${budget.id}`, state.period.start, view.asOf)],
+  };
+}
+
+const why = ({ budget, reached, state }: Braking): string =>
+  `${reached.of === 'actual' ? 'spend' : 'the forecast'} has reached ${(100 * reached.ratio).toFixed(0)} % of the budget ${budget.id} (${formatMoney({ nanos: state.planned ?? 0n, currency: state.currency })} ${state.currency})`;
+
+/** An amount per hour over what is left of the period; null: it has no price. */
+const untilTheEnd = (hourNanos: number | null, { hoursLeft }: Braking): SavingsEstimate | null => (hourNanos === null ? null : once(hourNanos * hoursLeft));
+
+const tell = (view: PolicyView, braking: Braking): Proposal => ({
+  ...shared(view, braking), action: 'Notify', target: `budget/${braking.budget.id}`, title: `Tell ${view.team}: ${why(braking)}`, monthlySavings: null,
+  risk: { interruption: 'None', note: 'Nothing is changed.' }, restartNeeded: false, rollbackPossible: true,
+});
+
+const refuse = (view: PolicyView, braking: Braking): Proposal => ({
+  ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }), action: 'RefuseLaunches', target: `team/${view.team}`, title: `Refuse new launches of ${view.team}: ${why(braking)}`,
+  monthlySavings: null, risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' }, restartNeeded: false, rollbackPossible: true,
+});
+
+function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas: number, given: Params): Proposal[] {
+  const prices = spotPrices(view, one);
+  if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null) return [];
+  const record = recordOf(view, marketOf(view, one.provider, one.region, one.gpuModel), given.historyDays);
+  const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
+  return [{
+    ...shared(view, braking, { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown' }),
+    action: 'MoveToSpot', target: one.workload, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${one.workload} to spot: ${why(braking)}`,
+    monthlySavings: untilTheEnd(perGpu === null ? null : perGpu * one.gpusPerReplica * replicas, braking),
+    risk: { interruption: 'High', note: 'Spot can be taken away at any time.' }, restartNeeded: true, rollbackPossible: true,
+  }];
+}
+
+/** Where spot is no way out, the cheap hours before a job's deadline may be. */
+const toOffPeak = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal[] => cheapHoursFor(view, one).map((proposal) => ({
+  ...proposal, ...shared(view, braking, proposal.computation), title: `${proposal.title}: ${why(braking)}`, evidence: [...shared(view, braking).evidence, ...proposal.evidence],
+}));
+
+function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: number, least: number): Proposal {
+  const nanos = replicaHourNanos(view, one);
+  return {
+    ...shared(view, braking, { replicasNow: now, replicasLeft: least, perReplicaHour: nanos === null ? 'no price' : units(nanos) }),
+    action: 'ScaleIn', target: one.workload, change: { replicas: least }, title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
+    monthlySavings: untilTheEnd(nanos === null ? null : nanos * (now - least), braking), risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' }, restartNeeded: false, rollbackPossible: true,
+  };
+}
+
+const stop = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal => ({
+  ...shared(view, braking), action: 'Stop', target: one.workload, change: { replicas: 0 }, title: `Stop ${one.workload}: ${why(braking)}`,
+  monthlySavings: untilTheEnd(workloadHourNanos(view, one), braking), risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+});
+
+/** A resource that is not part of a workload: only of a kind that may be stopped, and only where it was seen a moment ago. */
+function stopResource(view: PolicyView, braking: Braking, { resource, workload: kind, readings, hourlyNanos }: ResourceView, given: Params): Proposal[] {
+  const newest = readings.at(-1);
+  if (kind === null || !given.stopKinds.includes(kind) || newest === undefined || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
+  return [{
+    ...shared(view, braking), action: 'Stop', target: resource, change: { replicas: 0 }, title: `Stop ${resource}: ${why(braking)}`,
+    monthlySavings: untilTheEnd(hourlyNanos === null ? null : Number(hourlyNanos), braking), risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+  }];
+}
+
+/** The first budget that asks for an action on a target has it. */
+function firstPerTarget(proposals: readonly Proposal[]): Proposal[] {
+  const seen = new Set<string>();
+  return proposals.filter(({ action, target }) => !seen.has(`${action} ${target}`) && seen.add(`${action} ${target}`));
+}
+
+const running = (name: string, over: Partial<WorkloadView> = {}): WorkloadView => workload(name, { fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null }, ...over });
+const team = [running('chat'), running('train', { kind: 'training', interruptible: true, fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null } }), running('who-knows', { kind: null, interruptible: null, fleet: null })];
+const waiting = running('embed', { kind: 'etl', interruptible: true, job: { startedAt: AS_OF, deadline: AS_OF + 30 * HOUR_MS, workHours: 6, workLeftHours: 6, restartHours: 0.5, resizable: null } });
+const NOTICE = { action: 'Notify', target: 'budget/b' } as const;
+const REFUSAL = { action: 'RefuseLaunches', target: 'team/research' } as const;
+
+export const policy: Policy<Params> = {
+  name: 'budget-brake',
+  version: 1,
+  description: 'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
+  params,
+  evaluate: (view, given) => firstPerTarget(view.budgets.flatMap((one) => {
+    const braking = brakingOf(view, one, given);
+    return braking === null ? [] : proposalsFor(view, braking, given);
+  })),
+  examples: [
+    { title: 'Half is spent', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 500)] }), proposes: [] },
+    { title: '85 % is spent: the team is told', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 850)] }), proposes: [NOTICE] },
+    { title: '96 %: no launches, and what may be interrupted moves to spot', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 960)] }), proposes: [NOTICE, REFUSAL, { action: 'MoveToSpot', target: 'train' }] },
+    {
+      title: '96 %, and nobody offers spot: the cheap hours before the deadline', params: {},
+      view: exampleView({ offers: OFFERS.filter(({ term }) => term === 'on-demand'), peak: compilePeak([{ to: '12:00', zone: 'UTC', factor: '2' }]), workloads: [waiting], budgets: [budgetAt(1000, 960)] }),
+      proposes: [NOTICE, REFUSAL, { action: 'MoveToOffPeak', target: 'embed' }],
+    },
+    { title: '120 %: the service is scaled in, the training stopped', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200)] }), proposes: [NOTICE, REFUSAL, { action: 'ScaleIn', target: 'chat' }, { action: 'Stop', target: 'train' }] },
+    { title: 'The same spend after the budget grew', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(3000, 1200)] }), proposes: [] },
+    { title: 'The period has turned', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200, -1)] }), proposes: [] },
+    { title: 'Nothing is planned: nothing is braked', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(null, 1200)] }), proposes: [] },
+  ],
+};

@@ -1,0 +1,81 @@
+/**
+ * From prices to monthly savings, the same way in every policy. For estimates only: what is billed is computed elsewhere, exactly.
+ *
+ * Never invents a price: where one is missing the answer is null, and so is every saving made of it.
+ */
+import { HOURS_PER_MONTH, type GpuOffer, type PolicyView, type SavingsEstimate, type WorkloadView } from '../../core/policy.js';
+import type { Rate } from '../../core/money.js';
+import type { Evidence } from '../../core/recommendation.js';
+import type { Term } from '../../core/usage.js';
+import { formatInstant } from '../../core/time.js';
+
+/** Half the width of an 80 % interval, in standard deviations of a normal distribution. */
+export const EIGHTY_PERCENT = 1.2816;
+
+/** Nanos of one GPU for one hour, as a number. */
+export const gpuHourNanos = (rate: Rate): number => (Number(rate.nanos) * 3600) / Number(rate.quantity);
+
+/** `2.490000`: currency units of nanos, for a computation that people read. */
+export const units = (nanos: number): string => (nanos / 1e9).toFixed(6);
+
+/** A saving of so many nanos per hour, month by month, certain as far as prices are. */
+export function monthly(hourlyNanos: number): SavingsEstimate {
+  const mean = BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH));
+  return { mean, low: mean, high: mean };
+}
+
+/** The same with the ends of its interval. The ends are put around the mean where rounding or skew has them inside. */
+export function monthlyBetween(mean: number, low: number, high: number): SavingsEstimate {
+  const of = (nanos: number): bigint => BigInt(Math.round(nanos * HOURS_PER_MONTH));
+  return { mean: of(mean), low: of(Math.min(low, mean)), high: of(Math.max(high, mean)) };
+}
+
+/** A saving that happens once, such as that of one job: the month that has it has it whole. */
+export function once(nanos: number): SavingsEstimate {
+  const mean = BigInt(Math.round(nanos));
+  return { mean, low: mean, high: mean };
+}
+
+export function evidenceOf(view: PolicyView, what: string, from: number, to: number): Evidence {
+  return { what, from: formatInstant(from), to: formatInstant(to), ageSeconds: Math.max(0, (view.asOf - to) / 1000) };
+}
+
+/** Where something is bought. */
+export interface Place {
+  readonly provider: string | null;
+  readonly region: string | null;
+  readonly sku: string | null;
+}
+
+/**
+ * What is paid at a place: the offer of exactly this SKU and region. Null where either does not match: another offer that stood in for a
+ * missing one might be dearer, and a saving against it would be larger than the truth.
+ */
+export function ownOffer(view: PolicyView, { provider, region, sku }: Place, term: Term): GpuOffer | null {
+  if (provider === null || sku === null) return null;
+  return view.offers.find((offer) => offer.provider === provider && offer.sku === sku && offer.region === region && offer.term === term) ?? null;
+}
+
+/** What could be bought there under a term: the cheapest offer of the SKU. Null: there is none. */
+export function offerAt(view: PolicyView, { provider, region, sku }: Place, term: Term): GpuOffer | null {
+  return cheapest(view.offers.filter((offer) => offer.provider === provider && offer.term === term && offer.sku === sku
+    && (offer.region === null || offer.region === region)));
+}
+
+export const cheapest = (offers: readonly GpuOffer[]): GpuOffer | null =>
+  offers.reduce<GpuOffer | null>((best, offer) => (best === null || gpuHourNanos(offer.rate) < gpuHourNanos(best.rate) ? offer : best), null);
+
+/** Nanos per hour of one replica under its own term; null: not known. */
+export function replicaHourNanos(view: PolicyView, workload: WorkloadView): number | null {
+  const offer = workload.term === null ? null : ownOffer(view, workload, workload.term);
+  return offer === null || workload.gpusPerReplica === null ? null : gpuHourNanos(offer.rate) * workload.gpusPerReplica;
+}
+
+/** Replicas held, booting ones included; null: not known. */
+export const replicasOf = ({ fleet }: WorkloadView): number | null => (fleet === null ? null : fleet.ready + fleet.booting);
+
+/** Nanos per hour of all its replicas; null: not known. */
+export function workloadHourNanos(view: PolicyView, workload: WorkloadView): number | null {
+  const [perReplica, replicas] = [replicaHourNanos(view, workload), replicasOf(workload)];
+  return perReplica === null || replicas === null ? null : perReplica * replicas;
+}

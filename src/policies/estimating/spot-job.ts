@@ -1,0 +1,97 @@
+/**
+ * The planner's word on a job with a deadline, now: spot, on demand, or wait.
+ *
+ * It hands the recorded availability since the job's start to the policy of planning/spot, tick by tick, and asks it about the present tick. The
+ * deadline is the planner's invariant: what could cost it is never answered. The plans are kept by the job's own numbers, from which alone they follow.
+ */
+import { Failure } from '../../core/errors.js';
+import type { JobFacts, SpotMarket } from '../../core/policy.js';
+import { HOUR_MS } from '../../core/time.js';
+import { availabilityModel, BUILT_IN_PARAMETERS } from '../../planning/spot/availability-model.js';
+import { bursarPolicy } from '../../planning/spot/bursar.js';
+import { planSpot } from '../../planning/spot/plan.js';
+import { IDLE, ON_DEMAND, SPOT, spotProblem, type Mode, type SpotProblem } from '../../planning/spot/problem.js';
+import { staysSafe } from '../../planning/spot/safety.js';
+import type { SpotPolicy, SpotView } from '../../planning/spot/simulate.js';
+
+export type SpotWord = 'spot' | 'on-demand' | 'wait';
+
+export interface SpotQuestion {
+  readonly job: JobFacts;
+  readonly asOf: number;
+  /** What it holds now; null: nothing. */
+  readonly holds: 'spot' | 'on-demand' | null;
+  readonly market: SpotMarket;
+  readonly restartHours: number;
+  /** Nanos per hour. */
+  readonly onDemand: number;
+  readonly spot: number;
+}
+
+/** Ticks times slack beyond which a plan would take too long: then the safety rule alone decides. */
+const MOST_PLAN_CELLS = 60_000;
+const MOST_PLANS = 2;
+const plans = new Map<string, SpotPolicy>();
+
+/** Null where the job's numbers are not all known. */
+export function spotWord(question: SpotQuestion): SpotWord | null {
+  const { job, market, asOf, restartHours } = question;
+  const { startedAt, deadline, workHours, workLeftHours } = job;
+  if (startedAt === null || deadline === null || workHours === null || workLeftHours === null) return null;
+  if (workLeftHours <= 0) return null;
+  const problem = problemOf(question, startedAt, deadline, workHours);
+  if (problem === null) return 'on-demand';
+  const tickMs = market.tickSeconds * 1000;
+  const tick = Math.min(problem.ticks - 1, Math.max(0, Math.floor((asOf - startedAt) / tickMs)));
+  const available = (at: number): boolean | null => market.available[Math.floor((startedAt + at * tickMs - market.from) / tickMs)] ?? null;
+  const held: Mode = question.holds === 'spot' ? SPOT : question.holds === 'on-demand' ? ON_DEMAND : IDLE;
+  // The tick that runs counts where it was seen, else the one before it.
+  const present = (available(tick) ?? available(tick - 1)) === true;
+  const view: SpotView = {
+    tick, available: present, mode: held === SPOT && !present ? IDLE : held, restartLeft: 0,
+    // Rounded up: work is never made less.
+    workLeft: Math.min(problem.jobUnits, Math.ceil((workLeftHours * 3600) / problem.unitSeconds)),
+    timeLeft: Math.floor((deadline - asOf) / tickMs) * problem.tickUnits,
+  };
+  if (view.timeLeft < view.workLeft + Math.round((restartHours * 3600) / problem.unitSeconds)) return 'on-demand';
+  const mode = decided(problem, view, available);
+  return mode === SPOT ? 'spot' : mode === ON_DEMAND ? 'on-demand' : 'wait';
+}
+
+function problemOf({ market, restartHours, onDemand, spot }: SpotQuestion, startedAt: number, deadline: number, jobHours: number): SpotProblem | null {
+  try {
+    return spotProblem({ jobHours, deadlineHours: (deadline - startedAt) / HOUR_MS, restartHours, onDemandPrice: onDemand / 1e9, spotPrice: spot / 1e9, tickSeconds: market.tickSeconds });
+  } catch (error) {
+    // A deadline that nobody can promise is kept as well as on-demand can.
+    if (error instanceof Failure) return null;
+    throw error;
+  }
+}
+
+function decided(problem: SpotProblem, view: SpotView, available: (tick: number) => boolean | null): Mode {
+  const policy = planned(problem);
+  if (policy === null) {
+    const wish = view.available ? SPOT : IDLE;
+    return staysSafe(problem, view, wish) ? wish : ON_DEMAND;
+  }
+  const decide = policy.start();
+  for (let tick = 0; tick < view.tick; tick++) {
+    const past = available(tick);
+    // Spot that is held asks for no decision: the call only lets the policy see the tick.
+    if (past !== null) decide({ tick, available: past, mode: SPOT, restartLeft: 0, workLeft: 1, timeLeft: (problem.ticks - tick) * problem.tickUnits });
+  }
+  return decide(view);
+}
+
+function planned(problem: SpotProblem): SpotPolicy | null {
+  const slackTicks = problem.ticks - problem.jobUnits / problem.tickUnits;
+  if (problem.ticks * slackTicks > MOST_PLAN_CELLS) return null;
+  const key = JSON.stringify(problem);
+  let policy = plans.get(key);
+  if (policy === undefined) {
+    policy = bursarPolicy(planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS)));
+    if (plans.size >= MOST_PLANS) plans.clear();
+    plans.set(key, policy);
+  }
+  return policy;
+}

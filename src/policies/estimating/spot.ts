@@ -1,0 +1,76 @@
+/**
+ * What spot would have saved, from prices and from the recorded availability of one market.
+ *
+ * An hour in which nobody looked counts as one without spot: a missing reading never makes spot look better.
+ */
+import type { GpuOffer, PolicyView, SpotMarket } from '../../core/policy.js';
+import { DAY_MS, HOUR_MS } from '../../core/time.js';
+import { EIGHTY_PERCENT, gpuHourNanos, offerAt, ownOffer, type Place } from './money.js';
+
+export interface SpotRecord {
+  readonly from: number;
+  readonly to: number;
+  readonly tickSeconds: number;
+  /** Share of the ticks in which spot was seen available. */
+  readonly share: number;
+  readonly interruptionsPerHour: number;
+  /** The share of each day. */
+  readonly dailyShares: readonly number[];
+  /** The newest ticks up to the view's instant, oldest first. */
+  readonly ticks: readonly (boolean | null)[];
+}
+
+export const marketOf = (view: PolicyView, provider: string | null, region: string | null, gpuModel: string | null): SpotMarket | null =>
+  view.spotMarkets.find((market) => market.provider === provider && market.gpuModel === gpuModel && (market.region === region || market.region === null)) ?? null;
+
+/** The market's last `days`; null where it was not recorded for so long. */
+export function recordOf(view: PolicyView, market: SpotMarket | null, days: number): SpotRecord | null {
+  if (market === null) return null;
+  const tickMs = market.tickSeconds * 1000;
+  const count = Math.round((days * DAY_MS) / tickMs);
+  const end = Math.floor((view.asOf - market.from) / tickMs);
+  if (end < count || count < 1) return null;
+  const ticks = Array.from({ length: count }, (_, n) => market.available[end - count + n] ?? null);
+  const interruptions = ticks.filter((tick, n) => n > 0 && ticks[n - 1] === true && tick !== true).length;
+  const perDay = Math.max(1, Math.round(DAY_MS / tickMs));
+  const dailyShares = Array.from({ length: Math.ceil(count / perDay) }, (_, day) => shareOf(ticks.slice(day * perDay, (day + 1) * perDay)));
+  const from = market.from + (end - count) * tickMs;
+  return {
+    from, to: market.from + end * tickMs, tickSeconds: market.tickSeconds, share: shareOf(ticks), dailyShares, ticks,
+    interruptionsPerHour: interruptions / ((count * tickMs) / HOUR_MS),
+  };
+}
+
+const shareOf = (ticks: readonly (boolean | null)[]): number => ticks.filter((tick) => tick === true).length / Math.max(1, ticks.length);
+
+export interface SpotPrices {
+  /** Nanos per GPU-hour. */
+  readonly onDemand: number;
+  readonly spot: number;
+  readonly offer: GpuOffer;
+}
+
+/** Both prices of a place; null where one is missing. */
+export function spotPrices(view: PolicyView, place: Place): SpotPrices | null {
+  const [own, offer] = [ownOffer(view, place, 'on-demand'), offerAt(view, place, 'spot')];
+  return own === null || offer === null ? null : { onDemand: gpuHourNanos(own.rate), spot: gpuHourNanos(offer.rate), offer };
+}
+
+export interface HourlySaving {
+  readonly mean: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Nanos that one GPU saves per hour when it is on spot while there is spot and on demand while there is none: the price difference in the
+ * hours with spot, less a restart at either price for every interruption (away and back). The interval is that of the mean of the days.
+ */
+export function spotSaving({ onDemand, spot }: SpotPrices, record: SpotRecord, restartHours: number): HourlySaving {
+  const lost = record.interruptionsPerHour * restartHours * (onDemand + spot);
+  const of = (share: number): number => share * (onDemand - spot) - lost;
+  const { dailyShares, share } = record;
+  const variance = dailyShares.reduce((sum, one) => sum + (one - share) ** 2, 0) / Math.max(1, dailyShares.length - 1);
+  const spread = dailyShares.length > 1 ? EIGHTY_PERCENT * Math.sqrt(variance / dailyShares.length) : share;
+  return { mean: of(share), low: of(Math.max(0, share - spread)), high: of(Math.min(1, share + spread)) };
+}

@@ -1,0 +1,153 @@
+/**
+ * spot-shift: run on spot what may be interrupted, go back on demand when spot is gone or a deadline needs it, and return.
+ *
+ * Only what its owner calls interruptible is moved to spot; what is already there is brought back when its market is gone. A job with a
+ * deadline follows the planner (planning/spot), which never risks it. Where nobody has recorded the market's availability the saving is unknown, and is said to be.
+ */
+import { z } from 'zod';
+import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../core/policy.js';
+import { DAY_MS, HOUR_MS } from '../core/time.js';
+import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
+import { mayTouch } from './estimating/minutes.js';
+import { evidenceOf, gpuHourNanos, monthlyBetween, units } from './estimating/money.js';
+import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotRecord } from './estimating/spot.js';
+import { spotWord } from './estimating/spot-job.js';
+
+const params = z.strictObject({
+  restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at a start on another instance, where the workload does not say'),
+  historyDays: z.number().min(1).max(90).default(14).describe('Days of recorded availability that a saving is made of'),
+  stableMinutes: z.number().min(0).max(10_080).default(60).describe('Minutes that spot must have been there before a workload without a deadline returns to it'),
+  demand: z.boolean().default(false).describe('All on-demand use of the team may be interrupted, also what no workload says anything about'),
+});
+type Params = z.infer<typeof params>;
+
+interface Case {
+  readonly target: string;
+  readonly gpus: number;
+  readonly term: 'spot' | 'on-demand';
+  readonly prices: SpotPrices;
+  readonly market: SpotMarket | null;
+  readonly record: SpotRecord | null;
+  readonly restartHours: number;
+}
+
+function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | null {
+  const { term, fleet, gpusPerReplica, provider, region, gpuModel } = one;
+  const prices = spotPrices(view, one);
+  if ((term !== 'spot' && term !== 'on-demand') || fleet === null || gpusPerReplica === null || prices === null || !mayTouch(one)) return null;
+  const market = marketOf(view, provider, region, gpuModel);
+  return {
+    target: one.workload, gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica, term, prices, market, record: recordOf(view, market, given.historyDays),
+    restartHours: one.job?.restartHours ?? given.restartHours,
+  };
+}
+
+function forWorkload(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
+  const found = caseOf(view, one, given);
+  if (found === null) return [];
+  const word = one.job === null ? null : byDeadline(view, one, one.job, found);
+  const wish = word ?? bySpells(view, found, given);
+  if (wish === 'on-demand' && found.term === 'spot') return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
+  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true) return toSpot(view, found);
+  return [];
+}
+
+/** Null where there is no deadline, or too little is known to plan for it. */
+function byDeadline(view: PolicyView, one: WorkloadView, job: JobFacts, { prices, market, restartHours, term }: Case): 'spot' | 'on-demand' | 'wait' | null {
+  if (market === null) return job.deadline === null ? null : 'on-demand';
+  const holds = one.fleet !== null && one.fleet.ready > 0 ? term : null;
+  return spotWord({ job, asOf: view.asOf, holds, market, restartHours, onDemand: prices.onDemand, spot: prices.spot });
+}
+
+/** Without a deadline: away when spot is gone or dearer, back when it has been there for a while. Not known: stay. */
+function bySpells(view: PolicyView, { prices, market }: Case, { stableMinutes }: Params): 'spot' | 'on-demand' | null {
+  if (prices.spot >= prices.onDemand) return 'on-demand';
+  if (market === null) return 'spot';
+  const tickMs = market.tickSeconds * 1000;
+  const now = Math.floor((view.asOf - market.from) / tickMs);
+  // The tick that runs counts where it was seen, else the one before it.
+  const newest = market.available[now] ?? market.available[now - 1] ?? null;
+  if (newest === false) return 'on-demand';
+  const needed = Math.ceil((stableMinutes * 60_000) / tickMs);
+  const stable = Array.from({ length: needed }, (_, n) => market.available[now - 1 - n] ?? null).every((tick) => tick === true);
+  return newest === true && stable ? 'spot' : null;
+}
+
+function toSpot(view: PolicyView, found: Case): Proposal[] {
+  const { target, gpus, prices, record, restartHours } = found;
+  const saving = record === null ? null : spotSaving(prices, record, restartHours);
+  if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0)) return [];
+  return [{
+    action: 'MoveToSpot', target, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
+    monthlySavings: saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus),
+    computation: numbers(found), evidence: evidence(view, found),
+    risk: { interruption: 'High', note: record === null ? 'Nobody has recorded how often spot is gone there.' : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.` },
+    restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
+  }];
+}
+
+function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
+  const { target, gpus, prices } = found;
+  const dearer = (prices.onDemand - prices.spot) * gpus;
+  return {
+    action: 'MoveToOnDemand', target, protective: true, change: { term: 'on-demand' }, title: `Move ${target} on demand: ${prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
+    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer), computation: numbers(found), evidence: evidence(view, found),
+    risk: { interruption: 'Low', note: 'It restarts on another instance; it returns when spot does.' }, restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
+  };
+}
+
+const numbers = ({ gpus, prices, record, restartHours }: Case): Record<string, string | number> => ({
+  gpus, onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), restartHours,
+  spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown', interruptionsPerHour: record?.interruptionsPerHour ?? 'not recorded', priceList: prices.offer.source,
+});
+
+const evidence = (view: PolicyView, { record, target }: Case): Proposal['evidence'] => [
+  record === null ? evidenceOf(view, `prices of ${target}`, view.asOf, view.asOf) : evidenceOf(view, `recorded availability of spot, every ${record.tickSeconds} seconds`, record.from, record.to),
+];
+
+/** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */
+function forDemand(view: PolicyView, series: DemandSeries, given: Params): Proposal[] {
+  const prices = spotPrices(view, series);
+  const hours = Math.round(given.historyDays * 24);
+  if (series.term !== 'on-demand' || prices === null || series.onDemand === null || series.gpus.length < hours) return [];
+  const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
+  if (gpus === 0) return [];
+  const market = marketOf(view, series.provider, series.region, series.gpuModel);
+  return toSpot(view, {
+    target: [series.provider, series.region ?? 'any region', series.sku].join('/'), gpus, term: 'on-demand', prices: { ...prices, onDemand: Math.min(prices.onDemand, gpuHourNanos(series.onDemand)) },
+    market, record: recordOf(view, market, given.historyDays), restartHours: given.restartHours,
+  });
+}
+
+const TICKS_PER_HOUR = 6;
+
+/** Recorded until the examples' instant: available for `goodHours` and then as `last` says for an hour. */
+function exampleMarket(goodHours: number, last: boolean): SpotMarket {
+  const available = [...new Array<boolean>(goodHours * TICKS_PER_HOUR).fill(true), ...new Array<boolean>(TICKS_PER_HOUR).fill(last)];
+  return { provider: 'AWS', region: 'us-east-1', gpuModel: 'A100-80GB', tickSeconds: 600, from: AS_OF - (goodHours + 1) * HOUR_MS, available };
+}
+
+const batch = (over: Partial<WorkloadView>): WorkloadView =>
+  workload('train-1', { kind: 'training', interruptible: true, fleet: { ready: 2, booting: 0, minReplicas: 1, maxReplicas: 2, changedAt: null }, ...over });
+const job = (leftHours: number, deadlineHours: number): JobFacts => ({ startedAt: AS_OF - 2 * HOUR_MS, deadline: AS_OF + deadlineHours * HOUR_MS, workHours: leftHours + 2, workLeftHours: leftHours, restartHours: 0.5, resizable: null });
+const series: DemandSeries = {
+  provider: 'AWS', account: null, sku: 'example.a100-80gb', region: 'us-east-1', gpuModel: 'A100-80GB', term: 'on-demand', from: AS_OF - 20 * DAY_MS,
+  gpus: new Float64Array(480).fill(3), onDemand: rate(4000), reserved: [],
+};
+
+export const policy: Policy<Params> = {
+  name: 'spot-shift',
+  version: 1,
+  description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns',
+  params,
+  evaluate: (view, given) => [...view.workloads.flatMap((one) => forWorkload(view, one, given)), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],
+  examples: [
+    { title: 'Interruptible, and spot has been there for two weeks', params: {}, view: exampleView({ workloads: [batch({})], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
+    { title: 'On spot, and spot is gone', params: {}, view: exampleView({ workloads: [batch({ term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
+    { title: 'Ten hours of work, sixteen left: spot', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 16) })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
+    { title: 'Ten hours of work, ten and a half left, and spot is gone: on demand', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 10.5), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
+    { title: 'Ten hours of work, forty left, and spot is gone: wait', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 40), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
+    { title: 'Nobody says that it may be interrupted', params: {}, view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
+    { title: 'All use of the team may be interrupted; the market was never recorded, so the saving is unknown', params: { demand: true }, view: exampleView({ demand: [series] }), proposes: [{ action: 'MoveToSpot', target: 'AWS/us-east-1/example.a100-80gb' }] },
+  ],
+};

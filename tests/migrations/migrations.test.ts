@@ -1,0 +1,135 @@
+/**
+ * The migrations: each can be taken back and run again to the same schema, several processes may run them at once, and
+ * every key begins with the organisation, so that no later migration has to rewrite one.
+ */
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { migrations } from '../../migrations/index.js';
+import { emptyDatabase, freshDatabase } from '../support/database.js';
+import { home } from '../support/processes.js';
+
+type Migration = (typeof migrations)[number];
+
+/** TypeORM's own table, which belongs to no organisation. */
+const JOURNAL = 'migration';
+
+/** Columns, keys, indexes and views of the schema, as PostgreSQL writes them. */
+const SCHEMA = `
+select 'column' as what, table_name || '.' || column_name as name,
+  concat_ws(' ', ordinal_position, data_type, is_nullable, column_default, is_identity, identity_generation, is_generated) as definition
+from information_schema.columns where table_schema = 'public' and table_name <> '${JOURNAL}'
+union all select 'index', tablename || '.' || indexname, indexdef from pg_indexes where schemaname = 'public' and tablename <> '${JOURNAL}'
+union all select 'constraint', conrelid::regclass || '.' || conname, pg_get_constraintdef(oid) from pg_constraint
+  where connamespace = 'public'::regnamespace and conrelid <> 0 and conrelid::regclass::text <> '${JOURNAL}'
+union all select 'view', viewname, definition from pg_views where schemaname = 'public'
+union all select 'storage', attrelid::regclass || '.' || attname, attstorage::text from pg_attribute a
+  join pg_class c on c.oid = a.attrelid where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace and attnum > 0 and not attisdropped and c.relname <> '${JOURNAL}'
+union all select 'function', proname, prosrc from pg_proc where pronamespace = 'public'::regnamespace
+order by 1, 2`;
+
+interface Part {
+  readonly what: string;
+  readonly name: string;
+  readonly definition: string;
+}
+
+/** A column that was dropped keeps its place: what counts is the order, not the numbers. */
+function inOrder(parts: readonly Part[]): Part[] {
+  return parts.map((part) => (part.what === 'column' ? { ...part, definition: part.definition.replace(/^\d+ /, '') } : part));
+}
+
+describe('the migrations', async () => {
+  const { url } = await emptyDatabase();
+  const whole = await freshDatabase();
+  const opened: DataSource[] = [];
+  afterAll(() => Promise.all(opened.map((source) => source.destroy())));
+
+  async function open(address: string, these: readonly Migration[]): Promise<DataSource> {
+    const source = await new DataSource({ type: 'postgres', url: address, migrations: [...these], migrationsTableName: JOURNAL, entities: [], poolSize: 2 }).initialize();
+    opened.push(source);
+    return source;
+  }
+  const schemaOf = async (source: DataSource): Promise<Part[]> => inOrder(await source.query<Part[]>(SCHEMA));
+
+  it('go up one by one, each of them down and up again to the same schema', async () => {
+    let before = await schemaOf(await open(url, []));
+    expect(before).toEqual([]);
+    for (const [at, migration] of migrations.entries()) {
+      const source = await open(url, migrations.slice(0, at + 1));
+      expect((await source.runMigrations()).map(({ name }) => name)).toEqual([migration.name]);
+      const after = await schemaOf(source);
+      expect(after).not.toEqual(before);
+      await source.undoLastMigration();
+      expect(await schemaOf(source), `${migration.name} taken back`).toEqual(before);
+      await source.runMigrations();
+      expect(await schemaOf(source), `${migration.name} run again`).toEqual(after);
+      before = after;
+    }
+    expect(before).toEqual(await schemaOf(await open(whole.url, [])));
+  });
+
+  it('go all down to nothing, and all up again', async () => {
+    const source = await open(url, migrations);
+    const before = await schemaOf(source);
+    for (const _ of migrations) await source.undoLastMigration();
+    expect(await schemaOf(source)).toEqual([]);
+    expect(await source.query(`select 1 from ${JOURNAL}`)).toEqual([]);
+    await source.runMigrations();
+    expect(await schemaOf(source)).toEqual(before);
+    expect(await source.query(`select id from organisation`)).toEqual([{ id: 'default' }]);
+  });
+});
+
+describe('the schema', async () => {
+  const { url } = await freshDatabase();
+  const client = new Client({ connectionString: url });
+  beforeAll(() => client.connect());
+  afterAll(() => client.end());
+
+  /** Every unique index (primary keys are ones), with its columns in order; a table without any has a row too. */
+  const keys = async (): Promise<{ table: string; primary: boolean | null; columns: string[] | null }[]> => (await client.query<{ table: string; primary: boolean | null; columns: string[] | null }>(
+    `select c.relname as table, i.indisprimary as primary,
+       (select array_agg(a.attname::text order by k.at) from unnest(i.indkey) with ordinality as k(attnum, at) join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum) as columns
+     from pg_class c left join pg_index i on i.indrelid = c.oid and i.indisunique
+     where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname <> '${JOURNAL}' order by 1, 2 desc`)).rows;
+
+  it('has a primary key on every table, and it begins with the organisation, as every other unique key does', async () => {
+    const all = await keys();
+    expect(all.length).toBeGreaterThan(20);
+    const primary = new Set(all.filter((key) => key.primary).map((key) => key.table));
+    expect(all.map(({ table }) => table).filter((table) => !primary.has(table))).toEqual([]);
+    // The organisation's own name is its id.
+    expect(all.filter(({ table, columns }) => columns?.[0] !== (table === 'organisation' ? 'id' : 'organisation'))).toEqual([]);
+  });
+
+  it('has the distribution column of the facts in their every key', async () => {
+    const distributed: Readonly<Record<string, string>> = { usage_hour: 'team', cost_hour: 'team', cost_day: 'team', work: 'lane', block: 'source', usage_id: 'source', sample: 'source' };
+    const all = await keys();
+    for (const [table, column] of Object.entries(distributed)) {
+      const own = all.filter((key) => key.table === table);
+      expect(own.length, table).toBeGreaterThan(0);
+      for (const { columns } of own) expect(columns, table).toContain(column);
+    }
+  });
+});
+
+describe('several processes that migrate at once', async () => {
+  const { url } = await emptyDatabase();
+  const place = await home();
+
+  it('all succeed, and one of them runs the migrations', async () => {
+    const runs = await Promise.all([1, 2, 3].map(() => place.run(['migrate', '--json'], { DATABASE_URL: url })));
+    expect(runs.map(({ code, err }) => ({ code, err }))).toEqual(runs.map(() => ({ code: 0, err: '' })));
+    const ran = runs.map(({ out }) => (JSON.parse(out) as { migrations: string[] }).migrations);
+    expect(ran.filter((names) => names.length > 0)).toEqual([migrations.map(({ name }) => name)]);
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    try {
+      expect((await client.query<{ name: string }>(`select name from ${JOURNAL} order by id`)).rows.map(({ name }) => name)).toEqual(migrations.map(({ name }) => name));
+      expect((await client.query(`select id from organisation`)).rows).toEqual([{ id: 'default' }]);
+    } finally {
+      await client.end();
+    }
+  });
+});
