@@ -9,6 +9,7 @@ import { AppModule, compose, openQueue, type Bursar, type Role } from './app.mod
 import { run } from './cli/program.js';
 import { wallClock } from './clock.js';
 import { parseConfig, type Config } from './config.js';
+import { unavailable } from './core/errors.js';
 import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
 import { acquireServeLock, startEmbedded } from './store/embedded.js';
@@ -54,7 +55,12 @@ async function serve(role: Role): Promise<void> {
     await lock?.release();
     throw error;
   });
-  const failed = (error: Error): void => say(`line: ${error.message}`);
+  let told = '';
+  // The same trouble again and again (a database that is away) is told once.
+  const failed = ({ message }: Error): void => {
+    if (message !== told) say(`line: ${message}`);
+    told = message;
+  };
   try {
     const welcomed = welcome({ bursar, example: role === 'all' && config.databaseUrl === null && config.example, pods: openbPods, clock: wallClock, say });
     if ((await Promise.race([welcomed, stop])) === 'stop') {
@@ -64,14 +70,17 @@ async function serve(role: Role): Promise<void> {
       return;
     }
     const queue = await openQueue(bursar, config, role, failed);
-    const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
-    const url = await (role === 'worker' ? startWorker(module) : startApi(module, config));
-    await lock?.setUrl(url.address ?? `process ${process.pid}`);
-    say(url.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${url.address}`);
-    await stop;
-    say('Stopping: the jobs at hand are finished first.');
-    await url.close();
-    await queue.close();
+    try {
+      const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
+      const started = await (role === 'worker' ? startWorker(module) : startApi(module, config));
+      await lock?.setUrl(started.address ?? `process ${process.pid}`);
+      say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);
+      await stop;
+      say('Stopping: the jobs at hand are finished first.');
+      await started.close();
+    } finally {
+      await queue.close();
+    }
   } finally {
     await leave();
     await lock?.release();
@@ -82,7 +91,15 @@ type Started = { address: string | null; close(): Promise<void> };
 
 async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
   const app = await createWebApp(module, { logger: ['error', 'warn'] });
-  return { address: await listen(app, config), close: () => app.close() };
+  try {
+    return { address: await listen(app, config), close: () => app.close() };
+  } catch (error) {
+    await app.close();
+    const code = error instanceof Error && 'code' in error ? error.code : null;
+    if (code === 'EADDRINUSE') throw unavailable(`port ${config.port} of ${config.host} is taken: set PORT to another one (0 takes any that is free)`, error);
+    if (code === 'EACCES') throw unavailable(`port ${config.port} may not be opened by this user: set PORT to one above 1023`, error);
+    throw error;
+  }
 }
 
 async function startWorker(module: ReturnType<typeof AppModule.of>): Promise<Started> {

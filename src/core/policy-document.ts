@@ -25,7 +25,7 @@ export interface PolicyDocument {
 }
 
 /** What an organisation without any document runs. */
-const DEFAULT_POLICIES: readonly string[] = ['idle-stop', 'reserve-baseline'];
+const DEFAULT_POLICIES: ReadonlySet<string> = new Set(['idle-stop', 'reserve-baseline']);
 
 const FIELDS: readonly string[] = ['name', 'policy', 'teams', 'mode', 'params', 'priority'];
 const NAME = /^[\w.-]{1,100}$/;
@@ -91,7 +91,7 @@ function readParams(policy: Policy | undefined, params: unknown, problems: Probl
 
 /** What holds where nobody has written a document: idle-stop and reserve-baseline recommend to every team. */
 export function defaultDocuments(policies: readonly Policy[]): PolicyDocument[] {
-  return policies.filter(({ name }) => DEFAULT_POLICIES.includes(name))
+  return policies.filter(({ name }) => DEFAULT_POLICIES.has(name))
     .map(({ name, params }) => ({ name, policy: name, teams: '*', mode: 'recommend', params: params.parse({}) as Fields, priority: 0 }));
 }
 

@@ -60,6 +60,11 @@ export interface Policy<Params = unknown> {
   readonly description: string;
   /** Validates the parameters and fills in defaults: makes the API's check, the documentation and the form. */
   readonly params: ZodType<Params>;
+  /**
+   * True: what it does to a workload holds only as long as it goes on proposing it, and is undone when it no longer does (a brake). Absent: it
+   * holds until something else is done.
+   */
+  readonly holdsWhileProposed?: boolean;
   evaluate(view: PolicyView, params: Params): readonly Proposal[];
   readonly examples: readonly PolicyExample<Params>[];
 }

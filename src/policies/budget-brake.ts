@@ -182,6 +182,7 @@ export const policy: Policy<Params> = {
   version: 1,
   description: 'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,
+  holdsWhileProposed: true,
   evaluate: (view, given) => firstPerTarget(view.budgets.flatMap((one) => {
     const braking = brakingOf(view, one, given);
     return braking === null ? [] : proposalsFor(view, braking, given);

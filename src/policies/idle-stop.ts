@@ -18,6 +18,7 @@ const params = z.strictObject({
   maximumFalseStopProbability: z.number().min(0).max(1).default(IDLE_DEFAULTS.maximumFalseStopProbability).describe('Largest probability of a false stop at which a stop is proposed'),
   minimumQuietMinutes: z.number().min(1).max(1440).default(IDLE_DEFAULTS.minimumQuietMinutes).describe('Fewest minutes of quiet before a stop'),
   staleMinutes: z.number().min(1).max(1440).default(IDLE_DEFAULTS.staleMinutes).describe('Older evidence than this is no evidence'),
+  lagMinutes: z.number().min(0).max(60).default(1).describe('Minutes that a reading may need to arrive: until then it is not missing'),
 });
 type Params = z.infer<typeof params>;
 
@@ -41,13 +42,19 @@ function intervalOf(readings: readonly Reading[]): number {
   }, Infinity);
 }
 
+/** How often readings come, and how late. */
+interface Pace {
+  readonly intervalMinutes: number;
+  readonly lagMinutes: number;
+}
+
 const isBlank = ({ gpuUtilisationRatio, requestsPerSecond }: Reading): boolean => gpuUtilisationRatio === null && requestsPerSecond === null;
 
 /**
  * The readings with the missing ones filled in, from when it is watched up to the view's instant: those that a gap leaves out, and the blank ones. Null where none is
  * missing. At most a day of a gap is filled: beyond it the quiet begins anew in any case.
  */
-function filled({ readings, observedFrom }: ResourceView, asOf: number, intervalMinutes: number, filling: Filling): { readonly readings: readonly Reading[] } | null {
+function filled({ readings, observedFrom }: ResourceView, asOf: number, { intervalMinutes, lagMinutes }: Pace, filling: Filling): { readonly readings: readonly Reading[] } | null {
   const step = intervalMinutes * MINUTE_MS;
   const first = readings[0];
   const before = first === undefined || observedFrom === null ? 0 : Math.min(Math.round((first.at - observedFrom) / step), Math.floor(1440 / intervalMinutes));
@@ -55,7 +62,7 @@ function filled({ readings, observedFrom }: ResourceView, asOf: number, interval
   const head = first === undefined ? [] : Array.from({ length: Math.max(0, before) }, (_, n) => ({ ...first, ...over, at: first.at - (before - n) * step }));
   const rest = readings.flatMap((reading, n): Reading[] => {
     const next = readings[n + 1];
-    const missing = next === undefined ? Math.floor((asOf - reading.at) / step) : Math.round((next.at - reading.at) / step) - 1;
+    const missing = next === undefined ? (asOf - reading.at < lagMinutes * MINUTE_MS ? 0 : Math.floor((asOf - reading.at) / step)) : Math.round((next.at - reading.at) / step) - 1;
     const count = Math.min(Math.max(0, missing), Math.floor(1440 / intervalMinutes));
     return [isBlank(reading) ? { ...reading, ...over } : reading, ...Array.from({ length: count }, (_, one) => ({ ...reading, ...over, at: reading.at + (one + 1) * step }))];
   });
@@ -97,8 +104,8 @@ function verdict(view: PolicyView, resource: ResourceView, given: Params): Repla
   const { readings } = resource;
   const asItIs = replay(given, resource, readings);
   if (asItIs.open === null) return null;
-  const interval = intervalOf(readings);
-  const others = Number.isFinite(interval) ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, interval, filling) ?? []) : [];
+  const pace = { intervalMinutes: intervalOf(readings), lagMinutes: given.lagMinutes };
+  const others = Number.isFinite(pace.intervalMinutes) ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, pace, filling) ?? []) : [];
   const replays = [asItIs, ...others.map((one) => replay(given, resource, one.readings))];
   return replays.some(({ open }) => open === null) ? null : replays.reduce((least, one) => (total(one) < total(least) ? one : least));
 }

@@ -50,14 +50,14 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | n
 function freeCommitted(view: PolicyView, { one }: JobCase, hour: number, weeks: number): number {
   if (weeks === 0) return 0;
   const series = view.demand.find((each) => each.provider === one.provider && each.region === one.region && each.sku === one.sku && each.term === 'on-demand' && each.coveredGpus !== undefined);
-  const units = series?.committed?.reduce((sum, { units: count, hoursLeft }) => sum + (hour < view.asOf + hoursLeft * HOUR_MS ? count : 0), 0) ?? 0;
-  if (series?.coveredGpus === undefined || units === 0) return 0;
-  let least = units;
+  const held = series?.committed?.reduce((sum, { units: count, hoursLeft }) => sum + (hour < view.asOf + hoursLeft * HOUR_MS ? count : 0), 0) ?? 0;
+  if (series?.coveredGpus === undefined || held === 0) return 0;
+  let least = held;
   for (let week = 1; week <= weeks; week++) {
     const at = (hour - week * 7 * DAY_MS - series.from) / HOUR_MS;
-    const used = at >= series.coveredGpus.length ? units : series.coveredGpus[at];
+    const used = at >= series.coveredGpus.length ? held : series.coveredGpus[at];
     // An hour of which nothing is known may have used all of them.
-    least = Math.min(least, used === undefined ? 0 : units - used);
+    least = Math.min(least, used === undefined ? 0 : held - used);
   }
   return least;
 }

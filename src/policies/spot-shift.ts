@@ -9,7 +9,7 @@ import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, 
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, gpuHourNanos, monthlyBetween, units } from './estimating/money.js';
+import { evidenceOf, gpuHourNanos, monthlyBetween, offerAt, units } from './estimating/money.js';
 import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotRecord } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
 
@@ -107,14 +107,14 @@ const evidence = (view: PolicyView, { record, target }: Case): Proposal['evidenc
 
 /** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */
 function forDemand(view: PolicyView, series: DemandSeries, given: Params): Proposal[] {
-  const prices = spotPrices(view, series);
+  const offer = offerAt(view, series, 'spot');
   const hours = Math.round(given.historyDays * 24);
-  if (series.term !== 'on-demand' || prices === null || series.onDemand === null || series.gpus.length < hours) return [];
+  if (series.term !== 'on-demand' || offer === null || series.onDemand === null || series.gpus.length < hours) return [];
   const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
   if (gpus === 0) return [];
   const market = marketOf(view, series.provider, series.region, series.gpuModel);
   return toSpot(view, {
-    target: [series.provider, series.region ?? 'any region', series.sku].join('/'), gpus, term: 'on-demand', prices: { ...prices, onDemand: Math.min(prices.onDemand, gpuHourNanos(series.onDemand)) },
+    target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'), gpus, term: 'on-demand', prices: { onDemand: gpuHourNanos(series.onDemand), spot: gpuHourNanos(offer.rate), offer },
     market, record: recordOf(view, market, given.historyDays), restartHours: given.restartHours,
   });
 }

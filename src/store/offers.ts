@@ -22,18 +22,27 @@ const OFFERED: readonly Term[] = ['on-demand', 'spot'];
 const COMMITTED = TERMS.filter((term) => termHours(term) !== null);
 const MOST_CACHED = 50;
 
+interface Listed {
+  readonly offers: readonly GpuOffer[];
+  readonly names: ReadonlySet<string>;
+}
+
 export class OfferBook {
-  private readonly cache = new Map<string, readonly GpuOffer[]>();
+  private readonly cache = new Map<string, Listed>();
 
   /** Every SKU of a known model that is on offer, and beside them the own places of the asker under their own names. */
-  offers(current: CurrentPrices, currency: string, asOf: number, own: readonly PriceKey[]): GpuOffer[] {
-    const listed = this.listed(current, currency, hourOf(asOf));
-    const names = new Set(listed.map(nameOf));
-    const more = own.flatMap((key) => OFFERED.flatMap((term) => (key.sku === null ? [] : offerOf(current, currency, asOf, key, term)))).filter((offer) => !names.has(nameOf(offer)) && names.add(nameOf(offer)));
-    return [...listed, ...more];
+  offers(current: CurrentPrices, currency: string, asOf: number, own: readonly PriceKey[]): readonly GpuOffer[] {
+    const { offers, names } = this.listed(current, currency, hourOf(asOf));
+    const more = new Map<string, GpuOffer>();
+    for (const key of own) {
+      for (const offer of OFFERED.flatMap((term) => (key.sku === null ? [] : offerOf(current, currency, asOf, key, term)))) {
+        if (!names.has(nameOf(offer))) more.set(nameOf(offer), offer);
+      }
+    }
+    return more.size === 0 ? offers : [...offers, ...more.values()];
   }
 
-  private listed(current: CurrentPrices, currency: string, at: number): readonly GpuOffer[] {
+  private listed(current: CurrentPrices, currency: string, at: number): Listed {
     const name = `${current.version}\u0001${currency}\u0001${at}`;
     const cached = this.cache.get(name);
     if (cached !== undefined) return cached;
@@ -43,8 +52,9 @@ export class OfferBook {
     }
     const offers = [...keys.values()].flatMap(({ term, ...key }) => offerOf(current, currency, at, key, term));
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
-    this.cache.set(name, offers);
-    return offers;
+    const listed = { offers, names: new Set(offers.map(nameOf)) };
+    this.cache.set(name, listed);
+    return listed;
   }
 }
 

@@ -47,11 +47,15 @@ export class ViewStore {
     const workloads = await this.workloads.workloads(db, organisation, team, asOf);
     const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
     const leases = await this.workloads.leases(db, organisation, team, asOf);
+    const { offers } = this;
     return {
       organisation, team, asOf, currency, demand, workloads, peak,
       resources: await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices),
       budgets: await this.budgetStates(db, organisation, team, asOf),
-      offers: this.offers.offers(prices, currency, asOf, own),
+      // Thousands of prices, which most policies never look at.
+      get offers() {
+        return offers.offers(prices, currency, asOf, own);
+      },
       spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
       leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf) })),
     };

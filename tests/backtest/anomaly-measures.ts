@@ -62,14 +62,14 @@ interface Injection {
 }
 
 export const SPEND_INJECTIONS: Readonly<Record<string, Injection>> = {
-  'day x 1.3': { length: 1, factor: () => 1.3, kinds: ['spike'] },
-  'day x 1.5': { length: 1, factor: () => 1.5, kinds: ['spike'] },
-  'day x 2': { length: 1, factor: () => 2, kinds: ['spike'] },
-  'day x 3': { length: 1, factor: () => 3, kinds: ['spike'] },
-  'day x 0.5': { length: 1, factor: () => 0.5, kinds: ['drop'] },
-  'day x 0': { length: 1, factor: () => 0, kinds: ['drop'] },
-  'level x 1.5 from a day on': { length: Infinity, factor: () => 1.5, kinds: ['level-shift'] },
-  'level x 2 from a day on': { length: Infinity, factor: () => 2, kinds: ['level-shift'] },
+  'one point x 1.3': { length: 1, factor: () => 1.3, kinds: ['spike'] },
+  'one point x 1.5': { length: 1, factor: () => 1.5, kinds: ['spike'] },
+  'one point x 2': { length: 1, factor: () => 2, kinds: ['spike'] },
+  'one point x 3': { length: 1, factor: () => 3, kinds: ['spike'] },
+  'one point x 0.5': { length: 1, factor: () => 0.5, kinds: ['drop'] },
+  'one point x 0': { length: 1, factor: () => 0, kinds: ['drop'] },
+  'level x 1.5 from a point on': { length: Infinity, factor: () => 1.5, kinds: ['level-shift'] },
+  'level x 2 from a point on': { length: Infinity, factor: () => 2, kinds: ['level-shift'] },
 };
 
 function tally(name: string, outcomes: readonly (number | null)[]): Recall {

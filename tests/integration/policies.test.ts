@@ -63,7 +63,7 @@ describe('the line with policy documents', async () => {
 
   it('lets one policy win on a target, and keeps the other on it', async () => {
     await apply({ name: 'shift', policy: 'spot-shift', priority: 100 });
-    const [stop] = (await open()).filter(({ target }) => target === 'train');
+    const stop = (await open()).find(({ target }) => target === 'train');
     expect(stop).toMatchObject({ action: 'Stop', insteadOf: [{ document: 'shift', policy: 'spot-shift', action: 'MoveToSpot', target: 'train', estimatedMonthlySavings: null, because: 'action' }] });
   });
 

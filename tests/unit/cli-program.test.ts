@@ -31,7 +31,7 @@ describe('wrong use', () => {
     [['budgets', 'set', 'b', '--team', 't', '--threshold', 'never:1']], [['budgets', 'set', 'b', '--team', 't', '--period', 'decade']],
     [['quote', '--provider', 'aws', '--sku', 'x', '--gpus', '0', '--hours', '1']], [['quote', '--provider', 'aws']],
     [['quote', '--provider', 'aws', '--sku', 'x', '--gpus', '1', '--hours', '1', '--term', 'lease']],
-    [['backtest', 'spot']], [['backtest', 'commitment', '--demand', 'd.csv', '--term-hours', '1.5']], [['rejects', '--limit', '0']],
+    [['backtest', 'spot']], [['backtest', 'policy', '--policy', 'p.yaml']], [['backtest', 'commitment', '--demand', 'd.csv', '--term-hours', '1.5']], [['rejects', '--limit', '0']],
     [['teams', 'set', 'x', '--zone', 'Mars/Olympus']], [['keys', 'create', 'x', '--role', 'king']],
   ])('%j exits 2, says so on standard error, and prints no answer', async (argv) => {
     const { code, out, err } = await bursar(argv);
@@ -111,7 +111,7 @@ describe('a failure', () => {
     expect(err).toContain('this is a bug in Bursar: Error: broken invariant: two is three');
   });
 
-  it.each([[['report', '--team', 't', '--month', '2026-10']], [['stop-all']], [['rollback', 'act-1']], [['backtest', 'policy', '--policy', 'p.yaml']]])(
+  it.each([[['report', '--team', 't', '--month', '2026-10']], [['stop-all']], [['rollback', 'act-1']]])(
     '%j is not there yet: it fails and says so', async (argv) => {
       const { code, out, err } = await bursar(argv);
       expect({ code, out }).toEqual({ code: 1, out: '' });

@@ -1,6 +1,6 @@
 /**
  * bursar backtest: policies side by side on recorded data, with the optimum that sees the future. Local only: it reads
- * files and no database.
+ * files, and for `policy` this machine's database.
  *
  * A problem is loaded when it is asked for: each is a file of cli/backtest that exports run<Problem>Backtest.
  */
@@ -11,7 +11,7 @@ import type { Command } from 'commander';
 import type { BacktestProblem, BacktestReport } from '../../core/backtest.js';
 import { Failure, missing } from '../../core/errors.js';
 import { aboveZero, aboveZeroList, count, notNegative, whole } from '../flags.js';
-import type { Session } from '../session.js';
+import { actor, type Session } from '../session.js';
 import { grouped, percent, printable, table, type Cell } from '../table.js';
 import { WrongUse } from '../usage-error.js';
 
@@ -82,12 +82,20 @@ function addOthers(backtest: Command, session: Session): void {
 
 function addPolicy(backtest: Command, session: Session): void {
   backtest.command('policy')
-    .description('Any policy over the recorded history. Not in this version.')
-    .option('--policy <file>', 'the policy with its parameters')
-    .option('--from <time>')
-    .option('--to <time>')
-    .addHelpText('after', '\nExample:\n  bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01')
-    .action((flags: Flags) => answer(session, 'policy', flags));
+    .description("Any policy over the recorded history of its teams, on this machine's database.")
+    .requiredOption('--policy <file>', 'a policy document, YAML or JSON')
+    .requiredOption('--from <time>', 'first day or hour')
+    .requiredOption('--to <time>', 'end, not part of it')
+    .addHelpText('after', `
+Every proposal is taken at once, in a simple model (docs/reference/policy-backtests.md). The result is kept: enforcing
+needs it.
+
+Example:
+  bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01`)
+    .action(async (flags: Flags) => {
+      const { clock, parseYaml } = session.context;
+      await answer(session, 'policy', { ...flags, bursar: await session.local(), now: clock.now(), actor: actor(), parseYaml });
+    });
 }
 
 async function answer(session: Session, problem: BacktestProblem, options: Flags): Promise<void> {

@@ -67,6 +67,7 @@ interface Expectation {
   readonly cushion: number;
 }
 
+const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
 const clamped = (spend: number): number => Math.max(0, spend);
 const pushed = <T>(values: T[], value: T, most: number): void => {
   values.push(value);
@@ -97,17 +98,16 @@ const factorAt = (ratios: readonly number[][], phase: number): number => {
 function expect(spend: number, phase: number, memory: Memory, settings: Settings, shaped: boolean): Expectation {
   const factor = (at: number): number => (shaped ? factorAt(memory.ratios, at) : 1);
   const level = median(memory.recent.slice(-settings.levelPoints).map((one) => one.spend / factor(one.phase)));
-  const mean = level * factor(phase);
-  const season = memory.recent.slice(-settings.seasonPoints);
-  const cushion = Math.max(CUSHION * (season.reduce((sum, one) => sum + one.spend, 0) / season.length), 1e-9);
-  return { mean, cushion, deviation: Math.log((spend + cushion) / (mean + cushion)) };
+  const expected = level * factor(phase);
+  const cushion = Math.max(CUSHION * mean(memory.recent.slice(-settings.seasonPoints).map((one) => one.spend)), 1e-9);
+  return { mean: expected, cushion, deviation: Math.log((spend + cushion) / (expected + cushion)) };
 }
 
 /**
  * Every anomaly of a series, in the order of `decidedAt`.
  *
- * A first unusual point is a `spike` or a `drop` at once; further ones on the same side say nothing new until `shiftPoints` of
- * them in a row make a `level-shift`, after which the new level is the expectation. Evidence: `deviation` (logarithm of the
+ * A first unusual point is a `spike` or a `drop` at once; further ones on the same side, at half its limit or more, say nothing new
+ * until `shiftPoints` in a row make a `level-shift`, after which the new level is the expectation. Evidence: `deviation` (logarithm of the
  * ratio of observed to expected, each with a cushion), `limit` (the deviation at which a report begins), `known` (past
  * deviations behind the limit), `shaped` (1 where the season's shape is used), for a shift `points`.
  * @throws invalid, naming every problem: a value that is not finite, times that do not rise, an option out of range
@@ -157,7 +157,7 @@ function judge(spend: number, phase: number, memory: Memory, settings: Settings,
   const shaped = (memory.ratios[phase]?.length ?? 0) >= LEAST_SEASONS ? expect(spend, phase, memory, settings, true) : null;
   const limits = { plain: tailLimit(known.plain, settings.falseAlarmRate), shaped: tailLimit(known.shaped, settings.falseAlarmRate) };
   // The expectation that has been nearer so far; the shape has to have proven itself.
-  const useShape = shaped !== null && limits.shaped !== null && median(known.shaped) < median(known.plain.slice(-known.shaped.length));
+  const useShape = shaped !== null && limits.shaped !== null && mean(known.shaped) < mean(known.plain.slice(-known.shaped.length));
   const [chosen, tail, count] = useShape ? [shaped, limits.shaped, known.shaped.length] : [plain, limits.plain, known.plain.length];
   const least = (limit: number | null): number => Math.max(limit ?? Infinity, LEAST_DEVIATION);
   const evidence = { deviation: chosen.deviation, limit: least(tail), known: count, shaped: useShape ? 1 : 0 };

@@ -45,6 +45,7 @@ export interface Place {
   readonly provider: string | null;
   readonly region: string | null;
   readonly sku: string | null;
+  readonly gpuModel: string | null;
 }
 
 /**
@@ -56,10 +57,10 @@ export function ownOffer(view: PolicyView, { provider, region, sku }: Place, ter
   return view.offers.find((offer) => offer.provider === provider && offer.sku === sku && offer.region === region && offer.term === term) ?? null;
 }
 
-/** What could be bought there under a term: the cheapest offer of the SKU. Null: there is none. */
-export function offerAt(view: PolicyView, { provider, region, sku }: Place, term: Term): GpuOffer | null {
-  return cheapest(view.offers.filter((offer) => offer.provider === provider && offer.term === term && offer.sku === sku
-    && (offer.region === null || offer.region === region)));
+/** What could be bought there under a term: the cheapest offer of the SKU, or of the model where no SKU is known. Null: there is none. */
+export function offerAt(view: PolicyView, { provider, region, sku, gpuModel }: Place, term: Term): GpuOffer | null {
+  return cheapest(view.offers.filter((offer) => offer.provider === provider && offer.term === term && (sku === null ? offer.gpuModel === gpuModel : offer.sku === sku)
+    && (offer.region === null || region === null || offer.region === region)));
 }
 
 export const cheapest = (offers: readonly GpuOffer[]): GpuOffer | null =>

@@ -1,0 +1,131 @@
+/**
+ * What the published rules and the optimum would have cost on the same recording, where there are any: reservations, idle resources, fleets. Each
+ * is paid by the same bill as the policy. A part for which nothing is published has no opponent but doing nothing, and no optimum.
+ */
+import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
+import type { Policy } from '../../core/policy.js';
+import { LevelCounts } from '../commitment/level-counts.js';
+import type { CommitmentTerm } from '../commitment/model.js';
+import { optimum } from '../commitment/optimum.js';
+import { below30For30, skiRental, zeroFor60 } from '../idle/opponents.js';
+import { clairvoyantSaving, simulateIdle, type IdlePolicy } from '../idle/simulate.js';
+import { hpa, stepScaling, targetTracking } from '../scaling/opponents.js';
+import { clairvoyant } from '../scaling/optimum.js';
+import { simulate, type FleetLimits, type ScalingPolicy } from '../scaling/simulate.js';
+import { billHour, demanded, gpuHour, type Commitment } from './bills.js';
+import type { RecordedHistory } from './history.js';
+import { isOnDemand } from './replay.js';
+import { ReplayedResource } from './resources.js';
+import { ReplayedWorkload } from './workloads.js';
+
+export interface Alternative {
+  readonly name: string;
+  readonly cost: number;
+  /** Share of the load that went unserved; null where there is none. */
+  readonly unservedShare?: number | null;
+}
+
+/** Rules that reserve, on the same offers; the optimum knows the whole window. Empty where nothing was on offer. */
+export function commitmentAlternatives(history: RecordedHistory, policy: Policy, params: unknown): Alternative[] {
+  if (policy.name !== 'reserve-baseline') return [];
+  const chosen = history.demand.map((series, index) => (isOnDemand(series) ? offerFor(history, index, params) : null));
+  if (chosen.every((one) => one === null)) return [];
+  const cost = (purchases: (index: number, term: CommitmentTerm) => Int32Array): number => {
+    const commitments = chosen.flatMap((one, index): Commitment[] => (one === null ? [] : [...purchases(index, one.term)].flatMap((units, hour) =>
+      (units === 0 ? [] : [{ series: index, units, since: history.from + hour * HOUR_MS, termHours: one.term.termHours, perHour: one.perHour }]))));
+    return demandCost(history, commitments);
+  };
+  return [
+    ...[7, 30, 60].map((days) => ({ name: `look-back-${days}d`, cost: cost((index, term) => lookBack(history, index, term, days)) })),
+    { name: 'clairvoyant', cost: cost((index, term) => optimum(demandOf(history, index, history.from), term).purchases) },
+  ];
+}
+
+/** The first offer that the policy's parameters allow, at the window's first prices. */
+function offerFor(history: RecordedHistory, index: number, params: unknown): { readonly term: CommitmentTerm; readonly perHour: number } | null {
+  const series = history.demand[index];
+  const prices = series === undefined ? null : history.pricesAt(series, history.from);
+  const { terms, upfront } = params as { readonly terms?: readonly string[]; readonly upfront?: readonly string[] };
+  const offer = prices?.reserved.find((one) => (terms ?? []).includes(one.term) && (upfront ?? []).includes(one.upfront));
+  if (offer === undefined || prices === null || prices.onDemand === null) return null;
+  const perHour = gpuHour(offer.rate);
+  return { perHour, term: { termHours: offer.termHours, priceRatio: perHour / gpuHour(prices.onDemand), alpha: 0 } };
+}
+
+/** Whole GPUs per hour from `from` to the window's end. */
+const demandOf = (history: RecordedHistory, index: number, from: number): Int32Array =>
+  Int32Array.from({ length: (history.to - from) / HOUR_MS }, (_, hour) => Math.ceil(demanded(history, index, from + hour * HOUR_MS) - 1e-9));
+
+/** The vendors' rule (planning/commitment/opponents.ts says which), with the recorded past before the window to look back on; a look a day. */
+function lookBack(history: RecordedHistory, index: number, term: CommitmentTerm, days: number): Int32Array {
+  const start = Math.min(history.from, history.demand[index]?.from ?? history.from);
+  const demand = demandOf(history, index, start);
+  const past = (history.from - start) / HOUR_MS;
+  const purchases = new Int32Array(demand.length - past);
+  const window = new LevelCounts();
+  let active = 0;
+  for (let hour = 0; hour < demand.length; hour++) {
+    const own = hour - past;
+    if (own >= 0 && own % 24 === 0 && hour >= 24) {
+      if (own >= term.termHours) active -= purchases[own - term.termHours] ?? 0;
+      const wanted = window.levelAbove(Math.min(hour, days * 24) * (term.priceRatio - term.alpha) / (1 - term.alpha));
+      purchases[own] = Math.max(0, wanted - active);
+      active += purchases[own] ?? 0;
+    } else if (own >= term.termHours) active -= purchases[own - term.termHours] ?? 0;
+    window.add(demand[hour] ?? 0);
+    if (hour >= days * 24) window.remove(demand[hour - days * 24] ?? 0);
+  }
+  return purchases;
+}
+
+/** All demand of the window on demand, but for these commitments. */
+export function demandCost(history: RecordedHistory, commitments: readonly Commitment[]): number {
+  let cost = 0;
+  for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
+    history.demand.forEach((series, index) => {
+      if (isOnDemand(series)) cost += billHour(history, index, hour, commitments, { level: Infinity, onSpot: false }).cost;
+    });
+  }
+  return cost;
+}
+
+/** Rules that stop what rests, per resource; the optimum stops at once what outlasts the restart. */
+export function idleAlternatives(history: RecordedHistory, policy: Policy, restartMinutes: number): Alternative[] {
+  if (policy.name !== 'idle-stop') return [];
+  const all = history.resources.map((one) => new ReplayedResource(one, history.from, history.to));
+  const cost = (saved: (one: ReplayedResource) => number): number => all.reduce((sum, one) => sum + ((one.minutes(history.from, history.to) - saved(one)) / 60) * (one.perHour ?? 0), 0);
+  const rule = (name: string, make: () => IdlePolicy): Alternative => ({ name, cost: cost((one) => simulateIdle(one.samples, restartMinutes, make()).savedMinutes) });
+  return [
+    rule('below-30-for-30', below30For30), rule('zero-for-60', zeroFor60), rule('ski-rental', () => skiRental(restartMinutes, 5)),
+    { name: 'clairvoyant', cost: cost((one) => clairvoyantSaving(one.samples, restartMinutes)) },
+  ];
+}
+
+/** Rules that size fleets by their load; the optimum serves every minute whole with the fewest replica-minutes. Only services whose load is known in every minute. */
+export function scalingAlternatives(history: RecordedHistory, policy: Policy): Alternative[] {
+  if (policy.name !== 'target-tracking' && policy.name !== 'step-scaling') return [];
+  const services = history.workloads.flatMap((one) => serviceOf(history, one));
+  if (services.length === 0 || services.length < history.workloads.length) return [];
+  const total = (name: string, run: (load: Float64Array, limits: FleetLimits) => { readonly replicaMinutes: number; readonly unserved: number }): Alternative => {
+    const runs = services.map(({ load, limits, perMinute }) => ({ ...run(load, limits), load: load.reduce((sum, one) => sum + one, 0), perMinute }));
+    const load = runs.reduce((sum, one) => sum + one.load, 0);
+    return { name, cost: runs.reduce((sum, one) => sum + one.replicaMinutes * one.perMinute, 0), unservedShare: load > 0 ? runs.reduce((sum, one) => sum + one.unserved, 0) / load : null };
+  };
+  const rule = (name: string, make: () => ScalingPolicy): Alternative => total(name, (load, limits) => simulate(load, limits, make()));
+  return [
+    ...[0.5, 0.7, 0.9].map((target) => rule(`hpa-${target}`, () => hpa({ target }))), rule('target-tracking-0.7', () => targetTracking({ target: 0.7 })),
+    rule('step-scaling', () => stepScaling({ outAbove: 0.7, outReplicas: 2, inBelow: 0.3 })), total('clairvoyant', clairvoyant),
+  ];
+}
+
+function serviceOf(history: RecordedHistory, one: RecordedHistory['workloads'][number]): { load: Float64Array; limits: FleetLimits; perMinute: number }[] {
+  const { service, fleet } = one;
+  if (service === null || fleet === null || service.capacityPerReplica === null) return [];
+  const first = Math.round((history.from - service.load.from) / MINUTE_MS);
+  const minutes = (history.to - history.from) / MINUTE_MS;
+  const values = Array.from({ length: minutes }, (_, n) => service.load.values[first + n] ?? null);
+  if (values.includes(null)) return [];
+  const capacity = service.capacityPerReplica;
+  const limits = { bootMinutes: service.bootMinutes, minReplicas: Math.max(1, fleet.minReplicas), maxReplicas: fleet.maxReplicas, cooldownMinutes: 5 };
+  return [{ load: Float64Array.from(values, (value) => (value ?? 0) / capacity), limits, perMinute: new ReplayedWorkload(history, one).perReplicaHour(history.from) / 60 }];
+}

@@ -1,0 +1,88 @@
+/**
+ * What is recorded of a team, from which a policy is run again: the views that it would have had, hour by hour.
+ *
+ * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a reading nor a metered hour
+ * that is not over nor a price. What was never recorded over time (the facts of a workload, a lease) is shown as it is known now, which a report says.
+ */
+import type { Budget, SpendPoint } from '../../core/budget.js';
+import type { PeakSchedule } from '../../core/peak.js';
+import { READINGS_DAYS, type DemandSeries, type GpuOffer, type LeaseView, type MinuteSeries, type PolicyView, type ReservedOffer, type ResourceView, type SpotMarket, type WorkloadView } from '../../core/policy.js';
+import type { Rate } from '../../core/money.js';
+import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
+
+export interface SeriesPrices {
+  readonly onDemand: Rate | null;
+  readonly reserved: readonly ReservedOffer[];
+}
+
+export interface RecordedHistory {
+  readonly organisation: string;
+  readonly team: string;
+  readonly currency: string;
+  /** Epoch milliseconds, whole hours: what is run again. What lies before is past that may be looked at. */
+  readonly from: number;
+  readonly to: number;
+  readonly demand: readonly DemandSeries[];
+  readonly resources: readonly ResourceView[];
+  readonly workloads: readonly WorkloadView[];
+  readonly spotMarkets: readonly SpotMarket[];
+  readonly leases: readonly LeaseView[];
+  /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
+  readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
+  readonly peak: PeakSchedule;
+  offersAt(instant: number): readonly GpuOffer[];
+  pricesAt(series: DemandSeries, instant: number): SeriesPrices;
+}
+
+/** What a replay has changed, as far as a view shows it. */
+export interface Changed {
+  /** GPUs of a series that commitments of the replay hold, by its index, and the hours that they still do. */
+  readonly committed: (series: number) => readonly { readonly units: number; readonly hoursLeft: number; readonly since: number }[];
+  readonly workload: (one: WorkloadView) => WorkloadView;
+  readonly budgets: PolicyView['budgets'];
+}
+
+export function viewAt(history: RecordedHistory, asOf: number, changed: Changed): PolicyView {
+  const { organisation, team, currency, peak } = history;
+  return {
+    organisation, team, currency, asOf, peak, budgets: changed.budgets,
+    // Thousands of prices, which most policies never look at.
+    get offers() {
+      return history.offersAt(asOf);
+    },
+    demand: history.demand.flatMap((series, index) => demandAt(history, series, asOf, changed.committed(index))),
+    resources: history.resources.flatMap((resource) => resourceAt(resource, asOf)),
+    workloads: history.workloads.map((one) => changed.workload(workloadAt(one, asOf))),
+    spotMarkets: history.spotMarkets.map((market) => ({ ...market, available: market.available.slice(0, Math.max(0, Math.floor((asOf - market.from) / (market.tickSeconds * 1000)))) })),
+    leases: history.leases.filter(({ startedAt }) => startedAt <= asOf),
+  };
+}
+
+function demandAt(history: RecordedHistory, series: DemandSeries, asOf: number, committed: ReturnType<Changed['committed']>): DemandSeries[] {
+  const hours = Math.min(series.gpus.length, (hourOf(asOf) - series.from) / HOUR_MS);
+  if (hours < 1) return [];
+  const gpus = series.gpus.slice(0, hours);
+  const prices = history.pricesAt(series, asOf);
+  if (committed.length === 0) return [{ ...series, ...prices, gpus, ...(series.coveredGpus === undefined ? {} : { coveredGpus: series.coveredGpus.slice(0, hours) }) }];
+  const coveredGpus = Float64Array.from({ length: hours }, (_, hour) => {
+    const at = series.from + hour * HOUR_MS;
+    const units = committed.reduce((sum, one) => sum + (one.since <= at ? one.units : 0), 0);
+    const covered = Math.min(gpus[hour] ?? 0, units);
+    gpus[hour] = (gpus[hour] ?? 0) - covered;
+    return covered + (series.coveredGpus?.[hour] ?? 0);
+  });
+  return [{ ...series, ...prices, gpus, coveredGpus, committed: [...(series.committed ?? []), ...committed] }];
+}
+
+function resourceAt(resource: ResourceView, asOf: number): ResourceView[] {
+  const readings = resource.readings.filter(({ at }) => at <= asOf && at >= asOf - READINGS_DAYS * DAY_MS);
+  return readings.length === 0 ? [] : [{ ...resource, observedFrom: readings[0]?.at ?? null, readings }];
+}
+
+function workloadAt(one: WorkloadView, asOf: number): WorkloadView {
+  const cut = (series: MinuteSeries): MinuteSeries => ({ ...series, values: series.values.slice(0, Math.max(0, Math.floor((asOf - series.from) / MINUTE_MS))) });
+  return {
+    ...one, metrics: Object.fromEntries(Object.entries(one.metrics).map(([name, series]) => [name, cut(series)])),
+    service: one.service === null ? null : { ...one.service, load: cut(one.service.load) },
+  };
+}

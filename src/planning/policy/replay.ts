@@ -1,0 +1,170 @@
+/**
+ * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts and workloads.ts.
+ *
+ * At each step the policy sees a view of the past alone and its proposals are taken at once, as if somebody approved them all. Purchases hold for
+ * their term; what is said of a team's launches or of its demand on spot holds while the policy goes on saying it; a change of a workload holds
+ * until the next, or while it is proposed where the policy says so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
+ */
+import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget.js';
+import { isWorthwhile, type DemandSeries, type Policy, type PolicyView, type Proposal } from '../../core/policy.js';
+import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
+import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
+import { viewAt, type RecordedHistory } from './history.js';
+import { ReplayedResource } from './resources.js';
+import { ReplayedWorkload, type WorkloadBill } from './workloads.js';
+
+export interface ReplaySettings {
+  /** Hours between two looks. */
+  readonly stepHours: number;
+  /** Minutes until a stopped resource works again. */
+  readonly restartMinutes: number;
+  readonly forecaster: Forecaster | null;
+}
+
+export interface ReplayedDecision {
+  readonly at: number;
+  readonly action: string;
+  readonly target: string;
+}
+
+export interface ReplayRun {
+  readonly demand: DemandBill;
+  readonly resources: { readonly cost: number; readonly stops: number; readonly falseStops: number; readonly preventedMinutes: number };
+  readonly workloads: WorkloadBill;
+  readonly commitments: readonly Commitment[];
+  readonly decisions: readonly ReplayedDecision[];
+  /** Proposals whose effect the model does not know: notices, keeps, what concerns single jobs. */
+  readonly withoutEffect: number;
+}
+
+/** Days between the looks of policies that decide over weeks; all others look every hour. */
+const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
+
+/** How often a policy is asked in a replay. */
+export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
+
+/** @param policy null: nothing is done. */
+export function replayPolicy(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings): ReplayRun {
+  const replay = new Replay(history, policy, settings);
+  const read = policy?.params.parse(params);
+  for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
+    if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
+      replay.take(policy.evaluate(replay.view(hour), read).filter(isWorthwhile), hour);
+    }
+    replay.runHour(hour);
+  }
+  return replay.result();
+}
+
+class Replay {
+  private readonly workloads: ReadonlyMap<string, ReplayedWorkload>;
+  private readonly baseline: readonly ReplayedWorkload[];
+  private readonly resources: ReadonlyMap<string, ReplayedResource>;
+  private readonly commitments: Commitment[] = [];
+  private readonly decisions: ReplayedDecision[] = [];
+  private readonly adjustments: SpendPoint[] = [];
+  /** GPUs of each series when launches began to be refused; null: they are not. */
+  private levels: readonly number[] | null = null;
+  private onSpot: ReadonlySet<number> = new Set();
+  private demand: DemandBill = NO_BILL;
+  private withoutEffect = 0;
+
+  constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings) {
+    this.workloads = new Map(history.workloads.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
+    this.baseline = history.workloads.map((one) => new ReplayedWorkload(history, one));
+    this.resources = new Map(history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]));
+  }
+
+  view(asOf: number): PolicyView {
+    return viewAt(this.history, asOf, {
+      committed: (series) => this.commitments.filter((one) => one.series === series && asOf < one.since + one.termHours * HOUR_MS)
+        .map(({ units, since, termHours }) => ({ units, since, hoursLeft: termHours - (asOf - since) / HOUR_MS })),
+      workload: (one) => (this.policy?.holdsWhileProposed === true ? one : (this.workloads.get(one.workload)?.view(one) ?? one)),
+      budgets: this.budgets(asOf),
+    });
+  }
+
+  /**
+   * Budgets as they would stand: the recorded spend, and what the policy has changed of it so far. Spend is recorded by the day, so that only days
+   * which are over count.
+   */
+  private budgets(asOf: number): PolicyView['budgets'] {
+    const isOver = ({ at }: SpendPoint): boolean => dayOf(at) + DAY_MS <= asOf;
+    return this.history.budgets.map(({ budget, spend }) => ({
+      budget, state: weighBudget({ budget, spend: [...spend, ...this.adjustments].filter(isOver), committed: 0n, now: asOf, forecaster: this.settings.forecaster }),
+    }));
+  }
+
+  take(proposals: readonly Proposal[], at: number): void {
+    const standing = { refuses: false, spot: new Set<number>(), stopped: new Set<string>() };
+    if (this.policy?.holdsWhileProposed === true) for (const one of this.workloads.values()) one.restore();
+    for (const proposal of proposals) {
+      this.decisions.push({ at, action: proposal.action, target: proposal.target });
+      if (!this.takeOne(proposal, at, standing)) this.withoutEffect++;
+    }
+    this.levels = standing.refuses ? (this.levels ?? this.history.demand.map((_, series) => demanded(this.history, series, at - HOUR_MS))) : null;
+    this.onSpot = standing.spot;
+    for (const [name, resource] of this.resources) if (!standing.stopped.has(name)) resource.release(at);
+  }
+
+  private takeOne({ action, target, subject, change = {} }: Proposal, at: number, standing: { refuses: boolean; spot: Set<number>; stopped: Set<string> }): boolean {
+    const workload = this.workloads.get(target);
+    if (workload !== undefined) return workload.change(action, change, at);
+    const resource = this.resources.get(target);
+    if (resource !== undefined && (action === 'Stop' || action === 'Release')) {
+      standing.stopped.add(target);
+      resource.stop(at);
+      return true;
+    }
+    if (action === 'RefuseLaunches') return (standing.refuses = true);
+    const series = this.history.demand.findIndex((one) => isOnDemand(one) && placeOf(one) === (subject ?? target));
+    if (series < 0) return false;
+    if (action === 'MoveToSpot') {
+      standing.spot.add(series);
+      return true;
+    }
+    const { units, termHours, perGpuHourNanos } = change;
+    if (!action.startsWith('Purchase') || typeof units !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number') return false;
+    this.commitments.push({ series, units, since: at, termHours, perHour: perGpuHourNanos / 1e9 });
+    return true;
+  }
+
+  runHour(hour: number): void {
+    const { history } = this;
+    let saved = 0;
+    history.demand.forEach((one, series) => {
+      if (!isOnDemand(one)) return;
+      const bill = billHour(history, series, hour, this.commitments, { level: this.levels?.[series] ?? Infinity, onSpot: this.onSpot.has(series) });
+      saved += billHour(history, series, hour, [], FREE).cost - bill.cost;
+      this.demand = addBills(this.demand, bill);
+    });
+    const cost = (all: Iterable<ReplayedWorkload>): number => [...all].reduce((sum, one) => sum + one.total.cost, 0);
+    const before = cost(this.baseline) - cost(this.workloads.values());
+    for (const one of [...this.workloads.values(), ...this.baseline]) one.runHour(hour);
+    saved += cost(this.baseline) - cost(this.workloads.values()) - before;
+    if (saved !== 0) this.adjustments.push({ at: hour, nanos: BigInt(Math.round(-saved * 1e9)), creditNanos: 0n, unpricedQuantity: 0n });
+  }
+
+  result(): ReplayRun {
+    const bills = [...this.resources.values()].map((one) => one.bill(this.settings.restartMinutes));
+    const totals = [...this.workloads.values()].map(({ total }) => total);
+    const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
+    return {
+      demand: this.demand, commitments: this.commitments, decisions: this.decisions, withoutEffect: this.withoutEffect,
+      resources: { cost: sum(bills, (one) => one.cost), stops: sum(bills, (one) => one.stops), falseStops: sum(bills, (one) => one.falseStops), preventedMinutes: sum(bills, (one) => one.preventedMinutes) },
+      workloads: {
+        cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
+        unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes),
+      },
+    };
+  }
+}
+
+/** Only what is bought on demand is anybody's to change; a term that nobody stated is taken for it. */
+export const isOnDemand = ({ term }: DemandSeries): boolean => term === null || term === 'on-demand';
+
+const FREE: Standing = { level: Infinity, onSpot: false };
+
+/** As policies name the demand of a SKU at a place. */
+export const placeOf = ({ provider, region, sku, gpuModel }: { provider: string; region: string | null; sku: string | null; gpuModel: string | null }): string =>
+  [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');

@@ -1,0 +1,104 @@
+/**
+ * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed, against doing nothing, the
+ * published rules and the optimum, where there are any. A cell is a team and what is billed there: its demand, its resources, its workloads.
+ *
+ * Where no optimum is known the share is null, never zero. Cells are not added up: the same GPU may be metered and sampled.
+ */
+import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import type { Forecaster } from '../../core/budget.js';
+import type { Policy } from '../../core/policy.js';
+import { formatInstant } from '../../core/time.js';
+import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative } from './alternatives.js';
+import type { RecordedHistory } from './history.js';
+import { isOnDemand, replayPolicy, stepHoursOf, type ReplayRun } from './replay.js';
+
+export interface PolicyBacktestRequest {
+  readonly policy: Policy;
+  /** As the policy's schema has read them. */
+  readonly params: Readonly<Record<string, unknown>>;
+  /** The document's name, for the report. */
+  readonly document: string;
+  readonly forecaster: Forecaster | null;
+}
+
+export interface TeamBacktest {
+  readonly team: string;
+  readonly run: ReplayRun;
+  readonly cells: readonly BacktestCell[];
+}
+
+const RESTART_MINUTES = 10;
+
+const restartMinutesOf = ({ params }: PolicyBacktestRequest): number => (typeof params['restartMinutes'] === 'number' ? params['restartMinutes'] : RESTART_MINUTES);
+
+/** One team. Deterministic: the same history gives the same decisions and the same costs. */
+export function backtestTeam(history: RecordedHistory, request: PolicyBacktestRequest): TeamBacktest {
+  const { policy, params } = request;
+  const restartMinutes = restartMinutesOf(request);
+  const settings = { stepHours: stepHoursOf(policy.name), restartMinutes, forecaster: request.forecaster };
+  const [run, nothing] = [replayPolicy(history, policy, params, settings), replayPolicy(history, null, params, settings)];
+  const series = history.demand.filter(isOnDemand);
+  const { demand, resources, workloads } = run;
+  const cells = [
+    cell(`${history.team}/demand`, series.length, nothing.demand.cost, demand.cost, commitmentAlternatives(history, policy, params), {
+      refusedGpuHours: demand.refusedGpuHours, spotGpuHours: demand.spotGpuHours, unverifiedGpuHours: demand.unverifiedGpuHours, unpricedGpuHours: demand.unpricedGpuHours,
+      gpusCommitted: run.commitments.reduce((sum, { units }) => sum + units, 0),
+    }),
+    cell(`${history.team}/resources`, history.resources.length, nothing.resources.cost, resources.cost, idleAlternatives(history, policy, restartMinutes), {
+      stops: resources.stops, falseStops: resources.falseStops, falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0, preventedWorkMinutes: resources.preventedMinutes,
+    }),
+    cell(`${history.team}/workloads`, history.workloads.length, nothing.workloads.cost, workloads.cost, scalingAlternatives(history, policy), {
+      changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
+    }),
+  ].filter(({ count }) => count > 0);
+  return { team: history.team, run, cells };
+}
+
+/** `none`, the published rules, `bursar` (the policy itself) and, where it is known, `clairvoyant`. */
+function cell(name: string, count: number, baseline: number, cost: number, alternatives: readonly Alternative[], measures: Readonly<Record<string, number | null>>): BacktestCell {
+  const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
+  const of = (who: string, whole: number, more: Readonly<Record<string, number | null>> = {}): PolicyResult => ({
+    name: who, meanCost: count > 0 ? whole / count : 0, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
+  });
+  const published = alternatives.filter((one) => one.name !== 'clairvoyant');
+  const served = (one: Alternative): Readonly<Record<string, number | null>> => (one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare });
+  return {
+    name, count,
+    policies: [
+      of('none', baseline), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
+      ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
+    ],
+  };
+}
+
+/** The report over all teams; `mean` pools, per policy, the cells that have an optimum. */
+export function policyReport(teams: readonly TeamBacktest[], request: PolicyBacktestRequest, window: { readonly from: number; readonly to: number; readonly currency: string }): BacktestReport {
+  const { policy, params, document } = request;
+  const cells = teams.flatMap((team) => team.cells);
+  const names = [...new Set(cells.flatMap(({ policies }) => policies.map(({ name }) => name)))];
+  const total = (all: readonly BacktestCell[], who: string): number => all.reduce((sum, one) => sum + Number(one.policies.find(({ name }) => name === who)?.['cost'] ?? 0), 0);
+  const decided = teams.flatMap(({ run }) => run.decisions);
+  return {
+    problem: 'policy',
+    settings: {
+      document, policy: policy.name, policyVersion: policy.version, params, from: formatInstant(window.from), to: formatInstant(window.to), stepHours: stepHoursOf(policy.name),
+      restartMinutes: restartMinutesOf(request), teams: teams.map(({ team }) => team), costUnit: `${window.currency} over the whole window, per series, resource or workload`,
+      shareBaseline: 'doing nothing', proposals: decided.length, proposalsByAction: countsOf(decided.map(({ action }) => action)),
+      proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
+      assumed: 'every proposal is taken at once; workloads and leases are as they are known now',
+    },
+    cells,
+    mean: names.map((name) => {
+      const own = cells.filter(({ policies }) => policies.some((one) => one.name === name) && policies.some((one) => one.name === 'clairvoyant'));
+      const cost = { baseline: total(own, 'none'), policy: total(own, name), optimum: total(own, 'clairvoyant') };
+      const all = cells.filter(({ policies }) => policies.some((one) => one.name === name));
+      return { name, meanShare: own.length === 0 ? null : pooledShare(cost), cost: total(all, name), saved: total(all, 'none') - total(all, name) };
+    }),
+  };
+}
+
+function countsOf(actions: readonly string[]): Readonly<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const action of [...actions].sort()) counts[action] = (counts[action] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,126 @@
+/**
+ * A recorded workload under changes of its fleet and its term: what it cost and what load went unserved. How many replicas it had in the past is
+ * not recorded: every run, and doing nothing, begins with the fleet that is known.
+ */
+import type { Change } from '../../core/recommendation.js';
+import type { WorkloadView } from '../../core/policy.js';
+import { MINUTE_MS } from '../../core/time.js';
+import type { Term } from '../../core/usage.js';
+import { availableShare, gpuHour, peakOf } from './bills.js';
+import type { RecordedHistory } from './history.js';
+
+export interface WorkloadBill {
+  readonly cost: number;
+  readonly replicaMinutes: number;
+  /** In the unit of the load; 0 where no load is recorded. */
+  readonly load: number;
+  readonly unserved: number;
+  readonly changes: number;
+}
+
+export class ReplayedWorkload {
+  private ready: number;
+  private booting: number[] = [];
+  private term: Term | null;
+  private changedAt: number | null = null;
+  /** Replicas and term of the hour before. */
+  private before: string;
+  private bill: WorkloadBill = { cost: 0, replicaMinutes: 0, load: 0, unserved: 0, changes: 0 };
+
+  constructor(private readonly history: RecordedHistory, readonly facts: WorkloadView) {
+    this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
+    this.term = facts.term;
+    this.before = this.signature;
+  }
+
+  private get signature(): string {
+    return `${this.ready + this.booting.length} ${this.term}`;
+  }
+
+  /** How it looks to a policy now. */
+  view(one: WorkloadView): WorkloadView {
+    const { fleet } = one;
+    return fleet === null ? one : { ...one, term: this.term, fleet: { ...fleet, ready: this.ready, booting: this.booting.length, changedAt: this.changedAt ?? this.history.from - 86_400_000 } };
+  }
+
+  /** Takes back what was done to it. */
+  restore(): void {
+    const { facts } = this;
+    this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
+    this.booting = [];
+    this.term = facts.term;
+  }
+
+  /** Does what a proposal says; false where this model knows no such thing. */
+  change(action: string, change: Change, at: number): boolean {
+    if (this.facts.fleet === null) return false;
+    if (action === 'MoveToSpot' || action === 'MoveToOnDemand') {
+      this.term = action === 'MoveToSpot' ? 'spot' : 'on-demand';
+    } else {
+      const replicas = action === 'Stop' || action === 'Release' ? 0 : change['replicas'];
+      if (typeof replicas !== 'number' || action === 'Keep') return false;
+      this.resize(Math.max(0, Math.round(replicas)), at);
+    }
+    this.changedAt = at;
+    return true;
+  }
+
+  private resize(wanted: number, at: number): void {
+    const have = this.ready + this.booting.length;
+    const readyAt = at + (this.facts.service?.bootMinutes ?? 0) * MINUTE_MS;
+    for (let n = have; n < wanted; n++) this.booting.push(readyAt);
+    // The youngest that still boot go first.
+    const cut = Math.max(0, have - wanted);
+    const cutBooting = Math.min(cut, this.booting.length);
+    this.booting.length -= cutBooting;
+    this.ready -= cut - cutBooting;
+  }
+
+  /** Pays and serves one hour. */
+  runHour(hour: number): void {
+    const { service } = this.facts;
+    const isChanged = this.signature !== this.before;
+    this.before = this.signature;
+    let [replicaMinutes, load, unserved] = [0, 0, 0];
+    for (let minute = hour; minute < hour + 60 * MINUTE_MS; minute += MINUTE_MS) {
+      const booted = this.booting.filter((at) => at <= minute).length;
+      this.ready += booted;
+      this.booting.splice(0, booted);
+      replicaMinutes += this.ready + this.booting.length;
+      const offered = service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
+      if (offered === null || service === null || service.capacityPerReplica === null) continue;
+      load += offered;
+      unserved += Math.max(0, offered - this.ready * service.capacityPerReplica);
+    }
+    const { bill } = this;
+    const perReplicaHour = this.perReplicaHour(hour);
+    this.bill = {
+      cost: bill.cost + (replicaMinutes / 60) * perReplicaHour, replicaMinutes: bill.replicaMinutes + replicaMinutes, load: bill.load + load,
+      unserved: bill.unserved + unserved, changes: bill.changes + (isChanged ? 1 : 0),
+    };
+  }
+
+  get total(): WorkloadBill {
+    return this.bill;
+  }
+
+  /** Currency units; on spot for the share of the hour in which it was there, on demand for the rest; 0 where it has no price. */
+  perReplicaHour(hour: number): number {
+    const { history, facts } = this;
+    const offers = history.offersAt(hour).filter((offer) => offer.provider === facts.provider && offer.sku === facts.sku && (offer.region === facts.region || offer.region === null));
+    const priceOf = (term: Term): number | null => offers.filter((offer) => offer.term === term).map(({ rate }) => gpuHour(rate)).sort((a, b) => a - b)[0] ?? null;
+    const onDemand = priceOf('on-demand');
+    const own = this.term === 'spot' ? this.spotPrice(hour, onDemand, priceOf('spot')) : this.term === null ? null : priceOf(this.term);
+    return (own ?? 0) * (facts.gpusPerReplica ?? 0) * peakOf(history, hour);
+  }
+
+  private spotPrice(hour: number, onDemand: number | null, spot: number | null): number | null {
+    const { provider, region, gpuModel } = this.facts;
+    const market = this.history.spotMarkets.find((one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region));
+    const share = market === undefined ? null : availableShare(market, hour);
+    // What was on spot when it was recorded is paid as spot; what a policy moved there needs proof that there was any.
+    const available = share ?? (this.facts.term === 'spot' ? 1 : 0);
+    if (spot === null) return onDemand;
+    return available * spot + (1 - available) * (onDemand ?? spot);
+  }
+}
