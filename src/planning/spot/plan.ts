@@ -103,7 +103,7 @@ const emptyValues = (size: number): Values => ({
   spot: new Float64Array(size),
 });
 
-/** Stands for "cannot be chosen"; finite, so that interpolation stays finite. */
+/** Stands for "cannot be chosen"; finite, so that interpolation stays finite. Prices are in units of a currency (3.06), never in nanos. */
 const BARRED = 1e9;
 
 class TickSolver {
