@@ -16,10 +16,11 @@ const HOUR_MS = 3_600_000;
 /** A burst of wakings is answered once. */
 const PAUSE_MS = 20;
 /**
- * Stages whose lanes get a job at most this often, in milliseconds. Pricing is where metered usage enters the line: a meter
- * that sends without pause would have the same day priced again with every batch. What to recommend looks at weeks.
+ * A lane gets a job at most this often: a meter that sends without pause would have the same day priced again with every
+ * batch. What to recommend looks at weeks, so it may wait longer.
  */
-const PAUSES_MS: Readonly<Record<string, number>> = { 'cost.price': 1000, 'recommendation.make': 5000 };
+const LANE_PAUSE_MS = 1000;
+const RECOMMENDING_PAUSE_MS = 60_000;
 
 @Injectable()
 export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -27,7 +28,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
-  /** Until when each paced lane gets no further job, in the process' own milliseconds. */
+  /** Until when each lane gets no further job, in the process' own milliseconds. */
   private readonly restingUntil = new Map<string, number>();
   private later: ReturnType<typeof setTimeout> | null = null;
 
@@ -83,10 +84,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     const now = performance.now();
     for (const [lane, until] of this.restingUntil) if (until <= now) this.restingUntil.delete(lane);
     const [rested, resting] = [lanes.filter((lane) => !this.restingUntil.has(nameOf(lane))), lanes.filter((lane) => this.restingUntil.has(nameOf(lane)))];
-    for (const lane of rested) {
-      const pause = PAUSES_MS[lane.stage];
-      if (pause !== undefined) this.restingUntil.set(nameOf(lane), now + pause);
-    }
+    for (const lane of rested) this.restingUntil.set(nameOf(lane), now + (lane.stage === 'recommendation.make' ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS));
     if (resting.length > 0 && this.later === null) {
       const first = Math.min(...resting.map((lane) => this.restingUntil.get(nameOf(lane)) ?? now));
       this.later = setTimeout(() => {
