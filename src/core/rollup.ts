@@ -188,7 +188,8 @@ export class HourSum {
   }
 }
 
-function commonDivisor(a: number, b: number): number {
+/** Greatest common divisor; of 0 and a number, the number. */
+export function commonDivisor(a: number, b: number): number {
   let [x, y] = [a, b];
   while (y !== 0) [x, y] = [y, x % y];
   return x;

@@ -6,8 +6,8 @@
  */
 import type { CostLine, UnpricedLine } from '../core/cost.js';
 import type { HourTotals } from '../core/hour-pricing.js';
-import { dimensionKey, type Dimension, type Grouping } from '../core/rollup.js';
-import { formatInstant, HOUR_MS } from '../core/time.js';
+import { commonDivisor, dimensionKey, type Dimension, type Grouping } from '../core/rollup.js';
+import { formatInstant } from '../core/time.js';
 import type { UsageRecord } from '../core/usage.js';
 import { decodeBlock } from './block.js';
 import { copyText, type Queryable, type Transaction } from './database.js';
@@ -115,15 +115,4 @@ function* costRows(organisation: string, team: string, lines: readonly LineOfDim
 
 function bigintOf(text: string | null): bigint | null {
   return text === null ? null : BigInt(text);
-}
-
-function commonDivisor(a: number, b: number): number {
-  let [x, y] = [a, b];
-  while (y !== 0) [x, y] = [y, x % y];
-  return x;
-}
-
-/** First milliseconds of the hours of a UTC day. */
-export function hoursOfDay(day: number): number[] {
-  return Array.from({ length: 24 }, (_, n) => day + n * HOUR_MS);
 }

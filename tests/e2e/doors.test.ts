@@ -1,0 +1,40 @@
+/** What a new user may stumble over at the door: a port that is taken, and the command by its own name. */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { home, isGone } from '../support/processes.js';
+
+const ROOT = path.join(import.meta.dirname, '../..');
+
+describe('serve on a port that is taken', { timeout: 180_000 }, async () => {
+  const place = await home();
+
+  it('says so, what to do, and leaves nothing running', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as AddressInfo;
+    try {
+      // It ends by itself: nobody stops it.
+      const { code, err } = await place.run(['serve'], { PORT: String(port), BURSAR_EXAMPLE: 'off' });
+      expect(code).toBe(1);
+      expect(err).toContain(`port ${port} of 127.0.0.1 is taken: set PORT to another one`);
+      expect(err).not.toContain('this is a bug');
+      expect(await place.postmaster().then(isGone, () => true)).toBe(true);
+    } finally {
+      other.close();
+    }
+  });
+});
+
+describe('the command by its own name', () => {
+  it('is the file that package.json names, and runs by itself', async () => {
+    const { bin, version, scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { bin: { bursar: string }; version: string; scripts: { prepare: string } };
+    const { stdout } = await promisify(execFile)(path.join(ROOT, bin.bursar), ['--version']);
+    expect(stdout.trim()).toBe(version);
+    // Without it, `npx bursar` after `npm ci` would find nothing built.
+    expect(scripts.prepare).toContain('tsc');
+  });
+});
