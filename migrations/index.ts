@@ -1,5 +1,14 @@
 /** The migrations in the order in which they run. A new one is added at the end and never edited after a release. */
 import { Foundation1764000000001 } from './0001-foundation.js';
 import { Policies1764000000002 } from './0002-policies.js';
+import { Actions1764000000003 } from './0003-actions.js';
+import { Savings1764000000004 } from './0004-savings.js';
+import { Reconciliation1764000000005 } from './0005-reconciliation.js';
+import { Quotes1764000000006 } from './0006-quotes.js';
+import { Telemetry1764000000007 } from './0007-telemetry.js';
+import { Telling1764000000008 } from './0008-telling.js';
 
-export const migrations = [Foundation1764000000001, Policies1764000000002];
+export const migrations = [
+  Foundation1764000000001, Policies1764000000002, Actions1764000000003, Savings1764000000004, Reconciliation1764000000005, Quotes1764000000006,
+  Telemetry1764000000007, Telling1764000000008,
+];

@@ -4,6 +4,7 @@
  * Parts live in folders (one file or folder each), are loaded by parts.ts and handed to the line by app.module. The line
  * knows them by these types alone.
  */
+import type { Effect, EffectKind, FleetReading, FleetTarget } from './fleet.js';
 import type { PriceEvent } from './price.js';
 import type { RecordBatch, Reject } from './usage.js';
 
@@ -107,6 +108,165 @@ export interface Importer {
   openBytes(name: string, bytes: Uint8Array): Promise<Input & { close(): Promise<void> }>;
   readonly usageFormats: readonly { readonly name: string; readonly description: string }[];
   readonly priceFormats: readonly { readonly name: string; readonly description: string }[];
+}
+
+/** One setting of a provider, read from the environment (or from what stands for it). */
+export interface ProviderSetting {
+  /** Name of the variable, such as `BURSAR_AWS_REGIONS`. */
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
+  /** Never logged, never shown. */
+  readonly secret: boolean;
+  /** `read`: for looking; `act`: for acting. The second is its own credential: without it the connection is read-only. */
+  readonly use: 'read' | 'act';
+}
+
+/** What a provider's part can do, and which of the cloud's own permissions each ability needs. */
+export interface ProviderAbilities {
+  readonly prices: readonly string[] | null;
+  readonly usage: readonly string[] | null;
+  /** What the provider itself billed. */
+  readonly bill: readonly string[] | null;
+  readonly spotHistory: readonly string[] | null;
+  readonly offers: readonly string[] | null;
+  readonly fleet: readonly string[] | null;
+  /** Effects that it can apply, each with its permissions. */
+  readonly effects: Readonly<Partial<Record<EffectKind, readonly string[]>>>;
+}
+
+/** One folder per cloud: knows its SDK, never SQL. Loaded from `providers/<name>/<name>.ts`, exported as `provider`. */
+export interface Provider {
+  readonly name: string;
+  /** FOCUS ProviderName, or null where the settings say it. */
+  readonly providerName: string | null;
+  readonly description: string;
+  readonly abilities: ProviderAbilities;
+  readonly settings: readonly ProviderSetting[];
+  /**
+   * Opens a connection; nothing is called yet.
+   * @returns null where none of its settings is there: this cloud is not used
+   * @throws Failure invalid that names every missing or wrong setting, never a value
+   */
+  connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): ProviderConnection | null;
+}
+
+/** What the provider said of an effect. */
+export type EffectOutcome =
+  /** It was taken (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it gives one. */
+  | { readonly kind: 'taken'; readonly reference: string | null; readonly detail: string }
+  /** The provider refused it, and nothing has changed. */
+  | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
+  /** It surely never arrived: it may be sent. */
+  | { readonly kind: 'absent' }
+  /** Nobody can tell (a lost answer): ask again later, do not send again. */
+  | { readonly kind: 'unknown'; readonly detail: string };
+
+/** Whether spot of a model could be had at a place at an instant, and at what price per instance-hour. */
+export interface SpotReading {
+  readonly provider: string;
+  readonly region: string;
+  readonly sku: string;
+  readonly gpuModel: string | null;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Null: only the price is known. */
+  readonly available: boolean | null;
+  readonly price: { readonly nanos: bigint; readonly currency: string } | null;
+}
+
+/** A commitment on sale: a reserved instance, a savings plan. */
+export interface CommitmentOffer {
+  readonly offer: string;
+  readonly kind: 'reserved-instance' | 'savings-plan';
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly termHours: number;
+  readonly upfront: 'none' | 'partial' | 'all';
+  /** Per unit (instance, or one currency unit of hourly commitment): paid at once, and per hour. */
+  readonly upfrontNanos: bigint;
+  readonly hourlyNanos: bigint;
+  readonly currency: string;
+}
+
+/**
+ * A connection to one account of one cloud. Every failure is a Failure: `unavailable` where trying again may help (throttled, network,
+ * time-out), `denied` where a permission is missing (the message names it), `invalid` otherwise. What the provider cannot do is absent.
+ */
+export interface ProviderConnection {
+  /** The provider's name, or `name:label` where there are several. */
+  readonly name: string;
+  readonly account: string | null;
+  /** False: there are no credentials for acting; `apply` refuses with `denied`. */
+  readonly canAct: boolean;
+  prices?(since: number): AsyncIterable<readonly PriceEvent[]>;
+  /** Metered usage within [from, to), as records with ids that are the same whenever it is asked again. */
+  usage?(from: number, to: number): AsyncIterable<RecordBatch>;
+  /** The provider's bill, by lines, for the days within [from, to). */
+  bill?(from: number, to: number): AsyncIterable<RecordBatch>;
+  spotHistory?(since: number): AsyncIterable<readonly SpotReading[]>;
+  offers?(): Promise<readonly CommitmentOffer[]>;
+  fleet?(): Promise<FleetReading>;
+  /** One target, read now; null: the provider says that it is not there. */
+  target?(target: string): Promise<FleetTarget | null>;
+  /**
+   * Asks for an effect, once. An answer that was lost is `unknown`, not a failure: the request may have arrived. A failure means that
+   * nothing was sent.
+   * @param before the target as it was read just before: a provider with revisions refuses when it has changed since
+   */
+  apply?(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome>;
+  /** What became of the effect that was sent under the token. */
+  outcome?(effect: Effect, token: string): Promise<EffectOutcome>;
+  /** Frees what it holds (watches, agents). */
+  close?(): Promise<void>;
+}
+
+/** One GPU (or MIG slice) at one instant, as a source of evidence reports it. Null: missing, blank or stale; never zero for that. */
+export interface GpuSample {
+  /** The host or pod's resource name, as the source gives it. */
+  readonly resource: string;
+  /** UUID, or host and index. */
+  readonly gpu: string;
+  readonly migInstance: string | null;
+  readonly gpuModel: string | null;
+  readonly namespace: string | null;
+  readonly pod: string | null;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly gpuUtilisationRatio: number | null;
+  readonly memoryUsedRatio: number | null;
+  readonly memoryUsedMib: number | null;
+  readonly temperatureCelsius: number | null;
+  readonly powerWatts: number | null;
+  /** Running count since the card's driver started; a smaller value than before is a reset. */
+  readonly pcieReplays: number | null;
+  readonly requestsPerSecond: number | null;
+  readonly networkLatencySeconds: number | null;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+export interface TelemetryReading {
+  readonly at: number;
+  readonly samples: readonly GpuSample[];
+  /** Share of the expected exporters that answered, 0 to 1; null: it is not known how many there should be. */
+  readonly coverage: number | null;
+  readonly problems: readonly string[];
+}
+
+/** A source of GPU evidence: one file of telemetry/, exported as `source`. */
+export interface TelemetrySource {
+  readonly name: string;
+  readonly description: string;
+  readonly settings: readonly ProviderSetting[];
+  /** Null where none of its settings is there. @throws Failure invalid that names every wrong setting. */
+  connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): TelemetryConnection | null;
+}
+
+export interface TelemetryConnection {
+  readonly name: string;
+  /** Readings within (from, to], oldest first, at most one a minute and GPU. */
+  read(from: number, to: number): AsyncIterable<TelemetryReading>;
+  close?(): Promise<void>;
 }
 
 /** Tells the time, in epoch milliseconds UTC; clock.ts has the real one. */
