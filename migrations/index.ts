@@ -7,8 +7,9 @@ import { Reconciliation1764000000005 } from './0005-reconciliation.js';
 import { Quotes1764000000006 } from './0006-quotes.js';
 import { Telemetry1764000000007 } from './0007-telemetry.js';
 import { Telling1764000000008 } from './0008-telling.js';
+import { Fleet1764000000009 } from './0009-fleet.js';
 
 export const migrations = [
   Foundation1764000000001, Policies1764000000002, Actions1764000000003, Savings1764000000004, Reconciliation1764000000005, Quotes1764000000006,
-  Telemetry1764000000007, Telling1764000000008,
+  Telemetry1764000000007, Telling1764000000008, Fleet1764000000009,
 ];
