@@ -4,30 +4,17 @@
  * A sum always carries its unpriced quantity. Amounts of several currencies are never added: without a currency to
  * convert to, each currency is a row of its own; what has no exchange rate on its day stays in its own currency.
  */
-import { addDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../core/decimal.js';
+import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../core/decimal.js';
 import { invalid, type Problem } from '../core/errors.js';
 import type { FxTable } from '../core/fx.js';
 import { divideHalfEven } from '../core/money.js';
 import { parseInstant } from '../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../core/usage.js';
 import type { Queryable } from './database.js';
+import type { Dimensions } from './dimensions.js';
+import { BASES, GROUP_KEYS, readSums, type Basis, type GroupKey, type Sum } from './spend-sums.js';
 
-export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
-export type Basis = (typeof BASES)[number];
-
-/** Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. */
-const LINES: Readonly<Record<Basis, string>> = {
-  actual: `(c.actual is not null or c.unpriced_lines > 0)`, accrued: `d.kind = 'metered'`, billed: `d.kind = 'billed'`, effective: `d.kind = 'billed'`, list: `d.kind = 'billed'`,
-};
-
-/** What costs can be grouped by, and the column behind it. */
-const GROUPS = {
-  team: 'c.team', provider: 'd.provider', account: 'd.account', subAccount: 'd.sub_account', service: 'd.service', sku: 'd.sku', region: 'd.region',
-  term: 'd.term', gpuModel: 'd.gpu_model', category: 'd.category', day: 'c.day', month: `to_char(c.day, 'YYYY-MM')`,
-  sharedFrom: `nullif(c.shared_from, '')`,
-} as const;
-export type GroupKey = keyof typeof GROUPS;
-export const GROUP_KEYS = Object.keys(GROUPS) as GroupKey[];
+export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
 export interface SpendQuery {
   /** Inclusive UTC day, null for the first that is known. */
@@ -62,17 +49,8 @@ export interface Spend {
   readonly unpricedQuantity: string;
 }
 
-/** One grouped row; the groups are the columns g0, g1, ... */
-interface Row {
-  readonly [group: `g${number}`]: string | null;
-  readonly day: string;
-  readonly currency: string;
-  readonly cost: string | null;
-  readonly parts: string | null;
-  readonly unpriced: string;
-}
-
-interface Sum {
+/** A sum as it is answered, converted or not. */
+interface Answer {
   readonly groups: readonly (string | null)[];
   readonly currency: string;
   cost: Decimal | null;
@@ -95,7 +73,7 @@ export function parseSpendQuery(texts: { from?: string | null; to?: string | nul
   };
   const groupBy = (texts.groupBy ?? '').split(',').map((g) => g.trim()).filter((g) => g !== '').map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
   for (const key of groupBy) {
-    if (!(key in GROUPS)) problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
+    if (!(GROUP_KEYS as readonly string[]).includes(key)) problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
   }
   const basis = texts.basis ?? 'actual';
   if (!(BASES as readonly string[]).includes(basis)) problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
@@ -108,88 +86,71 @@ export function parseSpendQuery(texts: { from?: string | null; to?: string | nul
 }
 
 export class SpendStore {
-  constructor(private readonly db: Queryable) {}
+  constructor(private readonly db: Queryable, private readonly dimensions: Dimensions) {}
 
   async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
-    const rows = await this.rows(organisation, query);
-    const all = query.currency === null ? rows.map((row) => sumOf(row, query)) : convertedSums(rows, query, query.currency, fx);
+    const { currency: wanted, basis } = query;
+    const rowOf = rowMaker(query.groupBy);
+    const { sums, totals: stated, unpriced } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
+    if (wanted === null) {
+      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : sum.cost.format()));
+      return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: cost.format() })), unpriced, null);
+    }
+    const converted = convertedSums(sums, wanted, fx);
     const totals = new Map<string, Decimal>();
-    for (const { currency, cost } of all) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
-    const single = totals.size === 1 ? [...totals][0] : undefined;
-    return {
-      basis: query.basis,
-      rows: all.map((sum) => rowOf(sum, query.groupBy)),
-      total: single !== undefined ? formatDecimal(single[1]) : totals.size === 0 && all.every((sum) => sum.unpriced === 0n) ? '0' : null,
-      currency: single?.[0] ?? query.currency,
-      totals: [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })),
-      unpricedQuantity: gpuHours(all.reduce((total, sum) => total + sum.unpriced, 0n)),
-    };
-  }
-
-  /** Days are kept apart only where amounts are to be converted: each by the rate of its own day. */
-  private rows(organisation: string, query: SpendQuery): Promise<Row[]> {
-    const columns = query.groupBy.map((key) => GROUPS[key]);
-    const byDay = query.currency !== null;
-    const named = columns.map((column, at) => `${column}::text as g${at}`);
-    return this.db.query<Row>(
-      `select ${[...named, `${byDay ? 'c.day::text' : `''`} as day`].join(', ')}, c.currency, sum(c.${query.basis})::text as cost,
-         sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
-       from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-       where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
-         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[query.basis]}
-       group by ${['c.currency', ...columns, ...(byDay ? ['c.day'] : [])].join(', ')}
-       order by ${[...columns, 'c.currency'].join(', ')}`,
-      [organisation, query.from, query.to, query.teams],
-    );
+    for (const { currency, cost } of converted) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
+    const rows = converted.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost)));
+    return answer(basis, rows, [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })), unpriced, wanted);
   }
 }
 
-function rowOf(sum: Sum, groupBy: readonly GroupKey[]): SpendRow {
-  const row: Record<string, string | null> = {};
-  groupBy.forEach((key, at) => {
-    row[key] = sum.groups[at] ?? null;
-  });
-  return Object.assign(row, {
-    cost: sum.cost === null ? null : formatDecimal(sum.cost), currency: sum.currency,
-    gpuHours: sum.parts === null ? null : gpuHours(sum.parts), unpricedQuantity: sum.unpriced === 0n ? NONE : gpuHours(sum.unpriced),
-  });
+function answer(basis: Basis, rows: readonly SpendRow[], totals: Spend['totals'], unpriced: bigint, wanted: string | null): Spend {
+  const single = totals.length === 1 ? totals[0] : undefined;
+  const nothing = totals.length === 0 && unpriced === 0n;
+  return { basis, rows, total: single?.cost ?? (nothing ? '0' : null), currency: single?.currency ?? wanted, totals, unpricedQuantity: gpuHours(unpriced) };
 }
 
-function sumOf(row: Row, query: SpendQuery): Sum {
-  return {
-    groups: query.groupBy.map((_, at) => row[`g${at}`] ?? null), currency: row.currency, cost: row.cost === null ? null : parseDecimal(row.cost),
-    parts: row.parts === null ? null : BigInt(row.parts), unpriced: BigInt(row.unpriced),
+/** Makes rows of one shape: copies of a template, which are smaller than objects that grow key by key. */
+function rowMaker(groupBy: readonly GroupKey[]): (sum: Omit<Answer, 'cost'>, cost: string | null) => SpendRow {
+  const template: Readonly<Record<string, string | null>> = Object.fromEntries([...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]));
+  return ({ groups, currency, parts, unpriced }, cost) => {
+    const row = { ...template };
+    for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = groups[at] ?? null;
+    row['cost'] = cost;
+    row['currency'] = currency;
+    row['gpuHours'] = parts === null ? null : gpuHours(parts);
+    row['unpricedQuantity'] = unpriced === 0n ? NONE : gpuHours(unpriced);
+    return row as SpendRow;
   };
 }
 
-/** Rows of several days (and currencies) that are one row once converted. */
-function convertedSums(rows: readonly Row[], query: SpendQuery, wanted: string, fx: FxTable): Sum[] {
-  const sums = new Map<string, Sum>();
-  for (const row of rows) {
-    const { currency, cost } = converted(row, wanted, fx);
-    const one = { ...sumOf(row, query), currency, cost };
-    const key = JSON.stringify([one.groups, currency]);
-    const sum = sums.get(key);
-    if (sum === undefined) {
-      sums.set(key, one);
+/** Sums of several days (and currencies) that are one row once each is converted by the rate of its own day. */
+function convertedSums(sums: readonly Sum[], wanted: string, fx: FxTable): Answer[] {
+  const answers = new Map<string, Answer>();
+  for (const sum of sums) {
+    const { currency, cost } = converted(sum, wanted, fx);
+    const key = JSON.stringify([sum.groups, currency]);
+    const known = answers.get(key);
+    if (known === undefined) {
+      answers.set(key, { groups: sum.groups, currency, cost, parts: sum.parts, unpriced: sum.unpriced });
       continue;
     }
-    if (cost !== null) sum.cost = addDecimal(sum.cost ?? ZERO, cost);
-    if (one.parts !== null) sum.parts = (sum.parts ?? 0n) + one.parts;
-    sum.unpriced += one.unpriced;
+    if (cost !== null) known.cost = addDecimal(known.cost ?? ZERO, cost);
+    if (sum.parts !== null) known.parts = (known.parts ?? 0n) + sum.parts;
+    known.unpriced += sum.unpriced;
   }
-  return [...sums.values()];
+  return [...answers.values()];
 }
 
-function converted(row: Row, currency: string, fx: FxTable): { currency: string; cost: Decimal | null } {
-  const cost = row.cost === null ? null : parseDecimal(row.cost);
-  if (cost === null) return { currency, cost };
-  if (row.currency === currency) return { currency, cost };
-  const used = fx.rate(row.currency, currency, Date.parse(row.day));
-  if (used === null) return { currency: row.currency, cost };
-  const scale = Math.max(9, cost.scale);
-  const unscaled = divideHalfEven(cost.unscaled * tenTo(scale - cost.scale) * used.rate.numerator, used.rate.denominator);
-  return { currency, cost: { unscaled, scale } };
+function converted({ currency, cost, day }: Sum, wanted: string, fx: FxTable): { currency: string; cost: Decimal | null } {
+  if (cost === null) return { currency: wanted, cost };
+  const amount = cost.value();
+  if (currency === wanted) return { currency, cost: amount };
+  const used = fx.rate(currency, wanted, Date.parse(day ?? ''));
+  if (used === null) return { currency, cost: amount };
+  const scale = Math.max(9, amount.scale);
+  const unscaled = divideHalfEven(amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator, used.rate.denominator);
+  return { currency: wanted, cost: { unscaled, scale } };
 }
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */

@@ -48,7 +48,7 @@ export class Stores {
     this.raw = new RawStore(db, this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);
-    this.spend = new SpendStore(db);
+    this.spend = new SpendStore(db, this.dimensions);
     this.budgets = new BudgetStore(db);
     this.views = new ViewStore(this.budgets, this.workloads);
     this.recommendations = new RecommendationStore(db);
