@@ -18,5 +18,5 @@ COPY --from=build /app/dist ./dist
 COPY examples ./examples
 USER node
 EXPOSE 8080
-ENTRYPOINT ["node", "dist/src/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=64", "dist/src/main.js"]
 CMD ["serve"]

@@ -96,10 +96,10 @@ export class SpendStore {
       const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : sum.cost.format()));
       return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: cost.format() })), unpriced, null);
     }
-    const converted = convertedSums(sums, wanted, fx);
+    const answers = convertedSums(sums, wanted, fx);
     const totals = new Map<string, Decimal>();
-    for (const { currency, cost } of converted) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
-    const rows = converted.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost)));
+    for (const { currency, cost } of answers) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
+    const rows = answers.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost)));
     return answer(basis, rows, [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })), unpriced, wanted);
   }
 }
