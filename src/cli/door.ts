@@ -6,7 +6,9 @@
 import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import type { FxRate } from '../core/fx.js';
+import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
+import type { CreditView } from '../store/credits.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { NoQuote, Quote, QuoteRequest } from '../core/quote.js';
 import type { AuditEntry } from '../store/audit.js';
@@ -94,6 +96,9 @@ export interface Door {
   fx(currency: string | null): Promise<readonly StoredFxRate[]>;
   /** Adds or corrects rates; `source` says where they come from. */
   saveFx(rates: readonly FxRate[], source: string): Promise<FxChange>;
+  credits(): Promise<readonly CreditView[]>;
+  /** Replaces all credits. */
+  saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]>;
   peak(): Promise<readonly PeakRule[]>;
   savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]>;
   recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus }): Promise<readonly StoredRecommendation[]>;

@@ -10,7 +10,9 @@ import type { Budget } from '../core/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
 import { quotesOfRates, type FxRate } from '../core/fx.js';
 import { formatMoney } from '../core/money.js';
+import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
+import { creditViews, type CreditView } from '../store/credits.js';
 import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import { quote, type NoQuote, type Quote, type QuoteRequest } from '../core/quote.js';
 import type { Queryable, Transaction } from '../store/database.js';
@@ -189,6 +191,16 @@ export class LocalDoor implements Door {
     return change;
   }
 
+  credits(): Promise<readonly CreditView[]> {
+    return creditViews(this.stores.credits, this.stores.db, this.organisation);
+  }
+
+  async saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]> {
+    await this.write('credits.save', 'credits', async (tx) => ({ before: await this.stores.credits.save(tx, this.organisation, credits), after: credits }));
+    await this.drained();
+    return this.credits();
+  }
+
   peak(): Promise<readonly PeakRule[]> {
     return this.stores.organisations.peakRules(this.stores.db, this.organisation);
   }
@@ -288,7 +300,7 @@ export class LocalDoor implements Door {
     try {
       for (;;) {
         await this.bursar.drain((stage, done, waiting) => this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`));
-        const waiting = await work.waiting();
+        const waiting = await work.waiting(this.clock.now());
         if (waiting === 0) break;
         const now = this.clock.now();
         if (waiting !== left) [left, since] = [waiting, now];

@@ -7,7 +7,9 @@ import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import { Failure, type Problem } from '../core/errors.js';
 import type { FxRate } from '../core/fx.js';
+import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
+import type { CreditView } from '../store/credits.js';
 import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { Quote, QuoteRequest } from '../core/quote.js';
 import type { StoredState } from '../store/budgets.js';
@@ -120,6 +122,16 @@ export class RemoteDoor implements Door {
     const change = await this.remote.call<FxChange>('PUT', '/v1/fx', { json: { rates, source } });
     await this.drained();
     return change;
+  }
+
+  async credits(): Promise<readonly CreditView[]> {
+    return (await this.remote.call<{ credits: CreditView[] }>('GET', '/v1/credits')).credits;
+  }
+
+  async saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]> {
+    await this.remote.call('PUT', '/v1/credits', { json: { credits } });
+    await this.drained();
+    return this.credits();
   }
 
   async peak(): Promise<readonly PeakRule[]> {

@@ -65,15 +65,6 @@ export interface CostLine extends LineKey {
   readonly basis: readonly CostBasis[];
 }
 
-/** A credit taken against cost lines: its own line, below zero. */
-export interface CreditLine extends LineKey {
-  readonly kind: 'credit';
-  readonly credit: string;
-  readonly creditKind: CreditKind;
-  readonly nanos: bigint;
-  readonly currency: string;
-}
-
 export interface UnpricedLine extends LineKey {
   readonly kind: 'unpriced';
   readonly component: Component;
@@ -239,43 +230,3 @@ export function modelCost(parts: readonly [ModelPart, ...ModelPart[]], peak: Rat
 
 /** GPU part-milliseconds of whole GPUs held for a time, which is taken to the nearest millisecond. */
 export const gpuPartMsOfHours = (gpus: number, hours: number): bigint => BigInt(gpus) * BigInt(GPU_PARTS) * BigInt(Math.round(hours * 3_600_000));
-
-export type CreditKind = 'promotional' | 'free-tier';
-
-export interface Credit {
-  readonly id: string;
-  readonly kind: CreditKind;
-  /** Null: for every provider, every team. */
-  readonly provider: string | null;
-  readonly team: string | null;
-  /** What is left of it, not negative. */
-  readonly nanos: bigint;
-  readonly currency: string;
-  /** Half-open, epoch milliseconds: usage of these hours may take it. */
-  readonly start: number;
-  readonly end: number;
-}
-
-/**
- * Credit lines against cost lines, in the order of the lines; of several credits the one that ends first goes first, then
- * by id. A line is never credited below zero and a credit never spent twice.
- */
-export function applyCredits(lines: readonly CostLine[], credits: readonly Credit[]): CreditLine[] {
-  const order = [...credits].sort((a, b) => a.end - b.end || (a.id < b.id ? -1 : 1)).map((credit) => ({ credit, left: credit.nanos }));
-  const result: CreditLine[] = [];
-  for (const line of lines) {
-    let due = line.nanos;
-    for (const entry of order) {
-      const { credit } = entry;
-      const fits = credit.currency === line.currency && credit.start <= line.hour && line.hour < credit.end
-        && (credit.provider === null || credit.provider === line.usage.provider) && (credit.team === null || credit.team === line.team);
-      if (!fits || due <= 0n || entry.left <= 0n) continue;
-      const taken = entry.left < due ? entry.left : due;
-      entry.left -= taken;
-      due -= taken;
-      const { team, hour, usage, currency } = line;
-      result.push({ kind: 'credit', team, hour, usage, credit: credit.id, creditKind: credit.kind, nanos: -taken, currency });
-    }
-  }
-  return result;
-}

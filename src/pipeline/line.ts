@@ -4,8 +4,9 @@
  *   usage.collect    takes records and bills in, assigns teams, sums hours   collect.ts    wakes cost.price, cost.rollup
  *   usage.allocate   assigns history anew when the rules change              allocate.ts   wakes cost.price, cost.rollup
  *   cost.price       prices a team's day, hour by hour, or says why not      price.ts      wakes cost.rollup
- *   cost.rollup      sums the day: accrued, billed, actual                   rollup.ts     wakes cost.share, budget.weigh
- *   cost.share       splits the day's shared costs over the teams            share.ts      wakes budget.weigh
+ *   cost.rollup      sums the day: accrued, billed, actual                   rollup.ts     wakes cost.share, cost.credit, budget.weigh
+ *   cost.share       splits the day's shared costs over the teams            share.ts      wakes cost.credit, budget.weigh
+ *   cost.credit      takes what is due from the credits that were granted    credit.ts     wakes budget.weigh
  *   budget.weigh     state, forecast and crossings of a budget's period      weigh.ts      wakes recommendation.make
  *   recommendation.make   shows the team to its policies                     recommend.ts
  *
@@ -15,6 +16,7 @@
 import type { Policy } from '../core/policy.js';
 import type { Stores } from '../store/stores.js';
 import { allocateStage } from './allocate.js';
+import { creditStage } from './credit.js';
 import { priceStage } from './price.js';
 import { recommendStage } from './recommend.js';
 import { rollupStage } from './rollup.js';
@@ -24,12 +26,13 @@ import { weighStage } from './weigh.js';
 
 /** The stages after collecting, from left to right. */
 export function makeLine(stores: Stores, policies: readonly Policy[]): readonly Stage[] {
-  const { organisations, raw, prices, costs, shares, budgets } = stores;
+  const { organisations, raw, prices, costs, shares, credits, budgets } = stores;
   return [
     allocateStage(organisations, raw),
     priceStage(organisations, prices, costs),
-    rollupStage(organisations, costs, budgets),
-    shareStage(organisations, shares, budgets),
+    rollupStage(organisations, costs, credits, budgets),
+    shareStage(organisations, shares, credits, budgets),
+    creditStage(credits, budgets),
     weighStage(organisations, prices, budgets),
     recommendStage(stores, policies),
   ];

@@ -2,13 +2,14 @@
  * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and billed.
  */
 import type { CostStore } from '../store/costs.js';
+import { CREDIT_WAKING, type CreditStore } from '../store/credits.js';
 import { isShared, type OrganisationStore } from '../store/organisation.js';
 import type { BudgetStore } from '../store/budgets.js';
 import { lastPart } from './keys.js';
 import { wakeBudgets } from './weigh.js';
 import type { Stage } from './stage.js';
 
-export function rollupStage(organisations: OrganisationStore, costs: CostStore, budgets: BudgetStore): Stage {
+export function rollupStage(organisations: OrganisationStore, costs: CostStore, credits: CreditStore, budgets: BudgetStore): Stage {
   return {
     name: 'cost.rollup', most: 200,
     async run({ organisation, lane: team, keys, tx }) {
@@ -19,7 +20,8 @@ export function rollupStage(organisations: OrganisationStore, costs: CostStore, 
       const sharing = isShared(team) || rules.some((rule) => 'split' in rule);
       const shares = sharing ? days.map((day) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${day}` })) : [];
       const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
-      return [...shares, ...weighs];
+      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
+      return [...shares, ...creditsToo, ...weighs];
     },
   };
 }

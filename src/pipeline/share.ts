@@ -2,6 +2,7 @@
  * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use.
  */
 import type { BudgetStore } from '../store/budgets.js';
+import { CREDIT_WAKING, type CreditStore } from '../store/credits.js';
 import type { OrganisationStore } from '../store/organisation.js';
 import type { ShareStore } from '../store/shares.js';
 import type { Waking } from '../store/work.js';
@@ -9,7 +10,7 @@ import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 import { wakeBudgets } from './weigh.js';
 
-export function shareStage(organisations: OrganisationStore, shares: ShareStore, budgets: BudgetStore): Stage {
+export function shareStage(organisations: OrganisationStore, shares: ShareStore, credits: CreditStore, budgets: BudgetStore): Stage {
   return {
     name: 'cost.share', most: 60,
     async run({ organisation, keys, tx }): Promise<Waking[]> {
@@ -19,7 +20,8 @@ export function shareStage(organisations: OrganisationStore, shares: ShareStore,
         const day = lastPart(key);
         for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn))) changed.push({ team, days: [day] });
       }
-      return wakeBudgets(tx, organisation, budgets, changed);
+      const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
+      return [...creditsToo, ...(await wakeBudgets(tx, organisation, budgets, changed))];
     },
   };
 }

@@ -19,7 +19,7 @@ export class ShareStore {
   /** Splits the shared costs of a UTC day anew; returns the teams whose day changed. */
   async share(tx: Transaction, organisation: string, day: string, assignmentOf: (standIn: string) => Assignment | null): Promise<string[]> {
     const before = await tx.query<{ team: string }>(
-      `delete from cost_day where organisation = $1 and day = $2 and shared_from <> '' returning team`, [organisation, day]);
+      `delete from cost_day where organisation = $1 and day = $2 and shared_from like 'shared:%' returning team`, [organisation, day]);
     const shared = await tx.query<SharedRow>(
       `select team, dimension::text as dimension, currency, unpriced_part_ms::text as unpriced, unpriced_lines as lines,
          accrued::text as accrued, actual::text as actual, billed::text as billed, effective::text as effective, list::text as list

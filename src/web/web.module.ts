@@ -15,6 +15,7 @@ import { FxController } from './resources/fx.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
 import { OperationsController } from './resources/operations.js';
+import { CreditsController } from './resources/credits.js';
 import { PeakController } from './resources/peak.js';
 import { PoliciesController } from './resources/policies.js';
 import { PricesController } from './resources/prices.js';
@@ -26,7 +27,7 @@ import { TeamsController } from './resources/teams.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
-  UsageController, ImportsController, PricesController, FxController, PeakController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
+  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
   RecommendationsController, PoliciesController, KeysController, OperationsController, ProcessController, DocsController,
 ];
 

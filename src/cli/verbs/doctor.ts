@@ -109,7 +109,7 @@ function queue({ environment }: CliContext): Finding {
 
 async function line({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
-  const waiting = (await stores.health.load()).filter((stage) => stage.waiting > 0).map((stage) => `${stage.stage} ${grouped(stage.waiting)}`).join(', ');
+  const waiting = (await stores.health.load(clock.now())).filter((stage) => stage.waiting > 0).map((stage) => `${stage.stage} ${grouped(stage.waiting)}`).join(', ');
   const detail = queueAgeSeconds === null ? 'nothing is due' : `the oldest due work has waited ${grouped(queueAgeSeconds)} s (${waiting})`;
   const lag = queueAgeSeconds !== null && queueAgeSeconds > MOST_LAG_SECONDS
     ? wrong('line', detail, 'see that bursar serve runs, with a role that works; add workers if it does') : ok('line', detail);

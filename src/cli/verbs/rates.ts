@@ -1,7 +1,9 @@
-/** bursar fx, bursar peak: what metered usage is priced with besides the price lists. */
+/** bursar fx, bursar peak, bursar credits: what metered usage is priced with besides the price lists. */
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { PeakRule } from '../../core/peak.js';
+import type { CreditView } from '../../store/credits.js';
+import { readCreditsFile } from '../credits-file.js';
 import { readFx } from '../fx-file.js';
 import { readPeak } from '../peak-file.js';
 import type { Session } from '../session.js';
@@ -10,6 +12,7 @@ import { grouped, table } from '../table.js';
 export function addRates(program: Command, session: Session): void {
   addFx(program, session);
   addPeak(program, session);
+  addCredits(program, session);
 }
 
 function addFx(program: Command, session: Session): void {
@@ -79,6 +82,42 @@ Examples:
       session.print({ rules }, () => (rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`));
     });
 }
+
+function addCredits(program: Command, session: Session): void {
+  const credits = program.command('credits')
+    .description('Show the credits that you were granted and what is left of them; set others.')
+    .addHelpText('after', `
+Promotional grants and free tiers lower what Bursar prices itself, in the order of days, as lines of their own below zero; a
+budget counts them unless it says includeCredits: false. A bill's own credits come with the bill and do not belong here. A file
+holds a list in YAML or JSON; [] takes them all away:
+  - { id: startup-grant, kind: promotional, provider: AWS, amount: "25000", currency: USD, from: "2026-01-01", until: "2027-01-01" }
+  - { id: free-tier, kind: free-tier, team: research, amount: "300", currency: USD, from: "2026-11-01", until: "2026-12-01" }
+
+Examples:
+  bursar credits show
+  bursar credits set credits.yaml`);
+
+  credits.command('show', { isDefault: true })
+    .description('Show the credits, and what usage has taken of each.')
+    .addHelpText('after', '\nExample:\n  bursar credits show')
+    .action(async () => {
+      const views = await (await session.door()).credits();
+      session.print({ credits: views }, () => (views.length === 0 ? 'There are no credits.\n' : creditsTable(views)));
+    });
+
+  credits.command('set')
+    .description('Make a file of credits the ones that hold, and take what is due from them anew.')
+    .argument('<file>', 'YAML or JSON')
+    .addHelpText('after', '\nExample:\n  bursar credits set credits.yaml')
+    .action(async (file: string) => {
+      const wanted = await readCreditsFile(file, session.context.parseYaml);
+      const views = await (await session.door()).saveCredits(wanted);
+      session.print({ credits: views }, () => (views.length === 0 ? 'All credits are taken away.\n' : creditsTable(views)));
+    });
+}
+
+const creditsTable = (credits: readonly CreditView[]): string => table(['credit', 'kind', 'provider', 'team', 'first day', 'until', 'amount', 'taken', 'left', 'currency'],
+  credits.map(({ id, kind, provider, team, from, until, amount, taken, left, currency }) => [id, kind, provider ?? 'any', team ?? 'any', from, until, amount, taken, left, currency]));
 
 const rulesTable = (rules: readonly PeakRule[]): string => table(['rule', 'from', 'to', 'days', 'zone', 'first day', 'until', 'factor'],
   rules.map((rule, at) => [at, rule.from ?? '00:00', rule.to ?? '24:00', rule.days?.join(' ') ?? 'every day', rule.zone, rule.fromDate, rule.untilDate, rule.factor]));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
-  applyCredits, billableMs, cutsWithin, gpuPartMsOfHours, modelCost, priceHour, quantitiesWithin, QUANTITY_SCALE,
-  type CostContext, type CostLine, type Credit, type PriceKey, type UsageSlice,
+  billableMs, cutsWithin, gpuPartMsOfHours, modelCost, priceHour, quantitiesWithin, QUANTITY_SCALE,
+  type CostContext, type CostLine, type PriceKey, type UsageSlice,
 } from '../../../src/core/cost.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { FxTable } from '../../../src/core/fx.js';
@@ -197,26 +197,5 @@ describe('network bytes', () => {
     const bytes = [0, 1, 2, 3, 4, 5, 6].map((ms) => quantitiesWithin([used], ms, ms + 1).networkBytes);
     expect(bytes.reduce((sum, piece) => (sum ?? 0n) + (piece ?? 0n), 0n)).toBe(10n);
     expect(quantitiesWithin([record(5, 5, { networkBytes: 10, gpuParts: null })], 0, 10).networkBytes).toBe(10n);
-  });
-});
-
-describe('credits', () => {
-  const hour = at('2025-02-01');
-  const spend = (team: string, nanos: bigint): CostLine => ({ kind: 'usage', team, hour, usage: p5, component: 'gpu', quantity: 1n, nanos, currency: 'USD', basis: [] });
-  const credit = (id: string, nanos: bigint, end: string, rest: Partial<Credit> = {}): Credit =>
-    ({ id, kind: 'promotional', provider: null, team: null, nanos, currency: 'USD', start: at('2025-01-01'), end: at(end), ...rest });
-
-  it('are their own lines, the one that ends first first, never more than the cost or the credit', () => {
-    const lines = applyCredits([spend('a', 100n), spend('b', 50n)], [credit('late', 500n, '2026-01-01'), credit('soon', 30n, '2025-03-01', { kind: 'free-tier' })]);
-    expect(lines.map(({ team, credit: id, creditKind, nanos }) => [team, id, creditKind, nanos])).toEqual([
-      ['a', 'soon', 'free-tier', -30n], ['a', 'late', 'promotional', -70n], ['b', 'late', 'promotional', -50n],
-    ]);
-  });
-
-  it('keep to their team, provider, currency and time', () => {
-    const none = [
-      credit('1', 9n, '2025-02-01'), credit('2', 9n, '2026-01-01', { team: 'b' }), credit('3', 9n, '2026-01-01', { provider: 'Oracle' }), credit('4', 9n, '2026-01-01', { currency: 'EUR' }),
-    ];
-    expect(applyCredits([spend('a', 100n)], none)).toEqual([]);
   });
 });

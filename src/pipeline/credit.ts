@@ -1,0 +1,17 @@
+/**
+ * cost.credit (credits): takes what metered usage is due from the credits that were granted, in the order of days.
+ */
+import type { BudgetStore } from '../store/budgets.js';
+import type { CreditStore } from '../store/credits.js';
+import type { Waking } from '../store/work.js';
+import type { Stage } from './stage.js';
+import { wakeBudgets } from './weigh.js';
+
+export function creditStage(credits: CreditStore, budgets: BudgetStore): Stage {
+  return {
+    name: 'cost.credit', most: 1,
+    async run({ organisation, tx }): Promise<Waking[]> {
+      return wakeBudgets(tx, organisation, budgets, await credits.apply(tx, organisation));
+    },
+  };
+}
