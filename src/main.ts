@@ -7,6 +7,7 @@ import { NestFactory } from '@nestjs/core';
 import { parse as parseYaml } from 'yaml';
 import { AppModule, compose, openQueue, type Bursar, type Role } from './app.module.js';
 import { run } from './cli/program.js';
+import { typed } from './cli/usage-error.js';
 import { wallClock } from './clock.js';
 import { parseConfig, type Config } from './config.js';
 import { unavailable } from './core/errors.js';
@@ -48,7 +49,7 @@ async function connect(): Promise<Parameters<typeof run>[1] extends { connect():
 }
 
 async function serve(role: Role): Promise<void> {
-  const config = parseConfig(process.env);
+  const config = typed(() => parseConfig(process.env));
   const stop = stopped();
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
   const { bursar, leave } = await openDatabase(config).catch(async (error: unknown) => {

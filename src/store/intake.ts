@@ -117,10 +117,24 @@ class ImportRun {
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
     const wakings = await this.finish();
-    await wake(this.tx, organisation, wakings);
+    await wake(this.tx, organisation, [...wakings, ...(await this.staleByTags())]);
     const results: ImportedFile[] = [];
     for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
     return results;
+  }
+
+  /**
+   * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end and then sees its
+   * deliveries. Either way they are allocated by the new tags.
+   */
+  private async staleByTags(): Promise<Waking[]> {
+    const { organisation, source, trackedTags } = this.request;
+    // Two statements: what was committed while the first one waited is seen by the second.
+    await this.tx.query(`select 1 from organisation where id = $1 for key share`, [organisation]);
+    const [row] = await this.tx.query<{ tags: string[] }>(`select value as tags from setting where organisation = $1 and key = 'tracked-tags'`, [organisation]);
+    if ((row?.tags ?? []).every((tag) => trackedTags.includes(tag))) return [];
+    const deliveries = await this.tx.query<{ id: string }>(`select id::text as id from delivery where organisation = $1 and source = $2`, [organisation, source]);
+    return deliveries.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
   }
 
   private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {

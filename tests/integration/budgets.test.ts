@@ -318,3 +318,26 @@ describe('credits', async () => {
     expect(await crossed(bursar, 'without')).toHaveLength(2);
   });
 });
+
+describe('a filter by a tag', async () => {
+  const bursar = await withTeams(OCTOBER_20);
+
+  it('holds usage of an import that was under way when the filter was set', async () => {
+    const { stores, db } = bursar;
+    const rules = await stores.organisations.rules(db, 'default');
+    const tagged = (id: string, start: number): UsageRecord => hour(id, start, { tags: { run: 'x' } });
+    await stores.intake.import({
+      organisation: 'default', source: 'slow', strict: true, dryRun: false, by: 'test', now: bursar.clock.now(), teamOf: (record) => rules.teamOf(record),
+      rulesVersion: rules.version, trackedTags: await stores.organisations.trackedTags(db, 'default'),
+    }, [{
+      name: 'slow', format: 'test',
+      async *batches() {
+        yield { records: [tagged('s1', OCTOBER_20 - DAY)], rejects: [] };
+        await set(bursar, budget('run', '100', { filters: { tag: [{ key: 'run', value: 'x' }] } }));
+        yield { records: [tagged('s2', OCTOBER_20 - DAY + HOUR)], rejects: [] };
+      },
+    }]);
+    await bursar.runner.drain();
+    expect(await spent(bursar, 'run')).toBe(20);
+  });
+});

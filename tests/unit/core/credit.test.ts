@@ -1,6 +1,6 @@
 /** Credits: what is taken of which pot, and what a list of credits is refused for. */
 import { describe, expect, it } from 'vitest';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { applyCredits, readCredits, type Credit, type Creditable } from '../../../src/core/credit.js';
 
 const at = (day: string): number => Date.parse(`${day}T00:00:00Z`);
