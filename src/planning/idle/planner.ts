@@ -7,6 +7,7 @@
  * distribution: Karlin, Manasse, McGeoch, Owicki 1994), a stop that turns out false being charged extra.
  */
 
+import { Quiets } from './quiets.js';
 import { activityOf, type IdleEvidence } from './samples.js';
 import { FALSE_STOP_MINUTES, type IdlePolicy } from './simulate.js';
 
@@ -40,15 +41,10 @@ export interface IdleDecision {
   readonly expectedSavedMinutes: number | null;
 }
 
-interface Quiet {
-  readonly minutes: number;
-  readonly weight: number;
-}
-
 /** Before anything is learned: quiets of all lengths, as many between 1 and 2 minutes as between 10 and 20 hours. */
-const PRIOR: readonly Quiet[] = Array.from({ length: 22 }, (_, i) => ({ minutes: 2 ** (i / 2), weight: 0.15 }));
+const PRIOR = Quiets.of(Array.from({ length: 22 }, (_, i) => 2 ** (i / 2)));
 /** How much a quiet of the same GPU, of the same kind, and of any other counts. */
-const WEIGHTS = { resource: 1, kind: 0.5, other: 0.05 } as const;
+const WEIGHTS = { prior: 0.15, resource: 1, kind: 0.5, other: 0.05 } as const;
 const REMEMBERED_PER_RESOURCE = 60;
 const REMEMBERED_PER_KIND = 300;
 
@@ -59,14 +55,15 @@ interface Watch {
   interval: number | null;
   kind: string;
   busyMemory: number;
-  quiets: number[];
+  /** Null before the first has ended. */
+  quiets: Quiets | null;
 }
 
 /** Decides for many GPUs; feed it every sample in the order of time. */
 export class IdlePlanner implements IdlePolicy {
   private readonly watches = new Map<string, Watch>();
-  private readonly kinds = new Map<string, number[]>();
-  private readonly everyone: number[] = [];
+  private readonly kinds = new Map<string, Quiets>();
+  private readonly everyone = new Quiets(REMEMBERED_PER_KIND);
 
   constructor(private readonly settings: IdleSettings) {}
 
@@ -103,7 +100,7 @@ export class IdlePlanner implements IdlePolicy {
   private watchOf(evidence: IdleEvidence): Watch {
     let watch = this.watches.get(evidence.resource);
     if (watch === undefined) {
-      watch = { quietSince: null, lastSeen: evidence.minute, interval: null, kind: kindOf(evidence, 0), busyMemory: 0, quiets: [] };
+      watch = { quietSince: null, lastSeen: evidence.minute, interval: null, kind: kindOf(evidence, 0), busyMemory: 0, quiets: null };
       this.watches.set(evidence.resource, watch);
     }
     return watch;
@@ -113,67 +110,80 @@ export class IdlePlanner implements IdlePolicy {
     if (watch.quietSince === null) return;
     const minutes = minute - watch.quietSince;
     watch.quietSince = null;
-    remember(watch.quiets, minutes, REMEMBERED_PER_RESOURCE);
-    const kind = this.kinds.get(watch.kind) ?? [];
+    watch.quiets ??= new Quiets(REMEMBERED_PER_RESOURCE);
+    watch.quiets.add(minutes);
+    const kind = this.kinds.get(watch.kind) ?? new Quiets(REMEMBERED_PER_KIND);
     this.kinds.set(watch.kind, kind);
-    remember(kind, minutes, REMEMBERED_PER_KIND);
-    remember(this.everyone, minutes, REMEMBERED_PER_KIND);
+    kind.add(minutes);
+    this.everyone.add(minutes);
   }
 
-  /** The quiets that outlasted `elapsed`, weighted by how near they are to this GPU. */
-  private outlasting(watch: Watch, elapsed: number): Quiet[] {
-    const longer: Quiet[] = PRIOR.filter((quiet) => quiet.minutes > elapsed);
-    const take = (quiets: readonly number[], weight: number): void => {
-      for (const minutes of quiets) if (minutes > elapsed) longer.push({ minutes, weight });
-    };
-    take(watch.quiets, WEIGHTS.resource);
-    take(this.kinds.get(watch.kind) ?? [], WEIGHTS.kind);
-    take(this.everyone, WEIGHTS.other);
-    return longer.sort((a, b) => a.minutes - b.minutes);
+  /** All that is remembered, weighted by how near it is to this GPU. */
+  private remembered(watch: Watch): readonly Weighted[] {
+    const kind = this.kinds.get(watch.kind);
+    const known: Weighted[] = [{ quiets: PRIOR, weight: WEIGHTS.prior }, { quiets: this.everyone, weight: WEIGHTS.other }];
+    if (watch.quiets !== null) known.push({ quiets: watch.quiets, weight: WEIGHTS.resource });
+    if (kind !== undefined) known.push({ quiets: kind, weight: WEIGHTS.kind });
+    return known;
   }
 
   private weigh(watch: Watch, elapsed: number): IdleDecision {
     const { settings } = this;
-    const quiets = this.outlasting(watch, elapsed);
-    const total = quiets.reduce((sum, quiet) => sum + quiet.weight, 0);
+    const known = this.remembered(watch);
+    let [total, soon, minutes] = [0, 0, 0];
+    for (const { quiets, weight } of known) {
+      const [ended, back] = [quiets.upTo(elapsed), quiets.upTo(elapsed + FALSE_STOP_MINUTES)];
+      total += weight * (quiets.size - ended);
+      soon += weight * (back - ended);
+      minutes += weight * (quiets.sumOf(quiets.size) - quiets.sumOf(ended) - elapsed * (quiets.size - ended));
+    }
     if (total === 0) {
       // Longer than anything seen or thought of: the longer it was, the longer it will be.
       return { stop: elapsed >= settings.minimumQuietMinutes, reason: 'idle', quietMinutes: elapsed, falseStopProbability: 0, expectedSavedMinutes: elapsed };
     }
-    const falseStop = quiets.reduce((sum, quiet) => sum + (quiet.minutes <= elapsed + FALSE_STOP_MINUTES ? quiet.weight : 0), 0) / total;
-    const saved = quiets.reduce((sum, quiet) => sum + quiet.weight * (quiet.minutes - elapsed), 0) / total
-      - settings.restartMinutes - falseStop * settings.falseStopMinutes;
-    const decision = { quietMinutes: elapsed, falseStopProbability: falseStop, expectedSavedMinutes: saved };
-    if (elapsed < settings.minimumQuietMinutes) return { ...decision, stop: false, reason: 'too-soon' };
-    if (falseStop > settings.maximumFalseStopProbability) return { ...decision, stop: false, reason: 'may-return' };
-    if (saved <= 0 || bestWait(quiets, elapsed, settings) > elapsed) return { ...decision, stop: false, reason: 'wait-pays' };
-    return { ...decision, stop: true, reason: 'idle' };
+    const falseStop = soon / total;
+    const saved = minutes / total - settings.restartMinutes - falseStop * settings.falseStopMinutes;
+    const reason = elapsed < settings.minimumQuietMinutes ? 'too-soon' : falseStop > settings.maximumFalseStopProbability ? 'may-return'
+      : saved <= 0 || waitPays(known, elapsed, settings) ? 'wait-pays' : 'idle';
+    return { stop: reason === 'idle', reason, quietMinutes: elapsed, falseStopProbability: falseStop, expectedSavedMinutes: saved };
   }
 }
 
-/** Elapsed minutes at which stopping is cheapest in expectation: now, or just after one of the remembered lengths. */
-function bestWait(quiets: readonly Quiet[], elapsed: number, settings: IdleSettings): number {
-  const bill = (wait: number): number => {
-    let sum = 0;
-    for (const { minutes, weight } of quiets) {
-      const paid = minutes <= wait ? minutes : wait + settings.restartMinutes
-        + (minutes <= wait + FALSE_STOP_MINUTES ? settings.falseStopMinutes : 0);
-      sum += weight * (paid - elapsed);
+interface Weighted {
+  readonly quiets: Quiets;
+  readonly weight: number;
+}
+
+/**
+ * Whether stopping just after one of the remembered lengths is cheaper in expectation than stopping now. Walks all lengths once, in their order,
+ * with a place in each list for what has ended by then and for what would come back too soon.
+ */
+function waitPays(known: readonly Weighted[], elapsed: number, { restartMinutes, falseStopMinutes }: IdleSettings): boolean {
+  // In weights: still quiet at `wait`, back within the time that makes a stop false, and the minutes of those that have ended.
+  let [left, soon, ended] = [0, 0, 0];
+  const places = known.map(({ quiets, weight }) => {
+    const [at, back] = [quiets.upTo(elapsed), quiets.upTo(elapsed + FALSE_STOP_MINUTES)];
+    left += weight * (quiets.size - at);
+    soon += weight * (back - at);
+    return { quiets, weight, at, back };
+  });
+  const now = restartMinutes * left + falseStopMinutes * soon;
+  while (true) {
+    let wait = Infinity;
+    for (const { quiets, at } of places) if (at < quiets.size) wait = Math.min(wait, quiets.at(at));
+    // Beyond an hour more of waiting a restart has long been outweighed.
+    if (wait > elapsed + 60) return false;
+    for (const place of places) {
+      const { quiets, weight } = place;
+      for (; place.at < quiets.size && quiets.at(place.at) === wait; place.at++) {
+        left -= weight;
+        ended += weight * (wait - elapsed);
+        soon -= weight;
+      }
+      for (; place.back < quiets.size && quiets.at(place.back) <= wait + FALSE_STOP_MINUTES; place.back++) soon += weight;
     }
-    return sum;
-  };
-  let best = elapsed;
-  let least = bill(elapsed);
-  // Beyond an hour more of waiting a restart has long been outweighed.
-  for (const { minutes } of quiets) {
-    if (minutes > elapsed + 60) break;
-    const expected = bill(minutes);
-    if (expected < least - 1e-9) {
-      least = expected;
-      best = minutes;
-    }
+    if (ended + (wait - elapsed + restartMinutes) * left + falseStopMinutes * soon < now - 1e-9) return true;
   }
-  return best;
 }
 
 /** GPUs of one label whose memory is as full as when they worked, or given back, are of one kind. */
@@ -181,11 +191,6 @@ function kindOf(evidence: IdleEvidence, busyMemory: number): string {
   const memory = evidence.memoryUsedRatio;
   const held = memory === null || busyMemory === 0 ? 'memory unknown' : memory >= 0.5 * busyMemory ? 'memory held' : 'memory released';
   return `${evidence.workload ?? 'no label'}/${held}`;
-}
-
-function remember(quiets: number[], minutes: number, most: number): void {
-  quiets.push(minutes);
-  if (quiets.length > most) quiets.shift();
 }
 
 const undecided = (reason: 'working' | 'unknown'): IdleDecision => ({
