@@ -15,6 +15,8 @@ export interface Input {
   readonly size: number;
   /** The first bytes, up to 64 KiB, enough to recognise a format by. */
   readonly head: Uint8Array;
+  /** Of a Parquet file, whose header is at its end: the names of its columns, none where they cannot be read. */
+  readonly columns?: readonly string[];
   stream(): AsyncIterable<Uint8Array>;
   slice(start: number, end: number): Promise<ArrayBuffer>;
 }
@@ -243,6 +245,10 @@ export interface GpuSample {
   readonly requestsPerSecond: number | null;
   readonly networkLatencySeconds: number | null;
   readonly labels: Readonly<Record<string, string>>;
+  /** Who reported it, as TelemetryReading.exportersUp names it; absent or null: not known. */
+  readonly exporter?: string | null;
+  /** What the card itself says is broken about it (an XID that ends it, a recovery action, cells that read ERR!); absent or null: nothing. */
+  readonly fault?: string | null;
 }
 
 export interface TelemetryReading {
@@ -251,6 +257,8 @@ export interface TelemetryReading {
   /** Share of the expected exporters that answered, 0 to 1; null: it is not known how many there should be. */
   readonly coverage: number | null;
   readonly problems: readonly string[];
+  /** Exporters that answered: a card that they no longer name is gone. Absent: the source cannot tell. */
+  readonly exportersUp?: readonly string[];
 }
 
 /** A source of GPU evidence: one file of telemetry/, exported as `source`. */
@@ -264,7 +272,10 @@ export interface TelemetrySource {
 
 export interface TelemetryConnection {
   readonly name: string;
-  /** Readings within (from, to], oldest first, at most one a minute and GPU. */
+  /**
+   * Readings within (from, to], oldest first, at most one a minute and GPU; the minute of `from` may come again, with more in it. A source that has
+   * nothing new yet, but may have it later, gives one empty reading at `from`.
+   */
   read(from: number, to: number): AsyncIterable<TelemetryReading>;
   close?(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /**
- * AWS Cost and Usage Reports as CSV: legacy names (`lineItem/UnblendedCost`) and CUR 2.0 names (`line_item_unblended_cost`).
+ * AWS Cost and Usage Reports as CSV or Parquet: legacy names (`lineItem/UnblendedCost`) and CUR 2.0 names (`line_item_unblended_cost`).
  *
  * Billed is the unblended cost. Effective is the amortised cost by line item type, after AWS' rules ("Understanding your
  * amortized reservation data", "Understanding Savings Plans"; the amortised-cost query of AWS' CUR Query Library): covered
@@ -8,33 +8,36 @@
  */
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
-import type { Input, UsageFormat } from '../core/ports.js';
+import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { BillRow, shown } from './reading/bill.js';
+import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
+import { readParquetTable } from './reading/parquet.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 import { parseTags, tagsOf, type Tags } from './reading/tags.js';
 
 export const format: UsageFormat = {
   kind: 'usage',
   name: 'aws-cur',
-  description: 'AWS Cost and Usage Report as CSV, legacy and 2.0 column names',
+  description: 'AWS Cost and Usage Report as CSV or Parquet, legacy and 2.0 column names',
   recognises: (input) => {
     const columns = headerOf(input);
     return columns.includes('lineItem/LineItemType') || columns.includes('line_item_line_item_type');
   },
-  read,
+  read: (input, options) => readCur(input, options ?? {}),
 };
 
-async function* read(input: Input): AsyncGenerator<RecordBatch> {
+async function* readCur(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
   const prepare = (header: Header): RowReader<UsageRecord> => {
     const reader = new CurReader(header);
     return (cells, out, problems) => {
       out.push(reader.read(cells, problems));
     };
   };
-  for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
+  const batches = isParquet(input.head) ? readParquetTable(input, prepare, options.mostRowGroupBytes) : readCsvTable(input, prepare);
+  for await (const { items, rejects } of batches) yield { records: items, rejects };
 }
 
 /** `lineItem/UnblendedCost` as CUR 2.0 writes it: `line_item_unblended_cost`. */

@@ -40,7 +40,7 @@ export const format: UsageFormat = {
   kind: 'usage',
   name: 'focus',
   description: 'FOCUS 1.0 to 1.2 bill, CSV or Parquet (columns of later versions are kept aside)',
-  recognises: (input) => isParquet(input.head) || isFocusHeader(headerOf(input)),
+  recognises: (input) => isFocusHeader(headerOf(input)),
   read: (input, options) => readFocus(input, options ?? {}),
 };
 

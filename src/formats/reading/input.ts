@@ -13,6 +13,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Failure, invalid, missing } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
+import { columnsOfParquet } from './parquet.js';
 
 /** Bytes that formats are recognised by. */
 export const HEAD_BYTES = 64 << 10;
@@ -108,11 +109,12 @@ export function isParquet(head: Uint8Array): boolean {
   return head[0] === 0x50 && head[1] === 0x41 && head[2] === 0x52 && head[3] === 0x31;
 }
 
-function inputOf(name: string, head: Uint8Array, source: Source, close: () => Promise<void>): OpenInput {
+async function inputOf(name: string, head: Uint8Array, source: Source, close: () => Promise<void>): Promise<OpenInput> {
   if ((head[0] === 0xff && head[1] === 0xfe) || (head[0] === 0xfe && head[1] === 0xff)) {
     throw invalid(`${name}: the file is UTF-16; save it as UTF-8`);
   }
-  return { name, size: source.size, head, stream: () => source.stream(), slice: (start, end) => source.slice(start, end), close };
+  const columns = isParquet(head) ? { columns: await columnsOfParquet(source) } : {};
+  return { name, size: source.size, head, ...columns, stream: () => source.stream(), slice: (start, end) => source.slice(start, end), close };
 }
 
 async function* unpacked(name: string, source: Source): AsyncGenerator<Uint8Array> {
@@ -136,7 +138,7 @@ async function unpackToFile(name: string, head: Uint8Array, plain: Source): Prom
   try {
     const path = join(folder, 'unpacked');
     await pipeline(limited(name, plain.stream()), createWriteStream(path, { mode: 0o600 }));
-    return inputOf(name, head, await fileSource(path), close);
+    return await inputOf(name, head, await fileSource(path), close);
   } catch (error) {
     await close();
     throw error;

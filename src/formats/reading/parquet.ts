@@ -47,6 +47,15 @@ export async function* readParquetTable<T>(
   }
 }
 
+/** The names of a Parquet file's columns; none where it cannot be decoded (reading it says why). */
+export async function columnsOfParquet(file: { readonly size: number; slice(start: number, end: number): Promise<ArrayBuffer> }): Promise<string[]> {
+  try {
+    return topLevelNames(await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end ?? file.size) }));
+  } catch {
+    return [];
+  }
+}
+
 async function decoded<R>(name: string, read: () => Promise<R>): Promise<R> {
   try {
     return await read();

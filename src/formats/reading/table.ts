@@ -208,6 +208,7 @@ const headers = new WeakMap<Uint8Array, readonly string[]>();
 
 /** The column names of an input that may be CSV, by its first bytes; empty where its first row is not in them. */
 export function headerOf(input: Input): readonly string[] {
+  if (input.columns !== undefined) return input.columns;
   const known = headers.get(input.head);
   if (known !== undefined) return known;
   const csv = new CsvTokenizer();

@@ -1,14 +1,19 @@
 /** The native bills of AWS, Azure and Oracle: real files to the control totals, and the rules by line item. */
 import { readFileSync } from 'node:fs';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import type { SchemaElement } from 'hyparquet';
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../../src/core/decimal.js';
 import { format as aws } from '../../../src/formats/aws-cur.js';
+import { format as focus } from '../../../src/formats/focus.js';
 import { format as azure } from '../../../src/formats/azure-ea.js';
 import { format as oci } from '../../../src/formats/oci.js';
 import { openBytes } from '../../../src/formats/reading/input.js';
 import { billed, fixture, usageOf, usageOfFile, usageOfText } from './reading.js';
 
+const TEXT: Omit<SchemaElement, 'name'> = { type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' };
+const TIME: Omit<SchemaElement, 'name'> = { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', repetition_type: 'OPTIONAL' };
 const shown = (decimal: { unscaled: bigint; scale: number } | null | undefined): string | null => (decimal ? formatDecimal(decimal) : null);
 
 it.each([
@@ -65,6 +70,28 @@ describe('aws-cur', () => {
     const text = `${modern.join(',')},resource_tags,product_instance_type,line_item_resource_id,reservation_reservation_a_r_n\n${facts},Usage,1.5,"{""team"":""a""}",p4d.24xlarge,i-1,\n`;
     const { records } = await usageOfText(aws, text);
     expect(records[0]).toMatchObject({ tags: { team: 'a' }, sku: 'p4d.24xlarge', gpuModel: 'A100-40GB', resource: 'i-1', id: '2' });
+  });
+
+  it('reads the Parquet that AWS writes: doubles, timestamps, a map of tags, by row group', async () => {
+    const hour = (at: number): Date => new Date(Date.UTC(2026, 9, 5, at));
+    const columns: [string, Omit<SchemaElement, 'name'>, unknown[]][] = [
+      ...([['bill_billing_period_start_date', Date.UTC(2026, 9, 1)], ['bill_billing_period_end_date', Date.UTC(2026, 10, 1)]] as const)
+        .map(([name, at]): [string, Omit<SchemaElement, 'name'>, unknown[]] => [name, TIME, [new Date(at), new Date(at), new Date(at)]]),
+      ['bill_payer_account_id', TEXT, ['42', '42', '42']], ['line_item_usage_start_date', TIME, [hour(1), hour(2), hour(3)]], ['line_item_usage_end_date', TIME, [hour(2), hour(3), hour(4)]],
+      ['line_item_currency_code', TEXT, ['USD', 'USD', 'USD']], ['line_item_line_item_type', TEXT, ['Usage', 'Mystery', 'Tax']],
+      ['line_item_unblended_cost', { type: 'DOUBLE', repetition_type: 'OPTIONAL' }, [0.1, 2, 1e-7]], ['product_instance_type', TEXT, ['p4d.24xlarge', null, null]],
+      ['resource_tags', TEXT, ['{"team":"a"}', null, '{}']],
+    ];
+    const schema: SchemaElement[] = [{ name: 'root', num_children: columns.length }, ...columns.map(([name, element]) => ({ name, ...element }))];
+    const bytes = new Uint8Array(parquetWriteBuffer({ columnData: columns.map(([name, , data]) => ({ name, data })), schema, rowGroupSize: 2 }));
+    const input = await openBytes('cur.snappy.parquet', bytes);
+    expect([aws.recognises(input), focus.recognises(input)]).toEqual([true, false]);
+    const { records, rejects } = await usageOf(aws, input);
+    expect(records.map(({ sku, tags, start, charge }) => [sku, tags, start, shown(charge?.billed), charge?.category])).toEqual([
+      ['p4d.24xlarge', { team: 'a' }, hour(1).getTime(), '0.1', 'Usage'], [null, null, hour(3).getTime(), '0.0000001', 'Tax'],
+    ]);
+    expect(rejects).toMatchObject([{ line: 2, column: 'lineItem/LineItemType' }]);
+    await expect(usageOf(aws, await openBytes('cur.parquet', bytes), { mostRowGroupBytes: 10 })).rejects.toThrow(/more than the limit of 10/);
   });
 
   it('reads tag columns of the legacy report, and none where all are empty', async () => {
