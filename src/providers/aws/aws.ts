@@ -1,0 +1,54 @@
+/**
+ * AWS: EC2 and Auto Scaling, the price list, spot prices, Cost Explorer, reserved instances and savings plans.
+ *
+ * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without the second nothing is
+ * ever sent that could change anything. There is no `usage`: EC2 has no meter. What ran is told by the readings of the fleet, what it cost
+ * by the bill; hours made up from launch times would bill stops and starts that nobody saw.
+ */
+import type { Provider, ProviderConnection } from '../../core/ports.js';
+import { Effects, EFFECT_PERMISSIONS } from './apply.js';
+import { BILL_PERMISSIONS, readBill } from './bill.js';
+import { Clients } from './clients.js';
+import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
+import { InstanceTypes } from './gpus.js';
+import { OFFER_PERMISSIONS, readOffers } from './offers.js';
+import { PRICE_PERMISSIONS, readPrices } from './prices.js';
+import { parseSettings, SETTINGS } from './settings.js';
+import { readSpotHistory, SPOT_PERMISSIONS } from './spot.js';
+
+export const provider: Provider = {
+  name: 'aws',
+  providerName: 'AWS',
+  description: 'Amazon Web Services: EC2, Auto Scaling, prices, spot history, Cost Explorer, reserved instances and savings plans',
+  abilities: {
+    prices: PRICE_PERMISSIONS,
+    usage: null,
+    bill: BILL_PERMISSIONS,
+    spotHistory: SPOT_PERMISSIONS,
+    offers: OFFER_PERMISSIONS,
+    fleet: FLEET_PERMISSIONS,
+    effects: EFFECT_PERMISSIONS,
+  },
+  settings: SETTINGS,
+  connect(given, clock): ProviderConnection | null {
+    const settings = parseSettings(given);
+    if (settings === null) return null;
+    const clients = new Clients(settings);
+    const types = new InstanceTypes(clients);
+    const effects = new Effects(clients, types, clock);
+    return {
+      name: 'aws',
+      account: settings.account,
+      canAct: settings.act !== null,
+      prices: (since) => readPrices(clients, types, since),
+      bill: (from, to) => readBill(clients, types, from, to, clock.now()),
+      spotHistory: (since) => readSpotHistory(clients, types, since),
+      offers: () => readOffers(clients, types),
+      fleet: () => readFleet(clients, types, clock),
+      target: (target) => readTarget(clients, types, target),
+      apply: (effect, token, before) => effects.apply(effect, token, before),
+      outcome: (effect, token) => effects.outcome(effect, token),
+      close: async () => clients.destroy(),
+    };
+  },
+};

@@ -1,0 +1,65 @@
+/**
+ * The fleet: GPU instances and Auto Scaling groups of every region, read side by side; and one target read alone.
+ *
+ * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
+ */
+import type { FleetReading, FleetTarget } from '../../core/fleet.js';
+import { Failure } from '../../core/errors.js';
+import type { Clock } from '../../core/ports.js';
+import type { Clients } from './clients.js';
+import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
+import { gpuGroups, groupsAsTargets, GROUP_PERMISSION, readGroups, TEMPLATE_PERMISSION } from './groups.js';
+import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
+import { parseTarget } from './targets.js';
+
+export const FLEET_PERMISSIONS: readonly string[] = [INSTANCE_PERMISSION, GROUP_PERMISSION, TYPE_PERMISSION, TEMPLATE_PERMISSION];
+
+/** @throws Failure where nothing at all could be read: that of the first region */
+export async function readFleet(clients: Clients, types: InstanceTypes, clock: Clock): Promise<FleetReading> {
+  const at = clock.now();
+  const parts = await Promise.all(clients.settings.regions.flatMap((region) => [
+    readPart(`${region}: instances`, () => gpuInstances(clients, types, region)),
+    readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region)),
+  ]));
+  const failures = parts.flatMap(({ what, failure }) => (failure === null ? [] : [{ what, failure }]));
+  const [first] = failures;
+  if (first !== undefined && failures.length === parts.length) throw first.failure;
+  return {
+    at,
+    targets: parts.flatMap(({ targets }) => targets),
+    complete: failures.length === 0,
+    problems: failures.map(({ what, failure }) => `${what} could not be read: ${failure.message}`),
+  };
+}
+
+interface Part {
+  readonly what: string;
+  readonly targets: readonly FleetTarget[];
+  readonly failure: Failure | null;
+}
+
+async function readPart(what: string, read: () => Promise<readonly FleetTarget[]>): Promise<Part> {
+  try {
+    return { what, targets: await read(), failure: null };
+  } catch (error) {
+    if (error instanceof Failure) return { what, targets: [], failure: error };
+    throw error;
+  }
+}
+
+/** One target, read now; null where AWS does not know it. An instance that was terminated lately is still there, and gone. @throws Failure */
+export async function readTarget(clients: Clients, types: InstanceTypes, target: string): Promise<FleetTarget | null> {
+  const named = parseTarget(target);
+  if (named === null) return null;
+  const { region } = named;
+  if (named.kind === 'asg') {
+    const [found] = await groupsAsTargets(clients, types, region, await readGroups(clients, region, [named.name]));
+    return found?.target ?? null;
+  }
+  // As a filter, an id that is not there is an empty answer, not an error.
+  const [one] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [named.id] }] });
+  if (one === undefined) return null;
+  const type = one.instance.InstanceType;
+  const gpus = type === undefined ? undefined : (await types.of(region, [type])).get(type);
+  return instanceAsTarget(one, region, gpus, clients.settings.account);
+}
