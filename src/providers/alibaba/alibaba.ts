@@ -1,0 +1,57 @@
+/**
+ * Alibaba Cloud: ECS instances and Auto Scaling (ESS) groups with GPUs, their prices, and the account's bill by instance and day.
+ *
+ * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage and commitments
+ * on sale have no part here.
+ */
+import type { Clock, Provider, ProviderConnection } from '../../core/ports.js';
+import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
+import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
+import { BILL_PERMISSIONS, readBill } from './bill.js';
+import { AlibabaClient } from './client.js';
+import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
+import { HISTORY_PERMISSIONS, PRICES_PERMISSIONS, readPrices, readSpotHistory } from './prices.js';
+import { parseSettings, SETTINGS, type AlibabaSettings } from './settings.js';
+import { CLOUD, InstanceTypes } from './types.js';
+
+const NAME = 'alibaba';
+
+export const provider: Provider = {
+  name: NAME,
+  providerName: CLOUD,
+  description: 'Alibaba Cloud: ECS instances, Auto Scaling groups, prices, spot price history, bill',
+  abilities: {
+    prices: [...PRICES_PERMISSIONS, ...FLEET_PERMISSIONS],
+    usage: null,
+    bill: BILL_PERMISSIONS,
+    spotHistory: [...HISTORY_PERMISSIONS, ...FLEET_PERMISSIONS],
+    offers: null,
+    fleet: FLEET_PERMISSIONS,
+    effects: EFFECT_PERMISSIONS,
+  },
+  settings: SETTINGS,
+  connect: (given, clock) => {
+    const settings = parseSettings(given);
+    return settings === null ? null : connectionOf(settings, clock);
+  },
+};
+
+function connectionOf(settings: AlibabaSettings, clock: Clock): ProviderConnection {
+  const client = new AlibabaClient(settings);
+  const types = new InstanceTypes(client);
+  const sent = new Sent(clock.now());
+  const seen = new SeenPrices();
+  const target: NonNullable<ProviderConnection['target']> = (name) => readTarget(client, types, name);
+  return {
+    name: NAME,
+    account: settings.account,
+    canAct: settings.act !== null,
+    prices: (since) => readPrices(client, types, seen, since, clock.now()),
+    bill: (from, to) => readBill(client, types, from, to, () => clock.now()),
+    spotHistory: (since) => readSpotHistory(client, types, since, clock.now()),
+    fleet: () => readFleet(client, types, clock.now()),
+    target,
+    apply: (effect, token) => applyEffect(client, sent, effect, token, clock.now()),
+    outcome: (effect, token) => outcomeOf(target, sent, effect, token, () => clock.now()),
+  };
+}

@@ -1,0 +1,30 @@
+/**
+ * The fleet: GPU instances and scaling groups of every region, read side by side; and one target read alone.
+ *
+ * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
+ */
+import type { FleetReading, FleetTarget } from '../../core/fleet.js';
+import { parseTarget, readParts } from '../rpc.js';
+import type { AlibabaClient } from './client.js';
+import { CONFIGURATIONS_PERMISSION, gpuGroups, GROUPS_PERMISSION, readGroup } from './groups.js';
+import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
+import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
+
+export const FLEET_PERMISSIONS: readonly string[] = [INSTANCES_PERMISSION, TYPES_PERMISSION, GROUPS_PERMISSION, CONFIGURATIONS_PERMISSION];
+
+/** @throws Failure where nothing at all could be read */
+export function readFleet(client: AlibabaClient, types: InstanceTypes, now: number): Promise<FleetReading> {
+  return readParts(client.settings.regions.flatMap((region) => [
+    { name: `${region}: instances`, read: () => gpuInstances(client, types, region) },
+    { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
+  ]), now);
+}
+
+/** Null: the cloud says that it is not there, or no target of this cloud is named so. @throws Failure */
+export async function readTarget(client: AlibabaClient, types: InstanceTypes, target: string): Promise<FleetTarget | null> {
+  const named = parseTarget(target);
+  if (named === null) return null;
+  if (named.kind === 'asg') return readGroup(client, types, named.region, named.id);
+  const one = await readInstance(client, named.region, named.id);
+  return one === null ? null : (await instancesAsTargets(client, types, named.region, [one]))[0] ?? null;
+}

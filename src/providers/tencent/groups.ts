@@ -1,0 +1,151 @@
+/**
+ * Auto scaling groups as fleet targets, and what their spot settings are.
+ *
+ * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what Bursar may set. The
+ * invariant: a group whose machines differ has no one SKU.
+ * Fields: Auto Scaling API Reference (2018-04-19), "DescribeAutoScalingGroups", "DescribeLaunchConfigurations" and data type
+ * SpotMixedAllocationPolicy.
+ */
+import { z } from 'zod';
+import type { FleetTarget } from '../../core/fleet.js';
+import type { Term } from '../../core/usage.js';
+import { groupTarget, orAbsent, reading, type TypeGpus } from '../rpc.js';
+import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';
+import type { InstanceTypes } from './types.js';
+
+export const GROUPS_PERMISSION = permissionOf('as', 'DescribeAutoScalingGroups');
+export const CONFIGURATIONS_PERMISSION = permissionOf('as', 'DescribeLaunchConfigurations');
+const LIMIT = 100;
+
+const text = z.string().nullish();
+const count = z.number().nullish();
+
+const SPOT_POLICY = z.object({
+  BaseCapacity: count, OnDemandPercentageAboveBaseCapacity: count, SpotAllocationStrategy: text, CompensateWithBaseInstance: z.boolean().nullish(),
+});
+const GROUP = z.object({
+  AutoScalingGroupId: z.string(),
+  AutoScalingGroupName: text,
+  DesiredCapacity: count,
+  MinSize: count,
+  MaxSize: count,
+  InstanceCount: count,
+  InServiceInstanceCount: count,
+  LaunchConfigurationId: text,
+  InstanceAllocationPolicy: text,
+  SpotMixedAllocationPolicy: SPOT_POLICY.nullish(),
+  CreatedTime: text,
+  Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).nullish(),
+});
+export type Group = z.output<typeof GROUP>;
+const GROUPS = z.object({ TotalCount: z.number(), AutoScalingGroupSet: z.array(GROUP) });
+const NONE = { TotalCount: 0, AutoScalingGroupSet: [] };
+
+const CONFIGURATION = z.object({
+  LaunchConfigurationId: z.string(), InstanceType: text, InstanceTypes: z.array(z.string()).nullish(), InstanceChargeType: text,
+});
+type Configuration = z.output<typeof CONFIGURATION>;
+const CONFIGURATIONS = z.object({ LaunchConfigurationSet: z.array(CONFIGURATION) });
+
+/** Groups of a region, all pages, or one. @throws Failure */
+async function readGroups(client: TencentClient, region: string, id: string | null = null): Promise<Group[]> {
+  const found: Group[] = [];
+  for (;;) {
+    const params: Params = id === null ? { Offset: found.length, Limit: LIMIT } : { AutoScalingGroupIds: [id] };
+    const reply = await reading(CLOUD, GROUPS_PERMISSION, GROUPS, () => orAbsent(client.call('as', 'DescribeAutoScalingGroups', region, params), NONE));
+    found.push(...reply.AutoScalingGroupSet);
+    if (reply.AutoScalingGroupSet.length === 0 || found.length >= reply.TotalCount) return found;
+  }
+}
+
+/** A group as the API states it; null: it is not there. @throws Failure */
+export async function readGroup(client: TencentClient, region: string, id: string): Promise<Group | null> {
+  return (await readGroups(client, region, id)).find(({ AutoScalingGroupId }) => AutoScalingGroupId === id) ?? null;
+}
+
+async function readConfigurations(client: TencentClient, region: string, groups: readonly Group[]): Promise<Map<string, Configuration>> {
+  const ids = [...new Set(groups.flatMap(({ LaunchConfigurationId }) => (LaunchConfigurationId ? [LaunchConfigurationId] : [])))];
+  const found = new Map<string, Configuration>();
+  for (let at = 0; at < ids.length; at += LIMIT) {
+    const params: Params = { LaunchConfigurationIds: ids.slice(at, at + LIMIT), Limit: LIMIT };
+    const reply = await reading(CLOUD, CONFIGURATIONS_PERMISSION, CONFIGURATIONS, () => client.call('as', 'DescribeLaunchConfigurations', region, params));
+    for (const one of reply.LaunchConfigurationSet) found.set(one.LaunchConfigurationId, one);
+  }
+  return found;
+}
+
+/** The groups of a region whose machines have GPUs, or may have. @throws Failure */
+export async function gpuGroups(client: TencentClient, types: InstanceTypes, region: string, now: number): Promise<FleetTarget[]> {
+  const targets = await groupsAsTargets(client, types, region, await readGroups(client, region), now);
+  return targets.filter(({ gpus }) => gpus !== 0);
+}
+
+/** @throws Failure */
+export async function groupsAsTargets(client: TencentClient, types: InstanceTypes, region: string, groups: readonly Group[], now: number): Promise<FleetTarget[]> {
+  const configurations = await readConfigurations(client, region, groups);
+  const machines = groups.map(({ LaunchConfigurationId }) => configurations.get(LaunchConfigurationId ?? ''));
+  const known = await types.of(region, machines.flatMap(typesOf), now);
+  return groups.map((group, at) => asTarget(group, machines[at], region, client.settings.account, known));
+}
+
+function typesOf(configuration: Configuration | undefined): readonly string[] {
+  const several = configuration?.InstanceTypes ?? [];
+  return several.length > 0 ? several : configuration?.InstanceType ? [configuration.InstanceType] : [];
+}
+
+function asTarget(group: Group, configuration: Configuration | undefined, region: string, account: string | null, known: ReadonlyMap<string, TypeGpus>): FleetTarget {
+  const types = typesOf(configuration);
+  const gpus = commonGpus(types, known);
+  const spotRatio = spotRatioOf(group, configuration);
+  const launched = Date.parse(group.CreatedTime ?? '');
+  const instances = group.InstanceCount ?? null;
+  const desired = group.DesiredCapacity ?? null;
+  return {
+    target: groupTarget(region, group.AutoScalingGroupId),
+    kind: 'group',
+    name: group.AutoScalingGroupName ?? group.AutoScalingGroupId,
+    provider: CLOUD,
+    account,
+    region,
+    sku: types.length === 1 ? types[0] ?? null : null,
+    gpuModel: gpus.model,
+    gpus: gpus.gpus,
+    term: termOf(group, spotRatio),
+    state: instances === null ? 'unknown' : instances > 0 ? 'running' : 'stopped',
+    billing: instances === null ? 'unknown' : instances > 0 ? 'billed' : 'ended',
+    replicas: desired === null ? null : { desired, ready: group.InServiceInstanceCount ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
+    spotRatio,
+    labels: Object.fromEntries((group.Tags ?? []).map(({ Key, Value }) => [Key, Value])),
+    launchedAt: Number.isNaN(launched) ? null : launched,
+    revision: null,
+  };
+}
+
+/** What all types of the group have in common. */
+function commonGpus(types: readonly string[], known: ReadonlyMap<string, TypeGpus>): TypeGpus {
+  const all = types.map((type) => known.get(type));
+  const [first] = all;
+  if (first === undefined) return { model: null, gpus: null };
+  return {
+    model: all.every((one) => one?.model === first.model) ? first.model : null,
+    gpus: all.every((one) => one?.gpus === first.gpus) ? first.gpus : null,
+  };
+}
+
+function spotRatioOf(group: Group, configuration: Configuration | undefined): number | null {
+  if (group.InstanceAllocationPolicy === 'SPOT_MIXED') {
+    const onDemand = group.SpotMixedAllocationPolicy?.OnDemandPercentageAboveBaseCapacity ?? null;
+    return onDemand === null ? null : 1 - onDemand / 100;
+  }
+  switch (configuration?.InstanceChargeType) {
+    case 'SPOTPAID': return 1;
+    case 'POSTPAID_BY_HOUR': case 'PREPAID': return 0;
+    default: return null;
+  }
+}
+
+/** Above a base of pay-as-you-go instances spot is never all there is. */
+function termOf({ InstanceAllocationPolicy }: Group, spotRatio: number | null): Term | null {
+  if (spotRatio === 0) return 'on-demand';
+  return spotRatio === 1 && InstanceAllocationPolicy !== 'SPOT_MIXED' ? 'spot' : null;
+}
