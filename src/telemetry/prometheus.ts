@@ -1,0 +1,113 @@
+/**
+ * GPU evidence from Prometheus, or from whatever speaks its HTTP API (Thanos, Mimir, VictoriaMetrics): DCGM's and other exporters' metrics.
+ *
+ * Asks for the instants that the caller names, at most one a minute, and never fills one in: a series that went stale has no point there
+ * (prometheus.io, "Querying basics", Staleness). It only reads.
+ */
+import { z } from 'zod';
+import { invalid, type Problem } from '../core/errors.js';
+import type { ProviderSetting, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
+import { METRICS, UNITS, type Unit } from './reading/measures.js';
+import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
+import { readingsOf } from './reading/series.js';
+
+const MINUTE_MS = 60_000;
+/** A range query gives at most 11,000 points per series (prometheus.io, "HTTP API"); memory asks for less. */
+const MINUTES_PER_QUERY = 120;
+
+const setting = (name: string, description: string, over: Partial<ProviderSetting> = {}): ProviderSetting => ({ name: `BURSAR_PROMETHEUS_${name}`, description, required: false, secret: false, use: 'read', ...over });
+
+const SETTINGS: readonly ProviderSetting[] = [
+  setting('URL', 'Address of Prometheus, without /api/v1', { required: true }),
+  setting('TOKEN', 'Bearer token', { secret: true }),
+  setting('USER', 'User name for basic authentication'),
+  setting('PASSWORD', 'Password for basic authentication', { secret: true }),
+  setting('MATCH', 'Label matchers that the GPU series must meet, such as cluster="a"'),
+  setting('UP_QUERY', 'Query of the exporters\' targets, 1 for each that is up; absent: up of the jobs that GPU series come from'),
+  setting('REQUESTS_QUERY', 'Query of requests per second, by namespace and pod, workload, or host'),
+  setting('LATENCY_QUERY', 'Query of network latency in seconds, by namespace and pod, workload, or host'),
+  setting('UNITS', `Units of metrics whose names do not say them, such as gpu_utilization=ratio,fb_memory_used=bytes (${UNITS.join(', ')})`),
+];
+
+const schema = z.object({
+  URL: z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' }).refine((text) => URL.canParse(text) && new URL(text).username === '', 'holds a user name: give it in BURSAR_PROMETHEUS_USER'),
+  TOKEN: z.string().optional(), USER: z.string().optional(), PASSWORD: z.string().optional(), UP_QUERY: z.string().optional(),
+  MATCH: z.string().regex(/^[^{}]*$/, 'holds a brace: give the matchers alone').optional(), REQUESTS_QUERY: z.string().optional(), LATENCY_QUERY: z.string().optional(), UNITS: z.string().optional(),
+});
+type Given = z.infer<typeof schema>;
+
+/** @throws Failure invalid that names every wrong setting, never a value. */
+function readSettings(settings: Readonly<Record<string, string | undefined>>): { readonly given: Given; readonly units: Readonly<Record<string, Unit>> } | null {
+  const present = Object.fromEntries(SETTINGS.map(({ name }) => [name.replace('BURSAR_PROMETHEUS_', ''), settings[name] === '' ? undefined : settings[name]]));
+  if (Object.values(present).every((value) => value === undefined)) return null;
+  const problems: Problem[] = [];
+  const add = (name: string, message: string): void => void problems.push({ path: `BURSAR_PROMETHEUS_${name}`, message });
+  const parsed = schema.safeParse(present);
+  for (const issue of parsed.error?.issues ?? []) add(issue.path.join('.'), present[String(issue.path[0])] === undefined ? 'is missing' : issue.message);
+  if ((present['USER'] === undefined) !== (present['PASSWORD'] === undefined)) add(present['USER'] === undefined ? 'USER' : 'PASSWORD', 'is missing: the two belong together');
+  if (present['TOKEN'] !== undefined && present['USER'] !== undefined) add('TOKEN', 'stands beside a user name: give one of the two');
+  const units = readUnits(present['UNITS'] ?? '', (message) => add('UNITS', message));
+  if (!parsed.success || problems.length > 0) throw invalid(`the settings of Prometheus are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+  return { given: parsed.data, units };
+}
+
+function readUnits(text: string, wrong: (message: string) => void): Record<string, Unit> {
+  const units: Record<string, Unit> = {};
+  for (const entry of text.split(',').map((part) => part.trim()).filter((part) => part !== '')) {
+    const [name = '', unit = ''] = entry.split('=').map((part) => part.trim());
+    const known = UNITS.find((one) => one === unit);
+    if (!METRICS.has(name) || known === undefined) wrong(`has an entry that is not METRIC=UNIT of a known metric and one of ${UNITS.join(', ')}`);
+    else units[name] = known;
+  }
+  return units;
+}
+
+class PrometheusConnection implements TelemetryConnection {
+  readonly name = 'prometheus';
+  private readonly api: PrometheusApi;
+  /** Jobs that GPU series have come from: theirs are the targets that should be up, also when all of them are silent. */
+  private readonly jobs = new Set<string>();
+
+  constructor(private readonly given: Given, private readonly units: Readonly<Record<string, Unit>>) {
+    const { TOKEN, USER, PASSWORD } = given;
+    const authorization = TOKEN !== undefined ? `Bearer ${TOKEN}` : USER !== undefined ? `Basic ${Buffer.from(`${USER}:${PASSWORD ?? ''}`).toString('base64')}` : null;
+    this.api = new PrometheusApi(given.URL.replace(/\/+$/, ''), authorization);
+  }
+
+  /** The whole minutes after `from` and before the last one, then `to` itself: the last minute is read as far as it has come. */
+  async *read(from: number, to: number): AsyncIterable<TelemetryReading> {
+    const end = Math.floor(to / MINUTE_MS) * MINUTE_MS - MINUTE_MS;
+    for (let first = (Math.floor(from / MINUTE_MS) + 1) * MINUTE_MS; first <= end; first += MINUTES_PER_QUERY * MINUTE_MS) {
+      const last = Math.min(end, first + (MINUTES_PER_QUERY - 1) * MINUTE_MS);
+      const instants = Array.from({ length: (last - first) / MINUTE_MS + 1 }, (_, n) => first + n * MINUTE_MS);
+      yield* await this.readings(instants, (query) => this.api.range(query, first, last, MINUTE_MS));
+    }
+    if (to > from) yield* await this.readings([to], (query) => this.api.instant(query, to));
+  }
+
+  private async readings(instants: readonly number[], ask: (query: string) => Promise<PrometheusAnswer>): Promise<TelemetryReading[]> {
+    const none: PrometheusAnswer = { series: [], warnings: [] };
+    const { MATCH, UP_QUERY, REQUESTS_QUERY, LATENCY_QUERY } = this.given;
+    const gpus = await ask(`{__name__=~"${[...METRICS.keys()].join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
+    for (const { labels } of gpus.series) if (labels['job'] !== undefined) this.jobs.add(labels['job']);
+    const upQuery = UP_QUERY ?? (this.jobs.size === 0 ? null : `up{job=~"${[...this.jobs].sort().map(quoted).join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
+    const up = upQuery === null ? none : await ask(upQuery);
+    const requests = REQUESTS_QUERY === undefined ? none : await ask(REQUESTS_QUERY);
+    const latency = LATENCY_QUERY === undefined ? none : await ask(LATENCY_QUERY);
+    const warnings = [gpus, up, requests, latency].flatMap((answer) => answer.warnings.map((warning) => `the answer is partial: ${warning}`));
+    return readingsOf({ gpus: gpus.series, up: up.series, requests: requests.series, latency: latency.series, units: this.units }, instants, [...new Set(warnings)]);
+  }
+}
+
+/** A job's name inside a regular expression inside a PromQL string. */
+const quoted = (job: string): string => job.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&').replace(/[\\"]/g, '\\$&');
+
+export const source: TelemetrySource = {
+  name: 'prometheus',
+  description: 'Prometheus\' HTTP API: DCGM, nvidia_gpu_exporter and other exporters of GPU metrics',
+  settings: SETTINGS,
+  connect(settings) {
+    const read = readSettings(settings);
+    return read === null ? null : new PrometheusConnection(read.given, read.units);
+  },
+};

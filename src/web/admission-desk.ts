@@ -1,0 +1,80 @@
+/**
+ * Looks up what an admission goes by, for a key and within a time, and remembers each organisation's choice for when it cannot.
+ *
+ * Never answers from memory what a budget allows: only whether it fails open or closed, and which namespaces are exempt. At most one look-up of a
+ * key is under way, so that a database that hangs does not take every connection.
+ */
+import { hash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AdmissionFacts, AdmissionSettings } from '../core/admission.js';
+import { denied, Failure } from '../core/errors.js';
+import type { Clock } from '../core/ports.js';
+import { admissionFacts } from '../store/admission.js';
+import type { Stores } from '../store/stores.js';
+import { Refusal } from './problem.js';
+
+const MOST_KEYS = 1000;
+
+export type Looked =
+  | { readonly kind: 'facts'; readonly facts: AdmissionFacts }
+  /** Not in time, or the database is away. Null: nobody with this key has asked before. */
+  | { readonly kind: 'unknown'; readonly settings: AdmissionSettings | null };
+
+export class AdmissionDesk {
+  /** By the key's SHA-256. */
+  private readonly choices = new Map<string, AdmissionSettings>();
+  private readonly pending = new Map<string, Promise<AdmissionFacts>>();
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly clock: Clock,
+    /** Told why a look-up failed. */
+    private readonly failed: (error: unknown) => void,
+  ) {}
+
+  /**
+   * @param key the text of an API key
+   * @throws Refusal 401 for a text that is no key, Failure denied for a key that is restricted to teams
+   */
+  async look(key: string, milliseconds: number): Promise<Looked> {
+    const name = hash('sha256', key);
+    const timer = new AbortController();
+    try {
+      const facts = await Promise.race([this.facts(name, key), sleep(milliseconds, null, { signal: timer.signal })]);
+      return facts === null ? this.unknown(name, new Error(`no answer from the database within ${milliseconds} ms`)) : { kind: 'facts', facts };
+    } catch (error) {
+      if (error instanceof Refusal || (error instanceof Failure && error.kind === 'denied')) throw error;
+      return this.unknown(name, error);
+    } finally {
+      timer.abort();
+    }
+  }
+
+  private unknown(name: string, error: unknown): Looked {
+    this.failed(error);
+    return { kind: 'unknown', settings: this.choices.get(name) ?? null };
+  }
+
+  private facts(name: string, key: string): Promise<AdmissionFacts> {
+    const under = this.pending.get(name);
+    if (under !== undefined) return under;
+    const looking = this.read(name, key).finally(() => this.pending.delete(name));
+    this.pending.set(name, looking);
+    // It may end after nobody waits for it any more.
+    looking.catch(() => undefined);
+    return looking;
+  }
+
+  private async read(name: string, key: string): Promise<AdmissionFacts> {
+    const principal = await this.stores.keys.authenticate(key);
+    if (principal === null) {
+      this.choices.delete(name);
+      throw new Refusal(401, 'the key of the webhook is unknown, revoked or not a key');
+    }
+    if (principal.teams !== null) throw denied('an admission looks at all teams; this key is restricted to some');
+    const facts = await admissionFacts(this.stores, principal.organisation, this.clock.now());
+    if (this.choices.size >= MOST_KEYS) this.choices.clear();
+    this.choices.set(name, facts.settings);
+    return facts;
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the choice of what it refuses.
+ *
+ * It changes nothing, dry run or not. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
+ * key is looked at. Paths outside /v1, since their form is Kubernetes'.
+ */
+import { Controller, Logger, Req } from '@nestjs/common';
+import type { FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, type AdmissionSettings, type AdmissionVerdict } from '../../core/admission.js';
+import { invalid } from '../../core/errors.js';
+import { providerName } from '../../core/price.js';
+import { admissionSettings, saveAdmissionSettings } from '../../store/admission.js';
+import { AdmissionDesk } from '../admission-desk.js';
+import { Calling, type Caller } from '../caller.js';
+import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { Refusal } from '../problem.js';
+import { write } from '../writes.js';
+
+const quantities = z.record(z.string(), z.union([z.string(), z.number()])).optional();
+const container = z.looseObject({ resources: z.looseObject({ requests: quantities, limits: quantities }).optional(), restartPolicy: z.string().optional() });
+const containers = z.array(container).nullish().transform((list) => list ?? []);
+const labels = z.record(z.string(), z.string()).nullish();
+const pod = z.looseObject({
+  metadata: z.looseObject({
+    name: z.string().optional(), generateName: z.string().optional(), labels,
+    ownerReferences: z.array(z.looseObject({ kind: z.string(), name: z.string(), controller: z.boolean().optional() })).optional(),
+  }).optional(),
+  spec: z.looseObject({ containers, initContainers: containers, nodeSelector: z.record(z.string(), z.string()).optional() }).optional(),
+});
+const requestSchema = z.looseObject({
+  uid: z.string().min(1).max(200), kind: z.looseObject({ group: z.string().optional(), kind: z.string() }), operation: z.string(), subResource: z.string().optional(),
+  namespace: z.string().optional(), name: z.string().optional(), dryRun: z.boolean().nullish(), object: z.unknown().describe('The pod'),
+});
+const reviewSchema = z.looseObject({ apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'), request: requestSchema }).meta({ id: 'AdmissionReviewRequest', description: 'admission.k8s.io/v1 AdmissionReview as an API server sends it' });
+const answerSchema = z.strictObject({
+  apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'),
+  response: z.strictObject({
+    uid: z.string(), allowed: z.boolean(), warnings: z.array(z.string()).optional(), auditAnnotations: z.record(z.string(), z.string()).optional(),
+    status: z.strictObject({ status: z.literal('Failure'), code: z.int(), reason: z.string(), message: z.string() }).optional(),
+  }),
+}).meta({ id: 'AdmissionReview', description: 'admission.k8s.io/v1' });
+const querySchema = z.object({
+  timeout: z.string().optional().describe('Written by the API server: how long it waits'), provider: z.string().max(200).optional().describe("Whose machines these are, as in the metered usage"),
+  account: z.string().max(200).optional(), cluster: z.string().max(200).optional(), onFailure: z.enum(['allow', 'refuse']).default('allow').describe("Until the organisation's own choice has been read once"),
+});
+const mode = z.enum(ADMISSION_MODES);
+const settingsSchema = z.strictObject({
+  mode: mode.default(DEFAULT_ADMISSION.mode).describe('What happens to a pod with GPUs whose team has no budget left'),
+  withoutBudget: mode.default(DEFAULT_ADMISSION.withoutBudget).describe('The same for a team without a planned budget'),
+  onFailure: z.enum(['allow', 'refuse']).default(DEFAULT_ADMISSION.onFailure).describe('When the budgets cannot be looked up in time'),
+  contact: z.string().min(1).max(200).nullable().default(null).describe('Whom to ask'), exemptNamespaces: z.array(z.string().min(1).max(200)).max(1000).default([]).describe('Patterns with * and ?'),
+  teams: z.record(z.string().min(1).max(200), z.strictObject({ mode: mode.optional(), contact: z.string().min(1).max(200).nullable().optional() })).default({}).describe('For a team and those below it'),
+}).meta({ id: 'AdmissionSettings' });
+
+type Review = z.infer<typeof reviewSchema>;
+type Answer = z.infer<typeof answerSchema>;
+type Query = z.infer<typeof querySchema>;
+
+/** A pod is at most what etcd stores, and it comes twice with its old self. */
+const MOST_BODY_BYTES = 8 << 20;
+/** Where the API server does not say how long it waits (Kubernetes, "Dynamic Admission Control: Timeouts": 10 seconds by default). */
+const DEFAULT_WAIT_MS = 10_000;
+const MOST_LOOK_MS = 3000;
+const SHARE_OF_WAIT = 0.8;
+
+const OPTIONS = { summary: 'Review a pod before it is launched', access: 'open', checksKey: true, mostBodyBytes: MOST_BODY_BYTES, answer: answerSchema } as const;
+
+@Controller()
+export class AdmissionController {
+  private readonly desk: AdmissionDesk;
+
+  constructor(@InjectParts() private readonly parts: WebParts) {
+    const logger = new Logger('admission');
+    this.desk = new AdmissionDesk(parts.stores, parts.clock, (error) => logger.warn(`the budgets were not looked up: ${error instanceof Error ? error.message : String(error)}`));
+  }
+
+  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). Changes nothing.' })
+  async review(@Req() { headers }: FastifyRequest, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
+    return this.answer(/^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null, query, body);
+  }
+
+  @Endpoint('POST /admission/v1/reviews/:key', { ...OPTIONS, description: 'The same with the API key in the path, for an API server that sends no header.' })
+  async reviewByPath(@PathInput('key', z.string().min(1).max(200)) key: string, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
+    return this.answer(key, query, body);
+  }
+
+  @Endpoint('GET /v1/admission', { summary: 'Get what the admission webhook refuses', access: 'viewer', allTeams: true, answer: settingsSchema })
+  async get(@Calling() { principal }: Caller): Promise<AdmissionSettings> {
+    const { stores } = this.parts;
+    return admissionSettings(stores, stores.db, principal.organisation);
+  }
+
+  @Endpoint('PUT /v1/admission', { summary: 'Set what the admission webhook refuses', access: 'admin', allTeams: true, writes: true, answer: settingsSchema })
+  async save(@Calling() caller: Caller, @JsonBody(settingsSchema) settings: z.infer<typeof settingsSchema>): Promise<AdmissionSettings> {
+    const { stores } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'admission.set', async (tx) => {
+      const before = await admissionSettings(stores, tx, organisation);
+      await saveAdmissionSettings(stores, tx, organisation, settings);
+      return { body: settings, target: 'admission', detail: { before, after: settings } };
+    });
+  }
+
+  private async answer(key: string | null, query: Query, { request }: Review): Promise<Answer> {
+    return answerOf(request.uid, await this.verdict(key, query, request));
+  }
+
+  private async verdict(key: string | null, query: Query, request: Review['request']): Promise<AdmissionVerdict> {
+    // Other objects pass as they are: only a pod has the form of one.
+    const launch = request.kind.kind !== 'Pod' || request.operation !== 'CREATE' ? null : launchOf({ ...request, object: podOf(request.object) });
+    if (launch === null) return ALLOWED;
+    if (key === null) throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
+    const looked = await this.desk.look(key, Math.min(MOST_LOOK_MS, waitOf(query.timeout) * SHARE_OF_WAIT));
+    if (looked.kind === 'unknown') return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
+    return admit(launch, { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null }, looked.facts);
+  }
+}
+
+/** @throws Failure invalid where it is no pod */
+function podOf(object: unknown): z.infer<typeof pod> {
+  const parsed = pod.safeParse(object);
+  if (parsed.success) return parsed.data;
+  throw invalid('the pod has problems', parsed.error.issues.map(({ path, message }) => ({ path: ['request', 'object', ...path].map(String).join('/'), message })));
+}
+
+/** Milliseconds that the API server waits, of a duration as it writes it: `3s`, `500ms`. */
+function waitOf(timeout: string | undefined): number {
+  const [, number, unit] = /^(\d{1,6}(?:\.\d{1,9})?)(ms|s)$/.exec(timeout ?? '') ?? [];
+  return number === undefined ? DEFAULT_WAIT_MS : Number(number) * (unit === 's' ? 1000 : 1);
+}
+
+function answerOf(uid: string, { allowed, status, warnings, audit }: AdmissionVerdict): Answer {
+  return {
+    apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview',
+    response: {
+      uid, allowed, ...(warnings.length === 0 ? {} : { warnings: [...warnings] }), ...(Object.keys(audit).length === 0 ? {} : { auditAnnotations: { ...audit } }),
+      ...(status === null ? {} : { status: { status: 'Failure' as const, code: status.code, reason: status.reason, message: status.message } }),
+    },
+  };
+}
