@@ -102,7 +102,7 @@ function actingContract(make: () => ContractSubject | Promise<ContractSubject>):
   it('refuses a target that has another revision than was seen', async () => {
     const subject = await make();
     const seen = await before(subject);
-    if (seen?.revision == null) return;
+    if (seen === null || seen === undefined || seen.revision === null) return;
     expect(await subject.connection.apply?.(subject.effect, 'token-1', { ...seen, revision: `${seen.revision}0` })).toMatchObject({ kind: 'refused' });
     expect(subject.appliedCount('token-1')).toBe(0);
   });

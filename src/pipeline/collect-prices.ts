@@ -1,0 +1,97 @@
+/**
+ * price.collect of a connection: its price list, its commitments on sale, and what it says of spot become prices, offers and readings.
+ *
+ * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a look does not list is not withdrawn:
+ * only the provider's own word withdraws.
+ */
+import type { OfferOnSale } from '../core/acting.js';
+import type { CommitmentOffer, ProviderConnection } from '../core/ports.js';
+import type { Price, PriceEvent } from '../core/price.js';
+import { availabilityOf, spotPrices, type MachineSize } from '../core/spot-reading.js';
+import { DAY_MS, HOUR_MS } from '../core/time.js';
+import type { Stores } from '../store/stores.js';
+import type { Waking } from '../store/work.js';
+import { opened, whatOf } from './collecting.js';
+import { wakeTeamDays } from './keys.js';
+import type { Stage, StageCall } from './stage.js';
+
+/** Prices that were entered late are found so far back. */
+const PRICES_OVERLAP_MS = 7 * DAY_MS;
+const SPOT_OVERLAP_MS = HOUR_MS;
+/** How far back spot is asked for first. */
+const SPOT_FIRST_MS = 14 * DAY_MS;
+/** Readings that are written together. */
+const SPOT_BATCH = 20_000;
+
+type Needed = Pick<Stores, 'prices' | 'fleet' | 'workloads' | 'collections'>;
+
+export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
+  return {
+    name: 'price.collect', most: 1,
+    async run(call) {
+      const connection = opened(connections, call.lane);
+      const wakings: Waking[] = [];
+      for (const key of call.keys) wakings.push(...await (whatOf(key) === 'spot' ? collectSpot(stores, connection, call) : collectPrices(stores, connection, call)));
+      return wakings;
+    },
+  };
+}
+
+async function collectPrices(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<Waking[]> {
+  const collection = { connection: lane, what: 'prices' as const };
+  const before = await stores.collections.collectedTo(tx, organisation, collection);
+  // Read before anything is added: a book made from what may be rolled back would be remembered.
+  const known = [...(await stores.prices.book(tx, organisation)).prices];
+  const fresh: PriceEvent[] = [];
+  for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? []) {
+    for (const event of events) if (event.kind === 'price') known.push(event.price);
+    fresh.push(...await stores.prices.add(tx, organisation, events, lane));
+  }
+  const offers = await connection.offers?.();
+  if (offers !== undefined) await stores.fleet.saveOffers(tx, organisation, lane, offersOf(offers, lane, known), now);
+  await stores.collections.saveCollected(tx, organisation, collection, now, now);
+  return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+}
+
+/** Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. */
+function offersOf(offers: readonly CommitmentOffer[], connection: string, known: readonly Price[]): OfferOnSale[] {
+  const sizeOf = sizes(known);
+  const sellers = new Map(known.map(({ sku, provider }) => [sku, provider]));
+  return offers.flatMap((offer) => {
+    const provider = offer.sku === null ? undefined : sellers.get(offer.sku);
+    return provider === undefined || offer.sku === null ? [] : [{ ...offer, connection, provider, gpusPerUnit: sizeOf(provider, offer.sku)?.gpus ?? null }];
+  });
+}
+
+async function collectSpot(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<Waking[]> {
+  if (connection.spotHistory === undefined) return [];
+  const collection = { connection: lane, what: 'spot' as const };
+  const before = await stores.collections.collectedTo(tx, organisation, collection);
+  const book = await stores.prices.book(tx, organisation);
+  const sizeOf = sizes(book.prices);
+  const source = `${lane} spot history`;
+  // Where the price list itself states spot prices, the history is not asked for them.
+  const listed = new Set(book.prices.flatMap((price) => (price.term === 'spot' && price.source !== source ? [`${price.provider}\u0001${price.sku}`] : [])));
+  const fresh: PriceEvent[] = [];
+  let pending: Parameters<typeof availabilityOf>[0][number][] = [];
+  const flush = async (): Promise<void> => {
+    await stores.workloads.saveSpot(tx, organisation, availabilityOf(pending));
+    const events = spotPrices(pending, (provider, sku) => (listed.has(`${provider}\u0001${sku}`) ? null : sizeOf(provider, sku)), source);
+    fresh.push(...await stores.prices.add(tx, organisation, events, source));
+    pending = [];
+  };
+  for await (const readings of connection.spotHistory(before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS)) {
+    pending.push(...readings);
+    if (pending.length >= SPOT_BATCH) await flush();
+  }
+  await flush();
+  await stores.collections.saveCollected(tx, organisation, collection, now, now);
+  return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+}
+
+/** Machine sizes by the price book: the number of GPUs that any price of a SKU states. */
+function sizes(prices: readonly Price[]): (provider: string, sku: string) => MachineSize | null {
+  const known = new Map<string, MachineSize>();
+  for (const { provider, sku, gpus, gpuModel, component } of prices) if (component === 'gpu' && gpus !== null) known.set(`${provider}\u0001${sku}`, { gpus, gpuModel });
+  return (provider, sku) => known.get(`${provider}\u0001${sku}`) ?? null;
+}

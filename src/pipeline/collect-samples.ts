@@ -1,0 +1,104 @@
+/**
+ * sample.collect (source): reads what a source of GPU evidence has new, keeps it, and settles what it says about health.
+ *
+ * A source that fails leaves everything as it was and is asked again; its silence is never evidence. A card that is gone or broken wakes its team's
+ * recommendations at once. Evidence that was pushed (no source of that name is connected) is only settled.
+ */
+import { Failure } from '../core/errors.js';
+import { HEALTH_DEFAULTS, settle } from '../core/health.js';
+import type { TelemetryConnection, TelemetryReading } from '../core/ports.js';
+import type { Queryable } from '../store/database.js';
+import { isShared } from '../store/organisation.js';
+import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/samples.js';
+import type { Stores } from '../store/stores.js';
+import { takeSamples } from '../store/take-samples.js';
+import type { Waking } from '../store/work.js';
+import type { Stage } from './stage.js';
+
+const HOUR_MS = 3_600_000;
+/** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next look. */
+const FIRST_LOOK_MS = 24 * HOUR_MS;
+const MOST_AT_ONCE_MS = 6 * HOUR_MS;
+/** Samples that are written together. */
+const BATCH = 20_000;
+
+/** Between two looks at a source that is read, and at the open findings of one whose evidence is pushed. */
+const SAMPLING_MS = 15_000;
+const PUSHED_MS = 60_000;
+
+type Needed = Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'healthFindings'>;
+
+export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnection[]): Stage {
+  return {
+    name: 'sample.collect', most: 1,
+    async run({ organisation, keys, now, tx }) {
+      const wakings: Waking[] = [];
+      for (const source of keys) {
+        const connection = telemetry.find(({ name }) => name === source);
+        const isBehind = connection !== undefined && await collect(stores, tx, organisation, connection, now);
+        // A process without the source's settings (a command line) only leaves it to one that has them.
+        const isReadElsewhere = connection === undefined && await stores.samples.state(tx, organisation, source) !== null;
+        const { lost, stillOpen } = await settleHealth(stores, tx, organisation, source, now);
+        wakings.push(...lost);
+        if (connection !== undefined || isReadElsewhere || stillOpen) wakings.push({ stage: 'sample.collect', lane: source, key: source, notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : SAMPLING_MS) });
+      }
+      return [...wakings, { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS }];
+    },
+  };
+}
+
+/** Reads on from where the source was left; tells whether there is more to read before now. */
+async function collect(stores: Needed, tx: Queryable, organisation: string, connection: TelemetryConnection, now: number): Promise<boolean> {
+  const { samples } = stores;
+  const before = await samples.state(tx, organisation, connection.name);
+  const from = before?.readTo ?? now - FIRST_LOOK_MS;
+  const to = Math.min(now, from + MOST_AT_ONCE_MS);
+  if (to <= from) return false;
+  const nothing: SourceState = { name: connection.name, readTo: from, coverage: null, exportersUp: null, problems: [] };
+  let state = nothing;
+  let hasFailed = false;
+  let pending: TelemetryReading['samples'][number][] = [];
+  try {
+    for await (const { samples: read, at, coverage, exportersUp = null, problems } of connection.read(from, to)) {
+      pending.push(...read);
+      // Evidence ages from the newest reading, also where a source lags behind the clock.
+      state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, problems };
+      if (pending.length < BATCH) continue;
+      await takeSamples(stores, tx, organisation, connection.name, pending);
+      pending = [];
+    }
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    // It is asked again for the same; the rest of the line must not stand still for it.
+    state = { ...nothing, problems: [error.message] };
+    hasFailed = true;
+  }
+  // A source may lag behind the clock, so an empty stretch is asked for again, unless it lies hours back.
+  if (!hasFailed && state.readTo <= from && to < now) state = { ...state, readTo: to };
+  await takeSamples(stores, tx, organisation, connection.name, pending);
+  await samples.saveState(tx, organisation, state, now);
+  return !hasFailed && to < now;
+}
+
+/** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */
+async function settleHealth({ samples, healthFindings }: Needed, tx: Queryable, organisation: string, source: string, now: number): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean }> {
+  const devices = await samples.histories(tx, organisation, source, now, HEALTH_DEFAULTS.replayMinutes);
+  const open = await healthFindings.open(tx, organisation, source);
+  const settled = settle(open, devices, now);
+  await healthFindings.keep(tx, organisation, source, settled, now);
+  const wake = (team: string, urgent: boolean): Waking => ({ stage: 'recommendation.make', lane: team, key: team, urgent });
+  const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => wake(team, true));
+  const ended = settled.cleared.filter((one) => one.open.severity === 'fatal').map((one) => wake(one.open.team, false));
+  return { lost: [...ended, ...lost].filter(({ key }) => !isShared(key)), stillOpen: settled.opened.length + open.length > settled.cleared.length };
+}
+
+/** sample.purge: once an hour forgets samples that are older than they are kept. */
+export function purgeStage({ organisations, samples }: Pick<Stores, 'organisations' | 'samples'>): Stage {
+  return {
+    name: 'sample.purge', most: 1,
+    async run({ organisation, now, tx }) {
+      await samples.purge(tx, organisation, (await organisations.setting<number>(tx, organisation, RETENTION_SETTING)) ?? DEFAULT_RETENTION_DAYS, now);
+      return [];
+    },
+  };
+}

@@ -1,0 +1,147 @@
+/**
+ * What the fake cloud sells: kinds of machines, what they cost when, when spot is to be had, and commitments.
+ *
+ * The prices are made up, of the size that clouds asked in 2025; they follow from the seed alone, so that any instant can be asked for in
+ * any order. On-demand prices change every quarter, spot prices every six hours, both on whole hours.
+ */
+import { rateOf } from '../../core/money.js';
+import type { CommitmentOffer, SpotReading } from '../../core/ports.js';
+import type { Price, PriceEvent } from '../../core/price.js';
+import { DAY_MS, HOUR_MS } from '../../core/time.js';
+import type { Term } from '../../core/usage.js';
+import { chance } from './faults.js';
+
+export const PROVIDER = 'Fake Cloud';
+export const CURRENCY = 'USD';
+export const REGIONS = ['fake-east', 'fake-west'] as const;
+
+export interface MachineKind {
+  readonly sku: string;
+  readonly gpuModel: string;
+  readonly gpus: number;
+  /** Of the first quarter in the first region, for an hour of the whole machine, on demand. */
+  readonly hourlyNanos: bigint;
+}
+
+const DOLLAR = 1_000_000_000n;
+
+export const KINDS: readonly MachineKind[] = [
+  { sku: 'fake.h100x8', gpuModel: 'H100', gpus: 8, hourlyNanos: 32n * DOLLAR },
+  { sku: 'fake.a100x8', gpuModel: 'A100-80GB', gpus: 8, hourlyNanos: 16n * DOLLAR },
+  { sku: 'fake.l40sx4', gpuModel: 'L40S', gpus: 4, hourlyNanos: 6n * DOLLAR },
+  { sku: 'fake.t4x1', gpuModel: 'T4', gpus: 1, hourlyNanos: DOLLAR / 2n },
+];
+
+const QUARTER_MS = 90 * DAY_MS;
+const SPOT_STEP_MS = 6 * HOUR_MS;
+const SPOT_TICK_MS = 600_000;
+const MOST_REMEMBERED = 50_000;
+const YEAR_HOURS = 8760;
+const RESERVED_PERCENT = 60n;
+
+export const kindOf = (sku: string): MachineKind | undefined => KINDS.find((kind) => kind.sku === sku);
+
+export class Catalogue {
+  private readonly windows = new Map<string, number[]>();
+  /** Nothing changes within an hour: what was asked before is remembered by the hour. */
+  private readonly hourly = new Map<string, bigint | null>();
+
+  /** @param from the first instant of which anything is known, epoch milliseconds */
+  constructor(private readonly seed: number, private readonly from: number, private readonly spotUpHours: number, private readonly spotDownHours: number) {}
+
+  /** What an hour of a machine costs at an instant; null: it is not sold so. */
+  hourlyNanos(sku: string, region: string, term: Term, at: number): bigint | null {
+    const key = `${sku}/${region}/${term}/${Math.floor(at / HOUR_MS)}`;
+    const known = this.hourly.get(key);
+    if (known !== undefined) return known;
+    if (this.hourly.size >= MOST_REMEMBERED) this.hourly.clear();
+    const nanos = this.priceOfHour(sku, region, term, at);
+    this.hourly.set(key, nanos);
+    return nanos;
+  }
+
+  private priceOfHour(sku: string, region: string, term: Term, at: number): bigint | null {
+    const kind = kindOf(sku);
+    const place = REGIONS.findIndex((name) => name === region);
+    if (kind === undefined || place < 0) return null;
+    const quarter = Math.floor(at / QUARTER_MS);
+    const list = (kind.hourlyNanos * BigInt(100 + 10 * place) * BigInt(90 + Math.floor(chance(this.seed, 'price', sku, quarter) * 11))) / 10_000n;
+    if (term === 'on-demand') return list;
+    if (term === 'reserved-1y') return (list * RESERVED_PERCENT) / 100n;
+    if (term !== 'spot') return null;
+    return (list * BigInt(25 + Math.floor(chance(this.seed, 'spot price', sku, region, Math.floor(at / SPOT_STEP_MS)) * 26))) / 100n;
+  }
+
+  /** Every price that came to hold within [since, until], and those that held at the catalogue's first instant. */
+  *prices(since: number, until: number): Generator<PriceEvent[]> {
+    for (const kind of KINDS) {
+      const events: PriceEvent[] = [];
+      for (const region of REGIONS) {
+        for (const [term, step] of [['on-demand', QUARTER_MS], ['reserved-1y', QUARTER_MS], ['spot', SPOT_STEP_MS]] as const) {
+          for (let at = Math.floor(this.from / step) * step; at <= until; at += step) {
+            if (at >= since || (at <= this.from && since <= this.from)) events.push({ kind: 'price', price: this.priceOf(kind, region, term, at) });
+          }
+        }
+      }
+      yield events;
+    }
+  }
+
+  private priceOf(kind: MachineKind, region: string, term: Term, effectiveFrom: number): Price {
+    const { sku, gpuModel, gpus } = kind;
+    const nanos = this.hourlyNanos(sku, region, term, effectiveFrom) ?? 0n;
+    return {
+      provider: PROVIDER, sku, region, term, upfront: 'none', component: 'gpu', gpuModel, gpus,
+      rate: rateOf({ unscaled: nanos, scale: 9 }, CURRENCY, BigInt(gpus) * 3600n, 'gpu-second'),
+      effectiveFrom, effectiveTo: null, incrementSeconds: 1, minimumSeconds: 0, source: 'fake',
+    };
+  }
+
+  offers(at: number): CommitmentOffer[] {
+    return KINDS.flatMap((kind) => REGIONS.map((region) => ({
+      offer: `${kind.sku}/${region}/1y`, kind: 'reserved-instance' as const, sku: kind.sku, region, termHours: YEAR_HOURS, upfront: 'none' as const,
+      upfrontNanos: 0n, hourlyNanos: this.hourlyNanos(kind.sku, region, 'reserved-1y', at) ?? 0n, currency: CURRENCY,
+    })));
+  }
+
+  /** Whether spot of a kind is to be had at a place: it is at first, then there and gone by turns of chance lengths. */
+  spotIsUp(sku: string, region: string, at: number): boolean {
+    return this.turnsUntil(sku, region, at).filter((turn) => turn <= at).length % 2 === 0;
+  }
+
+  /** The first instant after `at` when spot of a kind comes or goes at a place. */
+  nextSpotTurn(sku: string, region: string, at: number): number {
+    return this.turnsUntil(sku, region, at).find((turn) => turn > at) ?? Infinity;
+  }
+
+  /** Instants of coming and going, on whole seconds, up to the first after `at`. */
+  private turnsUntil(sku: string, region: string, at: number): readonly number[] {
+    const market = `${sku}/${region}`;
+    const turns = this.windows.get(market) ?? [];
+    this.windows.set(market, turns);
+    while ((turns.at(-1) ?? -Infinity) <= at) {
+      const mean = turns.length % 2 === 0 ? this.spotUpHours : this.spotDownHours;
+      const hours = -Math.log(1 - chance(this.seed, 'spot', market, turns.length)) * mean;
+      turns.push((turns.at(-1) ?? this.from) + Math.max(60, Math.round(hours * 3600)) * 1000);
+    }
+    return turns;
+  }
+
+  /** What there was of spot, every ten minutes within [since, until]. */
+  *spotHistory(since: number, until: number): Generator<SpotReading[]> {
+    const first = Math.ceil(Math.max(since, this.from) / SPOT_TICK_MS) * SPOT_TICK_MS;
+    for (const { sku, gpuModel } of KINDS) {
+      for (const region of REGIONS) {
+        const readings: SpotReading[] = [];
+        const turns = this.turnsUntil(sku, region, until);
+        let passed = 0;
+        for (let at = first; at <= until; at += SPOT_TICK_MS) {
+          while ((turns[passed] ?? Infinity) <= at) passed += 1;
+          const nanos = this.hourlyNanos(sku, region, 'spot', at);
+          readings.push({ provider: PROVIDER, region, sku, gpuModel, at, available: passed % 2 === 0, price: nanos === null ? null : { nanos, currency: CURRENCY } });
+        }
+        if (readings.length > 0) yield readings;
+      }
+    }
+  }
+}
