@@ -5,18 +5,21 @@
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import type { Config } from './config.js';
+import { invalid, Failure, type Problem } from './core/errors.js';
 import type { Policy } from './core/policy.js';
-import type { Clock, Importer, PriceFormat, UsageFormat } from './core/ports.js';
+import type { Clock, Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile } from './formats/reading/input.js';
-import { lacksFunctions, loadParts } from './parts.js';
+import { lacksFunctions, loadParts, loadProviders, undeclared } from './parts.js';
 import { Collector } from './pipeline/collect.js';
+import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
 import { makeLine } from './pipeline/line.js';
 import { LineQueue } from './pipeline/queue.js';
 import { Runner } from './pipeline/runner.js';
 import { Tick } from './pipeline/tick.js';
 import { Database } from './store/database.js';
+import { FleetStore } from './store/fleet.js';
 import { DEFAULT_ORGANISATION } from './store/organisation.js';
 import { Stores } from './store/stores.js';
 import { WebModule } from './web/web.module.js';
@@ -31,22 +34,79 @@ export interface Bursar {
   readonly importer: Importer;
   readonly policies: readonly Policy[];
   readonly runner: Runner;
+  /** To the providers whose settings are there, by name. */
+  readonly connections: ReadonlyMap<string, ProviderConnection>;
+  /** Sources of GPU evidence whose settings are there. */
+  readonly telemetry: readonly TelemetryConnection[];
   close(): Promise<void>;
 }
 
-/** Opens the database, brings it up to date unless it is only to be looked at, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock, { migrate }: { migrate: boolean } = { migrate: true }): Promise<Bursar> {
+/**
+ * A connection for every provider of which a setting is there; nothing is called yet.
+ * @throws Failure invalid naming every wrong setting of all of them, never a value
+ */
+export async function openConnections(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Map<string, ProviderConnection>> {
+  const connections = new Map<string, ProviderConnection>();
+  const problems: Problem[] = [];
+  for (const provider of await loadProviders(environment)) {
+    try {
+      const connection = provider.connect(environment, clock);
+      if (connection === null) continue;
+      if (connections.has(connection.name)) throw new Error(`broken invariant: two connections are named ${connection.name}`);
+      const wrong = undeclared(provider, connection);
+      if (wrong.length > 0) throw new Error(`the provider ${provider.name} is wrong: ${wrong.join('; ')}`);
+      connections.set(connection.name, connection);
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind !== 'invalid') throw error;
+      problems.push(...(error.problems.length > 0 ? error.problems : [{ path: null, message: error.message }]));
+    }
+  }
+  if (problems.length > 0) {
+    await closeConnections(connections);
+    throw invalid(`the providers' settings are wrong: ${problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim()).join('; ')}`, problems);
+  }
+  return connections;
+}
+
+/** The same for the sources of GPU evidence. @throws Failure invalid naming every wrong setting */
+export async function openTelemetry(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<TelemetryConnection[]> {
+  const sources = await loadParts<TelemetrySource>('telemetry', 'source', (part) => lacksFunctions(part, 'connect'));
+  return sources.flatMap((source) => source.connect(environment, clock) ?? []);
+}
+
+async function closeConnections(connections: ReadonlyMap<string, ProviderConnection>): Promise<void> {
+  await Promise.allSettled([...connections.values()].map((connection) => connection.close?.()));
+}
+
+export interface ComposeOptions {
+  /** False: the database is only looked at. */
+  readonly migrate?: boolean;
+  /** Where the providers' settings are; absent: no connection is opened. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
+export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {} }: ComposeOptions = {}): Promise<Bursar> {
+  const connections = await openConnections(environment, clock);
+  const telemetry = await openTelemetry(environment, clock);
   const db = await Database.open(databaseUrl);
   if (migrate) await db.migrate();
-  const stores = new Stores(db);
+  const stores = new Stores(db, new FleetStore());
   const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
   const importer = new Collector(stores, {
     usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
     readRecord, readEvent, openFile, openBytes,
   }, clock);
-  const runner = new Runner(db, stores.work, clock, makeLine(stores, policies));
-  return { organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, close: () => db.close() };
+  const runner = new Runner(db, stores.work, clock, makeLine(stores, policies, telemetry, connections));
+  return {
+    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, connections, telemetry,
+    async close() {
+      await Promise.allSettled(telemetry.map((source) => source.close?.()));
+      await closeConnections(connections);
+      await db.close();
+    },
+  };
 }
 
 /** A queue that does work in this process where the role has it do any. */
@@ -59,10 +119,12 @@ export function openQueue(bursar: Bursar, config: Config, role: Role, failed: (e
 export class AppModule {
   /** The doors of a role: the API, the tick and the workers, or both. */
   static of(bursar: Bursar, config: Config, clock: Clock, role: Role, queue: LineQueue, failed: (error: Error) => void): DynamicModule {
-    const { stores, importer, policies } = bursar;
+    const { stores, importer, policies, organisation, connections, telemetry } = bursar;
+    const collecting = new CollectingSchedule(stores, organisation, connections, { ...COLLECTING_INTERVALS, ...config.collectSeconds });
+    const sampling = { organisation, wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', lane: name, key: name })) };
     const tick = {
       provide: Tick, inject: [SchedulerRegistry],
-      useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed),
+      useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed, [sampling], [collecting]),
     };
     return {
       module: AppModule,

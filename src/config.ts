@@ -24,6 +24,14 @@ const schema = z.object({
   BURSAR_TICK_SECONDS: z.coerce.number({ error: 'is not a number' }).min(0.1).max(3600).default(5),
   /** Jobs that one worker process does at a time. */
   BURSAR_CONCURRENCY: z.coerce.number({ error: 'is not a number' }).int().min(1).max(64).default(2),
+  /** Seconds between two looks at what runs at a provider, at its metered usage, at its prices. */
+  BURSAR_COLLECT_FLEET_SECONDS: z.coerce.number({ error: 'is not a number' }).min(5).max(3600).default(60),
+  BURSAR_COLLECT_USAGE_SECONDS: z.coerce.number({ error: 'is not a number' }).min(60).max(86_400).default(300),
+  BURSAR_COLLECT_PRICES_SECONDS: z.coerce.number({ error: 'is not a number' }).min(300).max(604_800).default(86_400),
+  /** Files in PEM form: the admission webhook is then served by TLS, on a port of its own. Both or neither. */
+  BURSAR_ADMISSION_TLS_CERT: z.string().min(1).optional(),
+  BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional(),
+  BURSAR_ADMISSION_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8443),
   BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log'),
 });
 
@@ -35,8 +43,12 @@ export interface Config {
   readonly dataDir: string;
   readonly example: boolean;
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
+  readonly admissionTls: { readonly host: string; readonly port: number; readonly certFile: string; readonly keyFile: string } | null;
   readonly tickSeconds: number;
   readonly concurrency: number;
+  readonly collectSeconds: { readonly fleet: number; readonly usage: number; readonly prices: number };
+  /** What the providers read their settings from. Holds secrets: it is never shown. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly logLevel: 'error' | 'warn' | 'log' | 'debug';
 }
 
@@ -52,10 +64,18 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   if (BURSAR_URL !== undefined && BURSAR_API_KEY === undefined) {
     throw invalid('the configuration is wrong: BURSAR_URL needs BURSAR_API_KEY', [{ path: 'BURSAR_API_KEY', message: 'is missing' }]);
   }
+  const { BURSAR_ADMISSION_TLS_CERT: certFile, BURSAR_ADMISSION_TLS_KEY: keyFile, HOST: host, BURSAR_ADMISSION_PORT: port } = parsed.data;
+  if ((certFile === undefined) !== (keyFile === undefined)) {
+    const path = certFile === undefined ? 'BURSAR_ADMISSION_TLS_CERT' : 'BURSAR_ADMISSION_TLS_KEY';
+    throw invalid(`the configuration is wrong: ${path} is missing`, [{ path, message: 'is missing' }]);
+  }
   return {
+    admissionTls: certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile },
     databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST,
     dataDir: parsed.data.BURSAR_DATA_DIR, example: parsed.data.BURSAR_EXAMPLE === 'on',
     remote: BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
-    tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY, logLevel: parsed.data.BURSAR_LOG_LEVEL,
+    tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY,
+    collectSeconds: { fleet: parsed.data.BURSAR_COLLECT_FLEET_SECONDS, usage: parsed.data.BURSAR_COLLECT_USAGE_SECONDS, prices: parsed.data.BURSAR_COLLECT_PRICES_SECONDS },
+    environment, logLevel: parsed.data.BURSAR_LOG_LEVEL,
   };
 }

@@ -15,11 +15,13 @@ import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
 import { acquireServeLock, startEmbedded } from './store/embedded.js';
 import { createWebApp, listen } from './web/server.js';
+import { listenTls } from './web/tls.js';
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config, options?: { migrate: boolean }): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(config: Config, given: { migrate?: boolean } = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+  const options = { ...given, environment: config.environment };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
     return { bursar, leave: () => bursar.close() };
@@ -93,7 +95,16 @@ type Started = { address: string | null; close(): Promise<void> };
 async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
   const app = await createWebApp(module, { logger: ['error', 'warn'] });
   try {
-    return { address: await listen(app, config), close: () => app.close() };
+    const address = await listen(app, config);
+    const tls = config.admissionTls === null ? null : await listenTls(app, config.admissionTls);
+    if (tls !== null) say(`The admission webhook listens by TLS: ${tls.address}`);
+    return {
+      address,
+      async close() {
+        await tls?.close();
+        await app.close();
+      },
+    };
   } catch (error) {
     await app.close();
     const code = error instanceof Error && 'code' in error ? error.code : null;

@@ -1,35 +1,49 @@
 /**
  * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
  *
- * A provider that does not answer leaves the fleet as it was last seen. Teams of which something has changed have their recommendations made
+ * Where the provider has no meter of its own, two readings are one (core/fleet-meter.ts); machines that belong to a cluster whose pods are metered
+ * are left to that. A provider that does not answer leaves the fleet as it was last seen. Teams of which something has changed have their recommendations made
  * anew.
  */
 import type { Allocatable } from '../core/allocation.js';
 import { UNALLOCATED } from '../core/allocation.js';
 import type { FleetTarget } from '../core/fleet.js';
+import { meterFleet } from '../core/fleet-meter.js';
 import { namespaceOf } from '../core/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { isShared } from '../store/organisation.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
+import { takeRecords } from './collect-usage.js';
 import { opened } from './collecting.js';
 import type { Stage } from './stage.js';
 
-type Needed = Pick<Stores, 'organisations' | 'fleet' | 'collections'>;
+type Needed = Pick<Stores, 'organisations' | 'fleet' | 'collections' | 'intake'>;
 
-export function collectFleetStage({ organisations, fleet, collections }: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
+/** Tags by which a machine says that it is a node of a Kubernetes cluster. */
+const NODE_TAG = /^(?:kubernetes\.io\/cluster\/|(?:aws:)?eks:cluster-name$|karpenter\.sh\/|k8s\.io\/)/;
+
+export function collectFleetStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
+  const { organisations, fleet, collections } = stores;
+  const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
   return {
     name: 'fleet.collect', most: 1,
     async run({ organisation, lane, now, tx }): Promise<Waking[]> {
       const connection = opened(connections, lane);
       if (connection.fleet === undefined) return [];
       const reading = await connection.fleet();
+      const before = await fleet.sighted(tx, organisation, lane);
       const rules = await organisations.rules(tx, organisation);
       const changed = await fleet.save(tx, organisation, lane, reading, (target) => {
         const team = rules.teamOf(allocatable(target));
         // What several teams share is nobody's to act on.
         return isShared(team) ? UNALLOCATED : team;
       });
+      if (connection.usage === undefined) {
+        const own = (target: FleetTarget): boolean => !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
+        const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });
+        if (records.length > 0) await takeRecords(stores, tx, organisation, lane, 'readings', now, [{ records, rejects: [] }]);
+      }
       await collections.saveCollected(tx, organisation, { connection: lane, what: 'fleet' }, reading.at, now);
       return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
     },

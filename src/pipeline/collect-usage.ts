@@ -39,7 +39,7 @@ async function collectUsage(stores: Needed, connection: ProviderConnection, { or
   if (connection.usage === undefined) return;
   const collection = { connection: lane, what: 'usage' as const };
   const before = await stores.collections.collectedTo(tx, organisation, collection);
-  await take(stores, tx, organisation, lane, 'usage', now, connection.usage(usageFrom(before, now), now));
+  await takeRecords(stores, tx, organisation, lane, 'usage', now, connection.usage(usageFrom(before, now), now));
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
 }
 
@@ -52,15 +52,21 @@ function usageFrom(before: number | null, now: number): number {
 async function collectBill(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<void> {
   if (connection.bill === undefined) return;
   const { start } = periodOf('month', now - BILL_SETTLES_MS, 'UTC');
-  await take(stores, tx, organisation, lane, 'bill', now, connection.bill(start, now));
+  await takeRecords(stores, tx, organisation, lane, 'bill', now, connection.bill(start, now));
   await stores.collections.saveCollected(tx, organisation, { connection: lane, what: 'bill' }, now, now);
 }
 
-async function take({ organisations, intake }: Needed, tx: Transaction, organisation: string, connection: string, what: string, now: number, batches: AsyncIterable<RecordBatch>): Promise<void> {
+/** Takes records of a connection in; `what` names the delivery for people. */
+export async function takeRecords({ organisations, intake }: Pick<Stores, 'organisations' | 'intake'>, tx: Transaction, organisation: string, connection: string, what: string, now: number, batches: AsyncIterable<RecordBatch> | readonly RecordBatch[]): Promise<void> {
   const rules = await organisations.rules(tx, organisation);
   const trackedTags = await organisations.trackedTags(tx, organisation);
   const request: ImportRequest = {
     organisation, source: connection, strict: false, dryRun: false, by: `connection:${connection}`, now, teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags,
   };
-  await intake.importWithin(tx, request, { name: `${what} of ${connection}`, format: 'provider', batches: () => batches });
+  await intake.importWithin(tx, request, {
+    name: `${what} of ${connection}`, format: 'provider',
+    batches: async function* () {
+      yield* batches;
+    },
+  });
 }

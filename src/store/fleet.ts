@@ -6,6 +6,7 @@
  */
 import type { OfferOnSale } from '../core/acting.js';
 import type { FleetReading, FleetTarget } from '../core/fleet.js';
+import type { Sighted } from '../core/fleet-meter.js';
 import { workloadOf } from '../core/fleet-workload.js';
 import type { CommitmentOffer } from '../core/ports.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
@@ -105,6 +106,13 @@ export class FleetStore implements TargetFinder {
        select $1, id, team, facts, seen_at, $2 from unnest($3::text[], $4::text[], $5::jsonb[], $6::timestamptz[]) as w(id, team, facts, seen_at)
        on conflict (organisation, id) do update set team = excluded.team, facts = excluded.facts, seen_at = excluded.seen_at where workload.connection = excluded.connection`,
       [organisation, connection, all.map(({ workload }) => workload), all.map(({ team }) => team), all.map(({ facts }) => facts), all.map(({ seen }) => seen)]);
+  }
+
+  /** What was known of a connection's fleet before its next reading. */
+  async sighted(db: Queryable, organisation: string, connection: string): Promise<Sighted> {
+    const [last] = await db.query<{ at: Date }>(`select at from fleet_reading where organisation = $1 and connection = $2`, [organisation, connection]);
+    const rows = await db.query<Row>(`select ${COLUMNS} from fleet_target where organisation = $1 and connection = $2 and gone_at is null and body ->> 'kind' = 'instance'`, [organisation, connection]);
+    return { readAt: last?.at.getTime() ?? null, targets: new Map(rows.map(({ target, body, seen }) => [target, { seen: body, seenAt: seen.getTime() }])) };
   }
 
   async find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null> {
