@@ -1,0 +1,84 @@
+/**
+ * saving.verify (action): writes down what would have held, measures the hours that have passed, and adds what differs to the ledger.
+ *
+ * Actions that share a target are judged together (core/attribution.ts has the order), so a late one corrects those before it. It comes back by
+ * itself once a day until the horizon has passed; late usage, prices and bills wake it in between (verifyLate).
+ */
+import { attribute } from '../core/attribution.js';
+import type { CostContext } from '../core/cost.js';
+import type { Counterfactual } from '../core/counterfactual.js';
+import { Grouping } from '../core/rollup.js';
+import { afterTheHour, corrections, entryOf, evidenceSpan, nextLook } from '../core/saving.js';
+import { judgedByBill, type TargetUsage } from '../core/saving-bill.js';
+import { hourOf } from '../core/time.js';
+import { VERIFY } from '../store/actions.js';
+import type { Queryable } from '../store/database.js';
+import type { Chain, SavingStore } from '../store/savings.js';
+import type { Stores } from '../store/stores.js';
+import type { Waking } from '../store/work.js';
+import { LINE } from './execute.js';
+import type { Stage, StageCall } from './stage.js';
+
+type Needs = Pick<Stores, 'organisations' | 'prices' | 'savings' | 'savingEvidence' | 'actions'>;
+
+export function verifyStage(stores: Needs): Stage {
+  const { organisations, savings } = stores;
+  return {
+    name: VERIFY, most: 50,
+    async run(call) {
+      const { organisation, lane: team, keys, now, tx } = call;
+      const facts = await savings.facts(tx, organisation, team, keys);
+      await savings.open(tx, organisation, facts, await organisations.currencyOf(tx, organisation, team), now);
+      const chains = [];
+      for (const name of await savings.chainsOf(tx, organisation, team, keys)) chains.push(await savings.chain(tx, organisation, team, name));
+      const usage = await usageOf(stores, call, chains.flatMap(({ members }) => members.map(({ counterfactual }) => counterfactual)));
+      const contextOf = await contexts(stores, call);
+      const wakings: Waking[] = [];
+      for (const chain of chains) wakings.push(...(await verifyChain(stores, call, chain, usage, contextOf)));
+      return wakings;
+    },
+  };
+}
+
+/** Raw records are read once for all chains of the call. */
+async function usageOf({ organisations, savingEvidence }: Needs, { organisation, lane: team, now, tx }: StageCall, all: readonly Counterfactual[]): Promise<TargetUsage> {
+  const rules = await organisations.rules(tx, organisation);
+  const grouping = new Grouping((record) => rules.teamOf(record), await organisations.trackedTags(tx, organisation));
+  return savingEvidence.usage(tx, organisation, team, all, evidenceSpan(all, now), grouping);
+}
+
+async function contexts({ organisations, prices }: Needs, { organisation, tx }: StageCall): Promise<(currency: string) => CostContext> {
+  const [{ book, fx }, peak] = [await prices.book(tx, organisation), await organisations.peak(tx, organisation)];
+  return (currency) => ({ book, fx, peak, currency });
+}
+
+/** Judges every action of a chain anew; wakes those whose horizon is not over. */
+async function verifyChain(stores: Needs, call: StageCall, { members, effects }: Chain, usage: TargetUsage, contextOf: (currency: string) => CostContext): Promise<Waking[]> {
+  const { savings, savingEvidence } = stores;
+  const { organisation, lane: team, now, tx } = call;
+  const all = members.map(({ counterfactual }) => counterfactual);
+  const evidence = { ...usage, ...(await savingEvidence.account(tx, organisation, team, all, evidenceSpan(all, now))) };
+  const truth = judgedByBill(attribute(members, effects, evidence, contextOf, hourOf(now)), all, evidence, contextOf);
+  const recorded = await savings.hours(tx, organisation, team, all.map(({ action }) => action));
+  await savings.append(tx, organisation, team, all, corrections(truth, recorded), now);
+  const wakings: Waking[] = [];
+  for (const one of all) {
+    const next = nextLook(one, now);
+    const entry = entryOf(one, truth.filter(({ action }) => action === one.action), next === null);
+    await savings.saveEntry(tx, organisation, one, entry, next === null, now);
+    if (entry.state === 'measured' || entry.state === 'verified') await markMeasured(stores, { organisation, id: one.action, now, tx });
+    if (next !== null) wakings.push({ stage: VERIFY, lane: team, key: one.action, notBefore: next });
+  }
+  return wakings;
+}
+
+/** Its saving is in the ledger. What is unverifiable stays confirmed. */
+async function markMeasured({ actions }: Needs, { organisation, id, now, tx }: Pick<StageCall, 'organisation' | 'now' | 'tx'> & { readonly id: string }): Promise<void> {
+  const action = await actions.lock(tx, organisation, id);
+  if (action?.state === 'confirmed') await actions.move(tx, organisation, action, 'measured', { at: now, actor: LINE });
+}
+
+/** Wakes the actions of a team that some days (UTC) bear on: their usage, price or bill has changed. */
+export async function verifyLate(tx: Queryable, organisation: string, savings: SavingStore, team: string, days: readonly string[], now: number): Promise<Waking[]> {
+  return (await savings.touching(tx, organisation, team, days)).map((action) => ({ stage: VERIFY, lane: team, key: action, notBefore: afterTheHour(now) }));
+}
