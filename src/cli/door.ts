@@ -10,7 +10,6 @@ import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import type { CreditView } from '../store/credits.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
-import type { NoQuote, Quote, QuoteRequest } from '../core/quote.js';
 import type { AuditEntry } from '../store/audit.js';
 import type { BudgetStateJson, StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
@@ -20,7 +19,11 @@ import type { RecommendationStatus, StoredRecommendation } from '../store/recomm
 import type { StoredImport, StoredReject } from '../store/rejects.js';
 import type { FxChange } from '../store/set-rates.js';
 import type { Spend, SpendQuery } from '../store/spend.js';
+import type { ActionDoor } from './actions-door.js';
 import type { PolicyDoor } from './policies-door.js';
+import type { ReconciliationDoor } from './reconciliation-door.js';
+import type { QuoteDoor } from './quotes-door.js';
+import type { SavingDoor } from './savings-door.js';
 
 export interface FilesToImport {
   readonly paths: readonly string[];
@@ -75,6 +78,10 @@ export function budgetView(budget: Budget, stored: StoredState | null, crossings
 /** Every method throws Failure for what it cannot do. */
 export interface Door {
   readonly policies: PolicyDoor;
+  readonly savings: SavingDoor;
+  readonly reconciliation: ReconciliationDoor;
+  readonly actions: ActionDoor;
+  readonly quotes: QuoteDoor;
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;
   importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */
@@ -82,7 +89,6 @@ export interface Door {
   /** Of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]>;
   costs(query: SpendQuery): Promise<Spend>;
-  quote(request: QuoteRequest): Promise<Quote | NoQuote>;
   budgets(): Promise<readonly BudgetView[]>;
   saveBudget(budget: Budget): Promise<BudgetView>;
   removeBudget(id: string): Promise<void>;
@@ -102,7 +108,6 @@ export interface Door {
   peak(): Promise<readonly PeakRule[]>;
   savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]>;
   recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus }): Promise<readonly StoredRecommendation[]>;
-  decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation>;
   keys(): Promise<readonly StoredKey[]>;
   createKey(request: KeyRequest): Promise<StoredKey & { readonly text: string }>;
   revokeKey(id: string): Promise<StoredKey>;

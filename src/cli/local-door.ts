@@ -14,7 +14,6 @@ import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import { creditViews, type CreditView } from '../store/credits.js';
 import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
-import { quote, type NoQuote, type Quote, type QuoteRequest } from '../core/quote.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import { isShared, type Team } from '../store/organisation.js';
@@ -28,7 +27,11 @@ import { removeTeam, setTeam } from '../store/set-team.js';
 import type { Stores } from '../store/stores.js';
 import type { LocalBursar } from './context.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import { LocalActions, type ActionDoor } from './actions-door.js';
 import { LocalPolicies, type PolicyDoor } from './policies-door.js';
+import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
+import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
+import { LocalSavings, type SavingDoor } from './savings-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
@@ -42,6 +45,10 @@ const PAGE = 500;
 
 export class LocalDoor implements Door {
   readonly policies: PolicyDoor;
+  readonly savings: SavingDoor;
+  readonly reconciliation: ReconciliationDoor;
+  readonly actions: ActionDoor;
+  readonly quotes: QuoteDoor;
   private readonly stores: Stores;
   private readonly organisation: string;
 
@@ -55,6 +62,10 @@ export class LocalDoor implements Door {
     this.stores = bursar.stores;
     this.organisation = bursar.organisation;
     this.policies = new LocalPolicies(bursar, clock, actor, () => this.drained());
+    this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
+    this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
+    this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());
+    this.actions = new LocalActions(bursar, clock, actor, () => this.drained());
   }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
@@ -91,12 +102,6 @@ export class LocalDoor implements Door {
   async costs(query: SpendQuery): Promise<Spend> {
     const { fx } = await this.stores.prices.book(this.stores.db, this.organisation);
     return this.stores.spend.spend(this.organisation, query, fx);
-  }
-
-  async quote(request: QuoteRequest): Promise<Quote | NoQuote> {
-    const { db, prices, organisations } = this.stores;
-    const current = await prices.book(db, this.organisation);
-    return quote(request, { ...current, peak: await organisations.peak(db, this.organisation), at: this.clock.now() });
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -213,14 +218,6 @@ export class LocalDoor implements Door {
 
   recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
     return allOf((after) => this.stores.recommendations.list(this.organisation, { team, status }, after, PAGE));
-  }
-
-  async decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
-    return this.stores.db.transaction(async (tx) => {
-      const decided = await this.stores.recommendations.decide(tx, this.organisation, id, decision, this.actor, this.clock.now());
-      await this.noteWrite(tx, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, id, { team: decided.team, action: decided.action });
-      return decided;
-    });
   }
 
   keys(): Promise<readonly StoredKey[]> {

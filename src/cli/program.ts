@@ -10,6 +10,7 @@ import { Command } from 'commander';
 import type { CliContext } from './context.js';
 import { documentOf, textOf, told } from './failures.js';
 import { Session } from './session.js';
+import { addActions } from './verbs/actions.js';
 import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
 import { addCosts } from './verbs/costs.js';
@@ -20,8 +21,10 @@ import { addLater } from './verbs/later.js';
 import { addRates } from './verbs/rates.js';
 import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
+import { addReconcile } from './verbs/reconcile.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
+import { addSavings } from './verbs/savings.js';
 import { addServe } from './verbs/serve.js';
 import { addTeams } from './verbs/teams.js';
 
@@ -68,7 +71,7 @@ function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addTeams, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
   ]) add(program, session);
   return program;
 }

@@ -11,7 +11,6 @@ import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import type { CreditView } from '../store/credits.js';
 import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
-import type { Quote, QuoteRequest } from '../core/quote.js';
 import type { StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import type { Team } from '../store/organisation.js';
@@ -21,9 +20,13 @@ import type { StoredImport, StoredReject } from '../store/rejects.js';
 import type { FxChange } from '../store/set-rates.js';
 import type { Spend, SpendQuery } from '../store/spend.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import { RemoteActions, type ActionDoor } from './actions-door.js';
 import { RemotePolicies, type PolicyDoor } from './policies-door.js';
+import { RemoteQuotes, type QuoteDoor } from './quotes-door.js';
 import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
+import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
+import { RemoteSavings, type SavingDoor } from './savings-door.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
@@ -37,6 +40,10 @@ type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: 
 
 export class RemoteDoor implements Door {
   readonly policies: PolicyDoor;
+  readonly savings: SavingDoor;
+  readonly reconciliation: ReconciliationDoor;
+  readonly actions: ActionDoor;
+  readonly quotes: QuoteDoor;
 
   constructor(
     private readonly remote: Remote,
@@ -45,6 +52,10 @@ export class RemoteDoor implements Door {
     private readonly note: (text: string) => void,
   ) {
     this.policies = new RemotePolicies(remote, () => this.drained());
+    this.savings = new RemoteSavings(remote);
+    this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
+    this.quotes = new RemoteQuotes(remote, () => this.drained());
+    this.actions = new RemoteActions(remote, () => this.drained());
   }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
@@ -66,10 +77,6 @@ export class RemoteDoor implements Door {
   costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<Spend> {
     if (teams !== null && teams.length > 1) throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
     return this.remote.call('GET', '/v1/costs', { query: { from, to, 'group-by': groupBy.length === 0 ? null : groupBy.join(','), basis, currency, team: teams?.[0] } });
-  }
-
-  quote(request: QuoteRequest): Promise<Quote> {
-    return this.remote.call('POST', '/v1/quotes', { json: request });
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -146,10 +153,6 @@ export class RemoteDoor implements Door {
 
   recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
     return this.remote.list('/v1/recommendations', Infinity, { team, status });
-  }
-
-  decide(id: string, decision: 'approved' | 'rejected'): Promise<StoredRecommendation> {
-    return this.remote.call('POST', `${at('recommendations', id)}/${decision === 'approved' ? 'approve' : 'reject'}`);
   }
 
   keys(): Promise<readonly StoredKey[]> {

@@ -92,6 +92,7 @@ export const EFFECT_KINDS: readonly EffectKind[] = ['stop', 'start', 'terminate'
  */
 export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
   const { target } = effect;
+  const { min, max } = before.replicas ?? { min: null, max: null };
   switch (effect.kind) {
     case 'stop':
       return before.state === 'running' || before.state === 'starting' ? { kind: 'start', target } : null;
@@ -100,7 +101,7 @@ export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
     case 'scale':
       return before.replicas === null ? null : { kind: 'scale', target, replicas: before.replicas.desired };
     case 'set-bounds':
-      return before.replicas?.min == null || before.replicas.max === null ? null : { kind: 'set-bounds', target, min: before.replicas.min, max: before.replicas.max };
+      return min === null || max === null ? null : { kind: 'set-bounds', target, min, max };
     case 'set-spot-ratio':
       return before.spotRatio === null ? null : { kind: 'set-spot-ratio', target, spotRatio: before.spotRatio };
     case 'cordon':
@@ -114,6 +115,7 @@ export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
 
 /** Whether the target, as it is seen, is as the effect wanted it; null: it cannot be told from what is known. */
 export function holds(effect: Effect, seen: FleetTarget | null): boolean | null {
+  const { replicas, spotRatio, sku } = seen ?? { replicas: null, spotRatio: null, sku: null };
   switch (effect.kind) {
     case 'terminate':
     case 'replace':
@@ -123,13 +125,13 @@ export function holds(effect: Effect, seen: FleetTarget | null): boolean | null 
     case 'start':
       return seen === null || seen.state === 'unknown' ? null : seen.state === 'running';
     case 'scale':
-      return seen?.replicas == null ? null : seen.replicas.desired === effect.replicas;
+      return replicas === null ? null : replicas.desired === effect.replicas;
     case 'set-bounds':
-      return seen?.replicas == null ? null : seen.replicas.min === effect.min && seen.replicas.max === effect.max;
+      return replicas === null ? null : replicas.min === effect.min && replicas.max === effect.max;
     case 'set-spot-ratio':
-      return seen?.spotRatio == null ? null : Math.abs(seen.spotRatio - effect.spotRatio) < 0.005;
+      return spotRatio === null ? null : Math.abs(spotRatio - effect.spotRatio) < 0.005;
     case 'resize':
-      return seen?.sku == null ? null : seen.sku === effect.sku;
+      return sku === null ? null : sku === effect.sku;
     case 'cordon':
     case 'drain':
     case 'purchase':

@@ -9,12 +9,13 @@ import type { CostContext } from '../core/cost.js';
 import { dimensionKey, Grouping } from '../core/rollup.js';
 import { HOUR_MS } from '../core/time.js';
 import type { CostStore, HourOfDimension, LineOfDimension } from '../store/costs.js';
+import type { LearnedRateStore } from '../store/learned-rates.js';
 import type { OrganisationStore } from '../store/organisation.js';
 import type { PriceStore } from '../store/prices.js';
 import { lastPart, wakeTeamDays } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 
-export function priceStage(organisations: OrganisationStore, prices: PriceStore, costs: CostStore): Stage {
+export function priceStage(organisations: OrganisationStore, prices: PriceStore, costs: CostStore, learnedRates: LearnedRateStore): Stage {
   return {
     name: 'cost.price', most: 60,
     async run(call) {
@@ -23,6 +24,7 @@ export function priceStage(organisations: OrganisationStore, prices: PriceStore,
       const { book, fx } = await prices.book(tx, organisation);
       const context: CostContext = {
         book, fx, peak: await organisations.peak(tx, organisation), currency: await organisations.currencyOf(tx, organisation, team),
+        learned: await learnedRates.applied(tx, organisation),
       };
       const lines: LineOfDimension[] = [];
       const unclear: HourOfDimension[] = [];

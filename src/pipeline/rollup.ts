@@ -5,14 +5,18 @@ import type { CostStore } from '../store/costs.js';
 import { CREDIT_WAKING, type CreditStore } from '../store/credits.js';
 import { isShared, type OrganisationStore } from '../store/organisation.js';
 import type { BudgetStore } from '../store/budgets.js';
+import type { ReconciliationStore } from '../store/reconciliation.js';
+import type { SavingStore } from '../store/savings.js';
 import { lastPart } from './keys.js';
+import { reconcileLate } from './reconcile.js';
+import { verifyLate } from './verify.js';
 import { wakeBudgets } from './weigh.js';
 import type { Stage } from './stage.js';
 
-export function rollupStage(organisations: OrganisationStore, costs: CostStore, credits: CreditStore, budgets: BudgetStore): Stage {
+export function rollupStage(organisations: OrganisationStore, costs: CostStore, credits: CreditStore, budgets: BudgetStore, savings: SavingStore, reconciliation: ReconciliationStore): Stage {
   return {
     name: 'cost.rollup', most: 200,
-    async run({ organisation, lane: team, keys, tx }) {
+    async run({ organisation, lane: team, keys, now, tx }) {
       const days = keys.map(lastPart);
       await costs.rollUp(tx, organisation, team, days, await organisations.currencyOf(tx, organisation, team));
       const { rules } = await organisations.rules(tx, organisation);
@@ -21,7 +25,8 @@ export function rollupStage(organisations: OrganisationStore, costs: CostStore, 
       const shares = sharing ? days.map((day) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${day}` })) : [];
       const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
-      return [...shares, ...creditsToo, ...weighs];
+      const late = [...(await verifyLate(tx, organisation, savings, team, days, now)), ...(await reconcileLate(tx, organisation, reconciliation, days, now))];
+      return [...shares, ...creditsToo, ...weighs, ...late];
     },
   };
 }

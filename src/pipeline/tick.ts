@@ -9,7 +9,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Clock } from '../core/ports.js';
 import { periodLabel } from '../store/budgets.js';
 import type { Stores } from '../store/stores.js';
-import { wake, WAKING_CHANNEL, type DueLane } from '../store/work.js';
+import { wake, WAKING_CHANNEL, type DueLane, type Waking } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
 const HOUR_MS = 3_600_000;
@@ -28,8 +28,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private answering: Promise<void> | null = null;
   private again = false;
   private lastHour = 0;
-  /** Until when each lane gets no further job, in the process' own milliseconds. */
-  private readonly restingUntil = new Map<string, number>();
+  /** When each lane got its last job, in the process' own milliseconds, as long as it rests. */
+  private readonly handedAt = new Map<string, number>();
   private later: ReturnType<typeof setTimeout> | null = null;
 
   constructor(
@@ -39,6 +39,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly seconds: number,
     private readonly registry: SchedulerRegistry,
     private readonly failed: (error: Error) => void,
+    /** Work that never ends (sources that are read again and again): woken at the start and every hour, whatever became of it. */
+    private readonly standing: readonly { readonly organisation: string; readonly wakings: readonly Waking[] }[] = [],
+    /** What is due by a schedule of its own, woken at every look. */
+    private readonly schedules: readonly { wakeDue(now: number): Promise<void> }[] = [],
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
@@ -76,21 +80,23 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       await this.wakeByCalendar(now);
       this.lastHour = Math.floor(now / HOUR_MS);
     }
+    for (const schedule of this.schedules) await schedule.wakeDue(now);
     await this.queue.handOut(this.rested(await this.stores.work.dueLanes(now)));
   }
 
   /** The lanes that have had their pause; the others are looked at again when theirs is over. */
   private rested(lanes: readonly DueLane[]): DueLane[] {
     const now = performance.now();
-    for (const [lane, until] of this.restingUntil) if (until <= now) this.restingUntil.delete(lane);
-    const [rested, resting] = [lanes.filter((lane) => !this.restingUntil.has(nameOf(lane))), lanes.filter((lane) => this.restingUntil.has(nameOf(lane)))];
-    for (const lane of rested) this.restingUntil.set(nameOf(lane), now + (lane.stage === 'recommendation.make' ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS));
-    if (resting.length > 0 && this.later === null) {
-      const first = Math.min(...resting.map((lane) => this.restingUntil.get(nameOf(lane)) ?? now));
+    for (const [lane, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(lane);
+    const restsUntil = (lane: DueLane): number => (this.handedAt.get(nameOf(lane)) ?? -Infinity) + pauseOf(lane);
+    const [rested, resting] = [lanes.filter((lane) => restsUntil(lane) <= now), lanes.filter((lane) => restsUntil(lane) > now)];
+    for (const lane of rested) this.handedAt.set(nameOf(lane), now);
+    if (resting.length > 0) {
+      if (this.later !== null) clearTimeout(this.later);
       this.later = setTimeout(() => {
         this.later = null;
         this.look();
-      }, Math.max(0, first - now) + 1);
+      }, Math.max(0, Math.min(...resting.map(restsUntil)) - now) + 1);
     }
     return rested;
   }
@@ -104,7 +110,11 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       await wake(db, organisation, all.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` })));
       await organisations.wakeStale(db, organisation);
     }
+    for (const { organisation, wakings } of this.standing) await wake(db, organisation, wakings);
   }
 }
+
+/** What is urgent (a card that is lost) waits no longer than any lane, whatever its stage. */
+const pauseOf = ({ stage, urgent }: DueLane): number => (stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS);
 
 const nameOf = ({ organisation, stage, lane }: DueLane): string => `${organisation}\u0001${stage}\u0001${lane}`;

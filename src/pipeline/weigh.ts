@@ -1,7 +1,8 @@
 /**
  * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
  *
- * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later.
+ * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later. Of the present period it also notes what runs have
+ * cost of the budget that was reserved for them, and weighs again when a reservation expires.
  */
 import { crossings, weighBudget, type Forecaster } from '../core/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
@@ -10,13 +11,14 @@ import { periodLabel, type BudgetStore } from '../store/budgets.js';
 import type { Queryable } from '../store/database.js';
 import type { OrganisationStore } from '../store/organisation.js';
 import type { PriceStore } from '../store/prices.js';
+import type { ReservationStore } from '../store/reservations.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
 const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) => forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
-export function weighStage(organisations: OrganisationStore, prices: PriceStore, budgets: BudgetStore): Stage {
+export function weighStage(organisations: OrganisationStore, prices: PriceStore, budgets: BudgetStore, reservations: ReservationStore): Stage {
   return {
     name: 'budget.weigh', most: 20,
     async run({ organisation, lane, keys, now, tx }): Promise<Waking[]> {
@@ -24,21 +26,25 @@ export function weighStage(organisations: OrganisationStore, prices: PriceStore,
       if (budget === null) return [];
       const { fx } = await prices.book(tx, organisation);
       const asOf = await organisations.asOf(tx, organisation, now);
+      const wakings: Waking[] = [{ stage: 'recommendation.make', lane: budget.team, key: budget.team }];
       for (const key of keys) {
         const day = parseDay(lastPart(key));
         if (day === null) continue;
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
+        // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
+        const held = await reservations.settle(tx, organisation, budget, { period, asOf, now }, () => budgets.teamsUnder(tx, organisation, budget.team), fx);
         const { points, unconverted } = await budgets.spend(tx, organisation, budget, period, fx);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
         const state = weighBudget({
-          budget, instant, spend: points.filter((point) => point.at <= asOf), committed: owed.reduce((sum, point) => sum + point.nanos, 0n), now: asOf, forecaster,
+          budget, instant, spend: points.filter((point) => point.at <= asOf), committed: owed.reduce((sum, point) => sum + point.nanos, 0n), reserved: held.nanos, now: asOf, forecaster,
         });
-        await budgets.saveState(tx, organisation, state, unconverted, now);
+        await budgets.saveState(tx, organisation, state, [...new Set([...unconverted, ...held.unconverted])], now, held.nanos);
+        if (held.nextExpiry !== null) wakings.push({ stage: 'budget.weigh', lane, key, notBefore: held.nextExpiry });
         const found = crossings(budget, state, await budgets.crossed(tx, organisation, budget.id, period));
         await budgets.saveCrossings(tx, organisation, found, now);
       }
-      return [{ stage: 'recommendation.make', lane: budget.team, key: budget.team }];
+      return wakings;
     },
   };
 }

@@ -30,6 +30,8 @@ export interface BudgetStateJson {
   readonly spent: string;
   readonly credits: string;
   readonly committed: string;
+  /** Of `committed`: what reservations held; absent in states of before there were any. */
+  readonly reserved?: string;
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
   readonly burnRatePerDay: string | null;
   readonly exhaustionAt: string | null;
@@ -108,11 +110,11 @@ export class BudgetStore {
     return { points, unconverted: [...unconverted] };
   }
 
-  async saveState(tx: Queryable, organisation: string, state: BudgetState, unconverted: readonly string[], now: number): Promise<void> {
+  async saveState(tx: Queryable, organisation: string, state: BudgetState, unconverted: readonly string[], now: number, reserved = 0n): Promise<void> {
     await tx.query(
       `insert into budget_state (organisation, budget, period_start, period_end, state, weighed_at) values ($1,$2,$3,$4,$5,$6)
        on conflict (organisation, budget, period_start) do update set period_end = excluded.period_end, state = excluded.state, weighed_at = excluded.weighed_at`,
-      [organisation, state.budget, formatInstant(state.period.start), formatInstant(state.period.end), JSON.stringify(stateJson(state, unconverted)), formatInstant(now)],
+      [organisation, state.budget, formatInstant(state.period.start), formatInstant(state.period.end), JSON.stringify(stateJson(state, unconverted, reserved)), formatInstant(now)],
     );
   }
 
@@ -198,7 +200,8 @@ select at, currency, category, sum(amount)::text as amount, sum(unpriced)::text 
   where c.organisation = $1 and c.team = any($2::text[]) and c.shared_from <> '' and c.day::timestamp at time zone 'UTC' >= $3 and c.day::timestamp at time zone 'UTC' < $4 and ${FILTERS}
 ) as point group by 1, 2, 3 order by 1, 2, 3`;
 
-function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
+/** Nanos in another currency by the rate of the day; null where there is none. */
+export function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
   const nanos = amount.scale <= 9 ? amount.unscaled * tenTo(9 - amount.scale) : divideHalfEven(amount.unscaled, tenTo(amount.scale - 9));
   if (from === to || nanos === 0n) return nanos;
   const used = fx.rate(from, to, at);
@@ -207,11 +210,11 @@ function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: F
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
 
-function stateJson(state: BudgetState, unconverted: readonly string[]): BudgetStateJson {
+function stateJson(state: BudgetState, unconverted: readonly string[], reserved: bigint): BudgetStateJson {
   const { forecast } = state;
   return {
     status: state.status, currency: state.currency, planned: state.planned === null ? null : money(state.planned), spent: money(state.spent),
-    credits: money(state.credits), committed: money(state.committed),
+    credits: money(state.credits), committed: money(state.committed), reserved: money(reserved),
     forecast: forecast === null ? null : { mean: money(forecast.mean), low: money(forecast.low), high: money(forecast.high), method: forecast.method },
     burnRatePerDay: state.burnRatePerDay === null ? null : money(state.burnRatePerDay),
     exhaustionAt: state.exhaustionAt === null ? null : formatInstant(state.exhaustionAt),

@@ -28,7 +28,7 @@ interface SumRow {
   hour: Date; dimension: string; gpu: string | null; storage: string | null; network: string | null; shortest: string; granules: string[];
 }
 
-const COST_HOUR = ['organisation', 'team', 'hour', 'dimension', 'component', 'unpriced_reason', 'quantity', 'nanos', 'currency', 'basis'];
+const COST_HOUR = ['organisation', 'team', 'hour', 'dimension', 'component', 'unpriced_reason', 'quantity', 'nanos', 'currency', 'basis', 'list_nanos'];
 
 export class CostStore {
   constructor(private readonly dimensions: Dimensions) {}
@@ -109,7 +109,7 @@ function* costRows(organisation: string, team: string, lines: readonly LineOfDim
   for (const { dimensionId, line } of lines) {
     const priced = line.kind === 'usage';
     const basis = priced ? JSON.stringify(line.basis, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)) : null;
-    yield `${copyText(organisation)}\t${copyText(team)}\t${formatInstant(line.hour)}\t${dimensionId}\t${line.component}\t${priced ? '' : line.reason}\t${copyText(line.quantity)}\t${copyText(priced ? line.nanos : null)}\t${copyText(priced ? line.currency : null)}\t${copyText(basis)}\n`;
+    yield `${copyText(organisation)}\t${copyText(team)}\t${formatInstant(line.hour)}\t${dimensionId}\t${line.component}\t${priced ? '' : line.reason}\t${copyText(line.quantity)}\t${copyText(priced ? line.nanos : null)}\t${copyText(priced ? line.currency : null)}\t${copyText(basis)}\t${copyText(priced ? line.listNanos ?? null : null)}\n`;
   }
 }
 

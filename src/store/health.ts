@@ -3,6 +3,7 @@
  * Counts over all organisations, never shows whose. Reads only.
  */
 import type { Database } from './database.js';
+import { DEFERRED } from './work.js';
 
 export interface Readiness {
   readonly database: boolean;
@@ -34,9 +35,10 @@ export class HealthStore {
     }
   }
 
-  async load(): Promise<StageLoad[]> {
+  /** What a stage itself has put off beyond `at` does not wait. */
+  async load(at: number): Promise<StageLoad[]> {
     return this.db.query<StageLoad>(
-      `select stage, count(*) filter (where done < wanted and parked_at is null)::int as waiting, count(*) filter (where parked_at is not null)::int as parked
-       from work group by stage order by stage`);
+      `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting, count(*) filter (where parked_at is not null)::int as parked
+       from work group by stage order by stage`, [new Date(at)]);
   }
 }

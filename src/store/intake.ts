@@ -6,6 +6,7 @@
  */
 import { addDecimal, formatDecimal, type Decimal } from '../core/decimal.js';
 import { invalid } from '../core/errors.js';
+import { monthOfPeriod } from '../core/reconciliation.js';
 import { Grouping, type Group } from '../core/rollup.js';
 import type { ImportedFile } from '../core/ports.js';
 import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
@@ -13,6 +14,7 @@ import type { Database, Transaction } from './database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
+import { reconcileWaking } from './reconciliation.js';
 import { digestBytes, SeenIds } from './seen.js';
 import { wake, type Waking } from './work.js';
 
@@ -68,6 +70,23 @@ export class Intake {
   private readonly seen = new SeenIds();
 
   constructor(private readonly db: Database, private readonly dimensions: Dimensions) {}
+
+  /**
+   * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import behind. Should the transaction
+   * fail later, the next import starts from what is committed.
+   * @returns null where nothing was new
+   */
+  async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
+    try {
+      const [result] = await new ImportRun(this.db, tx, request, this.dimensions, this.seen).all([file]);
+      if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
+      await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
+      return null;
+    } catch (error) {
+      this.seen.forget(request.organisation, request.source);
+      throw error;
+    }
+  }
 
   /** @throws Failure invalid, naming the rejects, where `strict` is set and there are any. */
   async import(request: ImportRequest, files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
@@ -241,7 +260,8 @@ class ImportRun {
     const wakings: Waking[] = [];
     if (this.metered !== null) {
       const digest = await this.metered.writer.finish();
-      await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`,
+      if (this.metered.writer.records === 0) await this.drop(this.metered.id);
+      else await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`,
         [organisation, this.metered.id, this.metered.writer.records, digest]);
       for (const { team, day } of this.metered.writer.touched.values()) wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
     }
@@ -277,7 +297,8 @@ class ImportRun {
       [organisation, scope.id, key, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd), scope.periodEnd <= now, digest, scope.writer.records],
     );
     for (const row of await this.accrualDays(scope)) touched.set(`${row.team}/${row.day}`, row);
-    return [...touched.values()].map(({ team, day }) => ({ stage: 'cost.rollup', lane: team, key: `${team}/${day}` }));
+    const rollups = [...touched.values()].map(({ team, day }) => ({ stage: 'cost.rollup', lane: team, key: `${team}/${day}` }));
+    return [...rollups, reconcileWaking(source, monthOfPeriod(scope.periodStart, scope.periodEnd))];
   }
 
   /** Days of this account's metered usage in the bill's period: their actual cost changes hands to the bill. */

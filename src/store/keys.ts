@@ -22,6 +22,8 @@ export interface Principal {
   readonly role: Role;
   /** Teams that it may see and act for, the teams below them included; null: all. */
   readonly teams: readonly string[] | null;
+  /** Somebody whom an identity provider vouches for, by the subject `id`; absent: a key. */
+  readonly isUser?: true;
 }
 
 export interface StoredKey {
@@ -109,7 +111,7 @@ export class KeyStore {
       `select organisation, name, role, teams, hash from api_key where id = $1 and revoked_at is null`, [id]);
     const row = rows.find((candidate) => timingSafeEqual(candidate.hash, digest));
     if (row === undefined) return null;
-    const teams = row.teams === null ? null : await this.withTeamsBelow(row.organisation, row.teams);
+    const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
     await this.noteUse(row.organisation, id);
     const principal = { organisation: row.organisation, id, name: row.name, role: row.role, teams };
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
@@ -133,18 +135,19 @@ export class KeyStore {
     });
   }
 
-  private async withTeamsBelow(organisation: string, teams: readonly string[]): Promise<string[]> {
-    const all = await this.db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [organisation]);
-    const parents = new Map(all.map(({ id, parent }) => [id, parent]));
-    return [...new Set(teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
-  }
-
   private async noteUse(organisation: string, id: string): Promise<void> {
     await this.db.query(
       `update api_key set last_used_at = now() where organisation = $1 and id = $2 and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
       [organisation, id],
     );
   }
+}
+
+/** Teams with those below them, sorted. */
+export async function teamsBelow(db: Queryable, organisation: string, teams: readonly string[]): Promise<string[]> {
+  const all = await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [organisation]);
+  const parents = new Map(all.map(({ id, parent }) => [id, parent]));
+  return [...new Set(teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
 }
 
 function keyOf(row: Row): StoredKey {

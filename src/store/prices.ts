@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto';
 import { formatDecimal, parseDecimal, type Decimal } from '../core/decimal.js';
 import { FxTable, type FxQuote, type FxRate } from '../core/fx.js';
-import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook } from '../core/price-book.js';
+import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory } from '../core/price-book.js';
 import type { Price, PriceEvent } from '../core/price.js';
 import { formatInstant, HOUR_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
@@ -16,6 +16,8 @@ import type { TeamDay } from './raw.js';
 export interface CurrentPrices {
   readonly version: string;
   readonly prices: readonly Price[];
+  /** What the book is made of. */
+  readonly history: PriceHistory;
   readonly book: PriceBook;
   readonly fx: FxTable;
 }
@@ -27,6 +29,7 @@ export interface StoredFxRate extends FxRate {
 
 export class PriceStore {
   private readonly cache = new Map<string, CurrentPrices>();
+  private readonly loading = new Map<string, Promise<CurrentPrices>>();
 
   constructor(private readonly db: Queryable) {}
 
@@ -82,15 +85,28 @@ export class PriceStore {
   /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
   async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
     const [row] = await db.query<{ version: string }>(`select price_version::text as version from organisation where id = $1`, [organisation]);
-    const version = row?.version ?? '0';
+    return this.bookOf(db, organisation, row?.version ?? '0');
+  }
+
+  /** The same for who has read the organisation's price version already. Many that ask at once have it made once. */
+  async bookOf(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
     const cached = this.cache.get(organisation);
     if (cached !== undefined && cached.version === version) return cached;
+    // What a transaction sees may be its own: it loads for itself.
+    if (db !== this.db) return this.load(db, organisation, version);
+    const name = `${organisation}\u0001${version}`;
+    const loading = this.loading.get(name) ?? this.load(db, organisation, version).finally(() => this.loading.delete(name));
+    this.loading.set(name, loading);
+    return loading;
+  }
+
+  private async load(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
     const events = await db.query<{ event: string }>(`select event::text as event from price_event where organisation = $1`, [organisation]);
     const history = applyPriceEvents(NO_PRICES, events.map((e) => eventOf(e.event)));
     const quotes = await db.query<{ day: string; currency: string; rate: string }>(
       `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`, [organisation]);
     const fx = new FxTable('USD', quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })));
-    const fresh = { version, prices: history.prices, book: new PriceBook(history), fx };
+    const fresh = { version, prices: history.prices, history, book: new PriceBook(history), fx };
     this.cache.set(organisation, fresh);
     return fresh;
   }

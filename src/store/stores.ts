@@ -1,26 +1,47 @@
 /**
  * Everything that reads and writes the database, made once per process from one pool.
  */
+import { ActionStore } from './actions.js';
+import { AlertPlaceStore } from './alert-places.js';
+import { AlertSettings } from './alert-settings.js';
+import { AlertStore } from './alerts.js';
+import { AnomalyStore } from './anomalies.js';
 import { AuditStore } from './audit.js';
 import { BudgetStore } from './budgets.js';
+import { CollectionStore } from './collections.js';
 import { CostStore } from './costs.js';
 import { CreditStore } from './credits.js';
 import type { Database } from './database.js';
 import { Dimensions } from './dimensions.js';
+import { FleetStore } from './fleet.js';
 import { HealthFindingStore } from './health-findings.js';
+import { GaugeStore } from './gauges.js';
 import { HealthStore } from './health.js';
 import { Idempotency } from './idempotency.js';
 import { Intake } from './intake.js';
 import { KeyStore } from './keys.js';
+import { LearnedRateStore } from './learned-rates.js';
 import { OrganisationStore } from './organisation.js';
 import { PolicyStore } from './policies.js';
 import { PriceStore } from './prices.js';
+import { QuoteStore } from './quotes.js';
 import { RawStore } from './raw.js';
 import { RecommendationStore } from './recommendations.js';
+import { ReconciliationStore } from './reconciliation.js';
 import { RejectStore } from './rejects.js';
+import { ReportStore } from './reports.js';
+import { ReservationStore } from './reservations.js';
 import { SampleStore } from './samples.js';
+import { SafetyStore } from './safety.js';
+import { SavingEvidence } from './saving-evidence.js';
+import { SavingLedger } from './saving-ledger.js';
+import { SavingStore } from './savings.js';
+import { SessionStore } from './sessions.js';
 import { ShareStore } from './shares.js';
+import { SlackDesk } from './slack-desk.js';
 import { SpendStore } from './spend.js';
+import { NO_TARGETS, type TargetFinder } from './targets.js';
+import { VarianceStore } from './variances.js';
 import { ViewStore } from './views.js';
 import { WorkTable } from './work.js';
 import { WorkloadStore } from './workloads.js';
@@ -36,20 +57,41 @@ export class Stores {
   readonly credits: CreditStore;
   readonly spend: SpendStore;
   readonly budgets: BudgetStore;
+  readonly quotes: QuoteStore;
+  readonly reservations: ReservationStore;
   readonly recommendations: RecommendationStore;
+  readonly actions: ActionStore;
+  readonly safety: SafetyStore;
+  readonly savings = new SavingStore();
+  readonly savingLedger: SavingLedger;
+  readonly reports: ReportStore;
+  readonly savingEvidence = new SavingEvidence();
+  readonly learnedRates = new LearnedRateStore(this.organisations);
+  readonly reconciliation: ReconciliationStore;
+  readonly variances: VarianceStore;
+  readonly alerts: AlertStore;
+  readonly alertPlaces = new AlertPlaceStore();
+  readonly alertSettings = new AlertSettings(this.organisations);
+  readonly anomalies: AnomalyStore;
+  readonly slackDesk = new SlackDesk();
   readonly rejects: RejectStore;
   readonly policies = new PolicyStore();
   readonly workloads = new WorkloadStore();
+  readonly fleet = new FleetStore();
+  readonly collections = new CollectionStore();
   readonly samples = new SampleStore();
   readonly healthFindings = new HealthFindingStore();
   readonly views: ViewStore;
   readonly keys: KeyStore;
+  readonly sessions: SessionStore;
   readonly idempotency: Idempotency;
   readonly audit: AuditStore;
   readonly health: HealthStore;
+  readonly gauges: GaugeStore;
   readonly work: WorkTable;
 
-  constructor(readonly db: Database) {
+  /** @param targets where recommendations' targets are; without it no recommendation becomes an action */
+  constructor(readonly db: Database, readonly targets: TargetFinder = NO_TARGETS) {
     this.intake = new Intake(db, this.dimensions);
     this.raw = new RawStore(db, this.dimensions);
     this.prices = new PriceStore(db);
@@ -57,13 +99,25 @@ export class Stores {
     this.credits = new CreditStore(this.organisations, this.dimensions);
     this.spend = new SpendStore(db, this.dimensions);
     this.budgets = new BudgetStore(db);
+    this.quotes = new QuoteStore(this.prices, this.organisations);
+    this.reservations = new ReservationStore(db);
     this.views = new ViewStore(this.budgets, this.workloads, this.healthFindings);
     this.recommendations = new RecommendationStore(db);
+    this.actions = new ActionStore(db);
+    this.safety = new SafetyStore(this.organisations, this.policies);
+    this.savingLedger = new SavingLedger(db);
+    this.reports = new ReportStore(db, this);
+    this.reconciliation = new ReconciliationStore(this.organisations, this.dimensions);
+    this.variances = new VarianceStore(db);
+    this.alerts = new AlertStore(db);
+    this.anomalies = new AnomalyStore(db);
     this.rejects = new RejectStore(db);
     this.keys = new KeyStore(db);
+    this.sessions = new SessionStore(db);
     this.idempotency = new Idempotency(db);
     this.audit = new AuditStore(db);
     this.health = new HealthStore(db);
+    this.gauges = new GaugeStore(db);
     this.work = new WorkTable(db);
   }
 }

@@ -5,16 +5,21 @@
  */
 import { plannedFor, type BudgetState } from '../core/budget.js';
 import { parseDecimal } from '../core/decimal.js';
+import type { HealthFinding } from '../core/health.js';
 import { nanosOf } from '../core/money.js';
 import type { PeakSchedule } from '../core/peak.js';
-import { READINGS_DAYS, type DemandSeries, type PolicyView, type Reading, type ResourceView } from '../core/policy.js';
+import { READINGS_DAYS, type DemandSeries, type PolicyView, type Reading, type ResourceView, type WorkloadView } from '../core/policy.js';
+import { withKnownEnds } from '../core/fleet-workload.js';
 import { termHours } from '../core/term.js';
 import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../core/time.js';
 import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../core/usage.js';
 import type { BudgetStateJson, BudgetStore } from './budgets.js';
 import type { Queryable } from './database.js';
+import { HealthFindingStore } from './health-findings.js';
 import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
+import { FleetStore } from './fleet.js';
 import type { CurrentPrices } from './prices.js';
+import { SavingStore } from './savings.js';
 import type { WorkloadStore } from './workloads.js';
 
 const DEMAND_HOURS = 24 * 7 * 13;
@@ -25,7 +30,7 @@ interface DemandRow {
 
 interface SampleRow {
   resource: string; workload: string | null; at: Date; gpu: number | null; memory: number | null; rps: number | null;
-  gpus: number | null; gpu_model: string | null; provider: string | null; sku: string | null; region: string | null;
+  gpus: number | null; gpu_model: string | null; provider: string | null; sku: string | null; region: string | null; devices: number;
 }
 
 /** Of whom, when and in what currency a view is. */
@@ -39,19 +44,22 @@ export interface ViewRequest {
 export class ViewStore {
   private readonly offers = new OfferBook();
 
-  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore) {}
+  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore, private readonly findings = new HealthFindingStore(), private readonly fleet = new FleetStore(), private readonly savings = new SavingStore()) {}
 
   async view(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices, peak: PeakSchedule): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
-    const demand = await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices);
-    const workloads = await this.workloads.workloads(db, organisation, team, asOf);
+    const commitments = await this.fleet.commitments(db, organisation);
+    const demand = (await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices)).map((series) => withKnownEnds(series, commitments, asOf));
+    const health = await this.findings.openAt(db, organisation, team, asOf);
+    const workloads = (await this.workloads.workloads(db, organisation, team, asOf)).map((one) => withHealth(one, health.filter(({ workload }) => workload === one.workload)));
     const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
     const leases = await this.workloads.leases(db, organisation, team, asOf);
     const { offers } = this;
     return {
       organisation, team, asOf, currency, demand, workloads, peak,
-      resources: await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices),
+      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map((one) => withHealth(one, health.filter(({ resource }) => resource === one.resource))),
       budgets: await this.budgetStates(db, organisation, team, asOf),
+      calibrations: await this.savings.calibrations(db, organisation),
       // Thousands of prices, which most policies never look at.
       get offers() {
         return offers.offers(prices, currency, asOf, own);
@@ -85,15 +93,20 @@ export class ViewStore {
     return all.map((series) => (series.term === 'on-demand' ? withCommitments(series, all) : series));
   }
 
-  /** Readings after `after` and up to the request's instant. */
+  /**
+   * Readings after `after` and up to the request's instant: a resource is as busy, and as full, as its busiest and fullest GPU. Where a GPU was blank, or
+   * fewer were reported than within the hour before, that is unknown: the one that nobody saw may be the one that works.
+   */
   async resources(db: Queryable, { organisation, team, currency, asOf }: ViewRequest, after: number, prices: CurrentPrices): Promise<ResourceView[]> {
     const rows = await db.query<SampleRow>(
-      `select s.resource, s.workload, s.at, s.gpu_utilisation_ratio as gpu, s.memory_used_ratio as memory, s.requests_per_second as rps,
-         s.gpus, s.gpu_model, s.provider, s.sku, s.region
-       from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 order by s.resource, s.at`,
+      `select s.resource, s.at, count(*)::int as devices, max(s.workload) as workload, max(s.requests_per_second) as rps,
+         case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu, case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
+         case when count(*) = count(s.gpus) then sum(s.gpus)::int end as gpus, max(s.gpu_model) as gpu_model, max(s.provider) as provider, max(s.sku) as sku, max(s.region) as region
+       from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 and not s.partitioned group by s.resource, s.at order by s.resource, s.at`,
       [organisation, team, formatInstant(after), formatInstant(asOf)],
     );
     const resources = new Map<string, ResourceView & { readings: Reading[] }>();
+    let lately: { resource: string; at: number; devices: number }[] = [];
     for (const row of rows) {
       let resource = resources.get(row.resource);
       if (resource === undefined) {
@@ -101,7 +114,10 @@ export class ViewStore {
         resource = { resource: row.resource, workload: row.workload, gpus, gpuModel, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, gpus, currency, asOf), observedFrom: row.at.getTime(), readings: [] };
         resources.set(row.resource, resource);
       }
-      resource.readings.push({ at: row.at.getTime(), gpuUtilisationRatio: row.gpu, memoryUsedRatio: row.memory, requestsPerSecond: row.rps });
+      const at = row.at.getTime();
+      lately = [...lately.filter((one) => one.resource === row.resource && one.at >= at - HOUR_MS && one.devices > row.devices), { resource: row.resource, at, devices: row.devices }];
+      const isWhole = lately.length === 1;
+      resource.readings.push({ at, gpuUtilisationRatio: isWhole ? row.gpu : null, memoryUsedRatio: isWhole ? row.memory : null, requestsPerSecond: row.rps });
     }
     return [...resources.values()];
   }
@@ -123,6 +139,8 @@ export class ViewStore {
     });
   }
 }
+
+const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One => (health.length === 0 ? one : { ...one, health });
 
 function nanos(text: string): bigint {
   const decimal = parseDecimal(text);

@@ -11,6 +11,13 @@ export interface Waking {
   readonly stage: string;
   readonly lane: string;
   readonly key: string;
+  /**
+   * Not before this instant, in epoch milliseconds; absent: now. Work that is due already is never put off by it, and a waking without an
+   * instant makes it due at once.
+   */
+  readonly notBefore?: number;
+  /** It does not wait for its lane's pause. */
+  readonly urgent?: boolean;
 }
 
 export interface DueLane {
@@ -18,6 +25,8 @@ export interface DueLane {
   readonly stage: string;
   readonly lane: string;
   readonly due: number;
+  /** Something in it does not wait for the lane's pause. */
+  readonly urgent?: boolean;
 }
 
 export interface ClaimedWork {
@@ -41,17 +50,33 @@ export const MOST_ATTEMPTS = 6;
 
 export async function wake(db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> {
   if (wakings.length === 0) return;
-  const unique = [...new Map(wakings.map((w) => [`${w.stage}\u0001${w.key}`, w])).values()];
+  const unique = soonest(wakings);
   unique.sort((a, b) => (a.lane + a.stage + a.key < b.lane + b.stage + b.key ? -1 : 1));
   await db.query(
-    `insert into work (organisation, lane, stage, key, wanted)
-     select $1, lane, stage, key, 1 from unnest($2::text[], $3::text[], $4::text[]) as w(lane, stage, key)
+    `insert into work (organisation, lane, stage, key, wanted, not_before, urgent)
+     select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
      on conflict (organisation, lane, stage, key) do update
-     set wanted = work.wanted + 1, parked_at = null, attempts = 0, not_before = '-infinity', woken_at = now()`,
-    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key)],
+     set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent,
+       not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end`,
+    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key), unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))), unique.map((w) => w.urgent === true)],
   );
   await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
 }
+
+/** Of several wakings of a key the one that is due first; urgent where any of them is. */
+function soonest(wakings: readonly Waking[]): Waking[] {
+  const found = new Map<string, Waking>();
+  for (const waking of wakings) {
+    const name = `${waking.stage}\u0001${waking.key}`;
+    const other = found.get(name);
+    const first = other === undefined || (waking.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? waking : other;
+    found.set(name, waking.urgent === true || other?.urgent === true ? { ...first, urgent: true } : first);
+  }
+  return [...found.values()];
+}
+
+/** Neither failed nor due at $1: it waits by its stage's own wish. */
+export const DEFERRED = '(attempts = 0 and not_before > $1)';
 
 export class WorkTable {
   constructor(private readonly db: Queryable) {}
@@ -59,7 +84,7 @@ export class WorkTable {
   /** Lanes with due work, so that each gets one job. */
   async dueLanes(at: number): Promise<DueLane[]> {
     return this.db.query<DueLane>(
-      `select organisation, stage, lane, count(*)::int as due from work
+      `select organisation, stage, lane, count(*)::int as due, bool_or(urgent) as urgent from work
        where done < wanted and parked_at is null and not_before <= $1 group by 1, 2, 3 order by 1, 2, 3`,
       [new Date(at)],
     );
@@ -77,7 +102,7 @@ export class WorkTable {
 
   async finish(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
     await tx.query(
-      `update work set done = c.wanted, attempts = 0, last_error = null
+      `update work set done = c.wanted, attempts = 0, last_error = null, urgent = urgent and work.wanted > c.wanted
        from unnest($4::text[], $5::bigint[]) as c(key, wanted)
        where organisation = $1 and lane = $2 and stage = $3 and work.key = c.key`,
       [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
@@ -102,9 +127,10 @@ export class WorkTable {
     );
   }
 
-  /** Keys waiting, whether or not their time has come. */
-  async waiting(): Promise<number> {
-    const [row] = await this.db.query<{ n: number }>(`select count(*)::int as n from work where done < wanted and parked_at is null`);
+  /** Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it. */
+  async waiting(at: number | null = null): Promise<number> {
+    const [row] = await this.db.query<{ n: number }>(
+      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED}`, [at === null ? 'infinity' : new Date(at)]);
     return row?.n ?? 0;
   }
 }

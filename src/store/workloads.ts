@@ -83,6 +83,12 @@ export class WorkloadStore {
     );
   }
 
+  /** All that are known: their names, and their kinds (null: nobody said). */
+  async kinds(db: Queryable, organisation: string): Promise<Map<string, string | null>> {
+    const rows = await db.query<{ id: string; kind: string | null }>(`select id, facts ->> 'kind' as kind from workload where organisation = $1 order by id`, [organisation]);
+    return new Map(rows.map(({ id, kind }) => [id, kind]));
+  }
+
   /** A team's workloads as of an instant, with metrics of `days` before it. */
   async workloads(db: Queryable, organisation: string, team: string, asOf: number, days = READINGS_DAYS): Promise<WorkloadView[]> {
     const rows = await db.query<{ id: string; facts: Omit<WorkloadFacts, 'workload'>; seen: Date }>(

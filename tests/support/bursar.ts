@@ -8,7 +8,7 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import type { Policy } from '../../src/core/policy.js';
-import type { Importer, PriceFormat, UsageFormat } from '../../src/core/ports.js';
+import type { Importer, PriceFormat, ProviderConnection, UsageFormat } from '../../src/core/ports.js';
 import type { Price } from '../../src/core/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
@@ -18,6 +18,7 @@ import { Database } from '../../src/store/database.js';
 import type { ImportRequest } from '../../src/store/intake.js';
 import { parseSpendQuery, type Spend } from '../../src/store/spend.js';
 import { Stores } from '../../src/store/stores.js';
+import type { TargetFinder } from '../../src/store/targets.js';
 import { parseDecimal } from '../../src/core/decimal.js';
 import { rateOf } from '../../src/core/money.js';
 import { freshDatabase } from './database.js';
@@ -37,17 +38,17 @@ export interface TestBursar {
   spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
 }
 
-export async function testBursar(options: { policies?: readonly Policy[]; now?: number } = {}): Promise<TestBursar> {
+export async function testBursar(options: { policies?: readonly Policy[]; now?: number; targets?: TargetFinder; connections?: ReadonlyMap<string, ProviderConnection> } = {}): Promise<TestBursar> {
   const { url } = await freshDatabase();
   const db = await Database.open(url);
   afterAll(() => db.close());
-  const stores = new Stores(db);
+  const stores = new Stores(db, options.targets);
   const clock = { at: options.now ?? Date.UTC(2026, 10, 21), now: () => clock.at };
   const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
   const importer = new Collector(stores, {
     usageFormats: formats.filter((f) => f.kind === 'usage'), priceFormats: formats.filter((f) => f.kind === 'price'), readRecord, readEvent, openFile, openBytes,
   }, clock);
-  const line = makeLine(stores, options.policies ?? []);
+  const line = makeLine(stores, options.policies ?? [], [], options.connections);
   const runner = new Runner(db, stores.work, clock, line);
   return {
     url, db, stores, importer, runner, line, clock,

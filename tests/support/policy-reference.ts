@@ -42,7 +42,7 @@ and \`reserve-baseline\` recommend to every team.
 | approve | recommendations that are carried out once somebody approves them |
 | enforce | carried out without asking. Needs a backtest of the same policy, version and parameters on the history of every team (\`bursar backtest policy\`), or a reason that goes into the audit |
 
-**One winner per subject.** Where several documents want something of one workload, resource or kind of GPU, the action decides first (Stop and Release; Keep; ScaleIn; the
+**One winner per subject.** Where several documents want something of one workload, resource or kind of GPU, the action decides first (Stop and Release; Replace; Keep; ScaleIn; the
 moves; Rightsize; ScaleOut and Start; purchases; RefuseLaunches; Notify), then the document's priority, then the larger known saving, then the name. What lost stays on the
 winner as \`insteadOf\`, with the rule by which it lost.
 

@@ -1,4 +1,4 @@
-/** bursar report, stop-all: what this version has of them, said plainly. A verb that cannot do its work fails. */
+/** bursar report: what this version has of them, said plainly. A verb that cannot do its work fails. */
 import type { Command } from 'commander';
 import { missing } from '../../core/errors.js';
 
@@ -12,12 +12,5 @@ export function addLater(program: Command): void {
     .addHelpText('after', '\nExample:\n  bursar report --team research --month 2026-10 --format html --out research.html')
     .action(() => {
       throw missing('this version makes no reports: bursar costs and bursar budgets have the numbers');
-    });
-
-  program.command('stop-all')
-    .description('The kill switch of every action. Not in this version.')
-    .addHelpText('after', '\nExample:\n  bursar stop-all')
-    .action(() => {
-      throw missing('this version carries no action out: there is nothing to stop');
     });
 }

@@ -3,6 +3,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import type { StoredRecommendation } from '../../store/recommendations.js';
+import { approveRecommendation, rejectRecommendation } from '../../store/set-action.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
@@ -21,6 +22,8 @@ const recommendationSchema = z.looseObject({
   evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
   risk: z.strictObject({ interruption: z.string(), note: z.string() }), restartNeeded: z.boolean(), implementationEffort: z.string(), rollbackPossible: z.boolean(),
   expiresAt: z.string(), status, madeAt: z.string(), decidedBy: z.string().nullable(),
+  actionId: z.string().nullable().describe('The newest action that was made of it'),
+  obstacle: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe('Why nothing carries it out; null: something does, or nobody has looked'),
 }).meta({ id: 'Recommendation' });
 
 @Controller()
@@ -35,7 +38,7 @@ export class RecommendationsController {
       this.parts.stores.recommendations.list(organisation, { team: query.team, status: query.status, teams }, after, limit));
   }
 
-  @Endpoint('POST /v1/recommendations/:id/approve', { summary: 'Approve a recommendation', access: 'operator', writes: true, answer: recommendationSchema })
+  @Endpoint('POST /v1/recommendations/:id/approve', { summary: 'Approve a recommendation', description: 'Its action, or one that is made of it, is approved too; obstacle says why where nothing carries it out.', access: 'operator', writes: true, answer: recommendationSchema })
   async approve(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<StoredRecommendation> {
     return this.decide(caller, id, 'approved');
   }
@@ -52,8 +55,9 @@ export class RecommendationsController {
     if (found === null) throw missing(`recommendation ${id} does not exist`);
     checkTeam(caller, found.team);
     return write(stores, caller, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, async (tx) => {
-      const decided = await stores.recommendations.decide(tx, organisation, id, decision, actorOf(caller), clock.now());
-      return { body: decided, target: id, detail: { team: found.team, action: found.action } };
+      const decide = decision === 'approved' ? approveRecommendation : rejectRecommendation;
+      const { recommendation, action } = await decide(stores, tx, organisation, id, actorOf(caller), clock.now());
+      return { body: recommendation, target: id, detail: { team: found.team, action: found.action, actionId: action?.id ?? null } };
     });
   }
 }

@@ -1,15 +1,14 @@
 /**
- * Reads what is recorded of a team for a replay (planning/policy): hours, readings, spend and the prices that held at each hour. It writes and
- * decides nothing.
+ * Reads what is recorded of a team for a replay: hours, readings, spend and the prices that held at each hour. It writes and decides nothing.
  */
-import type { DemandSeries, GpuOffer } from '../../core/policy.js';
-import { DAY_MS, HOUR_MS } from '../../core/time.js';
-import { READINGS_DAYS } from '../../core/policy.js';
-import { periodAt } from '../../core/budget.js';
-import type { RecordedHistory, SeriesPrices } from '../../planning/policy/history.js';
-import { hourlyNanos, OfferBook, pricesOf } from '../../store/offers.js';
-import type { CurrentPrices } from '../../store/prices.js';
-import type { Stores } from '../../store/stores.js';
+import type { RecordedHistory, SeriesPrices } from '../core/history.js';
+import type { DemandSeries, GpuOffer } from '../core/policy.js';
+import { DAY_MS, HOUR_MS } from '../core/time.js';
+import { READINGS_DAYS } from '../core/policy.js';
+import { periodAt } from '../core/budget.js';
+import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
+import type { CurrentPrices } from './prices.js';
+import type { Stores } from './stores.js';
 
 /** Hours before the window that its first views may look at. */
 const PAST_DAYS = 91;

@@ -1,0 +1,157 @@
+/** bursar actions, approve, reject, rollback, stop-all, limits: what was done about recommendations, by whom, and how far it may go. */
+import { Option, type Command } from 'commander';
+import type { ActionJson, ActionStory } from '../../store/action-json.js';
+import type { StoredStop } from '../../store/safety.js';
+import { STATES, type Decision, type LimitsView } from '../actions-door.js';
+import type { ActionState } from '../../core/action.js';
+import { count } from '../flags.js';
+import type { Session } from '../session.js';
+import { readStructured } from '../structured-file.js';
+import { printable, table } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+
+export function addActions(program: Command, session: Session): void {
+  addList(program, session);
+  addDecisions(program, session);
+  addStopAll(program, session);
+  addLimits(program, session);
+}
+
+function addList(program: Command, session: Session): void {
+  const actions = program.command('actions')
+    .description('List the actions, newest first; show one with its timeline and its proof.')
+    .addHelpText('after', '\nExamples:\n  bursar actions --state proposed\n  bursar actions show act-0123456789abcdef');
+
+  actions.command('list', { isDefault: true })
+    .description('List the actions, newest first.')
+    .option('--team <team>', 'only of this team')
+    .addOption(new Option('--state <state>', 'only in this state').choices([...STATES]))
+    .option('--limit <n>', 'at most so many', count, 1000)
+    .action(async ({ team, state, limit }: { team?: string; state?: ActionState; limit: number }) => {
+      const list = await (await session.door()).actions.list({ team: team ?? null, state: state ?? null }, limit);
+      session.print({ actions: list }, () => (list.length === 0 ? 'There are no actions.\n' : table(TITLES, list.map(row))));
+    });
+
+  actions.command('show')
+    .description('Show one action: what happened to it, and what proves it.')
+    .argument('<id>', 'of the action')
+    .addHelpText('after', '\nExample:\n  bursar actions show act-0123456789abcdef')
+    .action(async (id: string) => {
+      const action = await (await session.door()).actions.show(id);
+      session.print({ action }, () => storyText(action));
+    });
+}
+
+function addDecisions(program: Command, session: Session): void {
+  program.command('approve')
+    .description('Approve an action or a recommendation. The decision is kept, with your name; the guard has the last word.')
+    .argument('<id>', 'as recommend or actions lists it')
+    .addHelpText('after', '\nExamples:\n  bursar approve rec-0123456789abcdef\n  bursar approve act-0123456789abcdef')
+    .action(async (id: string) => {
+      const decision = await (await session.door()).actions.approve(id);
+      printDecision(session, decision, 'approved');
+    });
+
+  program.command('reject')
+    .description('Reject an action or a recommendation. The decision is kept, with your name.')
+    .argument('<id>', 'as recommend or actions lists it')
+    .option('--reason <reason>', 'why (of an action)', '')
+    .addHelpText('after', '\nExample:\n  bursar reject act-0123456789abcdef --reason "needed until Friday"')
+    .action(async (id: string, { reason }: { reason: string }) => {
+      const decision = await (await session.door()).actions.reject(id, reason);
+      printDecision(session, decision, 'rejected');
+    });
+
+  program.command('rollback')
+    .description('Take an action back: what it changed becomes as it was before.')
+    .argument('<id>', 'of the action')
+    .option('--under-stop', 'also while the kill switch is on', false)
+    .addHelpText('after', '\nNothing that somebody has changed since is overwritten.\n\nExample:\n  bursar rollback act-0123456789abcdef')
+    .action(async (id: string, { underStop }: { underStop: boolean }) => {
+      const action = await (await session.door()).actions.rollback(id, underStop);
+      if (action.state === 'refused' || action.state === 'failed') session.found();
+      session.print({ action }, () => storyText(action));
+    });
+}
+
+function printDecision(session: Session, { recommendation, action }: Decision, status: 'approved' | 'rejected'): void {
+  if (status === 'approved' && (action?.state === 'refused' || action?.state === 'failed')) session.found();
+  session.print({ recommendation, action }, () => [
+    ...(recommendation === null ? [] : [`${recommendation.id} is ${status}: ${recommendation.action} ${recommendation.target}`]),
+    ...(action === null ? [] : [`${action.id} is ${action.state}: ${action.effect.kind} ${action.target}`, ...action.reasons.map(({ message }) => `  ${message}`)]), '',
+  ].map(printable).join('\n'));
+  if (status === 'approved' && action === null && recommendation !== null) session.note(`Nothing carries it out: ${printable(recommendation.obstacle?.message ?? 'no connection knows it')}. The approval is recorded, the rest is yours to do.`);
+}
+
+function addStopAll(program: Command, session: Session): void {
+  program.command('stop-all')
+    .description('The kill switch: from now on nothing is acted on, until it is lifted. What was approved before is refused.')
+    .option('--team <team>', 'only this team and those below it')
+    .option('--provider <provider>', 'only this provider, or one connection to it')
+    .option('--reason <reason>', 'why, for the others', '')
+    .option('--lift', 'let actions go on', false)
+    .option('--show', 'only show what is off', false)
+    .addHelpText('after', '\nTaking actions back needs --under-stop while it is on.\n\nExamples:\n  bursar stop-all --reason "prices look wrong"\n  bursar stop-all --team research\n  bursar stop-all --lift')
+    .action(async ({ team, provider, reason, lift, show }: { team?: string; provider?: string; reason: string; lift: boolean; show: boolean }) => {
+      if (team !== undefined && provider !== undefined) throw new WrongUse('--team or --provider, not both');
+      if (lift && show) throw new WrongUse('--lift or --show, not both');
+      const { actions } = await session.door();
+      const stops = show ? await actions.stops() : lift ? await actions.lift({ team, provider }) : await actions.stop({ team, provider }, reason);
+      session.print({ stops }, () => stopsText(stops));
+    });
+}
+
+function addLimits(program: Command, session: Session): void {
+  const limits = program.command('limits')
+    .description('Show what actions may at most do; set it for the organisation or for a team.')
+    .addHelpText('after', `
+Both documents bind: of two limits the stricter holds. What is absent has its default, 0 allows none:
+  gpusPerAction: 16
+  gpusPerHour: 64
+  cooldownMinutes: 30
+  protectedLabels: { "bursar.io/protected": "true" }
+  quietHours: [{ zone: Europe/Berlin, from: "08:00", to: "18:00", days: [mon, tue, wed, thu, fri] }]
+  separateApprover: true
+
+Examples:
+  bursar limits
+  bursar limits set limits.yaml --team research`);
+
+  limits.command('show', { isDefault: true })
+    .description('Show what holds.')
+    .option('--team <team>', 'for this team')
+    .action(async ({ team }: { team?: string }) => {
+      const view = await (await session.door()).actions.limits(team ?? null);
+      session.print(view, () => limitsText(view));
+    });
+
+  limits.command('set')
+    .description("Make a file the organisation's document, or a team's.")
+    .argument('<file>', 'YAML or JSON')
+    .option('--team <team>', 'of this team')
+    .addHelpText('after', '\nExample:\n  bursar limits set limits.yaml')
+    .action(async (file: string, { team }: { team?: string }) => {
+      const document = await readStructured(file, session.context.parseYaml);
+      const view = await (await session.door()).actions.saveLimits(team ?? null, document);
+      session.print(view, () => limitsText(view));
+    });
+}
+
+const TITLES = ['id', 'team', 'effect', 'target', 'at', 'state', 'approved by', 'proposed at', 'why'];
+
+const row = (one: ActionJson): (string | null)[] =>
+  [one.id, one.team, one.effect.kind, one.target, one.connection, one.state, one.approvedBy, one.proposedAt, one.reasons.map(({ message }) => message).join('; ')];
+
+function storyText(action: ActionStory): string {
+  const proof = action.afterAt === null ? '' : `Proof, read at ${action.afterAt}: ${action.after === null ? 'it is not there any more' : `${action.after.state}, billing ${action.after.billing}`}\n`;
+  return [
+    table(TITLES, [row(action)]),
+    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), printable(proof),
+  ].join('\n');
+}
+
+const stopsText = (stops: readonly StoredStop[]): string => (stops.length === 0 ? 'Nothing is stopped.\n'
+  : table(['stopped', 'since', 'by', 'why'], stops.map(({ scope, name, setAt, setBy, reason }) => [scope === 'all' ? 'everything' : `${scope} ${name}`, setAt, setBy, reason])));
+
+const limitsText = ({ limits }: LimitsView): string =>
+  table(['limit', 'holds'], Object.entries(limits).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]));

@@ -1,0 +1,228 @@
+/**
+ * alert.send (delivery): from the intent to tell a place to what became of it. One step per run, each its own commit:
+ *
+ *   waiting   its turn at the place comes, that it is tried is committed; then it is tried, once
+ *   tried     a crash or a lost answer: by the channel's rule it is asked for, sent again under its token, or left alone
+ *   sent      what the place shows is replaced where the alert has changed
+ *
+ * The intent and its token were committed by whoever made the alert. An outage loses nothing, since what did not arrive waits and is tried again with
+ * growing pauses, and repeats nothing, since what may have arrived is asked for first. What is said is made anew at every try: it is never out of date.
+ */
+import { askAgainAt, PATIENCE } from '../core/action.js';
+import type { Alert } from '../core/alert.js';
+import { messageOf } from '../core/alert-message.js';
+import type { AlertTexts } from '../core/alert-texts.js';
+import type { ChannelConnection, Telling, ToldOutcome } from '../core/ports.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alerts.js';
+import type { Transaction } from '../store/database.js';
+import type { Stores } from '../store/stores.js';
+import type { Waking } from '../store/work.js';
+import type { Stage } from './stage.js';
+
+export type Channels = ReadonlyMap<string, ChannelConnection>;
+
+/** How alerts are worded, and where people find Bursar. */
+export interface TellingOptions {
+  readonly texts: AlertTexts;
+  /** Without a slash at its end; null: nobody said. */
+  readonly publicUrl: string | null;
+}
+
+/** A channel that this process has no settings for is another one's. */
+const ELSEWHERE_MS = MINUTE_MS;
+/** Whoever waits for the first message of a conversation looks again. */
+const OPENING_MS = 5000;
+/** What a place refuses is tried again so often, and given up after so long: somebody may set it right meanwhile. */
+const REFUSED_MS = HOUR_MS;
+const GIVE_UP_MS = 7 * DAY_MS;
+
+type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces'>;
+
+export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
+  return {
+    name: SEND, most: 1,
+    async run({ organisation, keys, now }) {
+      const wakings: Waking[] = [];
+      for (const id of keys) wakings.push(...(await new Sending(stores, channels, options, organisation, now).advance(id)));
+      return wakings;
+    },
+  };
+}
+
+/** May it be tried now, with what; or what is to be done instead. */
+type Turn = { readonly telling: Telling } | { readonly instead: readonly Waking[] };
+
+class Sending {
+  constructor(private readonly stores: Needs, private readonly channels: Channels, private readonly options: TellingOptions, private readonly organisation: string, private readonly now: number) {}
+
+  async advance(id: string): Promise<readonly Waking[]> {
+    const { db, alerts } = this.stores;
+    const delivery = await alerts.delivery(db, this.organisation, id);
+    const alert = delivery === null ? null : await alerts.get(db, this.organisation, delivery.alert);
+    if (delivery === null || alert === null) return [];
+    const connection = this.channels.get(delivery.channel);
+    if (delivery.state !== 'waiting' && delivery.state !== 'sent') return [];
+    if (connection === undefined) return [sendWaking(delivery, this.now + ELSEWHERE_MS)];
+    if (delivery.state === 'sent') return this.refresh(delivery, alert, connection);
+    return delivery.askedAt === null ? this.send(delivery, alert, connection) : this.resolve(delivery, alert, connection);
+  }
+
+  private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+    const picture = await this.pictureOf(delivery, alert, connection);
+    const turn: { telling: Telling | null } = { telling: null };
+    const wakings = await this.commit(delivery, async (tx, current) => {
+      if (current.askedAt !== null) return [sendWaking(current)];
+      const found = await this.turn(tx, current, alert, connection, picture);
+      if ('instead' in found) return found.instead;
+      turn.telling = found.telling;
+      await this.step(tx, current, { askedAt: this.now });
+      return [];
+    });
+    const { telling } = turn;
+    if (telling === null) return wakings;
+    return this.record({ ...delivery, askedAt: this.now }, alert, connection, await safely(() => connection.send(telling)));
+  }
+
+  private async pictureOf({ part }: Delivery, { id, news }: Alert, { picturesApart }: ChannelConnection): Promise<Telling['picture']> {
+    if (part === 'message' && picturesApart) return null;
+    const png = await this.stores.alerts.picture(this.stores.db, this.organisation, id);
+    return png === null ? null : { png, text: (news.kind === 'digest' ? news.pictureText : null) ?? this.options.texts.content(news).title };
+  }
+
+  /** Whether it is this delivery's turn at its place and in its conversation. */
+  private async turn(tx: Transaction, delivery: Delivery, alert: Alert, connection: ChannelConnection, picture: Telling['picture']): Promise<Turn> {
+    const { alertPlaces } = this.stores;
+    if (isMoot(delivery, alert)) {
+      await this.step(tx, delivery, { state: 'dropped' });
+      return { instead: [] };
+    }
+    let reference: string | null = null;
+    if (connection.threads) {
+      const joined = delivery.part === 'message' ? await alertPlaces.join(tx, this.organisation, delivery, alert.thread, delivery.id) : await alertPlaces.conversation(tx, this.organisation, delivery, alert.thread);
+      reference = joined?.reference ?? null;
+      if (reference === null && joined?.opener !== delivery.id) return { instead: [sendWaking(delivery, this.now + OPENING_MS)] };
+    }
+    const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
+    return free === null ? { telling: this.tellingOf(delivery, alert, reference, picture) } : { instead: [sendWaking(delivery, free)] };
+  }
+
+  private tellingOf({ token, address, part, intendedAt, askedAt }: Delivery, alert: Alert, threadReference: string | null, picture: Telling['picture']): Telling {
+    const { texts, publicUrl } = this.options;
+    return { token, message: messageOf(alert, texts, publicUrl), address, thread: alert.thread, threadReference, picture, part, since: askedAt ?? intendedAt };
+  }
+
+  /** It was tried, and what became of it was not written down. */
+  private async resolve(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+    if (connection.whenUnknown !== 'ask' || connection.outcome === undefined) return this.record(delivery, alert, connection, { kind: 'unknown', detail: 'the process ended before it heard' });
+    const { outcome } = connection;
+    const conversation = await this.stores.alertPlaces.conversation(this.stores.db, this.organisation, delivery, alert.thread);
+    const telling = this.tellingOf(delivery, alert, conversation?.opener === delivery.id ? null : (conversation?.reference ?? null), null);
+    const found = await safely(() => outcome.call(connection, telling));
+    if (found.kind === 'not-sent') return this.absent(delivery);
+    // Whoever may not even ask cannot tell: it is not repeated, and a person can see that.
+    if (found.kind === 'refused') return this.commit(delivery, (tx, current) => this.over(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`));
+    if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
+    return this.record(delivery, alert, connection, found);
+  }
+
+  /** It never arrived; it is sent again once the first request cannot be under way any more. */
+  private absent(delivery: Delivery): Promise<readonly Waking[]> {
+    return this.commit(delivery, async (tx, current) => {
+      const free = (current.askedAt ?? this.now) + PATIENCE.requestMs;
+      if (this.now < free) return [sendWaking(current, free)];
+      await this.step(tx, current, { askedAt: null });
+      return [sendWaking(current)];
+    });
+  }
+
+  /** Commits what the channel said. */
+  private record(tried: Delivery, alert: Alert, connection: ChannelConnection, found: ToldOutcome): Promise<readonly Waking[]> {
+    return this.commit(tried, async (tx, delivery) => {
+      switch (found.kind) {
+        case 'told':
+          return this.told(tx, delivery, alert, connection, found.reference);
+        case 'refused': {
+          const problem = `${found.code}: ${found.detail}`;
+          if (this.now - delivery.intendedAt >= GIVE_UP_MS) return this.over(tx, delivery, alert, 'failed', problem);
+          // The others of its conversation need not wait for somebody to set it right.
+          await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
+          return this.again(tx, delivery, problem, this.now + REFUSED_MS);
+        }
+        case 'not-sent':
+          return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
+        case 'busy':
+          await this.stores.alertPlaces.rest(tx, this.organisation, delivery, this.now + found.waitMs);
+          return this.again(tx, delivery, 'the place asks for a pause', this.now + found.waitMs);
+        case 'unknown':
+          if (connection.whenUnknown === 'leave') return this.over(tx, delivery, alert, 'unknown', found.detail);
+          if (connection.whenUnknown === 'send-again') return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
+          await this.step(tx, delivery, { problem: found.detail });
+          return [sendWaking(delivery, askAgainAt(delivery.askedAt ?? this.now, this.now))];
+      }
+    });
+  }
+
+  private async told(tx: Transaction, delivery: Delivery, alert: Alert, connection: ChannelConnection, reference: string | null): Promise<readonly Waking[]> {
+    const { alerts, alertPlaces } = this.stores;
+    await this.step(tx, delivery, { state: 'sent', sentAt: this.now, reference, shown: alert.revision, problem: null });
+    if (delivery.part === 'picture') return [];
+    if (connection.threads) await alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, reference);
+    const hasChanged = (await alerts.get(tx, this.organisation, alert.id))?.revision !== alert.revision;
+    const pictures = connection.picturesApart && (await alerts.hasPicture(tx, this.organisation, alert.id)) ? await alerts.intend(tx, this.organisation, alert, [{ ...delivery, part: 'picture' }], delivery.level, this.now) : [];
+    return [...pictures, ...(hasChanged ? [sendWaking(delivery)] : [])];
+  }
+
+  /** Shows what the alert has become, where the place still shows something else. */
+  private async refresh(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
+    const { reference } = delivery;
+    if (reference === null || connection.update === undefined || delivery.part === 'picture' || (delivery.shown ?? 0) >= alert.revision) return [];
+    const { update } = connection;
+    const free = await this.stores.db.transaction((tx) => this.stores.alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now));
+    if (free !== null) return [sendWaking(delivery, free)];
+    const found = await safely(() => update.call(connection, reference, messageOf(alert, this.options.texts, this.options.publicUrl)));
+    if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
+    if (found.kind === 'not-sent' || found.kind === 'unknown') return [sendWaking(delivery, askAgainAt(delivery.sentAt ?? this.now, this.now))];
+    return this.commit(delivery, async (tx, current) => {
+      await this.step(tx, current, { shown: alert.revision, ...(found.kind === 'refused' ? { problem: `not updated: ${found.code}: ${found.detail}` } : {}) });
+      return [];
+    });
+  }
+
+  /** It did not arrive, or may be sent again: it waits for its next try. */
+  private async again(tx: Transaction, delivery: Delivery, problem: string, notBefore: number): Promise<readonly Waking[]> {
+    await this.step(tx, delivery, { problem, askedAt: null });
+    return [sendWaking(delivery, notBefore)];
+  }
+
+  /** It comes to nothing; a conversation that it was to begin is the next one's to begin. */
+  private async over(tx: Transaction, delivery: Delivery, alert: Alert, state: 'unknown' | 'failed', problem: string): Promise<readonly Waking[]> {
+    await this.step(tx, delivery, { state, problem });
+    await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
+    return [];
+  }
+
+  private step(tx: Transaction, delivery: Delivery, step: DeliveryStep): Promise<void> {
+    return this.stores.alerts.step(tx, this.organisation, delivery, step);
+  }
+
+  /** A commit of its own under the delivery's lock; nothing where it has left its state meanwhile. */
+  private commit(delivery: Delivery, work: (tx: Transaction, current: Delivery) => Promise<readonly Waking[]>): Promise<readonly Waking[]> {
+    return this.stores.db.transaction(async (tx) => {
+      const current = await this.stores.alerts.lock(tx, this.organisation, delivery.id);
+      return current === null || current.state !== delivery.state ? [] : work(tx, current);
+    });
+  }
+}
+
+/** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
+const isMoot = ({ level }: Delivery, { state, kind }: Alert): boolean => state === 'answered' && (kind === 'approval' || level > 0);
+
+/** A part that breaks its word and throws has left open what it did. */
+async function safely(work: () => Promise<ToldOutcome>): Promise<ToldOutcome> {
+  try {
+    return await work();
+  } catch (error) {
+    return { kind: 'unknown', detail: error instanceof Error ? error.name : 'an error without a name' };
+  }
+}

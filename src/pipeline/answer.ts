@@ -1,0 +1,154 @@
+/**
+ * answer.take (request): what a person in Slack has pressed or asked is done and answered.
+ *
+ * Slack itself was answered long before: the request lies in the store, taken once. What is decided goes the way that the API goes, with the same
+ * rights, the same functions and the same name in the audit; the decision and its answer are one commit. The answer is sent at most once: it tells one
+ * person what everybody can see.
+ */
+import { replyOf, type Act, type Message } from '../core/alert-message.js';
+import type { Alert } from '../core/alert.js';
+import { effectToJson } from '../core/action.js';
+import { Failure } from '../core/errors.js';
+import { formatInstant } from '../core/time.js';
+import { MAKE_WAKING } from '../store/alerts.js';
+import type { Transaction } from '../store/database.js';
+import { ROLES, type Principal } from '../store/keys.js';
+import { approveAction, rejectAction } from '../store/set-action.js';
+import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/slack-desk.js';
+import type { Stores } from '../store/stores.js';
+import type { Waking } from '../store/work.js';
+import type { Channels, TellingOptions } from './alert.js';
+import type { Stage } from './stage.js';
+
+export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
+  return {
+    name: ANSWER, most: 1,
+    async run({ organisation, keys, now }) {
+      const wakings: Waking[] = [];
+      for (const digest of keys) wakings.push(...(await new Answering(stores, channels, options, organisation, now).take(digest)));
+      return wakings;
+    },
+  };
+}
+
+type Pressed = Extract<SlackQuestion, { readonly kind: 'press' }>;
+
+/** The role that decides, as at the API. */
+const DECIDES = 'operator';
+const MOST_LISTED = 10;
+
+class Answering {
+  constructor(private readonly stores: Stores, private readonly channels: Channels, private readonly options: TellingOptions, private readonly organisation: string, private readonly now: number) {}
+
+  async take(digest: string): Promise<readonly Waking[]> {
+    const { db, slackDesk } = this.stores;
+    const request = await slackDesk.request(db, this.organisation, digest);
+    if (request === null) return [];
+    const { reply, wakings } = request.reply === null ? await this.work(request) : { reply: request.reply, wakings: [] };
+    const connection = this.channels.get('slack');
+    if (reply !== null && connection?.answer !== undefined && (await slackDesk.reply(db, this.organisation, digest, this.now))) await connection.answer(request.question.replyTo, reply).catch(() => undefined);
+    return wakings;
+  }
+
+  /** Does what is asked, and writes the answer down in the same commit. */
+  private async work({ digest, question }: SlackRequest): Promise<{ readonly reply: Message | null; readonly wakings: readonly Waking[] }> {
+    const { db, slackDesk } = this.stores;
+    const wakings: Waking[] = [];
+    const noted = (reply: Message): Promise<Message | null> => db.transaction(async (tx) => ((await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null));
+    if (question.kind === 'command') return { reply: await noted(await this.told(question)), wakings };
+    try {
+      const reply = await db.transaction(async (tx) => {
+        const done = await this.press(tx, question);
+        wakings.push(...done.wakings);
+        return (await slackDesk.answer(tx, this.organisation, digest, done.reply, this.now)) ? done.reply : null;
+      });
+      return { reply, wakings };
+    } catch (error) {
+      if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
+      const why = [error.message, ...error.problems.map(({ message }) => message)].join(', ');
+      return { reply: await noted(replyOf({ title: this.options.texts.failed(why) })), wakings: [] };
+    }
+  }
+
+  private async press(tx: Transaction, question: Pressed): Promise<{ readonly reply: Message; readonly wakings: readonly Waking[] }> {
+    const { texts } = this.options;
+    const { alerts, slackDesk } = this.stores;
+    const who = await slackDesk.principal(tx, this.organisation, question);
+    if (who === null) return { reply: this.stranger(question), wakings: [] };
+    const alert = await alerts.get(tx, this.organisation, question.alert);
+    if (alert === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
+    if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), wakings: [] };
+    const what = await this.decide(tx, question.act, alert, who, `${question.workspace}/${question.user}`);
+    if (what === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
+    const shown = await alerts.answer(tx, this.organisation, { id: alert.id }, { what, by: who.name, at: formatInstant(this.now) });
+    return { reply: replyOf({ title: texts.decided[question.act] }), wakings: [...(shown ?? []), MAKE_WAKING] };
+  }
+
+  /** As the API does it, under the same name: whoever may not approve there may not approve here. Null: there is nothing to decide. */
+  private async decide(tx: Transaction, act: Act, { id, news, team }: Alert, who: Principal, slack: string): Promise<'approved' | 'rejected' | 'acknowledged' | null> {
+    const { audit } = this.stores;
+    const by = `key:${who.id} (${who.name})`;
+    if (act === 'acknowledge') {
+      await audit.audit(tx, this.organisation, by, 'alert.acknowledge', id, { team, slack });
+      return 'acknowledged';
+    }
+    if (news.kind !== 'approval') return null;
+    const action = act === 'approve' ? await approveAction(this.stores, tx, this.organisation, news.action, by, this.now) : await rejectAction(this.stores, tx, this.organisation, news.action, '', by, this.now);
+    await audit.audit(tx, this.organisation, by, `action.${act}`, action.id, { team: action.team, target: action.target, effect: action.effect.kind, action: action.id, slack });
+    return act === 'approve' ? 'approved' : 'rejected';
+  }
+
+  private stranger({ workspace, user }: SlackQuestion): Message {
+    const { texts } = this.options;
+    return replyOf({ title: texts.notConnected, lines: [texts.howToConnect(workspace, user)] });
+  }
+
+  /** The answer to a slash command: what the person may see, and nothing else. */
+  private async told(question: Extract<SlackQuestion, { readonly kind: 'command' }>): Promise<Message> {
+    const { texts } = this.options;
+    const { db, slackDesk } = this.stores;
+    const who = await slackDesk.principal(db, this.organisation, question);
+    if (who === null) return this.stranger(question);
+    switch (question.text.trim().toLowerCase()) {
+      case 'status': return this.status(who);
+      case 'budget':
+      case 'budgets': return this.budgets(who);
+      case 'actions': return this.actions(who);
+      default: return replyOf({ title: texts.help });
+    }
+  }
+
+  private async status(who: Principal): Promise<Message> {
+    const { db, alerts, actions, organisations } = this.stores;
+    const states = await this.states(who);
+    const teams = (await organisations.teams(db, this.organisation)).filter(({ id }) => sees(who, id));
+    const waiting = await actions.list(this.organisation, { state: 'proposed', teams: who.teams }, null, 1000);
+    return replyOf(this.options.texts.status({
+      teams: teams.length, open: await alerts.countOpen(db, this.organisation, who.teams), waiting: waiting.length,
+      over: states.filter(({ state }) => state.ratio !== null && state.ratio >= 1).length, budgets: states.length,
+    }));
+  }
+
+  private async budgets(who: Principal): Promise<Message> {
+    const states = await this.states(who);
+    const lines = states.map(({ budget, team, state: { spent, planned, currency, ratio, exhaustionAt } }) => ({ name: budget, team, spent, planned, currency, ratio, exhaustionAt }))
+      .sort((a, b) => (b.ratio ?? 0) - (a.ratio ?? 0));
+    return replyOf(this.options.texts.budgets(lines.slice(0, MOST_LISTED), lines.length - MOST_LISTED));
+  }
+
+  private async actions(who: Principal): Promise<Message> {
+    const found = await this.stores.actions.list(this.organisation, { state: 'proposed', teams: who.teams }, null, 1000);
+    const lines = found.map(({ action: { id, team, effect, expiresAt } }) => ({ id, team, effect: effectToJson(effect), expiresAt: formatInstant(expiresAt) }));
+    return replyOf(this.options.texts.actions(lines.slice(0, MOST_LISTED), lines.length - MOST_LISTED));
+  }
+
+  private async states(who: Principal) {
+    const { db, budgets, organisations } = this.stores;
+    const asOf = await organisations.asOf(db, this.organisation, this.now);
+    return (await budgets.states(this.organisation, asOf)).filter(({ team }) => sees(who, team));
+  }
+}
+
+const sees = ({ teams }: Principal, team: string | null): boolean => teams === null || (team !== null && teams.includes(team));
+
+const mayDecide = (who: Principal, team: string | null): boolean => ROLES.indexOf(who.role) >= ROLES.indexOf(DECIDES) && sees(who, team);

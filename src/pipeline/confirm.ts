@@ -1,0 +1,78 @@
+/**
+ * action.confirm (action): reads the target until the provider's own state shows the effect, and after a stop until billing has ended. The reading
+ * that shows it is kept as the proof.
+ *
+ * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never dropped and never taken for
+ * granted. Asks for readings only.
+ */
+import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action.js';
+import type { FleetTarget } from '../core/fleet.js';
+import type { ProviderConnection } from '../core/ports.js';
+import { HOUR_MS } from '../core/time.js';
+import { CONFIRM, VERIFY } from '../store/actions.js';
+import type { Transaction } from '../store/database.js';
+import type { Stores } from '../store/stores.js';
+import type { Waking } from '../store/work.js';
+import { LINE, type Connections } from './execute.js';
+import type { Stage } from './stage.js';
+
+/** @param has whether the line has a stage: only then is it woken */
+export function confirmStage(stores: Pick<Stores, 'actions'>, connections: Connections, has: (stage: string) => boolean): Stage {
+  return {
+    name: CONFIRM, most: 1,
+    async run({ organisation, keys, now, tx }) {
+      const wakings: Waking[] = [];
+      for (const id of keys) wakings.push(...(await confirm(stores, connections, has, { organisation, id, now, tx })));
+      return wakings;
+    },
+  };
+}
+
+interface Asked {
+  readonly organisation: string;
+  readonly id: string;
+  readonly now: number;
+  readonly tx: Transaction;
+}
+
+async function confirm({ actions }: Pick<Stores, 'actions'>, connections: Connections, has: (stage: string) => boolean, { organisation, id, now, tx }: Asked): Promise<readonly Waking[]> {
+  const found = await actions.get(tx, organisation, id);
+  if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return [];
+  const look = await lookFor(found, connections.get(found.connection));
+  const action = await actions.lock(tx, organisation, id);
+  // Meanwhile it may have been taken back.
+  if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
+  if (look.progress === 'done') {
+    const { wakings } = await actions.move(tx, organisation, action, 'confirmed', {
+      at: now, actor: found.connection, detail: { billing: look.seen?.billing ?? null }, set: { after: look.seen, afterAt: now, reasons: [] } });
+    return [...wakings, ...(has(VERIFY) ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
+  }
+  const since = action.appliedAt ?? now;
+  if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
+  const reason: Reason = look.progress === 'billing' ? { code: 'billing-not-ended', message: 'it stands still and is still billed' } : { code: 'not-confirmed', message: look.message };
+  if (!action.reasons.some(({ code }) => code === reason.code)) await actions.note(tx, organisation, action, { at: now, actor: LINE, code: reason.code, detail: { ...reason }, set: { reasons: [reason] } });
+  return [again(action, now + HOUR_MS)];
+}
+
+interface Seen {
+  readonly progress: Exclude<Progress, 'not-told'>;
+  readonly seen: FleetTarget | null;
+  readonly message: string;
+}
+
+/** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */
+async function lookFor({ connection: name, effect, target, token }: Action, connection: ProviderConnection | undefined): Promise<Seen> {
+  const waiting = (message: string): Seen => ({ progress: 'waiting', seen: null, message });
+  if (connection === undefined) return waiting(`there is no connection ${name} any more`);
+  try {
+    const seen = effect.kind === 'purchase' || connection.target === undefined ? null : await connection.target(target);
+    const progress = progressOf(effect, seen);
+    if (progress !== 'not-told') return { progress, seen, message: `${name} does not show it yet` };
+    const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
+    return outcome?.kind === 'taken' ? { progress: 'done', seen, message: '' } : waiting(`${name} does not say that it was done`);
+  } catch (error) {
+    return waiting(error instanceof Error ? error.message : 'no reason given');
+  }
+}
+
+const again = ({ team, id }: Action, notBefore: number): Waking => ({ stage: CONFIRM, lane: team, key: id, notBefore });

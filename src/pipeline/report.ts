@@ -1,0 +1,62 @@
+/**
+ * report.send (team/month): makes a team's report of a month, keeps it, and hands it to the telling once the month has settled.
+ *
+ * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month: asked for, an old month is made
+ * and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere; here they meet.
+ */
+import { makeReport } from '../core/report-model.js';
+import type { Report } from '../core/report.js';
+import { optimumOf } from '../planning/commitment/hindsight.js';
+import { nextMonthOf } from '../planning/forecast/next-month.js';
+import { REPORT, settledMonth } from '../store/reports.js';
+import type { Stores } from '../store/stores.js';
+import { wake, type Waking } from '../store/work.js';
+import { lastPart } from './keys.js';
+import type { Stage } from './stage.js';
+
+/** Late usage and bills come in the first days: so long after its end a month is reported. */
+export const SETTLING_MS = 3 * 86_400_000;
+const LOOK_MS = 3_600_000;
+
+/** The telling of a report: `alert.send` takes it by this key. */
+export const reportAlert = (team: string, month: string): Waking => ({ stage: 'alert.send', lane: team, key: `report/${team}/${month}` });
+
+/** @param has whether the line has a stage: only then is it woken */
+export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>, has: (stage: string) => boolean): Stage {
+  const { organisations, reports } = stores;
+  return {
+    name: REPORT, most: 1,
+    async run({ organisation, lane: team, keys, now, tx }) {
+      const wakings: Waking[] = [];
+      for (const month of keys.map(lastPart)) {
+        const facts = await reports.facts(tx, organisation, team, month, now);
+        const report = makeReport(facts, { optimum: optimumOf(facts.demand), forecast: nextMonthOf(facts) });
+        await reports.save(tx, organisation, report, now);
+        const isNews = saysAnything(report) && month === settledMonth(facts.zone, await organisations.asOf(tx, organisation, now), SETTLING_MS);
+        if (isNews && has('alert.send') && (await reports.announce(tx, organisation, team, month, now))) wakings.push(reportAlert(team, month));
+      }
+      return wakings;
+    },
+  };
+}
+
+/** A team that spent, planned and saved nothing is not written to. */
+const saysAnything = ({ spend, budgets, savings }: Report): boolean => spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
+
+/** Wakes the report of every team whose month has settled; however often it is called, it asks once an hour. */
+export class ReportSchedule {
+  private next = -Infinity;
+
+  constructor(private readonly stores: Pick<Stores, 'db' | 'organisations' | 'reports'>) {}
+
+  /** @param now epoch milliseconds */
+  async wakeDue(now: number): Promise<void> {
+    if (now < this.next) return;
+    const { db, organisations, reports } = this.stores;
+    for (const organisation of await organisations.ids(db)) {
+      const asOf = await organisations.asOf(db, organisation, now);
+      await wake(db, organisation, await reports.due(db, organisation, asOf, SETTLING_MS));
+    }
+    this.next = now + LOOK_MS;
+  }
+}

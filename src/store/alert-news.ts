@@ -1,0 +1,151 @@
+/**
+ * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings, anomalies.
+ *
+ * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late is found; what is kept already is
+ * left out before anything more is read about it.
+ */
+import { answerOf, approvalIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type HealthNews, type News, type ResultNews } from '../core/alert.js';
+import { driversOf, nextStepOf } from '../core/alert-numbers.js';
+import { effectToJson, type Action, type ActionState } from '../core/action.js';
+import type { Budget } from '../core/budget.js';
+import { DAY_MS, dayOf, formatInstant, MINUTE_MS } from '../core/time.js';
+import type { BudgetStateJson } from './budgets.js';
+import type { Queryable } from './database.js';
+import type { HealthFinding } from '../core/health.js';
+import { parseSpendQuery } from './spend.js';
+import type { FoundAnomaly } from './anomalies.js';
+import type { Stores } from './stores.js';
+
+type Needs = Pick<Stores, 'db' | 'alerts' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices'>;
+
+/** What a first look tells of. */
+const FIRST_MS = 7 * DAY_MS;
+/** No transaction that writes news takes longer. */
+const OVERLAP_MS = 15 * MINUTE_MS;
+const MARK = 'news';
+
+export interface Happened {
+  readonly news: readonly News[];
+  /** Of requests to approve, by the identity of the request. */
+  readonly answers: readonly { readonly identity: string; readonly answer: Answer }[];
+}
+
+/** From when on a look tells, in epoch milliseconds. */
+export async function newsSince(db: Queryable, organisation: string, now: number): Promise<number> {
+  const [row] = await db.query<{ at: Date | null }>(`select at from alert_mark where organisation = $1 and name = $2`, [organisation, MARK]);
+  return row?.at ? row.at.getTime() - OVERLAP_MS : now - FIRST_MS;
+}
+
+/** Notes that everything up to now was looked at. */
+export async function saveMark(tx: Queryable, organisation: string, now: number): Promise<void> {
+  await tx.query(
+    `insert into alert_mark (organisation, name, at) values ($1, $2, $3) on conflict (organisation, name) do update set at = greatest(alert_mark.at, excluded.at)`, [organisation, MARK, formatInstant(now)]);
+}
+
+/** Whether a look would find anything that may be new. Cheap: it is asked every few seconds. */
+export async function hasNews(db: Queryable, organisation: string, now: number): Promise<boolean> {
+  const since = formatInstant(await newsSince(db, organisation, now));
+  const [row] = await db.query<{ any: boolean }>(
+    `select exists (select 1 from alert where organisation = $1 and state = 'new') or exists (select 1 from crossing where organisation = $1 and crossed_at > $2)
+       or exists (select 1 from action_event where organisation = $1 and at > $2) or exists (select 1 from health_finding where organisation = $1 and opened_at > $2)
+       or exists (select 1 from anomaly where organisation = $1 and found_at > $2) as any`, [organisation, since]);
+  return row?.any ?? false;
+}
+
+/** Everything since the last look that is not kept yet. */
+export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
+  const since = formatInstant(await newsSince(tx, organisation, now));
+  const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
+  const light = [...(await crossed(tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since))];
+  const known = await stores.alerts.known(tx, organisation, light.map(identityOf));
+  const fresh = [...new Map(light.map((news) => [identityOf(news), news])).values()].filter((news) => !known.has(identityOf(news)));
+  const news: News[] = [];
+  for (const one of fresh) news.push(one.kind === 'budget' ? await explained(stores, organisation, one) : one.kind === 'approval' ? await justified(stores, organisation, one) : one);
+  return { news, answers };
+}
+
+async function crossed(db: Queryable, organisation: string, since: string): Promise<News[]> {
+  const rows = await db.query<{ spec: Budget; start: Date; until: Date; kind: 'actual' | 'forecast'; ratio: string; state: BudgetStateJson }>(
+    `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, s.state
+     from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
+     join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
+     where c.organisation = $1 and c.crossed_at > $2 order by c.crossed_at, c.budget, c.kind, c.ratio`, [organisation, since]);
+  return rows.map(({ spec, start, until, kind, ratio, state }): BudgetNews => ({
+    kind: 'budget', team: spec.team, budget: spec.id, periodStart: formatInstant(start.getTime()), periodEnd: formatInstant(until.getTime()), threshold: { kind, ratio }, currency: state.currency,
+    planned: state.planned ?? '0', spent: state.spent, forecast: state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
+    exhaustionAt: state.exhaustionAt, unpricedGpuHours: state.unpricedGpuHours, drivers: [], nextStep: null,
+  }));
+}
+
+/** With what drives the spend, and where to begin. The days are UTC's: those that the period touches. */
+async function explained({ db, budgets, recommendations, spend, prices }: Needs, organisation: string, news: BudgetNews): Promise<BudgetNews> {
+  const budget = await budgets.get(db, organisation, news.budget);
+  const teams = await budgets.teamsUnder(db, organisation, news.team);
+  const day = (instant: number): string => formatInstant(dayOf(instant)).slice(0, 10);
+  const query = parseSpendQuery({ from: day(Date.parse(news.periodStart)), to: day(Date.parse(news.periodEnd) + DAY_MS - 1), groupBy: 'provider,sku,term', currency: news.currency, teams });
+  const { rows } = await spend.spend(organisation, query, (await prices.book(db, organisation)).fx);
+  const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000);
+  return { ...news, drivers: driversOf(rows, news.currency, budget?.filters), nextStep: nextStepOf(open, news.currency) };
+}
+
+interface StepRow { action: string; at: Date; from: ActionState | null; to: ActionState; actor: string; code: string }
+
+async function actionNews({ actions }: Needs, db: Queryable, organisation: string, since: string): Promise<{ news: News[]; answers: Happened['answers'] }> {
+  const steps = await db.query<StepRow>(
+    `select action, at, from_state as "from", to_state as "to", actor, code from action_event where organisation = $1 and at > $2 order by at, action, action_event.no`, [organisation, since]);
+  const news: News[] = [];
+  const answers: { identity: string; answer: Answer }[] = [];
+  const found = new Map<string, Action | null>();
+  for (const step of steps) {
+    const what: AnswerKind | null = answerOf(step);
+    if (what !== null) answers.push({ identity: approvalIdentity(step.action), answer: { what, by: step.actor, at: formatInstant(step.at.getTime()) } });
+    const outcome = outcomeOf(step);
+    const isProposal = step.from === null && step.to === 'proposed';
+    if (outcome === null && !isProposal) continue;
+    if (!found.has(step.action)) found.set(step.action, await actions.get(db, organisation, step.action));
+    const action = found.get(step.action) ?? null;
+    if (action === null) continue;
+    // What was decided meanwhile, or by its own policy, asks nobody.
+    if (isProposal && action.state === 'proposed') news.push(approvalOf(action));
+    if (outcome !== null) news.push(resultOf(action, outcome));
+  }
+  return { news, answers };
+}
+
+const approvalOf = ({ id, team, effect, connection, proposedBy, expiresAt }: Action): ApprovalNews => ({
+  kind: 'approval', team, action: id, effect: effectToJson(effect), connection, proposedBy, expiresAt: formatInstant(expiresAt), because: null,
+});
+
+async function justified({ db, actions, recommendations }: Needs, organisation: string, news: ApprovalNews): Promise<ApprovalNews> {
+  const action = await actions.get(db, organisation, news.action);
+  const found = action?.recommendation ? await recommendations.get(organisation, action.recommendation) : null;
+  return found === null ? news : { ...news, because: {
+    title: found.title, monthlySavings: found.estimatedMonthlySavings, monthlySavingsLow: found.estimatedMonthlySavingsLow, monthlySavingsHigh: found.estimatedMonthlySavingsHigh, currency: found.currency,
+    risk: found.risk.note, evidence: found.evidence, computation: found.computation,
+  } };
+}
+
+/** Effects after which the provider may not know the target any more. */
+const ENDS: ReadonlySet<string> = new Set(['stop', 'terminate', 'replace']);
+
+function resultOf({ id, team, effect, connection, approvedBy, rollbackOf, reasons, after, afterAt }: Action, outcome: ResultNews['outcome']): ResultNews {
+  return {
+    kind: 'result', team, action: id, outcome, effect: effectToJson(effect), connection, approvedBy, rollbackOf, reasons: outcome === 'confirmed' ? [] : reasons,
+    // What no reading shows (a purchase, a cordon) has the provider's word only.
+    proof: outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind)) ? null
+      : { at: formatInstant(afterAt), state: after?.state ?? 'gone', billing: after?.billing ?? 'ended', replicas: after?.replicas?.desired ?? null },
+  };
+}
+
+async function unwell(db: Queryable, organisation: string, since: string): Promise<News[]> {
+  const rows = await db.query<{ body: HealthFinding; source: string; team: string; workload: string | null; opened: Date }>(
+    `select body, source, team, workload, opened_at as opened from health_finding where organisation = $1 and opened_at > $2 and severity <> 'notice' order by id`, [organisation, since]);
+  return rows.map(({ body, source, team, workload, opened }): HealthNews => ({
+    kind: 'health', team, rule: body.rule, severity: body.severity, source, resource: body.resource, gpu: body.gpu, migInstance: body.migInstance, workload, title: body.title, numbers: body.numbers,
+    evidence: body.evidence, openedAt: formatInstant(opened.getTime()),
+  }));
+}
+
+async function unusual(db: Queryable, organisation: string, since: string): Promise<News[]> {
+  return (await db.query<{ news: FoundAnomaly }>(`select news from anomaly where organisation = $1 and found_at > $2 order by id`, [organisation, since])).map(({ news }) => news);
+}

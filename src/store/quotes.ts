@@ -1,0 +1,135 @@
+/**
+ * What a quote goes by: prices, peak schedule, how the budgets over a team stand, how often spot was interrupted. Reads only, in as few statements as
+ * it takes: one for the organisation, one for all budgets with their states and what is held of them, one more for spot.
+ *
+ * A state and the holds on its budget are read by one statement: a weighing that moves an amount from the one to the other is seen whole or not.
+ */
+import { periodAt, type Budget } from '../core/budget.js';
+import { parseDecimal, ZERO } from '../core/decimal.js';
+import type { FxTable } from '../core/fx.js';
+import { divideHalfEven, nanosOf } from '../core/money.js';
+import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../core/peak.js';
+import { exchangeTo } from '../core/quote-cost.js';
+import { findPrice, type QuoteContext, type QuoteRequest } from '../core/quote.js';
+import type { BudgetFacts, WeighedFacts } from '../core/quote-budget.js';
+import { interruptionsIn, SPOT_HISTORY_MS, type DirtyPrices, type Interruptions } from '../core/spot-history.js';
+import { formatInstant } from '../core/time.js';
+import type { PriceHistory } from '../core/price-book.js';
+import type { BudgetStateJson } from './budgets.js';
+import type { Queryable } from './database.js';
+import type { OrganisationStore } from './organisation.js';
+import type { CurrentPrices, PriceStore } from './prices.js';
+
+export interface QuoteFacts {
+  readonly context: QuoteContext;
+  readonly history: PriceHistory;
+  /** The instant as of which the organisation's budgets are looked at, epoch milliseconds. */
+  readonly asOf: number;
+  /** Null where no team was named. */
+  readonly budgets: readonly BudgetFacts[] | null;
+}
+
+export interface QuoteQuestion {
+  readonly request: QuoteRequest;
+  readonly team: string | null;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  readonly dirtyPrices: DirtyPrices;
+}
+
+interface Head { version: string; peak: PeakRule[] | null; recorded: number | null }
+interface BudgetRow { spec: Budget; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: Readonly<Record<string, string>> | null }
+
+/** The budgets of the team $2 and of every team above it, as of $3, with what is held of each after $4, by currency. */
+const BUDGETS = `
+with recursive above(id) as (
+  select $2::text union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
+select b.spec, s.period_start as start, s.weighed_at as weighed, s.state, h.held
+from budget b
+left join lateral (
+  select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
+left join lateral (
+  select jsonb_object_agg(currency, nanos) as held from (
+    select currency, sum(greatest(nanos - greatest(used_nanos, 0), 0))::text as nanos from reservation_hold
+    where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start group by currency) c) h on true
+where b.organisation = $1 and b.team in (select id from above) order by b.id`;
+
+export class QuoteStore {
+  private readonly peaks = new Map<string, { readonly text: string; readonly schedule: PeakSchedule }>();
+
+  constructor(private readonly prices: PriceStore, private readonly organisations: OrganisationStore) {}
+
+  async facts(db: Queryable, organisation: string, { request, team, now, dirtyPrices }: QuoteQuestion): Promise<QuoteFacts> {
+    const [head] = await db.query<Head>(
+      `select price_version::text as version, (select value from setting where organisation = $1 and key = 'peak') as peak,
+         (select value from setting where organisation = $1 and key = 'as-of') as recorded from organisation where id = $1`, [organisation]);
+    const prices = await this.prices.bookOf(db, organisation, head?.version ?? '0');
+    const asOf = (head?.recorded ?? null) === null ? now : await this.organisations.asOf(db, organisation, now);
+    const { book, fx } = prices;
+    return {
+      history: prices.history, asOf,
+      context: {
+        book, prices: prices.prices, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
+        interruptions: request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,
+      },
+      budgets: team === null ? null : await budgetsOver(db, organisation, team, asOf, now, fx),
+    };
+  }
+
+  /** A schedule remembers the hours that it has looked at, so it is compiled once. */
+  private peakOf(organisation: string, rules: PeakRule[] | null): PeakSchedule {
+    if (rules === null || rules.length === 0) return NO_PEAK;
+    const text = JSON.stringify(rules);
+    const known = this.peaks.get(organisation);
+    if (known?.text === text) return known.schedule;
+    const schedule = compilePeak(rules);
+    this.peaks.set(organisation, { text, schedule });
+    return schedule;
+  }
+
+  private async interruptions(db: Queryable, organisation: string, request: QuoteRequest, { book }: CurrentPrices, now: number): Promise<Interruptions | null> {
+    const { found } = findPrice(request, { book, at: now });
+    if ('unpriced' in found || found.price.gpuModel === null) return null;
+    const { provider, region, gpuModel } = found.price;
+    const rows = await db.query<{ at: Date; available: boolean }>(
+      `select at, available from spot_reading where organisation = $1 and provider = $2 and region = $3 and gpu_model = $4 and at > $5 and at <= $6 order by at`,
+      [organisation, provider, region ?? '', gpuModel, formatInstant(now - SPOT_HISTORY_MS), formatInstant(now)]);
+    return interruptionsIn(rows.map(({ at, available }) => ({ at: at.getTime(), available })));
+  }
+}
+
+/** @param asOf for states and periods; @param now for what has expired */
+async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number, fx: FxTable): Promise<BudgetFacts[]> {
+  const rows = await db.query<BudgetRow>(BUDGETS, [organisation, team, formatInstant(asOf), formatInstant(now)]);
+  return rows.map(({ spec: budget, start, weighed, state, held }) => {
+    const period = periodAt(budget, asOf);
+    const holds = sumIn(budget.currency, held ?? {}, fx, asOf);
+    // A state of an earlier period says nothing of the present one.
+    const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
+    const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
+    return { budget, period, reserved: holds.nanos, state: facts === null ? null : { ...facts, unconverted: [...facts.unconverted, ...holds.unconverted] } };
+  });
+}
+
+function weighedFacts(state: BudgetStateJson, weighedAt: number): WeighedFacts {
+  const reserved = nanos(state.reserved ?? '0');
+  const { forecast } = state;
+  return {
+    weighedAt, spent: nanos(state.spent), owed: nanos(state.committed) - reserved, unpricedGpuHours: state.unpricedGpuHours, unconverted: state.unconverted,
+    forecast: forecast === null ? null : { mean: nanos(forecast.mean) - reserved, low: nanos(forecast.low) - reserved, high: nanos(forecast.high) - reserved },
+  };
+}
+
+const nanos = (text: string): bigint => nanosOf(parseDecimal(text) ?? ZERO) ?? 0n;
+
+/** Nanos by currency as one sum, by the rates of the day. A budget's currency may have changed since they were held. */
+export function sumIn(currency: string, byCurrency: Readonly<Record<string, string>>, fx: FxTable, at: number): { readonly nanos: bigint; readonly unconverted: string[] } {
+  let sum = 0n;
+  const unconverted: string[] = [];
+  for (const [from, text] of Object.entries(byCurrency)) {
+    const exchange = exchangeTo(currency, from, fx, at);
+    if (exchange === null) unconverted.push(from);
+    else sum += divideHalfEven(BigInt(text) * exchange.ratio.numerator, exchange.ratio.denominator);
+  }
+  return { nanos: sum, unconverted };
+}

@@ -1,0 +1,229 @@
+/**
+ * Reservations: budget held for launches to come. Made, listed, released, and settled against what was metered under their tag.
+ *
+ * Two callers never get the last of a budget: whoever reserves locks the budgets over the team, in one order, before it reads what is left of them.
+ * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a reservation but the clock,
+ * whoever releases it, or its own cost.
+ */
+import { randomBytes } from 'node:crypto';
+import { parseDecimal, ZERO } from '../core/decimal.js';
+import { conflict, missing } from '../core/errors.js';
+import type { Budget } from '../core/budget.js';
+import type { FxTable } from '../core/fx.js';
+import { formatMoney, nanosOf } from '../core/money.js';
+import { quoteInDetail, type Quote } from '../core/quote.js';
+import { judgeBudgets, type JudgedBudget } from '../core/quote-budget.js';
+import { expiryOf, remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../core/reservation.js';
+import { formatInstant, type Interval } from '../core/time.js';
+import { inCurrency, periodLabel } from './budgets.js';
+import type { Queryable, Transaction } from './database.js';
+import { sumIn, type QuoteQuestion } from './quotes.js';
+import type { Stores } from './stores.js';
+import { wake } from './work.js';
+
+/** Amounts are decimal strings. */
+export interface StoredReservation {
+  readonly id: string;
+  readonly team: string;
+  readonly state: ReservationState;
+  /** What a launch carries so that its cost takes the place of what is held. */
+  readonly tag: { readonly key: string; readonly value: string };
+  /** The high end of the quote. */
+  readonly amount: string;
+  readonly currency: string;
+  readonly reason: string;
+  readonly createdAt: string;
+  readonly createdBy: string;
+  readonly expiresAt: string;
+  readonly releasedAt: string | null;
+  readonly releasedBy: string | null;
+  /** The part in each budget's period, in its currency. */
+  readonly holds: readonly { readonly budget: string; readonly held: string; readonly used: string; readonly remaining: string; readonly currency: string }[];
+  readonly quote: Quote;
+}
+
+export interface ListedReservation {
+  readonly reservation: StoredReservation;
+  /** Where the list goes on. */
+  readonly place: string;
+}
+
+export interface ReserveRequest extends QuoteQuestion {
+  readonly team: string;
+  readonly tags: Readonly<Record<string, string>> | null;
+  /** Null: as long as the run takes. */
+  readonly holdHours: number | null;
+  readonly reason: string;
+  /** Whether the caller may know how a team's budgets stand; absent: all of them. */
+  readonly sees?: (team: string) => boolean;
+}
+
+interface Row {
+  no: string; id: string; team: string; nanos: string; currency: string; reason: string; quote: Quote; created: Date; by: string; expires: Date; released: Date | null; releaser: string | null;
+  holds: { budget: string; nanos: string; used: string; currency: string }[] | null;
+}
+
+/** What the holds on a budget come to. */
+export interface Settled {
+  readonly nanos: bigint;
+  readonly unconverted: readonly string[];
+  /** When the next of them expires, epoch milliseconds; null: there are none. */
+  readonly nextExpiry: number | null;
+}
+
+const NOTHING_HELD: Settled = { nanos: 0n, unconverted: [], nextExpiry: null };
+
+const SELECT = `
+select r.no::text as no, r.id, r.team, r.nanos::text as nanos, r.currency, r.reason, r.quote, r.created_at as created, r.created_by as by, r.expires_at as expires,
+  r.released_at as released, r.released_by as releaser,
+  (select jsonb_agg(jsonb_build_object('budget', h.budget, 'nanos', h.nanos::text, 'used', h.used_nanos::text, 'currency', h.currency) order by h.budget)
+   from reservation_hold h where h.organisation = r.organisation and h.reservation = r.id) as holds
+from reservation r`;
+
+const USED = `
+select h.reservation, c.day::timestamp at time zone 'UTC' as at, c.currency, sum(c.actual)::text as amount
+from reservation_hold h
+join dimension d on d.organisation = h.organisation and d.category <> 'Credit' and d.tags @> jsonb_build_object($9::text, h.reservation)
+join cost_day c on c.organisation = h.organisation and c.dimension = d.id and c.team = any($3::text[]) and c.day >= (h.at at time zone 'UTC')::date
+where h.organisation = $1 and h.budget = $2 and h.expires_at > $4 and c.actual is not null
+  and ($5::text[] is null or d.provider = any($5::text[])) and ($6::text[] is null or d.sku = any($6::text[]))
+  and ($7::text[] is null or d.term = any($7::text[])) and ($8::jsonb[] is null or d.tags @> any($8::jsonb[]))
+group by 1, 2, 3 order by 1, 2, 3`;
+
+export class ReservationStore {
+  constructor(private readonly db: Queryable) {}
+
+  /** Newest first; `before` is the place of the last one seen. */
+  async list(organisation: string, filter: { readonly team: string | null; readonly teams: readonly string[] | null; readonly active: boolean }, before: string | null, limit: number, now: number): Promise<ListedReservation[]> {
+    const rows = await this.db.query<Row>(
+      `${SELECT} where r.organisation = $1 and ($2::text is null or r.team = $2) and ($3::text[] is null or r.team = any($3::text[]))
+         and (not $4::boolean or (r.expires_at > $5 and r.released_at is null)) and ($6::bigint is null or r.no < $6) order by r.no desc limit $7`,
+      [organisation, filter.team, filter.teams, filter.active, formatInstant(now), before, limit]);
+    return rows.map((row) => ({ reservation: reservationOf(row, now), place: row.no }));
+  }
+
+  /** @throws Failure missing */
+  async known(db: Queryable, organisation: string, id: string, now: number): Promise<StoredReservation> {
+    const [row] = await db.query<Row>(`${SELECT} where r.organisation = $1 and r.id = $2`, [organisation, id]);
+    if (row === undefined) throw missing(`reservation ${id} does not exist`);
+    return reservationOf(row, now);
+  }
+
+  /** Notes on a budget's live holds of its present period what usage with their tag has cost there, and says what they still come to. */
+  async settle(tx: Queryable, organisation: string, budget: Budget, { period, asOf, now }: { readonly period: Interval; readonly asOf: number; readonly now: number }, teams: () => Promise<readonly string[]>, fx: FxTable): Promise<Settled> {
+    // A period that is over owes nothing more.
+    if (asOf < period.start || asOf >= period.end) return NOTHING_HELD;
+    const holds = await tx.query<{ reservation: string; nanos: string; used: string; currency: string; expires: Date }>(
+      `select reservation, nanos::text as nanos, used_nanos::text as used, currency, expires_at as expires from reservation_hold
+       where organisation = $1 and budget = $2 and expires_at > $3 and at >= $4 and at < $5 order by reservation`,
+      [organisation, budget.id, formatInstant(now), formatInstant(period.start), formatInstant(period.end)]);
+    if (holds.length === 0) return NOTHING_HELD;
+    const used = await this.used(tx, organisation, budget, await teams(), holds, fx, now);
+    const changed = holds.filter(({ reservation, used: before }) => used.get(reservation) !== BigInt(before));
+    if (changed.length > 0) {
+      await tx.query(
+        `update reservation_hold h set used_nanos = u.nanos from unnest($3::text[], $4::numeric[]) as u(reservation, nanos)
+         where h.organisation = $1 and h.budget = $2 and h.reservation = u.reservation`,
+        [organisation, budget.id, changed.map(({ reservation }) => reservation), changed.map(({ reservation }) => String(used.get(reservation) ?? 0n))]);
+    }
+    const remaining: Record<string, string> = {};
+    for (const { reservation, nanos, currency } of holds) remaining[currency] = String(BigInt(remaining[currency] ?? 0) + remainingOf(BigInt(nanos), used.get(reservation) ?? 0n));
+    return { ...sumIn(budget.currency, remaining, fx, asOf), nextExpiry: Math.min(...holds.map(({ expires }) => expires.getTime())) };
+  }
+
+  /** Nanos, in each hold's currency, of what the budget counts of the usage that names the reservation. What cannot be converted counts as not used. */
+  private async used(tx: Queryable, organisation: string, { id, filters }: Budget, teams: readonly string[], holds: readonly { readonly reservation: string; readonly currency: string }[], fx: FxTable, now: number): Promise<Map<string, bigint>> {
+    const rows = await tx.query<{ reservation: string; at: Date; currency: string; amount: string }>(USED, [
+      organisation, id, teams, formatInstant(now), filters.provider ?? null, filters.sku ?? null, filters.term ?? null,
+      filters.tag === undefined ? null : filters.tag.map(({ key, value }) => JSON.stringify({ [key]: value })), RESERVATION_TAG,
+    ]);
+    const used = new Map(holds.map(({ reservation }) => [reservation, 0n]));
+    const currencyOf = new Map(holds.map(({ reservation, currency }) => [reservation, currency]));
+    for (const { reservation, at, currency, amount } of rows) {
+      const wanted = currencyOf.get(reservation);
+      if (wanted === undefined) continue;
+      used.set(reservation, (used.get(reservation) ?? 0n) + (inCurrency(parseDecimal(amount) ?? ZERO, currency, wanted, at.getTime(), fx) ?? 0n));
+    }
+    return used;
+  }
+}
+
+/**
+ * Holds the high end of a quote on every planned budget over the team that covers it.
+ * @throws Failure missing where it has no price, conflict where a budget has not enough left, or nobody knows, or none is planned
+ */
+export async function reserve(stores: Stores, tx: Transaction, organisation: string, request: ReserveRequest, by: string): Promise<StoredReservation> {
+  const { team, tags, now } = request;
+  await lockBudgetsOver(tx, organisation, team);
+  const facts = await stores.quotes.facts(tx, organisation, request);
+  const detail = quoteInDetail(request.request, facts.context);
+  if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
+  const { quote } = detail;
+  const judged = judgeBudgets(detail, facts.budgets ?? [], { asOf: facts.asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx: facts.context.fx, currency: quote.currency });
+  checkGrant(team, judged, request.sees ?? (() => true));
+  const holds = judged.flatMap(({ facts: { budget }, hold, planned }) => (planned === null || hold === null ? [] : [{ budget, nanos: hold }]));
+  const id = `res-${randomBytes(8).toString('hex')}`;
+  const expiresAt = expiryOf(now, request.request.hoursHigh ?? request.request.hours, request.holdHours);
+  await trackReservations(stores, tx, organisation);
+  await tx.query(
+    `with made as (insert into reservation (organisation, id, team, nanos, currency, reason, quote, created_at, created_by, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10))
+     insert into reservation_hold (organisation, budget, reservation, at, nanos, currency, expires_at)
+     select $1, budget, $2, $11, nanos, currency, $10 from unnest($12::text[], $13::numeric[], $14::text[]) as h(budget, nanos, currency)`,
+    [organisation, id, team, String(nanosOf(parseDecimal(quote.interval.high) ?? ZERO) ?? 0n), quote.currency, request.reason, JSON.stringify(quote), formatInstant(now), by, formatInstant(expiresAt),
+      formatInstant(facts.asOf), holds.map(({ budget }) => budget.id), holds.map(({ nanos }) => String(nanos)), holds.map(({ budget }) => budget.currency)]);
+  await wakeWeighing(tx, organisation, holds.map(({ budget }) => budget), facts.asOf);
+  return stores.reservations.known(tx, organisation, id, now);
+}
+
+/** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
+export async function releaseReservation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<StoredReservation> {
+  await tx.query(
+    `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`, [organisation, id, formatInstant(now), by]);
+  // As whoever reserves does: two that end at once take their holds one after the other.
+  const budgets = await tx.query<{ spec: Budget }>(
+    `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
+    [organisation, id, formatInstant(now)]);
+  await tx.query(`update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`, [organisation, id, formatInstant(now)]);
+  if (budgets.length > 0) await wakeWeighing(tx, organisation, budgets.map(({ spec }) => spec), await stores.organisations.asOf(tx, organisation, now));
+  return stores.reservations.known(tx, organisation, id, now);
+}
+
+/** All of them, in one order, whatever their filters: what each has left is read after. */
+async function lockBudgetsOver(tx: Transaction, organisation: string, team: string): Promise<void> {
+  await tx.query(
+    `with recursive above(id) as (
+       select $2::text union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
+     select b.id from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id for update of b`, [organisation, team]);
+}
+
+function checkGrant(team: string, judged: readonly JudgedBudget[], sees: (team: string) => boolean): void {
+  if (!judged.some(({ planned }) => planned !== null)) throw conflict(`nothing is reserved: no planned budget over team ${team} covers this`);
+  const refusals = judged.flatMap(({ refusal, view }) => (refusal === null ? [] : [{ path: `budgets/${view.budget}`, message: sees(view.team) ? refusal : 'has not enough left, or nobody knows: it is of a team that this key does not see' }]));
+  if (refusals.length > 0) throw conflict(`nothing is reserved: ${refusals.length} budget(s) over team ${team} cannot hold this`, refusals);
+}
+
+/** From the first reservation on, usage is kept apart by the tag; no older record can carry it. */
+async function trackReservations({ organisations }: Stores, tx: Transaction, organisation: string): Promise<void> {
+  if ((await organisations.trackedTags(tx, organisation)).includes(RESERVATION_TAG)) return;
+  // Of two settings made at once one would be lost.
+  await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
+  await organisations.saveSetting(tx, organisation, 'tracked-tags', [...new Set([...(await organisations.trackedTags(tx, organisation)), RESERVATION_TAG])]);
+}
+
+function wakeWeighing(tx: Transaction, organisation: string, budgets: readonly Budget[], asOf: number): Promise<void> {
+  return wake(tx, organisation, budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` })));
+}
+
+function reservationOf(row: Row, now: number): StoredReservation {
+  const holds = (row.holds ?? []).map(({ budget, nanos, used, currency }) => {
+    const money = (amount: bigint): string => formatMoney({ nanos: amount, currency });
+    return { budget, currency, held: money(BigInt(nanos)), used: money(BigInt(used)), remaining: money(remainingOf(BigInt(nanos), BigInt(used))) };
+  });
+  const remaining = (row.holds ?? []).reduce((sum, { nanos, used }) => sum + remainingOf(BigInt(nanos), BigInt(used)), 0n);
+  return {
+    id: row.id, team: row.team, state: stateOfReservation(now, row.expires.getTime(), row.released?.getTime() ?? null, remaining), tag: { key: RESERVATION_TAG, value: row.id },
+    amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }), currency: row.currency, reason: row.reason, createdAt: row.created.toISOString(), createdBy: row.by,
+    expiresAt: row.expires.toISOString(), releasedAt: row.released?.toISOString() ?? null, releasedBy: row.releaser,
+    holds, quote: row.quote,
+  };
+}

@@ -1,0 +1,237 @@
+/** What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes that are lifted. */
+import { describe, expect, it } from 'vitest';
+import type { Action } from '../../src/core/action.js';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { actingWorld, codesOf, step } from '../support/acting.js';
+import { group, instance } from '../support/memory-cloud.js';
+
+describe('the guard', async () => {
+  const w = await actingWorld();
+  const enforced = async (target: string): Promise<Action> => {
+    w.script.wants = [{ action: 'Stop', target }];
+    await w.look(2 * HOUR_MS);
+    return (await w.all()).at(-1)!;
+  };
+
+  it('names every reason', async () => {
+    await w.document('enforce');
+    w.cloud.add(instance('i-1', { gpus: 64, labels: { 'bursar.io/protected': 'true' } }));
+    w.script.evidenceAgeMs = DAY_MS;
+    const action = await enforced('i-1');
+    expect(action.state).toBe('refused');
+    expect(codesOf(action)).toEqual(['evidence-stale', 'protected-label', 'gpus-per-action']);
+    w.script.evidenceAgeMs = 0;
+  });
+
+  it('refuses what nobody has backtested, unless an audited reason says why', async () => {
+    w.cloud.add(instance('i-2'));
+    await w.db.query(`delete from audit`);
+    expect(codesOf(await enforced('i-2'))).toEqual(['no-backtest']);
+    await w.db.transaction((tx) => w.stores.audit.audit(tx, 'default', 'boss', 'policy.apply', 'doc', { override: 'it is known', after: { policy: 'scripted', params: {}, teams: ['lab'] } }));
+    expect((await enforced('i-2')).state).toBe('confirmed');
+  });
+
+  it('leaves alone what its owner protects', async () => {
+    w.cloud.add(instance('i-3'));
+    const facts = { workload: 'i-3', kind: 'training', provider: null, region: null, sku: null, gpuModel: null, term: null, gpusPerReplica: null, interruptible: null, isProtected: true, fleet: null, service: null, job: null, performance: [] };
+    await w.db.transaction((tx) => w.stores.workloads.save(tx, 'default', 'lab', facts, w.clock.at));
+    expect(codesOf(await enforced('i-3'))).toEqual(['protected']);
+  });
+
+  it('waits through quiet hours, and acts after them', async () => {
+    w.cloud.add(instance('i-4'));
+    const hour = new Date(w.clock.at + 2 * HOUR_MS).getUTCHours();
+    const text = (at: number): string => `${String(at % 24).padStart(2, '0')}:00`;
+    await w.limits({ quietHours: [{ zone: 'UTC', from: text(hour), to: text(hour + 1) }] });
+    const action = await enforced('i-4');
+    expect(action).toMatchObject({ state: 'approved', reasons: [{ code: 'quiet-hours' }] });
+    await w.pass(30 * MINUTE_MS);
+    expect((await w.codes(action.id)).filter((code) => code === 'waiting')).toHaveLength(1);
+    await w.pass(30 * MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ id: action.id, state: 'confirmed' });
+    await w.limits({});
+  });
+
+  it('holds what a person approved to the newest evidence, as long as it is proposed', async () => {
+    w.cloud.add(instance('i-7'), instance('i-8'));
+    await w.document('approve');
+    await w.limits({ quietHours: [{ zone: 'UTC' }] });
+    w.script.wants = [{ action: 'Stop', target: 'i-7' }, { action: 'Stop', target: 'i-8' }];
+    await w.look(2 * HOUR_MS);
+    const ids = (await w.all()).slice(-2).map(({ id }) => id);
+    for (const id of ids) await w.approve(id);
+    w.script.wants = [{ action: 'Stop', target: 'i-7' }];
+    await w.look(3 * HOUR_MS);
+    // The one is still proposed; what the other was approved for was last seen three hours ago.
+    expect((await w.all()).slice(-2).map(({ target, state, reasons }) => [target, state, reasons.map(({ code }) => code)])).toEqual([
+      ['instance/i-7', 'approved', ['quiet-hours']], ['instance/i-8', 'refused', ['evidence-stale', 'quiet-hours']]]);
+    await w.limits({});
+    await w.pass(MINUTE_MS);
+    expect((await w.all()).at(-2)).toMatchObject({ state: 'confirmed', approvedBy: 'boss' });
+    await w.document('enforce');
+  });
+
+  it('waits for the cooldown of a target, which no second action shortens', async () => {
+    w.cloud.add(group('web', 10));
+    w.script.wants = [{ action: 'ScaleIn', target: 'web', change: { replicas: 9 } }];
+    await w.look(2 * HOUR_MS);
+    const first = (await w.all()).at(-1)!;
+    expect(first.state).toBe('confirmed');
+    w.script.wants = [{ action: 'ScaleOut', target: 'web', change: { replicas: 12 } }];
+    await w.look(5 * MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ state: 'approved', reasons: [{ code: 'cooldown' }] });
+    await w.pass(25 * MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ state: 'confirmed', effect: { replicas: 12 } });
+  });
+
+  it('keeps a target that is under its smallest size, and one whose state is not known', async () => {
+    w.cloud.add(group('small', 3, { replicas: { desired: 3, ready: 3, min: 2, max: 5 } }), instance('i-5', { state: 'unknown' }));
+    w.script.wants = [{ action: 'ScaleIn', target: 'small', change: { replicas: 1 } }];
+    await w.look(2 * HOUR_MS);
+    expect(codesOf((await w.all()).at(-1)!)).toEqual(['floor']);
+    expect(await enforced('i-5')).toMatchObject({ state: 'approved', reasons: [{ code: 'target-unknown' }] });
+    w.script.wants = [];
+    await w.look(MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ state: 'refused', reasons: [{ code: 'superseded' }] });
+  });
+
+  it('refuses without credentials for acting', async () => {
+    w.cloud.add(instance('i-6'));
+    w.cloud.canAct = false;
+    expect(codesOf(await enforced('i-6'))).toEqual(['cannot-act']);
+    w.cloud.canAct = true;
+  });
+});
+
+describe('the kill switch', async () => {
+  const w = await actingWorld();
+
+  it('set between the intent and the asking stops it', async () => {
+    w.cloud.add(instance('i-1'));
+    w.script.wants = [{ action: 'Stop', target: 'i-1' }];
+    await w.document('approve');
+    await w.look();
+    const [{ id }] = (await w.all()) as [Action];
+    await w.approve(id);
+    // One step only: intended, and nothing was asked.
+    await step(w, id);
+    expect(await w.all()).toMatchObject([{ state: 'intended', askedAt: null }]);
+    await w.stop('team', 'lab');
+    await w.pass(0);
+    expect(await w.all()).toMatchObject([{ state: 'refused', reasons: [{ code: 'stopped' }], askedAt: null }]);
+    expect(w.cloud.arrived).toBe(0);
+  });
+
+  it('lets nobody approve, and no document enforce, in its scope', async () => {
+    await w.look(HOUR_MS);
+    const proposed = (await w.all()).at(-1)!;
+    expect(proposed.state).toBe('proposed');
+    await expect(w.approve(proposed.id)).rejects.toThrow('the kill switch is on');
+    await w.lift('team', 'lab');
+    await w.stop('provider', 'cloud');
+    await expect(w.approve(proposed.id)).rejects.toMatchObject({ kind: 'conflict', problems: [{ message: 'for the provider cloud' }] });
+    await w.document('enforce');
+    await w.look(MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ id: proposed.id, state: 'proposed' });
+    await w.lift('provider', 'cloud');
+    await w.look(MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ id: proposed.id, state: 'confirmed' });
+  });
+
+  it('of a team holds for the teams below it, and for no other', async () => {
+    await w.db.transaction(async (tx) => {
+      await w.stores.organisations.saveTeam(tx, 'default', { id: 'research', name: 'Research', parent: null, zone: 'UTC', currency: 'USD', assignedBy: null });
+      await w.stores.organisations.saveTeam(tx, 'default', { id: 'lab', name: 'Lab', parent: 'research', zone: 'UTC', currency: 'USD', assignedBy: null });
+    });
+    await w.stop('team', 'research');
+    expect(await w.stores.safety.stopsOver(w.db, 'default', 'lab', 'cloud')).toEqual([{ scope: 'team', name: 'research' }]);
+    expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'cloud')).toEqual([]);
+    await w.stop('provider', 'aws');
+    expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'aws:west')).toEqual([{ scope: 'provider', name: 'aws' }]);
+  });
+
+  it('holds back a rollback too, unless it is asked for all the same', async () => {
+    const { id } = (await w.all()).at(-1)!;
+    await expect(w.rollBack(id)).rejects.toThrow('the kill switch is on');
+    const rollback = await w.rollBack(id, true);
+    await w.pass(0);
+    expect((await w.all()).slice(-2).map((one) => [one.id, one.state])).toEqual([[id, 'rolled-back'], [rollback.id, 'confirmed']]);
+    expect(w.cloud.targets.get('instance/i-1')?.state).toBe('running');
+  });
+});
+
+describe('a rollback', async () => {
+  const w = await actingWorld();
+
+  it('restores what was, under a guard of its own, and ends the action', async () => {
+    await w.document('enforce');
+    w.cloud.add(group('web', 6));
+    w.script.wants = [{ action: 'ScaleIn', target: 'web', change: { replicas: 2 } }];
+    await w.look();
+    const [original] = (await w.all()) as [Action];
+    expect(original.state).toBe('confirmed');
+    // Neither cooldown nor quiet hours hold it back.
+    await w.limits({ quietHours: [{ zone: 'UTC' }] });
+    await w.rollBack(original.id);
+    await expect(w.rollBack(original.id)).rejects.toThrow('is being taken back');
+    await w.pass(0);
+    expect((await w.all()).map(({ state, effect }) => [state, effect])).toEqual([
+      ['rolled-back', { kind: 'scale', target: 'asg/web', replicas: 2 }], ['confirmed', { kind: 'scale', target: 'asg/web', replicas: 6 }]]);
+    await expect(w.rollBack(original.id)).rejects.toThrow('is rolled-back: there is nothing to take back');
+    await w.limits({});
+  });
+
+  it('overwrites nothing that somebody has changed since', async () => {
+    await w.look(2 * HOUR_MS);
+    const original = (await w.all()).at(-1)!;
+    expect(original.state).toBe('confirmed');
+    w.cloud.change('asg/web', { replicas: { desired: 5, ready: 5, min: 0, max: 20 } });
+    await w.rollBack(original.id);
+    await w.pass(0);
+    const [after, rollback] = (await w.all()).slice(-2) as [Action, Action];
+    expect([rollback.state, codesOf(rollback)]).toEqual(['refused', ['changed-since']]);
+    // The action is as it was, and its target is its own again.
+    expect(after).toMatchObject({ id: original.id, state: 'confirmed', takenBackBy: null });
+  });
+
+  it('of an action that is not confirmed yet stands in its place', async () => {
+    w.script.wants = [];
+    w.cloud.add(instance('i-1'));
+    w.cloud.endsBilling = false;
+    w.script.wants = [{ action: 'Stop', target: 'i-1' }];
+    await w.look(2 * HOUR_MS);
+    const original = (await w.all()).at(-1)!;
+    expect(original.state).toBe('applied');
+    await w.rollBack(original.id);
+    await w.pass(MINUTE_MS);
+    expect((await w.all()).slice(-2).map(({ state }) => state)).toEqual(['rolled-back', 'confirmed']);
+  });
+
+  it('is refused for what nothing takes back', async () => {
+    w.cloud.add(instance('i-2'));
+    w.script.wants = [{ action: 'Release', target: 'i-2' }];
+    await w.look(2 * HOUR_MS);
+    const { id, state } = (await w.all()).at(-1)!;
+    expect(state).toBe('confirmed');
+    await expect(w.rollBack(id)).rejects.toThrow('nothing takes back terminate of instance/i-2');
+  });
+});
+
+describe('a brake', async () => {
+  const w = await actingWorld({ holds: true });
+
+  it('is taken back when its policy does not propose it any more, and not before', async () => {
+    w.cloud.add(group('web', 6));
+    w.script.wants = [{ action: 'ScaleIn', target: 'web', change: { replicas: 2 } }];
+    await w.document('enforce');
+    await w.look();
+    await w.look(2 * HOUR_MS);
+    expect((await w.all()).map(({ state }) => state)).toEqual(['confirmed']);
+    w.script.wants = [];
+    await w.look(MINUTE_MS);
+    expect((await w.all()).map(({ state, proposedBy }) => [state, proposedBy])).toEqual([['rolled-back', 'policy:doc'], ['confirmed', 'policy:doc']]);
+    expect(w.cloud.targets.get('asg/web')?.replicas?.desired).toBe(6);
+    await w.look(MINUTE_MS);
+    expect(await w.all()).toHaveLength(2);
+  });
+});

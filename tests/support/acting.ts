@@ -1,0 +1,94 @@
+/** A world for tests of acting: a real database, the line, a policy that proposes what the test says, and a cloud in memory. */
+import { z } from 'zod';
+import type { Action } from '../../src/core/action.js';
+import type { LimitsDocument } from '../../src/core/limits.js';
+import { readPolicyDocument } from '../../src/core/policy-document.js';
+import type { Policy, Proposal } from '../../src/core/policy.js';
+import type { PolicyMode, RecommendedAction } from '../../src/core/recommendation.js';
+import { formatInstant, HOUR_MS } from '../../src/core/time.js';
+import { approveAction, rollBack } from '../../src/store/set-action.js';
+import { applyPolicy } from '../../src/store/set-policy.js';
+import { wake } from '../../src/store/work.js';
+import { testBursar } from './bursar.js';
+import { MemoryCloud } from './memory-cloud.js';
+
+/** A Wednesday at noon. */
+export const NOW = Date.UTC(2026, 10, 18, 12);
+
+/** A policy that proposes what a test says, from evidence that ends at the view's instant. */
+export class Script {
+  wants: { action: RecommendedAction; target: string; change?: Proposal['change']; validDays?: number }[] = [];
+  evidenceAgeMs = 0;
+
+  policy(name: string, holdsWhileProposed: boolean): Policy<Record<string, unknown>> {
+    return {
+      name, version: 1, description: 'as a test says', params: z.record(z.string(), z.unknown()), holdsWhileProposed, examples: [],
+      evaluate: (view) => this.wants.map(({ action, target, change = {}, validDays = 1 }): Proposal => ({
+        action, target, change, title: `${action} ${target}`, monthlySavings: null, computation: {}, risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow',
+        rollbackPossible: true, validDays, evidence: [{ what: 'a test', from: formatInstant(view.asOf - HOUR_MS), to: formatInstant(view.asOf - this.evidenceAgeMs), ageSeconds: 0 }],
+      })),
+    };
+  }
+}
+
+export async function actingWorld({ holds = false } = {}) {
+  const cloud = new MemoryCloud();
+  const script = new Script();
+  const policy = script.policy('scripted', holds);
+  const clock = { at: NOW, now: () => clock.at };
+  const bursar = await testBursar({ policies: [policy], now: NOW, targets: cloud.finder(clock), connections: new Map([['cloud', cloud]]) });
+  const { db, stores } = bursar;
+  /** Lets the line look again, some time later. */
+  const look = async (afterMs = 0): Promise<void> => {
+    bursar.clock.at += afterMs;
+    clock.at = bursar.clock.at;
+    await wake(db, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
+    await bursar.runner.drain();
+  };
+  return {
+    ...bursar, cloud, script, policy, look,
+    /** Lets time pass without a look. */
+    async pass(ms: number): Promise<void> {
+      bursar.clock.at += ms;
+      clock.at = bursar.clock.at;
+      await bursar.runner.drain();
+    },
+    document: (mode: PolicyMode, override: string | null = 'a test', by = 'author'): Promise<unknown> => {
+      const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode }, [policy]);
+      return db.transaction(async (tx) => {
+        const { detail } = await applyPolicy(stores, tx, 'default', [policy], { document, override }, by, bursar.clock.at);
+        await stores.audit.audit(tx, 'default', by, 'policy.apply', 'doc', detail);
+      });
+    },
+    limits: (document: LimitsDocument, team: string | null = null): Promise<unknown> => db.transaction((tx) => stores.safety.saveLimits(tx, 'default', team, document)),
+    stop: (scope: 'all' | 'team' | 'provider', name = ''): Promise<void> => db.transaction((tx) => stores.safety.stop(tx, 'default', { scope, name }, 'a test', 'test', bursar.clock.at)),
+    lift: (scope: 'all' | 'team' | 'provider', name = ''): Promise<boolean> => db.transaction((tx) => stores.safety.lift(tx, 'default', { scope, name })),
+    approve: (id: string, by = 'boss'): Promise<Action> => db.transaction((tx) => approveAction(stores, tx, 'default', id, by, bursar.clock.at)),
+    rollBack: (id: string, underStop = false): Promise<Action> => db.transaction((tx) => rollBack(stores, tx, 'default', id, 'boss', { underStop }, bursar.clock.at)),
+    /** Oldest first. What becomes of a confirmed action is another stage's matter: `measured` counts as confirmed here. */
+    async all(): Promise<Action[]> {
+      const listed = await stores.actions.list('default', {}, null, 1000);
+      return listed.map(({ action }): Action => (action.state === 'measured' ? { ...action, state: 'confirmed' } : action)).reverse();
+    },
+    async codes(id: string): Promise<string[]> {
+      return (await stores.actions.events(db, 'default', id)).map(({ code }) => code).filter((code) => code !== 'measured');
+    },
+    async recommendation() {
+      const [found] = await stores.recommendations.list('default', {}, null, 10);
+      return found!;
+    },
+  };
+}
+
+/** Why an action ended without an effect, or waits. */
+export const codesOf = ({ reasons }: Action): string[] => reasons.map(({ code }) => code);
+
+export type ActingWorld = Awaited<ReturnType<typeof actingWorld>>;
+
+/** Works on one action by one step of action.execute. */
+export async function step({ line, db, clock }: ActingWorld, id: string): Promise<void> {
+  const execute = line.find(({ name }) => name === 'action.execute')!;
+  await db.transaction(async (tx) => {
+    await wake(tx, 'default', await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, tx }));
+  });
+}

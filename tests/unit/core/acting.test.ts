@@ -1,0 +1,141 @@
+/** From recommendations to effects, how far each reaches, when a decided question is a new one, and the view without what was done. */
+import { describe, expect, it } from 'vitest';
+import { asUntouched, effectOf, newestEvidence, opensAgain, purchaseOf, reachOf, sizeAfter, subjectOf, type OfferOnSale } from '../../../src/core/acting.js';
+import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
+import { viewOf, type ResourceView, type WorkloadView } from '../../../src/core/policy-view.js';
+import type { RecommendedAction } from '../../../src/core/recommendation.js';
+import { group, instance } from '../../support/memory-cloud.js';
+
+type Change = Readonly<Record<string, string | number | boolean>>;
+const of = (action: RecommendedAction, seen: FleetTarget, change: Change = {}): Effect | string => {
+  const carrying = effectOf({ action, change }, seen);
+  return 'effect' in carrying ? carrying.effect : carrying.obstacle.code;
+};
+const i = instance('i');
+const g = group('g', 4);
+
+describe('the effect of a recommendation', () => {
+  it.each([
+    ['stops an instance', 'Stop', i, {}, { kind: 'stop', target: 'instance/i' }],
+    ['scales a group to nothing', 'Stop', g, { replicas: 0 }, { kind: 'scale', target: 'asg/g', replicas: 0 }],
+    ['ends what was lent', 'Release', i, {}, { kind: 'terminate', target: 'instance/i' }],
+    ['scales in', 'ScaleIn', g, { replicas: 2 }, { kind: 'scale', target: 'asg/g', replicas: 2 }],
+    ['scales out', 'ScaleOut', g, { replicas: 20 }, { kind: 'scale', target: 'asg/g', replicas: 20 }],
+    ['never beyond the bounds of the group', 'ScaleOut', g, { replicas: 21 }, 'beyond-bounds'],
+    ['starts an instance', 'Start', i, { replicas: 1 }, { kind: 'start', target: 'instance/i' }],
+    ['makes no two instances of one', 'ScaleOut', i, { replicas: 2 }, 'no-effect-fits'],
+    ['needs a number', 'ScaleIn', g, {}, 'no-effect-fits'],
+    ['needs a whole number', 'ScaleIn', g, { replicas: 1.5 }, 'no-effect-fits'],
+    ['moves a group to spot', 'MoveToSpot', g, { term: 'spot', sku: 'p5.48xlarge' }, { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 1 }],
+    ['moves it back', 'MoveToOnDemand', g, { term: 'on-demand' }, { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 0 }],
+    ['moves to no other SKU', 'MoveToSpot', g, { sku: 'p4d.24xlarge' }, 'no-effect-fits'],
+    ['moves no instance', 'MoveToSpot', i, {}, 'no-effect-fits'],
+    ['resizes', 'Rightsize', i, { sku: 'g5.xlarge' }, { kind: 'resize', target: 'instance/i', sku: 'g5.xlarge' }],
+    ['knows no mix of instances', 'Rightsize', g, { instances: '2 x T4' }, 'no-effect-fits'],
+    ['replaces a broken instance', 'Replace', i, { group: 'asg/g' }, { kind: 'replace', target: 'instance/i', group: 'asg/g' }],
+    ['tells, and does nothing', 'Notify', i, {}, 'not-an-effect'],
+    ['keeps, and does nothing', 'Keep', g, {}, 'not-an-effect'],
+  ] as const)('%s', (_, action, seen, change, wanted) => {
+    expect(of(action, seen, change)).toEqual(wanted);
+  });
+});
+
+describe('a purchase', () => {
+  const offer = (over: Partial<OfferOnSale>): OfferOnSale => ({
+    offer: 'o-1', kind: 'reserved-instance', sku: 'p3.2xlarge', region: 'us-east-1', termHours: 8760, upfront: 'none', upfrontNanos: 0n, hourlyNanos: 1_000_000_000n, currency: 'USD',
+    connection: 'aws', provider: 'AWS', gpusPerUnit: 1, ...over,
+  });
+  const wanted = { action: 'PurchaseReservedInstances' as const, target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none', change: { units: 5, term: 'reserved-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 1_000_000_000 } };
+
+  it('commits to what the whole term costs', () => {
+    // 5 units x 1 dollar x 8760 hours.
+    expect(purchaseOf(wanted, [offer({})])).toEqual({ connection: 'aws', effect: { kind: 'purchase', target: wanted.target, offer: 'o-1', units: 5, mostNanos: 43_800_000_000_000n, currency: 'USD' } });
+  });
+
+  it('never buys more GPUs than were recommended, and takes the cheapest', () => {
+    const big = offer({ offer: 'o-2', gpusPerUnit: 2, hourlyNanos: 1_800_000_000n });
+    expect(purchaseOf(wanted, [offer({}), big])).toMatchObject({ effect: { offer: 'o-2', units: 2 } });
+    expect(purchaseOf({ ...wanted, change: { ...wanted.change, units: 1 } }, [big])).toMatchObject({ obstacle: { code: 'no-offer' } });
+  });
+
+  it.each([
+    ['another SKU', { sku: 'p4d.24xlarge' }, 'no-offer'], ['another region', { region: 'eu-west-1' }, 'no-offer'], ['another term', { termHours: 26_280 }, 'no-offer'],
+    ['another payment', { upfront: 'all' as const }, 'no-offer'], ['another provider', { provider: 'Azure' }, 'no-offer'], ['unknown GPUs', { gpusPerUnit: null }, 'no-offer'],
+    ['a higher price', { hourlyNanos: 1_100_000_000n }, 'offer-dearer'], ['a hidden upfront', { upfrontNanos: 1_000_000_000_000n }, 'offer-dearer'],
+  ])('is none of %s', (_, over, code) => {
+    expect(purchaseOf(wanted, [offer(over)])).toMatchObject({ obstacle: { code } });
+  });
+});
+
+describe('the reach of an effect', () => {
+  it.each([
+    ['one instance', { kind: 'stop', target: 'instance/i' }, i, { replicas: 1, gpus: 8 }],
+    ['two replicas fewer', { kind: 'scale', target: 'asg/g', replicas: 2 }, g, { replicas: 2, gpus: 8 }],
+    ['three replicas more', { kind: 'scale', target: 'asg/g', replicas: 7 }, g, { replicas: 3, gpus: 12 }],
+    ['bounds that force one away', { kind: 'set-bounds', target: 'asg/g', min: 1, max: 3 }, g, { replicas: 1, gpus: 4 }],
+    ['bounds that force nothing', { kind: 'set-bounds', target: 'asg/g', min: 1, max: 9 }, g, { replicas: 0, gpus: 0 }],
+    ['half of the group', { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 0.5 }, g, { replicas: 2, gpus: 8 }],
+    ['a broken half is a whole one', { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 0.3 }, g, { replicas: 2, gpus: 8 }],
+    ['all, where the share is not known', { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 0 }, { ...g, spotRatio: null }, { replicas: 4, gpus: 16 }],
+    ['GPUs that nobody counted', { kind: 'stop', target: 'instance/i' }, { ...i, gpus: null }, { replicas: 1, gpus: null }],
+    ['a group whose size nobody says', { kind: 'drain', target: 'asg/g' }, { ...g, replicas: null }, null],
+    ['what is not there', { kind: 'stop', target: 'instance/i' }, null, null],
+    ['a purchase', { kind: 'purchase', target: 'x', offer: 'o', units: 9, mostNanos: 1n, currency: 'USD' }, null, { replicas: 0, gpus: 0 }],
+  ] as const)('%s', (_, effect, seen, reach) => {
+    expect(reachOf(effect, seen)).toEqual(reach);
+  });
+
+  it('leaves a size to groups only', () => {
+    expect(sizeAfter({ kind: 'scale', target: 'asg/g', replicas: 1 }, g)).toBe(1);
+    expect(sizeAfter({ kind: 'set-bounds', target: 'asg/g', min: 0, max: 3 }, g)).toBe(3);
+    expect(sizeAfter({ kind: 'stop', target: 'instance/i' }, i)).toBeNull();
+  });
+});
+
+describe('a decided question', () => {
+  const T = 1_000_000_000;
+  const HALF_HOUR = 1_800_000;
+  it.each([
+    ['its action goes on', { status: 'approved', hasLapsed: true, action: { endedAt: null } }, T, false],
+    ['newer evidence after its action', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, T + HALF_HOUR, true],
+    ['evidence from too soon after', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, T + HALF_HOUR - 1, false],
+    ['no evidence', { status: 'approved', hasLapsed: false, action: { endedAt: T } }, null, false],
+    ['rejected, and the situation goes on', { status: 'rejected', hasLapsed: false, action: { endedAt: T } }, T + 100 * HALF_HOUR, false],
+    ['rejected, and it came again', { status: 'rejected', hasLapsed: true, action: { endedAt: T } }, T + 1, true],
+    ['approved, and nothing carried it out', { status: 'approved', hasLapsed: false, action: null }, T, false],
+    ['approved, nothing carried it out, and it came again', { status: 'approved', hasLapsed: true, action: null }, T, true],
+  ] as const)('%s', (_, decided, evidenceAt, again) => {
+    expect(opensAgain(decided, evidenceAt)).toBe(again);
+  });
+
+  it('is as old as its newest evidence', () => {
+    const at = (to: string) => ({ what: 'x', from: '2026-01-01T00:00:00.000Z', to, ageSeconds: 0 });
+    expect(newestEvidence({ evidence: [at('2026-01-03T00:00:00.000Z'), at('2026-01-02T00:00:00.000Z')] })).toBe(Date.UTC(2026, 0, 3));
+    expect(newestEvidence({ evidence: [] })).toBeNull();
+  });
+});
+
+describe('the view without what was done', () => {
+  const fleet = (ready: number): WorkloadView['fleet'] => ({ ready, booting: 0, minReplicas: 1, maxReplicas: 9, changedAt: null });
+  const workload = (ready: number): WorkloadView => ({
+    workload: 'w', kind: 'batch', provider: null, region: null, sku: null, gpuModel: null, term: 'spot', gpusPerReplica: 1, interruptible: true, isProtected: null, fleet: fleet(ready), service: null, job: null, metrics: {}, performance: [],
+  });
+  const resource: ResourceView = {
+    resource: 'r', workload: 'notebook', gpus: 1, gpuModel: 'T4', hourlyNanos: 12_345_678_901_234_567n, observedFrom: 0, readings: [{ at: 60_000, gpuUtilisationRatio: 0.1, memoryUsedRatio: null, requestsPerSecond: null }],
+  };
+  const view = (over: object, asOf = 120_000) => viewOf({ team: 't', asOf, currency: 'USD', ...over });
+
+  it('has fleets and terms as they were, and resources as if just read', () => {
+    const before = view({ workloads: [{ ...workload(4), term: 'on-demand' }], resources: [resource] });
+    const subjects = [subjectOf({ action: 'ScaleIn', target: 'w' }, before), subjectOf({ action: 'Stop', target: 'r' }, before)];
+    // Kept as JSON meanwhile; the resource is not even listed any more.
+    const untouched = asUntouched(view({ workloads: [workload(0)] }, 900_000), JSON.parse(JSON.stringify(subjects)));
+    expect(untouched.workloads).toEqual([{ ...workload(4), term: 'on-demand' }]);
+    expect(untouched.resources).toEqual([{ ...resource, readings: [{ ...resource.readings[0], at: 900_000 }] }]);
+  });
+
+  it('leaves everything else alone', () => {
+    const now = view({ workloads: [workload(2)], resources: [resource] });
+    expect(asUntouched(now, [subjectOf({ action: 'Stop', target: 'other' }, now)])).toEqual(now);
+  });
+});
