@@ -4,7 +4,7 @@
  * Nothing here reads a setting or opens a connection; a verb asks for what it needs, when it needs it.
  */
 import type { Policy } from '../core/policy.js';
-import type { Clock, Importer } from '../core/ports.js';
+import type { BacktestPlotter, Clock, Importer } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 
 export interface Output {
@@ -32,6 +32,20 @@ export interface LocalBursar {
   close(): Promise<void>;
 }
 
+/** What doctor looks at beside the database, one thing at a time: a wrong one hides no other. */
+export interface Examination {
+  /** Names of the settings that are no part's own. */
+  readonly settings: readonly string[];
+  /** Problems of their values; empty where they are right. */
+  problems(): readonly Problem[];
+  /** Each part with the connection that its settings make; whoever asks closes them. */
+  parts(): Promise<readonly InstalledPart[]>;
+  /** @throws Failure unavailable where it does not answer */
+  redis(url: string): Promise<QueueFacts>;
+  /** The queue in the database. @throws Failure unavailable where its tables cannot be used */
+  tables(stores: Stores): Promise<QueueFacts>;
+}
+
 export interface CliContext {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
@@ -40,8 +54,12 @@ export interface CliContext {
   /** @throws Failure invalid for a wrong configuration, unavailable where the database cannot be reached. */
   connect(): Promise<LocalBursar>;
   serve(role: Role): Promise<void>;
+  /** Absent: doctor looks at the database alone. */
+  readonly examination?: Examination;
   /** Set: the verbs that the API has go through it. */
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
   /** Parses YAML; absent: only JSON is read. */
   readonly parseYaml?: (text: string) => unknown;
+  /** Draws backtests; absent: there are no pictures. */
+  readonly plotter?: BacktestPlotter;
 }

@@ -9,6 +9,7 @@ import type { FxRate } from '../core/fx.js';
 import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import type { CreditView } from '../store/credits.js';
+import type { LeaseJson, LeaseTerms } from '../store/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { AuditEntry } from '../store/audit.js';
 import type { BudgetStateJson, StoredState } from '../store/budgets.js';
@@ -102,6 +103,10 @@ export interface Door {
   fx(currency: string | null): Promise<readonly StoredFxRate[]>;
   /** Adds or corrects rates; `source` says where they come from. */
   saveFx(rates: readonly FxRate[], source: string): Promise<FxChange>;
+  leases(team: string | null): Promise<readonly LeaseJson[]>;
+  giveLease(id: string, terms: LeaseTerms): Promise<LeaseJson>;
+  renewLease(id: string, expiresAt: number): Promise<LeaseJson>;
+  endLease(id: string): Promise<LeaseJson>;
   credits(): Promise<readonly CreditView[]>;
   /** Replaces all credits. */
   saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]>;

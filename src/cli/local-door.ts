@@ -13,6 +13,7 @@ import { formatMoney } from '../core/money.js';
 import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import { creditViews, type CreditView } from '../store/credits.js';
+import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms, type StoredLease } from '../store/leases.js';
 import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
@@ -194,6 +195,32 @@ export class LocalDoor implements Door {
     });
     await this.drained();
     return change;
+  }
+
+  async leases(team: string | null): Promise<readonly LeaseJson[]> {
+    const { leases, db } = this.stores;
+    const all = await allOf((after) => leases.list(db, this.organisation, { teams: null, ...(team === null ? {} : { team }) }, after, PAGE));
+    return all.map(leaseJson);
+  }
+
+  async giveLease(id: string, terms: LeaseTerms): Promise<LeaseJson> {
+    return this.lease('lease.give', id, (tx) => giveLease(this.stores, tx, this.organisation, id, terms, this.clock.now()));
+  }
+
+  async renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
+    return this.lease('lease.renew', id, (tx) => renewLease(this.stores, tx, this.organisation, id, expiresAt));
+  }
+
+  async endLease(id: string): Promise<LeaseJson> {
+    return this.lease('lease.end', id, (tx) => endLease(this.stores, tx, this.organisation, id));
+  }
+
+  private async lease(verb: string, id: string, change: (tx: Transaction) => Promise<StoredLease>): Promise<LeaseJson> {
+    return this.stores.db.transaction(async (tx) => {
+      const lease = leaseJson(await change(tx));
+      await this.noteWrite(tx, verb, id, { ...lease });
+      return lease;
+    });
   }
 
   credits(): Promise<readonly CreditView[]> {

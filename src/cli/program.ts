@@ -26,6 +26,7 @@ import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addSavings } from './verbs/savings.js';
 import { addServe } from './verbs/serve.js';
+import { addLeases } from './verbs/leases.js';
 import { addTeams } from './verbs/teams.js';
 
 export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './context.js';
@@ -71,7 +72,7 @@ function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
   ]) add(program, session);
   return program;
 }

@@ -8,8 +8,10 @@ import type { Budget } from '../core/budget.js';
 import { Failure, type Problem } from '../core/errors.js';
 import type { FxRate } from '../core/fx.js';
 import type { CreditSpec } from '../core/credit.js';
+import { formatInstant } from '../core/time.js';
 import type { PeakRule } from '../core/peak.js';
 import type { CreditView } from '../store/credits.js';
+import type { LeaseJson, LeaseTerms } from '../store/leases.js';
 import type { Clock, ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
@@ -129,6 +131,22 @@ export class RemoteDoor implements Door {
     const change = await this.remote.call<FxChange>('PUT', '/v1/fx', { json: { rates, source } });
     await this.drained();
     return change;
+  }
+
+  leases(team: string | null): Promise<readonly LeaseJson[]> {
+    return this.remote.list('/v1/leases', Infinity, { team });
+  }
+
+  giveLease(id: string, { expiresAt, ...terms }: LeaseTerms): Promise<LeaseJson> {
+    return this.remote.call('PUT', at('leases', id), { json: { ...terms, expiresAt: expiresAt === null ? null : formatInstant(expiresAt) } });
+  }
+
+  renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
+    return this.remote.call('POST', `${at('leases', id)}/renew`, { json: { expiresAt: formatInstant(expiresAt) } });
+  }
+
+  endLease(id: string): Promise<LeaseJson> {
+    return this.remote.call('DELETE', at('leases', id));
   }
 
   async credits(): Promise<readonly CreditView[]> {

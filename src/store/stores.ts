@@ -21,6 +21,7 @@ import { HealthStore } from './health.js';
 import { Idempotency } from './idempotency.js';
 import { Intake } from './intake.js';
 import { KeyStore } from './keys.js';
+import { LeaseStore } from './leases.js';
 import { LearnedRateStore } from './learned-rates.js';
 import { OrganisationStore } from './organisation.js';
 import { PolicyStore } from './policies.js';
@@ -79,6 +80,7 @@ export class Stores {
   readonly policies = new PolicyStore();
   readonly backtests = new BacktestStore();
   readonly workloads = new WorkloadStore();
+  readonly leases = new LeaseStore();
   readonly fleet = new FleetStore();
   readonly collections = new CollectionStore();
   readonly samples = new SampleStore();

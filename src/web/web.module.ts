@@ -8,27 +8,43 @@ import { endpointsOf, type DescribedEndpoint } from './endpoint.js';
 import { openApiOf, type OpenApiDocument } from './openapi.js';
 import { WEB_PARTS, type WebParts } from './parts.js';
 import { ProblemFilter, validation } from './problem.js';
+import { ActionsController } from './resources/actions.js';
+import { AdmissionController } from './resources/admission.js';
+import { BacktestsController } from './resources/backtests.js';
 import { BudgetsController } from './resources/budgets.js';
 import { CostsController } from './resources/costs.js';
+import { DashboardController } from './resources/dashboard.js';
 import { DocsController, OPEN_API } from './resources/docs.js';
+import { FleetController } from './resources/fleet.js';
 import { FxController } from './resources/fx.js';
+import { HealthFindingsController } from './resources/health-findings.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
 import { OperationsController } from './resources/operations.js';
 import { CreditsController } from './resources/credits.js';
+import { LeasesController } from './resources/leases.js';
 import { PeakController } from './resources/peak.js';
 import { PoliciesController } from './resources/policies.js';
 import { PricesController } from './resources/prices.js';
 import { ProcessController } from './resources/process.js';
+import { ProgressController } from './resources/progress.js';
 import { QuotesController } from './resources/quotes.js';
+import { ReconciliationController } from './resources/reconciliation.js';
 import { RecommendationsController } from './resources/recommendations.js';
+import { ReservationsController } from './resources/reservations.js';
 import { RulesController } from './resources/rules.js';
+import { SafetyController } from './resources/safety.js';
+import { SamplesController } from './resources/samples.js';
+import { SavingsController } from './resources/savings.js';
+import { SessionController } from './resources/session.js';
+import { OverviewController } from './resources/overview.js';
 import { TeamsController } from './resources/teams.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
-  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, CostsController, QuotesController, TeamsController, RulesController, BudgetsController,
-  RecommendationsController, PoliciesController, KeysController, OperationsController, ProcessController, DocsController,
+  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
+  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, OperationsController, ProcessController, DocsController,
+  OverviewController, ProgressController, SessionController, DashboardController,
 ];
 
 const VERSION = '0.1.0';

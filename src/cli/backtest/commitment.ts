@@ -9,7 +9,7 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 
-import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { compareCommitments } from '../../planning/commitment/comparison.js';
 import { checkedTerm } from '../../planning/commitment/model.js';
@@ -25,6 +25,7 @@ export interface CommitmentBacktestOptions {
   readonly alpha?: number;
   /** For the randomised opponent; 1 unless given. */
   readonly seed?: number;
+  readonly progress?: BacktestProgress;
 }
 
 /** Longest range and largest demand that are read; beyond them a column is more likely mistaken than meant. */
@@ -38,7 +39,7 @@ export async function runCommitmentBacktest(options: CommitmentBacktestOptions):
   const seed = options.seed ?? 1;
   if (!Number.isSafeInteger(seed)) throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
   const tenants = parseDemand(await readText(options.demand), options.demand);
-  const { cells, mean } = compareCommitments(tenants, term, seed);
+  const { cells, mean } = compareCommitments(tenants, term, seed, options.progress);
   const settings = {
     demand: options.demand,
     ...term,

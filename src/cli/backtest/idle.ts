@@ -10,7 +10,7 @@ import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { idleReport } from '../../planning/idle/backtest.js';
 import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } from '../../planning/idle/samples.js';
@@ -22,6 +22,7 @@ export interface IdleBacktestOptions {
   readonly restartMinutes: number;
   /** Accepted for the common form; the policies draw no random numbers. */
   readonly seed?: number;
+  readonly progress?: BacktestProgress;
 }
 
 const MAXIMUM_PROBLEMS = 20;
@@ -30,7 +31,7 @@ const REQUIRED = ['resource', 'timestamp', 'gpu_util_percent'] as const;
 /** Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is not there. */
 export async function runIdleBacktest(options: IdleBacktestOptions): Promise<BacktestReport> {
   const { samples, truth } = await readSamples(options.samples);
-  return idleReport(samples, options.restartMinutes, { samplesFile: options.samples, truth });
+  return idleReport(samples, options.restartMinutes, { samplesFile: options.samples, truth }, options.progress);
 }
 
 /**

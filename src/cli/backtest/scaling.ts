@@ -8,7 +8,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { requestsPerMinute } from '../../planning/scaling/load.js';
 import { scalingReport } from '../../planning/scaling/backtest.js';
@@ -22,6 +22,7 @@ export interface ScalingBacktestOptions {
   readonly maxReplicas?: number;
   /** Accepted for the common form; the planner draws no random numbers. */
   readonly seed?: number;
+  readonly progress?: BacktestProgress;
 }
 
 const MAXIMUM_PROBLEMS = 20;
@@ -54,7 +55,7 @@ export const millisecondsPerUnit = (smallest: number): number => (smallest >= 1e
 /** Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is not there. */
 export async function runScalingBacktest(options: ScalingBacktestOptions): Promise<BacktestReport> {
   const arrivals = await readArrivals(options.arrivals);
-  return scalingReport(requestsPerMinute(arrivals), options, { arrivals: options.arrivals });
+  return scalingReport(requestsPerMinute(arrivals), options, { arrivals: options.arrivals }, options.progress);
 }
 
 /** Milliseconds of each arrival in a CSV's first column, in file order. */

@@ -7,7 +7,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { compareSpot, type SpotZone } from '../../planning/spot/compare.js';
 
@@ -22,6 +22,7 @@ export interface SpotBacktestOptions {
   /** Per hour, both in one unit. */
   readonly onDemandPrice: number;
   readonly spotPrice: number;
+  readonly progress?: BacktestProgress;
 }
 
 /** One file: its windows as they stand, and the same readings as stretches without gap or repetition, to learn from. */
@@ -57,7 +58,7 @@ export async function runSpotBacktest(options: SpotBacktestOptions): Promise<Bac
   if (problems.length > 0) throw invalid('the traces cannot be used', problems);
   const deadlineHours = typeof options.deadlineHours === 'number' ? [options.deadlineHours] : options.deadlineHours;
   const { jobHours, restartHours, onDemandPrice, spotPrice } = options;
-  const report = compareSpot({ terms: { jobHours, restartHours, onDemandPrice, spotPrice }, deadlineHours, zones });
+  const report = compareSpot({ terms: { jobHours, restartHours, onDemandPrice, spotPrice }, deadlineHours, zones }, options.progress);
   return { ...report, settings: { traces: options.traces, train: options.train ?? [], ...report.settings } };
 }
 

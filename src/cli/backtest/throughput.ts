@@ -7,7 +7,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
-import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { throughputReport } from '../../planning/throughput/backtest.js';
 import type { Measurement } from '../../planning/throughput/measurement.js';
@@ -19,6 +19,7 @@ export interface ThroughputBacktestOptions {
   readonly points: number;
   /** Of the random choice of those rows; 1 unless given. */
   readonly seed?: number;
+  readonly progress?: BacktestProgress;
 }
 
 const PROBLEMS_MAX = 100;
@@ -28,7 +29,7 @@ export async function runThroughputBacktest(options: ThroughputBacktestOptions):
   const { measurements: file, points, seed = 1 } = options;
   if (!Number.isSafeInteger(seed)) throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
   const { measurements, skipped } = parseMeasurements(await readText(file), file);
-  return throughputReport(measurements, points, seed, { measurements: file, skippedWithoutThroughput: skipped });
+  return throughputReport(measurements, points, seed, { measurements: file, skippedWithoutThroughput: skipped }, options.progress);
 }
 
 async function readText(file: string): Promise<string> {

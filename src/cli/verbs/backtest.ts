@@ -11,6 +11,8 @@ import type { Command } from 'commander';
 import type { BacktestProblem, BacktestReport } from '../../core/backtest.js';
 import { Failure, missing } from '../../core/errors.js';
 import { aboveZero, aboveZeroList, count, notNegative, whole } from '../flags.js';
+import { plotFile } from '../plot-file.js';
+import { Progress } from '../progress.js';
 import { actor, type Session } from '../session.js';
 import { grouped, percent, printable, table, type Cell } from '../table.js';
 import { WrongUse } from '../usage-error.js';
@@ -26,10 +28,11 @@ meanShare is the share of the optimum's saving that a policy captures: 1 is as g
 policy is named bursar.
 
 Example:
-  bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72`);
+  bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72 --plot spot.svg`);
   addSpot(backtest, session);
   addOthers(backtest, session);
   addPolicy(backtest, session);
+  for (const problem of backtest.commands) problem.option('--plot <file>', 'a picture of the result, .svg or .png');
 }
 
 function addSpot(backtest: Command, session: Session): void {
@@ -98,12 +101,16 @@ Example:
     });
 }
 
-async function answer(session: Session, problem: BacktestProblem, options: Flags): Promise<void> {
+async function answer(session: Session, problem: BacktestProblem, { plot, ...options }: Flags): Promise<void> {
+  const { stderr, clock, plotter } = session.context;
+  const picture = typeof plot === 'string' ? await plotFile(plot, plotter) : null;
   const run = await load(problem);
-  const report = await run(options).catch((error: unknown) => {
+  const progress = new Progress(stderr, clock);
+  const report = await run({ ...options, progress: (share: number) => progress.show(`${problem}: ${Math.floor(share * 100)} %`) }).catch((error: unknown) => {
     throw wrongFlags(error, options) ?? error;
-  });
-  session.print(report, () => reportText(report));
+  }).finally(() => progress.end());
+  await picture?.write(report);
+  session.print(picture === null ? report : { ...report, plot }, () => `${reportText(report)}${picture === null ? '' : `\nThe picture is in ${String(plot)}\n`}`);
 }
 
 /** This file's neighbours end as it does: .js where it is compiled, .ts where it is not. */

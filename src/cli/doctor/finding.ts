@@ -1,0 +1,39 @@
+/**
+ * What doctor found, and the little that its checks share. A finding never holds a setting's value.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { Failure, unavailable } from '../../core/errors.js';
+
+export type Status = 'ok' | 'attend' | 'wrong';
+
+export interface Finding {
+  readonly check: string;
+  /** `wrong` makes the exit code 1; `attend` does not. */
+  readonly status: Status;
+  readonly detail: string;
+  /** Null where nothing is to be done. */
+  readonly remedy: string | null;
+}
+
+export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail, remedy: null });
+export const attend = (check: string, detail: string, remedy: string): Finding => ({ check, status: 'attend', detail, remedy });
+export const wrong = (check: string, detail: string, remedy: string): Finding => ({ check, status: 'wrong', detail, remedy });
+
+/** What a check gives, or that it took too long: a call that hangs hides nothing else. @throws Failure unavailable after `seconds` */
+export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const late = async (): Promise<never> => {
+    await pause(seconds * 1000, undefined, { signal: done.signal });
+    throw unavailable(`there was no answer within ${seconds} s`);
+  };
+  try {
+    return await Promise.race([work, late()]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Why something failed. Only a Failure's message is known to hold no secret. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Failure ? error.message : `it failed in a way that nobody foresaw (${error instanceof Error ? error.name : typeof error})`;
+}

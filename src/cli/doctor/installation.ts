@@ -1,0 +1,145 @@
+/**
+ * What doctor asks of the database: the server and its clock, the queue, the line's lag, what is parked, how old the fleets are, what has no price.
+ * Reads only.
+ */
+import { statfs } from 'node:fs/promises';
+import path from 'node:path';
+import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
+import type { QueueFacts } from '../../core/installed.js';
+import { serverFacts } from '../../store/administration.js';
+import { parseSpendQuery } from '../../store/spend.js';
+import type { CliContext, LocalBursar } from '../context.js';
+import { grouped } from '../table.js';
+import { attend, ok, reasonOf, wrong, type Finding } from './finding.js';
+
+const MOST_SKEW_SECONDS = 5;
+const MOST_LAG_SECONDS = 600;
+const LEAST_FREE_BYTES = 2 ** 30;
+const MOST_SHOWN = 20;
+
+/** Everything that needs the database, and a schema that is up to date for all but the first. */
+export async function examineDatabase(bursar: LocalBursar, context: CliContext, connected: readonly string[] | null): Promise<Finding[]> {
+  const { migrated, findings } = await database(bursar, context);
+  const own = [...findings, await queue(bursar, context)];
+  if (!migrated) return own;
+  return [...own, ...(await line(bursar, context)), ...(await fleets(bursar, context, connected)), await prices(bursar), ...(await unpriced(bursar, context))];
+}
+
+/** Room where the embedded database lies; a server of its own watches its own disk. */
+export async function disk({ environment }: CliContext): Promise<Finding> {
+  if (environment['DATABASE_URL']) return ok('disk', "the database server's own");
+  const folder = path.resolve(environment['BURSAR_DATA_DIR'] || '.bursar');
+  for (let at = folder; ; at = path.dirname(at)) {
+    const facts = await statfs(at).catch(() => null);
+    if (facts !== null) {
+      const free = facts.bavail * facts.bsize;
+      const detail = `${(free / 2 ** 30).toFixed(1)} GiB free for ${folder}`;
+      return free >= LEAST_FREE_BYTES ? ok('disk', detail) : wrong('disk', detail, 'make room, or name another folder in BURSAR_DATA_DIR');
+    }
+    if (at === path.dirname(at)) return wrong('disk', `${folder} cannot be looked at`, 'name a folder in BURSAR_DATA_DIR that this user may enter');
+  }
+}
+
+async function database({ stores }: LocalBursar, { clock }: CliContext): Promise<{ readonly migrated: boolean; readonly findings: readonly Finding[] }> {
+  const before = clock.now();
+  const { version, now, databaseBytes } = await serverFacts(stores.db);
+  const after = clock.now();
+  // Half of the question's own way is not skew.
+  const skewSeconds = Math.round(Math.max(0, before - now, now - after) / 1000);
+  const { migrated } = await stores.health.readiness(after);
+  const isOld = Number.parseInt(version, 10) < 15;
+  const skew = `this machine and the database differ by ${grouped(skewSeconds)} s`;
+  return {
+    migrated,
+    findings: [
+      isOld ? wrong('database', `PostgreSQL ${version}`, 'Bursar needs PostgreSQL 15 or later') : ok('database', `PostgreSQL ${version}, ${grouped(Math.round(databaseBytes / 2 ** 20))} MiB`),
+      migrated ? ok('schema', 'up to date') : wrong('schema', 'migrations have not run', 'bursar migrate'),
+      skewSeconds <= MOST_SKEW_SECONDS ? ok('clocks', skew) : wrong('clocks', skew, 'let both set their clocks by NTP'),
+    ],
+  };
+}
+
+/** The queue in Redis, which needs no database. Null: it is not there. */
+export async function redis({ environment, examination }: CliContext): Promise<Finding | null> {
+  const url = environment['REDIS_URL'];
+  if (!url) return null;
+  if (examination === undefined) return ok('queue', 'in Redis');
+  try {
+    return judged(await examination.redis(url));
+  } catch (error) {
+    return wrong('queue', reasonOf(error), 'start the server that REDIS_URL names, or correct the variable; what is due stands in PostgreSQL and is not lost');
+  }
+}
+
+async function queue({ stores }: LocalBursar, context: CliContext): Promise<Finding> {
+  const inRedis = await redis(context);
+  if (inRedis !== null) return inRedis;
+  if (context.examination === undefined) return ok('queue', 'in PostgreSQL');
+  try {
+    return judged(await context.examination.tables(stores));
+  } catch (error) {
+    return wrong('queue', reasonOf(error), 'run the version of Bursar that these tables are of, or a later one');
+  }
+}
+
+function judged({ kind, version, migrated, evictionPolicy }: QueueFacts): Finding {
+  if (!migrated) return attend('queue', 'in PostgreSQL, and its tables are not there yet', 'bursar serve makes them when it starts');
+  if (kind === 'postgresql') return ok('queue', 'in PostgreSQL');
+  const detail = `in Redis${version === null ? '' : ` ${version}`}, which answers`;
+  if (evictionPolicy === null || evictionPolicy === 'noeviction') return ok('queue', detail);
+  return attend('queue', `${detail} and evicts keys when its memory is full (${evictionPolicy})`, 'set maxmemory-policy to noeviction: an evicted job waits for the next look at the clock');
+}
+
+async function line({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const { queueAgeSeconds } = await stores.health.readiness(clock.now());
+  const waiting = (await stores.health.load(clock.now())).filter((stage) => stage.waiting > 0).map((stage) => `${stage.stage} ${grouped(stage.waiting)}`).join(', ');
+  const detail = queueAgeSeconds === null ? 'nothing is due' : `the oldest due work has waited ${grouped(queueAgeSeconds)} s (${waiting})`;
+  const lag = queueAgeSeconds !== null && queueAgeSeconds > MOST_LAG_SECONDS
+    ? wrong('line', detail, 'see that bursar serve runs, with a role that works; add workers if it does') : ok('line', detail);
+  const parked = await stores.work.parked(organisation);
+  const reasons = parked.slice(0, MOST_SHOWN)
+    .map(({ stage, key, attempts, reason }) => wrong('parked work', `${stage} ${key}, after ${attempts} attempts: ${reason}`, 'remove the reason; importing the data again wakes it'));
+  const more = parked.length - reasons.length;
+  return [
+    lag, ...(parked.length === 0 ? [ok('parked work', 'none')] : reasons),
+    ...(more > 0 ? [wrong('parked work', `and ${grouped(more)} more`, 'the same')] : []),
+  ];
+}
+
+/** @param connected names of the connections of this machine's settings; null: they were not looked at */
+async function fleets({ stores, organisation }: LocalBursar, { clock }: CliContext, connected: readonly string[] | null): Promise<Finding[]> {
+  const now = clock.now();
+  return (await stores.fleet.coverage(stores.db, organisation, now)).map(({ connection, readAt, completeAt, stale, complete, targets, problems }) => {
+    const check = `fleet ${connection}`;
+    const age = (at: number | null): string => (at === null ? 'never' : `${grouped(Math.max(0, Math.round((now - at) / 1000)))} s ago`);
+    const why = problems.length === 0 ? '' : `: ${problems.join('; ')}`;
+    if (stale && connected !== null && !connected.includes(connection)) return attend(check, `last read ${age(readAt)}, and this machine has no such connection`, 'run doctor where the workers run, or leave it: what was read ages and is not acted on');
+    if (stale) return wrong(check, `last read ${age(readAt)}${why}`, 'see that bursar serve runs, with a role that works, and the finding of its provider; nothing is acted on there meanwhile');
+    if (!complete) return attend(check, `last read ${age(readAt)}, and whole ${age(completeAt)}${why}`, 'remove the reason: what is not seen whole is not acted on');
+    return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
+  });
+}
+
+async function prices({ stores, organisation }: LocalBursar): Promise<Finding> {
+  const { prices: known } = await stores.prices.book(stores.db, organisation);
+  if (known.length === 0) return attend('prices', 'no price is known: metered usage stays unpriced', 'bursar prices <file...>');
+  return ok('prices', `${grouped(known.length)} prices of ${new Set(known.map((price) => price.provider)).size} providers`);
+}
+
+/** Use of the running month that is in no cost, by SKU. */
+async function unpriced({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
+  const month = new Date(asOf).toISOString().slice(0, 7);
+  const { fx } = await stores.prices.book(stores.db, organisation);
+  const { rows } = await stores.spend.spend(organisation, parseSpendQuery({ from: month, groupBy: 'provider,sku' }), fx);
+  const hours = new Map<string, Decimal>();
+  for (const row of rows) {
+    const quantity = parseDecimal(row.unpricedQuantity);
+    if (quantity === null || quantity.unscaled === 0n) continue;
+    const name = `${row['provider'] ?? 'unknown'} ${row['sku'] ?? 'unknown'}`;
+    hours.set(name, addDecimal(hours.get(name) ?? ZERO, quantity));
+  }
+  const shown = [...hours].slice(0, MOST_SHOWN).map(([name, quantity]) => attend('unpriced usage', `${name}: ${formatDecimal(quantity)} GPU-hours of ${month} are in no cost`, 'import a price list that knows the SKU: bursar prices <file...>'));
+  const more = hours.size - shown.length;
+  return [...shown, ...(shown.length === 0 ? [ok('unpriced usage', `none in ${month}`)] : []), ...(more > 0 ? [attend('unpriced usage', `and ${grouped(more)} more SKUs`, 'the same')] : [])];
+}

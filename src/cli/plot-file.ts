@@ -1,0 +1,32 @@
+/**
+ * The picture of a backtest as a file. That it can be written is seen before the work begins, not after minutes of it.
+ */
+import { constants } from 'node:fs';
+import { access, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { BacktestReport } from '../core/backtest.js';
+import { missing } from '../core/errors.js';
+import type { BacktestPlotter } from '../core/ports.js';
+import { WrongUse } from './usage-error.js';
+
+export interface PlotFile {
+  /** Draws the report and writes it. */
+  write(report: BacktestReport): Promise<void>;
+}
+
+/**
+ * @param file ends in .svg or .png
+ * @throws WrongUse for a file of another kind or a place where none can be written, Failure missing where nothing draws
+ */
+export async function plotFile(file: string, plotter: BacktestPlotter | undefined): Promise<PlotFile> {
+  const wrong = (message: string): WrongUse => new WrongUse('the picture cannot be written', [{ path: '--plot', message }]);
+  const format = path.extname(file).toLowerCase();
+  if (format !== '.svg' && format !== '.png') throw wrong('is neither a .svg nor a .png file');
+  const there = await stat(file).catch(() => null);
+  if (there?.isDirectory() === true) throw wrong(`${file} is a folder`);
+  await access(there === null ? path.dirname(path.resolve(file)) : file, constants.W_OK).catch(() => {
+    throw wrong(there === null ? `the folder of ${file} is not there or may not be written` : `${file} may not be written`);
+  });
+  if (plotter === undefined) throw missing('this program draws no pictures');
+  return { write: async (report) => writeFile(file, await plotter.plot(report, format === '.svg' ? 'svg' : 'png')) };
+}
