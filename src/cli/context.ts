@@ -3,8 +3,10 @@
  *
  * Nothing here reads a setting or opens a connection; a verb asks for what it needs, when it needs it.
  */
+import type { Problem } from '../core/errors.js';
+import type { InstalledPart, QueueFacts } from '../core/installed.js';
 import type { Policy } from '../core/policy.js';
-import type { BacktestPlotter, Clock, Importer } from '../core/ports.js';
+import type { BacktestPlotter, Clock, Importer, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 
 export interface Output {
@@ -62,4 +64,6 @@ export interface CliContext {
   readonly parseYaml?: (text: string) => unknown;
   /** Draws backtests; absent: there are no pictures. */
   readonly plotter?: BacktestPlotter;
+  /** Absent: reports are given as JSON only. */
+  readonly reports?: ReportRenderers;
 }

@@ -24,6 +24,7 @@ import type { ActionDoor } from './actions-door.js';
 import type { PolicyDoor } from './policies-door.js';
 import type { ReconciliationDoor } from './reconciliation-door.js';
 import type { QuoteDoor } from './quotes-door.js';
+import type { ReportDoor } from './reports-door.js';
 import type { SavingDoor } from './savings-door.js';
 
 export interface FilesToImport {
@@ -80,6 +81,7 @@ export function budgetView(budget: Budget, stored: StoredState | null, crossings
 export interface Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;

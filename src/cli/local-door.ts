@@ -32,6 +32,7 @@ import { LocalActions, type ActionDoor } from './actions-door.js';
 import { LocalPolicies, type PolicyDoor } from './policies-door.js';
 import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
+import { LocalReports, type ReportDoor } from './reports-door.js';
 import { LocalSavings, type SavingDoor } from './savings-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
@@ -47,6 +48,7 @@ const PAGE = 500;
 export class LocalDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
@@ -63,6 +65,7 @@ export class LocalDoor implements Door {
     this.stores = bursar.stores;
     this.organisation = bursar.organisation;
     this.policies = new LocalPolicies(bursar, clock, actor, () => this.drained());
+    this.reports = new LocalReports(bursar, clock, actor, () => this.drained());
     this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());

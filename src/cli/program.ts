@@ -17,11 +17,11 @@ import { addCosts } from './verbs/costs.js';
 import { addDoctor } from './verbs/doctor.js';
 import { addImports } from './verbs/imports.js';
 import { addKeys } from './verbs/keys.js';
-import { addLater } from './verbs/later.js';
 import { addRates } from './verbs/rates.js';
 import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
 import { addReconcile } from './verbs/reconcile.js';
+import { addReport } from './verbs/report.js';
 import { addRecommendations } from './verbs/recommendations.js';
 import { addRules } from './verbs/rules.js';
 import { addSavings } from './verbs/savings.js';
@@ -72,7 +72,7 @@ function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addLater, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
   ]) add(program, session);
   return program;
 }

@@ -4,8 +4,9 @@ import type { NoQuote } from '../core/quote-close.js';
 import { dirtyPrices } from '../planning/anomaly/dirty-prices.js';
 import { answerQuote, type QuoteAnswer, type WholeQuestion } from '../planning/quoting.js';
 import type { Transaction } from '../store/database.js';
-import { releaseReservation, reserve, type ListedReservation, type StoredReservation } from '../store/reservations.js';
+import { releaseReservation, reserve, type ListedReservation, type Reserved, type StoredReservation } from '../store/reservations.js';
 import type { Stores } from '../store/stores.js';
+import { wake } from '../store/work.js';
 import type { Remote } from './remote.js';
 
 export interface Reserving extends Pick<WholeQuestion, 'request' | 'tags'> {
@@ -52,13 +53,15 @@ export class LocalQuotes implements QuoteDoor {
     return this.write('reservation.release', (tx) => releaseReservation(this.stores, tx, this.organisation, id, this.actor, this.clock.now()));
   }
 
-  private async write(verb: string, work: (tx: Transaction) => Promise<StoredReservation>): Promise<StoredReservation> {
+  private async write(verb: string, work: (tx: Transaction) => Promise<Reserved>): Promise<StoredReservation> {
     const { db, audit } = this.stores;
-    const reservation = await db.transaction(async (tx) => {
+    const { reservation, wakings } = await db.transaction(async (tx) => {
       const made = await work(tx);
-      await audit.audit(tx, this.organisation, this.actor, verb, made.id, { team: made.team, amount: made.amount, currency: made.currency });
+      const { id, team, amount, currency } = made.reservation;
+      await audit.audit(tx, this.organisation, this.actor, verb, id, { team, amount, currency });
       return made;
     });
+    await wake(db, this.organisation, wakings);
     await this.drained();
     return reservation;
   }

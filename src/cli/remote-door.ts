@@ -28,6 +28,7 @@ import { RemoteQuotes, type QuoteDoor } from './quotes-door.js';
 import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
 import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
+import { RemoteReports, type ReportDoor } from './reports-door.js';
 import { RemoteSavings, type SavingDoor } from './savings-door.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
@@ -43,6 +44,7 @@ type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: 
 export class RemoteDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
@@ -54,6 +56,7 @@ export class RemoteDoor implements Door {
     private readonly note: (text: string) => void,
   ) {
     this.policies = new RemotePolicies(remote, () => this.drained());
+    this.reports = new RemoteReports(remote, () => this.drained(), note);
     this.savings = new RemoteSavings(remote);
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
     this.quotes = new RemoteQuotes(remote, () => this.drained());

@@ -244,9 +244,9 @@ const standing = (holding: Holding, targets: readonly string[], { start, end }: 
   Array.from({ length: holding.units }, (_, at) => heldBy(`${targets[0]}#${holding.key.term}#${at}`, holding, targets, { start: start - HOUR_MS, end: end + HOUR_MS }));
 
 function heldBy(resource: string | null, { key, gpuParts }: Holding, targets: readonly string[], { start, end }: Interval): Piece {
-  const { provider, sku, gpuModel, region, term } = key;
+  const { provider, account = null, sku, gpuModel, region, term } = key;
   const record: UsageRecord = {
-    id: '', provider, account: null, subAccount: null, resource, namespace: null, service: null, sku, region, term, gpuModel, tags: null, start, end, gpuParts, storageMib: null, networkBytes: null, charge: null,
+    id: '', provider, account, subAccount: null, resource, namespace: null, service: null, sku, region, term, gpuModel, tags: null, start, end, gpuParts, storageMib: null, networkBytes: null, charge: null,
   };
   return { record, line: null, targets };
 }
@@ -285,10 +285,10 @@ export function gpuCostOf(all: readonly UsageRecord[], window: Interval, context
   const groups = new Map<string, { key: PriceKey; records: UsageRecord[] }>();
   for (const record of all) {
     if (record.start >= window.end || (record.end <= window.start && record.end !== record.start) || record.gpuParts === 0) continue;
-    const { provider, sku, gpuModel, region, term } = record;
-    const name = JSON.stringify([provider, sku, gpuModel, region, term]);
+    const { provider, account, sku, gpuModel, region, term } = record;
+    const name = JSON.stringify([provider, account, sku, gpuModel, region, term]);
     const group = groups.get(name);
-    if (group === undefined) groups.set(name, { key: { provider, sku, gpuModel, region, term }, records: [record] });
+    if (group === undefined) groups.set(name, { key: { provider, account, sku, gpuModel, region, term }, records: [record] });
     else group.records.push(record);
   }
   return summed([...groups.values()].flatMap(({ key, records }) => priceFromRecords('', key, hourOf(window.start), records, context, window)));

@@ -8,6 +8,7 @@
  */
 import { assert } from './errors.js';
 import type { FxTable, FxUsed } from './fx.js';
+import type { LearnedRates, LearnedUsed } from './learned-rate.js';
 import { divideHalfEven, ONE, type Money, type Rate, type Ratio } from './money.js';
 import type { PeakSchedule } from './peak.js';
 import type { Component, Price } from './price.js';
@@ -15,8 +16,8 @@ import type { Assumption, PriceBook, PriceQuery, UnpricedReason } from './price-
 import { hourOf } from './time.js';
 import { BYTES_PER_GIB, GPU_PARTS, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from './usage.js';
 
-/** What shares a price: a query without its component. */
-export type PriceKey = Omit<PriceQuery, 'component'>;
+/** What shares a price: a query without its component, and the account, of which only learned rates know. */
+export type PriceKey = Omit<PriceQuery, 'component'> & { readonly account?: string | null };
 
 /** Metered sums; null where nothing of the kind is known of (never zero). */
 export interface Quantities {
@@ -33,7 +34,7 @@ export interface UsageSlice extends Quantities {
   readonly end: number;
 }
 
-/** How a piece of a line was computed: quantity x rate x peak x fx. */
+/** How a piece of a line was computed: quantity x rate x peak x fx x learned. */
 export interface CostBasis {
   readonly start: number;
   readonly end: number;
@@ -46,6 +47,8 @@ export interface CostBasis {
   readonly effectiveFrom: number;
   readonly assumed: readonly Assumption[];
   readonly stale: boolean;
+  /** What a bill taught about this price; absent where nothing did. */
+  readonly learned?: LearnedUsed;
 }
 
 interface LineKey {
@@ -62,6 +65,8 @@ export interface CostLine extends LineKey {
   readonly quantity: bigint;
   readonly nanos: bigint;
   readonly currency: string;
+  /** What it would cost without learned rates; absent where none bears on it. */
+  readonly listNanos?: bigint;
   readonly basis: readonly CostBasis[];
 }
 
@@ -79,6 +84,8 @@ export interface CostContext {
   /** The currency of the lines; null leaves each in its price's own. */
   readonly currency: string | null;
   readonly fx: FxTable | null;
+  /** Rates that bills taught, for GPUs; absent: what the lists say. */
+  readonly learned?: LearnedRates;
 }
 
 /** Units of each component's quantity in one unit of its rates (GPU-second, GiB-second, GiB). */
@@ -161,10 +168,20 @@ function priceComponent(key: LineKey, component: Component, slices: readonly Usa
   const lines: (CostLine | UnpricedLine)[] = [];
   for (const [currency, line] of open) {
     const nanos = divideHalfEven(line.numerator, line.denominator);
-    lines.push({ ...key, kind: 'usage', component, quantity: line.quantity, nanos, currency, basis: line.basis });
+    lines.push({ ...key, kind: 'usage', component, quantity: line.quantity, nanos, currency, ...atList(component, line), basis: line.basis });
   }
   for (const [reason, quantity] of unpriced) lines.push({ ...key, kind: 'unpriced', component, quantity, reason });
   return lines;
+}
+
+/** The line once more without its learned rates, where there are any. */
+function atList(component: Component, { basis }: OpenLine): { readonly listNanos?: bigint } {
+  if (basis.every(({ learned }) => learned === undefined)) return {};
+  const open = new Map<string, OpenLine>();
+  for (const { learned: _, ...stated } of basis) addBasis(open, component, stated);
+  const [line] = open.values();
+  assert(line !== undefined && open.size === 1, 'the pieces of a line are in one currency');
+  return { listNanos: divideHalfEven(line.numerator, line.denominator) };
 }
 
 function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice: UsageSlice, context: CostContext): CostBasis | { readonly unpriced: UnpricedReason } {
@@ -180,14 +197,17 @@ function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice:
   const peaks = context.peak.pieces(start, end);
   assert(peaks.length <= 1, 'a slice lies between two changes of the peak factor');
   const peak = peaks[0]?.factor ?? context.peak.at(start);
-  return { start, end, quantity, rate: price.rate, peak, fx, source: price.source, effectiveFrom: price.effectiveFrom, assumed, stale };
+  const learned = component === 'gpu' ? context.learned?.at(usage, start) ?? null : null;
+  return {
+    start, end, quantity, rate: price.rate, peak, fx, source: price.source, effectiveFrom: price.effectiveFrom, assumed, stale, ...(learned === null ? {} : { learned }),
+  };
 }
 
 function addBasis(open: Map<string, OpenLine>, component: Component, basis: CostBasis): void {
   const { rate, peak, fx, quantity } = basis;
-  const ratio = fx?.rate ?? ONE;
-  const numerator = quantity * rate.nanos * peak.numerator * ratio.numerator;
-  const denominator = QUANTITY_SCALE[component] * rate.quantity * peak.denominator * ratio.denominator;
+  const [ratio, share] = [fx?.rate ?? ONE, basis.learned?.ratio ?? ONE];
+  const numerator = quantity * rate.nanos * peak.numerator * ratio.numerator * share.numerator;
+  const denominator = QUANTITY_SCALE[component] * rate.quantity * peak.denominator * ratio.denominator * share.denominator;
   const currency = fx?.to ?? rate.currency;
   const line = open.get(currency);
   if (line === undefined) {

@@ -188,7 +188,7 @@ function worldOf(effect: Effect, before: FleetTarget | null, rollbackOf: string 
 
 const partsOf = (gpus: number): number => Math.round(gpus * GPU_PARTS);
 
-const keyOf = ({ provider, sku, gpuModel, region }: FleetTarget, term: Term | null): PriceKey => ({ provider, sku, gpuModel, region, term });
+const keyOf = ({ provider, account, sku, gpuModel, region }: FleetTarget, term: Term | null): PriceKey => ({ provider, account, sku, gpuModel, region, term });
 
 function spotRatioOf({ spotRatio, term }: FleetTarget): number | null {
   if (spotRatio !== null) return spotRatio;

@@ -13,19 +13,31 @@
  *   cost.credit      takes what is due from the credits that were granted    credit.ts     wakes budget.weigh
  *   budget.weigh     state, forecast and crossings of a budget's period      weigh.ts      wakes recommendation.make, itself
  *   recommendation.make   shows the team to its policies                     recommend.ts  wakes action.execute
+ *   answer.take      does and answers what a person in Slack pressed         answer.ts     wakes action.execute, alert.make, alert.send
  *   action.execute   guards an approved action and asks the provider         execute.ts    wakes itself, action.confirm
  *   action.confirm   reads the target until it shows the effect              confirm.ts    wakes itself, saving.verify
  *   saving.verify    measures what an action saved, hour by hour             verify.ts     wakes itself
- *   report.send      makes a team's report of a month                        report.ts     wakes alert.send
  *   bill.reconcile   compares bills with what was accrued, learns rates      reconcile.ts  a rate learned enters again at the left, as a price
+ *   anomaly.find     looks for unusual spend and prices                      find-anomalies.ts
+ *   alert.make       keeps what is worth telling, decides where it goes      alert-make.ts wakes alert.escalate, alert.send
+ *   alert.escalate   goes further when nobody answers                        alert-make.ts wakes itself, alert.send
+ *   alert.send       tells one place, and shows there what became of it      alert.ts      wakes itself
+ *   report.send      makes a team's report of a month                        report.ts     what it announces is told by the alerts
+ *   backtest.run     runs a policy over recorded history, apart from the rest     backtest.ts   wakes itself, while another runs in this process
  *
  * A stage wakes only stages to its right, or waits for its own key again. Late usage and corrected prices enter again at the left and walk the same line.
- * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at all.
+ * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at all. What takes minutes is worked
+ * out before that transaction, under a lease.
  */
+import { ENGLISH } from '../core/alert-texts.js';
 import type { Policy } from '../core/policy.js';
 import type { TelemetryConnection } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
+import { sendStage, type Channels, type TellingOptions } from './alert.js';
+import { escalateStage, makeAlertsStage } from './alert-make.js';
 import { allocateStage } from './allocate.js';
+import { answerStage } from './answer.js';
+import { backtestStage } from './backtest.js';
 import { collectFleetStage } from './collect-fleet.js';
 import { collectPricesStage } from './collect-prices.js';
 import { collectUsageStage } from './collect-usage.js';
@@ -33,6 +45,7 @@ import { purgeStage, sampleStage } from './collect-samples.js';
 import { confirmStage } from './confirm.js';
 import { creditStage } from './credit.js';
 import { executeStage, type Connections } from './execute.js';
+import { findAnomaliesStage } from './find-anomalies.js';
 import { priceStage } from './price.js';
 import { recommendStage } from './recommend.js';
 import { reconcileStage } from './reconcile.js';
@@ -43,11 +56,14 @@ import type { Stage } from './stage.js';
 import { verifyStage } from './verify.js';
 import { weighStage } from './weigh.js';
 
+const PLAIN_TELLING: TellingOptions = { texts: ENGLISH, publicUrl: null };
+
 /**
  * The stages after collecting, from left to right.
  * @param connections to the providers, by name; none: nothing is acted on
+ * @param channels to tell people by, by name; none: alerts are kept, and wait
  */
-export function makeLine(stores: Stores, policies: readonly Policy[], telemetry: readonly TelemetryConnection[] = [], connections: Connections = new Map()): readonly Stage[] {
+export function makeLine(stores: Stores, policies: readonly Policy[], telemetry: readonly TelemetryConnection[] = [], connections: Connections = new Map(), channels: Channels = new Map(), telling: TellingOptions = PLAIN_TELLING): readonly Stage[] {
   const { organisations, raw, prices, costs, shares, credits, budgets, reservations, savings, learnedRates, reconciliation } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
@@ -62,11 +78,17 @@ export function makeLine(stores: Stores, policies: readonly Policy[], telemetry:
     creditStage(credits, budgets),
     weighStage(organisations, prices, budgets, reservations),
     recommendStage(stores, policies),
+    answerStage(stores, channels, telling),
     executeStage(stores, policies, connections),
     confirmStage(stores, connections, (stage) => line.some(({ name }) => name === stage)),
     verifyStage(stores),
-    reportStage(stores, (stage) => line.some(({ name }) => name === stage)),
     reconcileStage(stores),
+    reportStage(stores),
+    backtestStage(stores, policies),
+    findAnomaliesStage(stores),
+    makeAlertsStage(stores, channels, telling),
+    escalateStage(stores, channels),
+    sendStage(stores, channels, telling),
   ];
   return line;
 }

@@ -19,7 +19,7 @@ import type { Waking } from '../store/work.js';
 import { LINE } from './execute.js';
 import type { Stage, StageCall } from './stage.js';
 
-type Needs = Pick<Stores, 'organisations' | 'prices' | 'savings' | 'savingEvidence' | 'actions'>;
+type Needs = Pick<Stores, 'organisations' | 'prices' | 'savings' | 'savingEvidence' | 'actions' | 'learnedRates'>;
 
 export function verifyStage(stores: Needs): Stage {
   const { organisations, savings } = stores;
@@ -47,9 +47,11 @@ async function usageOf({ organisations, savingEvidence }: Needs, { organisation,
   return savingEvidence.usage(tx, organisation, team, all, evidenceSpan(all, now), grouping);
 }
 
-async function contexts({ organisations, prices }: Needs, { organisation, tx }: StageCall): Promise<(currency: string) => CostContext> {
+async function contexts({ organisations, prices, learnedRates }: Needs, { organisation, tx }: StageCall): Promise<(currency: string) => CostContext> {
   const [{ book, fx }, peak] = [await prices.book(tx, organisation), await organisations.peak(tx, organisation)];
-  return (currency) => ({ book, fx, peak, currency });
+  // A saving is what the accrual says was saved, and the accrual goes by the rates that bills have taught.
+  const learned = await learnedRates.applied(tx, organisation);
+  return (currency) => ({ book, fx, peak, currency, learned });
 }
 
 /** Judges every action of a chain anew; wakes those whose horizon is not over. */

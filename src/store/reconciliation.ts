@@ -147,7 +147,7 @@ export class ReconciliationStore {
     await this.publishFindings(tx, organisation, source, month, findings, now);
   }
 
-  /** A finding keeps since when it is one; one that is none any more is resolved. */
+  /** A finding keeps since when it is one (`found_at`) and when its amounts were last seen to change (`seen_at`); one that is none any more is resolved. */
   private async publishFindings(tx: Transaction, organisation: string, source: string, month: string, findings: readonly VarianceFinding[], now: number): Promise<void> {
     const ids = new Map<string, number>();
     const all = findings.map((finding) => ({ ...finding, id: idOf(ids, [source, month, ...namesOf(finding)]) }));
@@ -160,7 +160,9 @@ export class ReconciliationStore {
         `insert into variance_finding (organisation, source, month, team, id, provider, account, sku, gpu_model, region, term, component, currency, accrued, compared, amount, ratio, days, reasons, found_at, seen_at)
          values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$20)
          on conflict (organisation, team, source, month, id) do update set accrued = excluded.accrued, compared = excluded.compared, amount = excluded.amount, ratio = excluded.ratio,
-           days = excluded.days, reasons = excluded.reasons, gpu_model = excluded.gpu_model, seen_at = excluded.seen_at, resolved_at = null,
+           days = excluded.days, reasons = excluded.reasons, gpu_model = excluded.gpu_model, resolved_at = null,
+           seen_at = case when variance_finding.resolved_at is null and (variance_finding.accrued, variance_finding.compared) is not distinct from (excluded.accrued, excluded.compared)
+             then variance_finding.seen_at else excluded.seen_at end,
            found_at = case when variance_finding.resolved_at is null then variance_finding.found_at else excluded.found_at end`,
         [organisation, source, month, team, id, provider, account, sku, gpuModel, region, term, component, currency, decimalText(finding.accrued), decimalText(finding.compared),
           decimalText(finding.amount), decimalText(finding.ratio), days, reasons, new Date(now)]);

@@ -11,6 +11,8 @@ import { ProblemFilter, validation } from './problem.js';
 import { ActionsController } from './resources/actions.js';
 import { AdmissionController } from './resources/admission.js';
 import { BacktestsController } from './resources/backtests.js';
+import { AlertsController } from './resources/alerts.js';
+import { AlertSettingsController } from './resources/alert-settings.js';
 import { BudgetsController } from './resources/budgets.js';
 import { CostsController } from './resources/costs.js';
 import { DashboardController } from './resources/dashboard.js';
@@ -32,19 +34,21 @@ import { QuotesController } from './resources/quotes.js';
 import { ReconciliationController } from './resources/reconciliation.js';
 import { RecommendationsController } from './resources/recommendations.js';
 import { ReservationsController } from './resources/reservations.js';
+import { ReportsController } from './resources/reports.js';
 import { RulesController } from './resources/rules.js';
 import { SafetyController } from './resources/safety.js';
 import { SamplesController } from './resources/samples.js';
 import { SavingsController } from './resources/savings.js';
 import { SessionController } from './resources/session.js';
 import { OverviewController } from './resources/overview.js';
+import { SlackController } from './resources/slack.js';
 import { TeamsController } from './resources/teams.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
   UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
-  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, OperationsController, ProcessController, DocsController,
-  OverviewController, ProgressController, SessionController, DashboardController,
+  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, OperationsController, ProcessController, DocsController,
+  AlertsController, AlertSettingsController, SlackController, OverviewController, ProgressController, SessionController, DashboardController,
 ];
 
 const VERSION = '0.1.0';

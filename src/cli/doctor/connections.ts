@@ -58,7 +58,7 @@ async function reading(check: string, abilities: ProviderAbilities, connection: 
   if (connection.fleet === undefined) return attend(check, 'not checked: as it is set up it lists no machines', 'give it what listing needs, if it should be acted on');
   try {
     const { targets, complete, problems } = await within(seconds, connection.fleet());
-    const detail = `read now: ${targets.length} targets`;
+    const detail = `read now: ${targets.length} target(s)`;
     return complete ? ok(check, detail) : attend(check, `${detail}, and not all: ${problems.join('; ')}`, 'remove the reason: what is not seen whole is not acted on');
   } catch (error) {
     const kind = error instanceof Failure ? error.kind : null;
@@ -107,7 +107,7 @@ async function telemetry(one: InstalledTelemetry, clock: Clock, seconds: number)
   try {
     const last = await within(seconds, latest());
     const gpus = new Set(last?.samples.map(({ resource, gpu, migInstance }) => `${resource} ${gpu} ${migInstance ?? ''}`)).size;
-    const detail = gpus === 0 ? 'it answers, and reported no GPU in the last five minutes' : `it answers: ${gpus} GPUs${last?.coverage == null ? '' : `, ${Math.round(100 * last.coverage)} % of the exporters`}`;
+    const detail = gpus === 0 ? 'it answers, and reported no GPU in the last five minutes' : `it answers: ${gpus} GPU(s)${last?.coverage == null ? '' : `, ${Math.round(100 * last.coverage)} % of the exporters`}`;
     if (last !== null && last.problems.length > 0) return [attend(check, `${detail}; ${last.problems.join('; ')}`, 'remove the reason: missing evidence never means idle, and nothing is stopped on it')];
     return [gpus === 0 ? attend(check, detail, 'see that the exporters run and that the source collects them') : ok(check, detail)];
   } catch (error) {

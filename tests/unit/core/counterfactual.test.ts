@@ -19,7 +19,7 @@ function facts(effect: Effect, before: FleetTarget | null, over: Partial<ActionF
   };
 }
 const worldOf = (...given: Parameters<typeof facts>) => counterfactualOf(facts(...given), 'USD').world;
-const key = { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: 'H100', region: 'us-east-1', term: 'on-demand' };
+const key = { provider: 'AWS', account: 'a1', sku: 'p5.48xlarge', gpuModel: 'H100', region: 'us-east-1', term: 'on-demand' };
 const recommended = (action: NonNullable<ActionFacts['recommended']>['action'], change = {}): Pick<ActionFacts, 'recommended'> =>
   ({ recommended: { action, change, policyVersion: 1, currency: 'USD', monthly: { mean: 5n, low: 4n, high: 6n }, once: false } });
 
@@ -51,7 +51,7 @@ describe('what would have held', () => {
   it('is the covered hours on demand, for a reservation, over its whole term', () => {
     const effect: Effect = { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none', offer: 'o1', units: 2, mostNanos: 100n, currency: 'USD' };
     const found = counterfactualOf(facts(effect, null, recommended('PurchaseReservedInstances', { term: 'reserved-1y' })), 'USD');
-    expect(found.world).toEqual({ kind: 'commitment', units: 2, offer: 'o1', term: 'reserved-1y', paid: { nanos: 100n, currency: 'USD' }, onDemand: { ...key, gpuModel: null } });
+    expect(found.world).toEqual({ kind: 'commitment', units: 2, offer: 'o1', term: 'reserved-1y', paid: { nanos: 100n, currency: 'USD' }, onDemand: { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand' } });
     expect(found.until - found.from).toBe(365 * DAY_MS);
     expect(worldOf(effect, null)).toEqual({ kind: 'unknown', reason: 'commitment-unknown' });
   });
