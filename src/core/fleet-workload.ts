@@ -11,6 +11,8 @@ import { HOUR_MS } from './time.js';
 /** Labels by which an owner describes a workload. */
 export const WORKLOAD_LABELS = {
   kind: 'bursar.io/workload-kind',
+  /** On a stopped instance: the workload (its target or name) that it stands by for. */
+  spareFor: 'bursar.io/spare-for',
   interruptible: 'bursar.io/interruptible',
   protected: 'bursar.io/protected',
   minReplicas: 'bursar.io/min-replicas',
@@ -67,6 +69,16 @@ const whole = (text: string | undefined): number | null => (text !== undefined &
 function positive(text: string | undefined): number | null {
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
   return Number.isFinite(value) && value > 0 ? value : null;
+}
+
+/** Instances that stand by, stopped, by the workload that they name; in the order of their names. */
+export function sparesOf(targets: readonly FleetTarget[]): Map<string, string[]> {
+  const spares = new Map<string, string[]>();
+  for (const { target, labels, state, kind } of [...targets].sort((a, b) => (a.target < b.target ? -1 : 1))) {
+    const workload = labels[WORKLOAD_LABELS.spareFor];
+    if (kind === 'instance' && state === 'stopped' && workload !== undefined) spares.set(workload, [...(spares.get(workload) ?? []), target]);
+  }
+  return spares;
 }
 
 /** The Kubernetes namespace in a target's name (`deployment/ml/trainer`); null: it has none. */

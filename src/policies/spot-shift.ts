@@ -7,9 +7,10 @@
 import { z } from 'zod';
 import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../core/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
-import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
+import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
 import { evidenceOf, gpuHourNanos, monthlyBetween, offerAt, units } from './estimating/money.js';
+import { replacements } from './estimating/replace.js';
 import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotRecord } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
 
@@ -137,16 +138,17 @@ const series: DemandSeries = {
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
-  version: 1,
-  description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns',
+  version: 2,
+  description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
-  evaluate: (view, given) => [...view.workloads.flatMap((one) => forWorkload(view, one, given)), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],
+  evaluate: (view, given) => [...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],
   examples: [
     { title: 'Interruptible, and spot has been there for two weeks', params: {}, view: exampleView({ workloads: [batch({})], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
     { title: 'On spot, and spot is gone', params: {}, view: exampleView({ workloads: [batch({ term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
     { title: 'Ten hours of work, sixteen left: spot', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 16) })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
     { title: 'Ten hours of work, ten and a half left, and spot is gone: on demand', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 10.5), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
     { title: 'Ten hours of work, forty left, and spot is gone: wait', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 40), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
+    { title: 'A GPU is gone, and the fleet declares a hot spare', params: {}, view: exampleView({ workloads: [batch({ interruptible: null, spares: ['spare-1'], health: [goneCard('i-7', 'train-1')] })] }), proposes: [{ action: 'Start', target: 'spare-1' }] },
     { title: 'Nobody says that it may be interrupted', params: {}, view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
     { title: 'All use of the team may be interrupted; the market was never recorded, so the saving is unknown', params: { demand: true }, view: exampleView({ demand: [series] }), proposes: [{ action: 'MoveToSpot', target: 'AWS/us-east-1/example.a100-80gb' }] },
   ],

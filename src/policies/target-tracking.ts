@@ -2,14 +2,16 @@
  * target-tracking: the number of replicas that the load ahead needs, for services whose load is measured.
  *
  * The number is the planner's (planning/scaling), which forecasts the load at which a new replica would serve. Fewer replicas are proposed
- * only where every minute of the window was measured: a missing minute is not an idle one. More replicas need no such proof.
+ * only where every minute of the window was measured: a missing minute is not an idle one. More replicas need no such proof. What has lost a GPU is
+ * replaced, whatever the load.
  */
 import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy.js';
 import { bursarPolicies, DEFAULT_RISK, planReplicas, type PlanSettings, type ReplicaPlan } from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
-import { exampleView, minutes, steady, workload } from './estimating/examples.js';
+import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
+import { replacements } from './estimating/replace.js';
 import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, replicaHourNanos, replicasOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -116,13 +118,14 @@ const service = (replicas: number, load: readonly (number | null)[]): WorkloadVi
 
 export const policy: Policy<Params> = {
   name: 'target-tracking',
-  version: 1,
-  description: 'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load',
+  version: 2,
+  description: 'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU',
   params,
-  evaluate: (view, given) => view.workloads.filter((one) => replicasOf(one) !== null).flatMap((one) => proposalsFor(view, one, given)),
+  evaluate: (view, given) => view.workloads.flatMap((one) => [...replacements(one), ...(replicasOf(one) === null ? [] : proposalsFor(view, one, given))]),
   examples: [
     { title: 'Ten replicas where two serve the load', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(10, steady(150, 120))] }), proposes: [{ action: 'ScaleIn', target: 'chat' }] },
     { title: 'Two replicas where six are needed', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(2, steady(550, 120))] }), proposes: [{ action: 'ScaleOut', target: 'chat' }] },
     { title: 'A minute is missing: nothing is taken away', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(10, [...steady(150, 60), null, ...steady(150, 59)])] }), proposes: [] },
+    { title: 'A GPU is gone: its replica is replaced, and as many are held', params: { windowMinutes: 120 }, view: exampleView({ workloads: [{ ...service(2, steady(120, 120)), health: [goneCard('serving/chat-1', 'chat')] }] }), proposes: [{ action: 'Replace', target: 'serving/chat-1' }] },
   ],
 };

@@ -7,7 +7,7 @@
 import type { OfferOnSale } from '../core/acting.js';
 import type { FleetReading, FleetTarget } from '../core/fleet.js';
 import type { Sighted } from '../core/fleet-meter.js';
-import { workloadOf } from '../core/fleet-workload.js';
+import { sparesOf, workloadOf } from '../core/fleet-workload.js';
 import type { CommitmentOffer } from '../core/ports.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
@@ -93,10 +93,13 @@ export class FleetStore implements TargetFinder {
       `select ${COLUMNS}, changed_at as changed,
          exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target and w.connection is distinct from f.connection) as taken
        from fleet_target f where organisation = $1 and connection = $2 and gone_at is null`, [organisation, connection]);
+    const standingBy = sparesOf(rows.map(({ body }) => body));
     const all = rows.flatMap(({ target, team, body, seen, changed, taken }) => {
       const found = workloadOf(body, taken ? `${connection}/${target}` : target, changed?.getTime() ?? null);
       if (found === null) return [];
-      const { workload, ...facts } = found;
+      const { workload, ...own } = found;
+      const spares = standingBy.get(target) ?? standingBy.get(body.name);
+      const facts = spares === undefined ? own : { ...own, spares };
       return [{ workload, team, seen: seen.toISOString(), facts: JSON.stringify(facts) }];
     });
     await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [organisation, connection, all.map(({ workload }) => workload)]);

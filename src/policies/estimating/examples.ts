@@ -1,9 +1,10 @@
 /** What the policies' examples are made of: a small team at one instant, with prices. Everything in it is invented. */
 import type { GpuOffer, MinuteSeries, PolicyView, WorkloadView } from '../../core/policy.js';
 import { viewOf } from '../../core/policy.js';
+import type { HealthFinding } from '../../core/health.js';
 import type { Rate } from '../../core/money.js';
 import type { Budget } from '../../core/budget.js';
-import { DAY_MS, MINUTE_MS, periodOf } from '../../core/time.js';
+import { DAY_MS, formatInstant, MINUTE_MS, periodOf } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 
 /** 2026-11-01T00:00:00Z, a Sunday. */
@@ -55,3 +56,9 @@ export function budgetAt(planned: number | null, spent: number, months = 0): Pol
     },
   };
 }
+
+/** A card of a resource that its exporter no longer names, half a minute before the examples' instant. */
+export const goneCard = (resource: string, workloadName: string): HealthFinding => ({
+  rule: 'gone', severity: 'fatal', resource, gpu: 'GPU-example', migInstance: null, team: 'research', workload: workloadName, title: 'gone: its exporter answers and no longer names it',
+  numbers: { missingSeconds: 15 }, evidence: { what: 'answers of the exporter without the card', from: formatInstant(AS_OF - 30_000), to: formatInstant(AS_OF - 15_000), ageSeconds: 15 },
+});
