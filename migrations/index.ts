@@ -8,8 +8,13 @@ import { Quotes1764000000006 } from './0006-quotes.js';
 import { Telemetry1764000000007 } from './0007-telemetry.js';
 import { Telling1764000000008 } from './0008-telling.js';
 import { Fleet1764000000009 } from './0009-fleet.js';
+import { Sessions1764000000010 } from './0010-sessions.js';
+import { Reports1764000000011 } from './0011-reports.js';
+import { Backtests1764000000012 } from './0012-backtests.js';
+import { Wakers1764000000013 } from './0013-wakers.js';
 
 export const migrations = [
   Foundation1764000000001, Policies1764000000002, Actions1764000000003, Savings1764000000004, Reconciliation1764000000005, Quotes1764000000006,
-  Telemetry1764000000007, Telling1764000000008, Fleet1764000000009,
+  Telemetry1764000000007, Telling1764000000008, Fleet1764000000009, Sessions1764000000010, Reports1764000000011, Backtests1764000000012,
+  Wakers1764000000013,
 ];

@@ -6,18 +6,25 @@ import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import type { Config } from './config.js';
 import { invalid, Failure, type Problem } from './core/errors.js';
+import { ENGLISH } from './core/alert-texts.js';
 import type { Policy } from './core/policy.js';
-import type { Clock, Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
+import type { Channel, ChannelConnection, Clock, Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile } from './formats/reading/input.js';
 import { lacksFunctions, loadParts, loadProviders, undeclared } from './parts.js';
+import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
 import { makeLine } from './pipeline/line.js';
 import { LineQueue } from './pipeline/queue.js';
+import { ReportSchedule } from './pipeline/report.js';
 import { Runner } from './pipeline/runner.js';
 import { Tick } from './pipeline/tick.js';
+import { tracedConnection } from './pipeline/tracing.js';
+import type { Watch } from './pipeline/watch.js';
+import { plotter } from './rendering/plotter.js';
+import { mainPicture, renderers } from './rendering/reports.js';
 import { Database } from './store/database.js';
 import { FleetStore } from './store/fleet.js';
 import { DEFAULT_ORGANISATION } from './store/organisation.js';
@@ -38,6 +45,10 @@ export interface Bursar {
   readonly connections: ReadonlyMap<string, ProviderConnection>;
   /** Sources of GPU evidence whose settings are there. */
   readonly telemetry: readonly TelemetryConnection[];
+  /** Ways to tell people whose settings are there, by name; the log is always among them. */
+  readonly channels: ReadonlyMap<string, ChannelConnection>;
+  /** By which requests from Slack are known; null: none is taken. */
+  readonly slackSigningSecret: string | null;
   close(): Promise<void>;
 }
 
@@ -55,7 +66,7 @@ export async function openConnections(environment: Readonly<Record<string, strin
       if (connections.has(connection.name)) throw new Error(`broken invariant: two connections are named ${connection.name}`);
       const wrong = undeclared(provider, connection);
       if (wrong.length > 0) throw new Error(`the provider ${provider.name} is wrong: ${wrong.join('; ')}`);
-      connections.set(connection.name, connection);
+      connections.set(connection.name, tracedConnection(connection));
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'invalid') throw error;
       problems.push(...(error.problems.length > 0 ? error.problems : [{ path: null, message: error.message }]));
@@ -74,6 +85,12 @@ export async function openTelemetry(environment: Readonly<Record<string, string 
   return sources.flatMap((source) => source.connect(environment, clock) ?? []);
 }
 
+/** The same for the ways to tell people. @throws Failure invalid naming every wrong setting */
+export async function openChannels(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Map<string, ChannelConnection>> {
+  const channels = await loadParts<Channel>('notify', 'channel', (part) => lacksFunctions(part, 'connect'));
+  return new Map(channels.flatMap((channel) => channel.connect(environment, clock) ?? []).map((connection) => [connection.name, connection]));
+}
+
 async function closeConnections(connections: ReadonlyMap<string, ProviderConnection>): Promise<void> {
   await Promise.allSettled([...connections.values()].map((connection) => connection.close?.()));
 }
@@ -81,14 +98,18 @@ async function closeConnections(connections: ReadonlyMap<string, ProviderConnect
 export interface ComposeOptions {
   /** False: the database is only looked at. */
   readonly migrate?: boolean;
+  /** Told what the line does. */
+  readonly watch?: Watch;
   /** Where the providers' settings are; absent: no connection is opened. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {} }: ComposeOptions = {}): Promise<Bursar> {
+export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch }: ComposeOptions = {}): Promise<Bursar> {
   const connections = await openConnections(environment, clock);
   const telemetry = await openTelemetry(environment, clock);
+  const channels = await openChannels(environment, clock);
+  const telling = { texts: ENGLISH, publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null, chart: mainPicture };
   const db = await Database.open(databaseUrl);
   if (migrate) await db.migrate();
   const stores = new Stores(db, new FleetStore());
@@ -98,11 +119,11 @@ export async function compose(databaseUrl: string, clock: Clock, { migrate = tru
     usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
     readRecord, readEvent, openFile, openBytes,
   }, clock);
-  const runner = new Runner(db, stores.work, clock, makeLine(stores, policies, telemetry, connections));
+  const runner = new Runner(db, stores.work, clock, makeLine(stores, policies, telemetry, connections, channels, telling), watch);
   return {
-    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, connections, telemetry,
+    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, connections, telemetry, channels, slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
-      await Promise.allSettled(telemetry.map((source) => source.close?.()));
+      await Promise.allSettled([...telemetry, ...channels.values()].map((part) => part.close?.()));
       await closeConnections(connections);
       await db.close();
     },
@@ -119,16 +140,16 @@ export function openQueue(bursar: Bursar, config: Config, role: Role, failed: (e
 export class AppModule {
   /** The doors of a role: the API, the tick and the workers, or both. */
   static of(bursar: Bursar, config: Config, clock: Clock, role: Role, queue: LineQueue, failed: (error: Error) => void): DynamicModule {
-    const { stores, importer, policies, organisation, connections, telemetry } = bursar;
+    const { stores, importer, policies, organisation, connections, telemetry, slackSigningSecret } = bursar;
     const collecting = new CollectingSchedule(stores, organisation, connections, { ...COLLECTING_INTERVALS, ...config.collectSeconds });
     const sampling = { organisation, wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', lane: name, key: name })) };
     const tick = {
       provide: Tick, inject: [SchedulerRegistry],
-      useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed, [sampling], [collecting]),
+      useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed, [sampling], [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation)]),
     };
     return {
       module: AppModule,
-      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, policies, recordSchemas: { record: recordSchema, event: eventSchema } })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
+      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, signIn: config.signIn, recordSchemas: { record: recordSchema, event: eventSchema }, ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }) })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
       providers: role === 'api' ? [] : [tick],
     };
   }

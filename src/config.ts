@@ -6,6 +6,22 @@ import { invalid } from './core/errors.js';
 
 const url = (protocols: RegExp, what: string) => z.url({ protocol: protocols, error: `is not ${what}` });
 
+const ROLES = ['viewer', 'operator', 'admin'] as const;
+type Roles = Readonly<Partial<Record<(typeof ROLES)[number], readonly string[]>>>;
+
+/** Roles with the groups that have them, of `admin=finops;viewer=*`. */
+function rolesOf(text: string, context: z.RefinementCtx): Roles {
+  const roles: Partial<Record<keyof Roles, readonly string[]>> = {};
+  for (const part of text.split(';').filter((one) => one.trim() !== '')) {
+    const [name = '', ...groups] = part.split('=');
+    const role = ROLES.find((one) => one === name.trim());
+    const list = groups.join('=').split(',').map((group) => group.trim()).filter((group) => group !== '');
+    if (role === undefined || list.length === 0) context.addIssue('is not written admin=group,group;operator=group;viewer=*');
+    else roles[role] = list;
+  }
+  return roles;
+}
+
 const schema = z.object({
   /** PostgreSQL 15 or later; absent: the embedded server in BURSAR_DATA_DIR. */
   DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional(),
@@ -32,8 +48,27 @@ const schema = z.object({
   BURSAR_ADMISSION_TLS_CERT: z.string().min(1).optional(),
   BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional(),
   BURSAR_ADMISSION_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8443),
+  /** Where people reach the dashboard, where something stands before it; absent: as the request says. */
+  BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL').optional(),
+  /** An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles. */
+  BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL').optional(),
+  BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional(),
+  /** Absent: a public client. */
+  BURSAR_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
+  BURSAR_OIDC_SCOPES: z.string().regex(/(^| )openid( |$)/, 'does not hold openid').default('openid profile email'),
+  /** The claim that lists groups or roles; `realm_access.roles` reaches into objects. */
+  BURSAR_OIDC_ROLES_CLAIM: z.string().min(1).default('groups'),
+  /** `admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody. */
+  BURSAR_OIDC_ROLES: z.string().transform(rolesOf).optional(),
+  /** The claim that lists teams, for those who are no admins; absent: all teams. */
+  BURSAR_OIDC_TEAMS_CLAIM: z.string().min(1).optional(),
   BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log'),
+  /** `json`: one line of JSON per event on standard error. */
+  BURSAR_LOG_FORMAT: z.enum(['text', 'json'], { error: 'is neither text nor json' }).default('text'),
 });
+
+/** Names of all settings but the parts' own. */
+export const SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
 
 export interface Config {
   readonly databaseUrl: string | null;
@@ -44,12 +79,17 @@ export interface Config {
   readonly example: boolean;
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
   readonly admissionTls: { readonly host: string; readonly port: number; readonly certFile: string; readonly keyFile: string } | null;
+  readonly signIn: {
+    readonly publicUrl: string | null;
+    readonly oidc: { readonly issuer: string; readonly clientId: string; readonly clientSecret: string | null; readonly scopes: string; readonly rolesClaim: string; readonly roles: Roles; readonly teamsClaim: string | null } | null;
+  };
   readonly tickSeconds: number;
   readonly concurrency: number;
   readonly collectSeconds: { readonly fleet: number; readonly usage: number; readonly prices: number };
   /** What the providers read their settings from. Holds secrets: it is never shown. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly logLevel: 'error' | 'warn' | 'log' | 'debug';
+  readonly logFormat: 'text' | 'json';
 }
 
 /** @throws Failure invalid naming every variable that is wrong. */
@@ -70,12 +110,27 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     throw invalid(`the configuration is wrong: ${path} is missing`, [{ path, message: 'is missing' }]);
   }
   return {
+    signIn: signInOf(parsed.data),
     admissionTls: certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile },
     databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST,
     dataDir: parsed.data.BURSAR_DATA_DIR, example: parsed.data.BURSAR_EXAMPLE === 'on',
     remote: BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY,
     collectSeconds: { fleet: parsed.data.BURSAR_COLLECT_FLEET_SECONDS, usage: parsed.data.BURSAR_COLLECT_USAGE_SECONDS, prices: parsed.data.BURSAR_COLLECT_PRICES_SECONDS },
-    environment, logLevel: parsed.data.BURSAR_LOG_LEVEL,
+    environment, logLevel: parsed.data.BURSAR_LOG_LEVEL, logFormat: parsed.data.BURSAR_LOG_FORMAT,
+  };
+}
+
+/** @throws Failure invalid where a provider is named without what it needs. */
+function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
+  const { BURSAR_PUBLIC_URL: publicUrl = null, BURSAR_OIDC_ISSUER: issuer, BURSAR_OIDC_CLIENT_ID: clientId, BURSAR_OIDC_ROLES: roles } = data;
+  if (issuer === undefined) return { publicUrl, oidc: null };
+  if (clientId === undefined || roles === undefined) {
+    const missing = [...(clientId === undefined ? ['BURSAR_OIDC_CLIENT_ID'] : []), ...(roles === undefined ? ['BURSAR_OIDC_ROLES'] : [])];
+    throw invalid(`the configuration is wrong: BURSAR_OIDC_ISSUER needs ${missing.join(' and ')}`, missing.map((path) => ({ path, message: 'is missing' })));
+  }
+  return {
+    publicUrl,
+    oidc: { issuer, clientId, clientSecret: data.BURSAR_OIDC_CLIENT_SECRET ?? null, scopes: data.BURSAR_OIDC_SCOPES, rolesClaim: data.BURSAR_OIDC_ROLES_CLAIM, roles, teamsClaim: data.BURSAR_OIDC_TEAMS_CLAIM ?? null },
   };
 }

@@ -3,24 +3,47 @@
  * is one verb. Never decides anything about money.
  */
 import 'reflect-metadata';
+import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { parse as parseYaml } from 'yaml';
-import { AppModule, compose, openQueue, type Bursar, type Role } from './app.module.js';
+import { AppModule, compose, openQueue, type Bursar, type ComposeOptions, type Role } from './app.module.js';
+import type { Examination } from './cli/context.js';
 import { run } from './cli/program.js';
 import { typed } from './cli/usage-error.js';
 import { wallClock } from './clock.js';
-import { parseConfig, type Config } from './config.js';
-import { unavailable } from './core/errors.js';
+import { parseConfig, SETTING_NAMES, type Config } from './config.js';
+import { Failure, unavailable, type Problem } from './core/errors.js';
 import { welcome } from './example/welcome.js';
 import * as openbPods from './formats/openb-pods.js';
+import { ProcessLog } from './log.js';
+import { inspectParts } from './parts.js';
+import { probePostgres, probeRedis } from './pipeline/queue-probe.js';
+import { tellLog } from './pipeline/watch.js';
+import { plotter } from './rendering/plotter.js';
+import { renderers } from './rendering/reports.js';
 import { acquireServeLock, startEmbedded } from './store/embedded.js';
+import { startTracing, TRACING_SETTINGS } from './tracing.js';
 import { createWebApp, listen } from './web/server.js';
 import { listenTls } from './web/tls.js';
 
-const say = (text: string): void => void process.stderr.write(`${text}\n`);
+/** The configuration, or what is wrong with it: that is said by the verb that needs it. */
+function readConfig(): { readonly config: Config | null; readonly problems: readonly Problem[] } {
+  try {
+    return { config: parseConfig(process.env), problems: [] };
+  } catch (error) {
+    if (error instanceof Failure) return { config: null, problems: error.problems };
+    throw error;
+  }
+}
+
+const found = readConfig();
+const log = new ProcessLog({ level: found.config?.logLevel ?? 'log', format: found.config?.logFormat ?? 'text' }, wallClock, (line) => void process.stderr.write(line));
+// Whatever a room says by Nest's Logger comes here, and never to standard output.
+Logger.overrideLogger(log);
+const say = (text: string): void => log.say(text);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config, given: { migrate?: boolean } = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   const options = { ...given, environment: config.environment };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
@@ -43,9 +66,12 @@ async function openDatabase(config: Config, given: { migrate?: boolean } = {}): 
 }
 
 async function connect(): Promise<Parameters<typeof run>[1] extends { connect(): Promise<infer Local> } ? Local : never> {
+  const isDoctor = process.argv.slice(2).includes('doctor');
   // These two say themselves which migrations have not run.
-  const migrate = !process.argv.slice(2).some((word) => word === 'migrate' || word === 'doctor');
-  const { bursar, leave } = await openDatabase(parseConfig(process.env), { migrate });
+  const migrate = !isDoctor && !process.argv.slice(2).includes('migrate');
+  const config = parseConfig(process.env);
+  // doctor connects the parts itself, one by one: a wrong setting of one must not keep it from the rest.
+  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate });
   const { stores, importer, organisation, policies, runner } = bursar;
   return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), migrate: () => stores.db.migrate(), close: leave };
 }
@@ -54,14 +80,14 @@ async function serve(role: Role): Promise<void> {
   const config = typed(() => parseConfig(process.env));
   const stop = stopped();
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
-  const { bursar, leave } = await openDatabase(config).catch(async (error: unknown) => {
+  const { bursar, leave } = await openDatabase(config, { watch: tellLog(new Logger('line')) }).catch(async (error: unknown) => {
     await lock?.release();
     throw error;
   });
   let told = '';
   // The same trouble again and again (a database that is away) is told once.
   const failed = ({ message }: Error): void => {
-    if (message !== told) say(`line: ${message}`);
+    if (message !== told) log.warn(message, 'line');
     told = message;
   };
   try {
@@ -93,7 +119,7 @@ async function serve(role: Role): Promise<void> {
 type Started = { address: string | null; close(): Promise<void> };
 
 async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
-  const app = await createWebApp(module, { logger: ['error', 'warn'] });
+  const app = await createWebApp(module, { logger: log });
   try {
     const address = await listen(app, config);
     const tls = config.admissionTls === null ? null : await listenTls(app, config.admissionTls);
@@ -115,7 +141,7 @@ async function startApi(module: ReturnType<typeof AppModule.of>, config: Config)
 }
 
 async function startWorker(module: ReturnType<typeof AppModule.of>): Promise<Started> {
-  const app = await NestFactory.createApplicationContext(module, { logger: ['error', 'warn'] });
+  const app = await NestFactory.createApplicationContext(module, { logger: log });
   return { address: null, close: () => app.close() };
 }
 
@@ -127,14 +153,9 @@ function stopped(): Promise<'stop'> {
   });
 }
 
-/** Set only where the configuration is sound: what is wrong with it is said by the verb that needs it. */
-function remote(): Config['remote'] {
-  try {
-    return parseConfig(process.env).remote;
-  } catch {
-    return null;
-  }
-}
+const examination: Examination = {
+  settings: [...SETTING_NAMES, ...TRACING_SETTINGS], problems: () => found.problems, parts: () => inspectParts(process.env, wallClock), redis: probeRedis, tables: ({ db }) => probePostgres(db),
+};
 
 // A reader that has seen enough (`bursar costs | head`) is no failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -142,6 +163,8 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(0);
 });
 
+const tracing = await startTracing(process.env);
 process.exitCode = await run(process.argv.slice(2), {
-  environment: process.env, clock: wallClock, stdout: process.stdout, stderr: process.stderr, connect, serve, remote: remote(), parseYaml,
+  environment: process.env, clock: wallClock, stdout: process.stdout, stderr: found.config?.logFormat === 'json' ? { write: say } : process.stderr, connect, serve, examination, remote: found.config?.remote ?? null, parseYaml, plotter, reports: renderers,
 });
+await tracing?.stop();

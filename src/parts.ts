@@ -4,8 +4,10 @@
  *
  * A folder's own sub-folders hold what its parts share and are not parts. A wrong part stops the start, by name.
  */
-import type { Provider, ProviderAbilities, ProviderConnection } from './core/ports.js';
+import type { Channel, Clock, Provider, ProviderAbilities, ProviderConnection, TelemetrySource } from './core/ports.js';
+import { Failure, type Problem } from './core/errors.js';
 import { EFFECT_KINDS } from './core/fleet.js';
+import type { InstalledPart } from './core/installed.js';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -105,4 +107,27 @@ export function undeclared({ abilities }: Provider, connection: ProviderConnecti
     problems.push('may act, and lacks apply, outcome or target');
   }
   return problems;
+}
+
+/** A connection by itself; what is wrong with its settings is a value here. */
+function attempt<Connection>(connect: () => Connection | null): { readonly connection: Connection | null; readonly problems: readonly Problem[] } {
+  try {
+    return { connection: connect(), problems: [] };
+  } catch (error) {
+    if (!(error instanceof Failure) || error.kind !== 'invalid') throw error;
+    return { connection: null, problems: error.problems.length > 0 ? error.problems : [{ path: null, message: error.message }] };
+  }
+}
+
+/** Every cloud, source of evidence and channel, each connected by itself where its settings allow it; nothing is called yet. Whoever asks closes them. */
+export async function inspectParts(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<InstalledPart[]> {
+  const hasConnect = (part: Record<string, unknown>): string[] => lacksFunctions(part, 'connect');
+  const providers = await loadProviders();
+  const sources = await loadParts<TelemetrySource>('telemetry', 'source', hasConnect);
+  const channels = await loadParts<Channel>('notify', 'channel', hasConnect);
+  return [
+    ...providers.map((part): InstalledPart => ({ kind: 'provider', part, ...attempt(() => part.connect(environment, clock)) })),
+    ...sources.map((part): InstalledPart => ({ kind: 'telemetry', part, ...attempt(() => part.connect(environment, clock)) })),
+    ...channels.map((part): InstalledPart => ({ kind: 'channel', part, ...attempt(() => part.connect(environment, clock)) })),
+  ];
 }

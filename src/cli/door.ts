@@ -21,6 +21,7 @@ import type { StoredImport, StoredReject } from '../store/rejects.js';
 import type { FxChange } from '../store/set-rates.js';
 import type { Spend, SpendQuery } from '../store/spend.js';
 import type { ActionDoor } from './actions-door.js';
+import type { AlertDoor } from './alerts-door.js';
 import type { PolicyDoor } from './policies-door.js';
 import type { ReconciliationDoor } from './reconciliation-door.js';
 import type { QuoteDoor } from './quotes-door.js';
@@ -81,6 +82,7 @@ export function budgetView(budget: Budget, stored: StoredState | null, crossings
 export interface Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;

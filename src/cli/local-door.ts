@@ -33,6 +33,7 @@ import { LocalPolicies, type PolicyDoor } from './policies-door.js';
 import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { LocalReports, type ReportDoor } from './reports-door.js';
+import { LocalAlerts, type AlertDoor } from './alerts-door.js';
 import { LocalSavings, type SavingDoor } from './savings-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
@@ -48,6 +49,7 @@ const PAGE = 500;
 export class LocalDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
@@ -67,6 +69,7 @@ export class LocalDoor implements Door {
     this.policies = new LocalPolicies(bursar, clock, actor, () => this.drained());
     this.reports = new LocalReports(bursar, clock, actor, () => this.drained());
     this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
+    this.alerts = new LocalAlerts(bursar, clock, actor, () => this.drained());
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());
     this.actions = new LocalActions(bursar, clock, actor, () => this.drained());

@@ -11,6 +11,7 @@ import type { CliContext } from './context.js';
 import { documentOf, textOf, told } from './failures.js';
 import { Session } from './session.js';
 import { addActions } from './verbs/actions.js';
+import { addAlerts } from './verbs/alerts.js';
 import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
 import { addCosts } from './verbs/costs.js';
@@ -72,7 +73,7 @@ function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addAlerts, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
   ]) add(program, session);
   return program;
 }

@@ -29,6 +29,7 @@ import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
 import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { RemoteReports, type ReportDoor } from './reports-door.js';
+import { RemoteAlerts, type AlertDoor } from './alerts-door.js';
 import { RemoteSavings, type SavingDoor } from './savings-door.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
@@ -44,6 +45,7 @@ type StoredCrossing = BudgetView['crossings'][number] & { readonly periodStart: 
 export class RemoteDoor implements Door {
   readonly policies: PolicyDoor;
   readonly savings: SavingDoor;
+  readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
@@ -58,6 +60,7 @@ export class RemoteDoor implements Door {
     this.policies = new RemotePolicies(remote, () => this.drained());
     this.reports = new RemoteReports(remote, () => this.drained(), note);
     this.savings = new RemoteSavings(remote);
+    this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
     this.quotes = new RemoteQuotes(remote, () => this.drained());
     this.actions = new RemoteActions(remote, () => this.drained());

@@ -18,11 +18,22 @@ export interface PolicyResult {
   readonly [measure: string]: number | string | null;
 }
 
+/** What was paid when, in equal steps over a window. */
+export interface CostSeries {
+  /** Start of the first step, ISO 8601. */
+  readonly from: string;
+  readonly stepHours: number;
+  /** Cost of each step, rounded to four decimals, of the policies of which it is known when they paid. */
+  readonly costs: Readonly<Record<string, readonly number[]>>;
+}
+
 export interface BacktestCell {
   readonly name: string;
   /** Number of cases (windows, tenants, spells, held-out points). */
   readonly count: number;
   readonly policies: readonly PolicyResult[];
+  /** Only where the cell is a stretch of time. */
+  readonly series?: CostSeries;
 }
 
 export interface BacktestReport {
@@ -45,3 +56,6 @@ export function pooledShare(cost: PooledCost): number | null {
   const tolerance = 1e-9 * Math.max(1, Math.abs(cost.baseline));
   return possible > tolerance ? (cost.baseline - cost.policy) / possible : null;
 }
+
+/** Told now and then which share of a backtest is done, 0 to 1. */
+export type BacktestProgress = (share: number) => void;

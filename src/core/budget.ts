@@ -169,12 +169,14 @@ export interface Weighing {
   /** In any order; what lies before the period is history for the forecast, what lies after it is left out. */
   readonly spend: readonly SpendPoint[];
   readonly committed: bigint;
+  /** Nanos that are reserved for launches to come: committed too, and on top of what history lets expect. Absent: none. */
+  readonly reserved?: bigint;
   readonly now: number;
   readonly forecaster: Forecaster | null;
 }
 
 /** The state of a budget in one period. The same points in any order give the same state. */
-export function weighBudget({ budget, instant, spend, committed, now, forecaster }: Weighing): BudgetState {
+export function weighBudget({ budget, instant, spend, committed, reserved = 0n, now, forecaster }: Weighing): BudgetState {
   const period = periodAt(budget, instant ?? now);
   const planned = plannedFor(budget, period);
   const points = [...spend].filter(({ at }) => at < period.end).sort((a, b) => a.at - b.at);
@@ -183,11 +185,11 @@ export function weighBudget({ budget, instant, spend, committed, now, forecaster
   const spent = within.reduce((sum, point) => sum + counted(point), 0n);
   const burnRatePerDay = burnRate(points, counted, now);
   const forecast = now >= period.end ? { mean: spent, low: spent, high: spent, method: 'closed' }
-    : forecastOf(budget.zone, points, counted, { period, now, spent, committed, forecaster });
+    : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
   return {
     budget: budget.id, period, currency: budget.currency, status: planned === null ? 'not-planned' : 'planned', planned, spent,
     credits: within.reduce((sum, { creditNanos }) => sum + creditNanos, 0n),
-    committed, forecast, burnRatePerDay,
+    committed: committed + reserved, forecast, burnRatePerDay,
     exhaustionAt: planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now }),
     unpricedQuantity: within.reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
     ratio: planned === null || planned === 0n ? null : Number((spent * RATIO_DIGITS) / planned) / Number(RATIO_DIGITS),
@@ -210,11 +212,12 @@ interface ForecastContext {
   readonly now: number;
   readonly spent: bigint;
   readonly committed: bigint;
+  readonly reserved: bigint;
   readonly forecaster: Forecaster | null;
 }
 
 function forecastOf(zone: string, points: readonly SpendPoint[], counted: Counted, context: ForecastContext): BudgetForecast | null {
-  const { period, now, spent, committed, forecaster } = context;
+  const { period, now, spent, committed, reserved, forecaster } = context;
   const first = points[0];
   if (forecaster === null || first === undefined || first.at > now || now < period.start) return null;
   const today = localDays(zone, now);
@@ -231,7 +234,7 @@ function forecastOf(zone: string, points: readonly SpendPoint[], counted: Counte
   const owed = spent + committed;
   const total = (units: number): bigint => {
     const sum = spent + BigInt(Math.round(units * 1e9));
-    return sum < owed ? owed : sum;
+    return (sum < owed ? owed : sum) + reserved;
   };
   return { mean: total(remaining.mean), low: total(remaining.low), high: total(remaining.high), method: remaining.method };
 }

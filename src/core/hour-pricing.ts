@@ -7,7 +7,7 @@
  */
 import { billableMs, cutsWithin, priceHour, quantitiesWithin, type CostContext, type CostLine, type PriceKey, type Quantities, type UnpricedLine, type UsageSlice } from './cost.js';
 import { isLinear, splitAtHours } from './rollup.js';
-import { HOUR_MS } from './time.js';
+import { HOUR_MS, type Interval } from './time.js';
 import type { UsageRecord } from './usage.js';
 
 /** The sums of a (team, hour, dimension), over all deliveries. */
@@ -29,11 +29,14 @@ export function priceFromSums(team: string, usage: PriceKey, totals: HourTotals,
   return priceHour(team, usage, [{ ...totals, start: totals.hour, end }], context);
 }
 
-/** Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends. */
-export function priceFromRecords(team: string, usage: PriceKey, hour: number, records: readonly UsageRecord[], context: CostContext): (CostLine | UnpricedLine)[] {
-  const end = hour + HOUR_MS;
-  const bounds = [hour, ...cutsWithin(usage, hour, end, context), end];
-  const slices = bounds.slice(1).map((until, at) => quantitiesWithin(records, bounds[at] ?? hour, until));
+/**
+ * Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends.
+ * @param within a piece of the hour, where only that is to be priced
+ */
+export function priceFromRecords(team: string, usage: PriceKey, hour: number, records: readonly UsageRecord[], context: CostContext, within: Interval = { start: hour, end: hour + HOUR_MS }): (CostLine | UnpricedLine)[] {
+  const { start, end } = within;
+  const bounds = [start, ...cutsWithin(usage, start, end, context), end];
+  const slices = bounds.slice(1).map((until, at) => quantitiesWithin(records, bounds[at] ?? start, until));
   for (const record of records) addSurcharge(slices, usage, hour, record, context);
   return priceHour(team, usage, slices, context);
 }

@@ -2,10 +2,11 @@
  * From the policy documents of a team to its recommendations: every policy is asked, and where several want something of
  * one subject, one wins by a written order.
  *
- * The order: the action (a stop before a scale-in before a move before a resize, see RANK), then the document's priority,
+ * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then the document's priority,
  * then the larger known saving (unknown is smallest), then the name. Losers stay on the winner as `insteadOf`. A document in
  * mode `observe` competes with nobody: what it would propose is kept with the status `observed`.
  */
+import { calibrationKey, withCalibration } from './calibration.js';
 import { isWorthwhile, recommendationOf, type Policy, type PolicyView, type Proposal } from './policy.js';
 import { appliesTo, type PolicyDocument } from './policy-document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
@@ -13,15 +14,20 @@ import type { Displaced, Recommendation, RecommendedAction } from './recommendat
 /** Lower wins. Ending spend comes before lowering it, lowering before moving, moving before resizing, all before buying and telling. */
 const RANK: Readonly<Record<RecommendedAction, number>> = {
   Stop: 0, Release: 0,
+  // What has lost a GPU does no work at any size or place.
+  Replace: 1,
   // What runs at full size by its owner's choice may be stopped, not resized or moved.
-  Keep: 1,
-  ScaleIn: 2,
-  MoveToOnDemand: 3, MoveToSpot: 3, MoveToOffPeak: 3,
-  Rightsize: 4,
-  ScaleOut: 5, Start: 5,
-  PurchaseReservedInstances: 6, PurchaseSavingsPlans: 6,
-  RefuseLaunches: 7, Notify: 8,
+  Keep: 2,
+  ScaleIn: 3,
+  MoveToOnDemand: 4, MoveToSpot: 4, MoveToOffPeak: 4,
+  Rightsize: 5,
+  ScaleOut: 6, Start: 6,
+  PurchaseReservedInstances: 7, PurchaseSavingsPlans: 7,
+  RefuseLaunches: 8, Notify: 9,
 };
+
+/** Whether an action is as severe as another, or severer, by the written order. */
+export const isAsSevereAs = (action: RecommendedAction, other: RecommendedAction): boolean => RANK[action] <= RANK[other];
 
 export interface Candidate {
   readonly document: PolicyDocument;
@@ -38,7 +44,8 @@ export interface Decision {
 export function candidatesOf(view: PolicyView, documents: readonly PolicyDocument[], policies: readonly Policy[]): Candidate[] {
   return documents.filter((document) => appliesTo(document, view.team)).flatMap((document) => {
     const policy = policies.find(({ name }) => name === document.policy);
-    return policy === undefined ? [] : policy.evaluate(view, policy.params.parse(document.params)).map((proposal) => ({ document, policy, proposal }));
+    return policy === undefined ? [] : policy.evaluate(view, policy.params.parse(document.params))
+      .map((proposal) => ({ document, policy, proposal: withCalibration(proposal, view.calibrations?.[calibrationKey(policy)]) }));
   }).filter(({ proposal }) => isWorthwhile(proposal));
 }
 

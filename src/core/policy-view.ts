@@ -5,6 +5,8 @@
  * taken for zero: a policy that does not know leaves alone. Series are oldest first and hold nothing after `asOf`.
  */
 import type { Budget, BudgetState } from './budget.js';
+import type { Calibrations } from './calibration.js';
+import type { HealthFinding } from './health.js';
 import type { Rate } from './money.js';
 import { NO_PEAK, type PeakSchedule } from './peak.js';
 import type { Upfront } from './price.js';
@@ -62,6 +64,8 @@ export interface ResourceView {
   /** Since when it is watched, within the readings' window; null: not known, and then the whole window is taken. */
   readonly observedFrom: number | null;
   readonly readings: readonly Reading[];
+  /** What is found about the health of its GPUs and not cleared; absent: nothing. */
+  readonly health?: readonly HealthFinding[];
 }
 
 /** A measure, minute by minute. */
@@ -134,6 +138,10 @@ export interface WorkloadView {
   /** By metric name, such as `gpu_utilisation_ratio`, `memory_used_ratio`, `scaling_efficiency_ratio`. */
   readonly metrics: Readonly<Record<string, MinuteSeries>>;
   readonly performance: readonly ModelPerformance[];
+  /** What is found about the health of its GPUs and not cleared; absent: nothing. */
+  readonly health?: readonly HealthFinding[];
+  /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
+  readonly spares?: readonly string[];
 }
 
 /** A price per GPU-second that holds now, in the view's currency. */
@@ -192,6 +200,8 @@ export interface PolicyView {
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
   readonly peak: PeakSchedule;
+  /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
+  readonly calibrations?: Calibrations;
 }
 
 /** A view of a team of which nothing is known, with what is given put in. */

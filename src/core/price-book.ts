@@ -164,6 +164,12 @@ export class PriceTimeline {
     return this.answers[this.indexAt(instant)] ?? { unpriced: 'no-price-list' };
   }
 
+  /** The half-open time around an instant in which one answer holds. */
+  span(instant: number): readonly [from: number, to: number] {
+    const index = this.indexAt(instant);
+    return [this.starts[index] ?? -Infinity, this.starts[index + 1] ?? Infinity];
+  }
+
   /** Whether one answer holds all over [from, to). */
   isConstant(from: number, to: number): boolean {
     return (this.starts[this.indexAt(from) + 1] ?? Infinity) >= to;

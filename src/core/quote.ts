@@ -1,19 +1,26 @@
 /**
- * Quotes: what a number of GPUs for a number of hours would cost, from the price book, with what else would do.
+ * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else would do.
  *
  * Never makes up a price: what has none is a reason and the names that come close. The price that holds at the asked
  * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply.
  */
-import { billableMs, QUANTITY_SCALE } from './cost.js';
-import type { FxTable, FxUsed } from './fx.js';
+import { billableMs } from './cost.js';
+import { invalid, type Problem } from './errors.js';
+import type { FxTable } from './fx.js';
 import { modelOf } from './gpu-model.js';
-import { divideHalfEven, formatMoney, ONE, type Rate, type Ratio } from './money.js';
+import { divideHalfEven, formatMoney } from './money.js';
 import type { PeakSchedule } from './peak.js';
 import type { Price, Upfront } from './price.js';
 import { providerName } from './price.js';
-import type { PriceBook, Priced, PriceQuery, UnpricedReason } from './price-book.js';
+import type { PriceBook, Priced, PriceQuery } from './price-book.js';
+import { catalogueOf, noQuote, type NoQuote } from './quote-close.js';
+import { exchangeTo, perGpuHour, RunCosts, type BilledRun, type Exchange } from './quote-cost.js';
+import { intervalOf, type RunInterval } from './quote-interval.js';
+import type { DirtyPrices, Interruptions } from './spot-history.js';
 import { formatInstant, HOUR_MS } from './time.js';
-import { GPU_PARTS, TERMS, type Term } from './usage.js';
+import { TERMS, type Term } from './usage.js';
+
+export { closest, type NoQuote } from './quote-close.js';
 
 export interface QuoteRequest {
   /** FOCUS ProviderName, or as people write it. */
@@ -23,6 +30,11 @@ export interface QuoteRequest {
   /** GPUs, not instances; thousandths are allowed. */
   readonly gpus: number;
   readonly hours: number;
+  /** The run may end sooner, and later; absent or null: `hours`. */
+  readonly hoursLow?: number | null;
+  readonly hoursHigh?: number | null;
+  /** Hours that an interruption of spot costs: what is computed again, and the start. */
+  readonly restartHours?: number | null;
   readonly term: Term;
   /** Null: the cheapest region. */
   readonly region: string | null;
@@ -40,6 +52,10 @@ export interface QuoteContext {
   readonly peak: PeakSchedule;
   /** Epoch milliseconds: when the run begins, and whose prices hold. */
   readonly at: number;
+  /** Of spot there, as watched; absent or null: nobody has looked. */
+  readonly interruptions?: Interruptions | null;
+  /** Tells slipped prices of a series; absent: all are taken for good. */
+  readonly dirtyPrices?: DirtyPrices;
 }
 
 export interface QuoteAlternative {
@@ -51,10 +67,21 @@ export interface QuoteAlternative {
   readonly unitPrice: string;
 }
 
+export interface QuoteInterval {
+  /** Decimal strings in the currency of the quote. */
+  readonly low: string;
+  readonly high: string;
+  /** What makes it as wide as it is, as sentences. */
+  readonly because: readonly string[];
+  /** What may move the cost and is not in the interval, because nothing is known of it. */
+  readonly leavesOut: readonly string[];
+}
+
 export interface Quote {
   /** Decimal string. */
   readonly cost: string;
   readonly currency: string;
+  readonly interval: QuoteInterval;
   /** Per GPU-hour, before the peak factor; to the nano. */
   readonly unitPrice: string;
   readonly provider: string;
@@ -76,16 +103,9 @@ export interface Quote {
   readonly alternatives: readonly QuoteAlternative[];
 }
 
-export interface NoQuote {
-  readonly unpriced: UnpricedReason;
-  readonly message: string;
-  /** SKUs (or providers) that are known and come close. */
-  readonly close: readonly string[];
-}
-
 /** Three years: the longest term. */
 export const MOST_QUOTED_HOURS = 26_304;
-const MOST_CLOSE = 5;
+export const MOST_QUOTED_GPUS = 100_000;
 const MOST_REGIONS = 5;
 
 /** Everything a quote is asked to find: the request with the names as the book has them. */
@@ -93,43 +113,102 @@ type Question = Omit<PriceQuery, 'component'> & { readonly term: Term };
 
 /** A question's context with what is reckoned once for all its answers. */
 interface Run extends QuoteContext {
-  readonly weighed: Map<number, { readonly milliseconds: Ratio; readonly peaked: boolean }>;
+  readonly costs: RunCosts;
 }
 
 interface Costed {
   readonly nanos: bigint;
-  readonly unitNanos: bigint;
-  readonly currency: string;
-  readonly fx: FxUsed | null;
+  readonly exchange: Exchange;
   readonly billedMs: number;
-  readonly peaked: boolean;
 }
 
-/** The cost of the request, or why there is none. `gpus` and `hours` are above 0 (checked by the caller). */
-export function quote(request: QuoteRequest, given: QuoteContext): Quote | NoQuote {
-  const context: Run = { ...given, weighed: new Map() };
-  const { book, at } = context;
+/** Costs in nanos: as quoted, and at the ends of the interval. */
+export interface CostRange {
+  readonly expected: bigint;
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+/** A quote with what it takes to judge budgets by it. */
+export interface QuoteDetail {
+  readonly quote: Quote;
+  /** Of the first milliseconds of the run; of all of it where absent. In the quote's currency. */
+  costWithin(withinMs?: number): CostRange;
+}
+
+/** The cost of the request, or why there is none. @throws Failure invalid naming every number that cannot be. */
+export function quote(request: QuoteRequest, context: QuoteContext): Quote | NoQuote {
+  const found = quoteInDetail(request, context);
+  return 'unpriced' in found ? found : found.quote;
+}
+
+/** As `quote`, with the costs of any beginning of the run. */
+export function quoteInDetail(request: QuoteRequest, given: QuoteContext): QuoteDetail | NoQuote {
+  checkQuote(request);
+  const context: Run = { ...given, costs: new RunCosts(given.peak, given.at, request.gpus) };
+  const { found, question } = findPrice(request, given);
+  if ('unpriced' in found) return noQuote(found.unpriced, question, request.sku, context.prices);
+  const costed = costOfRun(found.price, request, context);
+  if (costed === null) return noQuote('no-fx-rate', question, request.sku, context.prices);
+  const { price, stale } = found;
+  const { exchange, billedMs } = costed;
+  const ends = intervalOf(price, stale, {
+    hours: request.hours, hoursLow: request.hoursLow ?? request.hours, hoursHigh: request.hoursHigh ?? request.hours, restartHours: request.restartHours ?? null,
+  }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null });
+  const costWithin = rangeOf({ rate: price.rate, billedMs }, ends, exchange, context.costs);
+  const { low, high } = costWithin();
+  const { currency } = exchange;
+  return {
+    costWithin,
+    quote: {
+      cost: amount(costed.nanos, currency), currency, interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
+      unitPrice: amount(perGpuHour(price.rate, exchange), currency), provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
+      gpus: request.gpus, hours: request.hours, billedHours: hoursText(billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
+      assumptions: assumptionsOf(found, request, costed, context.costs), alternatives: alternativesTo(found, costed, request, context),
+    },
+  };
+}
+
+const NONE_DIRTY: DirtyPrices = () => new Set();
+
+/** The price that a request is about, as the book names it; a GPU model stands for the cheapest SKU with it. */
+export function findPrice(request: QuoteRequest, { book, at }: Pick<QuoteContext, 'book' | 'at'>): { readonly found: ReturnType<PriceBook['find']>; readonly question: Question } {
   const asked: Question = {
     provider: providerName(request.provider), sku: request.sku, gpuModel: null, region: request.region, term: request.term,
     ...(request.upfront === null ? {} : { upfront: request.upfront }),
   };
-  let question = asked;
-  let found = book.find({ ...asked, component: 'gpu', at });
+  const found = book.find({ ...asked, component: 'gpu', at });
   const model = modelOf(request.sku);
   if ('unpriced' in found && found.unpriced === 'unknown-sku' && model !== null) {
     const byModel = { ...asked, sku: null, gpuModel: model };
     const other = book.find({ ...byModel, component: 'gpu', at });
-    if (!('unpriced' in other) || other.unpriced !== 'unknown-model') [question, found] = [byModel, other];
+    if (!('unpriced' in other) || other.unpriced !== 'unknown-model') return { found: other, question: byModel };
   }
-  if ('unpriced' in found) return noQuote(found.unpriced, question, request, context);
-  const costed = costOfRun(found.price, request, context);
-  if (costed === null) return noQuote('no-fx-rate', question, request, context);
-  const { price } = found;
-  return {
-    cost: amount(costed.nanos, costed.currency), currency: costed.currency, unitPrice: amount(costed.unitNanos, costed.currency),
-    provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
-    gpus: request.gpus, hours: request.hours, billedHours: hoursText(costed.billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
-    assumptions: assumptionsOf(found, request, costed), alternatives: alternativesTo(found, costed, request, context),
+  return { found, question: asked };
+}
+
+/** @throws Failure invalid naming every number that cannot be */
+export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, currency }: QuoteRequest): void {
+  const problems: Problem[] = [];
+  const check = (path: string, fine: boolean, message: string): void => {
+    if (!fine) problems.push({ path, message });
+  };
+  const milli = gpus * 1000;
+  check('gpus', gpus > 0 && gpus <= MOST_QUOTED_GPUS && Math.abs(milli - Math.round(milli)) < 1e-6 && Math.round(milli) > 0, `is not above 0 and at most ${MOST_QUOTED_GPUS}, in thousandths`);
+  const fits = (value: number): boolean => value > 0 && value <= MOST_QUOTED_HOURS;
+  check('hours', fits(hours), `is not above 0 and at most ${MOST_QUOTED_HOURS}`);
+  check('hoursLow', hoursLow === undefined || hoursLow === null || (fits(hoursLow) && hoursLow <= hours), 'is not above 0 and at most hours');
+  check('hoursHigh', hoursHigh === undefined || hoursHigh === null || (fits(hoursHigh) && hoursHigh >= hours), `is not hours or more, and at most ${MOST_QUOTED_HOURS}`);
+  check('restartHours', restartHours === undefined || restartHours === null || (restartHours >= 0 && restartHours <= 168), 'is not from 0 to 168');
+  check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
+  if (problems.length > 0) throw invalid(`the quote has ${problems.length} problem(s)`, problems);
+}
+
+/** The interval holds what is quoted, whatever a peak factor below 1 does to a longer run. */
+function rangeOf(quoted: BilledRun, { low, high }: RunInterval, exchange: Exchange, costs: RunCosts): QuoteDetail['costWithin'] {
+  return (withinMs = Infinity) => {
+    const [expected, cheap, dear] = [quoted, low, high].map((run) => costs.nanos(run, exchange, withinMs)) as [bigint, bigint, bigint];
+    return { expected, low: cheap < expected ? cheap : expected, high: dear > expected ? dear : expected };
   };
 }
 
@@ -139,48 +218,14 @@ const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos,
 const hoursText = (milliseconds: number): string => amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
 
 /** Null where the price cannot be converted to the asked currency on that day. */
-function costOfRun(price: Price, request: QuoteRequest, run: Run): Costed | null {
-  const { fx, at } = run;
-  const { rate } = price;
-  const currency = request.currency ?? rate.currency;
-  const used = currency === rate.currency ? null : fx.rate(rate.currency, currency, at);
-  if (currency !== rate.currency && used === null) return null;
-  const exchange = used?.rate ?? ONE;
-  const billedMs = billableMs(Math.round(request.hours * HOUR_MS), price);
-  const parts = BigInt(Math.round(request.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
-  const { milliseconds, peaked } = weigh(billedMs, run);
-  const nanos = divideHalfEven(parts * milliseconds.numerator * rate.nanos * exchange.numerator, milliseconds.denominator * QUANTITY_SCALE.gpu * rate.quantity * exchange.denominator);
-  return { nanos, unitNanos: perGpuHour(rate, exchange), currency, fx: used, billedMs, peaked };
+function costOfRun(price: Price, { hours, currency }: QuoteRequest, { fx, at, costs }: Run): Costed | null {
+  const exchange = exchangeTo(currency, price.rate.currency, fx, at);
+  if (exchange === null) return null;
+  const billedMs = billableMs(Math.round(hours * HOUR_MS), price);
+  return { nanos: costs.nanos({ rate: price.rate, billedMs }, exchange), exchange, billedMs };
 }
 
-/** The run's milliseconds, each times its peak factor, as one exact fraction. */
-function weigh(billedMs: number, { weighed, peak, at }: Run): { readonly milliseconds: Ratio; readonly peaked: boolean } {
-  const known = weighed.get(billedMs);
-  if (known !== undefined) return known;
-  let milliseconds: Ratio = { numerator: 0n, denominator: 1n };
-  let peaked = false;
-  for (const { start, end, factor } of peak.pieces(at, at + billedMs)) {
-    peaked ||= factor.numerator !== factor.denominator;
-    milliseconds = reduced({
-      numerator: milliseconds.numerator * factor.denominator + BigInt(end - start) * factor.numerator * milliseconds.denominator,
-      denominator: milliseconds.denominator * factor.denominator,
-    });
-  }
-  const result = { milliseconds, peaked };
-  weighed.set(billedMs, result);
-  return result;
-}
-
-function reduced({ numerator, denominator }: Ratio): Ratio {
-  let [a, b] = [numerator, denominator];
-  while (b !== 0n) [a, b] = [b, a % b];
-  return a === 0n ? { numerator: 0n, denominator: 1n } : { numerator: numerator / a, denominator: denominator / a };
-}
-
-const perGpuHour = (rate: Rate, exchange: Ratio): bigint =>
-  divideHalfEven(3600n * rate.nanos * exchange.numerator, rate.quantity * exchange.denominator);
-
-function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { fx, billedMs, peaked }: Costed): string[] {
+function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs }: Costed, costs: RunCosts): string[] {
   const texts: string[] = [];
   if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
   if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
@@ -190,8 +235,8 @@ function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest,
   if (price.term !== 'on-demand' && price.term !== 'spot') texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
   if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
   if (billedMs !== Math.round(request.hours * HOUR_MS)) texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
-  if (peaked) texts.push('the peak schedule applies, with the run beginning now');
-  if (fx !== null) texts.push(`converted by the exchange rate of ${fx.day}`);
+  if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
+  if (exchange.used !== null) texts.push(`converted by the exchange rate of ${exchange.used.day}`);
   return texts;
 }
 
@@ -201,10 +246,10 @@ function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, c
   const ask = (term: Term, region: string | null, upfront: Upfront | null): WeighedAlternative | null => {
     const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });
     if ('unpriced' in found || found.stale) return null;
-    const costed = costOfRun(found.price, { ...request, currency: own.currency }, context);
+    const costed = costOfRun(found.price, { ...request, currency: own.exchange.currency }, context);
     if (costed === null) return null;
     const { upfront: paid, region: where } = found.price;
-    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.currency), unitPrice: amount(costed.unitNanos, costed.currency) } };
+    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency) } };
   };
   const terms = TERMS.filter((term) => term !== price.term).flatMap((term) => ask(term, price.region, null) ?? []);
   const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter((region) => region !== null && region !== price.region);
@@ -220,62 +265,3 @@ interface WeighedAlternative {
 
 const byCost = (a: WeighedAlternative, b: WeighedAlternative): number =>
   a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : (a.alternative.region ?? '') < (b.alternative.region ?? '') ? -1 : 1;
-
-/** Providers, their SKUs, and the regions of each. Made once for a list of prices. */
-type Catalogue = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string | null>>>;
-const catalogues = new WeakMap<readonly Price[], Catalogue>();
-
-function catalogueOf(prices: readonly Price[]): Catalogue {
-  const known = catalogues.get(prices);
-  if (known !== undefined) return known;
-  const catalogue = new Map<string, Map<string, Set<string | null>>>();
-  for (const { provider, sku, region, component } of prices) {
-    if (component !== 'gpu') continue;
-    const skus = catalogue.get(provider) ?? new Map<string, Set<string | null>>();
-    catalogue.set(provider, skus.set(sku, (skus.get(sku) ?? new Set<string | null>()).add(region)));
-  }
-  catalogues.set(prices, catalogue);
-  return catalogue;
-}
-
-const WHY: Readonly<Record<UnpricedReason, string>> = {
-  'no-price-list': 'no price list of this provider has been read', 'no-sku': 'no SKU is named', 'unknown-sku': 'the provider\'s price lists do not have this SKU',
-  'unknown-model': 'no SKU of the provider has this GPU', 'no-component': 'the price lists do not say what a GPU of this SKU costs',
-  'no-term': 'the SKU is not sold under this term', 'no-region': 'the SKU is not sold in this region', 'gpu-count-unknown': 'the price list does not say how many GPUs share the price',
-  'before-first-price': 'the first known price begins later', withdrawn: 'the SKU has gone from the catalogue', 'no-fx-rate': 'there is no exchange rate to this currency',
-  'quantity-unknown': 'the quantity is not known',
-};
-
-function noQuote(unpriced: UnpricedReason, { provider, sku }: Question, request: QuoteRequest, { prices }: QuoteContext): NoQuote {
-  const catalogue = catalogueOf(prices);
-  const skus = catalogue.get(provider);
-  const message = `${provider} ${request.sku}: ${WHY[unpriced]}`;
-  if (skus === undefined) return { unpriced, message, close: closest(provider, [...catalogue.keys()]) };
-  if (unpriced === 'no-region' && sku !== null) return { unpriced, message, close: [...(skus.get(sku) ?? [])].flatMap((region) => region ?? []).sort().slice(0, 2 * MOST_CLOSE) };
-  return { unpriced, message, close: closest(request.sku, [...skus.keys()].filter((name) => name !== sku)) };
-}
-
-/** The names with the fewest edits to get there, in order. */
-export function closest(name: string, names: readonly string[]): string[] {
-  const wanted = name.toLowerCase();
-  const distance = (candidate: string): number => {
-    const text = candidate.toLowerCase();
-    return editDistance(wanted, text) - (text.includes(wanted) || wanted.includes(text) ? Math.abs(text.length - wanted.length) : 0);
-  };
-  return names.map((candidate) => ({ candidate, edits: distance(candidate) }))
-    .sort((a, b) => a.edits - b.edits || (a.candidate < b.candidate ? -1 : 1)).slice(0, MOST_CLOSE).map(({ candidate }) => candidate);
-}
-
-/** Insertions, deletions and replacements from a to b (Levenshtein 1966). */
-function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const current = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (previous[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[j] ?? 0) + 1, (current[j - 1] ?? 0) + 1));
-    }
-    previous = current;
-  }
-  return previous[b.length] ?? 0;
-}

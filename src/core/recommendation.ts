@@ -9,10 +9,10 @@
 
 /**
  * Actions, after Cost Optimization Hub's ActionType where it has the word (Stop, ScaleIn, Rightsize, the purchases). `Release` ends an
- * allocation, `Keep` forbids others to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
+ * allocation, `Replace` ends a resource whose GPU is lost and brings another, `Keep` forbids others to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
  */
 export const ACTIONS = [
-  'Stop', 'Release', 'Keep', 'ScaleIn', 'MoveToOnDemand', 'MoveToSpot', 'MoveToOffPeak', 'Rightsize', 'ScaleOut', 'Start',
+  'Stop', 'Release', 'Replace', 'Keep', 'ScaleIn', 'MoveToOnDemand', 'MoveToSpot', 'MoveToOffPeak', 'Rightsize', 'ScaleOut', 'Start',
   'PurchaseReservedInstances', 'PurchaseSavingsPlans', 'RefuseLaunches', 'Notify',
 ] as const;
 export type RecommendedAction = (typeof ACTIONS)[number];

@@ -13,11 +13,11 @@ import { happened, hasNews, saveMark } from '../store/alert-news.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import { wake, type Waking } from '../store/work.js';
-import type { Channels } from './alert.js';
+import type { Channels, TellingOptions } from './alert.js';
 import { anomalyKeys, FIND_PRICES } from './find-anomalies.js';
 import type { Stage } from './stage.js';
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'alertSettings' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices' | 'organisations'>;
+type Needs = Pick<Stores, 'db' | 'alerts' | 'alertSettings' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices' | 'organisations' | 'reports'>;
 
 /** What decides where alerts go, read once per look. */
 interface Directory {
@@ -37,13 +37,16 @@ const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | nul
 
 const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...target, part: 'message' as const }));
 
-export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
+export function makeAlertsStage(stores: Needs, channels: Channels, { chart }: TellingOptions): Stage {
   const { alerts, organisations } = stores;
   return {
     name: MAKE, most: 1,
     async run({ organisation, now, tx }) {
       const { news, answers } = await happened(stores, tx, organisation, now);
-      for (const one of news) await alerts.raise(tx, organisation, one, now);
+      for (const one of news) {
+        const picture = one.kind === 'digest' && chart !== undefined ? await chart(await stores.reports.known(tx, organisation, one.team, one.month)) : null;
+        await alerts.raise(tx, organisation, one, now, picture);
+      }
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const asOf = await organisations.asOf(tx, organisation, now);
       const wakings: Waking[] = [];

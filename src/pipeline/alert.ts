@@ -13,6 +13,7 @@ import type { Alert } from '../core/alert.js';
 import { messageOf } from '../core/alert-message.js';
 import type { AlertTexts } from '../core/alert-texts.js';
 import type { ChannelConnection, Telling, ToldOutcome } from '../core/ports.js';
+import type { Report } from '../core/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alerts.js';
 import type { Transaction } from '../store/database.js';
@@ -27,6 +28,8 @@ export interface TellingOptions {
   readonly texts: AlertTexts;
   /** Without a slash at its end; null: nobody said. */
   readonly publicUrl: string | null;
+  /** Draws the chart of a month's digest, as PNG; absent: it has none. */
+  readonly chart?: (report: Report) => Promise<Uint8Array | null>;
 }
 
 /** A channel that this process has no settings for is another one's. */
@@ -37,7 +40,7 @@ const OPENING_MS = 5000;
 const REFUSED_MS = HOUR_MS;
 const GIVE_UP_MS = 7 * DAY_MS;
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces'>;
+type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions'>;
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return {
@@ -87,15 +90,14 @@ class Sending {
   private async pictureOf({ part }: Delivery, { id, news }: Alert, { picturesApart }: ChannelConnection): Promise<Telling['picture']> {
     if (part === 'message' && picturesApart) return null;
     const png = await this.stores.alerts.picture(this.stores.db, this.organisation, id);
-    return png === null ? null : { png, text: (news.kind === 'digest' ? news.pictureText : null) ?? this.options.texts.content(news).title };
+    return png === null ? null : { png, text: this.options.texts.picture(news) };
   }
 
   /** Whether it is this delivery's turn at its place and in its conversation. */
   private async turn(tx: Transaction, delivery: Delivery, alert: Alert, connection: ChannelConnection, picture: Telling['picture']): Promise<Turn> {
     const { alertPlaces } = this.stores;
-    if (isMoot(delivery, alert)) {
-      await this.step(tx, delivery, { state: 'dropped' });
-      return { instead: [] };
+    if (await this.isMoot(tx, delivery, alert)) {
+      return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
     }
     let reference: string | null = null;
     if (connection.threads) {
@@ -107,9 +109,15 @@ class Sending {
     return free === null ? { telling: this.tellingOf(delivery, alert, reference, picture) } : { instead: [sendWaking(delivery, free)] };
   }
 
+  /** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
+  private async isMoot(tx: Transaction, { level }: Delivery, { state, news }: Alert): Promise<boolean> {
+    if (state === 'answered') return news.kind === 'approval' || level > 0;
+    return news.kind === 'approval' && (await this.stores.actions.get(tx, this.organisation, news.action))?.state !== 'proposed';
+  }
+
   private tellingOf({ token, address, part, intendedAt, askedAt }: Delivery, alert: Alert, threadReference: string | null, picture: Telling['picture']): Telling {
     const { texts, publicUrl } = this.options;
-    return { token, message: messageOf(alert, texts, publicUrl), address, thread: alert.thread, threadReference, picture, part, since: askedAt ?? intendedAt };
+    return { token, message: messageOf(alert, texts, publicUrl), news: alert.news, address, thread: alert.thread, threadReference, picture, part, since: askedAt ?? intendedAt };
   }
 
   /** It was tried, and what became of it was not written down. */
@@ -196,7 +204,7 @@ class Sending {
   }
 
   /** It comes to nothing; a conversation that it was to begin is the next one's to begin. */
-  private async over(tx: Transaction, delivery: Delivery, alert: Alert, state: 'unknown' | 'failed', problem: string): Promise<readonly Waking[]> {
+  private async over(tx: Transaction, delivery: Delivery, alert: Alert, state: 'unknown' | 'failed' | 'dropped', problem: string | null): Promise<readonly Waking[]> {
     await this.step(tx, delivery, { state, problem });
     await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
     return [];
@@ -214,9 +222,6 @@ class Sending {
     });
   }
 }
-
-/** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
-const isMoot = ({ level }: Delivery, { state, kind }: Alert): boolean => state === 'answered' && (kind === 'approval' || level > 0);
 
 /** A part that breaks its word and throws has left open what it did. */
 async function safely(work: () => Promise<ToldOutcome>): Promise<ToldOutcome> {

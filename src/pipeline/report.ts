@@ -1,5 +1,6 @@
 /**
- * report.send (team/month): makes a team's report of a month, keeps it, and hands it to the telling once the month has settled.
+ * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month has settled; alert.make looks for announced
+ * reports and tells of them.
  *
  * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month: asked for, an old month is made
  * and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere; here they meet.
@@ -10,7 +11,7 @@ import { optimumOf } from '../planning/commitment/hindsight.js';
 import { nextMonthOf } from '../planning/forecast/next-month.js';
 import { REPORT, settledMonth } from '../store/reports.js';
 import type { Stores } from '../store/stores.js';
-import { wake, type Waking } from '../store/work.js';
+import { wake } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
@@ -18,24 +19,19 @@ import type { Stage } from './stage.js';
 export const SETTLING_MS = 3 * 86_400_000;
 const LOOK_MS = 3_600_000;
 
-/** The telling of a report: `alert.send` takes it by this key. */
-export const reportAlert = (team: string, month: string): Waking => ({ stage: 'alert.send', lane: team, key: `report/${team}/${month}` });
-
-/** @param has whether the line has a stage: only then is it woken */
-export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>, has: (stage: string) => boolean): Stage {
+export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;
   return {
     name: REPORT, most: 1,
     async run({ organisation, lane: team, keys, now, tx }) {
-      const wakings: Waking[] = [];
       for (const month of keys.map(lastPart)) {
         const facts = await reports.facts(tx, organisation, team, month, now);
         const report = makeReport(facts, { optimum: optimumOf(facts.demand), forecast: nextMonthOf(facts) });
         await reports.save(tx, organisation, report, now);
         const isNews = saysAnything(report) && month === settledMonth(facts.zone, await organisations.asOf(tx, organisation, now), SETTLING_MS);
-        if (isNews && has('alert.send') && (await reports.announce(tx, organisation, team, month, now))) wakings.push(reportAlert(team, month));
+        if (isNews) await reports.announce(tx, organisation, team, month, now);
       }
-      return wakings;
+      return [];
     },
   };
 }

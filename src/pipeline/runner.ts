@@ -1,5 +1,6 @@
 /**
- * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction.
+ * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction. Work that takes minutes is done
+ * apart, under a lease.
  *
  * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
  * again later, any other parks the key with its reason. Knows no stage by name.
@@ -8,12 +9,17 @@ import type { Clock } from '../core/ports.js';
 import { Failure } from '../core/errors.js';
 import type { Database } from '../store/database.js';
 import { MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';
-import type { Stage } from './stage.js';
+import type { ApartWork, Stage } from './stage.js';
+import { tracedRun } from './tracing.js';
+import { NOBODY, type Watch } from './watch.js';
 
 type Lane = Omit<DueLane, 'due'>;
 
 /** PostgreSQL's ways of saying "again, please": serialization, deadlock, connection and shutdown classes. */
 const PASSING = /^(40|08|57P|53)/;
+
+/** How long a process that died keeps its long work from others. */
+const LEASE_MS = 60_000;
 
 /** Between two looks at keys that another process holds. */
 const OTHERS_PAUSE_MS = 50;
@@ -30,6 +36,7 @@ export class Runner {
     private readonly work: WorkTable,
     private readonly clock: Clock,
     private readonly line: readonly Stage[],
+    private readonly watch: Watch = NOBODY,
   ) {
     this.stages = new Map(line.map((stage) => [stage.name, stage]));
   }
@@ -92,17 +99,56 @@ export class Runner {
     return done;
   }
 
-  private attempt(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
+  private async attempt(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
+    const since = this.clock.now();
+    let claimed: readonly ClaimedWork[] = [];
+    const taking = (work: ClaimedWork[]): void => took((claimed = work));
+    const done = await (stage.apart === undefined ? this.attemptAtOnce(stage, lane, most, taking) : this.attemptApart(stage.apart, lane, taking));
+    if (claimed.length > 0) this.watch({ kind: 'ran', ...runOf(lane, claimed), milliseconds: this.clock.now() - since });
+    return done;
+  }
+
+  private attemptAtOnce(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
     const now = this.clock.now();
     return this.db.transaction(async (tx) => {
       const claimed = await this.work.claim(tx, lane, now, most);
       took(claimed);
       if (claimed.length === 0) return 0;
-      const wakings = await stage.run({ organisation: lane.organisation, lane: lane.lane, keys: claimed.map((c) => c.key), now, tx });
-      await this.work.finish(tx, lane, claimed);
-      await wake(tx, lane.organisation, wakings);
-      return claimed.length;
+      return tracedRun(lane, claimed, async () => {
+        const wakings = await stage.run({ organisation: lane.organisation, lane: lane.lane, keys: claimed.map((c) => c.key), now, tx });
+        await this.work.finish(tx, lane, claimed);
+        await wake(tx, lane.organisation, wakings);
+        return claimed.length;
+      });
     });
+  }
+
+  /** Long work: claimed in one transaction, done under a lease in none, saved and finished in another. */
+  private async attemptApart(work: ApartWork, lane: Lane, took: (work: ClaimedWork[]) => void): Promise<number> {
+    const now = this.clock.now();
+    const claimed = await this.db.transaction(async (tx) => {
+      const keys = await this.work.claim(tx, lane, now, 1);
+      if (keys.length > 0) await this.work.lease(tx, lane, keys, now + LEASE_MS);
+      return keys;
+    });
+    took(claimed);
+    const [first] = claimed;
+    if (first === undefined) return 0;
+    // A renewal that fails is made up for by the next; where none succeeds the lease runs out, as it should.
+    const renewal = setInterval(() => void this.work.lease(this.db, lane, claimed, this.clock.now() + LEASE_MS).catch(() => undefined), LEASE_MS / 4);
+    try {
+      return await tracedRun(lane, claimed, async () => {
+        const save = await work({ organisation: lane.organisation, lane: lane.lane, key: first.key, now });
+        await this.db.transaction(async (tx) => {
+          const wakings = await save(tx, this.clock.now());
+          await this.work.finish(tx, lane, claimed);
+          await wake(tx, lane.organisation, wakings);
+        });
+        return 1;
+      });
+    } finally {
+      clearInterval(renewal);
+    }
   }
 
   private async failed(lane: Lane, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
@@ -111,9 +157,12 @@ export class Runner {
     const again = mayPass(error) && attempts < MOST_ATTEMPTS;
     const retryAt = again ? now + 1000 * 2 ** attempts : null;
     await this.work.fail(lane, claimed.map((c) => c.key), reasonOf(error), retryAt, now);
+    this.watch({ kind: 'failed', ...runOf(lane, claimed), attempts, reason: reasonOf(error), retryAt });
     return claimed.length;
   }
 }
+
+const runOf = ({ organisation, stage, lane }: Lane, { length: keys }: readonly ClaimedWork[]) => ({ organisation, stage, lane, keys });
 
 function mayPass(error: unknown): boolean {
   if (error instanceof Failure) return error.kind === 'unavailable';

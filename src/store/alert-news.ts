@@ -1,13 +1,15 @@
 /**
- * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings, anomalies.
+ * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings, anomalies, differing bills, reports.
  *
  * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late is found; what is kept already is
  * left out before anything more is read about it.
  */
-import { answerOf, approvalIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type HealthNews, type News, type ResultNews } from '../core/alert.js';
+import { answerOf, approvalIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type DigestNews, type HealthNews, type News, type ResultNews, type VarianceNews } from '../core/alert.js';
 import { driversOf, nextStepOf } from '../core/alert-numbers.js';
 import { effectToJson, type Action, type ActionState } from '../core/action.js';
 import type { Budget } from '../core/budget.js';
+import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../core/decimal.js';
+import type { Report } from '../core/report.js';
 import { DAY_MS, dayOf, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { BudgetStateJson } from './budgets.js';
 import type { Queryable } from './database.js';
@@ -48,7 +50,8 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
   const [row] = await db.query<{ any: boolean }>(
     `select exists (select 1 from alert where organisation = $1 and state = 'new') or exists (select 1 from crossing where organisation = $1 and crossed_at > $2)
        or exists (select 1 from action_event where organisation = $1 and at > $2) or exists (select 1 from health_finding where organisation = $1 and opened_at > $2)
-       or exists (select 1 from anomaly where organisation = $1 and found_at > $2) as any`, [organisation, since]);
+       or exists (select 1 from anomaly where organisation = $1 and found_at > $2)
+       or exists (select 1 from variance_finding where organisation = $1 and seen_at > $2) or exists (select 1 from report where organisation = $1 and announced_at > $2) as any`, [organisation, since]);
   return row?.any ?? false;
 }
 
@@ -56,7 +59,8 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
 export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
   const since = formatInstant(await newsSince(tx, organisation, now));
   const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
-  const light = [...(await crossed(tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since))];
+  const light = [...(await crossed(tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since)),
+    ...(await differing(tx, organisation, since, now)), ...(await reported(tx, organisation, since))];
   const known = await stores.alerts.known(tx, organisation, light.map(identityOf));
   const fresh = [...new Map(light.map((news) => [identityOf(news), news])).values()].filter((news) => !known.has(identityOf(news)));
   const news: News[] = [];
@@ -148,4 +152,48 @@ async function unwell(db: Queryable, organisation: string, since: string): Promi
 
 async function unusual(db: Queryable, organisation: string, since: string): Promise<News[]> {
   return (await db.query<{ news: FoundAnomaly }>(`select news from anomaly where organisation = $1 and found_at > $2 order by id`, [organisation, since])).map(({ news }) => news);
+}
+
+/** Most parts of a bill that are named. */
+const MOST_PARTS = 5;
+
+interface VarianceRow { team: string; source: string; month: string; currency: string; provider: string; sku: string | null; accrued: string | null; compared: string | null; amount: string }
+
+/** What differs of each team's part of a bill, once its month is over: while it runs the bill is still growing. */
+async function differing(db: Queryable, organisation: string, since: string, now: number): Promise<News[]> {
+  const rows = await db.query<VarianceRow>(
+    `select f.team, f.source, f.month, f.currency, f.provider, f.sku, f.accrued::text as accrued, f.compared::text as compared, f.amount::text as amount from variance_finding f
+     where f.organisation = $1 and f.resolved_at is null and f.month < $3
+       and exists (select 1 from variance_finding g where g.organisation = f.organisation and g.team = f.team and g.source = f.source and g.month = f.month and g.seen_at > $2)
+     order by f.team, f.source, f.month, f.currency, abs(f.amount) desc, f.id`, [organisation, since, formatInstant(now).slice(0, 7)]);
+  const groups = new Map<string, VarianceRow[]>();
+  for (const row of rows) {
+    const key = JSON.stringify([row.team, row.source, row.month, row.currency]);
+    groups.set(key, [...(groups.get(key) ?? []), row]);
+  }
+  return [...groups.values()].flatMap((own): VarianceNews[] => {
+    const [first] = own;
+    if (first === undefined) return [];
+    const { team, source, month, currency } = first;
+    return [{
+      kind: 'variance', team, source, month, currency, billed: sumOf(own.map(({ compared }) => compared)), expected: sumOf(own.map(({ accrued }) => accrued)), difference: sumOf(own.map(({ amount }) => amount)) ?? '0',
+      parts: own.slice(0, MOST_PARTS).map(({ provider, sku, amount }) => ({ name: sku === null ? provider : `${provider} ${sku}`, amount })), findings: own.length,
+    }];
+  });
+}
+
+/** Null where a part is not known. */
+function sumOf(texts: readonly (string | null)[]): string | null {
+  const amounts = texts.map((text) => (text === null ? null : parseDecimal(text)));
+  return amounts.some((amount) => amount === null) ? null : formatDecimal(amounts.reduce<Decimal>((sum, amount) => addDecimal(sum, amount ?? ZERO), ZERO));
+}
+
+async function reported(db: Queryable, organisation: string, since: string): Promise<News[]> {
+  const rows = await db.query<{ body: Report }>(`select body from report where organisation = $1 and announced_at > $2 order by team, month`, [organisation, since]);
+  return rows.map(({ body }): DigestNews => ({
+    kind: 'digest', team: body.team, teamName: body.teamName, month: body.month, currency: body.currency, total: body.spend.total, before: body.spend.before, unpricedGpuHours: body.spend.unpricedGpuHours,
+    budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({ budget, spent, planned, currency, ratio })), verified: body.savings.verified, measured: body.savings.measured,
+    forecast: body.forecast.known === null ? null : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
+    nextSteps: body.nextSteps.map(({ title, estimatedMonthlySavings: monthlySavings, currency }) => ({ title, monthlySavings, currency })),
+  }));
 }

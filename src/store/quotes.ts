@@ -6,10 +6,8 @@
  */
 import { periodAt, type Budget } from '../core/budget.js';
 import { parseDecimal, ZERO } from '../core/decimal.js';
-import type { FxTable } from '../core/fx.js';
-import { divideHalfEven, nanosOf } from '../core/money.js';
+import { nanosOf } from '../core/money.js';
 import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../core/peak.js';
-import { exchangeTo } from '../core/quote-cost.js';
 import { findPrice, type QuoteContext, type QuoteRequest } from '../core/quote.js';
 import type { BudgetFacts, WeighedFacts } from '../core/quote-budget.js';
 import { interruptionsIn, SPOT_HISTORY_MS, type DirtyPrices, type Interruptions } from '../core/spot-history.js';
@@ -38,20 +36,23 @@ export interface QuoteQuestion {
 }
 
 interface Head { version: string; peak: PeakRule[] | null; recorded: number | null }
-interface BudgetRow { spec: Budget; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: Readonly<Record<string, string>> | null }
+interface BudgetRow { spec: Budget; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
 
-/** The budgets of the team $2 and of every team above it, as of $3, with what is held of each after $4, by currency. */
+/**
+ * The budgets of the team $2 and of every team above it, as of $3, with what is held of each after $4. Where a budget's currency was changed, what was
+ * held in another one is not known in its own until it expires.
+ */
 const BUDGETS = `
 with recursive above(id) as (
   select $2::text union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-select b.spec, s.period_start as start, s.weighed_at as weighed, s.state, h.held
+select b.spec, s.period_start as start, s.weighed_at as weighed, s.state, h.held, h.foreign
 from budget b
 left join lateral (
   select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
 left join lateral (
-  select jsonb_object_agg(currency, nanos) as held from (
-    select currency, sum(greatest(nanos - greatest(used_nanos, 0), 0))::text as nanos from reservation_hold
-    where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start group by currency) c) h on true
+  select sum(greatest(nanos - greatest(used_nanos, 0), 0)) filter (where currency = b.spec->>'currency')::text as held,
+    array_agg(distinct currency) filter (where currency <> b.spec->>'currency') as foreign
+  from reservation_hold where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start) h on true
 where b.organisation = $1 and b.team in (select id from above) order by b.id`;
 
 export class QuoteStore {
@@ -72,7 +73,7 @@ export class QuoteStore {
         book, prices: prices.prices, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
         interruptions: request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,
       },
-      budgets: team === null ? null : await budgetsOver(db, organisation, team, asOf, now, fx),
+      budgets: team === null ? null : await budgetsOver(db, organisation, team, asOf, now),
     };
   }
 
@@ -98,16 +99,19 @@ export class QuoteStore {
   }
 }
 
-/** @param asOf for states and periods; @param now for what has expired */
-async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number, fx: FxTable): Promise<BudgetFacts[]> {
+/**
+ * Every budget over a team, as it stands.
+ * @param asOf for states and periods
+ * @param now for what has expired
+ */
+export async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number): Promise<BudgetFacts[]> {
   const rows = await db.query<BudgetRow>(BUDGETS, [organisation, team, formatInstant(asOf), formatInstant(now)]);
-  return rows.map(({ spec: budget, start, weighed, state, held }) => {
+  return rows.map(({ spec: budget, start, weighed, state, held, foreign }) => {
     const period = periodAt(budget, asOf);
-    const holds = sumIn(budget.currency, held ?? {}, fx, asOf);
     // A state of an earlier period says nothing of the present one.
     const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
     const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
-    return { budget, period, reserved: holds.nanos, state: facts === null ? null : { ...facts, unconverted: [...facts.unconverted, ...holds.unconverted] } };
+    return { budget, period, reserved: BigInt(held ?? 0), state: facts === null ? null : { ...facts, unconverted: [...new Set([...facts.unconverted, ...(foreign ?? [])])] } };
   });
 }
 
@@ -121,15 +125,3 @@ function weighedFacts(state: BudgetStateJson, weighedAt: number): WeighedFacts {
 }
 
 const nanos = (text: string): bigint => nanosOf(parseDecimal(text) ?? ZERO) ?? 0n;
-
-/** Nanos by currency as one sum, by the rates of the day. A budget's currency may have changed since they were held. */
-export function sumIn(currency: string, byCurrency: Readonly<Record<string, string>>, fx: FxTable, at: number): { readonly nanos: bigint; readonly unconverted: string[] } {
-  let sum = 0n;
-  const unconverted: string[] = [];
-  for (const [from, text] of Object.entries(byCurrency)) {
-    const exchange = exchangeTo(currency, from, fx, at);
-    if (exchange === null) unconverted.push(from);
-    else sum += divideHalfEven(BigInt(text) * exchange.ratio.numerator, exchange.ratio.denominator);
-  }
-  return { nanos: sum, unconverted };
-}

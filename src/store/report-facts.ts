@@ -42,7 +42,7 @@ group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 /** By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. */
 const LOCAL_CELLS = `
-select team, day, currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(amount)::text as amount, sum(parts)::text as parts, sum(unpriced)::text as unpriced from (
+select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
   select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms) as unpriced
   from hour_line l left join team t on t.organisation = l.organisation and t.id = l.team
   where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4

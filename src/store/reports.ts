@@ -96,10 +96,9 @@ export class ReportStore {
       [organisation, report.team, report.month, JSON.stringify(report), new Date(now)]);
   }
 
-  /** Marks a report as announced; true for exactly one caller, whoever else tries. */
-  async announce(tx: Transaction, organisation: string, team: string, month: string, now: number): Promise<boolean> {
-    const rows = await tx.query(`update report set announced_at = $4 where organisation = $1 and team = $2 and month = $3 and announced_at is null returning team`, [organisation, team, month, new Date(now)]);
-    return rows.length > 0;
+  /** Marks a report as announced, unless it was before: whoever tells looks for the mark. */
+  async announce(tx: Transaction, organisation: string, team: string, month: string, now: number): Promise<void> {
+    await tx.query(`update report set announced_at = $4 where organisation = $1 and team = $2 and month = $3 and announced_at is null`, [organisation, team, month, new Date(now)]);
   }
 
   /** Of the teams those whose newest settled month has no report that was made since it settled. */

@@ -2,6 +2,8 @@
  * Reservations: budget held for launches to come. Made, listed, released, and settled against what was metered under their tag.
  *
  * Two callers never get the last of a budget: whoever reserves locks the budgets over the team, in one order, before it reads what is left of them.
+ * What is left is read from the holds themselves, so the line's weighing only shows it: it is woken after the commit, since a waking of a budget that
+ * is being weighed waits for that, and hundreds of reservations behind it. A waking that a crash loses is made up for by the calendar's, every hour.
  * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a reservation but the clock,
  * whoever releases it, or its own cost.
  */
@@ -10,16 +12,17 @@ import { parseDecimal, ZERO } from '../core/decimal.js';
 import { conflict, missing } from '../core/errors.js';
 import type { Budget } from '../core/budget.js';
 import type { FxTable } from '../core/fx.js';
-import { formatMoney, nanosOf } from '../core/money.js';
+import { formatMoney } from '../core/money.js';
+import type { Clock } from '../core/ports.js';
 import { quoteInDetail, type Quote } from '../core/quote.js';
 import { judgeBudgets, type JudgedBudget } from '../core/quote-budget.js';
 import { expiryOf, remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../core/reservation.js';
 import { formatInstant, type Interval } from '../core/time.js';
 import { inCurrency, periodLabel } from './budgets.js';
-import type { Queryable, Transaction } from './database.js';
-import { sumIn, type QuoteQuestion } from './quotes.js';
+import type { Database, Queryable, Transaction } from './database.js';
+import { budgetsOver, type QuoteQuestion } from './quotes.js';
 import type { Stores } from './stores.js';
-import { wake } from './work.js';
+import { wake, type Waking } from './work.js';
 
 /** Amounts are decimal strings. */
 export interface StoredReservation {
@@ -58,8 +61,14 @@ export interface ReserveRequest extends QuoteQuestion {
   readonly sees?: (team: string) => boolean;
 }
 
+/** What was done, and what is to be woken once it is committed. */
+export interface Reserved {
+  readonly reservation: StoredReservation;
+  readonly wakings: readonly Waking[];
+}
+
 interface Row {
-  no: string; id: string; team: string; nanos: string; currency: string; reason: string; quote: Quote; created: Date; by: string; expires: Date; released: Date | null; releaser: string | null;
+  no: string; id: string; team: string; nanos: string; currency: string; reason: string; quote: Quote; created: number; by: string; expires: number; released: number | null; releaser: string | null;
   holds: { budget: string; nanos: string; used: string; currency: string }[] | null;
 }
 
@@ -73,9 +82,12 @@ export interface Settled {
 
 const NOTHING_HELD: Settled = { nanos: 0n, unconverted: [], nextExpiry: null };
 
+/** Epoch milliseconds. */
+const ms = (column: string): string => `(extract(epoch from ${column}) * 1000)::double precision`;
+
 const SELECT = `
-select r.no::text as no, r.id, r.team, r.nanos::text as nanos, r.currency, r.reason, r.quote, r.created_at as created, r.created_by as by, r.expires_at as expires,
-  r.released_at as released, r.released_by as releaser,
+select r.no::text as no, r.id, r.team, r.nanos::text as nanos, r.currency, r.reason, r.quote, ${ms('r.created_at')} as created, r.created_by as by, ${ms('r.expires_at')} as expires,
+  ${ms('r.released_at')} as released, r.released_by as releaser,
   (select jsonb_agg(jsonb_build_object('budget', h.budget, 'nanos', h.nanos::text, 'used', h.used_nanos::text, 'currency', h.currency) order by h.budget)
    from reservation_hold h where h.organisation = r.organisation and h.reservation = r.id) as holds
 from reservation r`;
@@ -83,7 +95,7 @@ from reservation r`;
 const USED = `
 select h.reservation, c.day::timestamp at time zone 'UTC' as at, c.currency, sum(c.actual)::text as amount
 from reservation_hold h
-join dimension d on d.organisation = h.organisation and d.category <> 'Credit' and d.tags @> jsonb_build_object($9::text, h.reservation)
+join dimension d on d.organisation = h.organisation and d.category <> 'Credit' and d.tags->>'${RESERVATION_TAG}' = h.reservation
 join cost_day c on c.organisation = h.organisation and c.dimension = d.id and c.team = any($3::text[]) and c.day >= (h.at at time zone 'UTC')::date
 where h.organisation = $1 and h.budget = $2 and h.expires_at > $4 and c.actual is not null
   and ($5::text[] is null or d.provider = any($5::text[])) and ($6::text[] is null or d.sku = any($6::text[]))
@@ -126,16 +138,19 @@ export class ReservationStore {
          where h.organisation = $1 and h.budget = $2 and h.reservation = u.reservation`,
         [organisation, budget.id, changed.map(({ reservation }) => reservation), changed.map(({ reservation }) => String(used.get(reservation) ?? 0n))]);
     }
-    const remaining: Record<string, string> = {};
-    for (const { reservation, nanos, currency } of holds) remaining[currency] = String(BigInt(remaining[currency] ?? 0) + remainingOf(BigInt(nanos), used.get(reservation) ?? 0n));
-    return { ...sumIn(budget.currency, remaining, fx, asOf), nextExpiry: Math.min(...holds.map(({ expires }) => expires.getTime())) };
+    const own = holds.filter(({ currency }) => currency === budget.currency);
+    return {
+      nanos: own.reduce((sum, { reservation, nanos }) => sum + remainingOf(BigInt(nanos), used.get(reservation) ?? 0n), 0n),
+      unconverted: [...new Set(holds.map(({ currency }) => currency))].filter((currency) => currency !== budget.currency),
+      nextExpiry: Math.min(...holds.map(({ expires }) => expires.getTime())),
+    };
   }
 
   /** Nanos, in each hold's currency, of what the budget counts of the usage that names the reservation. What cannot be converted counts as not used. */
   private async used(tx: Queryable, organisation: string, { id, filters }: Budget, teams: readonly string[], holds: readonly { readonly reservation: string; readonly currency: string }[], fx: FxTable, now: number): Promise<Map<string, bigint>> {
     const rows = await tx.query<{ reservation: string; at: Date; currency: string; amount: string }>(USED, [
       organisation, id, teams, formatInstant(now), filters.provider ?? null, filters.sku ?? null, filters.term ?? null,
-      filters.tag === undefined ? null : filters.tag.map(({ key, value }) => JSON.stringify({ [key]: value })), RESERVATION_TAG,
+      filters.tag === undefined ? null : filters.tag.map(({ key, value }) => JSON.stringify({ [key]: value })),
     ]);
     const used = new Map(holds.map(({ reservation }) => [reservation, 0n]));
     const currencyOf = new Map(holds.map(({ reservation, currency }) => [reservation, currency]));
@@ -152,31 +167,36 @@ export class ReservationStore {
  * Holds the high end of a quote on every planned budget over the team that covers it.
  * @throws Failure missing where it has no price, conflict where a budget has not enough left, or nobody knows, or none is planned
  */
-export async function reserve(stores: Stores, tx: Transaction, organisation: string, request: ReserveRequest, by: string): Promise<StoredReservation> {
+export async function reserve(stores: Stores, tx: Transaction, organisation: string, request: ReserveRequest, by: string): Promise<Reserved> {
   const { team, tags, now } = request;
-  await lockBudgetsOver(tx, organisation, team);
-  const facts = await stores.quotes.facts(tx, organisation, request);
+  const facts = await stores.quotes.facts(tx, organisation, { ...request, team: null });
+  const isTracked = await tracksReservations(stores, tx, organisation);
   const detail = quoteInDetail(request.request, facts.context);
   if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
   const { quote } = detail;
-  const judged = judgeBudgets(detail, facts.budgets ?? [], { asOf: facts.asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx: facts.context.fx, currency: quote.currency });
+  await lockBudgetsOver(tx, organisation, team);
+  if (!isTracked) await trackReservations(stores, tx, organisation);
+  const judged = judgeBudgets(detail, await budgetsOver(tx, organisation, team, facts.asOf, now), { asOf: facts.asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx: facts.context.fx, currency: quote.currency });
   checkGrant(team, judged, request.sees ?? (() => true));
   const holds = judged.flatMap(({ facts: { budget }, hold, planned }) => (planned === null || hold === null ? [] : [{ budget, nanos: hold }]));
   const id = `res-${randomBytes(8).toString('hex')}`;
+  const amount = detail.costWithin().high;
   const expiresAt = expiryOf(now, request.request.hoursHigh ?? request.request.hours, request.holdHours);
-  await trackReservations(stores, tx, organisation);
   await tx.query(
     `with made as (insert into reservation (organisation, id, team, nanos, currency, reason, quote, created_at, created_by, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10))
      insert into reservation_hold (organisation, budget, reservation, at, nanos, currency, expires_at)
      select $1, budget, $2, $11, nanos, currency, $10 from unnest($12::text[], $13::numeric[], $14::text[]) as h(budget, nanos, currency)`,
-    [organisation, id, team, String(nanosOf(parseDecimal(quote.interval.high) ?? ZERO) ?? 0n), quote.currency, request.reason, JSON.stringify(quote), formatInstant(now), by, formatInstant(expiresAt),
+    [organisation, id, team, String(amount), quote.currency, request.reason, JSON.stringify(quote), formatInstant(now), by, formatInstant(expiresAt),
       formatInstant(facts.asOf), holds.map(({ budget }) => budget.id), holds.map(({ nanos }) => String(nanos)), holds.map(({ budget }) => budget.currency)]);
-  await wakeWeighing(tx, organisation, holds.map(({ budget }) => budget), facts.asOf);
-  return stores.reservations.known(tx, organisation, id, now);
+  const row: Row = {
+    no: '', id, team, nanos: String(amount), currency: quote.currency, reason: request.reason, quote, created: now, by, expires: expiresAt, released: null, releaser: null,
+    holds: holds.map(({ budget, nanos }) => ({ budget: budget.id, nanos: String(nanos), used: '0', currency: budget.currency })),
+  };
+  return { reservation: reservationOf(row, now), wakings: wakingsOf(holds.map(({ budget }) => budget), facts.asOf) };
 }
 
 /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
-export async function releaseReservation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<StoredReservation> {
+export async function releaseReservation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Reserved> {
   await tx.query(
     `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`, [organisation, id, formatInstant(now), by]);
   // As whoever reserves does: two that end at once take their holds one after the other.
@@ -184,8 +204,8 @@ export async function releaseReservation(stores: Stores, tx: Transaction, organi
     `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
     [organisation, id, formatInstant(now)]);
   await tx.query(`update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`, [organisation, id, formatInstant(now)]);
-  if (budgets.length > 0) await wakeWeighing(tx, organisation, budgets.map(({ spec }) => spec), await stores.organisations.asOf(tx, organisation, now));
-  return stores.reservations.known(tx, organisation, id, now);
+  const asOf = await stores.organisations.asOf(tx, organisation, now);
+  return { reservation: await stores.reservations.known(tx, organisation, id, now), wakings: wakingsOf(budgets.map(({ spec }) => spec), asOf) };
 }
 
 /** All of them, in one order, whatever their filters: what each has left is read after. */
@@ -202,17 +222,50 @@ function checkGrant(team: string, judged: readonly JudgedBudget[], sees: (team: 
   if (refusals.length > 0) throw conflict(`nothing is reserved: ${refusals.length} budget(s) over team ${team} cannot hold this`, refusals);
 }
 
+/** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
+const WEIGHED_AFTER_MS = 60_000;
+
+/** Wakes what reservations have changed, for a little later: many at once are one waking, and one is under way at a time. */
+export class HoldWaker {
+  private pending = new Map<string, { readonly organisation: string; readonly waking: Waking }>();
+  private running = false;
+
+  /** @param failed is told of an error; what it lost, the calendar's waking makes up for */
+  constructor(private readonly db: Database, private readonly clock: Clock, private readonly failed: (error: unknown) => void) {}
+
+  /** Soon; nobody waits for it. */
+  add(organisation: string, wakings: readonly Waking[]): void {
+    const notBefore = this.clock.now() + WEIGHED_AFTER_MS;
+    for (const waking of wakings) this.pending.set(`${organisation}\u0001${waking.key}`, { organisation, waking: { ...waking, notBefore } });
+    if (!this.running) this.wakeAll().catch(this.failed);
+  }
+
+  private async wakeAll(): Promise<void> {
+    this.running = true;
+    try {
+      while (this.pending.size > 0) {
+        const all = [...this.pending.values()];
+        this.pending = new Map();
+        for (const organisation of new Set(all.map((one) => one.organisation))) {
+          await wake(this.db, organisation, all.filter((one) => one.organisation === organisation).map(({ waking }) => waking));
+        }
+      }
+    } finally {
+      this.running = false;
+    }
+  }
+}
+
+const tracksReservations = async ({ organisations }: Stores, tx: Transaction, organisation: string): Promise<boolean> => (await organisations.trackedTags(tx, organisation)).includes(RESERVATION_TAG);
+
 /** From the first reservation on, usage is kept apart by the tag; no older record can carry it. */
 async function trackReservations({ organisations }: Stores, tx: Transaction, organisation: string): Promise<void> {
-  if ((await organisations.trackedTags(tx, organisation)).includes(RESERVATION_TAG)) return;
   // Of two settings made at once one would be lost.
   await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
   await organisations.saveSetting(tx, organisation, 'tracked-tags', [...new Set([...(await organisations.trackedTags(tx, organisation)), RESERVATION_TAG])]);
 }
 
-function wakeWeighing(tx: Transaction, organisation: string, budgets: readonly Budget[], asOf: number): Promise<void> {
-  return wake(tx, organisation, budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` })));
-}
+const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] => budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }));
 
 function reservationOf(row: Row, now: number): StoredReservation {
   const holds = (row.holds ?? []).map(({ budget, nanos, used, currency }) => {
@@ -221,9 +274,9 @@ function reservationOf(row: Row, now: number): StoredReservation {
   });
   const remaining = (row.holds ?? []).reduce((sum, { nanos, used }) => sum + remainingOf(BigInt(nanos), BigInt(used)), 0n);
   return {
-    id: row.id, team: row.team, state: stateOfReservation(now, row.expires.getTime(), row.released?.getTime() ?? null, remaining), tag: { key: RESERVATION_TAG, value: row.id },
-    amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }), currency: row.currency, reason: row.reason, createdAt: row.created.toISOString(), createdBy: row.by,
-    expiresAt: row.expires.toISOString(), releasedAt: row.released?.toISOString() ?? null, releasedBy: row.releaser,
+    id: row.id, team: row.team, state: stateOfReservation(now, row.expires, row.released, remaining), tag: { key: RESERVATION_TAG, value: row.id },
+    amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }), currency: row.currency, reason: row.reason, createdAt: formatInstant(row.created), createdBy: row.by,
+    expiresAt: formatInstant(row.expires), releasedAt: row.released === null ? null : formatInstant(row.released), releasedBy: row.releaser,
     holds, quote: row.quote,
   };
 }

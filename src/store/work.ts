@@ -4,6 +4,7 @@
  * Waking is `wanted + 1` in the transaction of whoever wakes; doing sets `done` to the `wanted` that was read. So a crash
  * repeats work and never loses it, and a bulk load wakes each key once. Knows nothing of what a stage does.
  */
+import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import type { Queryable, Transaction } from './database.js';
 
 /** One waking: the lane is the first part of the key (a team, a source), and the unit in which jobs are handed out. */
@@ -33,6 +34,8 @@ export interface ClaimedWork {
   readonly key: string;
   readonly wanted: string;
   readonly attempts: number;
+  /** The trace in which it was woken last; null: in none. */
+  readonly waker: string | null;
 }
 
 export interface ParkedWork {
@@ -53,14 +56,27 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
   const unique = soonest(wakings);
   unique.sort((a, b) => (a.lane + a.stage + a.key < b.lane + b.stage + b.key ? -1 : 1));
   await db.query(
-    `insert into work (organisation, lane, stage, key, wanted, not_before, urgent)
-     select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
+    `insert into work (organisation, lane, stage, key, wanted, not_before, urgent, waker)
+     select $1, lane, stage, key, 1, coalesce(not_before, '-infinity'), urgent, $7::text from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as w(lane, stage, key, not_before, urgent)
      on conflict (organisation, lane, stage, key) do update
-     set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent,
+     set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent, waker = excluded.waker,
        not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end`,
-    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key), unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))), unique.map((w) => w.urgent === true)],
+    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key), unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))), unique.map((w) => w.urgent === true), traceparent()],
   );
   await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+}
+
+/** The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is kept. */
+function traceparent(): string | null {
+  const span = trace.getSpanContext(context.active());
+  if (span === undefined || !isSpanContextValid(span) || (span.traceFlags & TraceFlags.SAMPLED) === 0) return null;
+  return `00-${span.traceId}-${span.spanId}-01`;
+}
+
+/** The span in which work was woken. */
+export function wokenIn(waker: string | null): SpanContext | null {
+  const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(waker ?? '') ?? [];
+  return traceId === undefined || spanId === undefined ? null : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
 /** Of several wakings of a key the one that is due first; urgent where any of them is. */
@@ -93,10 +109,18 @@ export class WorkTable {
   /** Takes up to `most` due keys of a lane; they stay locked until the transaction ends. */
   async claim(tx: Transaction, lane: Omit<DueLane, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
     return tx.query<ClaimedWork>(
-      `select key, wanted::text as wanted, attempts from work
+      `select key, wanted::text as wanted, attempts, waker from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
        order by key limit $5 for update skip locked`,
       [lane.organisation, lane.lane, lane.stage, new Date(at), most],
+    );
+  }
+
+  /** Keeps claimed keys from others until an instant without holding a transaction: for work that takes minutes. Who does it renews it. */
+  async lease(db: Queryable, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[], until: number): Promise<void> {
+    await db.query(
+      `update work set not_before = $5 where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[]) and done < wanted and parked_at is null`,
+      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), new Date(until)],
     );
   }
 

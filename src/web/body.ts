@@ -28,6 +28,7 @@ const mediaOf = (request: FastifyRequest): string | null => request.headers['con
 /** The parsed body of a request; for an upload the stream itself. */
 export async function readBody(request: FastifyRequest, payload: IncomingMessage, facts: RouteFacts): Promise<unknown> {
   if (facts.takes === 'upload') return payload;
+  if (facts.takes === 'bytes') return readBytes(request, payload, facts.mostBodyBytes);
   const media = mediaOf(request);
   const lines = media === LINES_MEDIA;
   if (media !== null && (lines ? !facts.takes.includes(LINES_MEDIA) : !JSON_MEDIA.test(media))) {

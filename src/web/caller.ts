@@ -1,15 +1,18 @@
 /**
  * Who calls, and what that caller may see and do.
  *
- * Made from the key before a body is read. A key that is restricted to teams sees these teams and those below them, and
- * nothing that tells of all teams at once.
+ * Made from the key, or from the session of a browser, before a body is read. A key that is restricted to teams sees these teams and those
+ * below them, and nothing that tells of all teams at once.
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { denied } from '../core/errors.js';
 import { ROLES, type KeyStore, type Principal } from '../store/keys.js';
 import type { RouteFacts } from './endpoint.js';
+import { NO_SIGN_IN } from './sign-in.js';
+import type { WebParts } from './parts.js';
 import { Refusal } from './problem.js';
+import { checkSameSite, readCookie } from './session-cookie.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,8 +31,8 @@ export interface Caller {
   readonly request: FastifyRequest;
 }
 
-/** For the audit: which key did it. */
-export const actorOf = ({ principal }: Caller): string => `key:${principal.id} (${principal.name})`;
+/** For the audit: which key, or which user of the identity provider, did it. */
+export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string => `${principal.isUser === true ? 'user' : 'key'}:${principal.id} (${principal.name})`;
 
 /** The caller of a route that needs a key. */
 export const Calling = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
@@ -44,20 +47,35 @@ async function principalOf(header: string | undefined, keys: KeyStore): Promise<
   return text === undefined ? null : keys.authenticate(text);
 }
 
+/** Name of the cookie that holds a session. */
+export const SESSION_COOKIE = 'session';
+
+/** By a key where one is sent, else by a session. A session is not enough for a change that another site may have caused. */
+async function callerOf(request: FastifyRequest, { stores, clock, signIn = NO_SIGN_IN }: WebParts): Promise<Principal | null> {
+  const { authorization } = request.headers;
+  if (authorization !== undefined) return principalOf(authorization, stores.keys);
+  const session = readCookie(request, signIn, SESSION_COOKIE);
+  if (session === null) return null;
+  const principal = await stores.sessions.authenticate(session, clock.now());
+  if (principal !== null) checkSameSite(request);
+  return principal;
+}
+
 /**
  * Lets a request in, or not: runs before the body is read.
- * @throws Refusal 401 without a key that holds, Failure denied where the key's role or teams do not reach.
+ * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's role or teams do not reach.
  */
-export async function admit(request: FastifyRequest, facts: RouteFacts, keys: KeyStore): Promise<void> {
-  const { authorization } = request.headers;
+export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
   if (facts.access === 'open') {
     // An open route tells more to a key; a key that does not hold is as none.
-    if (authorization !== undefined) request.principal = await principalOf(authorization, keys).catch(() => null);
+    if (!facts.checksKey) request.principal = await callerOf(request, parts).catch(() => null);
     return;
   }
-  const principal = await principalOf(authorization, keys);
+  const principal = await callerOf(request, parts);
   if (principal === null) {
-    throw new Refusal(401, authorization === undefined ? 'an API key is needed: Authorization: Bearer <key>' : 'the API key is unknown, revoked or not a key');
+    const { authorization, cookie } = request.headers;
+    throw new Refusal(401, authorization !== undefined ? 'the API key is unknown, revoked or not a key'
+      : cookie === undefined ? 'an API key is needed: Authorization: Bearer <key>' : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>');
   }
   if (ROLES.indexOf(principal.role) < ROLES.indexOf(facts.access)) {
     throw denied(`this needs a key with the role ${facts.access}; this key has the role ${principal.role}`);

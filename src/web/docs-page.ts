@@ -47,13 +47,13 @@ function parametersHtml(parameters: readonly JsonObject[]): string {
 }
 
 function operationHtml(path: string, method: string, operation: Operation): string {
-  const done = operation.responses['200'];
+  const done = Object.entries(operation.responses).find(([status]) => status.startsWith('2'))?.[1];
   const body = operation.requestBody;
   return `<details id="${escape(operation.operationId)}"><summary><span class="method">${method.toUpperCase()}</span> <span class="path">${escape(path)}</span> ${escape(operation.summary)}</summary>
 <p>${escape(operation.description ?? '')}</p>${parametersHtml(operation.parameters)}
 ${body === undefined ? '' : `<h4>Body</h4>${text(body['description'])}${contentHtml(body['content'] as JsonObject)}`}
 <h4>Answer</h4>${contentHtml(done?.['content'] as JsonObject | undefined)}
-<p>Problems: ${Object.keys(operation.responses).filter((status) => status !== '200').map((status) => `<a href="#status-${status}">${status}</a>`).join(' ')}</p></details>`;
+<p>Problems: ${Object.keys(operation.responses).filter((status) => !status.startsWith('2')).map((status) => `<a href="#status-${status}">${status}</a>`).join(' ')}</p></details>`;
 }
 
 /** The whole page. */

@@ -20,11 +20,18 @@ export interface EndpointOptions {
   readonly access: Access;
   /** Concerns all teams at once: a key that is restricted to teams is refused. */
   readonly allTeams?: boolean;
+  /** Open, and looks at its key itself: nobody else waits for the database first. */
+  readonly checksKey?: boolean;
   /** Changes something: takes an Idempotency-Key. */
   readonly writes?: boolean;
   readonly answer: ZodType | { readonly media: string };
-  /** Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read. */
-  readonly takes?: 'upload' | readonly string[];
+  /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later. */
+  readonly status?: 202;
+  /**
+   * Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes any, as the bytes that came, for
+   * requests that are signed over them.
+   */
+  readonly takes?: 'upload' | 'bytes' | readonly string[];
   /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */
   readonly mostBodyBytes?: number;
 }
@@ -32,8 +39,10 @@ export interface EndpointOptions {
 /** What the hooks and the body parser are told about the route of a request. */
 export interface RouteFacts {
   readonly access: Access;
+  readonly checksKey: boolean;
   readonly allTeams: boolean;
-  readonly takes: 'upload' | readonly string[];
+  readonly writes: boolean;
+  readonly takes: 'upload' | 'bytes' | readonly string[];
   readonly mostBodyBytes: number;
 }
 
@@ -61,9 +70,9 @@ const MOST_BODY_BYTES = 1 << 20;
 export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions): MethodDecorator {
   const [method, path] = route.split(' ') as [Method, string];
   const facts: RouteFacts = {
-    access: options.access, allTeams: options.allTeams ?? false, takes: options.takes ?? [], mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
+    access: options.access, checksKey: options.checksKey ?? false, allTeams: options.allTeams ?? false, writes: options.writes ?? false, takes: options.takes ?? [], mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
   };
-  return applyDecorators(NEST[method](path), HttpCode(200), RouteConfig(facts), SetMetadata(ENDPOINT, { method, path, options }));
+  return applyDecorators(NEST[method](path), HttpCode(options.status ?? 200), RouteConfig(facts), SetMetadata(ENDPOINT, { method, path, options }));
 }
 
 function note(target: object, name: string | symbol | undefined, add: (inputs: Inputs) => void): void {

@@ -79,7 +79,7 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
     parameters: parametersOf(endpoint, components),
     ...(body === null ? {} : { requestBody: body }),
     responses: {
-      200: { description: 'Done', content },
+      [endpoint.status ?? 200]: { description: endpoint.status === 202 ? 'Taken: it is done later' : 'Done', content },
       ...Object.fromEntries(statuses.sort((a, b) => a - b).map((status) => [status, { description: PROBLEMS[status] ?? '', content: { 'application/problem+json': { schema: problem } } }])),
     },
     security: access === 'open' ? [] : [{ key: [] }],
@@ -98,6 +98,7 @@ function parametersOf({ inputs, writes }: DescribedEndpoint, components: Compone
 
 function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Components): JsonObject | null {
   if (takes === 'upload') return { required: true, description: 'The file as it is, plain or gzip', content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
+  if (takes === 'bytes') return { required: true, description: 'The bytes that the signature is over', content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } } };
   if (inputs.body === undefined) return null;
   const schema = components.of(inputs.body, 'input');
   return { required: true, content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])) };

@@ -2,8 +2,9 @@
 import { Inject } from '@nestjs/common';
 import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy.js';
-import type { Clock, Importer } from '../core/ports.js';
+import type { BacktestPlotter, Clock, Importer, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
+import type { SignInSettings } from './sign-in.js';
 
 export interface WebParts {
   readonly stores: Stores;
@@ -11,8 +12,18 @@ export interface WebParts {
   readonly clock: Clock;
   /** Absent: no policy is known here. */
   readonly policies?: readonly Policy[];
+  /** Absent: there are no pictures here. */
+  readonly plotter?: BacktestPlotter;
+  /** Absent: no report is written here. */
+  readonly reports?: ReportRenderers;
   /** One usage record and one usage event as the formats define them, for the documentation. */
   readonly recordSchemas?: { readonly record: ZodType; readonly event: ZodType };
+  /** Absent: people sign in with keys, at the address that they asked for. */
+  readonly signIn?: SignInSettings;
+  /** Absent: nothing is taken from Slack. */
+  readonly slack?: { readonly organisation: string; readonly signingSecret: string };
+  /** Where the built dashboard lies; absent: beside the compiled server. */
+  readonly dashboard?: URL;
 }
 
 export const WEB_PARTS = Symbol('WebParts');

@@ -10,11 +10,12 @@ import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { denied } from '../core/errors.js';
-import type { KeyStore } from '../store/keys.js';
 import { readBody } from './body.js';
 import { admit } from './caller.js';
 import type { RouteFacts } from './endpoint.js';
 import { WEB_PARTS, type WebParts } from './parts.js';
+import { logRequests } from './request-log.js';
+import { traceRequests } from './tracing.js';
 
 const REQUEST_ID = /^[\w.-]{1,100}$/;
 
@@ -35,7 +36,7 @@ export async function createWebApp(root: Type | DynamicModule, options: NestAppl
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
   });
-  installHooks(app, app.get<WebParts>(WEB_PARTS, { strict: false }).stores.keys);
+  installHooks(app, app.get<WebParts>(WEB_PARTS, { strict: false }));
   return app;
 }
 
@@ -52,15 +53,18 @@ function factsOf(request: FastifyRequest): RouteFacts | null {
   return config as unknown as RouteFacts;
 }
 
-function installHooks(app: NestFastifyApplication, keys: KeyStore): void {
+function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   const server = app.getHttpAdapter().getInstance();
   server.decorateRequest('principal', null);
   server.decorateRequest('bodyDigest', null);
   server.decorateRequest('repeated', false);
+  // The event first: it names the span that the next one ends.
+  logRequests(server);
+  traceRequests(server);
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('cache-control', 'no-store');
     const facts = factsOf(request);
-    if (facts !== null) await admit(request, facts, keys);
+    if (facts !== null) await admit(request, facts, parts);
   });
   server.addHook('onSend', async (request, reply) => {
     if (request.repeated) reply.header('idempotency-replayed', 'true');

@@ -174,7 +174,9 @@ describe('the command line', async () => {
       expect(await json('approve', id)).toMatchObject({ recommendation: { id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string } });
       expect(await local('reject', id)).toMatchObject({ code: 1, err: `bursar: recommendation ${id} is approved, not open\n` });
       expect((await local('approve', 'rec-none')).code).toBe(1);
-      expect((await json<{ actions: unknown[] }>('actions')).actions).toMatchObject([{ id, status: 'approved' }]);
+      // No connection knows the target: the decision stands, and there is no action.
+      expect(await json('actions')).toEqual({ actions: [] });
+      expect(await json('recommend', '--status', 'approved')).toMatchObject({ recommendations: [{ id, status: 'approved', actionId: null }] });
     });
   });
 
@@ -218,7 +220,7 @@ describe('the command line', async () => {
     const { findings } = JSON.parse((await local('doctor', '--json')).out) as { findings: { check: string; status: string }[] };
     const status = Object.fromEntries(findings.map((finding) => [finding.check, finding.status]));
     // The test's clock stands still in October: the database's does not.
-    expect(status).toEqual({ configuration: 'ok', disk: 'ok', database: 'ok', schema: 'ok', clocks: 'wrong', queue: 'ok', line: 'ok', 'parked work': 'ok', prices: 'ok' });
+    expect(status).toEqual({ configuration: 'ok', disk: 'ok', database: 'ok', schema: 'ok', clocks: 'wrong', queue: 'ok', line: 'ok', 'parked work': 'ok', prices: 'ok', 'unpriced usage': 'attend' });
     await opened.stores.db.query(`update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`);
     const { code, out } = await local('doctor');
     expect(code).toBe(1);

@@ -1,5 +1,5 @@
 /** bursar backtest policy over the bundled example: the report, what it leaves behind, and that enforcing asks for it. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse as parseYaml } from 'yaml';
@@ -11,6 +11,7 @@ import { DAY_MS, formatInstant } from '../../src/core/time.js';
 import { loadExample } from '../../src/example/example.js';
 import * as openbPods from '../../src/formats/openb-pods.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
+import { plotter } from '../../src/rendering/plotter.js';
 import { testBursar } from '../support/bursar.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
@@ -31,7 +32,7 @@ describe('bursar backtest policy', async () => {
   const cli = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
     let [out, err] = ['', ''];
     const code = await run(argv, {
-      environment: {}, clock: bursar.clock, parseYaml, remote: null, serve: async () => undefined, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) },
+      environment: {}, clock: bursar.clock, parseYaml, plotter, remote: null, serve: async () => undefined, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) },
       connect: async () => ({ stores, importer, organisation: 'default', policies, drain: () => bursar.runner.drain(), migrate: async () => [], close: async () => undefined }),
     });
     return { code, out, err };
@@ -67,6 +68,26 @@ describe('bursar backtest policy', async () => {
     expect(applied.code, applied.err).toBe(others.length === 0 ? 0 : 1);
     const list = await stores.audit.list('default', null, 20);
     expect(list.find(({ verb }) => verb === 'policy.backtest')).toMatchObject({ target: 'base', detail: { policy: 'reserve-baseline', teams: [...tested] } });
+  });
+
+  it('tells when what was paid, day by day, and draws it', async () => {
+    const to = Math.floor(asOf / DAY_MS) * DAY_MS;
+    const picture = path.join(folder, 'base.svg');
+    const text = "name: base\npolicy: reserve-baseline\nteams: [serving, training]\nmode: recommend\nparams: { minimumHistoryDays: 7 }\n";
+    const { code, out } = await cli('backtest', 'policy', '--policy', await document(text), '--from', formatInstant(to - 10 * DAY_MS), '--to', formatInstant(to), '--plot', picture, '--json');
+    expect(code).toBe(0);
+    const { plot, cells } = JSON.parse(out) as BacktestReport & { plot: string };
+    expect(plot).toBe(picture);
+    for (const { policies: all, series } of cells) {
+      expect(series).toMatchObject({ from: formatInstant(to - 10 * DAY_MS), stepHours: 24 });
+      expect(Object.keys(series!.costs).sort()).toEqual(all.map(({ name }) => name).sort());
+      for (const { name, cost } of all) {
+        expect(series!.costs[name]).toHaveLength(10);
+        expect(series!.costs[name]!.reduce((sum, one) => sum + one, 0), name).toBeCloseTo(Number(cost), 2);
+      }
+    }
+    const svg = await readFile(picture, 'utf8');
+    for (const name of ['serving/demand', 'training/demand', 'none', 'look-back-7d', 'bursar', 'clairvoyant', 'cumulative cost (USD)']) expect(svg).toContain(name);
   });
 
   it('costs what the line has accrued, where nothing is done', async () => {

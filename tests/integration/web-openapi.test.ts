@@ -32,7 +32,7 @@ describe('the OpenAPI document', async () => {
   it('protects everything below /v1, and writes take an Idempotency-Key', async () => {
     for (const endpoint of endpoints()) {
       expect(endpoint.access === 'open', endpoint.path).toBe(!endpoint.path.startsWith('/v1/'));
-      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/rules/preview', '/v1/policies/validate'].includes(endpoint.path);
+      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/placements', '/v1/rules/preview', '/v1/policies/validate', '/admission/v1/reviews', '/admission/v1/reviews/{key}', '/session'].includes(endpoint.path);
       expect(endpoint.writes ?? false, `${endpoint.method} ${endpoint.path}`).toBe(!reads);
       if (!reads) expect(endpoint.access).not.toBe('viewer');
     }
@@ -74,9 +74,12 @@ describe('answers', async () => {
     await api.call('PUT', '/v1/teams/a', { body: {} });
     await api.call('PUT', '/v1/budgets/b', { body: { team: 'a', planned: { default: '5' } } });
     await api.call('POST', '/v1/usage', { body: [{ id: 'r1', provider: 'AWS', gpus: 1, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z' }, {}] });
+    await api.call('POST', '/v1/backtests', { body: { policy: 'idle-stop', teams: ['a'], from: '2026-10-05', to: '2026-10-05T01:00:00Z' } });
+    await api.stores.alerts.raise(api.stores.db, 'default', { kind: 'test', team: null, id: 'tried', by: 'test' }, Date.UTC(2026, 9, 7));
+    const [raised] = await api.stores.alerts.list('default', {}, null, 1);
     for (const { method, path, answer } of endpoints()) {
-      if (method !== 'GET' || 'media' in answer || path.endsWith('/state')) continue;
-      const reply = await api.call(method, path.replace('/teams/{id}', '/teams/a').replace('/budgets/{id}', '/budgets/b').replace('/policies/{name}', '/policies/idle-stop').replace('{id}', '1'));
+      if (method !== 'GET' || 'media' in answer || path.endsWith('/state') || path === '/v1/savings/{action}' || path === '/v1/actions/{id}') continue;
+      const reply = await api.call(method, path.replace('/teams/{id}', '/teams/a').replace('/budgets/{id}', '/budgets/b').replace('/policies/{name}', '/policies/idle-stop').replace('/alerts/{id}', `/alerts/${raised?.alert.id}`).replace('{id}', '1'));
       expect(reply.status, path).toBe(200);
       const checked = answer.safeParse(reply.body);
       expect(checked.success ? [] : checked.error.issues, path).toEqual([]);

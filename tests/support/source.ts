@@ -11,10 +11,10 @@ export interface SourceFile {
   readonly text: string;
 }
 
-/** Every TypeScript file under a folder of the repository, sorted by name. */
+/** Every TypeScript file (.ts, .tsx) under a folder of the repository, sorted by name. */
 export function sourceFiles(folder: string, root = ROOT): SourceFile[] {
   return readdirSync(path.join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name))
     .map((name) => path.posix.join(folder, name.split(path.sep).join('/')))
     .sort()
     .map((name) => ({ name, text: readFileSync(path.join(root, name), 'utf8') }));
@@ -22,7 +22,7 @@ export function sourceFiles(folder: string, root = ROOT): SourceFile[] {
 
 /** Calls `visit` on every node of the file; comments and strings are told apart from code here. */
 export function walk(file: SourceFile, visit: (node: ts.Node, line: number) => void): void {
-  const tree = ts.createSourceFile(file.name, file.text, ts.ScriptTarget.ES2022, true);
+  const tree = ts.createSourceFile(file.name, file.text, ts.ScriptTarget.ES2022, true, file.name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS);
   const step = (node: ts.Node): void => {
     visit(node, tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1);
     ts.forEachChild(node, step);

@@ -9,6 +9,8 @@ import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/
 import { openBytes, openFile } from '../../src/formats/reading/input.js';
 import { loadParts } from '../../src/parts.js';
 import { Collector } from '../../src/pipeline/collect.js';
+import { plotter } from '../../src/rendering/plotter.js';
+import { renderers } from '../../src/rendering/reports.js';
 import { Database } from '../../src/store/database.js';
 import type { KeyRequest } from '../../src/store/keys.js';
 import { Stores } from '../../src/store/stores.js';
@@ -34,6 +36,7 @@ export interface Call {
 
 export interface TestApi {
   readonly stores: Stores;
+  readonly policies: readonly Policy[];
   readonly app: NestFastifyApplication;
   readonly url: string;
   readonly admin: string;
@@ -57,11 +60,11 @@ export async function testApi(): Promise<TestApi> {
       usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
       readRecord, readEvent, openFile, openBytes,
     }, clock);
-    const app = await createWebApp(WebModule.register({ stores, importer, clock, policies, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
+    const app = await createWebApp(WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
     const admin = await stores.keys.firstKey('default');
     if (admin === null) throw new Error('a fresh database has no key');
     const url = await listen(app, { host: '127.0.0.1', port: 0 });
-    Object.assign(api, { stores, app, url, admin, call: caller(url, admin), keyFor: keyMaker(stores) });
+    Object.assign(api, { stores, policies, app, url, admin, call: caller(url, admin), keyFor: keyMaker(stores) });
   });
   afterAll(async () => {
     await api.app.close();

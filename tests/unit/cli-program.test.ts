@@ -21,7 +21,7 @@ async function bursar(argv: readonly string[], over: Partial<CliContext> = {}): 
 
 const VERBS = [
   'serve', 'migrate', 'doctor', 'import', 'prices', 'imports', 'rejects', 'costs', 'quote', 'budgets', 'recommend', 'actions', 'approve', 'reject',
-  'rollback', 'savings', 'report', 'backtest', 'teams', 'rules', 'fx', 'peak', 'keys', 'policies', 'stop-all', 'audit',
+  'rollback', 'savings', 'alerts', 'report', 'backtest', 'teams', 'rules', 'fx', 'peak', 'keys', 'policies', 'stop-all', 'limits', 'audit',
 ];
 
 describe('wrong use', () => {
@@ -92,7 +92,10 @@ describe('a failure', () => {
     });
     const { code, json } = await bursar(['doctor', '--json'], { connect });
     expect(code).toBe(1);
-    expect(json).toMatchObject({ ok: false, findings: [{ check: 'configuration', status: 'wrong', detail: 'PORT is not a number' }, { detail: 'DATABASE_URL is not a postgres:// URL' }, { check: 'disk' }] });
+    const findings = (json as { findings: { check: string; status: string; detail: string }[] }).findings.map(({ check, status, detail }) => ({ check, status, detail }));
+    expect(findings).toContainEqual({ check: 'configuration', status: 'wrong', detail: 'PORT is not a number' });
+    expect(findings).toContainEqual({ check: 'configuration', status: 'wrong', detail: 'DATABASE_URL is not a postgres:// URL' });
+    expect(findings.map(({ check }) => check)).toContain('disk');
   });
 
   it('of serving exits 1', async () => {
@@ -110,13 +113,6 @@ describe('a failure', () => {
     expect(code).toBe(1);
     expect(err).toContain('this is a bug in Bursar: Error: broken invariant: two is three');
   });
-
-  it.each([[['report', '--team', 't', '--month', '2026-10']], [['stop-all']], [['rollback', 'act-1']]])(
-    '%j is not there yet: it fails and says so', async (argv) => {
-      const { code, out, err } = await bursar(argv);
-      expect({ code, out }).toEqual({ code: 1, out: '' });
-      expect(err).toMatch(/this version/);
-    });
 });
 
 describe('verbs that need no database', () => {
@@ -126,17 +122,11 @@ describe('verbs that need no database', () => {
     expect(roles).toEqual(['worker']);
   });
 
-  it('savings are an empty ledger, and say why', async () => {
-    const { code, json, err } = await bursar(['savings', '--json']);
-    expect({ code, json }).toEqual({ code: 0, json: { savings: [] } });
-    expect(err).toContain('No saving is claimed');
-  });
-
   it('doctor finds a database that is away, with a remedy', async () => {
     const { code, json } = await bursar(['doctor', '--json'], { environment: { DATABASE_URL: 'postgres://u:secret@h/d' } });
     expect(code).toBe(1);
     expect(json).toMatchObject({ ok: false, findings: [
-      { check: 'configuration', status: 'ok', detail: 'set: DATABASE_URL' }, { check: 'disk' }, { check: 'database', status: 'wrong', remedy: expect.stringContaining('DATABASE_URL') as string }] });
+      { check: 'configuration', status: 'ok' }, { check: 'disk' }, { check: 'database', status: 'wrong', remedy: expect.stringContaining('DATABASE_URL') as string }] });
     expect(JSON.stringify(json)).not.toContain('secret');
   });
 });

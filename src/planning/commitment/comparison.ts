@@ -4,7 +4,7 @@
  * Where a published rule can be read in several ways every reading is run, and the one that costs least over all tenants stands for it, so
  * that the opponent met is the best one. This file reads no input; it never drops a tenant.
  */
-import { type BacktestCell, type PolicyResult, pooledShare } from '../../core/backtest.js';
+import { type BacktestCell, type BacktestProgress, type PolicyResult, pooledShare } from '../../core/backtest.js';
 import { mulberry32 } from '../random.js';
 import { checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost } from './model.js';
 import { type LookBackReading, lookBack, onlineDeterministic, onlineRandomised } from './opponents.js';
@@ -37,10 +37,13 @@ export interface CommitmentComparison {
  * Runs every rule on every tenant. `seed` feeds the randomised rule only: one threshold per tenant, as its paper draws it. In
  * `mean` each tenant counts once, so it pools what the cell `all` holds.
  */
-export function compareCommitments(tenants: readonly DemandSeries[], term: CommitmentTerm, seed = 1): CommitmentComparison {
+export function compareCommitments(tenants: readonly DemandSeries[], term: CommitmentTerm, seed = 1, progress: BacktestProgress = () => undefined): CommitmentComparison {
   checkedTerm(term);
+  const named = [...rules(term, seed, tenants.length)];
+  const runs = named.reduce((sum, [, readings]) => sum + readings.length, 1) * tenants.length;
+  let done = 0;
   const outcomes = [
-    ...[...rules(term, seed, tenants.length)].map(([name, readings]) => cheapest(name, readings, tenants, term)),
+    ...named.map(([name, readings]) => cheapest(name, readings, tenants, term, () => progress(++done / runs))),
     { name: 'clairvoyant', reading: 'linear program', costs: Float64Array.from(tenants, ({ demand }) => optimum(demand, term).cost) },
   ];
   const everyone = tenants.map((_, index) => index);
@@ -80,11 +83,14 @@ const lookBackRules = (term: CommitmentTerm, days: number): Rule[] =>
   );
 
 /** The reading that costs least over all tenants; the first of equals. */
-function cheapest(name: string, readings: readonly Rule[], tenants: readonly DemandSeries[], term: CommitmentTerm): Outcome {
+function cheapest(name: string, readings: readonly Rule[], tenants: readonly DemandSeries[], term: CommitmentTerm, tenantDone: () => void): Outcome {
   const outcomes = readings.map(({ reading, purchases }) => ({
     name,
     reading,
-    costs: Float64Array.from(tenants, ({ demand }, index) => commitmentCost(demand, purchases(demand, index), term)),
+    costs: Float64Array.from(tenants, ({ demand }, index) => {
+      tenantDone();
+      return commitmentCost(demand, purchases(demand, index), term);
+    }),
   }));
   return outcomes.reduce((best, outcome) => (sum(outcome.costs) < sum(best.costs) ? outcome : best));
 }

@@ -5,7 +5,7 @@
  * spell; a share is of the optimum's saving against never stopping.
  */
 
-import { pooledShare, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from './opponents.js';
 import { IDLE_DEFAULTS, IdlePlanner } from './planner.js';
@@ -13,7 +13,7 @@ import type { IdleSample } from './samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy, type IdleRun } from './simulate.js';
 
 /** @throws invalid when a restart is not a finite number of minutes of 0 or more, or there are no samples. */
-export function idleReport(samples: readonly IdleSample[], restartMinutes: number, described: Readonly<Record<string, unknown>> = {}): BacktestReport {
+export function idleReport(samples: readonly IdleSample[], restartMinutes: number, described: Readonly<Record<string, unknown>> = {}, progress: BacktestProgress = () => undefined): BacktestReport {
   if (!(Number.isFinite(restartMinutes) && restartMinutes >= 0)) {
     throw invalid('the restart has no cost', [{ path: 'restartMinutes', message: 'must be 0 or more minutes' }]);
   }
@@ -26,7 +26,10 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
     { name: 'bursar', policy: new IdlePlanner({ ...IDLE_DEFAULTS, restartMinutes }) },
   ];
   const optimum = clairvoyantSaving(ordered, restartMinutes);
-  const runs = named.map(({ name, policy }) => ({ name, run: simulateIdle(ordered, restartMinutes, policy) }));
+  const runs = named.map(({ name, policy }, at) => {
+    progress(at / (named.length + 1));
+    return { name, run: simulateIdle(ordered, restartMinutes, policy) };
+  });
   const first = runs[0]!.run;
   const policies = [
     ...runs.map(({ name, run }) => resultOf(name, run, optimum)),

@@ -5,9 +5,9 @@
  * Each unit (instance) is billed for itself and rounded once, so that costs of units add up exactly.
  */
 import { billableMs } from '../../core/cost.js';
-import { costOf, type Money } from '../../core/money.js';
+import { costOf, type Money, type Ratio } from '../../core/money.js';
 import type { Price } from '../../core/price.js';
-import { PriceBook, type PriceHistory, type UnpricedReason } from '../../core/price-book.js';
+import { PriceBook, type PriceHistory, type PriceTimeline, type UnpricedReason } from '../../core/price-book.js';
 import { termHours } from '../../core/term.js';
 import { HOUR_MS } from '../../core/time.js';
 import { memoryGib } from './gpu-memory.js';
@@ -30,8 +30,10 @@ export interface Candidate {
   /** Thousandths of a GPU of reference speed that a unit is, rounded down. */
   readonly capacityMilli: number;
   readonly hours: number;
-  /** For the whole run, without egress. */
+  /** For the whole run, without egress; reckoned when somebody asks. */
   readonly unitCost: Money;
+  /** The same in floating point, off by far less than a billionth: for leaving out what is surely dearer. */
+  readonly aboutNanos: number;
   /** Units of it alone that serve the workload. */
   readonly units: number;
   /** Most units that can be had. */
@@ -45,6 +47,21 @@ export interface Refused {
   readonly refusals: readonly Refusal[];
 }
 
+/** Thousands of prices are looked at, and a few are costed. */
+class LazyCandidate implements Candidate {
+  private cost: Money | null = null;
+
+  constructor(
+    readonly price: Price, readonly gpusPerUnit: number, readonly capacityMilli: number, readonly hours: number, readonly units: number, readonly unitLimit: number, readonly egressCost: Money,
+    readonly aboutNanos: number, private readonly ms: number, private readonly exchange: Exchange,
+  ) {}
+
+  get unitCost(): Money {
+    this.cost ??= { ...costOf(BigInt(this.gpusPerUnit) * BigInt(this.ms), 1000n, this.price.rate, this.exchange.ratio), currency: this.exchange.currency };
+    return this.cost;
+  }
+}
+
 export const isCandidate = (found: Candidate | Refused): found is Candidate => 'unitCost' in found;
 
 /** As `unitLimits` of a market names a price. */
@@ -52,19 +69,66 @@ export const limitKey = ({ provider, region, sku, term }: Price): string => `${p
 
 /** Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's instant. */
 export function candidatesOf(workload: Workload, market: Market): (Candidate | Refused)[] {
-  const { history, at } = market;
-  const egress = egressBook(workload, market);
-  return [...groupsOf(history).values()].flatMap((prices) => {
+  const books = booksOf(market.history);
+  const egress = egressBook(workload, market, books);
+  const exchange = exchangesOf(market);
+  return pricesAt(books, market.at).map((found) => ('refusals' in found ? found : candidateOf(found, workload, market, { egress, exchange })));
+}
+
+/** The answers of one slot over all time. */
+interface Slot {
+  readonly price: Price;
+  readonly timeline: PriceTimeline;
+}
+
+/** A price that holds, with the memory that the data sheet of its GPU states. */
+interface Held {
+  readonly price: Price;
+  readonly sheetGib: number | null;
+  /** Of one GPU, in floating point. */
+  readonly nanosPerMs: number;
+}
+
+interface Books {
+  readonly slots: readonly Slot[];
+  /** Of all prices; made when somebody asks. */
+  whole: PriceBook | null;
+  /** Every slot's answer for a time within which none changes: the last that was asked for. */
+  held: { readonly from: number; readonly to: number; readonly found: readonly (Held | Refused)[] } | null;
+}
+
+const booksMade = new WeakMap<PriceHistory, Books>();
+
+/** The books of a history, made once: many workloads are placed by one. */
+function booksOf(history: PriceHistory): Books {
+  const known = booksMade.get(history);
+  if (known !== undefined) return known;
+  const slots = [...groupsOf(history).values()].flatMap((prices): Slot[] => {
     const { provider, sku, region } = prices[0]!;
     // A book of this place alone: in the whole one a price without a region gives way to the cheapest region's.
     const book = new PriceBook({ prices, withdrawals: history.withdrawals.filter((gone) => gone.provider === provider && gone.sku === sku && gone.region === region) });
-    return slotsOf(prices).map((slot) => {
-      const found = book.find({ provider, sku, gpuModel: null, region, term: slot.term, component: 'gpu', upfront: slot.upfront, at });
-      if ('unpriced' in found) return { price: slot, refusals: [{ kind: 'no-price', reason: found.unpriced } as const] };
-      if (found.stale) return { price: found.price, refusals: [{ kind: 'no-longer-listed' } as const] };
-      return candidateOf(found.price, workload, market, egress);
-    });
+    return slotsOf(prices).map((price) => ({ price, timeline: book.timeline({ provider, sku, gpuModel: null, region, term: price.term, component: 'gpu', upfront: price.upfront }) }));
   });
+  const books: Books = { slots, whole: null, held: null };
+  booksMade.set(history, books);
+  return books;
+}
+
+/** The price of each slot at an instant, or why it has none; prices change seldom, so they are looked up once for as long as they hold. */
+function pricesAt(books: Books, at: number): readonly (Held | Refused)[] {
+  if (books.held !== null && books.held.from <= at && at < books.held.to) return books.held.found;
+  let [from, to] = [-Infinity, Infinity];
+  const found = books.slots.map(({ price, timeline }): Held | Refused => {
+    const [start, end] = timeline.span(at);
+    [from, to] = [Math.max(from, start), Math.min(to, end)];
+    const answer = timeline.at(at);
+    if ('unpriced' in answer) return { price, refusals: [{ kind: 'no-price', reason: answer.unpriced }] };
+    if (answer.stale) return { price: answer.price, refusals: [{ kind: 'no-longer-listed' }] };
+    const { gpuModel, rate } = answer.price;
+    return { price: answer.price, sheetGib: gpuModel === null ? null : memoryGib(gpuModel), nanosPerMs: Number(rate.nanos) / Number(rate.quantity) / 1000 };
+  });
+  books.held = { from, to, found };
+  return found;
 }
 
 /** GPU prices by provider, SKU and region, in the order of the history. */
@@ -89,9 +153,32 @@ function slotsOf(prices: readonly Price[]): Price[] {
 
 /** Egress cost of the whole workload from where a price is. */
 type Egress = (price: Price) => Money | 'no-egress-price' | 'no-fx-rate';
+/** Into the market's currency. */
+interface Exchange {
+  readonly ratio: Ratio;
+  readonly about: number;
+  readonly currency: string;
+}
 
-function candidateOf(price: Price, workload: Workload, market: Market, egress: Egress): Candidate | Refused {
-  const refusals: Refusal[] = [...notAllowed(price, workload), ...doesNotFit(price, workload, market)];
+/** Null: there is no rate. */
+type Exchanges = (currency: string) => Exchange | null;
+
+function exchangesOf({ fx, currency, at }: Market): Exchanges {
+  const known = new Map<string, Exchange | null>();
+  return (from) => {
+    let exchange = known.get(from);
+    if (exchange !== undefined) return exchange;
+    const ratio = fx.rate(from, currency, at)?.rate;
+    exchange = ratio === undefined ? null : { ratio, about: Number(ratio.numerator) / Number(ratio.denominator), currency };
+    known.set(from, exchange);
+    return exchange;
+  };
+}
+
+function candidateOf({ price, sheetGib, nanosPerMs }: Held, workload: Workload, market: Market, { egress, exchange: exchanges }: { readonly egress: Egress; readonly exchange: Exchanges }): Candidate | Refused {
+  const refusals = notAllowed(price, workload);
+  const unfit = doesNotFit(price, sheetGib, workload, market);
+  if (unfit !== null) refusals.push(unfit);
   const speed = speedOf(price, workload);
   if (speed === null) refusals.push({ kind: 'speed-unknown' });
   const hours = workload.kind === 'training' ? workload.hours / (speed ?? 1) : workload.hours;
@@ -103,17 +190,16 @@ function candidateOf(price: Price, workload: Workload, market: Market, egress: E
   else if (gpus < (workload.gpusPerUnitMin ?? 1)) refusals.push({ kind: 'too-few-gpus-per-unit', gpus, neededGpus: workload.gpusPerUnitMin ?? 1 });
   const egressCost = egress(price);
   if (typeof egressCost === 'string') refusals.push({ kind: egressCost });
-  const ratio = market.fx.rate(price.rate.currency, market.currency, market.at)?.rate ?? null;
-  if (ratio === null && egressCost !== 'no-fx-rate') refusals.push({ kind: 'no-fx-rate' });
-  if (refusals.length > 0 || speed === null || typeof egressCost === 'string' || ratio === null) return { price, refusals };
+  const exchange = exchanges(price.rate.currency);
+  if (exchange === null && egressCost !== 'no-fx-rate') refusals.push({ kind: 'no-fx-rate' });
+  if (refusals.length > 0 || speed === null || typeof egressCost === 'string' || exchange === null) return { price, refusals };
 
   const capacityMilli = workload.kind === 'training' ? gpus * 1000 : Math.floor(gpus * speed * 1000 + 1e-6);
   const units = Math.ceil((workload.gpus * 1000) / capacityMilli);
   const unitLimit = market.unitLimits?.[limitKey(price)] ?? Infinity;
   if (workload.kind === 'training' && units > unitLimit) return { price, refusals: [{ kind: 'too-few-units', units: unitLimit, neededUnits: units }] };
-  const gpuMs = BigInt(gpus) * BigInt(billedMs(price, hours, workload));
-  const unitCost = { ...costOf(gpuMs, 1000n, price.rate, ratio), currency: market.currency };
-  return { price, gpusPerUnit: gpus, capacityMilli, hours, unitCost, units, unitLimit, egressCost };
+  const billed = billedMs(price, hours, workload);
+  return new LazyCandidate(price, gpus, capacityMilli, hours, units, unitLimit, egressCost, gpus * billed * nanosPerMs * exchange.about, billed, exchange);
 }
 
 function notAllowed({ provider, region, gpuModel, term }: Price, { providers, regions, models, terms }: Workload): Refusal[] {
@@ -126,11 +212,11 @@ function notAllowed({ provider, region, gpuModel, term }: Price, { providers, re
   return refusals;
 }
 
-function doesNotFit({ gpuModel }: Price, { memoryGibPerGpu }: Workload, { measuredMemoryGib }: Market): Refusal[] {
-  if (gpuModel === null) return [{ kind: 'model-unknown' }];
-  const gib = memoryGib(gpuModel, measuredMemoryGib);
-  if (gib === null) return [{ kind: 'memory-unknown' }];
-  return gib < memoryGibPerGpu ? [{ kind: 'too-little-memory', gib, neededGib: memoryGibPerGpu }] : [];
+function doesNotFit({ gpuModel }: Price, sheetGib: number | null, { memoryGibPerGpu }: Workload, { measuredMemoryGib }: Market): Refusal | null {
+  if (gpuModel === null) return { kind: 'model-unknown' };
+  const gib = measuredMemoryGib === undefined ? sheetGib : memoryGib(gpuModel, measuredMemoryGib);
+  if (gib === null) return { kind: 'memory-unknown' };
+  return gib < memoryGibPerGpu ? { kind: 'too-little-memory', gib, neededGib: memoryGibPerGpu } : null;
 }
 
 function speedOf({ gpuModel }: Price, { relativeSpeeds }: Workload): number | null {
@@ -146,9 +232,10 @@ function billedMs(price: Price, hours: number, { restOfTermUsed }: Workload): nu
   return billableMs(ms, price);
 }
 
-function egressBook({ egressGib = 0 }: Workload, { history, fx, currency, at }: Market): Egress {
-  if (egressGib === 0) return () => ({ nanos: 0n, currency });
-  const book = new PriceBook(history);
+function egressBook({ egressGib = 0 }: Workload, { history, fx, currency, at }: Market, books: Books): Egress {
+  const none: Money = { nanos: 0n, currency };
+  if (egressGib === 0) return () => none;
+  const book = (books.whole ??= new PriceBook(history));
   return ({ provider, sku, region }) => {
     const found = book.find({ provider, sku, gpuModel: null, region, term: null, component: 'network', at });
     // An assumed region means that the place's own price is not known.

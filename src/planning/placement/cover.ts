@@ -41,11 +41,11 @@ interface Table {
 }
 
 /** The cheapest cover, or null where the limits leave none. @throws Failure `invalid` where the capacities are too finely divided. */
-export function cheapestCover(items: readonly CoverItem[], need: number, steadyNeed: number): Cover | null {
+export function cheapestCover(items: readonly CoverItem[], need: number, steadyNeed: number, mostSteps = MOST_STEPS): Cover | null {
   const unit = [need, steadyNeed, ...items.map(({ capacity }) => capacity)].reduce(greatestCommonDivisor);
   const target = need / unit;
-  const steady = tableOf(bundlesOf(items, true, unit, target), target);
-  const interruptible = tableOf(bundlesOf(items, false, unit, target), target);
+  const steady = tableOf(bundlesOf(items, true, unit, target), target, mostSteps);
+  const interruptible = tableOf(bundlesOf(items, false, unit, target), target, mostSteps);
   let best: { cost: bigint; split: number } | null = null;
   for (let split = steadyNeed / unit; split <= target; split++) {
     const [a, b] = [steady.least[split], interruptible.least[target - split]];
@@ -86,8 +86,8 @@ function bundlesOf(items: readonly CoverItem[], steady: boolean, unit: number, t
   });
 }
 
-function tableOf(bundles: readonly Bundle[], target: number): Table {
-  if (bundles.length * target > MOST_STEPS) throw invalid('the mix cannot be solved', [{ path: 'relativeSpeeds', message: 'divide the GPUs too finely: give them fewer digits, or ask for fewer GPUs' }]);
+function tableOf(bundles: readonly Bundle[], target: number, mostSteps: number): Table {
+  if (bundles.length * target > mostSteps) throw invalid('the mix cannot be solved', [{ path: 'relativeSpeeds', message: 'divide the GPUs too finely: give them fewer digits, or ask for fewer GPUs' }]);
   const least: (bigint | null)[] = Array.from({ length: target + 1 }, (_, capacity) => (capacity === 0 ? 0n : null));
   const taken = bundles.map(({ capacity, cost }) => {
     const used = new Uint8Array(target + 1);

@@ -9,7 +9,7 @@
 import { assert } from '../../core/errors.js';
 import type { Money } from '../../core/money.js';
 import type { Price } from '../../core/price.js';
-import { candidatesOf, isCandidate, type Candidate, type Refusal, type Refused } from './candidates.js';
+import { candidatesOf, isCandidate, type Candidate, type Refusal } from './candidates.js';
 import { cheapestCover } from './cover.js';
 import { checkWorkload, type Market, type Workload } from './workload.js';
 
@@ -57,22 +57,85 @@ export interface PlacementResult {
 
 /** @throws Failure `invalid` naming every number of the workload that cannot be. */
 export function place(workload: Workload, market: Market): PlacementResult {
-  checkWorkload(workload, market);
-  const found = candidatesOf(workload, market);
-  const candidates = found.filter(isCandidate);
-  const alone = candidates.map((candidate) => ({ candidate, refusals: cannotAlone(candidate, workload) }));
-  const plans = alone.filter(({ refusals }) => refusals.length === 0).map(({ candidate }) => planAlone(candidate, market))
-    .sort((a, b) => compare(a.cost, b.cost));
-  const best = workload.kind === 'training' ? (plans[0] ?? null) : cheapestMix(candidates, workload, market);
-  const refused = found.filter((one): one is Refused => !isCandidate(one));
+  const { best, able, unable } = search(workload, market, Infinity);
   return {
     best,
     options: [
-      ...plans.map((plan) => ({ price: plan.parts[0]!.price, plan, losses: best === null ? [] : lossesOf(plan, best, workload) })),
-      ...alone.filter(({ refusals }) => refusals.length > 0).map(({ candidate, refusals }) => ({ price: candidate.price, plan: null, losses: refusals })),
-      ...refused.map(({ price, refusals }) => ({ price, plan: null, losses: refusals })),
+      ...able.map((candidate) => optionOf(candidate, best, workload, market)), ...unable.map(({ price, losses }) => ({ price, plan: null, losses })),
     ],
   };
+}
+
+/** The same for who needs some of the runners-up only; of the prices that cannot serve it alone, why. */
+export interface ShortResult {
+  readonly best: Plan | null;
+  /** Cheapest first. */
+  readonly runnersUp: readonly Option[];
+  /** Prices that can serve it alone, beyond the best and the runners-up. */
+  readonly more: number;
+  readonly unable: readonly { readonly price: Price; readonly losses: readonly Loss[] }[];
+}
+
+/** @throws as `place` */
+export function placeShort(workload: Workload, market: Market, most: number): ShortResult {
+  const { best, able, unable, count } = search(workload, market, most + 1);
+  const options = able.slice(0, most + 1).map((candidate) => optionOf(candidate, best, workload, market));
+  const runnersUp = options.filter(({ losses }) => losses.length > 0).slice(0, most);
+  const isBestAmongThem = options.some(({ losses }) => losses.length === 0);
+  return { best, runnersUp, more: count - runnersUp.length - (isBestAmongThem ? 1 : 0), unable };
+}
+
+interface Found {
+  readonly best: Plan | null;
+  /** Cheapest first, as many as were asked for. */
+  readonly able: readonly Candidate[];
+  /** How many there are. */
+  readonly count: number;
+  readonly unable: readonly { readonly price: Price; readonly losses: readonly Loss[] }[];
+}
+
+function search(workload: Workload, market: Market, most: number): Found {
+  checkWorkload(workload, market);
+  const candidates: Candidate[] = [];
+  const refused: Found['unable'][number][] = [];
+  for (const one of candidatesOf(workload, market)) {
+    if (isCandidate(one)) candidates.push(one);
+    else refused.push({ price: one.price, losses: one.refusals });
+  }
+  const alone: Candidate[] = [];
+  const unable: Found['unable'][number][] = [];
+  for (const candidate of candidates) {
+    const losses = cannotAlone(candidate, workload);
+    if (losses.length > 0) unable.push({ price: candidate.price, losses });
+    else alone.push(candidate);
+  }
+  const able = cheapestOf(alone, most);
+  const cheapest = able[0];
+  const best = workload.kind === 'inference' ? cheapestMix(candidates, workload, market) : cheapest === undefined ? null : planAlone(cheapest, market);
+  return { best, able, count: alone.length, unable: [...unable, ...refused] };
+}
+
+const totalOf = ({ unitCost, units, egressCost }: Candidate): bigint => unitCost.nanos * BigInt(units) + egressCost.nanos;
+const aboutTotal = ({ aboutNanos, units, egressCost }: Candidate): number => aboutNanos * units + Number(egressCost.nanos);
+/** More than floating point and the rounding of each unit can be off, in nanos. */
+const surely = (about: number, { units }: Candidate): number => about + about * 1e-9 + units + 1;
+
+/** The cheapest `most`, exactly: floating point only leaves out what is surely dearer than all of them. */
+function cheapestOf(candidates: readonly Candidate[], most: number): Candidate[] {
+  const about = candidates.map((candidate) => ({ candidate, nanos: aboutTotal(candidate) }));
+  let among = about;
+  if (most < candidates.length) {
+    const bounds = Float64Array.from(about, ({ candidate, nanos }) => surely(nanos, candidate)).sort();
+    const bound = bounds[most - 1] ?? Infinity;
+    among = about.filter(({ candidate, nanos }) => 2 * nanos - surely(nanos, candidate) <= bound);
+  }
+  return among.map(({ candidate }) => ({ candidate, nanos: totalOf(candidate) })).sort((a, b) => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0))
+    .slice(0, most).map(({ candidate }) => candidate);
+}
+
+function optionOf(candidate: Candidate, best: Plan | null, workload: Workload, market: Market): Option {
+  const plan = planAlone(candidate, market);
+  return { price: candidate.price, plan, losses: best === null ? [] : lossesOf(plan, best, workload) };
 }
 
 /** The published habit: the cheapest on-demand price, one SKU. Null where none can serve. */
@@ -109,9 +172,10 @@ function planOf(chosen: readonly { readonly candidate: Candidate; readonly units
 
 function cheapestMix(candidates: readonly Candidate[], workload: Workload, market: Market): Plan | null {
   let best: Plan | null = null;
-  for (const group of placesOf(candidates, workload)) {
+  for (const all of placesOf(candidates, workload)) {
+    const group = undominated(all, workload);
     const items = group.map(({ capacityMilli, unitCost, unitLimit, price }) => ({ capacity: capacityMilli, cost: unitCost.nanos, limit: unitLimit, steady: price.term !== 'spot' }));
-    const cover = cheapestCover(items, workload.gpus * 1000, steadyNeed(workload));
+    const cover = cheapestCover(items, workload.gpus * 1000, steadyNeed(workload), market.mostSteps);
     if (cover === null) continue;
     const chosen = group.map((candidate, i) => ({ candidate, units: cover.units[i]! })).filter(({ units }) => units > 0);
     const plan = planOf(chosen, market);
@@ -119,6 +183,25 @@ function cheapestMix(candidates: readonly Candidate[], workload: Workload, marke
     if (best === null || compare(plan.cost, best.cost) < 0) best = plan;
   }
   return best;
+}
+
+/**
+ * Candidates without those that another of their class beats at every number of units: it is as large, surely cheaper, and can be had as often as
+ * the whole workload needs it.
+ */
+function undominated(candidates: readonly Candidate[], { gpus }: Workload): Candidate[] {
+  const kept = new Set<Candidate>();
+  const largest = { spot: { capacity: 0, bound: 0 }, steady: { capacity: 0, bound: 0 } };
+  for (const candidate of [...candidates].sort((a, b) => a.aboutNanos - b.aboutNanos || b.capacityMilli - a.capacityMilli)) {
+    const { aboutNanos, capacityMilli, unitLimit, price } = candidate;
+    const beater = largest[price.term === 'spot' ? 'spot' : 'steady'];
+    if (capacityMilli > beater.capacity || aboutNanos <= beater.bound) kept.add(candidate);
+    if (capacityMilli > beater.capacity && unitLimit * capacityMilli >= gpus * 1000) {
+      beater.capacity = capacityMilli;
+      beater.bound = aboutNanos + aboutNanos * 2e-9 + 2;
+    }
+  }
+  return candidates.filter((candidate) => kept.has(candidate));
 }
 
 /** Candidates that may be mixed: all of them, or those of one place with one egress price where data leaves. */

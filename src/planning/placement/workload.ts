@@ -50,6 +50,8 @@ export interface Market {
   readonly unitLimits?: Readonly<Record<string, number>>;
   /** GiB per GPU model read off drivers; counts before the data sheets. */
   readonly measuredMemoryGib?: Readonly<Record<string, number>>;
+  /** Steps that a mix may take to solve, for who has to answer at once; beyond them it is refused. Absent: about a second's. */
+  readonly mostSteps?: number;
 }
 
 /** Ten thousand GPUs: beyond this a number is more likely a slip. */

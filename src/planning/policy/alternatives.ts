@@ -2,6 +2,7 @@
  * What the published rules and the optimum would have cost on the same recording, where there are any: reservations, idle resources, fleets. Each
  * is paid by the same bill as the policy. A part for which nothing is published has no opponent but doing nothing, and no optimum.
  */
+import type { RecordedHistory } from '../../core/history.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import type { Policy } from '../../core/policy.js';
 import { LevelCounts } from '../commitment/level-counts.js';
@@ -13,9 +14,9 @@ import { hpa, stepScaling, targetTracking } from '../scaling/opponents.js';
 import { clairvoyant } from '../scaling/optimum.js';
 import { simulate, type FleetLimits, type ScalingPolicy } from '../scaling/simulate.js';
 import { billHour, demanded, gpuHour, type Commitment } from './bills.js';
-import type { RecordedHistory } from './history.js';
 import { isOnDemand } from './replay.js';
 import { ReplayedResource } from './resources.js';
+import { CostSteps } from './steps.js';
 import { ReplayedWorkload } from './workloads.js';
 
 export interface Alternative {
@@ -23,21 +24,26 @@ export interface Alternative {
   readonly cost: number;
   /** Share of the load that went unserved; null where there is none. */
   readonly unservedShare?: number | null;
+  /** Cost of each step of the window; absent where it is not known when it was paid. */
+  readonly paid?: Float64Array;
 }
 
+/** One that is worked out when it is asked for: each may take a second of a long window. */
+export type PendingAlternative = () => Alternative;
+
 /** Rules that reserve, on the same offers; the optimum knows the whole window. Empty where nothing was on offer. */
-export function commitmentAlternatives(history: RecordedHistory, policy: Policy, params: unknown): Alternative[] {
+export function commitmentAlternatives(history: RecordedHistory, policy: Policy, params: unknown): PendingAlternative[] {
   if (policy.name !== 'reserve-baseline') return [];
   const chosen = history.demand.map((series, index) => (isOnDemand(series) ? offerFor(history, index, params) : null));
   if (chosen.every((one) => one === null)) return [];
-  const cost = (purchases: (index: number, term: CommitmentTerm) => Int32Array): number => {
+  const named = (name: string, purchases: (index: number, term: CommitmentTerm) => Int32Array): PendingAlternative => () => {
     const commitments = chosen.flatMap((one, index): Commitment[] => (one === null ? [] : [...purchases(index, one.term)].flatMap((units, hour) =>
       (units === 0 ? [] : [{ series: index, units, since: history.from + hour * HOUR_MS, termHours: one.term.termHours, perHour: one.perHour }]))));
-    return demandCost(history, commitments);
+    return { name, ...demandCost(history, commitments) };
   };
   return [
-    ...[7, 30, 60].map((days) => ({ name: `look-back-${days}d`, cost: cost((index, term) => lookBack(history, index, term, days)) })),
-    { name: 'clairvoyant', cost: cost((index, term) => optimum(demandOf(history, index, history.from), term).purchases) },
+    ...[7, 30, 60].map((days) => named(`look-back-${days}d`, (index, term) => lookBack(history, index, term, days))),
+    named('clairvoyant', (index, term) => optimum(demandOf(history, index, history.from), term).purchases),
   ];
 }
 
@@ -79,43 +85,69 @@ function lookBack(history: RecordedHistory, index: number, term: CommitmentTerm,
 }
 
 /** All demand of the window on demand, but for these commitments. */
-export function demandCost(history: RecordedHistory, commitments: readonly Commitment[]): number {
+function demandCost(history: RecordedHistory, commitments: readonly Commitment[]): Pick<Alternative, 'cost' | 'paid'> {
+  const steps = new CostSteps(history);
+  const paid = steps.none();
   let cost = 0;
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     history.demand.forEach((series, index) => {
-      if (isOnDemand(series)) cost += billHour(history, index, hour, commitments, { level: Infinity, onSpot: false }).cost;
+      if (!isOnDemand(series)) return;
+      const bill = billHour(history, index, hour, commitments, { level: Infinity, onSpot: false });
+      cost += bill.cost;
+      paid[steps.at(hour)] = (paid[steps.at(hour)] ?? 0) + bill.cost;
     });
   }
-  return cost;
+  return { cost, paid };
 }
 
 /** Rules that stop what rests, per resource; the optimum stops at once what outlasts the restart. */
-export function idleAlternatives(history: RecordedHistory, policy: Policy, restartMinutes: number): Alternative[] {
+export function idleAlternatives(history: RecordedHistory, policy: Policy, restartMinutes: number): PendingAlternative[] {
   if (policy.name !== 'idle-stop') return [];
   const all = history.resources.map((one) => new ReplayedResource(one, history.from, history.to));
   const cost = (saved: (one: ReplayedResource) => number): number => all.reduce((sum, one) => sum + ((one.minutes(history.from, history.to) - saved(one)) / 60) * (one.perHour ?? 0), 0);
-  const rule = (name: string, make: () => IdlePolicy): Alternative => ({ name, cost: cost((one) => simulateIdle(one.samples, restartMinutes, make()).savedMinutes) });
+  const rule = (name: string, make: () => IdlePolicy): PendingAlternative => () => ({ name, cost: cost((one) => simulateIdle(one.samples, restartMinutes, make()).savedMinutes) });
   return [
     rule('below-30-for-30', below30For30), rule('zero-for-60', zeroFor60), rule('ski-rental', () => skiRental(restartMinutes, 5)),
-    { name: 'clairvoyant', cost: cost((one) => clairvoyantSaving(one.samples, restartMinutes)) },
+    () => ({ name: 'clairvoyant', cost: cost((one) => clairvoyantSaving(one.samples, restartMinutes)) }),
   ];
 }
 
 /** Rules that size fleets by their load; the optimum serves every minute whole with the fewest replica-minutes. Only services whose load is known in every minute. */
-export function scalingAlternatives(history: RecordedHistory, policy: Policy): Alternative[] {
+export function scalingAlternatives(history: RecordedHistory, policy: Policy): PendingAlternative[] {
   if (policy.name !== 'target-tracking' && policy.name !== 'step-scaling') return [];
   const services = history.workloads.flatMap((one) => serviceOf(history, one));
   if (services.length === 0 || services.length < history.workloads.length) return [];
-  const total = (name: string, run: (load: Float64Array, limits: FleetLimits) => { readonly replicaMinutes: number; readonly unserved: number }): Alternative => {
+  const total = (name: string, run: (load: Float64Array, limits: FleetLimits) => FleetCost): PendingAlternative => () => {
     const runs = services.map(({ load, limits, perMinute }) => ({ ...run(load, limits), load: load.reduce((sum, one) => sum + one, 0), perMinute }));
     const load = runs.reduce((sum, one) => sum + one.load, 0);
-    return { name, cost: runs.reduce((sum, one) => sum + one.replicaMinutes * one.perMinute, 0), unservedShare: load > 0 ? runs.reduce((sum, one) => sum + one.unserved, 0) / load : null };
+    const cost = runs.reduce((sum, one) => sum + one.replicaMinutes * one.perMinute, 0);
+    return { name, cost, unservedShare: load > 0 ? runs.reduce((sum, one) => sum + one.unserved, 0) / load : null, ...paidOver(history, runs) };
   };
-  const rule = (name: string, make: () => ScalingPolicy): Alternative => total(name, (load, limits) => simulate(load, limits, make()));
+  const rule = (name: string, make: () => ScalingPolicy): PendingAlternative => total(name, (load, limits) => simulate(load, limits, make()));
   return [
     ...[0.5, 0.7, 0.9].map((target) => rule(`hpa-${target}`, () => hpa({ target }))), rule('target-tracking-0.7', () => targetTracking({ target: 0.7 })),
     rule('step-scaling', () => stepScaling({ outAbove: 0.7, outReplicas: 2, inBelow: 0.3 })), total('clairvoyant', clairvoyant),
   ];
+}
+
+interface FleetCost {
+  readonly replicaMinutes: number;
+  readonly unserved: number;
+  /** Paid replicas of each minute; absent for the optimum, which knows only their sum. */
+  readonly replicas?: Int32Array;
+}
+
+function paidOver(history: RecordedHistory, runs: readonly (FleetCost & { readonly perMinute: number })[]): Pick<Alternative, 'paid'> {
+  if (runs.some(({ replicas }) => replicas === undefined)) return {};
+  const steps = new CostSteps(history);
+  const paid = steps.none();
+  for (const { replicas, perMinute } of runs) {
+    replicas?.forEach((count, minute) => {
+      const step = steps.at(history.from + minute * MINUTE_MS);
+      paid[step] = (paid[step] ?? 0) + count * perMinute;
+    });
+  }
+  return { paid };
 }
 
 function serviceOf(history: RecordedHistory, one: RecordedHistory['workloads'][number]): { load: Float64Array; limits: FleetLimits; perMinute: number }[] {

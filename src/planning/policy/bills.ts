@@ -9,10 +9,10 @@
  * - workloads: a fleet is paid by the minute, booting replicas included; load beyond the ready ones is unserved.
  * Amounts are currency units as numbers: they are compared, never billed.
  */
+import type { RecordedHistory } from '../../core/history.js';
 import type { SpotMarket } from '../../core/policy.js';
 import type { Rate } from '../../core/money.js';
 import { HOUR_MS } from '../../core/time.js';
-import type { RecordedHistory } from './history.js';
 
 /** Currency units of one GPU for one hour. */
 export const gpuHour = (rate: Rate): number => (Number(rate.nanos) * 3600) / Number(rate.quantity) / 1e9;

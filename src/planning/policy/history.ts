@@ -1,38 +1,12 @@
 /**
- * What is recorded of a team, from which a policy is run again: the views that it would have had, hour by hour.
+ * From what is recorded of a team (core/history.ts) to the views that a policy would have had, hour by hour.
  *
  * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a reading nor a metered hour
  * that is not over nor a price. What was never recorded over time (the facts of a workload, a lease) is shown as it is known now, which a report says.
  */
-import type { Budget, SpendPoint } from '../../core/budget.js';
-import type { PeakSchedule } from '../../core/peak.js';
-import { READINGS_DAYS, type DemandSeries, type GpuOffer, type LeaseView, type MinuteSeries, type PolicyView, type ReservedOffer, type ResourceView, type SpotMarket, type WorkloadView } from '../../core/policy.js';
-import type { Rate } from '../../core/money.js';
+import type { RecordedHistory } from '../../core/history.js';
+import { READINGS_DAYS, type DemandSeries, type MinuteSeries, type PolicyView, type ResourceView, type WorkloadView } from '../../core/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
-
-export interface SeriesPrices {
-  readonly onDemand: Rate | null;
-  readonly reserved: readonly ReservedOffer[];
-}
-
-export interface RecordedHistory {
-  readonly organisation: string;
-  readonly team: string;
-  readonly currency: string;
-  /** Epoch milliseconds, whole hours: what is run again. What lies before is past that may be looked at. */
-  readonly from: number;
-  readonly to: number;
-  readonly demand: readonly DemandSeries[];
-  readonly resources: readonly ResourceView[];
-  readonly workloads: readonly WorkloadView[];
-  readonly spotMarkets: readonly SpotMarket[];
-  readonly leases: readonly LeaseView[];
-  /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
-  readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
-  readonly peak: PeakSchedule;
-  offersAt(instant: number): readonly GpuOffer[];
-  pricesAt(series: DemandSeries, instant: number): SeriesPrices;
-}
 
 /** What a replay has changed, as far as a view shows it. */
 export interface Changed {

@@ -6,11 +6,13 @@
  * until the next, or while it is proposed where the policy says so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
  */
 import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget.js';
+import type { RecordedHistory } from '../../core/history.js';
 import { isWorthwhile, type DemandSeries, type Policy, type PolicyView, type Proposal } from '../../core/policy.js';
 import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
-import { viewAt, type RecordedHistory } from './history.js';
+import { viewAt } from './history.js';
 import { ReplayedResource } from './resources.js';
+import { CostSteps, finished, type Steps } from './steps.js';
 import { ReplayedWorkload, type WorkloadBill } from './workloads.js';
 
 export interface ReplaySettings {
@@ -35,6 +37,8 @@ export interface ReplayRun {
   readonly decisions: readonly ReplayedDecision[];
   /** Proposals whose effect the model does not know: notices, keeps, what concerns single jobs. */
   readonly withoutEffect: number;
+  /** Cost of each step of the window, per part. */
+  readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array };
 }
 
 /** Days between the looks of policies that decide over weeks; all others look every hour. */
@@ -45,6 +49,11 @@ export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 :
 
 /** @param policy null: nothing is done. */
 export function replayPolicy(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings): ReplayRun {
+  return finished(replaySteps(history, policy, params, settings));
+}
+
+/** The same, hour by hour. */
+export function* replaySteps(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings): Steps<ReplayRun> {
   const replay = new Replay(history, policy, settings);
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
@@ -52,6 +61,7 @@ export function replayPolicy(history: RecordedHistory, policy: Policy | null, pa
       replay.take(policy.evaluate(replay.view(hour), read).filter(isWorthwhile), hour);
     }
     replay.runHour(hour);
+    yield (hour + HOUR_MS - history.from) / (history.to - history.from);
   }
   return replay.result();
 }
@@ -68,11 +78,17 @@ class Replay {
   private onSpot: ReadonlySet<number> = new Set();
   private demand: DemandBill = NO_BILL;
   private withoutEffect = 0;
+  private readonly steps: CostSteps;
+  private readonly paidDemand: Float64Array;
+  private readonly paidWorkloads: Float64Array;
 
   constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings) {
     this.workloads = new Map(history.workloads.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
     this.baseline = history.workloads.map((one) => new ReplayedWorkload(history, one));
     this.resources = new Map(history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]));
+    this.steps = new CostSteps(history);
+    this.paidDemand = this.steps.none();
+    this.paidWorkloads = this.steps.none();
   }
 
   view(asOf: number): PolicyView {
@@ -131,23 +147,29 @@ class Replay {
 
   runHour(hour: number): void {
     const { history } = this;
+    const step = this.steps.at(hour);
     let saved = 0;
     history.demand.forEach((one, series) => {
       if (!isOnDemand(one)) return;
       const bill = billHour(history, series, hour, this.commitments, { level: this.levels?.[series] ?? Infinity, onSpot: this.onSpot.has(series) });
       saved += billHour(history, series, hour, [], FREE).cost - bill.cost;
       this.demand = addBills(this.demand, bill);
+      this.paidDemand[step] = (this.paidDemand[step] ?? 0) + bill.cost;
     });
     const cost = (all: Iterable<ReplayedWorkload>): number => [...all].reduce((sum, one) => sum + one.total.cost, 0);
-    const before = cost(this.baseline) - cost(this.workloads.values());
+    const [ownBefore, baseBefore] = [cost(this.workloads.values()), cost(this.baseline)];
     for (const one of [...this.workloads.values(), ...this.baseline]) one.runHour(hour);
-    saved += cost(this.baseline) - cost(this.workloads.values()) - before;
+    const [own, base] = [cost(this.workloads.values()), cost(this.baseline)];
+    saved += base - own - (baseBefore - ownBefore);
+    this.paidWorkloads[step] = (this.paidWorkloads[step] ?? 0) + own - ownBefore;
     if (saved !== 0) this.adjustments.push({ at: hour, nanos: BigInt(Math.round(-saved * 1e9)), creditNanos: 0n, unpricedQuantity: 0n });
   }
 
   result(): ReplayRun {
     const bills = [...this.resources.values()].map((one) => one.bill(this.settings.restartMinutes));
     const totals = [...this.workloads.values()].map(({ total }) => total);
+    const paidResources = this.steps.none();
+    for (const one of this.resources.values()) one.paid(this.settings.restartMinutes, this.steps).forEach((cost, step) => void (paidResources[step] = (paidResources[step] ?? 0) + cost));
     const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
     return {
       demand: this.demand, commitments: this.commitments, decisions: this.decisions, withoutEffect: this.withoutEffect,
@@ -156,6 +178,7 @@ class Replay {
         cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
         unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes),
       },
+      paid: { demand: this.paidDemand, resources: paidResources, workloads: this.paidWorkloads },
     };
   }
 }

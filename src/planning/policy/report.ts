@@ -6,11 +6,12 @@
  */
 import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import type { Forecaster } from '../../core/budget.js';
+import type { RecordedHistory } from '../../core/history.js';
 import type { Policy } from '../../core/policy.js';
 import { formatInstant } from '../../core/time.js';
-import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative } from './alternatives.js';
-import type { RecordedHistory } from './history.js';
-import { isOnDemand, replayPolicy, stepHoursOf, type ReplayRun } from './replay.js';
+import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type PendingAlternative } from './alternatives.js';
+import { isOnDemand, replaySteps, stepHoursOf, type ReplayRun } from './replay.js';
+import { CostSteps, finished, within, type Steps } from './steps.js';
 
 export interface PolicyBacktestRequest {
   readonly policy: Policy;
@@ -32,42 +33,75 @@ const RESTART_MINUTES = 10;
 const restartMinutesOf = ({ params }: PolicyBacktestRequest): number => (typeof params['restartMinutes'] === 'number' ? params['restartMinutes'] : RESTART_MINUTES);
 
 /** One team. Deterministic: the same history gives the same decisions and the same costs. */
-export function backtestTeam(history: RecordedHistory, request: PolicyBacktestRequest): TeamBacktest {
+export const backtestTeam = (history: RecordedHistory, request: PolicyBacktestRequest): TeamBacktest => finished(teamSteps(history, request));
+
+/** Where each part of the work ends. */
+const [POLICY_DONE, NOTHING_DONE] = [0.7, 0.8];
+
+/** The same in steps. */
+export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequest): Steps<TeamBacktest> {
   const { policy, params } = request;
   const restartMinutes = restartMinutesOf(request);
   const settings = { stepHours: stepHoursOf(policy.name), restartMinutes, forecaster: request.forecaster };
-  const [run, nothing] = [replayPolicy(history, policy, params, settings), replayPolicy(history, null, params, settings)];
-  const series = history.demand.filter(isOnDemand);
+  const run = yield* within(replaySteps(history, policy, params, settings), 0, POLICY_DONE);
+  const nothing = yield* within(replaySteps(history, null, params, settings), POLICY_DONE, NOTHING_DONE);
+  const pending = { demand: commitmentAlternatives(history, policy, params), resources: idleAlternatives(history, policy, restartMinutes), workloads: scalingAlternatives(history, policy) };
+  const count = pending.demand.length + pending.resources.length + pending.workloads.length;
+  let known = 0;
+  function* worked(all: readonly PendingAlternative[]): Steps<Alternative[]> {
+    const found: Alternative[] = [];
+    for (const one of all) {
+      found.push(one());
+      yield NOTHING_DONE + (1 - NOTHING_DONE) * (++known / count);
+    }
+    return found;
+  }
+  const steps = new CostSteps(history);
   const { demand, resources, workloads } = run;
+  const part = (name: keyof ReplayRun['paid'], size: number, alternatives: readonly Alternative[], measures: Measures): BacktestCell =>
+    cell(`${history.team}/${name}`, size, { baseline: nothing[name].cost, cost: run[name].cost, alternatives, measures }, steps, new Map([
+      ['none', nothing.paid[name]], ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])), ['bursar', run.paid[name]],
+    ]));
   const cells = [
-    cell(`${history.team}/demand`, series.length, nothing.demand.cost, demand.cost, commitmentAlternatives(history, policy, params), {
+    part('demand', history.demand.filter(isOnDemand).length, yield* worked(pending.demand), {
       refusedGpuHours: demand.refusedGpuHours, spotGpuHours: demand.spotGpuHours, unverifiedGpuHours: demand.unverifiedGpuHours, unpricedGpuHours: demand.unpricedGpuHours,
       gpusCommitted: run.commitments.reduce((sum, { units }) => sum + units, 0),
     }),
-    cell(`${history.team}/resources`, history.resources.length, nothing.resources.cost, resources.cost, idleAlternatives(history, policy, restartMinutes), {
+    part('resources', history.resources.length, yield* worked(pending.resources), {
       stops: resources.stops, falseStops: resources.falseStops, falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0, preventedWorkMinutes: resources.preventedMinutes,
     }),
-    cell(`${history.team}/workloads`, history.workloads.length, nothing.workloads.cost, workloads.cost, scalingAlternatives(history, policy), {
+    part('workloads', history.workloads.length, yield* worked(pending.workloads), {
       changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
     }),
-  ].filter(({ count }) => count > 0);
+  ].filter(({ count: size }) => size > 0);
   return { team: history.team, run, cells };
 }
 
+type Measures = Readonly<Record<string, number | null>>;
+
+interface Costs {
+  readonly baseline: number;
+  readonly cost: number;
+  readonly alternatives: readonly Alternative[];
+  /** Of the policy itself, beside its cost. */
+  readonly measures: Measures;
+}
+
 /** `none`, the published rules, `bursar` (the policy itself) and, where it is known, `clairvoyant`. */
-function cell(name: string, count: number, baseline: number, cost: number, alternatives: readonly Alternative[], measures: Readonly<Record<string, number | null>>): BacktestCell {
+function cell(name: string, count: number, { baseline, cost, alternatives, measures }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
   const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
-  const of = (who: string, whole: number, more: Readonly<Record<string, number | null>> = {}): PolicyResult => ({
+  const of = (who: string, whole: number, more: Measures = {}): PolicyResult => ({
     name: who, meanCost: count > 0 ? whole / count : 0, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
   });
   const published = alternatives.filter((one) => one.name !== 'clairvoyant');
-  const served = (one: Alternative): Readonly<Record<string, number | null>> => (one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare });
+  const served = (one: Alternative): Measures => (one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare });
   return {
     name, count,
     policies: [
       of('none', baseline), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
       ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
     ],
+    series: steps.series(paid),
   };
 }
 

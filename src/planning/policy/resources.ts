@@ -8,6 +8,7 @@ import type { ResourceView } from '../../core/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { activityOf, type IdleSample } from '../idle/samples.js';
 import { FALSE_STOP_MINUTES } from '../idle/simulate.js';
+import type { CostSteps } from './steps.js';
 
 /** Readings further apart say nothing of the time between them. */
 const GAP_MS = HOUR_MS;
@@ -30,6 +31,8 @@ export class ReplayedResource {
   private readonly stops: Stop[] = [];
   readonly samples: readonly IdleSample[];
   private readonly instants: readonly number[];
+  private readonly allSums: Float64Array;
+  private readonly workSums: Float64Array;
 
   constructor(readonly resource: ResourceView, readonly from: number, readonly to: number) {
     const readings = resource.readings.filter(({ at }) => at >= from && at < to);
@@ -41,6 +44,8 @@ export class ReplayedResource {
       };
       return { evidence, useful: activityOf(evidence) !== 'quiet' };
     });
+    this.allSums = this.sumsOf(() => true);
+    this.workSums = this.sumsOf((n) => this.samples[n]?.useful === true);
   }
 
   /** Whether a stop holds at an instant. */
@@ -74,13 +79,48 @@ export class ReplayedResource {
 
   /** Recorded minutes of the window within [start, end). */
   minutes(start: number, end: number, isWork: boolean | null = null): number {
-    let sum = 0;
+    const sums = isWork === true ? this.workSums : this.allSums;
+    return Math.max(0, this.sumUntil(sums, end) - this.sumUntil(sums, start)) / MINUTE_MS;
+  }
+
+  /** Milliseconds before each reading that counted; the last entry is all of them. */
+  private sumsOf(counts: (n: number) => boolean): Float64Array {
+    const sums = new Float64Array(this.instants.length + 1);
     this.instants.forEach((at, n) => {
-      const next = this.instants[n + 1];
-      if (next === undefined || next - at > GAP_MS || (isWork !== null && this.samples[n]?.useful !== isWork)) return;
-      sum += Math.max(0, Math.min(next, end) - Math.max(at, start)) / MINUTE_MS;
+      const span = (this.instants[n + 1] ?? at) - at;
+      sums[n + 1] = (sums[n] ?? 0) + (span <= GAP_MS && counts(n) ? span : 0);
     });
-    return sum;
+    return sums;
+  }
+
+  private sumUntil(sums: Float64Array, instant: number): number {
+    // The first reading at or after the instant.
+    let [low, high] = [0, this.instants.length];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.instants[middle] ?? 0) < instant) low = middle + 1;
+      else high = middle;
+    }
+    const before = low - 1;
+    const whole = sums[Math.max(0, before)] ?? 0;
+    const isCounted = before >= 0 && (sums[before + 1] ?? 0) > whole;
+    return whole + (isCounted ? Math.min(instant, this.instants[low] ?? instant) - (this.instants[before] ?? instant) : 0);
+  }
+
+  /** Cost of each step; their sum is the bill's. */
+  paid(restartMinutes: number, steps: CostSteps): Float64Array {
+    const costs = steps.none();
+    const perMinute = (this.perHour ?? 0) / 60;
+    const add = (step: number, minutes: number): void => void (costs[step] = (costs[step] ?? 0) + minutes * perMinute);
+    for (let step = 0; step < steps.count; step++) add(step, this.minutes(...steps.bounds(step)));
+    for (const { at, until } of this.stops) {
+      for (let step = steps.at(at); step <= steps.at(until); step++) {
+        const [start, end] = steps.bounds(step);
+        add(step, -this.minutes(Math.max(at, start), Math.min(until, end)));
+      }
+      if (until < this.to) add(steps.at(until), restartMinutes);
+    }
+    return costs;
   }
 
   bill(restartMinutes: number): ResourceBill {

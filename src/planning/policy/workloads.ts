@@ -2,12 +2,12 @@
  * A recorded workload under changes of its fleet and its term: what it cost and what load went unserved. How many replicas it had in the past is
  * not recorded: every run, and doing nothing, begins with the fleet that is known.
  */
+import type { RecordedHistory } from '../../core/history.js';
 import type { Change } from '../../core/recommendation.js';
 import type { WorkloadView } from '../../core/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { availableShare, gpuHour, peakOf } from './bills.js';
-import type { RecordedHistory } from './history.js';
 
 export interface WorkloadBill {
   readonly cost: number;

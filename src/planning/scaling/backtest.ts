@@ -6,7 +6,7 @@
  * does not charge unserved load, so it is only comparable between policies whose `unservedShare` is alike.
  */
 
-import { pooledShare, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { capacityPerReplica, replicasFor } from './load.js';
 import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from './opponents.js';
@@ -52,7 +52,7 @@ function opponents(peakReplicas: number): NamedPolicy[] {
  * @param described what the report's settings say beside the numbers (file, seed).
  * @throws invalid on limits out of range, a peak below 1 or a load without scale.
  */
-export function scalingReport(requests: Float64Array, settings: ScalingBacktestSettings, described: Readonly<Record<string, unknown>> = {}): BacktestReport {
+export function scalingReport(requests: Float64Array, settings: ScalingBacktestSettings, described: Readonly<Record<string, unknown>> = {}, progress: BacktestProgress = () => undefined): BacktestReport {
   if (!(Number.isFinite(settings.peakReplicas) && settings.peakReplicas >= 1)) {
     throw invalid('the fleet cannot be scaled', [{ path: 'peakReplicas', message: 'must be 1 or more' }]);
   }
@@ -68,7 +68,7 @@ export function scalingReport(requests: Float64Array, settings: ScalingBacktestS
   const risks = [DEFAULT_RISK, ...RISK_SETTINGS];
   bursarPolicies(load, limits, startingReplicas(load, limits), risks).forEach((policy, i) =>
     named.push({ name: i === 0 ? 'bursar' : riskName(risks[i]!), policy }));
-  const policies = resultsOf(named, load, limits, settings.peakReplicas);
+  const policies = resultsOf(named, load, limits, settings.peakReplicas, progress);
   return {
     problem: 'scaling',
     settings: {
@@ -81,7 +81,7 @@ export function scalingReport(requests: Float64Array, settings: ScalingBacktestS
   };
 }
 
-function resultsOf(named: readonly NamedPolicy[], load: Float64Array, limits: FleetLimits, peakReplicas: number): PolicyResult[] {
+function resultsOf(named: readonly NamedPolicy[], load: Float64Array, limits: FleetLimits, peakReplicas: number, progress: BacktestProgress): PolicyResult[] {
   const optimum = clairvoyant(load, limits);
   const total = load.reduce((sum, value) => sum + value, 0);
   const baseline = peakReplicas * load.length;
@@ -92,8 +92,9 @@ function resultsOf(named: readonly NamedPolicy[], load: Float64Array, limits: Fl
     unservedShare: total > 0 ? unserved / total : 0,
     costRatio: replicaMinutes / optimum.replicaMinutes,
   });
-  const runs = named.map(({ name, policy }) => {
+  const runs = named.map(({ name, policy }, at) => {
     const run = simulate(load, limits, policy);
+    progress((at + 1) / named.length);
     return result(name, run.replicaMinutes, run.unserved);
   });
   return [...runs, result('clairvoyant', optimum.replicaMinutes, optimum.unserved)];

@@ -4,7 +4,7 @@
  * It takes recordings, never files. The invariant: the model with which Bursar runs a zone was learned from the recordings handed in
  * for that zone, which are never its own windows.
  */
-import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { availabilityModel, fitAvailability, type AvailabilityParameters } from './availability-model.js';
 import { bursarPolicy } from './bursar.js';
@@ -46,16 +46,18 @@ interface ComparedCell {
   readonly optimum: number;
 }
 
-/** Runs everything. Throws `invalid` naming every zone that has no window or one that is shorter than a deadline, and every bad term. */
-export function compareSpot(comparison: SpotComparison): BacktestReport {
+/** Runs everything, and tells after each window how far it is. Throws `invalid` naming every zone that has no window or one that is shorter than a deadline, and every bad term. */
+export function compareSpot(comparison: SpotComparison, progress: BacktestProgress = () => undefined): BacktestReport {
   const { terms, deadlineHours, zones } = comparison;
   refuseShortWindows(comparison);
   const learned = zones.map((zone) => fitAvailability(zone.recordings));
   const compared: ComparedCell[] = [];
+  const windows = deadlineHours.length * zones.reduce((sum, zone) => sum + zone.windows.length, 0);
+  let done = 0;
   for (const hours of deadlineHours) {
     zones.forEach((zone, i) => {
       const problem = spotProblem({ ...terms, deadlineHours: hours, tickSeconds: zone.tickSeconds });
-      compared.push(compareCell(`${zone.name} ${hours}h`, problem, zone, learned[i] ?? fitAvailability([])));
+      compared.push(compareCell(`${zone.name} ${hours}h`, problem, zone, learned[i] ?? fitAvailability([]), () => progress(++done / windows)));
     });
   }
   return {
@@ -88,7 +90,7 @@ function learnedByZone(zones: readonly SpotZone[], learned: readonly Availabilit
   ]));
 }
 
-function compareCell(name: string, problem: SpotProblem, zone: SpotZone, parameters: AvailabilityParameters): ComparedCell {
+function compareCell(name: string, problem: SpotProblem, zone: SpotZone, parameters: AvailabilityParameters, windowDone: () => void): ComparedCell {
   const policies: SpotPolicy[] = [bursarPolicy(planSpot(problem, availabilityModel(parameters))), ...opponents(problem)];
   const tallies: Tally[] = policies.map((policy) => ({ name: policy.name, cost: 0, misses: 0, spotUnits: 0, onDemandUnits: 0, restarts: 0 }));
   let optimum = 0;
@@ -104,6 +106,7 @@ function compareCell(name: string, problem: SpotProblem, zone: SpotZone, paramet
       tally.onDemandUnits += run.onDemandUnits;
       tally.restarts += run.restarts;
     });
+    windowDone();
   }
   const count = zone.windows.length;
   const baseline = onDemandCost(problem) * count;

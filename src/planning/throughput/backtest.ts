@@ -5,7 +5,7 @@
  * repetition. Its cost is the absolute percentage error, as a fraction; shares are of the saving of the measurements
  * themselves (error 0) over the global line.
  */
-import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { mulberry32, type Random } from '../random.js';
 import { learnThroughput } from './hierarchy.js';
@@ -42,7 +42,7 @@ const hasIntervals = (name: string): boolean => name === 'bursar';
  * @param points rows of the model that a prediction may see.
  * @throws Failure `invalid` when `points` is not a whole number above 0 or no model has rows enough.
  */
-export function throughputReport(measurements: readonly Measurement[], points: number, seed: number, described: Readonly<Record<string, unknown>> = {}): BacktestReport {
+export function throughputReport(measurements: readonly Measurement[], points: number, seed: number, described: Readonly<Record<string, unknown>> = {}, progress: BacktestProgress = () => undefined): BacktestReport {
   const models = byModel(measurements);
   const fewest = Math.max(FEWEST_ROWS, points + 1);
   const tested = [...models.keys()].filter((model) => models.get(model)!.length >= fewest);
@@ -52,7 +52,10 @@ export function throughputReport(measurements: readonly Measurement[], points: n
   if (problems.length > 0) throw invalid('the backtest cannot be run', problems);
   const heldOut = tested.reduce((sum, model) => sum + models.get(model)!.length - points, 0);
   const repetitions = Math.max(FEWEST_REPETITIONS, Math.min(MOST_REPETITIONS, Math.floor(MOST_CASES / heldOut)));
-  const scored = tested.map((model, i) => score(model, models.get(model)!, measurements, points, repetitions, mulberry32(seed + i)));
+  const scored = tested.map((model, i) => {
+    progress(i / tested.length);
+    return score(model, models.get(model)!, measurements, points, repetitions, mulberry32(seed + i));
+  });
   return {
     problem: 'throughput',
     settings: {

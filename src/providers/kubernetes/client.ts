@@ -4,7 +4,7 @@
  * Knows pages and requests, and nothing of what is in them. The invariant: a list is whole or it fails.
  */
 import {
-  AppsV1Api, AutoscalingV2Api, CoreV1Api, createConfiguration, PatchStrategy, ServerConfiguration, type KubeConfig, type Middleware, type V1ListMeta, type V1ObjectMeta,
+  AppsV1Api, AuthorizationV1Api, AutoscalingV2Api, CoreV1Api, createConfiguration, PatchStrategy, ServerConfiguration, type KubeConfig, type Middleware, type V1ListMeta, type V1ObjectMeta,
 } from '@kubernetes/client-node';
 import { invalid } from '../../core/errors.js';
 import { failureOf, statusOf, type Asked } from './failures.js';
@@ -19,6 +19,7 @@ export interface Cluster {
   readonly core: CoreV1Api;
   readonly apps: AppsV1Api;
   readonly autoscaling: AutoscalingV2Api;
+  readonly authorization: AuthorizationV1Api;
 }
 
 export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Cluster {
@@ -34,7 +35,7 @@ export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Clus
     post: async (response) => response,
   };
   const configuration = createConfiguration({ baseServer: new ServerConfiguration(server.replace(/\/+$/, ''), {}), authMethods: { default: config }, promiseMiddleware: [limits] });
-  return { core: new CoreV1Api(configuration), apps: new AppsV1Api(configuration), autoscaling: new AutoscalingV2Api(configuration) };
+  return { core: new CoreV1Api(configuration), apps: new AppsV1Api(configuration), autoscaling: new AutoscalingV2Api(configuration), authorization: new AuthorizationV1Api(configuration) };
 }
 
 interface Page<T> {

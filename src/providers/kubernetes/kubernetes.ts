@@ -6,11 +6,12 @@
  */
 import { denied } from '../../core/errors.js';
 import type { Effect, FleetReading, FleetTarget } from '../../core/fleet.js';
-import type { Clock, EffectOutcome, Provider, ProviderConnection } from '../../core/ports.js';
+import type { Clock, EffectOutcome, Provider, ProviderConnection, ProviderSetting } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
 import { Actor } from './apply.js';
 import { clusterOf, type Cluster } from './client.js';
 import { FleetReader } from './fleet.js';
+import { grants } from './permissions.js';
 import { accessOf, SETTINGS, type Access } from './settings.js';
 import { podUsage, type Place } from './usage.js';
 
@@ -44,6 +45,7 @@ class KubernetesConnection implements ProviderConnection {
   private readonly cluster: Cluster;
   private readonly reader: FleetReader;
   private readonly actor: Actor | null;
+  private readonly actingCluster: Cluster | null;
   private readonly places = new Map<string, Place>();
 
   constructor(
@@ -54,7 +56,8 @@ class KubernetesConnection implements ProviderConnection {
     this.account = access.account;
     this.cluster = clusterOf(access.read, access.timeoutMilliseconds);
     this.reader = new FleetReader(this.cluster, access);
-    this.actor = access.act === null ? null : new Actor(this.reader, clusterOf(access.act, access.timeoutMilliseconds));
+    this.actingCluster = access.act === null ? null : clusterOf(access.act, access.timeoutMilliseconds);
+    this.actor = this.actingCluster === null ? null : new Actor(this.reader, this.actingCluster);
     this.canAct = this.actor !== null;
   }
 
@@ -81,6 +84,11 @@ class KubernetesConnection implements ProviderConnection {
   /** Reads only, and so needs no credentials for acting. */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     return (this.actor ?? new Actor(this.reader, this.cluster)).outcome(effect, token);
+  }
+
+  async granted(permission: string, use: ProviderSetting['use']): Promise<boolean | null> {
+    const cluster = use === 'read' ? this.cluster : this.actingCluster;
+    return cluster === null ? false : grants(cluster, permission);
   }
 
   private acting(): Actor {

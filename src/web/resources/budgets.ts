@@ -14,7 +14,7 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { currency, teamId, zone } from './teams.js';
 
-const budgetId = z.string().regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _').refine((id) => id.trim() === id, 'begins or ends with a blank');
+export const budgetId = z.string().regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _').refine((id) => id.trim() === id, 'begins or ends with a blank');
 const amount = z.string().max(60).refine((text) => parseDecimal(text) !== null, 'is not a decimal number, written as text').describe('Decimal string');
 const names = z.array(z.string().min(1).max(400)).min(1).max(1000);
 
@@ -38,14 +38,16 @@ const settable = {
 const bodySchema = z.strictObject(settable).meta({ id: 'BudgetSettings' });
 const budgetSchema = z.strictObject({ id: z.string(), ...settable }).meta({ id: 'Budget' });
 
+export const budgetStateFields = z.strictObject({
+  status: z.enum(['planned', 'not-planned']), currency: z.string(), planned: amount.nullable(), spent: amount, credits: amount, committed: amount, reserved: amount.optional().describe('Of committed: what reservations held'),
+  forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
+  burnRatePerDay: amount.nullable(), exhaustionAt: z.string().nullable(), unpricedGpuHours: amount, ratio: z.number().nullable(),
+  unconverted: z.array(z.string()).describe('Currencies whose spend could not be converted and is not in spent'),
+});
+
 const stateSchema = z.strictObject({
   budget: z.string(), team: z.string(), periodStart: z.iso.datetime(), periodEnd: z.iso.datetime(), weighedAt: z.iso.datetime(),
-  state: z.strictObject({
-    status: z.enum(['planned', 'not-planned']), currency: z.string(), planned: amount.nullable(), spent: amount, credits: amount, committed: amount,
-    forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
-    burnRatePerDay: amount.nullable(), exhaustionAt: z.string().nullable(), unpricedGpuHours: amount, ratio: z.number().nullable(),
-    unconverted: z.array(z.string()).describe('Currencies whose spend could not be converted and is not in spent'),
-  }),
+  state: budgetStateFields,
   crossings: z.array(z.strictObject({ budget: z.string(), periodStart: z.iso.datetime(), kind: z.string(), ratio: z.string(), crossedAt: z.iso.datetime() }))
     .describe('Thresholds crossed in any period, newest first'),
 }).meta({ id: 'BudgetState' });

@@ -49,6 +49,7 @@ export class KeysController {
       body: await stores.keys.revoke(tx, caller.principal.organisation, id), target: id,
     }));
     stores.keys.forget();
+    stores.sessions.forget();
     return revoked;
   }
 }

@@ -1,51 +1,125 @@
-/** /v1/quotes: what GPUs for some hours would cost, from the price book. Writes nothing. */
+/** /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would be cheapest. Writes nothing. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { Failure } from '../../core/errors.js';
-import { MOST_QUOTED_HOURS, quote, type Quote } from '../../core/quote.js';
+import { VERDICTS, type BudgetVerdict } from '../../core/quote-budget.js';
+import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote.js';
 import { TERMS, type Term } from '../../core/usage.js';
-import { Calling, type Caller } from '../caller.js';
+import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
+import { MOST_RUNNERS_UP, type Shortlist } from '../../planning/placement/shortlist.js';
+import { MOST_GPUS, MOST_HOURS } from '../../planning/placement/workload.js';
+import { answerQuote, placements, type PlacementQuestion, type QuoteAnswer } from '../../planning/quoting.js';
+import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
+import { currency as currencyCode, teamId } from './teams.js';
 
 const text = z.string().min(1).max(200);
 const termSchema = z.enum(TERMS as readonly [Term, ...Term[]]);
 const upfrontSchema = z.enum(['none', 'partial', 'all']);
 const decimal = z.string().describe('Decimal string');
+const hours = z.number().positive().max(MOST_QUOTED_HOURS);
+const list = z.array(text).min(1).max(100).optional();
 
-const requestSchema = z.strictObject({
+const workload = {
+  kind: z.enum(['training', 'inference']).describe('A training runs on one SKU in one place; the replicas of an inference may be a mix'),
+  memoryGibPerGpu: z.number().min(0).max(10_000), gpusPerUnitMin: z.int().min(1).max(1000).optional().describe('GPUs that one instance must have'),
+  deadlineHours: hours.optional().describe('From now until a training must be done'), egressGib: z.number().min(0).max(1e9).optional().describe('GiB that leave the cloud in all'),
+  providers: list, regions: list, models: list.describe('GPU models'), terms: z.array(termSchema).min(1).optional(),
+  relativeSpeeds: z.record(text, z.number().min(0.001).max(1000)).optional().describe('Of a GPU model over the reference; a model that is not listed is then not chosen'),
+  spotShareMax: z.number().min(0).max(1).default(0).describe('A training may be on spot only at 1'),
+  restOfTermUsed: z.boolean().default(false).describe("Whether others use what is left of a reservation's term"),
+  most: z.int().min(0).max(MOST_RUNNERS_UP).default(5).describe('Runners-up to list'),
+};
+const placementSchema = z.strictObject(workload);
+
+export const quoteFields = {
   provider: text.describe('AWS, Google Cloud, ... or as people write it: aws, gcp'),
   sku: text.describe('A SKU; a GPU model such as H100 stands for the cheapest SKU with it'),
-  gpus: z.number().positive().max(100_000).multipleOf(0.001).describe('GPUs, not instances'),
-  hours: z.number().positive().max(MOST_QUOTED_HOURS),
-  term: termSchema.default('on-demand'),
-  region: text.nullish().describe('Absent: the cheapest'),
-  upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
-  currency: z.string().regex(/^[A-Z]{3}$/, 'is not an ISO 4217 code').nullish().describe('Absent: the currency of the price'),
-}).meta({ id: 'QuoteRequest' });
+  gpus: z.number().positive().max(MOST_QUOTED_GPUS).multipleOf(0.001).describe('GPUs, not instances'),
+  hours, hoursLow: hours.nullish().describe('It may end sooner'), hoursHigh: hours.nullish().describe('It may take longer'),
+  restartHours: z.number().min(0).max(168).nullish().describe('What an interruption of spot costs: hours computed again, and the start'),
+  term: termSchema.default('on-demand'), region: text.nullish().describe('Absent: the cheapest'), upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
+  currency: currencyCode.nullish().describe('Absent: the currency of the price'),
+};
+export const tagsSchema = z.record(z.string().min(1).max(400), z.string().max(4096)).nullish().describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
 
-const quoteSchema = z.strictObject({
-  cost: decimal, currency: z.string(), unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
+const requestSchema = z.strictObject({
+  ...quoteFields, team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'), tags: tagsSchema, placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
+}).meta({ id: 'QuoteRequest' });
+const placeRequestSchema = z.strictObject({ ...workload, gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD') }).meta({ id: 'PlacementRequest' });
+
+export const quoteShape = {
+  cost: decimal, currency: z.string(),
+  interval: z.strictObject({ low: decimal, high: decimal, because: z.array(z.string()).describe('What makes it as wide as it is'), leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known') }),
+  unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
   provider: z.string(), sku: z.string(), region: z.string().nullable(), term: termSchema, upfront: upfrontSchema, gpus: z.number(), hours: z.number(),
   billedHours: decimal.describe("After the seller's increment and minimum"), source: z.string().describe('The price list'),
   effectiveFrom: z.iso.datetime(), assumptions: z.array(z.string()).describe('What was taken for granted'),
   alternatives: z.array(z.strictObject({ term: termSchema, upfront: upfrontSchema, region: z.string().nullable(), cost: decimal, unitPrice: decimal })),
+};
+const verdict = z.enum(VERDICTS);
+const leftSchema = z.strictObject({ before: decimal, after: decimal, afterLow: decimal.describe('At the high end of the cost') }).nullable();
+const verdictSchema = z.strictObject({
+  budget: z.string(), team: z.string(), verdict, reasons: z.array(z.string()), currency: z.string(), periodEnd: z.iso.datetime(), weighedAt: z.iso.datetime().nullable(),
+  planned: decimal.nullable(), spent: decimal.nullable(), committed: decimal.nullable().describe('Without reservations'), reserved: decimal.nullable().describe('Held for launches to come'),
+  cost: z.strictObject({ expected: decimal, low: decimal, high: decimal }).nullable().describe('The part in the period'), costLater: decimal.nullable().describe('The part in later periods, which is not judged'),
+  left: leftSchema, leftOnForecast: leftSchema,
+}).describe('Of a budget of a team that the key does not see, the amounts are null and the reasons are kept back').meta({ id: 'BudgetVerdict' });
+const placedShape = {
+  parts: z.array(z.strictObject({ provider: z.string(), sku: z.string(), region: z.string().nullable(), term: termSchema, upfront: upfrontSchema, gpuModel: z.string().nullable(), units: z.int(), gpus: z.int() })),
+  gpus: z.int(), hours: z.number(), cost: decimal, egressCost: decimal,
+};
+const shortlistSchema = z.strictObject({
+  currency: z.string(), best: z.strictObject(placedShape).nullable(), runnersUp: z.array(z.strictObject({ ...placedShape, lost: z.array(z.strictObject({ kind: z.string(), message: z.string() })) })),
+  more: z.int().describe('Prices that can serve it beyond those listed'), refused: z.array(z.strictObject({ kind: z.string(), count: z.int(), example: z.string() })), assumptions: z.array(z.string()),
+}).meta({ id: 'Placements' });
+const answerSchema = z.strictObject({
+  ...quoteShape, budgets: z.strictObject({ team: z.string(), verdict, budgets: z.array(verdictSchema) }).nullable(), placements: shortlistSchema.nullable(),
 }).meta({ id: 'Quote' });
+
+type Body = z.infer<typeof requestSchema>;
+
+/** The part of a body that is about the run. */
+export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
+  provider, sku, gpus, hours: run, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null,
+});
 
 @Controller()
 export class QuotesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/quotes', {
-    summary: 'Quote a run', description: 'What has no price is a problem of status 404 that names what comes close.', access: 'viewer', answer: quoteSchema,
+    summary: 'Quote a run', access: 'viewer', answer: answerSchema,
+    description: 'What has no price is a problem of status 404 that names what comes close. With a team, every budget over it says whether it holds the run to the end of its period.',
   })
-  async quote(@Calling() { principal }: Caller, @JsonBody(requestSchema) body: z.infer<typeof requestSchema>): Promise<Quote> {
+  async quote(@Calling() caller: Caller, @JsonBody(requestSchema) body: Body): Promise<QuoteAnswer> {
     const { stores, clock } = this.parts;
-    const { book, prices, fx } = await stores.prices.book(stores.db, principal.organisation);
-    const peak = await stores.organisations.peak(stores.db, principal.organisation);
-    const request = { ...body, region: body.region ?? null, upfront: body.upfront ?? null, currency: body.currency ?? null };
-    const result = quote(request, { book, prices, fx, peak, at: clock.now() });
-    if (!('unpriced' in result)) return result;
-    throw new Failure('missing', result.message, result.close.map((name) => ({ path: result.unpriced, message: `${name} is known` })));
+    const team = body.team ?? null;
+    if (team !== null) checkTeam(caller, team);
+    const request = requestOf(body);
+    const facts = await stores.quotes.facts(stores.db, caller.principal.organisation, { request, team, now: clock.now(), dirtyPrices });
+    const answer = answerQuote({ request, team, tags: body.tags ?? null, placement: placementOf(body.placement) }, facts);
+    if (!('unpriced' in answer)) return { ...answer, budgets: answer.budgets === null ? null : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => shown(one, caller)) } };
+    throw new Failure('missing', answer.message, answer.close.map((name) => ({ path: answer.unpriced, message: `${name} is known` })));
   }
+
+  @Endpoint('POST /v1/placements', { summary: 'Find the cheapest places for a workload', description: 'By every price that is known now; each runner-up says what it lost by.', access: 'viewer', answer: shortlistSchema })
+  async place(@Calling() { principal }: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
+    const { stores, clock } = this.parts;
+    const prices = await stores.prices.book(stores.db, principal.organisation);
+    return placements({ gpus, hours: run }, questionOf(body), currency, { context: { fx: prices.fx, at: clock.now() }, history: prices.history });
+  }
+}
+
+const placementOf = (placement: Body['placement']): PlacementQuestion | null => (placement === null || placement === undefined ? null : questionOf(placement));
+
+/** A field that was not given is absent, not undefined. */
+const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as PlacementQuestion;
+
+/** The verdict of a budget above the key's teams counts; its amounts are not for this key. */
+function shown(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
+  if (sees(principal, one.team)) return one;
+  const reasons = one.reasons.length === 0 ? [] : ['the budget is of a team that this key does not see'];
+  return { ...one, reasons, planned: null, spent: null, committed: null, reserved: null, cost: null, costLater: null, left: null, leftOnForecast: null };
 }

@@ -59,7 +59,7 @@ const VIEW = viewOf({ team: 'research', asOf: 1_793_491_200_000, currency: 'USD'
 
 describe('the order of conflicts', () => {
   it('is: the action, then the priority, then the larger known saving, then the name', () => {
-    const order: RecommendedAction[] = ['Stop', 'Keep', 'ScaleIn', 'MoveToSpot', 'Rightsize', 'ScaleOut', 'PurchaseReservedInstances', 'RefuseLaunches', 'Notify'];
+    const order: RecommendedAction[] = ['Stop', 'Replace', 'Keep', 'ScaleIn', 'MoveToSpot', 'Rightsize', 'ScaleOut', 'PurchaseReservedInstances', 'RefuseLaunches', 'Notify'];
     const [a, b] = [saying('a'), saying('b')];
     order.slice(1).forEach((action, at) => {
       expect(compare(candidate(b, proposal(order[at]!, 1n)), candidate(a, proposal(action, 9n), { priority: 9 }))).toMatchObject({ order: -1, because: 'action' });

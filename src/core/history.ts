@@ -1,0 +1,33 @@
+/**
+ * What is recorded of a team over time, from which a policy can be run again. Read by store/history.ts, replayed by planning/policy.
+ *
+ * It holds what was, never what a policy may know: which part of it a view shows is planning/policy/history.ts' to say.
+ */
+import type { Budget, SpendPoint } from './budget.js';
+import type { Rate } from './money.js';
+import type { PeakSchedule } from './peak.js';
+import type { DemandSeries, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
+
+export interface SeriesPrices {
+  readonly onDemand: Rate | null;
+  readonly reserved: readonly ReservedOffer[];
+}
+
+export interface RecordedHistory {
+  readonly organisation: string;
+  readonly team: string;
+  readonly currency: string;
+  /** Epoch milliseconds, whole hours: what is run again. What lies before is past that may be looked at. */
+  readonly from: number;
+  readonly to: number;
+  readonly demand: readonly DemandSeries[];
+  readonly resources: readonly ResourceView[];
+  readonly workloads: readonly WorkloadView[];
+  readonly spotMarkets: readonly SpotMarket[];
+  readonly leases: readonly LeaseView[];
+  /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
+  readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
+  readonly peak: PeakSchedule;
+  offersAt(instant: number): readonly GpuOffer[];
+  pricesAt(series: DemandSeries, instant: number): SeriesPrices;
+}

@@ -1,0 +1,97 @@
+/**
+ * backtest.run (backtest): runs a policy document over the recorded history of its teams, tells how far it is, and keeps the report with the rows
+ * that vouch for the policy.
+ *
+ * It is done apart (stage.ts): no transaction is open meanwhile. The process' other work goes on, because the replay comes in small steps with a
+ * rest after every few milliseconds, and because a process runs one backtest at a time: a second one waits without holding a worker. A crash in the
+ * middle leaves the lease to run out; the backtest is begun anew, and what a run that was overtaken brings is not kept. What it finds wrong with the
+ * order is its result; only what may pass is tried again.
+ */
+import { setImmediate as rest } from 'node:timers/promises';
+import { Failure, missing } from '../core/errors.js';
+import type { Policy } from '../core/policy.js';
+import { backtestPolicy, type FinishedBacktest } from '../planning/policy/run.js';
+import { RUN_BACKTEST, vouch, type BacktestError, type BegunBacktest } from '../store/backtests.js';
+import { readHistory } from '../store/history.js';
+import type { Stores } from '../store/stores.js';
+import { apartStage, type ApartWork, type Stage } from './stage.js';
+
+/** Work between two rests: a request that comes meanwhile waits about so long. */
+const STRETCH_MS = 15;
+/** Between two notes of how far it is. */
+const NOTE_MS = 500;
+/** Until a backtest that found another one running looks again. */
+const WAIT_MS = 2000;
+
+/** A later run of the same backtest has begun. */
+class Overtaken extends Error {}
+
+type Outcome = FinishedBacktest | { readonly error: BacktestError };
+
+export function backtestStage(stores: Stores, policies: readonly Policy[]): Stage {
+  let isRunning = false;
+  const apart: ApartWork = async ({ organisation, lane, key, now }) => {
+    if (isRunning) return async (_, at) => [{ stage: RUN_BACKTEST, lane, key, notBefore: at + WAIT_MS }];
+    isRunning = true;
+    try {
+      const begun = await stores.backtests.begin(stores.db, organisation, key, now);
+      if (begun === null) return async () => [];
+      const outcome = await outcomeOf(stores, policies, { organisation, id: key, begun });
+      return async (tx, endedAt) => {
+        const ended = await stores.backtests.end(tx, organisation, key, begun.run, 'error' in outcome ? outcome : { report: outcome.report }, endedAt);
+        if (ended && 'report' in outcome) {
+          const { document, from, to, madeBy } = begun;
+          await vouch(stores, tx, organisation, { document, policyVersion: policyOf(policies, begun).version, teams: outcome.teams, from, to }, madeBy, endedAt);
+        }
+        return [];
+      };
+    } catch (error) {
+      if (error instanceof Overtaken) return async () => [];
+      throw error;
+    } finally {
+      isRunning = false;
+    }
+  };
+  return apartStage(RUN_BACKTEST, apart);
+}
+
+interface Run {
+  readonly organisation: string;
+  readonly id: string;
+  readonly begun: BegunBacktest;
+}
+
+/** The report, or what is wrong with the order. @throws Overtaken, and whatever may pass or is a bug. */
+async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run): Promise<Outcome> {
+  const { organisation, begun: { document, teams: asked, from, to } } = run;
+  try {
+    const policy = policyOf(policies, run.begun);
+    const teams = asked === '*' ? await stores.policies.teams(stores.db, organisation) : asked;
+    return await backtestPolicy({ policy, params: document.params, document: document.name }, teams, { from, to }, {
+      historyOf: (team) => readHistory(stores, organisation, team, from, to), step: stepper(stores, run),
+    });
+  } catch (error) {
+    if (error instanceof Failure && error.kind !== 'unavailable') return { error: { message: error.message, problems: error.problems } };
+    throw error;
+  }
+}
+
+function policyOf(policies: readonly Policy[], { document }: Pick<BegunBacktest, 'document'>): Policy {
+  const found = policies.find(({ name }) => name === document.policy);
+  if (found === undefined) throw missing(`there is no policy ${document.policy}`);
+  return found;
+}
+
+/** Rests after a stretch of work, and notes now and then how far it is. */
+function stepper({ db, backtests }: Stores, { organisation, id, begun }: Run): (share: number) => Promise<void> | void {
+  let [restedAt, notedAt] = [performance.now(), performance.now()];
+  const pause = async (share: number): Promise<void> => {
+    if (performance.now() - notedAt >= NOTE_MS) {
+      if (!(await backtests.progress(db, organisation, id, begun.run, share))) throw new Overtaken();
+      notedAt = performance.now();
+    }
+    await rest();
+    restedAt = performance.now();
+  };
+  return (share) => (performance.now() - restedAt < STRETCH_MS ? undefined : pause(share));
+}

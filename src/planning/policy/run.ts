@@ -1,0 +1,51 @@
+/**
+ * The backtest of a policy over its teams, one after the other, on whatever history is handed in. Both the command line and the line run this.
+ *
+ * It reads and keeps nothing itself. The invariant: how often it rests, and what it is told meanwhile, changes no figure.
+ */
+import type { BacktestReport } from '../../core/backtest.js';
+import type { BacktestWindow } from '../../core/backtest-window.js';
+import type { Forecaster } from '../../core/budget.js';
+import { invalid, missing } from '../../core/errors.js';
+import type { RecordedHistory } from '../../core/history.js';
+import { formatInstant } from '../../core/time.js';
+import { forecastPeriodEnd } from '../forecast/forecast.js';
+import { policyReport, teamSteps, type PolicyBacktestRequest, type TeamBacktest } from './report.js';
+
+export interface BacktestPorts {
+  historyOf(team: string): Promise<RecordedHistory>;
+  /** Called after every step with the share of the whole that is done, 0 to 1: may rest, may throw to leave off. */
+  step(share: number): Promise<void> | void;
+}
+
+export interface FinishedBacktest {
+  readonly teams: readonly TeamBacktest[];
+  readonly report: BacktestReport;
+}
+
+const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) => forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
+
+/**
+ * @param teams asked for; those of which nothing is recorded are left out
+ * @throws Failure missing where nothing is recorded of any of them, invalid where they have several currencies; whatever the ports throw
+ */
+export async function backtestPolicy(asked: Omit<PolicyBacktestRequest, 'forecaster'>, teams: readonly string[], window: BacktestWindow, ports: BacktestPorts): Promise<FinishedBacktest> {
+  const request = { ...asked, forecaster };
+  const tested: TeamBacktest[] = [];
+  let currency: string | null = null;
+  for (const [at, team] of teams.entries()) {
+    const history = await ports.historyOf(team);
+    const work = teamSteps(history, request);
+    let step = work.next();
+    while (step.done !== true) {
+      await ports.step((at + step.value) / teams.length);
+      step = work.next();
+    }
+    if (step.value.cells.length === 0) continue;
+    if (currency !== null && history.currency !== currency) throw invalid(`the teams have several currencies (${currency}, ${history.currency}): backtest them one by one`);
+    currency = history.currency;
+    tested.push(step.value);
+  }
+  if (currency === null) throw missing(`nothing is recorded of ${teams.length > 5 || teams.length === 0 ? 'any team' : teams.join(', ')} from ${formatInstant(window.from)} to ${formatInstant(window.to)}`);
+  return { teams: tested, report: policyReport(tested, request, { ...window, currency }) };
+}

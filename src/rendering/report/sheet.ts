@@ -1,0 +1,179 @@
+/**
+ * Pages of a PDF that are filled from top to bottom: lines of mixed writing, wrapped by measure; a new page where one is full.
+ *
+ * Knows no report. Nothing is ever drawn over something else: whoever draws takes its height first (`take`), and text is broken so that it fits its
+ * width. Fonts are embedded, subset, and never the machine's.
+ */
+import PdfKit from 'pdfkit';
+import svgToPdf from 'svg-to-pdfkit';
+import { chineseFont, LATIN_FONTS, needsChinese } from '../fonts.js';
+
+export interface Style {
+  /** Points. */
+  readonly size: number;
+  readonly bold?: boolean;
+  readonly colour?: string;
+}
+
+/** A4, landscape: its tables are wide. */
+const [PAGE_WIDTH, PAGE_HEIGHT, MARGIN, FOOT] = [841.89, 595.28, 40, 24];
+const LINE_HEIGHT = 1.35;
+/** No cell is longer. */
+const MOST_LINES = 12;
+
+/** Pieces that are not broken, as long as they fit: words with what separates them, and single ideographs. */
+const PIECES = /[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]+\s*|\s+/g;
+
+export class Sheet {
+  readonly width = PAGE_WIDTH - 2 * MARGIN;
+  private readonly document: PDFKit.PDFDocument;
+  private readonly chunks: Buffer[] = [];
+  private readonly fonts = new Set<string>();
+  private readonly widths = new Map<string, number>();
+  private top = MARGIN;
+
+  constructor({ title, language, madeAt }: { readonly title: string; readonly language: string; readonly madeAt: string }) {
+    this.document = new PdfKit({
+      size: [PAGE_WIDTH, PAGE_HEIGHT], margin: 0, bufferPages: true, pdfVersion: '1.7', lang: language, displayTitle: true,
+      info: { Title: title, Author: 'Bursar', Creator: 'Bursar', CreationDate: new Date(madeAt) },
+    });
+    this.document.on('data', (chunk: Buffer) => this.chunks.push(chunk));
+  }
+
+  /** Room of so many points on this page or, where it has no more, on the next; returns where it begins. */
+  take(height: number): number {
+    if (!this.has(height)) this.turn();
+    const at = this.top;
+    this.top += height;
+    return at;
+  }
+
+  has(height: number): boolean {
+    return this.top + height <= PAGE_HEIGHT - MARGIN - FOOT;
+  }
+
+  /** Begins a new page. */
+  turn(): void {
+    this.document.addPage();
+    this.top = MARGIN;
+  }
+
+  /** An entry of the outline that leads here. */
+  mark(title: string): void {
+    this.document.outline.addItem(title);
+  }
+
+  lineHeight({ size }: Style): number {
+    return size * LINE_HEIGHT;
+  }
+
+  /** A paragraph over the whole width. */
+  paragraph(text: string, style: Style, spaceAfter = 0): void {
+    for (const line of this.wrap(text, this.width, style, Infinity)) this.write(line, 0, this.take(this.lineHeight(style)), style);
+    this.top += spaceAfter;
+  }
+
+  /** One line at a place of the page; `x` from the left margin, `y` from the page's top. */
+  write(line: string, x: number, y: number, style: Style): void {
+    let at = MARGIN + x;
+    for (const run of runsOf(line)) {
+      this.use(run, style).fillColor(style.colour ?? '#1b1f24').text(run, at, y, { lineBreak: false });
+      at += this.measure(run, style);
+    }
+  }
+
+  /** Points that a line takes. */
+  measure(line: string, style: Style): number {
+    const key = `${style.size} ${style.bold === true} ${line}`;
+    const known = this.widths.get(key) ?? runsOf(line).reduce((sum, run) => sum + this.use(run, style).widthOfString(run), 0);
+    this.widths.set(key, known);
+    return known;
+  }
+
+  /** The widest piece that is not broken. */
+  widestPiece(text: string, style: Style): number {
+    return (text.match(PIECES) ?? []).reduce((most, piece) => Math.max(most, this.measure(piece.trimEnd(), style)), 0);
+  }
+
+  /** Lines of at most `width` points; a piece that is longer is broken within. What is beyond `most` lines ends in an ellipsis. */
+  wrap(text: string, width: number, style: Style, most = MOST_LINES): string[] {
+    const lines: string[] = [];
+    let line = '';
+    const fits = (candidate: string): boolean => this.measure(candidate.trimEnd(), style) <= width + 0.01;
+    for (const piece of text.match(PIECES) ?? []) {
+      if (fits(line + piece)) {
+        line += piece;
+        continue;
+      }
+      if (line.trim() !== '') lines.push(line.trimEnd());
+      line = '';
+      for (const letter of fits(piece) ? [piece] : piece) {
+        if (line !== '' && !fits(line + letter)) {
+          lines.push(line.trimEnd());
+          line = '';
+        }
+        line += letter;
+      }
+    }
+    if (line.trim() !== '' || lines.length === 0) lines.push(line.trimEnd());
+    return lines.length <= most ? lines : [...lines.slice(0, most - 1), `${(lines[most - 1] ?? '').slice(0, -1)}…`];
+  }
+
+  /** A thin line below what was taken last. */
+  rule(y: number, colour = '#d0d7de'): void {
+    this.document.moveTo(MARGIN, y).lineTo(MARGIN + this.width, y).lineWidth(0.5).strokeColor(colour).stroke();
+  }
+
+  band(y: number, width: number, height: number): void {
+    this.document.rect(MARGIN, y, width, height).fill('#f0f3f6');
+  }
+
+  /** A picture of its own proportions. */
+  picture(svg: string, width: number): void {
+    const [, w = '1', h = '1'] = /<svg[^>]*\bwidth="([\d.]+)"[^>]*\bheight="([\d.]+)"/.exec(svg) ?? [];
+    const height = (width * Number(h)) / Number(w);
+    const y = this.take(height + 8);
+    const font = this.register(needsChinese(svg) ? 'chinese' : 'latin');
+    svgToPdf(this.document, svg, MARGIN, y, { width, height, preserveAspectRatio: 'xMinYMin meet', assumePt: true, fontCallback: () => font, warningCallback: () => undefined });
+  }
+
+  /** Writes the foot of every page and ends the document. @param foot the text of a page, by its number and the number of pages */
+  async end(foot: (page: number, pages: number) => string): Promise<Uint8Array> {
+    const { count } = this.document.bufferedPageRange();
+    for (let page = 0; page < count; page++) {
+      this.document.switchToPage(page);
+      const style = { size: 8, colour: '#57606a' };
+      const text = foot(page + 1, count);
+      this.write(text, this.width - this.measure(text, style), PAGE_HEIGHT - MARGIN, style);
+    }
+    const done = new Promise<void>((resolve, reject) => this.document.once('end', resolve).once('error', reject));
+    this.document.end();
+    await done;
+    return Buffer.concat(this.chunks);
+  }
+
+  private use(run: string, { size, bold }: Style): PDFKit.PDFDocument {
+    return this.document.font(this.register(`${needsChinese(run) ? 'chinese' : 'latin'}${bold === true ? '-bold' : ''}`)).fontSize(size);
+  }
+
+  private register(name: string): string {
+    if (this.fonts.has(name)) return name;
+    const weight = name.endsWith('-bold') ? 'bold' : 'regular';
+    this.document.registerFont(name, name.startsWith('chinese') ? chineseFont(weight) : LATIN_FONTS[weight]);
+    this.fonts.add(name);
+    return name;
+  }
+}
+
+/** Pieces of a line that one font writes. */
+function runsOf(line: string): string[] {
+  const runs: string[] = [];
+  let isChinese: boolean | null = null;
+  for (const letter of line) {
+    const needs = needsChinese(letter);
+    if (needs === isChinese) runs[runs.length - 1] += letter;
+    else runs.push(letter);
+    isChinese = needs;
+  }
+  return runs;
+}

@@ -1,0 +1,253 @@
+/** What the API answers, as far as the dashboard reads it. Types only; amounts are decimal strings and null is unknown. */
+import type { ActionState, EffectJson, Reason } from '../../core/action.js';
+import type { BacktestReport } from '../../core/backtest.js';
+import type { FleetTarget } from '../../core/fleet.js';
+import type { Recommendation } from '../../core/recommendation.js';
+import type { LedgerState } from '../../core/saving.js';
+
+export interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
+
+export type Role = 'viewer' | 'operator' | 'admin';
+
+export interface SignedIn {
+  readonly kind: 'key' | 'user';
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role;
+  readonly teams: readonly string[] | null;
+  readonly organisation: string;
+}
+
+export interface Session {
+  readonly signedIn: SignedIn | null;
+  readonly oidc: boolean;
+}
+
+export interface Money {
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface BudgetState {
+  readonly status: 'planned' | 'not-planned';
+  readonly currency: string;
+  readonly planned: string | null;
+  readonly spent: string;
+  readonly committed: string;
+  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
+  readonly exhaustionAt: string | null;
+  readonly unpricedGpuHours: string;
+  readonly ratio: number | null;
+  readonly unconverted: readonly string[];
+}
+
+export interface Standing {
+  readonly budget: string;
+  readonly team: string;
+  readonly periodStart: string | null;
+  readonly periodEnd: string | null;
+  readonly state: BudgetState | null;
+}
+
+export interface Overview {
+  readonly asOf: string;
+  readonly month: string;
+  readonly monthEnd: string;
+  readonly spend: readonly {
+    readonly currency: string;
+    readonly month: string;
+    readonly monthBefore: string | null;
+    readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
+    readonly days: readonly { readonly day: string; readonly cost: string }[];
+  }[];
+  readonly unpricedGpuHours: string;
+  readonly budgets: { readonly count: number; readonly over: number; readonly forecastOver: number; readonly notPlanned: number; readonly notWeighed: number; readonly items: readonly Standing[] };
+}
+
+export interface BurnDown {
+  readonly budget: string;
+  readonly currency: string;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly planned: string | null;
+  readonly days: readonly { readonly day: string; readonly spent: string; readonly total: string; readonly unpricedGpuHours: string }[];
+}
+
+export interface Team {
+  readonly id: string;
+  readonly name: string;
+  readonly parent: string | null;
+  readonly zone: string;
+  readonly currency: string;
+}
+
+export interface Lease {
+  readonly lease: string;
+  readonly target: string;
+  readonly holder: string | null;
+  readonly gpus: number | null;
+  readonly startedAt: string;
+  readonly expiresAt: string | null;
+  readonly active: boolean | null;
+}
+
+export type CostRow = Readonly<Record<string, string | null>> & { readonly cost: string | null; readonly currency: string; readonly unpricedQuantity: string };
+
+export interface Costs {
+  readonly rows: readonly CostRow[];
+  readonly total: string | null;
+  readonly totals: readonly { readonly currency: string; readonly cost: string }[];
+  readonly unpricedQuantity: string;
+}
+
+export interface StoredRecommendation extends Recommendation {
+  readonly status: string;
+  readonly madeAt: string;
+  readonly decidedBy: string | null;
+  readonly actionId: string | null;
+  readonly obstacle: Reason | null;
+}
+
+export interface Action {
+  readonly id: string;
+  readonly team: string;
+  readonly connection: string;
+  readonly target: string;
+  readonly effect: EffectJson;
+  readonly state: ActionState;
+  readonly mode: string;
+  readonly recommendation: string | null;
+  readonly policy: string | null;
+  readonly rollbackOf: string | null;
+  readonly takenBackBy: string | null;
+  readonly proposedBy: string;
+  readonly approvedBy: string | null;
+  readonly proposedAt: string;
+  readonly expiresAt: string;
+  readonly endedAt: string | null;
+  readonly askedAt: string | null;
+  readonly before: FleetTarget | null;
+  readonly after: FleetTarget | null;
+  readonly reasons: readonly Reason[];
+}
+
+export interface ActionStory extends Action {
+  readonly events: readonly { readonly no: number; readonly at: string; readonly from: ActionState | null; readonly to: ActionState; readonly actor: string; readonly code: string; readonly detail: Readonly<Record<string, unknown>> }[];
+}
+
+export interface Saving {
+  readonly action: string;
+  readonly team: string;
+  readonly target: string;
+  readonly effectKind: string;
+  readonly policy: string | null;
+  readonly state: LedgerState;
+  readonly reason: string | null;
+  readonly currency: string;
+  readonly from: string;
+  readonly until: string;
+  readonly counterfactualCost: string;
+  readonly actualCost: string;
+  readonly saved: string;
+  readonly measured: string;
+  readonly verified: string;
+  readonly estimatedMonthlySavings: string | null;
+  readonly hours: { readonly measured: number; readonly verified: number; readonly unverifiable: number };
+}
+
+export interface SavingTotals {
+  readonly estimated: { readonly count: number; readonly monthly: readonly Money[] };
+  readonly measured: { readonly count: number; readonly saved: readonly Money[] };
+  readonly verified: { readonly count: number; readonly saved: readonly Money[] };
+  readonly unverifiable: { readonly count: number; readonly reasons: readonly { readonly reason: string; readonly count: number }[] };
+}
+
+export interface SavingDetail extends Saving {
+  readonly counterfactual: { readonly world: Readonly<Record<string, unknown>> & { readonly kind: string } };
+  readonly sharedWith: readonly string[];
+  readonly ledger: Page<{ readonly hour: string; readonly state: string; readonly reason: string | null; readonly currency: string; readonly counterfactual: string; readonly actual: string; readonly saved: string }>;
+}
+
+/** JSON Schema, as far as parameters of policies use it. */
+export interface Schema {
+  readonly type?: 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null';
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly pattern?: string;
+  readonly minItems?: number;
+}
+
+export interface PolicyKind {
+  readonly name: string;
+  readonly version: number;
+  readonly description: string;
+  readonly parameters: Schema;
+  readonly examples: readonly { readonly title: string; readonly params: unknown; readonly proposes: readonly { readonly action: string; readonly target: string }[] }[];
+}
+
+export interface PolicyDocument {
+  readonly name: string;
+  readonly policy: string;
+  readonly teams: readonly string[] | '*';
+  readonly mode: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly priority: number;
+  readonly isDefault: boolean;
+  readonly paused: boolean;
+  readonly version: number;
+  readonly updatedAt: string | null;
+  readonly updatedBy: string | null;
+}
+
+export interface Imported {
+  readonly file: string;
+  readonly format: string;
+  readonly rows: number;
+  readonly accepted: number;
+  readonly rejected: number;
+  readonly unchanged: number;
+}
+
+export interface StoredImport extends Imported {
+  readonly id: string;
+  readonly source: string;
+  readonly importedAt: string;
+  readonly importedBy: string;
+}
+
+export interface Reject {
+  readonly import: string;
+  readonly no: number;
+  readonly file: string;
+  readonly line: number;
+  readonly column: string | null;
+  readonly reason: string;
+  readonly raw: string;
+}
+
+export interface Backtest {
+  readonly id: string;
+  readonly status: 'queued' | 'running' | 'done' | 'failed';
+  /** Share of the work that is done. */
+  readonly progress: number;
+  readonly document: { readonly name: string; readonly policy: string };
+  readonly teams: readonly string[] | '*';
+  readonly from: string;
+  readonly to: string;
+  readonly madeBy: string;
+  readonly madeAt: string;
+  readonly error: { readonly message: string; readonly problems: readonly { readonly path: string | null; readonly message: string }[] } | null;
+}
+
+export type BacktestResult = BacktestReport;

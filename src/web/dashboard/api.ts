@@ -1,0 +1,81 @@
+/**
+ * Calls to the API with the browser's session. A change carries the header that other sites cannot send, and a key that makes a repeat harmless.
+ *
+ * Keeps no secret: the session is in a cookie that no script can read.
+ */
+import { signal } from '@preact/signals';
+import type { Page, Role, Session } from './answers.js';
+
+export const session = signal<Session | null>(null);
+
+export interface Detail {
+  readonly path: string | null;
+  readonly message: string;
+}
+
+/** What the API said was wrong: every problem of it. */
+export class Trouble extends Error {
+  constructor(message: string, readonly status: number, readonly problems: readonly Detail[] = [], readonly requestId: string | null = null) {
+    super(message);
+  }
+}
+
+export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | null | undefined>>;
+
+export const SESSION_HEADER = { 'x-bursar-session': 'dashboard' } as const;
+
+export function address(path: string, query: Query = {}): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) {
+    if (value === null || value === undefined) continue;
+    for (const one of [value].flat()) parameters.append(name, String(one));
+  }
+  return parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
+}
+
+/** What the API said, of a text that is problem+json or anything else. */
+export function troubleOf(status: number, text: string): Trouble {
+  try {
+    const problem = JSON.parse(text) as { detail?: string; title?: string; problems?: Detail[]; requestId?: string };
+    return new Trouble(problem.detail ?? problem.title ?? `The server answered ${status}.`, status, problem.problems ?? [], problem.requestId ?? null);
+  } catch {
+    return new Trouble(`The server answered ${status}.`, status);
+  }
+}
+
+async function call<T>(method: string, url: string, body?: unknown, halt?: AbortSignal): Promise<T> {
+  const writes = method !== 'GET';
+  const response = await fetch(url, {
+    method, credentials: 'same-origin', ...(halt === undefined ? {} : { signal: halt }),
+    headers: { ...(writes ? { ...SESSION_HEADER, 'idempotency-key': crypto.randomUUID() } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  }).catch((error: unknown) => {
+    if (halt?.aborted === true) throw error;
+    throw new Trouble('The server cannot be reached. Is it running?', 0);
+  });
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text) as T;
+  const trouble = troubleOf(response.status, text);
+  // The session is over: the page asks to sign in again.
+  if (response.status === 401 && session.value !== null && !url.startsWith('/session')) session.value = { ...session.value, signedIn: null };
+  throw trouble;
+}
+
+export const get = <T>(path: string, query: Query = {}, halt?: AbortSignal): Promise<T> => call('GET', address(path, query), undefined, halt);
+export const send = <T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> => call(method, path, body);
+
+/** All items of a list, up to `most`; `more` where there are others. */
+export async function list<T>(path: string, query: Query = {}, halt?: AbortSignal, most = 1000): Promise<{ readonly items: readonly T[]; readonly more: boolean }> {
+  const page = await get<Page<T>>(path, { ...query, limit: Math.min(most, 1000) }, halt);
+  return { items: page.items, more: page.nextCursor !== null };
+}
+
+const RANK: readonly Role[] = ['viewer', 'operator', 'admin'];
+
+/** Why whoever is signed in may not do something; null: they may. What the server allows is decided there. */
+export function refusal(role: Role, needsAllTeams = false): string | null {
+  const caller = session.value?.signedIn;
+  if (caller === null || caller === undefined) return 'nobody is signed in';
+  if (RANK.indexOf(caller.role) < RANK.indexOf(role)) return `needs the role ${role}; yours is ${caller.role}`;
+  return needsAllTeams && caller.teams !== null ? 'concerns all teams; you are restricted to some' : null;
+}

@@ -1,0 +1,123 @@
+/** A backtest from the button to its report: ordered here, run by the line, followed by events, and read as a table. */
+import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { Backtest, BacktestResult, Overview } from './answers.js';
+import { get, refusal, send, Trouble } from './api.js';
+import { count, percent, several, words } from './format.js';
+import { useLoaded, useTask } from './loading.js';
+import { Picture, type Series } from './picture.js';
+import { Table, type Column } from './table.js';
+import { Act, Field, Problems, Show } from './ui.js';
+
+const DAY_MS = 86_400_000;
+const DAYS = 30;
+
+interface Props {
+  /** The document's name, or the document that is being written. */
+  readonly document: string | Readonly<Record<string, unknown>>;
+  /** On the history of this team; absent: of the document's teams. */
+  readonly team?: string;
+  readonly onDone?: () => void;
+}
+
+export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
+  const [ordered, setOrdered] = useState<Backtest | null>(null);
+  const [span, setSpan] = useState<{ readonly from: string; readonly to: string } | null>(null);
+  const recorded = useLoaded('recorded', async (halt) => {
+    const { asOf } = await get<Overview>('/v1/overview', {}, halt);
+    const to = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
+    return { from: new Date(to - DAYS * DAY_MS).toISOString().slice(0, 10), to: new Date(to).toISOString().slice(0, 10) };
+  });
+  const { isBusy, trouble, run } = useTask(async (policy: Props['document'], from: string, to: string) => {
+    setOrdered(null);
+    setOrdered(await send<Backtest>('POST', '/v1/backtests', { policy, from, to, ...(team === undefined ? {} : { teams: [team] }) }));
+  });
+  return (
+    <Show loaded={recorded}>{(whole) => {
+      const { from, to } = span ?? whole;
+      return (
+        <div class="backtest">
+          <div class="fields">
+            <Field label="From">{(ids) => <input {...ids} type="date" max={whole.to} value={from} onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })} />}</Field>
+            <Field label="To">{(ids) => <input {...ids} type="date" max={whole.to} value={to} onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })} />}</Field>
+            <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>Backtest</Act>
+          </div>
+          <Problems trouble={trouble} />
+          {ordered === null ? null : <Run key={ordered.id} ordered={ordered} onDone={onDone} />}
+        </div>
+      );
+    }}</Show>
+  );
+}
+
+const isOpen = ({ status }: Backtest): boolean => status === 'queued' || status === 'running';
+
+function Run({ ordered, onDone }: { readonly ordered: Backtest; readonly onDone: (() => void) | undefined }): JSX.Element {
+  const [now, setNow] = useState<Pick<Backtest, 'status' | 'progress' | 'error'>>(ordered);
+  const [broken, setBroken] = useState(false);
+  useEffect(() => {
+    const source = new EventSource(`/v1/backtests/${ordered.id}/events`);
+    const read = (event: Event): void => setNow((old) => ({ ...old, ...(JSON.parse((event as MessageEvent<string>).data) as Partial<Backtest>) }));
+    source.addEventListener('progress', read);
+    source.addEventListener('done', (event) => {
+      source.close();
+      read(event);
+      onDone?.();
+    });
+    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && setBroken(true));
+    return () => source.close();
+  }, [ordered.id]);
+  if (now.status === 'failed') return <Problems trouble={new Trouble(now.error?.message ?? 'The backtest failed.', 0, now.error?.problems ?? [])} />;
+  if (now.status === 'done') return <Report id={ordered.id} />;
+  return (
+    <div class="progress">
+      <progress max={1} value={now.progress} aria-label="Of the backtest that is done" />
+      <p role="status" aria-live="polite">{broken ? 'The progress cannot be followed; the backtest goes on.' : isOpen({ ...ordered, ...now }) && now.status === 'queued' ? 'The backtest waits for its turn.' : `Running over the recorded history: ${percent(now.progress)}.`}</p>
+    </div>
+  );
+}
+
+type Measured = BacktestResult['cells'][number]['policies'][number];
+
+function Report({ id }: { readonly id: string }): JSX.Element {
+  const loaded = useLoaded(`backtest ${id}`, (halt) => get<{ readonly result: BacktestResult | null }>(`/v1/backtests/${id}`, {}, halt));
+  return <Show loaded={loaded}>{({ result }) => (result === null ? <Problems trouble="The backtest has no report." /> : <Cells result={result} id={id} />)}</Show>;
+}
+
+const shownNumber = (value: number | string | null | undefined): string => (typeof value === 'number' ? count(Math.round(value * 1e4) / 1e4) : value ?? 'unknown');
+
+function columnsOf(policies: readonly Measured[]): Column<Measured>[] {
+  const names = [...new Set(policies.flatMap((one) => Object.keys(one)))].filter((name) => name !== 'name' && name !== 'meanShare');
+  return [
+    { name: 'Way', text: ({ name }) => name },
+    ...names.map((name): Column<Measured> => ({ name: words(name), text: (one) => String(one[name] ?? ''), cell: (one) => shownNumber(one[name]), number: (one) => (typeof one[name] === 'number' ? one[name] : null) })),
+    { name: "Share of the optimum's saving", text: ({ meanShare }) => String(meanShare ?? ''), cell: ({ meanShare }) => percent(meanShare), number: ({ meanShare }) => meanShare },
+  ];
+}
+
+function Cells({ result, id }: { readonly result: BacktestResult; readonly id: string }): JSX.Element {
+  const currency = typeof result.settings['currency'] === 'string' ? result.settings['currency'] : 'USD';
+  return (
+    <>
+      <p class="said" role="status">The backtest is done.</p>
+      {result.cells.map((cell) => (
+        <div key={cell.name}>
+          <Table caption={`${cell.name}: ${several(cell.count, 'case')}`} file={`backtest-${id}-${cell.name}`} columns={columnsOf(cell.policies)} rows={cell.policies} keyOf={({ name }) => name} />
+          {cell.series === undefined ? null : <Costs name={cell.name} series={cell.series} currency={currency} file={`backtest-${id}-${cell.name}-costs`} />}
+        </div>
+      ))}
+    </>
+  );
+}
+
+/** Cost per day of each way. */
+function Costs({ name, series: { from, stepHours, costs }, currency, file }: { readonly name: string; readonly series: NonNullable<BacktestResult['cells'][number]['series']>; readonly currency: string; readonly file: string }): JSX.Element {
+  const perDay = Math.max(1, Math.round(24 / stepHours));
+  const length = Math.ceil(Math.max(0, ...Object.values(costs).map((one) => one.length)) / perDay);
+  const days = Array.from({ length }, (_, at) => new Date(Date.parse(from) + at * DAY_MS).toISOString().slice(0, 10));
+  const series = Object.entries(costs).map(([way, values]): Series => ({ name: way, values: days.map((_, at) => {
+    const of = values.slice(at * perDay, (at + 1) * perDay);
+    return of.length === 0 ? null : of.reduce((sum, one) => sum + one, 0).toFixed(4);
+  }) }));
+  return <Picture title={`Cost per day: ${name}`} summary={`${several(series.length, 'way')} over ${several(days.length, 'day')}.`} days={days} series={series} currency={currency} kind="lines" file={file} />;
+}

@@ -1,0 +1,12 @@
+/** Rows as CSV (RFC 4180). Texts that a spreadsheet would run as a formula are kept from it. */
+
+/** OWASP, "CSV Injection": a cell that begins so is a formula to a spreadsheet. A number may begin with a minus. */
+const FORMULA = /^[=+\-@\t\r]/;
+const NUMBER = /^-?\d+(\.\d+)?$/;
+
+function cell(text: string): string {
+  const safe = FORMULA.test(text) && !NUMBER.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+export const csvOf = (rows: readonly (readonly string[])[]): string => rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');

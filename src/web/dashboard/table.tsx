@@ -1,0 +1,81 @@
+/**
+ * A table that can be sorted, read by a screen reader, and saved as CSV. Long ones are shown in parts; the CSV always holds all rows.
+ */
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { csvOf } from './csv.js';
+import { save } from './download.js';
+
+export interface Column<Row> {
+  readonly name: string;
+  /** For the CSV, and for sorting where `number` is not given. */
+  text(row: Row): string;
+  /** What is drawn; the text where absent. */
+  cell?(row: Row): ComponentChildren;
+  /** Right-aligned, and sorted by value; null sorts last. */
+  number?(row: Row): number | null;
+  /** What is drawn is no number: it stays on the left. */
+  readonly isLeft?: boolean;
+}
+
+const PART = 50;
+
+interface Props<Row> {
+  readonly caption: string;
+  /** Without ending; no button where absent. */
+  readonly file?: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly isCaptionHidden?: boolean;
+}
+
+const alignment = <Row,>({ number, isLeft }: Column<Row>): string => (number === undefined || isLeft === true ? '' : 'number');
+
+type Order = { readonly at: number; readonly down: boolean } | null;
+
+function sorted<Row>(rows: readonly Row[], columns: readonly Column<Row>[], order: Order): readonly Row[] {
+  const column = order === null ? undefined : columns[order.at];
+  if (column === undefined || order === null) return rows;
+  const way = order.down ? -1 : 1;
+  return [...rows].sort((a, b) => {
+    if (column.number === undefined) return way * column.text(a).localeCompare(column.text(b));
+    const [one, other] = [column.number(a), column.number(b)];
+    if (one === null || other === null) return one === other ? 0 : one === null ? 1 : -1;
+    return way * (one - other);
+  });
+}
+
+export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidden = false }: Props<Row>): JSX.Element {
+  const [order, setOrder] = useState<Order>(null);
+  const [most, setMost] = useState(PART);
+  const inOrder = sorted(rows, columns, order);
+  const turn = (at: number): void => setOrder(order?.at === at ? (order.down ? null : { at, down: true }) : { at, down: false });
+  const head = (column: Column<Row>, at: number): JSX.Element => {
+    const isSorted = order?.at === at;
+    return (
+      <th key={column.name} scope="col" class={alignment(column)} aria-sort={isSorted ? (order.down ? 'descending' : 'ascending') : undefined}>
+        <button type="button" class="sort" onClick={() => turn(at)}>{column.name}<span aria-hidden="true">{isSorted ? (order.down ? ' ↓' : ' ↑') : ''}</span></button>
+      </th>
+    );
+  };
+  return (
+    <div class="table">
+      <div class="scroll" role="region" tabIndex={0} aria-label={caption}>
+        <table>
+          <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
+          <thead><tr>{columns.map(head)}</tr></thead>
+          <tbody>
+            {inOrder.slice(0, most).map((row) => (
+              <tr key={keyOf(row)}>{columns.map((column) => <td key={column.name} class={alignment(column)}>{column.cell === undefined ? column.text(row) : column.cell(row)}</td>)}</tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <div class="under">
+        {inOrder.length > most ? <button type="button" onClick={() => setMost(most + 10 * PART)}>Show more ({inOrder.length - most} left)</button> : null}
+        {file === undefined || rows.length === 0 ? null : <button type="button" class="quiet" onClick={() => save(`${file}.csv`, csvOf([columns.map(({ name }) => name), ...inOrder.map((row) => columns.map((column) => column.text(row)))]))}>Download CSV<span class="hidden"> of {caption}</span></button>}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,64 @@
+/**
+ * /v1/work/progress: how much the line still has to do, told in events until nothing waits. Counts work, never shows whose.
+ */
+import { Controller, Header, type BeforeApplicationShutdown } from '@nestjs/common';
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { unavailable } from '../../core/errors.js';
+import type { StageLoad } from '../../store/health.js';
+import { Endpoint } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+
+const LOOK_MILLISECONDS = 500;
+/** Then the stream ends with `slow`, and whoever is still there asks again. */
+const MOST_LOOKS = 1200;
+/** An upload wakes the line before it answers; a look in between two stages may find nothing for a moment. */
+const QUIET_LOOKS = 2;
+const MOST_STREAMS = 200;
+
+@Controller()
+export class ProgressController implements BeforeApplicationShutdown {
+  private readonly closing = new AbortController();
+  private streams = 0;
+
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/work/progress', {
+    summary: 'How much work waits, as server-sent events', description: 'load with every change, done when nothing waits any more, which closes the stream.', access: 'viewer', answer: { media: 'text/event-stream' },
+  })
+  @Header('content-type', 'text/event-stream; charset=utf-8')
+  @Header('x-accel-buffering', 'no')
+  progress(): Readable {
+    if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
+    this.streams++;
+    const { stores, clock } = this.parts;
+    const stream = Readable.from(loadEvents(() => stores.health.load(clock.now()), this.closing.signal), { objectMode: false });
+    stream.once('close', () => this.streams--);
+    return stream;
+  }
+
+  /** Streams end first: the server waits for open requests. */
+  beforeApplicationShutdown(): void {
+    this.closing.abort();
+  }
+}
+
+const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+
+/** The events of a stream, until nothing waits twice in a row, or the process ends. */
+export async function* loadEvents(look: () => Promise<readonly StageLoad[]>, closing: AbortSignal, milliseconds = LOOK_MILLISECONDS): AsyncGenerator<string> {
+  let told = '';
+  let quiet = 0;
+  for (let looks = 0; looks < MOST_LOOKS && !closing.aborted; looks++) {
+    const stages = await look();
+    const sum = (of: 'waiting' | 'parked'): number => stages.reduce((total, stage) => total + stage[of], 0);
+    const load = event('load', { waiting: sum('waiting'), parked: sum('parked'), stages: stages.map(({ stage, waiting }) => ({ stage, waiting })) });
+    // A comment keeps what stands in between from closing a stream on which nothing happens.
+    yield load === told ? ': waiting\n\n' : load;
+    told = load;
+    quiet = sum('waiting') === 0 ? quiet + 1 : 0;
+    if (quiet >= QUIET_LOOKS) return yield event('done', {});
+    await pause(milliseconds, undefined, { signal: closing }).catch(() => undefined);
+  }
+  yield event('slow', {});
+}

@@ -1,0 +1,145 @@
+/**
+ * /session: signing in to the dashboard with a key or at an identity provider, and out again. Outside /v1, since programs have no use for it.
+ *
+ * A key is exchanged for a session and forgotten; a session can do what the key, or the provider's claims, allow, and never more.
+ */
+import { Controller, Logger, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { missing } from '../../core/errors.js';
+import { DEFAULT_ORGANISATION } from '../../store/organisation.js';
+import { ROLES, type Principal } from '../../store/keys.js';
+import { SESSION_SECONDS, type SessionUser } from '../../store/sessions.js';
+import { actorOf, SESSION_COOKIE } from '../caller.js';
+import { Endpoint, JsonBody } from '../endpoint.js';
+import { OidcClient, type Attempt } from '../oidc.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { Refusal } from '../problem.js';
+import { checkSameSite, isSecure, readCookie, setCookie } from '../session-cookie.js';
+import { NO_SIGN_IN, type SignInSettings } from '../sign-in.js';
+
+const signInSchema = z.strictObject({ key: z.string().min(1).max(200).describe('An API key') }).meta({ id: 'SignIn' });
+const sessionSchema = z.strictObject({
+  signedIn: z.strictObject({
+    kind: z.enum(['key', 'user']), id: z.string(), name: z.string(), role: z.enum(ROLES), teams: z.array(z.string()).nullable().describe('Null: all'), organisation: z.string(),
+  }).nullable(),
+  oidc: z.boolean().describe('Whether people can sign in at an identity provider, at /session/oidc'),
+}).meta({ id: 'Session' });
+
+type Session = z.infer<typeof sessionSchema>;
+
+/** What the browser keeps while somebody is at the provider. SameSite=Lax: the way back begins on the provider's page. */
+const ATTEMPT_COOKIE = 'sign-in';
+const ATTEMPT_SECONDS = 600;
+const attemptSchema = z.strictObject({ state: z.string().min(1), nonce: z.string().min(1), verifier: z.string().min(43) });
+
+const REDIRECT = { access: 'open', checksKey: true, answer: { media: 'text/html' } } as const;
+
+@Controller()
+export class SessionController {
+  private readonly logger = new Logger('sign-in');
+  private readonly settings: SignInSettings;
+  private readonly oidc: OidcClient | null;
+
+  constructor(@InjectParts() private readonly parts: WebParts) {
+    this.settings = parts.signIn ?? NO_SIGN_IN;
+    this.oidc = this.settings.oidc === null ? null : new OidcClient(this.settings.oidc);
+  }
+
+  @Endpoint('GET /session', { summary: 'Who is signed in', access: 'open', answer: sessionSchema })
+  current(@Req() { principal }: FastifyRequest): Session {
+    return this.shown(principal);
+  }
+
+  @Endpoint('POST /session', { summary: 'Sign in with a key', description: 'Sets a cookie. Needs the header x-bursar-session.', access: 'open', checksKey: true, answer: sessionSchema })
+  async signIn(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply, @JsonBody(signInSchema) { key }: z.infer<typeof signInSchema>): Promise<Session> {
+    checkSameSite(request);
+    const { stores, clock } = this.parts;
+    const principal = await stores.keys.authenticate(key.trim());
+    if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked or not a key');
+    const { text } = await stores.db.transaction(async (tx) => {
+      await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);
+      return stores.sessions.start(tx, principal.organisation, { key: principal.id }, clock.now());
+    });
+    this.give(request, reply, text);
+    return this.shown(principal);
+  }
+
+  @Endpoint('DELETE /session', { summary: 'Sign out', description: 'Ends the session and removes the cookie.', access: 'open', checksKey: true, answer: sessionSchema })
+  async signOut(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Session> {
+    checkSameSite(request);
+    const session = readCookie(request, this.settings, SESSION_COOKIE);
+    if (session !== null) await this.parts.stores.sessions.end(this.parts.stores.db, session);
+    setCookie(request, reply, this.settings, SESSION_COOKIE, '', { sameSite: 'Strict', maxAgeSeconds: 0 });
+    return this.shown(null);
+  }
+
+  @Endpoint('GET /session/oidc', { ...REDIRECT, summary: 'Sign in at the identity provider' })
+  async begin(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const { url, attempt } = await this.provider().begin(this.redirectUri(request));
+    setCookie(request, reply, this.settings, ATTEMPT_COOKIE, Buffer.from(JSON.stringify(attempt)).toString('base64url'), { sameSite: 'Lax', maxAgeSeconds: ATTEMPT_SECONDS });
+    await reply.redirect(url, 303);
+  }
+
+  @Endpoint('GET /session/oidc/callback', { ...REDIRECT, summary: 'Where the identity provider sends people back to' })
+  async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
+    const oidc = this.provider();
+    const attempt = readAttempt(readCookie(request, this.settings, ATTEMPT_COOKIE));
+    setCookie(request, reply, this.settings, ATTEMPT_COOKIE, '', { sameSite: 'Lax', maxAgeSeconds: 0 });
+    const outcome = attempt === null ? 'over' : await this.userBehind(oidc, request, attempt);
+    if (typeof outcome === 'string') return void (await reply.redirect(`/#/sign-in/${outcome}`, 303));
+    this.give(request, reply, await this.open(outcome));
+    // The page asks for the session itself: a cookie of SameSite=Strict does not come with a navigation that began elsewhere.
+    await reply.redirect('/', 303);
+  }
+
+  private async userBehind(oidc: OidcClient, request: FastifyRequest, attempt: Attempt): Promise<SessionUser | 'no-role' | 'no-teams' | 'failed'> {
+    try {
+      return await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
+    } catch (error) {
+      // The library's messages and codes name no secret; the causes may hold tokens.
+      this.logger.warn(`a sign-in at the identity provider failed: ${error instanceof Error ? error.message : 'no reason given'}`);
+      return 'failed';
+    }
+  }
+
+  private open(user: SessionUser): Promise<string> {
+    const { stores, clock } = this.parts;
+    const principal: Principal = { organisation: DEFAULT_ORGANISATION, ...user, isUser: true };
+    return stores.db.transaction(async (tx) => {
+      await stores.audit.audit(tx, DEFAULT_ORGANISATION, actorOf({ principal }), 'session.start', user.id, { role: user.role, teams: user.teams });
+      return (await stores.sessions.start(tx, DEFAULT_ORGANISATION, { user }, clock.now())).text;
+    });
+  }
+
+  private give(request: FastifyRequest, reply: FastifyReply, text: string): void {
+    setCookie(request, reply, this.settings, SESSION_COOKIE, text, { sameSite: 'Strict', maxAgeSeconds: SESSION_SECONDS });
+  }
+
+  /** @throws Failure missing where there is no provider. */
+  private provider(): OidcClient {
+    if (this.oidc === null) throw missing('no identity provider is set: BURSAR_OIDC_ISSUER names it');
+    return this.oidc;
+  }
+
+  private redirectUri(request: FastifyRequest): string {
+    const origin = this.settings.publicUrl ?? `${isSecure(request, this.settings) ? 'https' : 'http'}://${request.host}`;
+    return new URL('/session/oidc/callback', origin).href;
+  }
+
+  private shown(principal: Principal | null): Session {
+    const oidc = this.oidc !== null;
+    if (principal === null) return { signedIn: null, oidc };
+    const { isUser, teams, ...rest } = principal;
+    return { signedIn: { kind: isUser === true ? 'user' : 'key', teams: teams === null ? null : [...teams], ...rest }, oidc };
+  }
+}
+
+function readAttempt(cookie: string | null): Attempt | null {
+  if (cookie === null) return null;
+  try {
+    return attemptSchema.safeParse(JSON.parse(Buffer.from(cookie, 'base64url').toString('utf8'))).data ?? null;
+  } catch {
+    return null;
+  }
+}

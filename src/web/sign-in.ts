@@ -1,0 +1,54 @@
+/**
+ * What an installation sets about signing in, and what an identity provider's claims make of somebody.
+ *
+ * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never all teams.
+ */
+import { ROLES, type Role } from '../store/keys.js';
+import type { SessionUser } from '../store/sessions.js';
+
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  /** Null: a public client. */
+  readonly clientSecret: string | null;
+  readonly scopes: string;
+  /** Name of the claim that lists groups or roles; `realm_access.roles` reaches into objects. */
+  readonly rolesClaim: string;
+  /** What the claim must hold for each role; `*`: anything, or nothing. */
+  readonly roles: Readonly<Partial<Record<Role, readonly string[]>>>;
+  /** Name of the claim that lists teams; null: nobody is restricted to teams. Admins never are. */
+  readonly teamsClaim: string | null;
+}
+
+export interface SignInSettings {
+  /** `https://bursar.example.com`, where people reach us; null: where the request says that it went. */
+  readonly publicUrl: string | null;
+  readonly oidc: OidcSettings | null;
+}
+
+export const NO_SIGN_IN: SignInSettings = { publicUrl: null, oidc: null };
+
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** Why somebody with a good account is not let in. */
+export type NotLetIn = 'no-role' | 'no-teams';
+
+/** @param claims of a token that was verified */
+export function userOf(claims: Claims, { rolesClaim, roles, teamsClaim }: OidcSettings): SessionUser | NotLetIn {
+  const held = textsOf(claimOf(claims, rolesClaim));
+  const role = [...ROLES].reverse().find((one) => roles[one]?.some((group) => group === '*' || held.includes(group)) === true);
+  if (role === undefined) return 'no-role';
+  const teams = teamsClaim === null || role === 'admin' ? null : textsOf(claimOf(claims, teamsClaim));
+  if (teams?.length === 0) return 'no-teams';
+  const id = String(claims['sub']);
+  const name = [claims['name'], claims['preferred_username'], claims['email']].find((one): one is string => typeof one === 'string' && one.trim() !== '') ?? id;
+  return { id, name: name.slice(0, 200), role, teams };
+}
+
+/** A claim by its own name, or by a path with dots. */
+export function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name.split('.').reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Claims)[step] : undefined), claims);
+}
+
+const textsOf = (value: unknown): string[] => [value].flat().filter((one): one is string => typeof one === 'string' && one !== '');

@@ -1,0 +1,241 @@
+/**
+ * Telling on a real PostgreSQL and a Slack on this machine: one alert per fact whatever happens, an outage that loses and repeats nothing, threads,
+ * escalation, mutes and anomalies.
+ */
+import { describe, expect, it } from 'vitest';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { channel as slackChannel } from '../../src/notify/slack.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
+import { MAKE_WAKING } from '../../src/store/alerts.js';
+import { Database } from '../../src/store/database.js';
+import { Stores } from '../../src/store/stores.js';
+import { wake } from '../../src/store/work.js';
+import { alertWorld } from '../support/alert-world.js';
+import { budgetNews, PIXEL, tellingOf } from '../support/alerts.js';
+import { instancePrice } from '../support/bursar.js';
+import { metered } from '../support/records.js';
+
+const HALF = { kind: 'actual', ratio: '0.5' } as const;
+const FULL = { kind: 'actual', ratio: '1' } as const;
+
+describe('a budget that crosses its thresholds', async () => {
+  const w = await alertWorld();
+
+  it('is told once per threshold, with late data, replicas and restarts', async () => {
+    await w.budget('b', '100', [HALF, FULL]);
+    await w.use('m', 6);
+    await w.tell();
+    expect(w.titles()).toEqual(['C0GENERAL: \u{1F7E0} lab: 50 % of the budget b is spent']);
+    const others = await Promise.all([1, 2].map(async () => {
+      const db = await Database.open(w.databaseUrl, 3);
+      const stores = new Stores(db);
+      const channels = new Map([['slack', slackChannel.connect(w.slack.settings(), w.clock)!]]);
+      return { db, runner: new Runner(db, stores.work, w.clock, makeLine(stores, [], [], new Map(), channels)) };
+    }));
+    for (let round = 0; round < 3; round++) {
+      // Late data of the same threshold, the same weighing again, and three processes at once.
+      await w.take([metered(`late-${round}`, { namespace: 'lab', start: Date.UTC(2026, 10, 2 + round), end: Date.UTC(2026, 10, 2 + round, 1) })]);
+      await wake(w.db, 'default', [MAKE_WAKING, { stage: 'budget.weigh', lane: 'b', key: 'b/2026-11-01' }]);
+      await Promise.all([w.runner.drain(), ...others.map(({ runner }) => runner.drain())]);
+      await w.tell(MINUTE_MS, 3);
+    }
+    await Promise.all(others.map(({ db }) => db.close()));
+    expect(w.titles()).toHaveLength(1);
+    await w.use('more', 2, Date.UTC(2026, 10, 10));
+    await w.tell(DAY_MS);
+    expect(w.titles()).toEqual(['C0GENERAL: \u{1F7E0} lab: 50 % of the budget b is spent', 'C0GENERAL: \u{1F534} lab: 100 % of the budget b is spent']);
+  });
+
+  it('has one thread for the period', () => {
+    expect(w.slack.posts.map(({ thread }) => thread)).toEqual([null, w.slack.posts[0]?.ts]);
+  });
+
+  it('says what drives it', () => {
+    expect(JSON.stringify(w.slack.posts[1]?.blocks)).toContain('AWS p5.48xlarge: 110.00 USD (100 %)');
+  });
+
+  it('says nothing of a period that is long over, whenever its data comes', async () => {
+    await w.use('september', 12, Date.UTC(2026, 8, 20));
+    await w.tell(HOUR_MS);
+    expect((await w.stores.budgets.crossings('default', 'b')).filter(({ periodStart }) => periodStart.startsWith('2026-09'))).toHaveLength(2);
+    expect(w.slack.posts).toHaveLength(2);
+    expect((await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence)).toEqual(['period-over', 'period-over']);
+  });
+});
+
+describe('Slack that fails', async () => {
+  const w = await alertWorld();
+  let n = 0;
+  const raise = async (): Promise<void> => {
+    await w.stores.alerts.raise(w.db, 'default', budgetNews({ team: 'lab', budget: `b${n++}` }), w.clock.at);
+  };
+  const tokens = (): (string | undefined)[] => w.slack.posts.map(({ metadata }) => metadata?.event_payload.token);
+  const isOnce = (count: number): void => {
+    expect(w.slack.posts).toHaveLength(count);
+    expect(new Set(tokens()).size).toBe(count);
+  };
+
+  it('for hours loses nothing and repeats nothing', async () => {
+    w.slack.always = 'away';
+    await raise();
+    await raise();
+    for (let hour = 0; hour < 9; hour++) await w.tell(HOUR_MS, 1);
+    isOnce(0);
+    w.slack.always = null;
+    await w.tell(10 * MINUTE_MS);
+    await w.tell(2 * MINUTE_MS);
+    isOnce(2);
+    await w.tell(DAY_MS);
+    isOnce(2);
+  });
+
+  it('to answer has its message found, and not sent again', async () => {
+    w.slack.faults.push({ method: 'chat.postMessage', fault: 'lost' });
+    await raise();
+    await w.tell();
+    isOnce(3);
+    await w.tell(HOUR_MS);
+    isOnce(3);
+    expect((await w.stores.alerts.list('default', {}, null, 1))[0]?.alert.state).toBe('told');
+    const [last] = await w.stores.alerts.list('default', {}, null, 1);
+    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([{ state: 'sent', reference: `C0GENERAL:${w.slack.posts[2]?.ts}` }]);
+  });
+
+  it('before it takes the message is asked, and gets it once the first request cannot be under way any more', async () => {
+    w.slack.faults.push({ method: 'chat.postMessage', fault: 'cut' });
+    await raise();
+    await w.tell(0, 5);
+    isOnce(3);
+    await w.tell(2 * MINUTE_MS);
+    isOnce(4);
+  });
+
+  it('by a wish for a pause is left alone as long as it wants', async () => {
+    w.slack.faults.push({ method: 'chat.postMessage', fault: { pause: 90 } });
+    await raise();
+    await w.tell(0, 20);
+    const calls = w.slack.calls.filter((call) => call === 'chat.postMessage').length;
+    await w.pass(60_000);
+    expect(w.slack.calls.filter((call) => call === 'chat.postMessage')).toHaveLength(calls);
+    await w.tell(20_000);
+    isOnce(5);
+  });
+
+  it('by a process that died before it heard has its message found', async () => {
+    await raise();
+    await wake(w.db, 'default', [MAKE_WAKING]);
+    const make = w.line.find(({ name }) => name === 'alert.make')!;
+    const [waking] = await w.db.transaction((tx) => make.run({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, tx }));
+    // What a run does before it dies: it writes down that it tries, and sends.
+    await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [waking!.key, new Date(w.clock.at)]);
+    const delivery = (await w.stores.alerts.delivery(w.db, 'default', waking!.key))!;
+    const bot = slackChannel.connect(w.slack.settings(), w.clock)!;
+    await bot.send(tellingOf(budgetNews(), { token: delivery.token }));
+    await wake(w.db, 'default', [waking!]);
+    await w.tell(MINUTE_MS);
+    isOnce(6);
+  });
+
+  it('by refusing waits for somebody to set it right', async () => {
+    w.slack.always = { error: 'not_in_channel' };
+    await raise();
+    await w.tell(0, 3);
+    const [last] = await w.stores.alerts.list('default', {}, null, 1);
+    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([{ state: 'waiting', problem: 'not_in_channel: invite the app to the channel' }]);
+    w.slack.always = null;
+    await w.tell(61 * MINUTE_MS);
+    isOnce(7);
+  });
+
+  it('never gets more than one message a second in a channel', () => {
+    const seconds = w.slack.posts.map(({ ts }) => Math.floor(Number(ts)));
+    expect(new Set(seconds).size).toBe(seconds.length);
+  });
+});
+
+describe('an alert that needs an answer', async () => {
+  const w = await alertWorld();
+  const critical = budgetNews({ team: 'lab', threshold: { kind: 'actual', ratio: '1' } });
+
+  it('goes further when nobody answers, and stops when somebody does', async () => {
+    await w.routes([{ teams: null, kinds: null, leastSeverity: 'info', to: [{ channel: 'slack', address: null }], escalation: [
+      { afterHours: 2, to: [{ channel: 'slack', address: 'C0LEADS' }] }, { afterHours: 6, to: [{ channel: 'slack', address: 'U0BOSS' }] }] }]);
+    await w.stores.alerts.raise(w.db, 'default', critical, w.clock.at);
+    await w.tell();
+    const places = (): string[] => w.slack.posts.map(({ channel }) => channel);
+    expect(places()).toEqual(['C0GENERAL']);
+    await w.tell(HOUR_MS);
+    expect(places()).toEqual(['C0GENERAL']);
+    await w.tell(HOUR_MS);
+    expect(places()).toEqual(['C0GENERAL', 'C0LEADS']);
+    // The first message says so.
+    expect(JSON.stringify(w.slack.posts[0]?.blocks)).toContain('Nobody has answered yet');
+    await w.connect('U0ANA', 'operator', ['lab']);
+    expect((await w.press('U0ANA', w.slack.posts[1]!, 'acknowledge')).status).toBe(200);
+    await w.tell(5 * HOUR_MS);
+    expect(places()).toEqual(['C0GENERAL', 'C0LEADS']);
+    for (const { blocks } of w.slack.posts) expect(JSON.stringify(blocks)).toContain('Taken on by U0ANA');
+    expect(w.slack.posts.flatMap(({ blocks }) => blocks.map(({ type }) => type))).not.toContain('actions');
+  });
+
+  it('that nobody answers reaches the last step once', async () => {
+    await w.stores.alerts.raise(w.db, 'default', { ...critical, budget: 'other' }, w.clock.at);
+    await w.tell();
+    for (let hour = 0; hour < 12; hour++) await w.tell(HOUR_MS, 3);
+    expect(w.slack.posts.slice(2).map(({ channel }) => channel)).toEqual(['C0GENERAL', 'C0LEADS', 'DU0BOSS']);
+  });
+
+  it('is told to nobody while it is muted, or where no route fits', async () => {
+    await w.stores.alertSettings.mute(w.db, 'default', { team: 'lab', kind: 'budget', thread: null, until: new Date(w.clock.at + DAY_MS).toISOString(), reason: 'known', by: 'test' }, w.clock.at);
+    const before = w.slack.posts.length;
+    await w.stores.alerts.raise(w.db, 'default', { ...critical, budget: 'muted' }, w.clock.at);
+    await w.tell();
+    await w.routes([{ teams: ['elsewhere'], kinds: null, leastSeverity: 'info', to: [{ channel: 'slack', address: null }], escalation: [] }]);
+    await w.stores.alerts.raise(w.db, 'default', { ...critical, budget: 'unrouted' }, w.clock.at + 2 * DAY_MS);
+    await w.tell(2 * DAY_MS);
+    expect(w.slack.posts).toHaveLength(before);
+    expect((await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence)).toEqual(['no-route', 'muted']);
+  });
+});
+
+describe('other news', async () => {
+  const w = await alertWorld();
+
+  it('of a month comes with its chart, in its thread', async () => {
+    await w.stores.alerts.raise(w.db, 'default', {
+      kind: 'digest', team: 'lab', teamName: 'Lab', month: '2026-10', currency: 'USD', total: '1000', before: null, unpricedGpuHours: '0', budgets: [], verified: [], measured: [], forecast: null, nextSteps: [],
+    }, w.clock.at, PIXEL);
+    await w.tell();
+    expect(w.slack.posts.map(({ thread, files }) => [thread, files.length])).toEqual([[null, 0], [w.slack.posts[0]?.ts, 1]]);
+    expect([...w.slack.uploads.values()][0]?.bytes?.equals(PIXEL)).toBe(true);
+  });
+
+  it('of unusual spend is found once, and told once', async () => {
+    const today = Date.UTC(2026, 10, 18);
+    // Four weeks of three hours a day, then twenty.
+    const records = Array.from({ length: 28 }, (_, day) => Array.from({ length: day === 27 ? 20 : 3 }, (_, hour) => metered(`d${day}h${hour}`, {
+      namespace: 'lab', start: today - (28 - day) * DAY_MS + hour * HOUR_MS, end: today - (28 - day) * DAY_MS + (hour + 1) * HOUR_MS })));
+    await w.take(records.flat());
+    await w.runner.drain();
+    const find = (): Promise<void> => wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'lab', key: 'team/lab' }]);
+    for (let n = 0; n < 3; n++) {
+      await find();
+      await w.tell(MINUTE_MS, 3);
+    }
+    expect(w.titles().slice(2)).toEqual(['C0GENERAL: \u{1F7E0} lab: spend was unusually high on 2026-11-17']);
+    expect(JSON.stringify(w.slack.posts[2]?.blocks)).toContain('200.00 USD');
+    expect(await w.stores.anomalies.list('default', { teams: null }, null, 10)).toHaveLength(1);
+  });
+
+  it('of a price that was never there is told; a day of yesterday that is not over is not judged', async () => {
+    await w.setPrices([instancePrice('100.00', { minimumSeconds: 0, effectiveFrom: w.clock.at - HOUR_MS })]);
+    await w.runner.drain();
+    for (let n = 0; n < 2; n++) {
+      await wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'prices', key: 'prices' }]);
+      await w.tell(MINUTE_MS, 3);
+    }
+    expect(w.titles().slice(3)).toEqual(['C0GENERAL: \u{1F7E0} A price looks wrong: AWS p5.48xlarge in us-east-1, on-demand']);
+    expect(JSON.stringify(w.slack.posts[3]?.blocks)).toContain('12.5000 USD');
+  });
+});

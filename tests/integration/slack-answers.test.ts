@@ -1,0 +1,161 @@
+/** What people do in Slack: approving and rejecting with the rights of a key, requests that are forged, old or sent twice, and the slash command. */
+import { describe, expect, it } from 'vitest';
+import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { alertWorld } from '../support/alert-world.js';
+import { instance } from '../support/memory-cloud.js';
+import type { SlackPost } from '../support/slack-server.js';
+
+describe('an action that waits for approval', async () => {
+  const w = await alertWorld();
+  /** Lets a policy propose to stop a machine; answers the message about it. */
+  const propose = async (name: string): Promise<SlackPost> => {
+    w.cloud.add(instance(name));
+    w.script.wants = [{ action: 'Stop', target: name }];
+    await w.look(2 * HOUR_MS);
+    await w.tell();
+    return w.slack.posts.at(-1)!;
+  };
+  const states = async (): Promise<string[]> => (await w.all()).map(({ state }) => state);
+  const lastReply = (): string => w.slack.replies.at(-1)?.body.text ?? '';
+
+  it('is told with its evidence and two buttons', async () => {
+    await w.document('approve');
+    const post = await propose('i-1');
+    const text = JSON.stringify(post.blocks);
+    for (const part of ['lab: stop instance/i-1?', 'Stop i-1', 'a test, ', 'policy:doc']) expect(text).toContain(part);
+    expect(post.blocks.at(-1)?.elements).toHaveLength(2);
+    await w.tell(HOUR_MS);
+    expect(w.slack.posts).toHaveLength(1);
+  });
+
+  it('is approved by nobody whom Bursar does not know, and by nobody without the right', async () => {
+    const [post] = w.slack.posts as [SlackPost];
+    await w.connect('U0VIEWER', 'viewer');
+    await w.connect('U0OTHER', 'operator', ['elsewhere']);
+    for (const [user, words] of [['U0STRANGER', 'PUT /v1/slack-users/T0WORK/U0STRANGER'], ['U0VIEWER', 'You may not decide this'], ['U0OTHER', 'the right to approve for lab']] as const) {
+      expect((await w.press(user, post, 'approve')).status).toBe(200);
+      await w.pass(1000);
+      expect(lastReply()).toContain(words);
+    }
+    expect(await states()).toEqual(['proposed']);
+  });
+
+  it('is approved once by who may, signed as the key behind the person, and the message says who it was', async () => {
+    const [post] = w.slack.posts as [SlackPost];
+    const key = await w.connect('U0ANA', 'operator', ['lab']);
+    const pressed = await w.press('U0ANA', post, 'approve');
+    // Slack has its answer before anything was done.
+    expect([pressed.status, pressed.text, await states()]).toEqual([200, '', ['proposed']]);
+    expect(await pressed.resend()).toBe(409);
+    await w.tell(MINUTE_MS);
+    expect(await states()).toEqual(['confirmed']);
+    expect(w.cloud.arrived).toBe(1);
+    const [action] = await w.all();
+    expect(action?.approvedBy).toBe(`key:${key} (U0ANA)`);
+    const entry = (await w.stores.audit.list('default', null, 50)).find(({ verb }) => verb === 'action.approve');
+    expect(entry).toMatchObject({ actor: `key:${key} (U0ANA)`, target: action?.id, detail: { slack: 'T0WORK/U0ANA', team: 'lab' } });
+    expect(JSON.stringify(post.blocks)).toContain('Approved by U0ANA');
+    expect(post.blocks.map(({ type }) => type)).not.toContain('actions');
+    // The proof follows in the same thread.
+    expect(w.slack.posts.at(-1)).toMatchObject({ thread: post.ts });
+    expect(JSON.stringify(w.slack.posts.at(-1)?.blocks)).toContain('stopped, billing ended');
+  });
+
+  it('is rejected; pressing again says what has become of it', async () => {
+    const post = await propose('i-2');
+    const approve = { ...post, blocks: [...post.blocks] };
+    await w.press('U0ANA', post, 'reject');
+    await w.tell();
+    expect((await states()).at(-1)).toBe('refused');
+    expect(JSON.stringify(post.blocks)).toContain('Rejected by U0ANA');
+    await w.press('U0ANA', approve, 'approve');
+    await w.pass(1000);
+    expect(lastReply()).toMatch(/^That was not done: action act-\w+ is refused, not proposed/);
+    expect((await states()).at(-1)).toBe('refused');
+  });
+
+  it('that somebody decides elsewhere shows it here', async () => {
+    const post = await propose('i-3');
+    await w.approve((await w.all()).at(-1)!.id, 'boss');
+    await w.tell(MINUTE_MS);
+    expect(JSON.stringify(post.blocks)).toContain('Approved by boss');
+    expect(post.blocks.map(({ type }) => type)).not.toContain('actions');
+  });
+
+  it('is not asked about when it was decided while Slack was away', async () => {
+    w.slack.always = 'away';
+    const before = w.slack.posts.length;
+    await propose('i-4');
+    await w.approve((await w.all()).at(-1)!.id, 'boss');
+    w.slack.always = null;
+    await w.tell(10 * MINUTE_MS);
+    expect(w.slack.posts.slice(before).map(({ blocks }) => blocks[0]?.text?.text)).toEqual(['\u{1F535} lab: stop instance/i-4: done and proven']);
+  });
+
+  it('is approved by nobody whose key was revoked, nor by who wrote the document where the team forbids it', async () => {
+    const post = await propose('i-5');
+    const key = await w.connect('U0AUTHOR', 'operator');
+    await w.limits({ separateApprover: true }, 'lab');
+    await w.db.query(`update policy set updated_by = $1`, [`key:${key} (U0AUTHOR)`]);
+    await w.press('U0AUTHOR', post, 'approve');
+    await w.pass(1000);
+    expect(lastReply()).toContain('may not approve it');
+    const gone = await w.connect('U0GONE', 'operator');
+    await w.db.transaction((tx) => w.stores.keys.revoke(tx, 'default', gone));
+    await w.press('U0GONE', post, 'approve');
+    await w.pass(1000);
+    expect(lastReply()).toContain('You are not known to Bursar here');
+    expect((await states()).at(-1)).toBe('proposed');
+  });
+});
+
+describe('a request', async () => {
+  const w = await alertWorld();
+  const form = { team_id: 'T0WORK', user_id: 'U0ANA', command: '/bursar', text: 'status', response_url: 'https://hooks.slack.com/x' };
+
+  it.each([[{ offBy: -301 }, 401], [{ offBy: 301 }, 401], [{ secret: 'another' }, 401], [{ offBy: -299 }, 200], [{ offBy: 299 }, 200]] as const)('with %j is answered %i', async (options, status) => {
+    expect((await w.fromSlack('/slack/commands', form, options)).status).toBe(status);
+  });
+
+  it('whose body was changed, or that carries no signature, is refused', async () => {
+    const send = (headers: Record<string, string>): Promise<Response> => fetch(`${w.url}/slack/interactions`, { method: 'POST', headers, body: 'payload=%7B%7D' });
+    expect((await send({})).status).toBe(401);
+    expect((await send({ 'x-slack-signature': `v0=${'0'.repeat(64)}`, 'x-slack-request-timestamp': String(Math.floor(w.clock.now() / 1000)) })).status).toBe(401);
+  });
+
+  it('that is none of ours is acknowledged, and nothing follows', async () => {
+    const before = await w.stores.work.waiting();
+    expect((await w.fromSlack('/slack/interactions', { payload: JSON.stringify({ type: 'view_submission', user: { id: 'U0ANA' } }) })).status).toBe(200);
+    expect((await w.fromSlack('/slack/commands', { ssl_check: '1', token: 'x' })).status).toBe(200);
+    expect((await w.fromSlack('/slack/interactions', { payload: 'not json' })).status).toBe(400);
+    expect(await w.stores.work.waiting()).toBe(before);
+  });
+});
+
+describe('/bursar', async () => {
+  const w = await alertWorld();
+  const ask = async (user: string, text: string): Promise<string> => {
+    expect((await w.command(user, text)).status).toBe(200);
+    await w.pass(1000);
+    return w.slack.replies.at(-1)?.body.text ?? '';
+  };
+
+  it('tells each what he or she may see', async () => {
+    await w.budget('b', '100', []);
+    await w.use('m', 11);
+    await w.document('approve');
+    w.cloud.add(instance('i-1'));
+    w.script.wants = [{ action: 'Stop', target: 'i-1' }];
+    await w.look();
+    await w.connect('U0ANA', 'viewer', ['lab']);
+    await w.connect('U0BOB', 'viewer', ['elsewhere']);
+    expect(await ask('U0ANA', 'status')).toContain('Budgets over their plan: 1 of 1');
+    expect(await ask('U0ANA', 'budget')).toContain('b (lab): 110.00 USD of 100.00 USD, 110 %');
+    expect(await ask('U0ANA', ' Actions ')).toMatch(/lab: stop instance\/i-1, until .* \(act-\w+\)/);
+    expect(await ask('U0BOB', 'status')).toContain('Budgets over their plan: 0 of 0');
+    expect(await ask('U0BOB', 'budget')).toContain('There is none that you may see.');
+    expect(await ask('U0ANA', 'dance')).toBe('Write /bursar status, /bursar budget or /bursar actions.');
+    expect(await ask('U0EVE', 'status')).toContain('You are not known to Bursar here.');
+    expect(w.slack.replies.every(({ body }) => body.response_type === 'ephemeral')).toBe(true);
+  });
+});

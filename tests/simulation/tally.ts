@@ -1,0 +1,39 @@
+/** What happened in simulations, counted, so that it shows that they simulate something. */
+
+export interface Tally {
+  steps: number;
+  /** Requests that acted, and those of them that took hold. */
+  sendings: number;
+  taken: number;
+  refusals: number;
+  lostAnswers: number;
+  throttled: number;
+  sentAgain: number;
+  crashes: number;
+  hiccups: number;
+  /** Spot machines that were taken away. */
+  interruptions: number;
+  lateRecords: number;
+  repeatedRecords: number;
+  /** Orders of the person, and those of them that were turned down. */
+  orders: number;
+  ordersDenied: number;
+  stopsPulled: number;
+  actions: number;
+  applied: number;
+  rolledBack: number;
+  purchases: number;
+  crossings: number;
+  /** Cost lines, and hours of savings, that were recounted from the cloud's truth. */
+  linesRecounted: number;
+  savingHoursRecounted: number;
+}
+
+export const newTally = (): Tally => ({
+  steps: 0, sendings: 0, taken: 0, refusals: 0, lostAnswers: 0, throttled: 0, sentAgain: 0, crashes: 0, hiccups: 0, interruptions: 0, lateRecords: 0, repeatedRecords: 0, orders: 0,
+  ordersDenied: 0, stopsPulled: 0, actions: 0, applied: 0, rolledBack: 0, purchases: 0, crossings: 0, linesRecounted: 0, savingHoursRecounted: 0,
+});
+
+export function addTally(to: Tally, more: Tally): void {
+  for (const key of Object.keys(more) as (keyof Tally)[]) to[key] += more[key];
+}

@@ -1,0 +1,124 @@
+/**
+ * The wire between the line and the fake cloud: it hears every call that acts, and the cloud at its other end forgets tokens.
+ *
+ * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is done twice, and shows. It
+ * changes nothing that it carries, but for leaving out prices and spot readings of machines that the company does not use.
+ */
+import type { Effect, FleetTarget } from '../../src/core/fleet.js';
+import type { EffectOutcome, ProviderConnection, SpotReading } from '../../src/core/ports.js';
+import type { PriceEvent } from '../../src/core/price.js';
+import { HOUR_MS } from '../../src/core/time.js';
+import type { RecordBatch } from '../../src/core/usage.js';
+import type { FakeCloud } from '../../src/providers/fake/cloud.js';
+import type { FakeConnection } from '../../src/providers/fake/connection.js';
+import { connectTo } from '../../src/providers/fake/fake.js';
+import { REGION, SKUS } from './company.js';
+
+/** One request that acts, as it was sent. */
+export interface Sending {
+  readonly token: string;
+  /** As the cloud knows it: every sending is another one. */
+  readonly sentAs: string;
+  readonly effect: Effect;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** The target as it really was when the request arrived; null: it was not there. */
+  readonly seen: FleetTarget | null;
+  /** Null: the call failed, and surely nothing was sent. */
+  answer: EffectOutcome | null;
+}
+
+/** The cloud could tell every ten minutes, which would be most of what a month of rows holds. */
+const SPOT_TICK_MS = 6 * HOUR_MS;
+
+export class Wire implements ProviderConnection {
+  readonly name = 'fake';
+  readonly canAct = true;
+  readonly sendings: Sending[] = [];
+  /** By token: how many sendings there were when the cloud last said that it knew none of them. */
+  readonly absences = new Map<string, number>();
+  /** Records that came after others of their hour had been read, and records that came twice in one answer. */
+  readonly usageFaults = { late: 0, repeated: 0 };
+  private readonly inner: FakeConnection;
+  private readonly metered = new Set<string>();
+  private meteredTo = 0;
+
+  /** @param heard called when a request is about to arrive */
+  constructor(private readonly cloud: FakeCloud, private readonly heard: (sending: Sending) => Promise<void>) {
+    this.inner = connectTo(cloud);
+  }
+
+  get account(): string {
+    return this.cloud.account;
+  }
+
+  async *prices(since: number): AsyncIterable<readonly PriceEvent[]> {
+    for await (const events of this.inner.prices(since)) {
+      const used = events.filter((event) => event.kind === 'price' && SKUS.has(event.price.sku) && event.price.region === REGION);
+      if (used.length > 0) yield used;
+    }
+  }
+
+  async *usage(from: number, to: number): AsyncIterable<RecordBatch> {
+    const inThisLook = new Set<string>();
+    for await (const batch of this.inner.usage(from, to)) {
+      for (const { id, end } of batch.records) {
+        if (inThisLook.has(id)) this.usageFaults.repeated += 1;
+        if (!this.metered.has(id) && end <= this.meteredTo) this.usageFaults.late += 1;
+        inThisLook.add(id);
+        this.metered.add(id);
+      }
+      yield batch;
+    }
+    this.meteredTo = to;
+  }
+
+  async *spotHistory(since: number): AsyncIterable<readonly SpotReading[]> {
+    for await (const readings of this.inner.spotHistory(since)) {
+      const used = readings.filter(({ sku, region, at }) => sku !== null && SKUS.has(sku) && region === REGION && at % SPOT_TICK_MS === 0);
+      if (used.length > 0) yield used;
+    }
+  }
+
+  offers(): ReturnType<FakeConnection['offers']> {
+    return this.inner.offers();
+  }
+
+  fleet(): ReturnType<FakeConnection['fleet']> {
+    return this.inner.fleet();
+  }
+
+  target(target: string): Promise<FleetTarget | null> {
+    return this.inner.target(target);
+  }
+
+  async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {
+    const sending: Sending = { token, sentAs: `${token}#${this.of(token).length + 1}`, effect, at: this.cloud.now(), seen: this.cloud.target(effect.target), answer: null };
+    await this.heard(sending);
+    this.sendings.push(sending);
+    sending.answer = await this.inner.apply(effect, sending.sentAs, before);
+    return sending.answer;
+  }
+
+  async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
+    let last: EffectOutcome = { kind: 'absent' };
+    for (const { sentAs } of this.of(token)) {
+      const outcome = await this.inner.outcome(effect, sentAs);
+      if (outcome.kind === 'taken') return outcome;
+      last = outcome;
+    }
+    if (last.kind === 'absent') this.absences.set(token, this.of(token).length);
+    return last;
+  }
+
+  /** The sendings under a token. */
+  of(token: string): Sending[] {
+    return this.sendings.filter((one) => one.token === token);
+  }
+
+  /** The sendings that took hold, in the order in which they were sent. */
+  taken(): Sending[] {
+    const applied = new Set(this.cloud.applied().map(({ token }) => token));
+    return this.sendings.filter(({ sentAs }) => applied.has(sentAs));
+  }
+}

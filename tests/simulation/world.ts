@@ -1,0 +1,239 @@
+/**
+ * The world of one seed: a company, its fake cloud, a person, and Bursar, all living by one clock that only the simulation moves.
+ *
+ * Of Bursar everything is real: stores on PostgreSQL, the line, the runner. It runs in a process that dies (crash.ts) and is started anew from what is
+ * committed. Nothing sleeps and nothing reads a clock. The same seed gives the same world, event for event.
+ */
+import type { Budget } from '../../src/core/budget.js';
+import type { Stop } from '../../src/core/guard.js';
+import type { LimitsDocument } from '../../src/core/limits.js';
+import { readPolicyDocument } from '../../src/core/policy-document.js';
+import type { Policy } from '../../src/core/policy.js';
+import type { ProviderConnection } from '../../src/core/ports.js';
+import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { CollectingSchedule, collectingKey } from '../../src/pipeline/collecting.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
+import { policy as budgetBrake } from '../../src/policies/budget-brake.js';
+import { policy as idleStop } from '../../src/policies/idle-stop.js';
+import { policy as lease } from '../../src/policies/lease.js';
+import { policy as schedule } from '../../src/policies/schedule.js';
+import { policy as spotShift } from '../../src/policies/spot-shift.js';
+import { policy as targetTracking } from '../../src/policies/target-tracking.js';
+import { FakeCloud } from '../../src/providers/fake/cloud.js';
+import { SOME_FAULTS } from '../../src/providers/fake/faults.js';
+import { periodLabel } from '../../src/store/budgets.js';
+import type { Database, Transaction } from '../../src/store/database.js';
+import { FleetStore } from '../../src/store/fleet.js';
+import { setBudget } from '../../src/store/set-budget.js';
+import { applyPolicy } from '../../src/store/set-policy.js';
+import { Stores } from '../../src/store/stores.js';
+import { takeSamples } from '../../src/store/take-samples.js';
+import { VERIFY } from '../../src/store/actions.js';
+import { wake, WorkTable, type DueLane } from '../../src/store/work.js';
+import { Chance } from './chance.js';
+import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
+import { Crash, Hiccup, Life, mortal, mortalConnection } from './crash.js';
+import { reseed } from './randomness.js';
+import { reckless } from './reckless.js';
+import { newTally, type Tally } from './tally.js';
+import { Wire, type Sending } from './wire.js';
+
+/** What a canary breaks on purpose, wherever a process begins. Nothing of it is in the product. */
+export interface Breakage {
+  /** Changes what the stores do. */
+  stores?(stores: Stores, db: Database): void;
+  /** Stands between the line and the wire. */
+  connection?(wire: Wire): ProviderConnection;
+}
+
+/** How long a seed's world is looked at, and how often. */
+export interface Plan {
+  readonly kind: 'month' | 'days';
+  /** Epoch milliseconds. */
+  readonly start: number;
+  readonly end: number;
+  readonly looks: number;
+}
+
+/** Limits as the person set them, from an instant on. */
+export interface LimitsSpan {
+  readonly since: number;
+  readonly organisation: LimitsDocument;
+  readonly teams: Readonly<Record<string, LimitsDocument>>;
+}
+
+/** A kill switch as the person pulled it. */
+export interface PulledStop extends Stop {
+  /** Commits of the process before it was pulled. */
+  readonly commits: number;
+}
+
+/** Usage may be late by so much. */
+export const MOST_LATE_MS = 36 * HOUR_MS;
+
+export const POLICIES = [idleStop, budgetBrake, spotShift, targetTracking, schedule, lease, reckless] as readonly Policy[];
+
+/** Pauses between a look at everything and the looks at what it led to. */
+const AFTERMATH_MS = [0, 1, 6, 70].map((minutes) => minutes * MINUTE_MS);
+const INTERVALS = { fleet: 60, usage: 300, bill: 6 * 3600, prices: 5 * 86_400, spot: 3 * 86_400 };
+
+/** Only what is due of one organisation: others share the database, and live at other times. */
+class OwnWork extends WorkTable {
+  constructor(db: Database, private readonly organisation: string, private readonly measures: () => boolean) {
+    super(db);
+  }
+
+  /** As the tick does, what to recommend waits until the rest is done; and what was saved is measured now and then. */
+  override async dueLanes(at: number): Promise<DueLane[]> {
+    const own = (await super.dueLanes(at)).filter(({ organisation, stage }) => organisation === this.organisation && (stage !== VERIFY || this.measures()));
+    const first = own.filter(({ stage }) => stage !== 'recommendation.make');
+    return first.length > 0 ? first : own;
+  }
+}
+
+interface Process {
+  readonly life: Life;
+  readonly stores: Stores;
+  readonly runner: Runner;
+  readonly collecting: CollectingSchedule;
+}
+
+export class World {
+  readonly organisation: string;
+  readonly chance: Chance;
+  readonly clock: { at: number; now(): number };
+  readonly cloud: FakeCloud;
+  readonly wire: Wire;
+  readonly tally: Tally = newTally();
+  readonly broken: string[] = [];
+  readonly limits: LimitsSpan[] = [];
+  readonly stops: PulledStop[] = [];
+  readonly budgets = new Map<string, Budget>();
+  /** Machines whose cost the person gave to another team. */
+  readonly moved = new Map<string, string>();
+  /** Commits of all processes so far. */
+  commits = 0;
+  step = 0;
+  measures = false;
+  /** What the world does between two commits, once; null: nothing is planned. */
+  interference: { after: number; happens: () => Promise<void> } | null = null;
+  private process: Process;
+
+  constructor(readonly db: Database, readonly seed: number, readonly plan: Plan, heard: (world: World, sending: Sending) => Promise<void>, private readonly breakage: Breakage = {}) {
+    this.organisation = `seed-${seed}`;
+    reseed(seed);
+    this.chance = new Chance(seed);
+    const clock = { at: plan.start, now: (): number => clock.at };
+    this.clock = clock;
+    this.cloud = new FakeCloud({
+      seed, clock, meterSeconds: 3600, spotUpHours: 14, spotDownHours: 3, faults: { ...SOME_FAULTS, mostLateSeconds: MOST_LATE_MS / 1000, throttlesRatio: 0.01 }, ...fleetOf(this.chance),
+    });
+    this.wire = new Wire(this.cloud, (sending) => heard(this, sending));
+    this.process = this.start();
+  }
+
+  get stores(): Stores {
+    return this.process.stores;
+  }
+
+  /** Where the simulation is, for people. */
+  get place(): string {
+    return `seed ${this.seed}, step ${this.step}, ${formatInstant(this.clock.at)}`;
+  }
+
+  async found(): Promise<void> {
+    const { db, organisation, stores } = this;
+    await db.query(`insert into organisation (id, name) values ($1, $1)`, [organisation]);
+    await db.transaction(async (tx) => {
+      for (const { id, parent } of TEAMS) await stores.organisations.saveTeam(tx, organisation, { id, name: id, parent, zone: 'UTC', currency: 'USD', assignedBy: null });
+      await stores.organisations.saveRules(tx, organisation, RULES, 'founder');
+      for (const budget of budgetsOf(this.chance)) await this.setBudget(tx, budget);
+      for (const document of documentsOf(this.chance)) await this.applyDocument(tx, document);
+      await stores.workloads.saveLease(tx, organisation, 'blue', leaseOf(this.chance, this.plan.start));
+    });
+    this.limits.push({ since: -Infinity, organisation: {}, teams: {} });
+  }
+
+  async setBudget(tx: Transaction, budget: Budget): Promise<void> {
+    await setBudget(this.stores, tx, this.organisation, budget, this.clock.at);
+    this.budgets.set(budget.id, budget);
+  }
+
+  async applyDocument(tx: Transaction, value: unknown): Promise<void> {
+    const document = readPolicyDocument(value, POLICIES);
+    const { detail } = await applyPolicy(this.stores, tx, this.organisation, POLICIES, { document, override: 'it is only a simulation' }, 'author', this.clock.at);
+    await this.stores.audit.audit(tx, this.organisation, 'author', 'policy.apply', document.name, detail);
+  }
+
+  /** What the meters send, what the cloud suffers from others, and what the calendar makes due. */
+  async evidence(): Promise<void> {
+    const { db, organisation, stores, clock, chance, plan, cloud } = this;
+    await db.transaction(async (tx) => {
+      await takeSamples(stores, tx, organisation, 'meter', samplesOf(chance, plan.start, clock.at));
+      await stores.workloads.saveMetrics(tx, organisation, loadOf(chance, clock.at));
+      await wake(tx, organisation, [...this.budgets.values()].map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, clock.at)}` })));
+    });
+    if (!chance.happens(0.4)) return;
+    const targets = cloud.targets().filter(({ target, state }) => target.startsWith('instance/') && state === 'running');
+    if (chance.happens(0.5)) cloud.change(`group/${chance.pick(['train', 'serve', 'lab'])}`, { desired: chance.whole(1, 3) });
+    else if (targets.length > 0) cloud.lose(chance.pick(targets).target);
+  }
+
+  /** Asks for everything that a connection has, whatever the intervals say. */
+  async collectAll(): Promise<void> {
+    await wake(this.db, this.organisation, (['fleet', 'usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })));
+  }
+
+  /** Works until nothing is due, through as many crashes as the seed has; then the laws are asked. */
+  async work(): Promise<void> {
+    this.step += 1;
+    for (let crashes = 0; ; crashes++) {
+      this.process.life.light(crashes < 2 && this.chance.happens(0.3) ? { kind: this.chance.pick(['crash', 'crash', 'hiccup']), steps: this.chance.whole(1, 30) } : null);
+      try {
+        await this.process.collecting.wakeDue(this.clock.at);
+        await this.process.runner.drain();
+        return;
+      } catch (error) {
+        // The queue gives a job whose transaction was rolled back again to the same process.
+        if (error instanceof Hiccup) continue;
+        if (!(error instanceof Crash)) throw error;
+        this.tally.crashes += 1;
+        this.process = this.start();
+      }
+    }
+  }
+
+  /** The instants at which the world is worked on: each look at everything, and the looks after it. */
+  *instants(): Generator<{ readonly isLook: boolean; readonly measures: boolean }> {
+    const { start, end, looks } = this.plan;
+    const gap = (end - start) / looks;
+    for (let look = 0; look < looks; look++) {
+      this.clock.at = Math.max(this.clock.at, Math.round(start + (look + 0.3 + 0.6 * this.chance.whole(0, 100) / 100) * gap));
+      for (const pause of AFTERMATH_MS) {
+        this.clock.at += pause;
+        yield { isLook: pause === 0, measures: look % 4 === 3 };
+      }
+    }
+  }
+
+  private start(): Process {
+    const { db, organisation, clock, wire, breakage } = this;
+    const life = new Life(() => this.betweenCommits(), () => void (this.tally.hiccups += 1));
+    const own = mortal(db, life);
+    const stores = new Stores(own, new FleetStore());
+    breakage.stores?.(stores, own);
+    const connections = new Map([['fake', mortalConnection(breakage.connection?.(wire) ?? wire, life)]]);
+    const line = makeLine(stores, POLICIES, [], connections);
+    const runner = new Runner(own, new OwnWork(own, organisation, () => this.measures), clock, line);
+    return { life, stores, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
+  }
+
+  private async betweenCommits(): Promise<void> {
+    this.commits += 1;
+    if (this.interference === null || --this.interference.after > 0) return;
+    const { happens } = this.interference;
+    this.interference = null;
+    await happens();
+  }
+}

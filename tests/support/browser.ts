@@ -1,0 +1,87 @@
+/** A browser on the dashboard: signs in, and notes every fault that a reader would not see: console errors, failed and foreign requests, bytes. */
+import { chromium, type Browser, type Page } from 'playwright-core';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { afterAll, beforeAll, expect } from 'vitest';
+
+export interface Visit {
+  readonly page: Page;
+  /** Console errors, exceptions, and requests to anybody else. Empty where all is well. */
+  readonly faults: string[];
+  /** Compressed bytes of every body that the pages of the visit loaded so far. */
+  loaded(): Promise<number>;
+  /** Opens a page by its address after `#/` and waits until nothing loads. */
+  open(place: string): Promise<void>;
+}
+
+export interface VisitOptions {
+  /** Signs in with it; null: does not sign in. */
+  readonly key: string | null;
+  readonly width?: number;
+  readonly dark?: boolean;
+}
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** A browser for the file or block. Each visit has a context of its own: no cookie is shared. */
+export function browserFor(file: string, addressOf: () => string): (options: VisitOptions) => Promise<Visit> {
+  let browser: Browser;
+  beforeAll(async () => {
+    // The sandbox needs rights that a test's container rarely has.
+    browser = await chromium.launch({ executablePath: file, args: ['--no-sandbox'] });
+  });
+  afterAll(() => browser.close());
+  return async ({ key, width = 1280, dark = false }) => {
+    const address = addressOf();
+    const context = await browser.newContext({ viewport: { width, height: 900 }, locale: 'en-US', timezoneId: 'America/New_York', colorScheme: dark ? 'dark' : 'light', acceptDownloads: true });
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    const [faults, bodies] = [[] as string[], [] as Promise<number>[]];
+    page.on('console', (message) => message.type() === 'error' && faults.push(`console: ${message.text()}`));
+    page.on('pageerror', (error) => faults.push(`exception: ${error.message}`));
+    page.on('request', (request) => {
+      const url = request.url();
+      if (!url.startsWith(address) && !url.startsWith('blob:')) faults.push(`a request to ${url}`);
+    });
+    page.on('requestfinished', (request) => bodies.push(request.sizes().then(({ responseBodySize }) => responseBodySize, () => 0)));
+    const open = async (place: string): Promise<void> => {
+      await page.goto(`${address}/#/${place}`);
+      await quiet(page);
+    };
+    await page.goto(address);
+    if (key !== null) await signIn(page, key);
+    await quiet(page);
+    return { page, faults, open, loaded: async () => (await Promise.all(bodies)).reduce((sum, size) => sum + size, 0) };
+  };
+}
+
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+}
+
+/** Waits until no part of the page loads any more, and every picture is drawn. */
+export async function quiet(page: Page): Promise<void> {
+  await page.waitForFunction(() => {
+    const busy = document.querySelector('[aria-busy="true"]') !== null || document.querySelector('h1') === null;
+    return !busy && [...document.querySelectorAll('.canvas')].every((one) => one.querySelector('canvas') !== null);
+  });
+}
+
+/** What axe finds by all of its standing rules (WCAG A and AA, best practices), serious and critical, as readable lines. */
+export async function axe(page: Page): Promise<string[]> {
+  // Evaluated by the browser's debugger, which the page's policy does not bind.
+  await page.evaluate(AXE);
+  const violations = await page.evaluate(async () => {
+    const { axe: run } = window as unknown as { axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
+    return (await run.run()).violations;
+  });
+  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`));
+}
+
+/** Whether anything is wider than the window. */
+export async function expectNoOverflow(page: Page, place: string): Promise<void> {
+  const { wide, most } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, most: document.documentElement.clientWidth }));
+  expect({ place, wide: wide <= most }).toEqual({ place, wide: true });
+}

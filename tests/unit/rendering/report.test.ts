@@ -1,0 +1,180 @@
+/** A report on paper, on the screen, in a table and as a model: the same figures, no name that breaks out, and both languages. */
+import { describe, expect, it } from 'vitest';
+import { compareDecimal } from '../../../src/core/decimal.js';
+import { readerOf, type Language, type ReportFormat } from '../../../src/core/report-reader.js';
+import type { Report } from '../../../src/core/report.js';
+import { documentOf, type Cell } from '../../../src/rendering/report/document.js';
+import { TEXT_KEYS, Texts } from '../../../src/rendering/report/texts.js';
+import { mainPicture, renderers } from '../../../src/rendering/reports.js';
+import { readCsv, readPage, rounded } from '../../support/report-formats.js';
+import { overlapping, Pdf } from '../../support/pdf.js';
+import { decimal, reportOf } from '../../support/report.js';
+
+const bytesOf = async (report: Report, format: ReportFormat, language: Language = 'en'): Promise<Uint8Array> => {
+  const renderer = renderers.get(format);
+  if (renderer === undefined) throw new Error(`there is no ${format}`);
+  return renderer.render(report, readerOf(language));
+};
+const textOf = async (...of: Parameters<typeof bytesOf>): Promise<string> => new TextDecoder().decode(await bytesOf(...of));
+
+const amountOf = (cell: Cell): string | null => {
+  switch (cell.kind) {
+    case 'money': case 'hours': return cell.amount;
+    case 'ratio': case 'count': return cell.value === null ? null : String(cell.value);
+    default: return null;
+  }
+};
+/** Every figure of a report, in order, as the document has it. */
+const figuresOf = (report: Report, language: Language): string[] =>
+  documentOf(report, new Texts(language)).flatMap(({ tables }) => tables).flatMap(({ rows }) => rows).flatMap((row) => row.flatMap((cell) => amountOf(cell) ?? []));
+
+const REPORT = reportOf();
+/** Nothing recorded, nothing planned, nothing saved. */
+const EMPTY = reportOf({
+  teams: ['red'], spend: { cells: [], unconverted: new Map() }, before: { cells: [], unconverted: new Map() }, days: [], budgets: [], savings: [], refusals: [], chances: [], demand: [], samples: [],
+  variance: { known: null, reason: 'no-bill' },
+});
+
+describe('the figures', () => {
+  it.each(['en', 'zh'] as const)('are the same in all four formats (%s)', async (language) => {
+    const figures = figuresOf(REPORT, language);
+    expect(figures.length).toBeGreaterThan(200);
+    const page = readPage(await textOf(REPORT, 'html', language));
+    expect(page.map(({ value }) => value)).toEqual(figures);
+    for (const { value, unit, text } of page) expect({ value, text: rounded(value, unit, text) }).toEqual({ value, text: true });
+    const csv = readCsv(await textOf(REPORT, 'csv', language)).filter(({ unit, value }) => value !== '' && !['text', 'time', 'day', 'unit', ''].includes(unit ?? ''));
+    expect(csv.map(({ value }) => value)).toEqual(figures);
+    const pdf = new Pdf(await bytesOf(REPORT, 'pdf', language));
+    const written = new Map<string, number>();
+    for (const { text } of pdf.texts) written.set(text, (written.get(text) ?? 0) + 1);
+    const shown = new Map<string, number>();
+    for (const { text } of page) shown.set(text, (shown.get(text) ?? 0) + 1);
+    for (const [text, times] of shown) expect({ text, times: Math.min(written.get(text) ?? 0, times) }).toEqual({ text, times });
+    expect(JSON.parse(await textOf(REPORT, 'json', language))).toEqual(REPORT);
+  });
+
+  it('are the exact decimals of the model', async () => {
+    const csv = readCsv(await textOf(REPORT, 'csv'));
+    const valueOf = (table: string, item: string, measure: string): string | undefined => csv.find((row) => row.table === table && row.item === item && row.measure === measure)?.value;
+    expect(valueOf('summary', 'Spend', 'value')).toBe('1683.3650078877');
+    expect(valueOf('by-gpu', 'A100-40GB', 'amount')).toBe('99.99');
+    expect(valueOf('bridge', 'Credits', 'amount')).toBe('-20.25');
+    expect(valueOf('budgets', 'red-monthly / red', 'planned')).toBe('1500.000000000');
+    expect(compareDecimal(decimal(REPORT.spend.total ?? ''), decimal('1683.3650078877'))).toBe(0);
+  });
+});
+
+describe('the page', () => {
+  it.each([['en', REPORT], ['zh', REPORT], ['en', EMPTY], ['zh', EMPTY]] as const)('is well-formed, loads nothing and shows no slip (%s)', async (language, report) => {
+    const html = await textOf(report, 'html', language);
+    const open: string[] = [];
+    for (const [, close, name = '', closed] of html.matchAll(/<(\/?)([a-z][\w:]*)(?:"[^"]*"|[^"<>])*?(\/?)>/gi)) {
+      if (close === '/') expect(open.pop()).toBe(name);
+      else if (closed !== '/' && !['meta', '!doctype'].includes(name.toLowerCase())) open.push(name);
+    }
+    expect(open).toEqual([]);
+    expect(html).not.toMatch(/undefined|NaN|\[object|null</);
+    expect(html).not.toMatch(/<script|<link|<img|<iframe|javascript:|https?:\/\/(?!www\.w3\.org)[^<"]*\.(?:js|css|woff)/i);
+    expect(html).not.toMatch(/ on\w+=/);
+    const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect([...html.matchAll(/<h1/g)]).toHaveLength(1);
+    expect([...html.matchAll(/<table/g)].length).toBe([...html.matchAll(/<caption>/g)].length);
+  });
+
+  it('escapes names, and shows them', async () => {
+    const html = await textOf(REPORT, 'html');
+    expect(html).toContain('Red &lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; 红队');
+    expect(html).toContain('Stop &lt;b&gt;i-7&lt;/b&gt;');
+  });
+
+  it('is in the language and the form of its reader', async () => {
+    const [english, chinese] = [await textOf(REPORT, 'html', 'en'), await textOf(REPORT, 'html', 'zh')];
+    expect(english).toContain('<html lang="en">');
+    expect(english).toContain('>$1,683.37</data>');
+    expect(english).toContain('Oct 20, 2026');
+    expect(chinese).toContain('<html lang="zh-CN">');
+    expect(chinese).toContain('>US$1,683.37</data>');
+    expect(chinese).toContain('2026年10月20日');
+    for (const words of ['节省报告', '支出与预算', '变化及原因', '下一步建议', '按需', '已测量']) expect(chinese).toContain(words);
+    expect(chinese).not.toContain('Spend against budget');
+  });
+
+  it('says why something is not known, and never writes 0 for it', () => {
+    const unknown = [EMPTY.spend.total, EMPTY.spend.before, EMPTY.spend.gpuHours, EMPTY.bridge.known, EMPTY.utilisation.known, EMPTY.billVariance.known, EMPTY.optimum.known, EMPTY.forecast.known];
+    expect(unknown).toEqual(unknown.map(() => null));
+    const notes = documentOf(EMPTY, new Texts('en')).flatMap(({ notes: all }) => all).join(' ');
+    for (const words of ['Nothing is recorded of the month before.', 'no GPU samples', 'No bill of this month', 'Nothing was metered']) expect(notes).toContain(words);
+  });
+});
+
+describe('the table', () => {
+  it('is RFC 4180, a row per figure, and no name in it is a formula', async () => {
+    const csv = await textOf(REPORT, 'csv');
+    expect(csv.split('\r\n').at(-1)).toBe('');
+    const rows = readCsv(csv);
+    for (const row of rows) {
+      expect(Object.keys(row)).toEqual(['section', 'table', 'item', 'measure', 'value', 'unit', 'note']);
+      for (const [name, value] of Object.entries(row)) if (/^[=+\-@\t\r]/.test(value ?? '')) expect({ name, isNumber: /^-\d+(\.\d+)?$/.test(value ?? '') }).toEqual({ name: 'value', isNumber: true });
+    }
+    expect(rows.some(({ item }) => item?.startsWith(`'=HYPERLINK("http://x","y")`) === true)).toBe(true);
+    expect(rows.some(({ item }) => item?.startsWith("'-2+3 GPUs") === true)).toBe(true);
+  });
+});
+
+describe('the booklet', () => {
+  it.each([['en', REPORT], ['zh', REPORT], ['en', EMPTY]] as const)('has its fonts in it, numbered pages, and no text over another (%s)', async (language, report) => {
+    const pdf = new Pdf(await bytesOf(report, 'pdf', language));
+    expect(pdf.fonts.length).toBeGreaterThan(0);
+    for (const font of pdf.fonts) expect({ name: font.name, isEmbedded: font.isEmbedded }).toEqual({ name: expect.stringMatching(/^[A-Z]{6}\+/) as string, isEmbedded: true });
+    const feet = pdf.texts.filter(({ y }) => y > 555).map(({ text }) => text.trim());
+    for (let page = 1; page <= pdf.pages; page++) {
+      const foot = feet.filter((_, at) => pdf.texts.filter(({ y }) => y > 555)[at]?.page === page).join(' ');
+      expect(foot.replaceAll(/[^\d ]/g, ' ').trim().split(/ +/).map(Number)).toEqual([page, pdf.pages]);
+    }
+    expect(overlapping(pdf.texts)).toEqual([]);
+    for (const { x, y, width, text } of pdf.texts) if (text.trim() !== '') expect({ text, inside: x >= 39 && x + width <= 803 && y > 30 && y < 590 }).toEqual({ text, inside: true });
+    expect(pdf.texts.map(({ text }) => text).join('')).not.toMatch(/undefined|NaN|\ufffd/);
+  });
+
+  it('writes Chinese, names too', async () => {
+    const [english, chinese] = [new Pdf(await bytesOf(REPORT, 'pdf')), new Pdf(await bytesOf(REPORT, 'pdf', 'zh'))].map((pdf) => pdf.texts.map(({ text }) => text).join(''));
+    expect(chinese).toContain('节省报告');
+    expect(chinese).toContain('支出与预算');
+    expect(english).toContain('红队');
+  });
+
+  it('goes over pages with a head on each, however long the names', async () => {
+    const chances = Array.from({ length: 49 }, (_, at) => ({
+      recommendation: `rec-${at}`, team: 'red', title: `${'W'.repeat(300)} ${at}`, policy: 'idle-stop', state: 'open' as const, estimate: { mean: 10n ** 18n, low: null, high: null }, currency: 'USD', effort: 'Low', obstacle: null,
+    }));
+    const pdf = new Pdf(await bytesOf(reportOf({ chances }), 'pdf'));
+    expect(overlapping(pdf.texts)).toEqual([]);
+    const heads = pdf.texts.filter(({ text }) => text === 'Recommendation');
+    expect(new Set(heads.map(({ page }) => page)).size).toBeGreaterThan(3);
+  });
+
+  it('is the same bytes again', async () => {
+    expect(Buffer.from(await bytesOf(REPORT, 'pdf')).equals(Buffer.from(await bytesOf(REPORT, 'pdf')))).toBe(true);
+    expect(await textOf(REPORT, 'html')).toBe(await textOf(REPORT, 'html'));
+  });
+});
+
+describe('the picture', () => {
+  it('is a PNG where there is something to draw', async () => {
+    const png = Buffer.from((await mainPicture(REPORT)) ?? []);
+    expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+    expect(png.readUInt32BE(16)).toBe(2 * 760);
+    expect(await mainPicture(EMPTY)).toBeNull();
+  });
+});
+
+describe('the words', () => {
+  it('are there in both languages, with the same blanks to fill', () => {
+    const [english, chinese] = [new Texts('en'), new Texts('zh')];
+    for (const key of TEXT_KEYS) {
+      const blanks = [english, chinese].map((texts) => [...texts.of(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort());
+      expect({ key, blanks: blanks[1], isSame: english.of(key) === chinese.of(key) }).toEqual({ key, blanks: blanks[0], isSame: false });
+    }
+  });
+});
