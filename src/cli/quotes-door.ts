@@ -68,25 +68,21 @@ export class LocalQuotes implements QuoteDoor {
 }
 
 export class RemoteQuotes implements QuoteDoor {
-  constructor(private readonly remote: Remote, private readonly drained: () => Promise<void>) {}
+  constructor(private readonly remote: Remote) {}
 
   quote({ request, team, tags, placement }: WholeQuestion): Promise<QuoteAnswer> {
     return this.remote.call('POST', '/v1/quotes', { json: { ...request, team, tags, placement } });
   }
 
-  async reserve({ request, ...rest }: Reserving): Promise<StoredReservation> {
-    const made = await this.remote.call<StoredReservation>('POST', '/v1/reservations', { json: { ...request, ...rest } });
-    await this.drained();
-    return made;
+  reserve({ request, ...rest }: Reserving): Promise<StoredReservation> {
+    return this.remote.call('POST', '/v1/reservations', { json: { ...request, ...rest } });
   }
 
   reservations({ team, active }: { readonly team: string | null; readonly active: boolean }): Promise<readonly StoredReservation[]> {
     return this.remote.list('/v1/reservations', Infinity, { team, active });
   }
 
-  async release(id: string): Promise<StoredReservation> {
-    const released = await this.remote.call<StoredReservation>('DELETE', `/v1/reservations/${encodeURIComponent(id)}`);
-    await this.drained();
-    return released;
+  release(id: string): Promise<StoredReservation> {
+    return this.remote.call('DELETE', `/v1/reservations/${encodeURIComponent(id)}`);
   }
 }

@@ -62,7 +62,7 @@ export class RemoteDoor implements Door {
     this.savings = new RemoteSavings(remote);
     this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
-    this.quotes = new RemoteQuotes(remote, () => this.drained());
+    this.quotes = new RemoteQuotes(remote);
     this.actions = new RemoteActions(remote, () => this.drained());
   }
 

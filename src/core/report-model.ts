@@ -142,7 +142,3 @@ function lineOf({ gpuModel, sampled, measured, low, utilisation }: SampleFacts, 
     },
   };
 }
-
-/** The amount of a decimal string as a number, for a chart's geometry only. */
-export const chartNumber = (amount: string | null): number => (amount === null ? 0 : Number(amount));
-

@@ -106,11 +106,11 @@ export async function refusalFacts(db: Queryable, { organisation, teams, currenc
   }));
 }
 
-/** Recommendations that are open, or were rejected or ran out within [start, end). Nobody has taken them up. */
+/** Recommendations that are open now, or were rejected or ran out within [start, end). Nobody has taken them up. */
 export async function chanceFacts(db: Queryable, { organisation, teams, currency }: FactsRequest, { start, end }: Interval, asOf: number): Promise<ChanceFacts[]> {
   const rows = await db.query<{ id: string; state: ChanceState; body: Recommendation; nanos: string | null; obstacle: Reason | null }>(
     `select id, case when status = 'open' and expires_at <= $5 then 'expired' else status end as state, body, estimated_monthly_nanos::text as nanos, obstacle from recommendation
-     where organisation = $1 and team = any($2::text[]) and made_at < greatest($4::timestamptz, $5::timestamptz) and (status = 'open'
+     where organisation = $1 and team = any($2::text[]) and (status = 'open'
        or (status = 'rejected' and decided_at >= $3 and decided_at < $4) or (status = 'expired' and expires_at >= $3 and expires_at < $4)) order by id`,
     [organisation, teams, formatInstant(start), formatInstant(end), formatInstant(asOf)]);
   return rows.map(({ id, state, body, nanos, obstacle }) => ({

@@ -20,7 +20,6 @@ const UNTRACED = new Set(['/healthz', '/readyz', '/metrics']);
 
 /** To be installed before every hook that may do something. */
 export function traceRequests(server: FastifyInstance): void {
-  const tracer = trace.getTracer('bursar.web');
   server.decorateRequest('traced', null);
   server.addHook('onRequest', (request, _reply, done) => {
     const route = routeOf(request);
@@ -30,7 +29,7 @@ export function traceRequests(server: FastifyInstance): void {
       'http.request.method': request.method, 'url.scheme': request.protocol, 'server.address': request.hostname, 'network.protocol.version': request.raw.httpVersion, 'bursar.request_id': request.id,
       ...(route === NO_ROUTE ? {} : { 'http.route': route }),
     };
-    const span = tracer.startSpan(route === NO_ROUTE ? request.method : `${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
+    const span = trace.getTracer('bursar.web').startSpan(route === NO_ROUTE ? request.method : `${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
     request.traced = trace.setSpan(parent, span);
     context.with(request.traced, done);
   });

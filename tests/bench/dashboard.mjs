@@ -72,7 +72,7 @@ const result = await withBursar(async (bursar) => {
   const key = await stores.keys.firstKey(bursar.organisation);
   const address = await listen(app, { host: '127.0.0.1', port: 0 });
   const call = async (method, path, body) => {
-    const response = await fetch(address + path, { method, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    const response = await fetch(address + path, { method, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   };
   await seed(bursar, call);

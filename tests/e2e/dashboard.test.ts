@@ -61,6 +61,8 @@ describeWith('chromium', 'the dashboard', async (file) => {
   it('has for every picture a table and a CSV with the amounts as they are kept', async () => {
     const { page, open, faults } = await admin();
     await open('teams/lab');
+    await page.getByLabel('By').selectOption('sku');
+    await quiet(page);
     const figure = page.getByRole('figure', { name: 'Actual cost per day in USD' });
     await figure.getByRole('button', { name: 'Show as table' }).click();
     expect(await figure.getByRole('columnheader').allInnerTexts()).toEqual(['Day', 'p5.48xlarge', 'g6e.12xlarge', 'mystery.1 (no price)']);

@@ -228,7 +228,7 @@ describe('other news', async () => {
     expect(await w.stores.anomalies.list('default', { teams: null }, null, 10)).toHaveLength(1);
   });
 
-  it('of a price that was never there is told; a day of yesterday that is not over is not judged', async () => {
+  it('of a price that was never there is told once', async () => {
     await w.setPrices([instancePrice('100.00', { minimumSeconds: 0, effectiveFrom: w.clock.at - HOUR_MS })]);
     await w.runner.drain();
     for (let n = 0; n < 2; n++) {
@@ -237,5 +237,30 @@ describe('other news', async () => {
     }
     expect(w.titles().slice(3)).toEqual(['C0GENERAL: \u{1F7E0} A price looks wrong: AWS p5.48xlarge in us-east-1, on-demand']);
     expect(JSON.stringify(w.slack.posts[3]?.blocks)).toContain('12.5000 USD');
+  });
+
+  it('that other stages have written down are found: a card, a bill, a report', async () => {
+    const at = new Date(w.clock.at);
+    await w.stores.healthFindings.keep(w.db, 'default', 'dcgm', { opened: [{
+      rule: 'gone', severity: 'fatal', resource: 'node-1', gpu: 'GPU-1', migInstance: null, team: 'lab', workload: 'trainer', title: 'gone: its exporter answers and no longer names it', numbers: { missingSeconds: 12 },
+      evidence: { what: 'answers of the exporter', from: '2026-11-18T00:00:00Z', to: '2026-11-18T00:00:12Z', ageSeconds: 0 } }], renewed: [], cleared: [] }, w.clock.at);
+    const finding = (id: string, month: string, amount: string): Promise<unknown> => w.db.query(
+      `insert into variance_finding (organisation, team, source, month, id, provider, sku, currency, accrued, compared, amount, days, reasons, found_at, seen_at)
+       values ('default', 'lab', 'bills', $1, $2, 'AWS', $2, 'USD', 100, 100 + $3::numeric, $3::numeric, 3, '{}', $4, $4)`, [month, id, amount, at]);
+    await finding('p5', '2026-10', '-40.5');
+    await finding('p4', '2026-10', '12');
+    // The bill of the running month still grows.
+    await finding('p5', '2026-11', '1000');
+    const report = {
+      team: 'lab', teamName: 'Lab', month: '2026-09', currency: 'USD', spend: { total: '1234.5', before: '1000', unpricedGpuHours: '0.000000' }, budgets: [], savings: { verified: [{ currency: 'USD', amount: '50' }], measured: [] },
+      forecast: { known: null, reason: 'no-history' }, nextSteps: [{ title: 'Go to spot', estimatedMonthlySavings: '80', currency: 'USD' }],
+    };
+    await w.db.query(`insert into report (organisation, team, month, body, made_at, announced_at) values ('default', 'lab', '2026-09', $1, $2, $2)`, [JSON.stringify(report), at]);
+    await w.tell();
+    await w.tell(HOUR_MS);
+    expect(w.titles().slice(4).toSorted()).toEqual([
+      'C0GENERAL: \u{1F534} lab: GPU GPU-1 of node-1 is gone: its exporter answers and no longer names it', 'C0GENERAL: \u{1F535} Lab: 2026-09 in short', 'C0GENERAL: \u{1F7E0} lab: the bill of bills for 2026-10 differs from what was metered']);
+    const text = JSON.stringify(w.slack.posts.map(({ blocks }) => blocks));
+    for (const part of ['Metered and priced*\\n200.00 USD', 'Billed*\\n171.50 USD', 'AWS p5: -40.50 USD', '1,234.50 USD', 'Go to spot: about 80.00 USD a month']) expect(text).toContain(part);
   });
 });

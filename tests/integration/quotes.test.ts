@@ -3,6 +3,7 @@
  * clock, by release, or by what its run has cost; and the doors say what a key may know.
  */
 import { describe, expect, it } from 'vitest';
+import { run, type LocalBursar } from '../../src/cli/program.js';
 import type { Budget } from '../../src/core/budget.js';
 import { Failure } from '../../src/core/errors.js';
 import type { Price } from '../../src/core/price.js';
@@ -237,5 +238,42 @@ describe('the API', async () => {
     const blue = await api.keyFor({ role: 'operator', teams: ['blue'] });
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/reservations?active=false', { key: blue })).body.items).toEqual([]);
     expect((await api.call('GET', '/v1/reservations?team=red', { key: blue })).status).toBe(403);
+  });
+});
+
+describe('the command line', async () => {
+  const bursar = await withBudgets({ red: '100' });
+  const verb = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
+    let [out, err] = ['', ''];
+    const connect = async (): Promise<LocalBursar> => ({ stores: bursar.stores, importer: bursar.importer, organisation: 'default', drain: () => bursar.runner.drain(), migrate: async () => [], close: async () => undefined });
+    const code = await run(argv, { environment: {}, clock: bursar.clock, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) }, serve: async () => undefined, connect, remote: null });
+    return { code, out, err };
+  };
+  const ask = ['quote', '--provider', 'aws', '--sku', 'H100', '--gpus', '8', '--hours', '2', '--hours-high', '3', '--team', 'red'];
+
+  it('quotes a run against the budgets, places it, and reserves', async () => {
+    const { code, out } = await verb(...ask, '--memory', '60', '--deadline', '10', '--reserve', '5', '--reason', 'night', '--json');
+    expect([code, JSON.parse(out)]).toMatchObject([0, {
+      cost: '20.00', interval: { high: '30.00' }, budgets: { verdict: 'at-risk', budgets: [{ budget: 'red', left: { before: '100.00', after: '80.00', afterLow: '70.00' } }] }, placements: { best: { cost: '20.00' } },
+      reservation: { amount: '30.00', reason: 'night', expiresAt: '2026-10-20T05:00:00Z', createdBy: expect.stringMatching(/^cli:/) as string },
+    }]);
+    expect(await stateOf(bursar, 'red')).toMatchObject({ committed: '30.000000000' });
+    const told = await verb(...ask, '--memory', '60');
+    expect(told.out).toMatch(/From 20\.00 to 30\.00 USD: the run takes 2 to 3 h\n[^]*Budgets of red: at-risk\n[^]*red +at-risk +70\.00 +50\.00[^]*Cheapest places:\n[^]*1 x AWS p5\.48xlarge/);
+  });
+
+  it('lists and releases what is reserved', async () => {
+    const { reservations } = JSON.parse((await verb('reservations', '--json')).out) as { reservations: StoredReservation[] };
+    expect(reservations).toHaveLength(1);
+    expect((await verb('reservations', 'list', '--team', 'red')).out).toContain(reservations[0]?.id);
+    expect((await verb('reservations', 'release', reservations[0]?.id ?? '')).out).toMatch(/^res-\w{16}: 30\.00 USD for team red, released/);
+    expect((await verb('reservations')).out).toBe('No budget is reserved.\n');
+    expect(await stateOf(bursar, 'red')).toMatchObject({ committed: '0.000000000' });
+  });
+
+  it('says what cannot be asked, or held', async () => {
+    expect(await verb(...ask.slice(0, -2), '--reserve')).toMatchObject({ code: 2, err: expect.stringContaining('--reserve needs --team') as string });
+    expect(await verb(...ask, '--deadline', '5')).toMatchObject({ code: 2, err: expect.stringContaining('give its --memory too') as string });
+    expect(await verb(...ask, '--gpus', '80', '--reserve')).toMatchObject({ code: 1, err: expect.stringContaining('100.00 USD are left, and the run may cost 300.00 USD') as string });
   });
 });

@@ -70,12 +70,70 @@ async function statesMatchTheBooks({ db, organisation, broken }: World): Promise
   for (const { budget, start, state, books } of rows) if (nanos(state) !== nanos(books)) broken.push(`the budget ${budget} says that ${state} were spent from ${formatInstant(start.getTime())} on; the days sum to ${books}`);
 }
 
+function grouped<T, K>(all: readonly T[], keyOf: (one: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const one of all) {
+    const group = groups.get(keyOf(one));
+    if (group === undefined) groups.set(keyOf(one), [one]);
+    else group.push(one);
+  }
+  return groups;
+}
+
 /** Nanos of a decimal text. */
 function nanos(text: string): bigint {
   const [whole = '0', fraction = ''] = text.split('.');
   return BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));
 }
 
+interface LedgerHour { readonly action: string; readonly chain: string; readonly from: Date; readonly hour: Date; readonly state: string; readonly claimed: string; readonly counterfactual: string; readonly actual: string }
+
+/** Summaries are the sums of their lines; and hours that are measured whole are what the machines of the chain really cost. */
 export async function savingsMatchTheCloud(world: World, actions: readonly BookedAction[], until: number): Promise<void> {
-  if (actions.length < 0) throw new Error(String(until) + world.seed);
+  await entriesMatchTheLines(world);
+  const hours = await world.db.query<LedgerHour>(
+    `select l.action, c.chain, c.from_at as "from", l.hour, (array_agg(l.state order by l.no desc))[1] as state, sum(l.claimed_ms)::text as claimed,
+       sum(l.counterfactual_nanos)::text as counterfactual, sum(l.actual_nanos)::text as actual
+     from saving_line l join counterfactual c on c.organisation = l.organisation and c.team = l.team and c.action = l.action
+     where l.organisation = $1 and l.hour < $2 and c.chain <> all($3::text[]) group by 1, 2, 3, 4`, [world.organisation, new Date(until), [...world.moved.keys()].map((resource) => `fake instance/${resource}`)]);
+  const chains = grouped(hours, ({ chain }) => chain);
+  if (chains.size === 0) return;
+  const pieces = grouped(truth(world, until), ({ start }) => Math.floor(start / HOUR_MS) * HOUR_MS);
+  const members = await world.db.query<{ action: string; chain: string; from: Date }>(`select action, chain, from_at as "from" from counterfactual where organisation = $1 order by from_at, action`, [world.organisation]);
+  for (const [chain, all] of chains) {
+    const own = members.filter((member) => member.chain === chain);
+    for (const [hour, rows] of grouped(all, (row) => row.hour.getTime())) checkHour(world, chain.slice(chain.indexOf(' ') + 1), hour, rows, own, pieces.get(hour) ?? [], actions);
+  }
+}
+
+/**
+ * Of an hour in which every action of the chain so far is measured whole: with the last action it cost what was metered. And what a single stop took away
+ * would have cost the price of its machine.
+ */
+function checkHour(world: World, target: string, hour: number, rows: readonly LedgerHour[], members: readonly { readonly action: string; readonly from: Date }[], pieces: readonly UsageRecord[], actions: readonly BookedAction[]): void {
+  const begun = members.filter(({ from }) => from.getTime() < hour + HOUR_MS);
+  const isWhole = begun.every(({ action }) => rows.some((row) => row.action === action && row.state === 'measured' && row.claimed === String(HOUR_MS)));
+  const last = rows.find(({ action }) => action === begun.at(-1)?.action);
+  if (!isWhole || last === undefined) return;
+  const name = target.slice(target.indexOf('/') + 1);
+  const own = pieces.filter(({ resource, tags }) => (target.startsWith('group/') ? tags?.['fake:group'] === name : resource === name));
+  const real = [...grouped(own, ({ sku, term }) => `${sku} ${term}`).values()]
+    .reduce((sum, group) => sum + costOf(world, group[0] as UsageRecord, group.reduce((parts, record) => parts + partMsOf(record), 0n)), 0n);
+  if (BigInt(last.actual) !== real) world.broken.push(`the ledger says that ${target} cost ${last.actual} nanos from ${formatInstant(hour)} on; it cost ${real}`);
+  const only = actions.find(({ id }) => id === last.action);
+  const seen = world.wire.taken().find(({ token }) => token === only?.token)?.seen;
+  if (begun.length === 1 && (only?.effect.kind === 'stop' || only?.effect.kind === 'terminate') && seen) {
+    const full = costOf(world, { ...seen, start: hour }, BigInt((seen.gpus ?? 0) * 7000) * BigInt(HOUR_MS));
+    if (BigInt(last.counterfactual) !== full) world.broken.push(`the ledger says that ${target} would have cost ${last.counterfactual} nanos from ${formatInstant(hour)} on; its price is ${full}`);
+  }
+  world.tally.savingHoursRecounted += 1;
+}
+
+async function entriesMatchTheLines({ db, organisation, broken }: World): Promise<void> {
+  const rows = await db.query<{ action: string }>(
+    `select s.action from saving s left join (
+       select action, sum(claimed_ms) as claimed, sum(counterfactual_nanos) as without, sum(actual_nanos) as actual from saving_line where organisation = $1 group by action) l on l.action = s.action
+     where s.organisation = $1 and (s.claimed_ms, s.counterfactual_nanos, s.actual_nanos, s.measured_nanos + s.verified_nanos)
+       is distinct from (coalesce(l.claimed, 0), coalesce(l.without, 0), coalesce(l.actual, 0), coalesce(l.without - l.actual, 0))`, [organisation]);
+  for (const { action } of rows) broken.push(`the summary of the saving of ${action} is not the sum of its lines`);
 }

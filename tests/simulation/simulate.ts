@@ -2,11 +2,11 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import type { Database } from '../../src/store/database.js';
 import { Chance } from './chance.js';
-import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded } from './laws.js';
+import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded, type BookedAction } from './laws.js';
 import { giveOrders, planInterference } from './person.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
 import type { Tally } from './tally.js';
-import { MOST_LATE_MS, World, type Breakage, type Plan } from './world.js';
+import { MOST_LATE_MS, RECOMMEND, World, type Breakage, type Plan } from './world.js';
 
 /** A law is broken. The message says where, and how to see it again. */
 export class LawBroken extends Error {}
@@ -16,10 +16,10 @@ export function planOf(seed: number): Plan {
   const chance = new Chance(seed ^ 0x5eed);
   if (seed % 10 === 0) {
     const start = Date.UTC(2026, 9, chance.whole(3, 20));
-    return { kind: 'month', start, end: start + 30 * DAY_MS, looks: 12 };
+    return { kind: 'month', start, end: start + 30 * DAY_MS, looks: 10 };
   }
   const start = Date.UTC(2026, 9, chance.whole(27, 31), chance.whole(0, 23));
-  return { kind: 'days', start, end: start + 3 * DAY_MS, looks: 4 };
+  return { kind: 'days', start, end: start + 3 * DAY_MS, looks: 3 };
 }
 
 /**
@@ -30,14 +30,13 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
   const world = new World(db, seed, planOf(seed), onTheWire, breakage);
   await world.found();
   try {
-    for (const { isLook, measures } of world.instants()) {
-      world.measures = measures;
+    for (const isLook of world.instants()) {
       if (isLook) {
         await world.evidence();
         await giveOrders(world);
         planInterference(world);
       }
-      await worked(world);
+      await worked(world, isLook);
       if (isLook) await budgetsTell(world);
       check(world);
     }
@@ -49,8 +48,8 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
   return world.tally;
 }
 
-async function worked(world: World): Promise<void> {
-  await world.work();
+async function worked(world: World, collects: boolean): Promise<void> {
+  await world.work(collects);
   await afterAStep(world);
   check(world);
 }
@@ -58,13 +57,16 @@ async function worked(world: World): Promise<void> {
 /** Lets everything come in that is late, and whatever waits come to its end; then the books are compared with the truth. */
 async function finish(world: World): Promise<void> {
   const until = Math.floor(world.clock.at / HOUR_MS) * HOUR_MS;
-  world.measures = true;
   world.interference = null;
+  world.resting.clear();
+  // Nothing new is begun.
+  world.resting.add(RECOMMEND);
+  world.clock.at += MOST_LATE_MS + 2 * HOUR_MS;
+  await world.collectTheRest();
   // More than once: a cloud that throttles is asked again.
-  for (const pause of [MOST_LATE_MS + 2 * HOUR_MS, MINUTE_MS, 2 * HOUR_MS, 10 * MINUTE_MS]) {
+  for (const pause of [0, MINUTE_MS, 2 * HOUR_MS]) {
     world.clock.at += pause;
-    await world.collectAll();
-    await worked(world);
+    await worked(world, false);
   }
   // What was taken late takes hold.
   world.clock.at += 10 * MINUTE_MS;
@@ -78,10 +80,10 @@ async function finish(world: World): Promise<void> {
   await nothingIsForgotten(world, actions);
   await costsMatchTheCloud(world, until);
   await savingsMatchTheCloud(world, actions, until);
-  count(world, actions.length);
+  await count(world, actions);
 }
 
-function count({ tally, wire, cloud, step }: World, actions: number): void {
+async function count({ tally, wire, cloud, step, db, organisation }: World, actions: readonly BookedAction[]): Promise<void> {
   const answers = wire.sendings.map(({ answer }) => answer);
   tally.steps = step;
   tally.sendings = wire.sendings.length;
@@ -93,7 +95,11 @@ function count({ tally, wire, cloud, step }: World, actions: number): void {
   tally.lateRecords = wire.usageFaults.late;
   tally.repeatedRecords = wire.usageFaults.repeated;
   tally.interruptions = cloud.runs().filter(({ term, end }) => term === 'spot' && end !== null && !cloud.applied().some(({ at }) => at === end)).length;
-  tally.actions = actions;
+  tally.actions = actions.length;
+  tally.applied = actions.filter(({ appliedAt }) => appliedAt !== null).length;
+  tally.rolledBack = actions.filter(({ state }) => state === 'rolled-back').length;
+  tally.purchases = cloud.bought().length;
+  tally.crossings = (await db.query(`select 1 from crossing where organisation = $1`, [organisation])).length;
 }
 
 function check({ broken, place, seed }: World): void {

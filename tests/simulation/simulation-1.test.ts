@@ -3,6 +3,7 @@ import { cpu } from '/tmp/sim/cpu.ts';
 import { it, vi } from 'vitest';
 import { Database } from '../../src/store/database.js';
 import { freshDatabase } from '../support/database.js';
+import { holdAppendOnly } from './append-only.js';
 import { simulate } from './simulate.js';
 import { newTally, addTally } from './tally.js';
 
@@ -10,7 +11,7 @@ vi.mock('node:crypto', async (original) => (await import('./randomness.js')).see
 
 it('some', async () => {
   const db = await Database.open((await freshDatabase()).url, 6);
-  const all = newTally();
+  const all = newTally(); await holdAppendOnly(db);
   const [from, to] = (process.env['RANGE'] ?? '1-10').split('-').map(Number);
   for (let seed = from!; seed <= to!; seed++) {
     const t = performance.now(); const c = cpu();

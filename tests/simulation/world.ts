@@ -75,19 +75,20 @@ export const MOST_LATE_MS = 36 * HOUR_MS;
 export const POLICIES = [idleStop, budgetBrake, spotShift, targetTracking, schedule, lease, reckless] as readonly Policy[];
 
 /** Pauses between a look at everything and the looks at what it led to. */
-const AFTERMATH_MS = [0, 1, 6, 70].map((minutes) => minutes * MINUTE_MS);
+const AFTERMATH_MS = [0, 2, 7, 61].map((minutes) => minutes * MINUTE_MS);
+export const RECOMMEND = 'recommendation.make';
 const INTERVALS = { fleet: 60, usage: 300, bill: 6 * 3600, prices: 5 * 86_400, spot: 3 * 86_400 };
 
 /** Only what is due of one organisation: others share the database, and live at other times. */
 class OwnWork extends WorkTable {
-  constructor(db: Database, private readonly organisation: string, private readonly measures: () => boolean) {
+  constructor(db: Database, private readonly organisation: string, private readonly resting: ReadonlySet<string>) {
     super(db);
   }
 
-  /** As the tick does, what to recommend waits until the rest is done; and what was saved is measured now and then. */
+  /** As the tick does it, what to recommend waits until the rest is done. */
   override async dueLanes(at: number): Promise<DueLane[]> {
-    const own = (await super.dueLanes(at)).filter(({ organisation, stage }) => organisation === this.organisation && (stage !== VERIFY || this.measures()));
-    const first = own.filter(({ stage }) => stage !== 'recommendation.make');
+    const own = (await super.dueLanes(at)).filter(({ organisation, stage }) => organisation === this.organisation && !this.resting.has(stage));
+    const first = own.filter(({ stage }) => stage !== RECOMMEND);
     return first.length > 0 ? first : own;
   }
 }
@@ -115,7 +116,8 @@ export class World {
   /** Commits of all processes so far. */
   commits = 0;
   step = 0;
-  measures = false;
+  /** Stages whose turn it is not: what is due of them waits. */
+  readonly resting = new Set<string>();
   /** What the world does between two commits, once; null: nothing is planned. */
   interference: { after: number; happens: () => Promise<void> } | null = null;
   private process: Process;
@@ -180,18 +182,21 @@ export class World {
     else if (targets.length > 0) cloud.lose(chance.pick(targets).target);
   }
 
-  /** Asks for everything that a connection has, whatever the intervals say. */
-  async collectAll(): Promise<void> {
-    await wake(this.db, this.organisation, (['fleet', 'usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })));
+  /** Has the last usage and prices asked for, whatever the intervals say. */
+  async collectTheRest(): Promise<void> {
+    await wake(this.db, this.organisation, (['usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })));
   }
 
-  /** Works until nothing is due, through as many crashes as the seed has; then the laws are asked. */
-  async work(): Promise<void> {
+  /**
+   * Works until nothing is due, through as many crashes as the seed has.
+   * @param collects whether the connections are asked for what is new
+   */
+  async work(collects: boolean): Promise<void> {
     this.step += 1;
     for (let crashes = 0; ; crashes++) {
       this.process.life.light(crashes < 2 && this.chance.happens(0.3) ? { kind: this.chance.pick(['crash', 'crash', 'hiccup']), steps: this.chance.whole(1, 30) } : null);
       try {
-        await this.process.collecting.wakeDue(this.clock.at);
+        if (collects) await this.process.collecting.wakeDue(this.clock.at);
         await this.process.runner.drain();
         return;
       } catch (error) {
@@ -204,15 +209,17 @@ export class World {
     }
   }
 
-  /** The instants at which the world is worked on: each look at everything, and the looks after it. */
-  *instants(): Generator<{ readonly isLook: boolean; readonly measures: boolean }> {
+  /** The instants at which Bursar works: true where it looks at everything, false where only what that led to goes on. What was saved is measured at some. */
+  *instants(): Generator<boolean> {
     const { start, end, looks } = this.plan;
     const gap = (end - start) / looks;
     for (let look = 0; look < looks; look++) {
-      this.clock.at = Math.max(this.clock.at, Math.round(start + (look + 0.3 + 0.6 * this.chance.whole(0, 100) / 100) * gap));
+      this.clock.at = Math.max(this.clock.at, 1000 * Math.round((start + (look + 0.3 + 0.6 * this.chance.whole(0, 100) / 100) * gap) / 1000));
       for (const pause of AFTERMATH_MS) {
         this.clock.at += pause;
-        yield { isLook: pause === 0, measures: look % 4 === 3 };
+        if (pause === 0 && look % 4 === 3) this.resting.delete(VERIFY);
+        else this.resting.add(VERIFY);
+        yield pause === 0;
       }
     }
   }
@@ -225,7 +232,7 @@ export class World {
     breakage.stores?.(stores, own);
     const connections = new Map([['fake', mortalConnection(breakage.connection?.(wire) ?? wire, life)]]);
     const line = makeLine(stores, POLICIES, [], connections);
-    const runner = new Runner(own, new OwnWork(own, organisation, () => this.measures), clock, line);
+    const runner = new Runner(own, new OwnWork(own, organisation, this.resting), clock, line);
     return { life, stores, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
   }
 

@@ -116,10 +116,10 @@ function shown(operands: string, { unicode, widths }: Font): { readonly text: st
   return { text, units };
 }
 
-/** Pairs of texts on one page that lie over each other; what stands side by side touches at most. */
+/** Pairs of texts on one page that lie over each other; what stands side by side touches at most, or is kerned: pictures come letter by letter. */
 export function overlapping(texts: readonly PdfText[]): string[] {
   return texts.flatMap((a, at) => texts.slice(at + 1).flatMap((b) => {
-    const apart = a.page !== b.page || a.text.trim() === '' || b.text.trim() === '' || a.x + a.width <= b.x + 0.5 || b.x + b.width <= a.x + 0.5
+    const apart = a.page !== b.page || a.text.trim() === '' || b.text.trim() === '' || a.x + a.width <= b.x + 0.1 * a.size || b.x + b.width <= a.x + 0.1 * b.size
       || a.y - 0.7 * a.size >= b.y + 0.15 * b.size || b.y - 0.7 * b.size >= a.y + 0.15 * a.size;
     return apart ? [] : [`page ${a.page}: "${a.text}" over "${b.text}"`];
   }));

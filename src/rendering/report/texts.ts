@@ -10,7 +10,6 @@ const TEXTS = {
   'for': ['{team}, {month}', '{team}，{month}'], 'zone': ['Days begin in the zone {zone}. Made {at}.', '日期以 {zone} 时区为准。生成于 {at}。'],
   'covers': ['It covers {teams}.', '涵盖：{teams}。'], 'open': ['The month is not over: figures are until {at} and will change.', '本月尚未结束：数字截至 {at}，仍会变化。'],
   'unknown': ['not known', '未知'], 'none': ['none', '无'], 'nothing': ['Nothing to tell.', '没有内容。'], 'total': ['Total', '合计'], 'others': ['{count} others', '其他 {count} 项'],
-  'threshold': ['Below {ratio} utilisation', '利用率低于 {ratio}'],
 
   'section.summary': ['In short', '摘要'], 'section.budgets': ['Spend against budget', '支出与预算'], 'section.spend': ['Where it was spent', '支出构成'], 'section.change': ['What changed and why', '变化及原因'],
   'section.savings': ['Savings', '节省'], 'section.refused': ['What was refused', '被拒绝的操作'], 'section.left': ['What was left on the table', '尚未采纳的建议'], 'section.optimum': ['Distance to the optimum', '与最优的差距'],

@@ -28,6 +28,8 @@ export class ProgressController implements BeforeApplicationShutdown {
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')
   @Header('x-accel-buffering', 'no')
+  // A kept-alive connection would hold the server's end up for a minute.
+  @Header('connection', 'close')
   progress(): Readable {
     if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
     this.streams++;

@@ -56,7 +56,7 @@ export function Teams(): JSX.Element {
   );
 }
 
-const DIMENSIONS = ['sku', 'gpuModel', 'provider', 'account', 'region', 'term', 'service', 'category', 'team'] as const;
+const DIMENSIONS = ['gpuModel', 'sku', 'provider', 'account', 'region', 'term', 'service', 'category', 'team'] as const;
 const SPANS = [['30', '30 days'], ['90', '90 days'], ['365', 'a year']] as const;
 
 export function Team({ id }: { readonly id: string }): JSX.Element {
@@ -99,7 +99,7 @@ function seriesOf(rows: Costs['rows'], key: string, days: readonly string[]): Se
 }
 
 function CostOverTime({ below, asOf }: { readonly below: readonly string[]; readonly asOf: string }): JSX.Element {
-  const [key, setKey] = useState<string>('sku');
+  const [key, setKey] = useState<string>('gpuModel');
   const [span, setSpan] = useState<string>('90');
   const last = Math.floor(Date.parse(asOf) / 86_400_000) * 86_400_000;
   const from = new Date(last - (Number(span) - 1) * 86_400_000).toISOString().slice(0, 10);
@@ -108,7 +108,7 @@ function CostOverTime({ below, asOf }: { readonly below: readonly string[]; read
   const keys = DIMENSIONS.filter((one) => one !== 'team' || below.length > 1);
   return (
     <Card title="Cost over time" actions={<span class="fields">
-      <Select label="By" value={key} options={keys.map((one) => [one, one === 'sku' ? 'SKU' : words(one)])} onPick={setKey} />
+      <Select label="By" value={key} options={keys.map((one) => [one, one === 'sku' ? 'SKU' : one === 'gpuModel' ? 'GPU model' : words(one)])} onPick={setKey} />
       <Select label="Over" value={span} options={SPANS} onPick={setSpan} /></span>}>
       <Show loaded={costs}>{(data) => <Drawn costs={data} dimension={key} />}</Show>
     </Card>

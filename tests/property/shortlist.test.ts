@@ -1,0 +1,59 @@
+/** A shortlist is the placement's own beginning: what is left out for speed is never what belongs into it, to the nano. */
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { FxTable } from '../../src/core/fx.js';
+import { formatMoney } from '../../src/core/money.js';
+import type { Price } from '../../src/core/price.js';
+import { candidatesOf, isCandidate } from '../../src/planning/placement/candidates.js';
+import { cheapestCover } from '../../src/planning/placement/cover.js';
+import { place, placeShort } from '../../src/planning/placement/placement.js';
+import { shortlist } from '../../src/planning/placement/shortlist.js';
+import type { Market, Workload } from '../../src/planning/placement/workload.js';
+
+/** Many of them cost the same, or differ by a nano. */
+const price: fc.Arbitrary<Omit<Price, 'sku'>> = fc.record({
+  provider: fc.constantFrom('AWS', 'Oracle'), region: fc.constantFrom('x', null), term: fc.constantFrom('on-demand', 'spot'), upfront: fc.constant('none'), component: fc.constant('gpu'),
+  gpuModel: fc.constantFrom('H100', 'T4', null), gpus: fc.constantFrom(1, 2, 4, 8),
+  rate: fc.record({ nanos: fc.constantFrom(1n, 2n, 999_999_999n, 1_000_000_000n, 1_000_000_001n, 7_000_000_000n, 90_071_992_547_409_931n), currency: fc.constantFrom('USD', 'EUR'), quantity: fc.constantFrom(1n, 3600n), unit: fc.constant('gpu-second') }),
+  effectiveFrom: fc.constant(0), effectiveTo: fc.constant(null), incrementSeconds: fc.constant(1), minimumSeconds: fc.constant(60), source: fc.constant('made'),
+}) as fc.Arbitrary<Omit<Price, 'sku'>>;
+const prices = fc.array(price, { maxLength: 25 }).map((all) => all.map((one, n): Price => ({ ...one, sku: `sku-${n}` })));
+const workload: fc.Arbitrary<Workload> = fc.record({
+  kind: fc.constantFrom('training', 'inference'), memoryGibPerGpu: fc.constantFrom(8, 40), gpus: fc.integer({ min: 1, max: 12 }), hours: fc.constantFrom(0.5, 1, 33.333), spotShareMax: fc.constantFrom(0, 0.3, 1),
+  restOfTermUsed: fc.constant(false),
+});
+const marketOf = (all: readonly Price[]): Market => ({ history: { prices: all, withdrawals: [] }, fx: new FxTable('USD', [{ day: '1970-01-01', currency: 'EUR', perBase: { unscaled: 3n, scale: 1 } }]), currency: 'USD', at: 1 });
+
+describe('a shortlist', () => {
+  it('has the best and the first runners-up of the whole placement', () => {
+    fc.assert(fc.property(prices, workload, fc.integer({ min: 0, max: 6 }), (all, asked, most) => {
+      const [whole, short] = [place(asked, marketOf(all)), placeShort(asked, marketOf(all), most)];
+      const able = whole.options.filter(({ plan, losses }) => plan !== null && losses.length > 0);
+      expect(short.best).toEqual(whole.best);
+      expect(short.runnersUp).toEqual(able.slice(0, most));
+      expect(short.more).toBe(able.length - short.runnersUp.length);
+      expect(short.unable.map((one) => one.price)).toEqual(whole.options.filter(({ plan }) => plan === null).map((one) => one.price));
+    }), { numRuns: 300 });
+  });
+
+  it('has a mix as cheap as that of all prices', () => {
+    fc.assert(fc.property(prices, workload, (all, given) => {
+      const asked: Workload = { ...given, kind: 'inference' };
+      const items = candidatesOf(asked, marketOf(all)).filter(isCandidate).map(({ capacityMilli, unitCost, unitLimit, price: { term } }) => ({ capacity: capacityMilli, cost: unitCost.nanos, limit: unitLimit, steady: term !== 'spot' }));
+      const steady = Math.ceil(asked.gpus * (1 - asked.spotShareMax) - 1e-9) * 1000;
+      expect(place(asked, marketOf(all)).best?.cost.nanos ?? null).toBe(cheapestCover(items, asked.gpus * 1000, steady)?.cost ?? null);
+    }), { numRuns: 300 });
+  });
+
+  it('counts the reasons of those that cannot, with an example of each', () => {
+    fc.assert(fc.property(prices, workload, (all, asked) => {
+      const answer = shortlist(asked, marketOf(all), 3);
+      const whole = place(asked, marketOf(all));
+      const kinds = whole.options.filter(({ plan }) => plan === null).flatMap(({ losses }) => losses.map(({ kind }) => kind));
+      expect(answer.refused.reduce((sum, { count }) => sum + count, 0)).toBe(kinds.length);
+      expect(new Set(answer.refused.map(({ kind }) => kind))).toEqual(new Set(kinds));
+      expect(answer.best?.cost ?? null).toBe(whole.best === null ? null : formatMoney(whole.best.cost));
+      for (const { lost } of answer.runnersUp) expect(lost.length).toBeGreaterThan(0);
+    }), { numRuns: 100 });
+  });
+});
