@@ -214,7 +214,7 @@ describe('other news', async () => {
   it('of unusual spend is found once, and told once', async () => {
     const today = Date.UTC(2026, 10, 18);
     // Four weeks of three hours a day, then twenty.
-    const records = Array.from({ length: 28 }, (_, day) => Array.from({ length: day === 27 ? 20 : 3 }, (_, hour) => metered(`d${day}h${hour}`, {
+    const records = Array.from({ length: 28 }, (_, day) => Array.from({ length: day === 27 ? 20 : 3 }, (__, hour) => metered(`d${day}h${hour}`, {
       namespace: 'lab', start: today - (28 - day) * DAY_MS + hour * HOUR_MS, end: today - (28 - day) * DAY_MS + (hour + 1) * HOUR_MS })));
     await w.take(records.flat());
     await w.runner.drain();

@@ -6,6 +6,7 @@
  */
 import { LIVE_STATES, NEXT, type ActionState } from '../../src/core/action.js';
 import { isSameEffect, effectFromJson, type EffectJson } from '../../src/core/action.js';
+import type { Budget } from '../../src/core/budget.js';
 import { DEFAULT_LIMITS, type Limits } from '../../src/core/limits.js';
 import { HOUR_MS, MINUTE_MS, formatInstant } from '../../src/core/time.js';
 import type { Sending } from './wire.js';
@@ -71,16 +72,26 @@ export async function budgetsTell(world: World): Promise<void> {
     `select budget || ' ' || to_char(period_start at time zone 'UTC', 'YYYY-MM') || ' ' || kind || ' ' || trim_scale(ratio) as name, count(*)::int as n from crossing where organisation = $1 group by 1`, [organisation]);
   const names = new Map(crossed.map(({ name, n }) => [name, n]));
   for (const [name, n] of names) if (n > 1) broken.push(`the crossing ${name} is there ${n} times`);
-  for (const budget of budgets.values()) {
+  for (const versions of budgets.values()) {
+    const budget = versions[0]?.budget;
+    if (budget === undefined) continue;
     const own = spent.filter(({ team }) => (ABOVE[team] ?? [team]).includes(budget.team));
     for (const month of new Set(own.map((row) => row.month))) {
       const nanos = own.filter((row) => row.month === month).reduce((sum, row) => sum + BigInt(row.nanos), 0n);
+      const planned = plannedOf(versions, month);
       for (const { kind, ratio } of budget.thresholds) {
-        const limit = BigInt(Math.round(Number(budget.planned.default) * Number(ratio) * 1e9));
-        if (kind === 'actual' && nanos > 0n && nanos >= limit && !names.has(`${budget.id} ${month} ${kind} ${ratio}`)) broken.push(`${budget.id} has spent ${nanos} nanos of ${month} without crossing ${ratio} of ${budget.planned.default}`);
+        const limit = BigInt(Math.round(planned * Number(ratio) * 1e9));
+        if (kind === 'actual' && nanos > 0n && nanos >= limit && !names.has(`${budget.id} ${month} ${kind} ${ratio}`)) broken.push(`${budget.id} has spent ${nanos} nanos of ${month} without crossing ${ratio} of ${planned}`);
       }
     }
   }
+}
+
+/** The most that was planned for a month since it ended, or that is now: a plan that is changed afterwards crosses nothing by itself. */
+function plannedOf(versions: readonly { readonly since: number; readonly budget: Budget }[], month: string): number {
+  const [year = 0, number = 0] = month.split('-').map(Number);
+  const end = Date.UTC(year, number, 1);
+  return Math.max(...versions.filter((_, at) => (versions[at + 1]?.since ?? Infinity) > end).map(({ budget }) => Number(budget.planned.default)));
 }
 
 // --- at the end

@@ -73,7 +73,7 @@ const changeLimits: Order = async (world, tx) => {
 };
 
 const changeBudget: Order = async (world, tx) => {
-  const budget = world.chance.pick([...world.budgets.values()]);
+  const budget = world.chance.pick(world.currentBudgets());
   await world.setBudget(tx, { ...budget, planned: { ...budget.planned, default: String(world.chance.whole(100, 3000)) } });
   return undefined;
 };

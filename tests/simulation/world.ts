@@ -95,7 +95,6 @@ class OwnWork extends WorkTable {
 
 interface Process {
   readonly life: Life;
-  readonly stores: Stores;
   readonly runner: Runner;
   readonly collecting: CollectingSchedule;
 }
@@ -108,9 +107,12 @@ export class World {
   readonly wire: Wire;
   readonly tally: Tally = newTally();
   readonly broken: string[] = [];
+  /** Of the doors, by which people come in: a process of their own, which does not die. */
+  readonly stores: Stores;
   readonly limits: LimitsSpan[] = [];
   readonly stops: PulledStop[] = [];
-  readonly budgets = new Map<string, Budget>();
+  /** By id: every version that was set, the newest last. */
+  readonly budgets = new Map<string, { readonly since: number; readonly budget: Budget }[]>();
   /** Machines whose cost the person gave to another team. */
   readonly moved = new Map<string, string>();
   /** Commits of all processes so far. */
@@ -124,6 +126,7 @@ export class World {
 
   constructor(readonly db: Database, readonly seed: number, readonly plan: Plan, heard: (world: World, sending: Sending) => Promise<void>, private readonly breakage: Breakage = {}) {
     this.organisation = `seed-${seed}`;
+    this.stores = new Stores(db, new FleetStore());
     reseed(seed);
     this.chance = new Chance(seed);
     const clock = { at: plan.start, now: (): number => clock.at };
@@ -133,10 +136,6 @@ export class World {
     });
     this.wire = new Wire(this.cloud, (sending) => heard(this, sending));
     this.process = this.start();
-  }
-
-  get stores(): Stores {
-    return this.process.stores;
   }
 
   /** Where the simulation is, for people. */
@@ -159,7 +158,7 @@ export class World {
 
   async setBudget(tx: Transaction, budget: Budget): Promise<void> {
     await setBudget(this.stores, tx, this.organisation, budget, this.clock.at);
-    this.budgets.set(budget.id, budget);
+    this.budgets.set(budget.id, [...(this.budgets.get(budget.id) ?? []), { since: this.clock.at, budget }]);
   }
 
   async applyDocument(tx: Transaction, value: unknown): Promise<void> {
@@ -168,13 +167,17 @@ export class World {
     await this.stores.audit.audit(tx, this.organisation, 'author', 'policy.apply', document.name, detail);
   }
 
+  currentBudgets(): Budget[] {
+    return [...this.budgets.values()].flatMap((versions) => versions.at(-1)?.budget ?? []);
+  }
+
   /** What the meters send, what the cloud suffers from others, and what the calendar makes due. */
   async evidence(): Promise<void> {
     const { db, organisation, stores, clock, chance, plan, cloud } = this;
     await db.transaction(async (tx) => {
       await takeSamples(stores, tx, organisation, 'meter', samplesOf(chance, plan.start, clock.at));
       await stores.workloads.saveMetrics(tx, organisation, loadOf(chance, clock.at));
-      await wake(tx, organisation, [...this.budgets.values()].map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, clock.at)}` })));
+      await wake(tx, organisation, this.currentBudgets().map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, clock.at)}` })));
     });
     if (!chance.happens(0.4)) return;
     const targets = cloud.targets().filter(({ target, state }) => target.startsWith('instance/') && state === 'running');
@@ -233,7 +236,7 @@ export class World {
     const connections = new Map([['fake', mortalConnection(breakage.connection?.(wire) ?? wire, life)]]);
     const line = makeLine(stores, POLICIES, [], connections);
     const runner = new Runner(own, new OwnWork(own, organisation, this.resting), clock, line);
-    return { life, stores, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
+    return { life, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
   }
 
   private async betweenCommits(): Promise<void> {
