@@ -23,52 +23,53 @@ function rolesOf(text: string, context: z.RefinementCtx): Roles {
 }
 
 const schema = z.object({
-  /** PostgreSQL 15 or later; absent: the embedded server in BURSAR_DATA_DIR. */
-  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional(),
-  /** Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL. */
-  REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional(),
-  PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080),
-  HOST: z.string().min(1).default('127.0.0.1'),
-  /** Folder of the embedded database. */
-  BURSAR_DATA_DIR: z.string().min(1).default('.bursar'),
-  /** `off`: serve does not load the bundled example into an empty embedded database. */
-  BURSAR_EXAMPLE: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on'),
-  /** With BURSAR_API_KEY: the command line goes through this API instead of the database. */
-  BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL').optional(),
-  BURSAR_API_KEY: z.string().min(1).optional(),
-  /** Seconds between two looks at the clock: what is due is then handed out. */
-  BURSAR_TICK_SECONDS: z.coerce.number({ error: 'is not a number' }).min(0.1).max(3600).default(5),
-  /** Jobs that one worker process does at a time. */
-  BURSAR_CONCURRENCY: z.coerce.number({ error: 'is not a number' }).int().min(1).max(64).default(2),
-  /** Seconds between two looks at what runs at a provider, at its metered usage, at its prices. */
-  BURSAR_COLLECT_FLEET_SECONDS: z.coerce.number({ error: 'is not a number' }).min(5).max(3600).default(60),
-  BURSAR_COLLECT_USAGE_SECONDS: z.coerce.number({ error: 'is not a number' }).min(60).max(86_400).default(300),
-  BURSAR_COLLECT_PRICES_SECONDS: z.coerce.number({ error: 'is not a number' }).min(300).max(604_800).default(86_400),
-  /** Files in PEM form: the admission webhook is then served by TLS, on a port of its own. Both or neither. */
-  BURSAR_ADMISSION_TLS_CERT: z.string().min(1).optional(),
-  BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional(),
-  BURSAR_ADMISSION_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8443),
-  /** Where people reach the dashboard, where something stands before it; absent: as the request says. */
-  BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL').optional(),
-  /** An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles. */
-  BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL').optional(),
-  BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional(),
-  /** Absent: a public client. */
-  BURSAR_OIDC_CLIENT_SECRET: z.string().min(1).optional(),
-  BURSAR_OIDC_SCOPES: z.string().regex(/(^| )openid( |$)/, 'does not hold openid').default('openid profile email'),
-  /** The claim that lists groups or roles; `realm_access.roles` reaches into objects. */
-  BURSAR_OIDC_ROLES_CLAIM: z.string().min(1).default('groups'),
-  /** `admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody. */
-  BURSAR_OIDC_ROLES: z.string().transform(rolesOf).optional(),
-  /** The claim that lists teams, for those who are no admins; absent: all teams. */
-  BURSAR_OIDC_TEAMS_CLAIM: z.string().min(1).optional(),
-  BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log'),
-  /** `json`: one line of JSON per event on standard error. */
-  BURSAR_LOG_FORMAT: z.enum(['text', 'json'], { error: 'is neither text nor json' }).default('text'),
+  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional().meta({ description: 'PostgreSQL 15 or later; absent: an embedded server in BURSAR_DATA_DIR', secret: true }),
+  REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional().meta({ description: "Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL", secret: true }),
+  PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080).describe('Port of the API and the dashboard; 0 takes one that is free'),
+  HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 is every one'),
+  BURSAR_DATA_DIR: z.string().min(1).default('.bursar').describe('Folder of the embedded database'),
+  BURSAR_EXAMPLE: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on').describe('`off`: serve does not load the bundled example into an empty embedded database'),
+  BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL').optional().describe('The command line goes through this API instead of the database; needs BURSAR_API_KEY'),
+  BURSAR_API_KEY: z.string().min(1).optional().meta({ description: 'Key that the command line sends to BURSAR_URL', secret: true }),
+  BURSAR_TICK_SECONDS: z.coerce.number({ error: 'is not a number' }).min(0.1).max(3600).default(5).describe('Seconds between two looks at the clock: what is due is then handed out'),
+  BURSAR_CONCURRENCY: z.coerce.number({ error: 'is not a number' }).int().min(1).max(64).default(2).describe('Jobs that one worker process does at a time'),
+  BURSAR_COLLECT_FLEET_SECONDS: z.coerce.number({ error: 'is not a number' }).min(5).max(3600).default(60).describe('Seconds between two looks at what runs at a provider'),
+  BURSAR_COLLECT_USAGE_SECONDS: z.coerce.number({ error: 'is not a number' }).min(60).max(86_400).default(300).describe("Seconds between two looks at a provider's metered usage"),
+  BURSAR_COLLECT_PRICES_SECONDS: z.coerce.number({ error: 'is not a number' }).min(300).max(604_800).default(86_400).describe("Seconds between two looks at a provider's prices"),
+  BURSAR_ADMISSION_TLS_CERT: z.string().min(1).optional().describe('Certificate, a file in PEM form: the admission webhook is then served by TLS, on a port of its own; needs the key'),
+  BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional().describe('Its private key, a file in PEM form'),
+  BURSAR_ADMISSION_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8443).describe('Port of the admission webhook by TLS'),
+  BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL').optional().describe('Where people reach the dashboard, for links and sign-in; absent: as the request says, and alerts have no link'),
+  BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL').optional().describe("An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles"),
+  BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional().describe('Id of the client that Bursar is at the provider'),
+  BURSAR_OIDC_CLIENT_SECRET: z.string().min(1).optional().meta({ description: 'Its secret; absent: a public client', secret: true }),
+  BURSAR_OIDC_SCOPES: z.string().regex(/(^| )openid( |$)/, 'does not hold openid').default('openid profile email').describe('Scopes that are asked for'),
+  BURSAR_OIDC_ROLES_CLAIM: z.string().min(1).default('groups').describe('The claim that lists groups or roles; `realm_access.roles` reaches into objects'),
+  BURSAR_OIDC_ROLES: z.string().transform(rolesOf).optional().describe('`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody'),
+  BURSAR_OIDC_TEAMS_CLAIM: z.string().min(1).optional().describe('The claim that lists teams, for those who are no admins; absent: all teams'),
+  BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log').describe('The least grave that is logged: `error`, `warn`, `log` or `debug`'),
+  BURSAR_LOG_FORMAT: z.enum(['text', 'json'], { error: 'is neither text nor json' }).default('text').describe('`json`: one line of JSON per event on standard error'),
 });
 
 /** Names of all settings but the parts' own. */
 export const SETTING_NAMES: readonly string[] = Object.keys(schema.shape);
+
+/** One setting, for whoever lists them. */
+export interface Setting {
+  readonly name: string;
+  readonly description: string;
+  /** What holds where it is absent, as it would be written; null: nothing does. */
+  readonly default: string | null;
+  /** Never logged, never shown. */
+  readonly secret: boolean;
+}
+
+/** All settings but the parts' own, as the schema has them. */
+export const SETTINGS: readonly Setting[] = Object.entries(schema.shape).map(([name, field]) => {
+  const { data } = field.safeParse(undefined);
+  const { description = '', secret } = field.meta() ?? {};
+  return { name, description, default: data === undefined ? null : String(data), secret: secret === true };
+});
 
 export interface Config {
   readonly databaseUrl: string | null;

@@ -73,9 +73,10 @@ export class ProcessLog implements LoggerService {
   }
 
   /** As Nest's Logger calls it: the message, perhaps a stack, and last who says it. */
-  private event(level: LogLevel, given: unknown, rest: readonly unknown[]): void {
+  private event(as: LogLevel, given: unknown, rest: readonly unknown[]): void {
     const name = rest.length > 0 && typeof rest.at(-1) === 'string' ? String(rest.at(-1)) : 'bursar';
-    if (LOG_LEVELS.indexOf(level === 'log' && STARTING.has(name) ? 'debug' : level) > this.most) return;
+    const level = as === 'log' && STARTING.has(name) ? 'debug' : as;
+    if (LOG_LEVELS.indexOf(level) > this.most) return;
     const stack = rest.slice(0, -1).find((one): one is string => typeof one === 'string');
     const { message, ...fields } = this.read(given);
     const all: Fields = { ...fields, ...(stack === undefined ? {} : { stack }), ...spanOf() };

@@ -59,7 +59,8 @@ export async function run(argv: readonly string[], context: CliContext): Promise
   }
 }
 
-function programOf(session: Session): Command {
+/** The verbs as the command line has them: for `run`, and for the reference that is made of them. */
+export function programOf(session: Session): Command {
   const { stdout, stderr } = session.context;
   const program = new Command('bursar')
     .description('Keeps GPU cloud spending inside its budgets: meters, prices, allocates, budgets, recommends, proves.')

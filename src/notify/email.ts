@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import type { Transporter } from 'nodemailer';
 import { plainText, type Message } from '../core/alert-message.js';
-import { invalid, type Problem } from '../core/errors.js';
+import { denied, invalid, unavailable, type Problem } from '../core/errors.js';
 import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/ports.js';
 import { isLoopback, TIMEOUT_MS } from './sending/post.js';
 
@@ -76,6 +76,18 @@ class Mail implements ChannelConnection {
       return { kind: 'told', reference: null };
     } catch (error) {
       return failureOf(error);
+    }
+  }
+
+  /** Connects, and signs in where there is a user; nothing is sent. */
+  async check(): Promise<string> {
+    try {
+      await (await this.transport()).verify();
+      return 'the mail server lets us in';
+    } catch (error) {
+      const outcome = failureOf(error);
+      const why = 'detail' in outcome ? outcome.detail : 'no reason given';
+      throw outcome.kind === 'refused' ? denied(why) : unavailable(why);
     }
   }
 

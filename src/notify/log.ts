@@ -1,15 +1,19 @@
 /** The log: one line on standard error per alert. It is always there, needs no settings, and is where alerts go while no other channel is connected. */
 import { plainText } from '../core/alert-message.js';
 import type { Channel } from '../core/ports.js';
+import { formatInstant } from '../core/time.js';
 
 export const channel: Channel = {
   name: 'log',
   description: 'One line per alert on standard error.',
   settings: [],
-  connect: () => ({
+  connect: (settings, clock) => ({
     name: 'log', leastPauseMs: 0, whenUnknown: 'leave', threads: false, picturesApart: false,
     async send({ message }) {
-      process.stderr.write(`alert (${message.severity}): ${oneLine(plainText(message))}\n`);
+      const text = oneLine(plainText(message));
+      // As the process' own log has it: nothing there is read that is not a line of JSON.
+      const event = { time: formatInstant(clock.now()), level: message.severity === 'critical' ? 'warn' : 'info', name: 'alert', message: text, severity: message.severity };
+      process.stderr.write(`${settings['BURSAR_LOG_FORMAT'] === 'json' ? JSON.stringify(event) : `alert (${message.severity}): ${text}`}\n`);
       return { kind: 'told', reference: null };
     },
   }),

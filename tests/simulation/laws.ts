@@ -158,7 +158,7 @@ export function blastRadius(world: World, actions: readonly BookedAction[]): voi
 }
 
 /** States in which an effect has taken hold, for all that Bursar knows. */
-const DONE: readonly ActionState[] = ['applied', 'confirmed', 'measured', 'rolled-back'];
+const DONE: ReadonlySet<ActionState> = new Set(['applied', 'confirmed', 'measured', 'rolled-back']);
 
 /** What the books say was done was done once, what they say was not was not, and nothing was done that is not in them. */
 export function booksMatchTheCloud(world: World, actions: readonly BookedAction[]): void {
@@ -167,11 +167,11 @@ export function booksMatchTheCloud(world: World, actions: readonly BookedAction[
   for (const { id, state, token, askedAt, reasons } of actions) {
     const times = token === null ? 0 : world.cloud.applied().filter((one) => tokenOf(one.token) === token).length;
     if (times > 1) world.broken.push(`${id} was done ${times} times`);
-    if (DONE.includes(state) && times !== 1) world.broken.push(`${id} is ${state}, and was done ${times} times`);
+    if (DONE.has(state) && times !== 1) world.broken.push(`${id} is ${state}, and was done ${times} times`);
     const isOpen = (state === 'intended' && askedAt !== null) || reasons.some(({ code }) => code === 'outcome-unknown');
-    if (!DONE.includes(state) && !isOpen && times > 0) world.broken.push(`${id} is ${state}, and was done all the same`);
+    if (!DONE.has(state) && !isOpen && times > 0) world.broken.push(`${id} is ${state}, and was done all the same`);
   }
-  const bought = actions.filter(({ effect, state }) => effect.kind === 'purchase' && DONE.includes(state)).length;
+  const bought = actions.filter(({ effect, state }) => effect.kind === 'purchase' && DONE.has(state)).length;
   if (world.cloud.bought().length < bought) world.broken.push(`${bought} purchases are in the books, ${world.cloud.bought().length} were made`);
 }
 

@@ -103,6 +103,11 @@ export async function giveOrders(world: World): Promise<void> {
   for (const [order, ratio] of ORDERS) if (world.chance.happens(ratio)) await give(world, order);
 }
 
+/** The limits that most companies begin with; the others have the defaults. */
+export async function giveFirstOrders(world: World): Promise<void> {
+  for (let n = 0; n < 2; n++) if (world.chance.happens(0.6)) await give(world, changeLimits);
+}
+
 /** Plans what happens while Bursar works: the kill switch is pulled, or somebody else changes a target, between two of its commits. */
 export function planInterference(world: World): void {
   const { chance, cloud } = world;

@@ -28,7 +28,7 @@ function proposalsOf(view: PolicyView): Proposal[] {
     const wish = wishOf(target, target.startsWith('group/'), roll(target));
     return wish === null ? [] : [proposalOf(view, target, wish)];
   });
-  const buys = roll('buys') < 0.15;
+  const buys = roll('buys') < 0.25;
   return buys ? [...found, proposalOf(view, 'Fake Cloud/fake-east/fake.t4x1', ['PurchaseReservedInstances', { units: 1 + Math.floor(roll('units') * 3), termHours: 8760, upfront: 'none', term: 'reserved-1y', perGpuHourNanos: 1e12 }])] : found;
 }
 

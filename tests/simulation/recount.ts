@@ -115,18 +115,31 @@ function checkHour(world: World, target: string, hour: number, rows: readonly Le
   const isWhole = begun.every(({ action }) => rows.some((row) => row.action === action && row.state === 'measured' && row.claimed === String(HOUR_MS)));
   const last = rows.find(({ action }) => action === begun.at(-1)?.action);
   if (!isWhole || last === undefined) return;
+  world.tally.savingHoursRecounted += 1;
+  const only = actions.find(({ id }) => id === last.action);
+  if (only?.effect.kind === 'purchase') return checkCommitmentHour(world, only, last, pieces);
   const name = target.slice(target.indexOf('/') + 1);
   const own = pieces.filter(({ resource, tags }) => (target.startsWith('group/') ? tags?.['fake:group'] === name : resource === name));
   const real = [...grouped(own, ({ sku, term }) => `${sku} ${term}`).values()]
     .reduce((sum, group) => sum + costOf(world, group[0] as UsageRecord, group.reduce((parts, record) => parts + partMsOf(record), 0n)), 0n);
   if (BigInt(last.actual) !== real) world.broken.push(`the ledger says that ${target} cost ${last.actual} nanos from ${formatInstant(hour)} on; it cost ${real}`);
-  const only = actions.find(({ id }) => id === last.action);
   const seen = world.wire.taken().find(({ token }) => token === only?.token)?.seen;
   if (begun.length === 1 && (only?.effect.kind === 'stop' || only?.effect.kind === 'terminate') && seen) {
     const full = costOf(world, { ...seen, start: hour }, BigInt((seen.gpus ?? 0) * 7000) * BigInt(HOUR_MS));
     if (BigInt(last.counterfactual) !== full) world.broken.push(`the ledger says that ${target} would have cost ${last.counterfactual} nanos from ${formatInstant(hour)} on; its price is ${full}`);
   }
-  world.tally.savingHoursRecounted += 1;
+}
+
+/** Of the only commitment: what it served of the team that bought it would have cost the price on demand, and the commitment costs its share of the term, used or not. */
+function checkCommitmentHour(world: World, { effect, team }: BookedAction, { hour, counterfactual, actual, from }: LedgerHour, pieces: readonly UsageRecord[]): void {
+  const { cloud, broken } = world;
+  const [only, ...others] = cloud.bought();
+  if (effect.kind !== 'purchase' || only === undefined || others.length > 0) return;
+  const served = pieces.filter((piece) => piece.term === 'reserved-1y' && teamOf(world, piece) === team).reduce((sum, { gpuParts, start, end }) => sum + BigInt(gpuParts ?? 0) * BigInt(end - start), 0n);
+  const without = costOf(world, { sku: only.sku, region: only.region, term: 'on-demand', start: hour.getTime() }, served);
+  const due = (at: number): bigint => (BigInt(effect.mostNanos) * BigInt(at - from.getTime())) / BigInt(8760 * HOUR_MS);
+  const share = due(hour.getTime() + HOUR_MS) - due(hour.getTime());
+  if (BigInt(counterfactual) !== without || BigInt(actual) !== share) broken.push(`the ledger says of the commitment ${only.id} at ${formatInstant(hour.getTime())} ${counterfactual} - ${actual} nanos; it is ${without} - ${share}`);
 }
 
 async function entriesMatchTheLines({ db, organisation, broken }: World): Promise<void> {

@@ -14,6 +14,7 @@ import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { CollectingSchedule, collectingKey } from '../../src/pipeline/collecting.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
+import type { Stage } from '../../src/pipeline/stage.js';
 import { policy as budgetBrake } from '../../src/policies/budget-brake.js';
 import { policy as idleStop } from '../../src/policies/idle-stop.js';
 import { policy as lease } from '../../src/policies/lease.js';
@@ -45,6 +46,8 @@ export interface Breakage {
   stores?(stores: Stores, db: Database): void;
   /** Stands between the line and the wire. */
   connection?(wire: Wire): ProviderConnection;
+  /** Changes what the stages do. */
+  line?(line: readonly Stage[]): readonly Stage[];
 }
 
 /** How long a seed's world is looked at, and how often. */
@@ -145,6 +148,7 @@ export class World {
 
   async found(): Promise<void> {
     const { db, organisation, stores } = this;
+    this.limits.push({ since: -Infinity, organisation: {}, teams: {} });
     await db.query(`insert into organisation (id, name) values ($1, $1)`, [organisation]);
     await db.transaction(async (tx) => {
       for (const { id, parent } of TEAMS) await stores.organisations.saveTeam(tx, organisation, { id, name: id, parent, zone: 'UTC', currency: 'USD', assignedBy: null });
@@ -153,7 +157,6 @@ export class World {
       for (const document of documentsOf(this.chance)) await this.applyDocument(tx, document);
       await stores.workloads.saveLease(tx, organisation, 'blue', leaseOf(this.chance, this.plan.start));
     });
-    this.limits.push({ since: -Infinity, organisation: {}, teams: {} });
   }
 
   async setBudget(tx: Transaction, budget: Budget): Promise<void> {
@@ -234,7 +237,8 @@ export class World {
     const stores = new Stores(own, new FleetStore());
     breakage.stores?.(stores, own);
     const connections = new Map([['fake', mortalConnection(breakage.connection?.(wire) ?? wire, life)]]);
-    const line = makeLine(stores, POLICIES, [], connections);
+    const whole = makeLine(stores, POLICIES, [], connections);
+    const line = breakage.line?.(whole) ?? whole;
     const runner = new Runner(own, new OwnWork(own, organisation, this.resting), clock, line);
     return { life, runner, collecting: new CollectingSchedule(stores, organisation, connections, INTERVALS) };
   }

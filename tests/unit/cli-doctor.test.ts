@@ -110,7 +110,7 @@ describe('a provider', () => {
     const { permissions, findings } = await examineParts([provider(acting)], clock, 5);
     expect(permissions.map(({ use, ability, permissions: names, checked }) => `${use} ${ability} ${names.join('+')} ${checked}`)).toEqual([
       'read usage moon:ReadUsage not-checked', 'read fleet moon:List granted', 'act stop moon:Stop not-checked', 'act terminate moon:Stop+moon:End not-checked']);
-    expect(findings.at(-1)?.detail).toBe('may be asked to stop, terminate; not checked: stop, terminate');
+    expect(findings.at(-1)?.detail).toBe('may be asked to stop, terminate; not checked: only acting shows it');
     const granted = async (permission: string): Promise<boolean | null> => (permission === 'moon:End' ? false : permission === 'moon:ReadUsage' ? null : true);
     const asked = await examineParts([provider({ ...acting, granted })], clock, 5);
     expect(asked.permissions.map(({ ability, checked }) => `${ability} ${checked}`)).toEqual(['usage not-checked', 'fleet granted', 'stop granted', 'terminate refused']);

@@ -72,7 +72,7 @@ function acting(check: string, settings: readonly ProviderSetting[], { canAct }:
   if (!canAct) return ok(title, `read-only${settings.some(({ use }) => use === 'act') ? ': no credentials for acting are set' : ''}`);
   const effects = permissions.filter(({ use }) => use === 'act');
   const unchecked = effects.filter(({ checked }) => checked === 'not-checked').map(({ ability }) => ability);
-  return ok(title, `may be asked to ${effects.map(({ ability }) => ability).join(', ')}${unchecked.length === 0 ? '' : `; not checked: ${unchecked.join(', ')}`}`);
+  return ok(title, `may be asked to ${effects.map(({ ability }) => ability).join(', ')}${unchecked.length === 0 ? '' : unchecked.length === effects.length ? '; not checked: only acting shows it' : `; not checked: ${unchecked.join(', ')}`}`);
 }
 
 async function permissionsOf(abilities: ProviderAbilities, connection: ProviderConnection, wasRead: boolean, seconds: number): Promise<Permission[]> {
@@ -101,13 +101,14 @@ async function telemetry(one: InstalledTelemetry, clock: Clock, seconds: number)
   const latest = async (): Promise<TelemetryReading | null> => {
     let last: TelemetryReading | null = null;
     const now = clock.now();
-    for await (const reading of connection.read(now - EVIDENCE_MS, now)) if (last === null || reading.samples.length > 0) last = reading;
+    for await (const found of connection.read(now - EVIDENCE_MS, now)) if (last === null || found.samples.length > 0) last = found;
     return last;
   };
   try {
     const last = await within(seconds, latest());
     const gpus = new Set(last?.samples.map(({ resource, gpu, migInstance }) => `${resource} ${gpu} ${migInstance ?? ''}`)).size;
-    const detail = gpus === 0 ? 'it answers, and reported no GPU in the last five minutes' : `it answers: ${gpus} GPU(s)${last?.coverage == null ? '' : `, ${Math.round(100 * last.coverage)} % of the exporters`}`;
+    const coverage = last?.coverage ?? null;
+    const detail = gpus === 0 ? 'it answers, and reported no GPU in the last five minutes' : `it answers: ${gpus} GPU(s)${coverage === null ? '' : `, ${Math.round(100 * coverage)} % of the exporters`}`;
     if (last !== null && last.problems.length > 0) return [attend(check, `${detail}; ${last.problems.join('; ')}`, 'remove the reason: missing evidence never means idle, and nothing is stopped on it')];
     return [gpus === 0 ? attend(check, detail, 'see that the exporters run and that the source collects them') : ok(check, detail)];
   } catch (error) {

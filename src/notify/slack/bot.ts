@@ -7,6 +7,7 @@
  */
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from '@slack/web-api';
 import type { Message } from '../../core/alert-message.js';
+import { denied, unavailable } from '../../core/errors.js';
 import type { ChannelConnection, Clock, Telling, ToldOutcome } from '../../core/ports.js';
 import { DEFAULT_REST_MS, post, TIMEOUT_MS } from '../sending/post.js';
 import { slackMessage, type SlackMessage } from './blocks.js';
@@ -115,6 +116,16 @@ export class SlackBot implements ChannelConnection {
       await client.chat.update({ channel, ts, ...formOf(message) });
       return { kind: 'told', reference };
     });
+  }
+
+  /** Whose token it is (docs.slack.dev, auth.test). What it may do shows only when it does it. */
+  async check(): Promise<string> {
+    const outcome = await this.try(async (client) => {
+      const { user, team } = await client.auth.test();
+      return { kind: 'told', reference: `signed in as ${user ?? 'somebody'} at ${team ?? 'a workspace'}` };
+    });
+    if (outcome.kind === 'told') return outcome.reference ?? 'signed in';
+    throw outcome.kind === 'refused' ? denied(`Slack does not take the token: ${outcome.code}`) : unavailable('Slack cannot be asked now');
   }
 
   answer(to: string, message: Message): Promise<ToldOutcome> {

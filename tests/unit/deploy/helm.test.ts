@@ -50,6 +50,15 @@ describe('the values', () => {
     ['a setting that is not ours', { settings: { PATH: '/' } }], ['acting without reading', { kubernetes: { act: true } }], ['a choice that is none', { admission: { failurePolicy: 'Maybe' } }], ['a key that is none', { admission: { key: 'hush' } }],
   ])('are refused with %s', (_, over) => expect(problems(over)).not.toEqual([]));
 
+  it('may hold no setting that is a secret', async () => {
+    const parts = await inspectParts({}, { now: () => 0 });
+    const secret = ['DATABASE_URL', 'REDIS_URL', 'BURSAR_API_KEY', 'BURSAR_OIDC_CLIENT_SECRET', 'OTEL_EXPORTER_OTLP_HEADERS', ...parts.flatMap(({ part }) => part.settings.filter((setting) => setting.secret).map(({ name }) => name))];
+    const open = parts.flatMap(({ part }) => part.settings.filter((setting) => !setting.secret).map(({ name }) => name));
+    expect(secret.length).toBeGreaterThan(10);
+    expect(secret.filter((name) => problems({ settings: { [name]: 'x' } }).length === 0)).toEqual([]);
+    expect(open.filter((name) => problems({ settings: { [name]: 'x' } }).length > 0)).toEqual([]);
+  });
+
   it('are all explained, and the chart has the version of the package', () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(chart.about).toMatchObject({ name: 'bursar', version, appVersion: version });
@@ -67,7 +76,7 @@ describe('the least that there is', () => {
 
   it('says what is missing', () => {
     expect(() => chart.manifests({})).toThrow('database.existingSecret is missing');
-    expect(() => chart.manifests({ ...LEAST, admission: { enabled: true } })).toThrow('admission.tlsSecret is missing');
+    expect(() => chart.manifests({ ...LEAST, admission: { enabled: true, caBundle: 'Y2E=' } })).toThrow('admission.tlsSecret is missing');
     expect(() => chart.manifests({ ...LEAST, admission: { enabled: true, tlsSecret: 'tls' } })).toThrow('admission.caBundle is missing');
   });
 
@@ -83,7 +92,7 @@ describe.each([['least', LEAST], ['all', ALL]])('with the %s', (_, values) => {
   it('every manifest has its kind, a name of its own, and the labels of the release', () => {
     expect(new Set(names(all)).size).toBe(all.length);
     for (const { apiVersion, metadata } of all) {
-      expect(apiVersion).toMatch(/^([a-z.]+\/)?v\d+$/);
+      expect(apiVersion).toMatch(/^([a-z0-9.-]+\/)?v\d+$/);
       expect(metadata.labels).toMatchObject({ 'app.kubernetes.io/name': 'bursar', 'app.kubernetes.io/instance': 'bursar', 'app.kubernetes.io/managed-by': 'Helm', 'helm.sh/chart': 'bursar-0.1.0' });
     }
   });

@@ -1,0 +1,127 @@
+/** docs/reference/settings.md, formats.md and providers.md as text, made of what the parts and the configuration say of themselves. It decides nothing. */
+import { z } from 'zod';
+import type { Setting } from '../../src/config.js';
+import { EFFECT_KINDS } from '../../src/core/fleet.js';
+import type { InstalledPart } from '../../src/core/installed.js';
+import type { PriceFormat, Provider, ProviderAbilities, UsageFormat } from '../../src/core/ports.js';
+import { code, madeOf, markdownTable } from './reference-page.js';
+
+const TEST = 'tests/unit/docs/reference.test.ts';
+const sentence = (text: string): string => (text.endsWith('.') ? text : `${text}.`);
+const yes = (is: boolean): string => (is ? 'yes' : '');
+
+const SETTINGS_HEAD = `# Settings
+
+${madeOf("the configuration's schema and the settings that each part declares", TEST)}
+
+Every setting is an environment variable. An empty one counts as absent. A wrong one stops the start, and the message names the variable, never its value. \`bursar doctor\` lists
+which are set and names those that look like a setting and are none. A secret is never logged and never shown.
+`;
+
+const KIND_TITLES: Readonly<Record<InstalledPart['kind'], string>> = {
+  provider: '## Clouds\n\nA cloud is connected as soon as one of its settings is there. *Reading* and *acting* are separate credentials: without the second a connection only looks.\n',
+  telemetry: '## Sources of GPU evidence\n',
+  channel: '## Ways to tell people\n',
+};
+
+/** @param tracing names of the variables that OpenTelemetry defines and Bursar obeys */
+export function settingsReference(settings: readonly Setting[], parts: readonly InstalledPart[], tracing: readonly string[]): string {
+  const own = markdownTable(['variable', 'what it is', 'default', 'secret'], settings.map((one) => [code(one.name), one.description, one.default === null ? '' : code(one.default), yes(one.secret)]));
+  const ofKind = (kind: InstalledPart['kind']): string => [KIND_TITLES[kind], ...parts.filter((one) => one.kind === kind).map(({ part }) => partSettings(part))].join('\n');
+  return [
+    SETTINGS_HEAD, `## Bursar itself\n\n${own}\n`, ofKind('provider'), ofKind('telemetry'), ofKind('channel'),
+    `## Traces\n\nWhere the first or the second of these is there, traces go out by OTLP over HTTP. What each means is OpenTelemetry's word: "Environment Variable Specification" and
+"OTLP Exporter Configuration" on opentelemetry.io.\n\n${tracing.map((name) => `- ${code(name)}`).join('\n')}\n`,
+  ].join('\n');
+}
+
+function partSettings({ name, description, settings }: InstalledPart['part']): string {
+  const head = `### ${name}\n\n${sentence(description)}\n`;
+  if (settings.length === 0) return `${head}\nIt has no settings and is always there.\n`;
+  const rows = settings.map((one) => [code(one.name), one.description, 'use' in one ? { read: 'reading', act: 'acting' }[one.use] : '', yes(one.required), yes(one.secret)]);
+  const hasUse = settings.some((one) => 'use' in one && one.use === 'act');
+  const titles = ['variable', 'what it is', 'for', 'needed', 'secret'];
+  const shown = (row: readonly string[]): string[] => row.filter((_, at) => hasUse || at !== 2);
+  return `${head}\n${markdownTable(shown(titles), rows.map(shown))}\n`;
+}
+
+const FORMATS_HEAD = `# Formats
+
+${madeOf('what the formats say of themselves', TEST)}
+
+\`bursar import FILE\` takes usage and bills, \`bursar prices FILE\` takes price lists. A format is recognised by the file's content; \`--format NAME\` names it instead. CSV, JSON and
+JSON lines may be compressed with gzip. A row that cannot be read becomes a reject with its line, column and reason; the other rows count.
+`;
+
+/** @param record the schema of Bursar's own usage record */
+export function formatsReference(formats: readonly (UsageFormat | PriceFormat)[], record: z.ZodType): string {
+  const rows = (kind: 'usage' | 'price'): string => markdownTable(['format', 'what it reads'], formats.filter((one) => one.kind === kind).map((one) => [code(one.name), one.description]));
+  return [
+    FORMATS_HEAD, `## Usage and bills\n\n${rows('usage')}\n`, `## Price lists\n\n${rows('price')}\n`,
+    `## Bursar's own usage record\n\nThe fields of a record of the format \`bursar\`, of \`POST /v1/usage\`, and of the \`data\` of a CloudEvent (which has no \`id\` of its own: the event's source and id are it).\n\n${recordTable(record)}\n`,
+  ].join('\n');
+}
+
+interface Field {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly description?: string;
+  readonly anyOf?: readonly Field[];
+  readonly additionalProperties?: Field | boolean;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+}
+
+function recordTable(record: z.ZodType): string {
+  const schema = z.toJSONSchema(record, { io: 'input', unrepresentable: 'any' }) as { readonly properties?: Readonly<Record<string, Field>>; readonly required?: readonly string[] };
+  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => [code(name), typeOf(field), yes(schema.required?.includes(name) === true), field.description ?? '']);
+  return markdownTable(['field', 'values', 'needed', 'what it is'], rows);
+}
+
+function typeOf(field: Field): string {
+  if (field.enum !== undefined) return field.enum.map((one) => code(String(one))).join(', ');
+  if (field.anyOf !== undefined) return field.anyOf.filter(({ type }) => type !== 'null').map(typeOf).join(' or ');
+  if (field.format === 'date-time') return 'ISO 8601 with a zone';
+  if (field.type === 'object') return 'object of texts';
+  const least = field.exclusiveMinimum !== undefined ? ` above ${field.exclusiveMinimum}` : field.minimum !== undefined && field.minimum > Number.MIN_SAFE_INTEGER ? ` from ${field.minimum}` : '';
+  const most = field.maximum !== undefined && field.maximum < Number.MAX_SAFE_INTEGER ? ` to ${field.maximum}` : '';
+  return `${field.type === 'string' ? 'text' : String(field.type ?? 'any')}${least}${most}`;
+}
+
+const PROVIDERS_HEAD = `# Clouds
+
+${madeOf('what the providers declare', TEST)}
+
+Each cloud below can do what has an entry, and needs for it the permissions that stand there, in that cloud's own words. Give those of *reading* to the credentials for reading and those of
+*acting* to the credentials for acting; nothing else is asked for. \`bursar doctor\` shows which are granted, where the cloud can be asked. The variables are in
+[settings](settings.md#clouds). A cloud without usage of its own is metered from its readings.
+`;
+
+const READING: readonly (readonly [keyof ProviderAbilities, string])[] = [
+  ['fleet', 'what runs'], ['usage', 'metered usage'], ['prices', 'prices'], ['bill', 'its bill'], ['spotHistory', 'spot: where it could be had, and its price'], ['offers', 'commitments on sale'],
+];
+
+const permissionsOf = (permissions: readonly string[]): string => (permissions.length === 0 ? 'none' : permissions.map(code).join(', '));
+
+export const providersReference = (providers: readonly Provider[]): string => [PROVIDERS_HEAD, overview(providers), ...providers.map(providerSection)].join('\n');
+
+function overview(providers: readonly Provider[]): string {
+  const rows = providers.map(({ name, abilities }) => [
+    `[${name}](#${name})`, ...READING.map(([ability]) => yes(abilities[ability] !== null)), EFFECT_KINDS.filter((kind) => abilities.effects[kind] !== undefined).join(', '),
+  ]);
+  return `${markdownTable(['cloud', ...READING.map(([ability]) => (ability === 'spotHistory' ? 'spot' : ability)), 'effects'], rows)}\n`;
+}
+
+function providerSection({ name, description, abilities }: Provider): string {
+  const reading = READING.flatMap(([ability, what]) => {
+    const permissions = abilities[ability];
+    return Array.isArray(permissions) ? [['reading', what, permissionsOf(permissions as readonly string[])]] : [];
+  });
+  const acting = EFFECT_KINDS.flatMap((kind) => {
+    const permissions = abilities.effects[kind];
+    return permissions === undefined ? [] : [['acting', code(kind), permissionsOf(permissions)]];
+  });
+  return `## ${name}\n\n${sentence(description)}\n\n${markdownTable(['for', 'what', 'permissions'], [...reading, ...acting])}\n`;
+}
