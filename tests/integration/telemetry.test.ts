@@ -99,7 +99,7 @@ describeWith('prometheus', 'Prometheus', (program) => {
     expect(silent.exportersUp).not.toContain(`smi/${smi!.instance}`);
   });
 
-  it('leads from a card that broke to the proposal that replaces its pod, in one pass of the line', async () => {
+  it('leads from a card that broke to the proposal that starts its hot spare, in one pass of the line', async () => {
     const { db, stores } = await testBursar();
     const connected = { ...connection, name: 'prometheus', read: (from: number, to: number) => connection.read(from, to) };
     const runner = new Runner(db, stores.work, wallClock, makeLine(stores, [tracking as Policy], [connected]));
@@ -128,7 +128,8 @@ describeWith('prometheus', 'Prometheus', (program) => {
       const found = await open();
       return found.length === 0 ? null : found;
     });
-    expect(replace).toMatchObject({ action: 'Replace', target: 'pod/ml/chat-6d4cf56db6-x7k2p', policy: 'target-tracking', change: { group: 'deployment/ml/chat', spare: 'node-9' }, protective: true, estimatedMonthlySavings: null });
+    // Its hot spare first; what failed is replaced when no spare is left.
+    expect(replace).toMatchObject({ action: 'Start', target: 'node-9', policy: 'target-tracking', change: { group: 'deployment/ml/chat', replaces: 'pod/ml/chat-6d4cf56db6-x7k2p' }, protective: true, estimatedMonthlySavings: null });
     expect(replace?.title).toContain('XID 79');
 
     dcgm!.serve(dcgmExposition(chat()));
@@ -136,6 +137,6 @@ describeWith('prometheus', 'Prometheus', (program) => {
       await look();
       return (await open()).length === 0 ? true : null;
     });
-    expect(await stores.recommendations.list('default', { team: 'lab', status: 'superseded' }, null, 10)).toMatchObject([{ action: 'Replace' }]);
+    expect(await stores.recommendations.list('default', { team: 'lab', status: 'superseded' }, null, 10)).toMatchObject([{ action: 'Start' }]);
   });
 });

@@ -58,7 +58,8 @@ export function formatsReference(formats: readonly (UsageFormat | PriceFormat)[]
   const rows = (kind: 'usage' | 'price'): string => markdownTable(['format', 'what it reads'], formats.filter((one) => one.kind === kind).map((one) => [code(one.name), one.description]));
   return [
     FORMATS_HEAD, `## Usage and bills\n\n${rows('usage')}\n`, `## Price lists\n\n${rows('price')}\n`,
-    `## Bursar's own usage record\n\nThe fields of a record of the format \`bursar\`, of \`POST /v1/usage\`, and of the \`data\` of a CloudEvent (which has no \`id\` of its own: the event's source and id are it).\n\n${recordTable(record)}\n`,
+    `## Bursar's own usage record\n\nThe fields of a record of the format \`bursar\`, of \`POST /v1/usage\`, and of the \`data\` of a CloudEvent (there the event's source and id are the identity).
+At least one quantity is stated: \`gpus\`, \`gpuMilli\` or \`migProfile\`, storage or network. A field that is not in the table is an error.\n\n${recordTable(record)}\n`,
   ].join('\n');
 }
 
@@ -74,16 +75,26 @@ interface Field {
   readonly maximum?: number;
 }
 
+interface ObjectSchema {
+  readonly $ref?: string;
+  readonly $defs?: Readonly<Record<string, ObjectSchema>>;
+  readonly properties?: Readonly<Record<string, Field>>;
+  readonly required?: readonly string[];
+}
+
 function recordTable(record: z.ZodType): string {
-  const schema = z.toJSONSchema(record, { io: 'input', unrepresentable: 'any' }) as { readonly properties?: Readonly<Record<string, Field>>; readonly required?: readonly string[] };
-  const rows = Object.entries(schema.properties ?? {}).map(([name, field]) => [code(name), typeOf(field), yes(schema.required?.includes(name) === true), field.description ?? '']);
+  const whole = z.toJSONSchema(record, { io: 'input', unrepresentable: 'any' }) as ObjectSchema;
+  // A schema with a name of its own is a reference to itself.
+  const schema = whole.$ref === undefined ? whole : whole.$defs?.[whole.$ref.slice(whole.$ref.lastIndexOf('/') + 1)];
+  const rows = Object.entries(schema?.properties ?? {}).map(([name, field]) => [code(name), typeOf(field), yes(schema?.required?.includes(name) === true), field.description ?? '']);
   return markdownTable(['field', 'values', 'needed', 'what it is'], rows);
 }
 
 function typeOf(field: Field): string {
   if (field.enum !== undefined) return field.enum.map((one) => code(String(one))).join(', ');
   if (field.anyOf !== undefined) return field.anyOf.filter(({ type }) => type !== 'null').map(typeOf).join(' or ');
-  if (field.format === 'date-time') return 'ISO 8601 with a zone';
+  if (Array.isArray(field.type)) return field.type.filter((type) => type !== 'null').map((type) => typeOf({ ...field, type })).join(' or ');
+  if (field.format === 'date-time') return 'time, ISO 8601';
   if (field.type === 'object') return 'object of texts';
   const least = field.exclusiveMinimum !== undefined ? ` above ${field.exclusiveMinimum}` : field.minimum !== undefined && field.minimum > Number.MIN_SAFE_INTEGER ? ` from ${field.minimum}` : '';
   const most = field.maximum !== undefined && field.maximum < Number.MAX_SAFE_INTEGER ? ` to ${field.maximum}` : '';
@@ -103,7 +114,7 @@ const READING: readonly (readonly [keyof ProviderAbilities, string])[] = [
   ['fleet', 'what runs'], ['usage', 'metered usage'], ['prices', 'prices'], ['bill', 'its bill'], ['spotHistory', 'spot: where it could be had, and its price'], ['offers', 'commitments on sale'],
 ];
 
-const permissionsOf = (permissions: readonly string[]): string => (permissions.length === 0 ? 'none' : permissions.map(code).join(', '));
+const permissionsOf = (permissions: readonly string[]): string => (permissions.length === 0 ? 'none' : [...new Set(permissions)].map(code).join(', '));
 
 export const providersReference = (providers: readonly Provider[]): string => [PROVIDERS_HEAD, overview(providers), ...providers.map(providerSection)].join('\n');
 

@@ -22,7 +22,7 @@ describe('what is lost is replaced', () => {
   it('once per resource, hot spares first, without a claimed saving', () => {
     const health = [found('pod/ml/b'), found('pod/ml/a'), found('pod/ml/b', { gpu: 'GPU-2', rule: 'failed', title: 'failed: XID 79' })];
     expect(proposed(health, { spares: ['spare-1'] })).toEqual([
-      { target: 'pod/ml/a', change: { group: 'chat', spare: 'spare-1' }, protective: true, monthlySavings: null, lost: 1 }, { target: 'pod/ml/b', change: { group: 'chat' }, protective: true, monthlySavings: null, lost: 2 },
+      { target: 'spare-1', change: { replicas: 1, replaces: 'pod/ml/a', group: 'chat' }, protective: true, monthlySavings: null, lost: 1 }, { target: 'pod/ml/b', change: { group: 'chat' }, protective: true, monthlySavings: null, lost: 2 },
     ]);
   });
 
