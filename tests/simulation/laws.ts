@@ -67,7 +67,7 @@ export async function afterAStep(world: World): Promise<void> {
 export async function budgetsTell(world: World): Promise<void> {
   const { db, organisation, budgets, broken } = world;
   const spent = await db.query<{ team: string; month: string; nanos: string }>(
-    `select team, to_char(day, 'YYYY-MM') as month, (sum(actual) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 group by 1, 2`, [organisation]);
+    `select team, to_char(day, 'YYYY-MM') as month, (coalesce(sum(actual), 0) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 group by 1, 2`, [organisation]);
   const crossed = await db.query<{ name: string; n: number }>(
     `select budget || ' ' || to_char(period_start at time zone 'UTC', 'YYYY-MM') || ' ' || kind || ' ' || trim_scale(ratio) as name, count(*)::int as n from crossing where organisation = $1 group by 1`, [organisation]);
   const names = new Map(crossed.map(({ name, n }) => [name, n]));

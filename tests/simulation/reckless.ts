@@ -16,8 +16,8 @@ type Wish = readonly [RecommendedAction, Change];
 function wishOf(target: string, isGroup: boolean, roll: number): Wish | null {
   const replicas = Math.floor(roll * 8_000) % 8;
   const wishes: readonly (Wish | null)[] = isGroup
-    ? [null, null, null, ['ScaleIn', { replicas }], ['ScaleOut', { replicas }], ['MoveToSpot', {}], ['MoveToOnDemand', {}], ['Stop', {}], ['ScaleOut', { replicas: 6 }]]
-    : [null, null, null, null, ['Stop', {}], ['Start', { replicas: 1 }], ['Start', { replicas: 1 }], ['Rightsize', { sku: target.endsWith('1') ? 'fake.l40sx4' : 'fake.t4x1' }], ['Replace', {}]];
+    ? [null, null, ['ScaleIn', { replicas }], ['ScaleOut', { replicas }], ['MoveToSpot', {}], ['MoveToOnDemand', {}], ['Stop', {}], ['ScaleOut', { replicas: 6 }]]
+    : [null, null, null, ['Stop', {}], ['Start', { replicas: 1 }], ['Start', { replicas: 1 }], ['Rightsize', { sku: target.endsWith('1') ? 'fake.l40sx4' : 'fake.t4x1' }], ['Replace', {}]];
   return wishes[Math.floor(roll * wishes.length)] ?? null;
 }
 

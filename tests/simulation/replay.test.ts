@@ -9,7 +9,7 @@ vi.mock('node:crypto', async (original) => (await import('./randomness.js')).see
 describe('a seed', async () => {
   const [one, other] = [await simulationDatabase(), await simulationDatabase()];
 
-  it.each([2, 7, 20])('%i tells the same story again', async (seed) => {
+  it.each([2, 7, 21])('%i tells the same story again', async (seed) => {
     await simulate(one, seed + 1);
     const { story, tally } = await simulate(one, seed);
     expect(story.length).toBeGreaterThan(10);

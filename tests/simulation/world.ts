@@ -23,7 +23,6 @@ import { policy as spotShift } from '../../src/policies/spot-shift.js';
 import { policy as targetTracking } from '../../src/policies/target-tracking.js';
 import { FakeCloud } from '../../src/providers/fake/cloud.js';
 import { SOME_FAULTS } from '../../src/providers/fake/faults.js';
-import { periodLabel } from '../../src/store/budgets.js';
 import type { Database, Transaction } from '../../src/store/database.js';
 import { FleetStore } from '../../src/store/fleet.js';
 import { setBudget } from '../../src/store/set-budget.js';
@@ -174,13 +173,12 @@ export class World {
     return [...this.budgets.values()].flatMap((versions) => versions.at(-1)?.budget ?? []);
   }
 
-  /** What the meters send, what the cloud suffers from others, and what the calendar makes due. */
+  /** What the meters send, and what the cloud suffers from others. */
   async evidence(): Promise<void> {
     const { db, organisation, stores, clock, chance, plan, cloud } = this;
     await db.transaction(async (tx) => {
       await takeSamples(stores, tx, organisation, 'meter', samplesOf(chance, plan.start, clock.at));
       await stores.workloads.saveMetrics(tx, organisation, loadOf(chance, clock.at));
-      await wake(tx, organisation, this.currentBudgets().map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, clock.at)}` })));
     });
     if (!chance.happens(0.4)) return;
     const targets = cloud.targets().filter(({ target, state }) => target.startsWith('instance/') && state === 'running');

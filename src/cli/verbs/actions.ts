@@ -143,10 +143,12 @@ const row = (one: ActionJson): (string | null)[] =>
   [one.id, one.team, one.effect.kind, one.target, one.connection, one.state, one.approvedBy, one.proposedAt, one.reasons.map(({ message }) => message).join('; ')];
 
 function storyText(action: ActionStory): string {
-  const proof = action.afterAt === null ? '' : `Proof, read at ${action.afterAt}: ${action.after === null ? 'it is not there any more' : `${action.after.state}, billing ${action.after.billing}`}\n`;
+  const { after, afterAt } = action;
+  const replicas = after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
+  const proof = afterAt === null ? '' : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}`)}\n`;
   return [
     table(TITLES, [row(action)]),
-    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), printable(proof),
+    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), proof,
   ].join('\n');
 }
 

@@ -135,7 +135,7 @@ function wrongFlags(error: unknown, options: Flags): WrongUse | null {
 
 /** A table per cell, and the pooled mean. */
 function reportText({ problem, settings, cells, mean }: BacktestReport): string {
-  const set = Object.entries(settings).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : String(value)}`).join(', ');
+  const set = Object.entries(settings).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join(', ');
   const parts = cells.map((cell) => `\n${printable(cell.name)} (${grouped(cell.count)} cases)\n${measures(cell.policies)}`);
   return `${problem}: ${printable(set)}\n${parts.join('')}\nAll cells together\n${measures(mean)}`;
 }
