@@ -111,11 +111,11 @@ export async function giveFirstOrders(world: World): Promise<void> {
 /** Plans what happens while Bursar works: the kill switch is pulled, or somebody else changes a target, between two of its commits. */
 export function planInterference(world: World): void {
   const { chance, cloud } = world;
-  if (!chance.happens(0.2)) return;
+  if (!chance.happens(0.3)) return;
   const group = `group/${chance.pick(['train', 'serve', 'lab'])}`;
   const desired = chance.whole(1, 3);
   world.interference = {
-    after: chance.whole(2, 40),
+    ...(chance.happens(0.7) ? { waitsForRead: true, after: chance.whole(1, 3) } : { waitsForRead: false, after: chance.whole(2, 40) }),
     happens: chance.happens(0.5) ? (): Promise<void> => give(world, pullStop) : async (): Promise<void> => cloud.change(group, { desired }),
   };
 }

@@ -1,18 +1,18 @@
 /**
- * Which seeds are simulated, and by which test file: `BURSAR_SEEDS` says how many (1000 where absent) or which (`2001-3000`), `BURSAR_SEED` only one.
+ * Which seeds are simulated, and by which test file: `BURSAR_SEEDS` says how many (400 where absent) or which (`2001-3000`), `BURSAR_SEED` only one.
  *
  * The seeds are fixed, so that a run can be repeated; a share of them goes to each file, since files run beside each other. What happened is counted, and
  * must be enough: a simulation in which nothing goes wrong shows nothing.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { simulationDatabase } from './database.js';
-import { planOf, simulate } from './simulate.js';
+import { LawBroken, planOf, simulate } from './simulate.js';
 import { addTally, newTally, type Tally } from './tally.js';
 
 const BATCH = 25;
 
 /** @throws Error where the environment asks for something else than seeds. */
-export function seedsToRun({ BURSAR_SEED: only, BURSAR_SEEDS: which = '1000' }: Readonly<Record<string, string | undefined>>): number[] {
+export function seedsToRun({ BURSAR_SEED: only, BURSAR_SEEDS: which = '400' }: Readonly<Record<string, string | undefined>>): number[] {
   const found = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(only === undefined || only === '' ? which : `${only}-${only}`);
   const [first, last] = found?.[2] === undefined ? [1, Number(found?.[1])] : [Number(found[1]), Number(found[2])];
   if (!(last >= first)) throw new Error('BURSAR_SEED is a number; BURSAR_SEEDS is a number, or two of them as in 2001-3000');
@@ -26,9 +26,13 @@ const LEAST: Readonly<Partial<Tally>> = {
 };
 const ENOUGH_SEEDS = 100;
 
+/** Of a single seed: everything that acted or decided. */
+const tell = (story: readonly string[]): void => void process.stderr.write(`${story.join('\n')}\n`);
+
 /** Declares the tests of one share of the seeds. */
 export async function simulateShare(share: number, shares: number): Promise<void> {
-  const own = seedsToRun(process.env).filter((_, at) => at % shares === share - 1);
+  const seeds = seedsToRun(process.env);
+  const own = seeds.filter((_, at) => at % shares === share - 1);
   if (own.length === 0) {
     it('leaves the seeds to the other files', () => expect(shares).toBeGreaterThan(1));
     return;
@@ -46,7 +50,14 @@ export async function simulateShare(share: number, shares: number): Promise<void
       it(`the laws hold for the seeds ${batch[0]} to ${batch.at(-1)}`, async () => {
         const broken: string[] = [];
         for (const seed of batch) {
-          await simulate(db, seed).then(({ tally }) => addTally(happened, tally), (error: unknown) => broken.push(error instanceof Error ? (error.stack ?? error.message) : String(error)));
+          try {
+            const { tally, story } = await simulate(db, seed);
+            addTally(happened, tally);
+            if (seeds.length === 1) tell(story);
+          } catch (error) {
+            broken.push(error instanceof LawBroken ? error.message : error instanceof Error ? `seed ${seed}: ${error.stack ?? error.message}` : String(error));
+            if (seeds.length === 1 && error instanceof LawBroken) tell(error.story);
+          }
         }
         expect(broken.join('\n')).toBe('');
       }, 300_000);

@@ -11,7 +11,10 @@ import type { Tally } from './tally.js';
 import { MOST_LATE_MS, RECOMMEND, World, type Breakage, type Plan } from './world.js';
 
 /** A law is broken. The message says where, and how to see it again. */
-export class LawBroken extends Error {}
+export class LawBroken extends Error {
+  /** What had happened by then. */
+  story: readonly string[] = [];
+}
 
 const MOST_TOLD = 5;
 
@@ -56,6 +59,9 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
     await finish(world);
     check(world);
     return { tally: world.tally, story: await storyOf(world) };
+  } catch (error) {
+    if (error instanceof LawBroken) error.story = await storyOf(world);
+    throw error;
   } finally {
     await forget(db, world.organisation);
   }

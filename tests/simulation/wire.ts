@@ -43,8 +43,11 @@ export class Wire implements ProviderConnection {
   private readonly metered = new Set<string>();
   private meteredTo = 0;
 
-  /** @param heard called when a request is about to arrive */
-  constructor(private readonly cloud: FakeCloud, private readonly heard: (sending: Sending) => Promise<void>) {
+  /**
+   * @param heard called when a request is about to arrive
+   * @param read called when a target is read
+   */
+  constructor(private readonly cloud: FakeCloud, private readonly heard: (sending: Sending) => Promise<void>, private readonly read: () => void) {
     this.inner = connectTo(cloud);
   }
 
@@ -89,6 +92,7 @@ export class Wire implements ProviderConnection {
   }
 
   target(target: string): Promise<FleetTarget | null> {
+    this.read();
     return this.inner.target(target);
   }
 

@@ -33,7 +33,7 @@ import { VERIFY } from '../../src/store/actions.js';
 import { wake, WorkTable, type DueLane } from '../../src/store/work.js';
 import { Chance } from './chance.js';
 import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';
-import { Crash, Hiccup, Life, mortal, mortalConnection } from './crash.js';
+import { Crash, Hiccup, Life, mortal, mortalConnection, type Fuse } from './crash.js';
 import { reseed } from './randomness.js';
 import { reckless } from './reckless.js';
 import { newTally, type Tally } from './tally.js';
@@ -122,8 +122,8 @@ export class World {
   step = 0;
   /** Stages whose turn it is not: what is due of them waits. */
   readonly resting = new Set<string>();
-  /** What the world does between two commits, once; null: nothing is planned. */
-  interference: { after: number; happens: () => Promise<void> } | null = null;
+  /** What the world does between two commits, once, so many commits after now or after a target is next read; null: nothing is planned. */
+  interference: { after: number; waitsForRead: boolean; readonly happens: () => Promise<void> } | null = null;
   private process: Process;
 
   constructor(readonly db: Database, readonly seed: number, readonly plan: Plan, heard: (world: World, sending: Sending) => Promise<void>, private readonly breakage: Breakage = {}) {
@@ -134,9 +134,11 @@ export class World {
     const clock = { at: plan.start, now: (): number => clock.at };
     this.clock = clock;
     this.cloud = new FakeCloud({
-      seed, clock, meterSeconds: 3600, spotUpHours: 14, spotDownHours: 3, faults: { ...SOME_FAULTS, mostLateSeconds: MOST_LATE_MS / 1000, throttlesRatio: 0.01 }, ...fleetOf(this.chance),
+      seed, clock, meterSeconds: 3600, spotUpHours: 14, spotDownHours: 3, faults: { ...SOME_FAULTS, mostLateSeconds: MOST_LATE_MS / 1000, throttlesRatio: 0.01, overbillsRatio: 0.3 }, ...fleetOf(this.chance),
     });
-    this.wire = new Wire(this.cloud, (sending) => heard(this, sending));
+    this.wire = new Wire(this.cloud, (sending) => heard(this, sending), () => {
+      if (this.interference !== null) this.interference.waitsForRead = false;
+    });
     this.process = this.start();
   }
 
@@ -198,7 +200,7 @@ export class World {
   async work(collects: boolean): Promise<void> {
     this.step += 1;
     for (let crashes = 0; ; crashes++) {
-      this.process.life.light(crashes < 2 && this.chance.happens(0.3) ? { kind: this.chance.pick(['crash', 'crash', 'hiccup']), steps: this.chance.whole(1, 30) } : null);
+      this.process.life.light(crashes < 2 ? this.fuse(collects) : null);
       try {
         if (collects) await this.process.collecting.wakeDue(this.clock.at);
         await this.process.runner.drain();
@@ -211,6 +213,12 @@ export class World {
         this.process = this.start();
       }
     }
+  }
+
+  /** The first steps of a look are where usage comes in: half of the fuses are short. */
+  private fuse(isLook: boolean): Fuse | null {
+    const { chance } = this;
+    return chance.happens(isLook ? 0.5 : 0.2) ? { kind: chance.pick(['crash', 'hiccup']), steps: chance.whole(1, chance.pick([6, 30])) } : null;
   }
 
   /** The instants at which Bursar works: true where it looks at everything, false where only what that led to goes on. What was saved is measured at some. */
@@ -243,7 +251,7 @@ export class World {
 
   private async betweenCommits(): Promise<void> {
     this.commits += 1;
-    if (this.interference === null || --this.interference.after > 0) return;
+    if (this.interference === null || this.interference.waitsForRead || --this.interference.after > 0) return;
     const { happens } = this.interference;
     this.interference = null;
     await happens();
