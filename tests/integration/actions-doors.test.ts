@@ -117,7 +117,7 @@ describe('actions on the command line', async () => {
     expect(action).toMatchObject({ target: 'asg/web', effect: { kind: 'scale', replicas: 2 }, after: { replicas: { desired: 2 } } });
     expect(['confirmed', 'measured']).toContain(action.state);
     expect((await json<{ actions: ActionJson[] }>('actions')).actions.map((one) => one.id)).toEqual([action.id]);
-    expect((await cli('actions', 'show', action.id)).out).toMatch(/Proof, read at .*: running, billing billed/);
+    expect((await cli('actions', 'show', action.id)).out).toMatch(/Proof, read at .*: running, 2 replicas, billing billed/);
     expect(await cli('approve', action.id)).toMatchObject({ code: 1, err: expect.stringContaining('not proposed') as string });
   });
 

@@ -100,5 +100,5 @@ export function loadOf(chance: Chance, now: number): MetricPoint[] {
 
 /** A lease that ends within the month. */
 export const leaseOf = (chance: Chance, from: number) => ({
-  lease: 'lease-1', target: `instance/${LENT}`, holder: 'ada', gpus: 1, startedAt: from, expiresAt: from + chance.whole(2, 20) * DAY_MS, active: true, provider: 'Fake Cloud', ...SMALL, gpuModel: 'T4',
+  lease: 'lease-1', target: `instance/${LENT}`, holder: 'ada', gpus: 1, startedAt: from, expiresAt: from + chance.whole(1, 8) * DAY_MS, active: true, provider: 'Fake Cloud', ...SMALL, gpuModel: 'T4',
 });

@@ -21,8 +21,8 @@ export function seedsToRun({ BURSAR_SEED: only, BURSAR_SEEDS: which = '400' }: R
 
 /** What must have happened at least, per seed, before so many seeds say anything. */
 const LEAST: Readonly<Partial<Tally>> = {
-  sendings: 3, taken: 2, refusals: 0.05, lostAnswers: 0.1, sentAgain: 0.05, crashes: 0.5, hiccups: 0.2, interruptions: 1, lateRecords: 5, repeatedRecords: 20, orders: 4, ordersDenied: 0.05, stopsPulled: 0.2, actions: 5,
-  rolledBack: 0.05, purchases: 0.005, crossings: 0.5, linesRecounted: 100, savingHoursRecounted: 20,
+  sendings: 2, taken: 1.5, refusals: 0.05, lostAnswers: 0.1, sentAgain: 0.05, crashes: 0.5, hiccups: 0.4, interruptions: 3, lateRecords: 8, repeatedRecords: 50, orders: 4, ordersDenied: 0.1, stopsPulled: 0.3, actions: 5,
+  appliedOfRealPolicies: 0.3, rolledBack: 0.1, purchases: 0.05, crossings: 0.5, linesRecounted: 100, savingHoursRecounted: 20,
 };
 const ENOUGH_SEEDS = 100;
 

@@ -125,6 +125,7 @@ async function count({ tally, wire, cloud, step, db, organisation }: World, acti
   tally.interruptions = cloud.runs().filter(({ term, end }) => term === 'spot' && end !== null && !cloud.applied().some(({ at }) => at === end)).length;
   tally.actions = actions.length;
   tally.applied = actions.filter(({ appliedAt }) => appliedAt !== null).length;
+  tally.appliedOfRealPolicies = actions.filter(({ appliedAt, policy, recommendation }) => appliedAt !== null && recommendation !== null && policy !== 'reckless').length;
   tally.rolledBack = actions.filter(({ state }) => state === 'rolled-back').length;
   tally.purchases = cloud.bought().length;
   tally.crossings = (await db.query(`select 1 from crossing where organisation = $1`, [organisation])).length;
