@@ -41,6 +41,9 @@ export function executeStage(stores: Stores, policies: readonly Policy[], connec
   };
 }
 
+/** Between two looks of a process that has not the connection of an action. */
+const ELSEWHERE_MS = 5000;
+
 /** What a provider said, or that it surely was not asked. */
 type Answer = EffectOutcome | { readonly kind: 'not-sent'; readonly detail: string } | { readonly kind: 'impossible'; readonly code: string; readonly detail: string };
 
@@ -58,7 +61,10 @@ class Execution {
     if (action === null) return [];
     const { state } = action;
     if (state === 'proposed') return this.now >= action.expiresAt ? this.expire(action) : [again(action, action.expiresAt)];
-    if (state === 'approved') return this.now >= action.expiresAt ? this.expire(action) : this.intend(action);
+    if (state === 'approved' && this.now >= action.expiresAt) return this.expire(action);
+    // Another process may have the connection: nothing is known of the target here, so nothing is refused.
+    if ((state === 'approved' || state === 'intended') && !this.connections.has(action.connection)) return [again(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
+    if (state === 'approved') return this.intend(action);
     if (state === 'intended') return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
     // A crash between the last commit and the waking that follows it.
     return state === 'applied' ? [{ stage: CONFIRM, lane: action.team, key: id }] : [];
