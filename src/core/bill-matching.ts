@@ -4,12 +4,12 @@
  * Nothing is forced together: what names leave open is compared as one coarser whole (a meter without a region beside a bill with two), and what
  * has no counterpart stays alone. Every cell comes out in exactly one match, whatever the order in which cells come in.
  */
-import { addDecimal, tenTo, type Decimal } from './decimal.js';
+import { tenTo, type Decimal } from './decimal.js';
 import type { FxTable, FxUsed } from './fx.js';
 import { divideHalfEven, type Ratio } from './money.js';
 import type { Component } from './price.js';
-import { DAY_MS, dayOf, formatDay, parseDay } from './time.js';
-import type { ChargeCategory, Term, UsageRecord } from './usage.js';
+import { DAY_MS, parseDay } from './time.js';
+import type { ChargeCategory, Term } from './usage.js';
 
 /** What cells are matched by. */
 export interface CellKey {
@@ -68,85 +68,19 @@ export interface BilledCell extends CellKey {
   readonly periodEnd: number;
 }
 
-type Open = { -readonly [K in keyof BilledCell]: BilledCell[K] };
-
-/** Sums the lines of bills into cells. */
-export class BillCells {
-  private readonly open = new Map<string, Open>();
-  private readonly resources = new Map<string, Set<string>>();
-
-  /** @param wantsResources for which SKUs resources are remembered: those that are not told by their name */
-  constructor(private readonly wantsResources: (key: CellKey) => boolean) {}
-
-  add(team: string, record: UsageRecord, isClosed: boolean): void {
-    const { charge, provider, account, sku, gpuModel, region, term } = record;
-    if (charge === null) return;
-    const day = dayOf(record.start);
-    const key = { provider, account, sku, gpuModel, region, term };
-    const name = JSON.stringify([team, day, ...keyParts(key), charge.category, charge.currency, isClosed, charge.periodStart, charge.periodEnd]);
-    const charges = charge.effective ?? charge.billed;
-    // A line that charges nothing (a commitment's negation) says nothing of how much was used.
-    const isSilent = charges.unscaled === 0n;
-    const partMs = record.gpuParts === null ? null : BigInt(record.gpuParts) * BigInt(record.end - record.start);
-    const line: Open = {
-      ...key, team, day: formatDay(day / DAY_MS), category: charge.category, currency: charge.currency, billedCurrency: null, isUnconverted: false,
-      billed: charge.billed, effective: charge.effective, compared: charges, lacksEffective: charge.effective === null,
-      list: charge.list ?? (isSilent ? NOTHING : null), billedPartMs: partMs ?? (isSilent ? 0n : null), spansDays: record.end > day + DAY_MS,
-      lastDay: formatDay(dayOf(Math.max(record.start, record.end - 1)) / DAY_MS),
-      isClosed, periodStart: charge.periodStart, periodEnd: charge.periodEnd,
+/** Cells in their teams' currencies, where the day has a rate. */
+export function inTeamsCurrencies(cells: readonly BilledCell[], currencyOf: (team: string) => string, fx: FxTable): BilledCell[] {
+  return cells.map((cell) => {
+    const currency = currencyOf(cell.team);
+    if (cell.currency === currency) return cell;
+    const used = rateOn(fx, cell.day, cell.currency, currency);
+    if (used === null) return { ...cell, isUnconverted: true };
+    const inTeams = (amount: Decimal): Decimal => converted(amount, used.rate);
+    return {
+      ...cell, currency, billedCurrency: cell.currency, billed: inTeams(cell.billed), compared: inTeams(cell.compared),
+      effective: cell.effective === null ? null : inTeams(cell.effective), list: cell.list === null ? null : inTeams(cell.list),
     };
-    const cell = this.open.get(name);
-    if (cell === undefined) this.open.set(name, line);
-    else addLine(cell, line);
-    if (record.resource !== null && sku !== null && charge.category === 'Usage' && this.wantsResources(key)) this.note(provider, sku, record.resource);
-  }
-
-  private note(provider: string, sku: string, resource: string): void {
-    const name = JSON.stringify([provider, sku]);
-    const known = this.resources.get(name);
-    if (known === undefined) this.resources.set(name, new Set([resource]));
-    else if (known.size < MOST_RESOURCES) known.add(resource);
-  }
-
-  /** Resources of the bill's SKUs whose names say nothing, by `[provider, sku]`. */
-  get resourcesOfSkus(): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.resources;
-  }
-
-  /** The cells as the bill states them. */
-  asBilled(): BilledCell[] {
-    return [...this.open.values()];
-  }
-
-  /** The cells, in their teams' currencies where the day has a rate. */
-  cells(currencyOf: (team: string) => string, fx: FxTable): BilledCell[] {
-    return [...this.open.values()].map((cell) => {
-      const currency = currencyOf(cell.team);
-      if (cell.currency === currency) return cell;
-      const used = rateOn(fx, cell.day, cell.currency, currency);
-      if (used === null) return { ...cell, isUnconverted: true };
-      const inTeams = (amount: Decimal): Decimal => converted(amount, used.rate);
-      return {
-        ...cell, currency, billedCurrency: cell.currency, billed: inTeams(cell.billed), compared: inTeams(cell.compared),
-        effective: cell.effective === null ? null : inTeams(cell.effective), list: cell.list === null ? null : inTeams(cell.list),
-      };
-    });
-  }
-}
-
-const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
-/** A few of a SKU's resources tell what it is. */
-const MOST_RESOURCES = 50;
-
-function addLine(cell: Open, line: BilledCell): void {
-  cell.billed = addDecimal(cell.billed, line.billed);
-  cell.compared = addDecimal(cell.compared, line.compared);
-  cell.effective = cell.effective === null ? line.effective : line.effective === null ? cell.effective : addDecimal(cell.effective, line.effective);
-  cell.list = cell.list === null || line.list === null ? null : addDecimal(cell.list, line.list);
-  cell.billedPartMs = cell.billedPartMs === null || line.billedPartMs === null ? null : cell.billedPartMs + line.billedPartMs;
-  cell.lacksEffective ||= line.lacksEffective;
-  cell.spansDays ||= line.spansDays;
-  if (line.lastDay > cell.lastDay) cell.lastDay = line.lastDay;
+  });
 }
 
 /** An accrual in another currency, by its day's rate to the nano; as it is where there is none. */

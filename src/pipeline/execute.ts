@@ -32,7 +32,7 @@ const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
   return {
-    name: EXECUTE, most: 1,
+    name: EXECUTE, most: 1, asksProviders: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await new Execution(stores, policies, connections, organisation, now).advance(id)));
@@ -148,8 +148,11 @@ class Execution {
       const { actions } = this.stores;
       const step = { at: this.now, actor: asked.connection };
       switch (answer.kind) {
-        case 'taken':
-          return (await actions.move(tx, this.organisation, action, 'applied', { ...step, detail: { reference: answer.reference, detail: answer.detail }, set: { reasons: [] } })).wakings;
+        case 'taken': {
+          const { wakings } = await actions.move(tx, this.organisation, action, 'applied', { ...step, detail: { reference: answer.reference, detail: answer.detail }, set: { reasons: [] } });
+          await this.writeDown(tx, action);
+          return wakings;
+        }
         case 'refused':
           return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection)).wakings;
         case 'impossible':
@@ -163,6 +166,13 @@ class Execution {
           return this.unknown(tx, action, answer.detail);
       }
     });
+  }
+
+  /** What would have held without it, from what was read before it, in the commit that says it was applied: nothing seen later can bear on it. */
+  private async writeDown(tx: Transaction, { id, team }: Action): Promise<void> {
+    const { savings, organisations } = this.stores;
+    const facts = await savings.facts(tx, this.organisation, team, [id]);
+    await savings.open(tx, this.organisation, facts, await organisations.currencyOf(tx, this.organisation, team), this.now);
   }
 
   /** It never arrived. It may be sent again once the request cannot be under way any more; a purchase is sent once and never again. */

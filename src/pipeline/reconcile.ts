@@ -5,7 +5,8 @@
  * A bill that comes or is restated wakes it, and so does whatever changes a day that the bill speaks of. It wakes no stage itself; a learned rate that
  * changes enters the line at the left, as a price does.
  */
-import { BillCells, SkuNames, type CellKey } from '../core/bill-matching.js';
+import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill-cells.js';
+import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill-matching.js';
 import { rateEvidence, reconcile } from '../core/reconciliation.js';
 import { Grouping } from '../core/rollup.js';
 import { afterTheHour } from '../core/saving.js';
@@ -17,7 +18,7 @@ import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 
-type Needs = Pick<Stores, 'organisations' | 'prices' | 'raw' | 'reconciliation' | 'learnedRates'>;
+type Needs = Pick<Stores, 'organisations' | 'prices' | 'raw' | 'billCells' | 'reconciliation' | 'learnedRates'>;
 
 /** Distinct groups of a bill that are kept at a time. */
 const MOST_GROUPS = 200_000;
@@ -41,11 +42,12 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
   const accrued = await reconciliation.accrued(tx, organisation, scopes, currencyOf);
   const { prices: listed, fx } = await prices.book(tx, organisation);
   const names = new SkuNames(accrued, modelOfSku(listed));
-  const bill = await readBill(stores, call, scopes, ({ provider, sku }) => sku !== null && !names.isTelling(provider, sku));
-  await linkByResource(reconciliation, tx, organisation, scopes, bill, names);
-  const { rows, findings } = reconcile({ accrued, billed: bill.cells(currencyOf, fx), names }, await reconciliation.readThreshold(tx, organisation));
+  const bills = await readBills(stores, call, scopes);
+  const billed = bills.flatMap(({ cells, isClosed }) => cells.map((cell): BilledCell => ({ ...cell, isClosed })));
+  await linkByResource(reconciliation, tx, organisation, scopes, bills.flatMap(({ resources }) => resources), names);
+  const { rows, findings } = reconcile({ accrued, billed: inTeamsCurrencies(billed, currencyOf, fx), names }, await reconciliation.readThreshold(tx, organisation));
   await reconciliation.publish(tx, organisation, source, month, rows, findings, now);
-  await learnedRates.learn(tx, organisation, source, month, rateEvidence({ accrued, billed: bill.asBilled(), names }, fx), now);
+  await learnedRates.learn(tx, organisation, source, month, rateEvidence({ accrued, billed, names }, fx), now);
 }
 
 /** The GPU of a SKU by the price lists; null where they name none, undefined where they do not know the SKU. */
@@ -55,26 +57,35 @@ function modelOfSku(listed: readonly Price[]): (provider: string, sku: string) =
   return (provider, sku) => models.get(`${provider}\u0001${sku}`);
 }
 
-async function readBill({ organisations, raw }: Needs, { organisation, lane: source, tx }: StageCall, scopes: readonly BillScope[], wantsResources: (key: CellKey) => boolean): Promise<BillCells> {
+type Read = BillSummary & Pick<BillScope, 'isClosed'>;
+
+/** What the bills say: as it was kept, or from their lines. */
+async function readBills({ organisations, raw, billCells }: Needs, { organisation, lane: source, tx }: StageCall, scopes: readonly BillScope[]): Promise<Read[]> {
   const rules = await organisations.rules(tx, organisation);
-  const grouping = new Grouping((record) => rules.teamOf(record), []);
-  const bill = new BillCells(wantsResources);
+  const bills: Read[] = [];
   for (const { delivery, isClosed } of scopes) {
-    for await (const records of raw.records(tx, organisation, source, delivery)) {
-      for (const record of records) bill.add(grouping.groupOf(record).team, record, isClosed);
-      grouping.trim(MOST_GROUPS);
+    let summary = await billCells.kept(tx, organisation, delivery, rules.version);
+    if (summary === null) {
+      const [grouping, cells] = [new Grouping((record) => rules.teamOf(record), []), new BillCells()];
+      for await (const records of raw.records(tx, organisation, source, delivery)) {
+        for (const record of records) cells.add(grouping.groupOf(record), record);
+        grouping.trim(MOST_GROUPS);
+      }
+      summary = cells.summary();
+      await billCells.keep(tx, organisation, delivery, rules.version, summary);
     }
+    bills.push({ ...summary, isClosed });
   }
-  return bill;
+  return bills;
 }
 
 /** SKUs of the bill that are no names of the meter's: the resources that both know tell what they are. */
-async function linkByResource(reconciliation: ReconciliationStore, tx: Queryable, organisation: string, scopes: readonly BillScope[], bill: BillCells, names: SkuNames): Promise<void> {
-  const wanted = [...bill.resourcesOfSkus].map(([key, resources]) => ({ key: JSON.parse(key) as [string, string], resources }));
+async function linkByResource(reconciliation: ReconciliationStore, tx: Queryable, organisation: string, scopes: readonly BillScope[], skus: readonly ResourcesOfSku[], names: SkuNames): Promise<void> {
+  const wanted = skus.filter(({ provider, sku }) => !names.isTelling(provider, sku));
   if (wanted.length === 0) return;
-  const all = new Set(wanted.flatMap(({ resources }) => [...resources]));
+  const all = new Set(wanted.flatMap(({ resources }) => resources));
   const metered = await reconciliation.meteredAs(tx, organisation, all, Math.min(...scopes.map(({ start }) => start)), Math.max(...scopes.map(({ end }) => end)));
-  for (const { key: [provider, sku], resources } of wanted) {
+  for (const { provider, sku, resources } of wanted) {
     for (const resource of resources) {
       const cell = metered.get(`${provider} ${resource}`);
       if (cell !== undefined) names.link(provider, sku, cell);

@@ -151,6 +151,9 @@ function known(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
+const chargeOf = ({ category, currency, periodStart, periodEnd }: NonNullable<Shared['charge']>, billed: Decimal, effective: Decimal | null, list: Decimal | null): Charge =>
+  ({ category, currency, billed, effective, list, periodStart, periodEnd });
+
 /** The records of a block, in their order. */
 export function decodeBlock(payload: Buffer): UsageRecord[] {
   const count = payload.readUInt32LE(0);
@@ -169,11 +172,12 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
     const id = head.ids[at];
     assert(shared !== undefined && id !== undefined, 'a block names the group and the id of every record');
     const billed = decimalOf(head.billed[at]);
-    const charge = shared.charge === null || billed === null ? null
-      : { ...shared.charge, billed, effective: decimalOf(head.effective[at]), list: decimalOf(head.list[at]) };
+    const { provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags } = shared;
+    // Field by field: records that all have one shape are read many times faster than copies of parsed JSON.
     return {
-      ...shared, id, start: starts[at] ?? 0, end: ends[at] ?? 0,
-      gpuParts: known(parts[at]), storageMib: known(storage[at]), networkBytes: known(network[at]), charge,
+      id, provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags, start: starts[at] ?? 0, end: ends[at] ?? 0,
+      gpuParts: known(parts[at]), storageMib: known(storage[at]), networkBytes: known(network[at]),
+      charge: shared.charge === null || billed === null ? null : chargeOf(shared.charge, billed, decimalOf(head.effective[at]), decimalOf(head.list[at])),
     };
   });
 }

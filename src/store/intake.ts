@@ -9,7 +9,7 @@ import { invalid } from '../core/errors.js';
 import { monthOfPeriod } from '../core/reconciliation.js';
 import { Grouping, type Group } from '../core/rollup.js';
 import type { ImportedFile } from '../core/ports.js';
-import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
+import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { Database, Transaction } from './database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
@@ -321,6 +321,7 @@ class ImportRun {
   private async drop(delivery: string): Promise<void> {
     const { organisation, source } = this.request;
     await this.tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await this.tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
     await this.tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [organisation, source, delivery]);
     await this.tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
   }
@@ -328,7 +329,7 @@ class ImportRun {
   private async reject(file: FileToImport, count: FileCount, rejects: readonly Reject[]): Promise<void> {
     if (this.request.strict) {
       throw invalid(`${file.name}: ${rejects.length} row(s) could not be read, and the import is strict: nothing was imported`,
-        rejects.slice(0, 100).map((r) => ({ path: `line ${r.line}${r.column === null ? '' : `, ${r.column}`}`, message: r.reason })));
+        rejects.slice(0, 100).map((r) => ({ path: placeOfReject(r), message: r.reason })));
     }
     await this.tx.copy('reject', REJECT, rejectRows(this.request.organisation, count.id, count.rejected, file.name, rejects));
     count.rejected += rejects.length;

@@ -8,6 +8,7 @@ import { AlertStore } from './alerts.js';
 import { AnomalyStore } from './anomalies.js';
 import { AuditStore } from './audit.js';
 import { BacktestStore } from './backtests.js';
+import { BillCellStore } from './bill-cells.js';
 import { BudgetStore } from './budgets.js';
 import { CollectionStore } from './collections.js';
 import { CostStore } from './costs.js';
@@ -69,6 +70,7 @@ export class Stores {
   readonly reports: ReportStore;
   readonly savingEvidence = new SavingEvidence();
   readonly learnedRates = new LearnedRateStore(this.organisations);
+  readonly billCells = new BillCellStore();
   readonly reconciliation: ReconciliationStore;
   readonly variances: VarianceStore;
   readonly alerts: AlertStore;

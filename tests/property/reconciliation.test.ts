@@ -1,10 +1,12 @@
 /** The rows of a comparison sum to bill less accrual, whatever was metered and billed, and in whatever order it came. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BillCells, SkuNames, type AccruedCell } from '../../src/core/bill-matching.js';
+import { BillCells } from '../../src/core/bill-cells.js';
+import { inTeamsCurrencies, SkuNames, type AccruedCell } from '../../src/core/bill-matching.js';
 import { priceHour, type CostContext, type CostLine } from '../../src/core/cost.js';
 import { addDecimal, formatDecimal, negateDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
 import { FxTable } from '../../src/core/fx.js';
+import { Grouping } from '../../src/core/rollup.js';
 import { judgeRate, LearnedRates, type LearnedRate } from '../../src/core/learned-rate.js';
 import { divideHalfEven, type Ratio } from '../../src/core/money.js';
 import { NO_PEAK } from '../../src/core/peak.js';
@@ -50,9 +52,10 @@ const line: fc.Arbitrary<Line> = fc.record({
 
 const namesFor = (cells: readonly AccruedCell[]): SkuNames => new SkuNames(cells, (_, sku) => MODELS[sku]);
 function compared(cells: readonly AccruedCell[], lines: readonly Line[]) {
-  const bill = new BillCells(() => false);
-  for (const { team, record } of lines) bill.add(team, record, true);
-  const cellsOfBill = bill.cells(currencyOf, FX);
+  const [bill, grouping] = [new BillCells(), new Grouping(({ namespace }) => namespace ?? 'nobody', [])];
+  // A group is of one team: as where the rules decide.
+  for (const { team, record } of lines) bill.add(grouping.groupOf({ ...record, namespace: team }), record);
+  const cellsOfBill = inTeamsCurrencies(bill.summary().cells.map((cell) => ({ ...cell, isClosed: true })), currencyOf, FX);
   return { ...reconcile({ accrued: cells, billed: cellsOfBill, names: namesFor(cells) }, readThreshold({ ratio: '0.05', amount: '10' })), bill: cellsOfBill };
 }
 
@@ -147,9 +150,9 @@ describe('a learned rate', () => {
         ...usage, team: 'red', day: `2026-10-${String(1 + Math.floor(hour / 24)).padStart(2, '0')}`, component: 'gpu', currency: 'USD', nanos: 55_040_000_000n, listNanos: 55_040_000_000n,
         meteredPartMs: parts, unpricedPartMs: 0n, unpricedLines: 0, lines: 1,
       }));
-      const bill = new BillCells(() => false);
-      bill.add('blue', billed('x', formatDecimal(charged), { ...usage, start: Date.UTC(2026, 9, 1), end: Date.UTC(2026, 9, 1) + hours * HOUR_MS, gpuParts: 8 * GPU_PARTS }, { effective: charged }), true);
-      const [evidence] = rateEvidence({ accrued: cells, billed: bill.asBilled(), names: namesFor(cells) }, FX);
+      const bill = new BillCells();
+      bill.add({ index: 0, team: 'blue' }, billed('x', formatDecimal(charged), { ...usage, start: Date.UTC(2026, 9, 1), end: Date.UTC(2026, 9, 1) + hours * HOUR_MS, gpuParts: 8 * GPU_PARTS }, { effective: charged }));
+      const [evidence] = rateEvidence({ accrued: cells, billed: bill.summary().cells.map((cell) => ({ ...cell, isClosed: true })), names: namesFor(cells) }, FX);
       const judged = evidence === undefined ? null : judgeRate(evidence);
       expect(judged?.distrust).toEqual([]);
       const [corrected] = priced(parts, Date.UTC(2026, 10, 1), [rateOf(judged?.ratio ?? { numerator: 0n, denominator: 1n }, 10)]) as CostLine[];

@@ -36,6 +36,14 @@ describe('a shortlist', () => {
     }), { numRuns: 300 });
   });
 
+  it('does not count the best as one more, where another that costs the same comes first', () => {
+    const one = { provider: 'AWS', region: 'x', upfront: 'none', component: 'gpu', gpuModel: 'H100', gpus: 1, rate: { nanos: 1n, currency: 'USD', quantity: 1n, unit: 'gpu-second' }, effectiveFrom: 0, effectiveTo: null, incrementSeconds: 1, minimumSeconds: 60, source: 'made' } as const;
+    const market = marketOf([{ ...one, sku: 'sku-0', term: 'on-demand' }, { ...one, sku: 'sku-1', term: 'spot' }]);
+    const asked: Workload = { kind: 'inference', memoryGibPerGpu: 8, gpus: 1, hours: 0.5, spotShareMax: 1, restOfTermUsed: false };
+    expect(placeShort(asked, market, 0)).toMatchObject({ runnersUp: [], more: 1 });
+    expect(placeShort(asked, market, 1)).toMatchObject({ runnersUp: [{ losses: [{ kind: 'equal' }] }], more: 0 });
+  });
+
   it('has a mix as cheap as that of all prices', () => {
     fc.assert(fc.property(prices, workload, (all, given) => {
       const asked: Workload = { ...given, kind: 'inference' };

@@ -78,11 +78,10 @@ export interface ShortResult {
 
 /** @throws as `place` */
 export function placeShort(workload: Workload, market: Market, most: number): ShortResult {
-  const { best, able, unable, count } = search(workload, market, most + 1);
+  const { best, able, unable, count, isOfOne } = search(workload, market, most + 1);
   const options = able.slice(0, most + 1).map((candidate) => optionOf(candidate, best, workload, market));
   const runnersUp = options.filter(({ losses }) => losses.length > 0).slice(0, most);
-  const isBestAmongThem = options.some(({ losses }) => losses.length === 0);
-  return { best, runnersUp, more: count - runnersUp.length - (isBestAmongThem ? 1 : 0), unable };
+  return { best, runnersUp, more: count - runnersUp.length - (isOfOne ? 1 : 0), unable };
 }
 
 interface Found {
@@ -91,6 +90,8 @@ interface Found {
   readonly able: readonly Candidate[];
   /** How many there are. */
   readonly count: number;
+  /** Whether the best is one of them: of several that cost the same it need not be the first. */
+  readonly isOfOne: boolean;
   readonly unable: readonly { readonly price: Price; readonly losses: readonly Loss[] }[];
 }
 
@@ -112,7 +113,8 @@ function search(workload: Workload, market: Market, most: number): Found {
   const able = cheapestOf(alone, most);
   const cheapest = able[0];
   const best = workload.kind === 'inference' ? cheapestMix(candidates, workload, market) : cheapest === undefined ? null : planAlone(cheapest, market);
-  return { best, able, count: alone.length, unable: [...unable, ...refused] };
+  const isOfOne = best !== null && alone.some(({ price, units }) => best.parts.length === 1 && best.parts[0]!.price === price && best.parts[0]!.units === units);
+  return { best, able, count: alone.length, isOfOne, unable: [...unable, ...refused] };
 }
 
 const totalOf = ({ unitCost, units, egressCost }: Candidate): bigint => unitCost.nanos * BigInt(units) + egressCost.nanos;

@@ -1,14 +1,26 @@
 /** Matching, reasons, findings and the rule of trust, on cases worked out by hand. */
 import { describe, expect, it } from 'vitest';
-import { BillCells, matchCells, SkuNames, type AccruedCell, type BilledCell } from '../../../src/core/bill-matching.js';
+import { BillCells, type BillSummary } from '../../../src/core/bill-cells.js';
+import { inTeamsCurrencies, matchCells, SkuNames, type AccruedCell, type BilledCell } from '../../../src/core/bill-matching.js';
 import { parseDecimal, formatDecimal } from '../../../src/core/decimal.js';
 import { FxTable } from '../../../src/core/fx.js';
 import { appliesFrom, judgeRate, LearnedRates, type LearnedRate, type RateEvidence } from '../../../src/core/learned-rate.js';
 import { DEFAULT_THRESHOLD, monthOfPeriod, rateEvidence, readThreshold, reconcile } from '../../../src/core/reconciliation.js';
-import { GPU_PARTS, PART_MS_PER_GPU_HOUR } from '../../../src/core/usage.js';
+import { Grouping } from '../../../src/core/rollup.js';
+import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type UsageRecord } from '../../../src/core/usage.js';
 import { billed as billLine, HOUR, MONDAY } from '../../support/records.js';
 
 const FX = new FxTable('USD', []);
+
+function summaryOf(...records: readonly UsageRecord[]): BillSummary {
+  const [cells, grouping] = [new BillCells(), new Grouping(() => 'red', [])];
+  for (const record of records) cells.add(grouping.groupOf(record), record);
+  return cells.summary();
+}
+
+/** Of a bill that is not closed. */
+const cellsOf = (...records: readonly UsageRecord[]): BilledCell[] => summaryOf(...records).cells.map((cell) => ({ ...cell, isClosed: false }));
+
 const NANO = 1_000_000_000n;
 const GPU_DAY = 24n * PART_MS_PER_GPU_HOUR;
 const amount = (text: string) => {
@@ -121,12 +133,11 @@ describe('the reasons', () => {
   });
 
   it('compare with the billed cost where a line states no effective one', () => {
-    const cells = new BillCells(() => false);
     const line = (id: string, effective: string | null) => billLine(id, '10', { sku: 'p5', region: 'us' }, { effective: effective === null ? null : amount(effective) });
-    for (const record of [line('a', '4'), line('b', null)]) cells.add('red', record, true);
-    const [cell] = cells.cells(() => 'USD', FX);
+    const cells = cellsOf(line('a', '4'), line('b', null));
+    const [cell] = inTeamsCurrencies(cells, () => 'USD', FX);
     expect(cell).toMatchObject({ billed: amount('20'), effective: amount('4'), compared: amount('14'), lacksEffective: true });
-    expect(compare([], cells.asBilled()).rows).toMatchObject([{ basis: 'mixed', compared: amount('14') }]);
+    expect(compare([], cells).rows).toMatchObject([{ basis: 'mixed', compared: amount('14') }]);
   });
 });
 
@@ -242,31 +253,25 @@ describe('learned rates', () => {
 });
 
 describe('the lines of a bill', () => {
-  const cellsOf = (...records: Parameters<BillCells['add']>[1][]) => {
-    const cells = new BillCells(({ sku }) => sku === 'AB12');
-    for (const record of records) cells.add('red', record, false);
-    return cells;
-  };
-
   it('keep their digits, and their day is that in which they begin', () => {
-    const [cell] = cellsOf(billLine('a', '0.10', { start: MONDAY, end: MONDAY + 30 * HOUR }), billLine('b', '0.025', { start: MONDAY + HOUR, end: MONDAY + 2 * HOUR })).asBilled();
+    const [cell] = cellsOf(billLine('a', '0.10', { start: MONDAY, end: MONDAY + 30 * HOUR }), billLine('b', '0.025', { start: MONDAY + HOUR, end: MONDAY + 2 * HOUR }));
     expect(cell).toMatchObject({ day: '2026-10-05', billed: amount('0.125'), spansDays: true, lastDay: '2026-10-06', billedPartMs: null, lacksEffective: true });
   });
 
   it('know their GPU-hours only where each line does, save those that charge nothing', () => {
     const gpus = { gpuParts: GPU_PARTS };
-    expect(cellsOf(billLine('a', '1', gpus), billLine('b', '1')).asBilled()[0]?.billedPartMs).toBeNull();
-    expect(cellsOf(billLine('a', '1', gpus), billLine('b', '-1', {}, { effective: amount('0') })).asBilled()[0]?.billedPartMs).toBe(PART_MS_PER_GPU_HOUR);
+    expect(cellsOf(billLine('a', '1', gpus), billLine('b', '1'))[0]?.billedPartMs).toBeNull();
+    expect(cellsOf(billLine('a', '1', gpus), billLine('b', '-1', {}, { effective: amount('0') }))[0]?.billedPartMs).toBe(PART_MS_PER_GPU_HOUR);
   });
 
-  it('name the resources of the SKUs that are asked for', () => {
-    const cells = cellsOf(billLine('a', '1', { sku: 'AB12', resource: 'i-1' }), billLine('b', '1', { sku: 'AB12', resource: 'i-2' }), billLine('c', '1', { resource: 'i-3' }));
-    expect([...cells.resourcesOfSkus].map(([key, resources]) => [key, [...resources]])).toEqual([['["AWS","AB12"]', ['i-1', 'i-2']]]);
+  it('name the resources of their SKUs', () => {
+    const { resources } = summaryOf(billLine('a', '1', { sku: 'AB12', resource: 'i-1' }), billLine('b', '1', { sku: 'AB12', resource: 'i-2' }), billLine('c', '1', { resource: 'i-3' }), billLine('d', '1', { sku: null, resource: 'i-4' }));
+    expect(resources).toEqual([{ provider: 'AWS', sku: 'AB12', resources: ['i-1', 'i-2'] }, { provider: 'AWS', sku: 'p5.48xlarge', resources: ['i-3'] }]);
   });
 
   it('are converted by the rate of their day, once', () => {
     const fx = new FxTable('USD', [{ day: '2026-10-01', currency: 'EUR', perBase: amount('0.9') }]);
-    expect(cellsOf(billLine('a', '10', {}, { effective: amount('3') })).cells(() => 'EUR', fx)).toMatchObject([{ currency: 'EUR', billedCurrency: 'USD', billed: amount('9.000000000'), compared: amount('2.700000000') }]);
-    expect(cellsOf(billLine('a', '10')).cells(() => 'CNY', fx)).toMatchObject([{ currency: 'USD', isUnconverted: true, billed: amount('10') }]);
+    expect(inTeamsCurrencies(cellsOf(billLine('a', '10', {}, { effective: amount('3') })), () => 'EUR', fx)).toMatchObject([{ currency: 'EUR', billedCurrency: 'USD', billed: amount('9.000000000'), compared: amount('2.700000000') }]);
+    expect(inTeamsCurrencies(cellsOf(billLine('a', '10')), () => 'CNY', fx)).toMatchObject([{ currency: 'USD', isUnconverted: true, billed: amount('10') }]);
   });
 });
