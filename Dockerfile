@@ -11,13 +11,14 @@ COPY scripts ./scripts
 RUN npm run build && npm prune --omit=dev --ignore-scripts
 
 FROM node:24-bookworm-slim
-ENV NODE_ENV=production HOST=0.0.0.0
+# A worker answers probes on 8081; the roles with an API do on 8080.
+ENV NODE_ENV=production HOST=0.0.0.0 BURSAR_HEALTH_PORT=8081
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/dist ./dist
 COPY examples ./examples
 USER node
-EXPOSE 8080
+EXPOSE 8080 8081
 ENTRYPOINT ["node", "--max-semi-space-size=64", "dist/src/main.js"]
 CMD ["serve"]

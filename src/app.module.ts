@@ -20,6 +20,7 @@ import { makeLine } from './pipeline/line.js';
 import { LineQueue } from './pipeline/queue.js';
 import { ReportSchedule } from './pipeline/report.js';
 import { Runner } from './pipeline/runner.js';
+import type { Stage } from './pipeline/stage.js';
 import { Tick } from './pipeline/tick.js';
 import { tracedConnection } from './pipeline/tracing.js';
 import type { Watch } from './pipeline/watch.js';
@@ -41,6 +42,8 @@ export interface Bursar {
   readonly importer: Importer;
   readonly policies: readonly Policy[];
   readonly runner: Runner;
+  /** Stages that this process leaves to those that ask providers. */
+  readonly leaves: readonly string[];
   /** To the providers whose settings are there, by name. */
   readonly connections: ReadonlyMap<string, ProviderConnection>;
   /** Sources of GPU evidence whose settings are there. */
@@ -100,13 +103,18 @@ export interface ComposeOptions {
   readonly migrate?: boolean;
   /** Told what the line does. */
   readonly watch?: Watch;
+  /**
+   * False: no connection to a provider is opened, and what asks one is left to a process that serves. There is one who acts, then, and the
+   * confirming and measuring that follow have a process that stays for them.
+   */
+  readonly asksProviders?: boolean;
   /** Where the providers' settings are; absent: no connection is opened. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch }: ComposeOptions = {}): Promise<Bursar> {
-  const connections = await openConnections(environment, clock);
+export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch, asksProviders = true }: ComposeOptions = {}): Promise<Bursar> {
+  const connections: ReadonlyMap<string, ProviderConnection> = asksProviders ? await openConnections(environment, clock) : new Map();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
   const telling = { texts: ENGLISH, publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null, chart: mainPicture };
@@ -119,9 +127,11 @@ export async function compose(databaseUrl: string, clock: Clock, { migrate = tru
     usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
     readRecord, readEvent, openFile, openBytes,
   }, clock);
-  const runner = new Runner(db, stores.work, clock, makeLine(stores, policies, telemetry, connections, channels, telling), watch);
+  const line = makeLine(stores, policies, telemetry, connections, channels, telling);
+  const isLeft = (stage: Stage): boolean => !asksProviders && stage.asksProviders === true;
+  const runner = new Runner(db, stores.work, clock, line.filter((stage) => !isLeft(stage)), watch);
   return {
-    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, connections, telemetry, channels, slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
+    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, leaves: line.filter(isLeft).map(({ name }) => name), connections, telemetry, channels, slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
       await Promise.allSettled([...telemetry, ...channels.values()].map((part) => part.close?.()));
       await closeConnections(connections);
@@ -149,7 +159,7 @@ export class AppModule {
     };
     return {
       module: AppModule,
-      imports: [...(role === 'worker' ? [] : [WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, signIn: config.signIn, recordSchemas: { record: recordSchema, event: eventSchema }, ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }) })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
+      imports: [...(role === 'worker' ? (config.healthPort === null ? [] : [WebModule.probes({ stores, importer, clock, policies })]) : [WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, signIn: config.signIn, recordSchemas: { record: recordSchema, event: eventSchema }, ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }) })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
       providers: role === 'api' ? [] : [tick],
     };
   }

@@ -27,6 +27,7 @@ const schema = z.object({
   REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional().meta({ description: "Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL", secret: true }),
   PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080).describe('Port of the API and the dashboard; 0 takes one that is free'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 is every one'),
+  BURSAR_HEALTH_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).optional().describe('Port on which a process of the role worker answers /healthz, /readyz and /metrics, on HOST; absent: it listens nowhere. The container image sets 8081. The other roles answer them on PORT'),
   BURSAR_DATA_DIR: z.string().min(1).default('.bursar').describe('Folder of the embedded database'),
   BURSAR_EXAMPLE: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on').describe('`off`: serve does not load the bundled example into an empty embedded database'),
   BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL').optional().describe('The command line goes through this API instead of the database; needs BURSAR_API_KEY'),
@@ -76,6 +77,8 @@ export interface Config {
   readonly redisUrl: string | null;
   readonly port: number;
   readonly host: string;
+  /** Of a worker's probes and metrics; null: it has none. */
+  readonly healthPort: number | null;
   readonly dataDir: string;
   readonly example: boolean;
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
@@ -113,7 +116,7 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   return {
     signIn: signInOf(parsed.data),
     admissionTls: certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile },
-    databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST,
+    databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST, healthPort: parsed.data.BURSAR_HEALTH_PORT ?? null,
     dataDir: parsed.data.BURSAR_DATA_DIR, example: parsed.data.BURSAR_EXAMPLE === 'on',
     remote: BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY,

@@ -43,7 +43,7 @@ Logger.overrideLogger(log);
 const say = (text: string): void => log.say(text);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch' | 'asksProviders'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   const options = { ...given, environment: config.environment };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
@@ -71,9 +71,9 @@ async function connect(): Promise<Parameters<typeof run>[1] extends { connect():
   const migrate = !isDoctor && !process.argv.slice(2).includes('migrate');
   const config = parseConfig(process.env);
   // doctor connects the parts itself, one by one: a wrong setting of one must not keep it from the rest.
-  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate });
-  const { stores, importer, organisation, policies, runner } = bursar;
-  return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), migrate: () => stores.db.migrate(), close: leave };
+  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate, asksProviders: false });
+  const { stores, importer, organisation, policies, runner, leaves } = bursar;
+  return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), leaves, migrate: () => stores.db.migrate(), close: leave };
 }
 
 async function serve(role: Role): Promise<void> {
@@ -101,7 +101,7 @@ async function serve(role: Role): Promise<void> {
     const queue = await openQueue(bursar, config, role, failed);
     try {
       const module = AppModule.of(bursar, config, wallClock, role, queue, failed);
-      const started = await (role === 'worker' ? startWorker(module) : startApi(module, config));
+      const started = await (role === 'worker' ? startWorker(module, config) : startApi(module, config));
       await lock?.setUrl(started.address ?? `process ${process.pid}`);
       say(started.address === null ? 'Bursar works (no API in this process).' : `Bursar is ready: ${started.address}`);
       await stop;
@@ -133,16 +133,32 @@ async function startApi(module: ReturnType<typeof AppModule.of>, config: Config)
     };
   } catch (error) {
     await app.close();
-    const code = error instanceof Error && 'code' in error ? error.code : null;
-    if (code === 'EADDRINUSE') throw unavailable(`port ${config.port} of ${config.host} is taken: set PORT to another one (0 takes any that is free)`, error);
-    if (code === 'EACCES') throw unavailable(`port ${config.port} may not be opened by this user: set PORT to one above 1023`, error);
-    throw error;
+    throw portTrouble(error, config.host, config.port, 'PORT');
   }
 }
 
-async function startWorker(module: ReturnType<typeof AppModule.of>): Promise<Started> {
-  const app = await NestFactory.createApplicationContext(module, { logger: log });
-  return { address: null, close: () => app.close() };
+/** Works; where a port is set for it, it answers probes and Prometheus there. */
+async function startWorker(module: ReturnType<typeof AppModule.of>, { host, healthPort: port }: Config): Promise<Started> {
+  if (port === null) {
+    const app = await NestFactory.createApplicationContext(module, { logger: log });
+    return { address: null, close: () => app.close() };
+  }
+  const app = await createWebApp(module, { logger: log });
+  try {
+    say(`Probes and metrics: ${await listen(app, { host, port })}`);
+    return { address: null, close: () => app.close() };
+  } catch (error) {
+    await app.close();
+    throw portTrouble(error, host, port, 'BURSAR_HEALTH_PORT');
+  }
+}
+
+/** What the user can do about a port that cannot be had. */
+function portTrouble(error: unknown, host: string, port: number, setting: string): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  if (code === 'EADDRINUSE') return unavailable(`port ${port} of ${host} is taken: set ${setting} to another one (0 takes any that is free)`, error);
+  if (code === 'EACCES') return unavailable(`port ${port} may not be opened by this user: set ${setting} to one above 1023`, error);
+  return error;
 }
 
 /** The first request to stop; a second one ends the process at once. */

@@ -1,7 +1,8 @@
 /**
  * What the verbs about actions ask, on this machine's database and through an API; both answer alike.
  *
- * Every write is audited in its own transaction. It asks no provider: the line does, and is waited for.
+ * Every write is audited in its own transaction. It asks no provider: `serve` does, and is waited for where one runs; else the caller is told that
+ * the action waits.
  */
 import { ACTION_STATES, type ActionState } from '../core/action.js';
 import { readLimits, type Limits, type LimitsDocument } from '../core/limits.js';
@@ -12,6 +13,7 @@ import type { StoredRecommendation } from '../store/recommendations.js';
 import type { StoredStop } from '../store/safety.js';
 import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../store/set-action.js';
 import { setStop } from '../store/set-safety.js';
+import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 
@@ -57,11 +59,12 @@ export interface ActionDoor {
 const isAction = (id: string): boolean => id.startsWith('act-');
 
 const PAGE = 500;
+const UNDER_WAY: ReadonlySet<ActionState> = new Set(['approved', 'intended', 'applied']);
 
 export class LocalActions implements ActionDoor {
   private readonly organisation: string;
 
-  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock, private readonly actor: string, private readonly drained: () => Promise<void>) {
+  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock, private readonly actor: string, private readonly drained: () => Promise<void>, private readonly note: (text: string) => void) {
     this.organisation = bursar.organisation;
   }
 
@@ -96,7 +99,9 @@ export class LocalActions implements ActionDoor {
       return [action, { team: action.team, target: action.target, action: action.id }];
     });
     await this.drained();
-    return this.show(rollback.id);
+    const story = await this.show(rollback.id);
+    await this.noteWaiting(story);
+    return story;
   }
 
   stops(): Promise<readonly StoredStop[]> {
@@ -136,7 +141,17 @@ export class LocalActions implements ActionDoor {
     });
     if (decided.action === null) return { recommendation: decided.recommendation, action: null };
     await this.drained();
-    return { recommendation: decided.recommendation, action: actionJson(await stores.actions.known(stores.db, this.organisation, decided.action)) };
+    const action = actionJson(await stores.actions.known(stores.db, this.organisation, decided.action));
+    await this.noteWaiting(action);
+    return { recommendation: decided.recommendation, action };
+  }
+
+  /** Says who goes on with an action that is not done yet. */
+  private async noteWaiting({ id, state, connection, expiresAt }: ActionJson): Promise<void> {
+    if ((this.bursar.leaves ?? []).length === 0 || !UNDER_WAY.has(state)) return;
+    const isServed = await this.bursar.stores.db.isHeard(WAKING_CHANNEL);
+    this.note(isServed ? `bursar serve goes on with it: bursar actions show ${id} says how far it is`
+      : `It waits for bursar serve: nothing else asks ${connection}, and none runs on this database.${state === 'approved' ? ` It lapses at ${expiresAt}.` : ''}`);
   }
 
   private async setStop(scope: StopScope, lift: boolean, reason: string): Promise<readonly StoredStop[]> {

@@ -5,10 +5,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import { identityOf, type AlertKind, type AlertState, type TestNews } from '../core/alert.js';
+import type { Mute } from '../core/alert-routes.js';
 import { missing } from '../core/errors.js';
 import type { Clock } from '../core/ports.js';
 import { alertJson, alertStory, type AlertJson, type AlertStory } from '../store/alert-json.js';
 import { MAKE_WAKING } from '../store/alerts.js';
+import { acknowledgeAlert, muteAlerts } from '../store/set-alert.js';
 import { wake } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
@@ -26,7 +28,17 @@ export interface AlertDoor {
   show(id: string): Promise<AlertStory>;
   /** Tries whether alerts arrive: what became of the test so far. */
   test(): Promise<AlertStory>;
+  /** Takes an alert on: it goes no further. */
+  acknowledge(id: string): Promise<AlertJson>;
+  /** Those that hold now. */
+  mutes(): Promise<readonly Mute[]>;
+  /** What is made until then is kept and not told, also not later. */
+  mute(wish: MuteWish): Promise<Mute>;
+  unmute(id: string): Promise<Mute>;
 }
+
+/** Null: whatever it is. `until` is an ISO 8601 instant. */
+export type MuteWish = Omit<Mute, 'id' | 'by'>;
 
 const PAGE = 500;
 
@@ -64,6 +76,42 @@ export class LocalAlerts implements AlertDoor {
     if (raised === undefined) throw missing('the test is not among the alerts any more');
     return this.show(raised.id);
   }
+
+  async acknowledge(id: string): Promise<AlertJson> {
+    const { stores, organisation } = this.bursar;
+    const alert = await stores.alerts.knownAlert(stores.db, organisation, id);
+    const answered = await stores.db.transaction(async (tx) => {
+      const after = await acknowledgeAlert(stores, tx, organisation, alert, this.actor, this.clock.now());
+      await stores.audit.audit(tx, organisation, this.actor, 'alert.acknowledge', id, { team: alert.team });
+      return after;
+    });
+    await this.drained();
+    return alertJson(answered);
+  }
+
+  mutes(): Promise<readonly Mute[]> {
+    const { stores, organisation } = this.bursar;
+    return stores.alertSettings.mutes(stores.db, organisation, this.clock.now());
+  }
+
+  mute(wish: MuteWish): Promise<Mute> {
+    const { stores, organisation } = this.bursar;
+    return stores.db.transaction(async (tx) => {
+      const mute = await muteAlerts(stores, tx, organisation, { ...wish, by: this.actor }, this.clock.now());
+      await stores.audit.audit(tx, organisation, this.actor, 'alert.mute', mute.id, { ...wish });
+      return mute;
+    });
+  }
+
+  unmute(id: string): Promise<Mute> {
+    const { stores, organisation } = this.bursar;
+    return stores.db.transaction(async (tx) => {
+      const before = await stores.alertSettings.knownMute(tx, organisation, id);
+      await stores.alertSettings.unmute(tx, organisation, id);
+      await stores.audit.audit(tx, organisation, this.actor, 'alert.unmute', id, { before });
+      return before;
+    });
+  }
 }
 
 export class RemoteAlerts implements AlertDoor {
@@ -83,5 +131,23 @@ export class RemoteAlerts implements AlertDoor {
     const raised = (await this.list({ team: null, kind: 'test', state: null }, PAGE)).find(({ news }) => news.kind === 'test' && news.id === test);
     if (raised === undefined) throw missing('the test is not among the alerts any more');
     return this.show(raised.id);
+  }
+
+  async acknowledge(id: string): Promise<AlertJson> {
+    const alert = await this.remote.call<AlertJson>('POST', `/v1/alerts/${encodeURIComponent(id)}/acknowledge`);
+    await this.drained();
+    return alert;
+  }
+
+  mutes(): Promise<readonly Mute[]> {
+    return this.remote.list('/v1/alert-mutes');
+  }
+
+  mute(wish: MuteWish): Promise<Mute> {
+    return this.remote.call('POST', '/v1/alert-mutes', { json: wish });
+  }
+
+  unmute(id: string): Promise<Mute> {
+    return this.remote.call('DELETE', `/v1/alert-mutes/${encodeURIComponent(id)}`);
   }
 }

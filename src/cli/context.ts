@@ -29,6 +29,8 @@ export interface LocalBursar {
   readonly policies?: readonly Policy[];
   /** Works until nothing of the line is due. Keys that another process holds are not waited for. */
   drain(progress?: DrainProgress): Promise<void>;
+  /** Stages that a process of `serve` does and this one never: whatever asks a provider. */
+  readonly leaves?: readonly string[];
   /** Runs the migrations that have not run; returns their names. */
   migrate(): Promise<string[]>;
   close(): Promise<void>;

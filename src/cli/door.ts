@@ -15,13 +15,16 @@ import type { AuditEntry } from '../store/audit.js';
 import type { BudgetStateJson, StoredState } from '../store/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import type { Team } from '../store/organisation.js';
+import type { RulePreview } from '../store/preview.js';
 import type { StoredFxRate } from '../store/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/rejects.js';
 import type { FxChange } from '../store/set-rates.js';
-import type { Spend, SpendQuery } from '../store/spend.js';
+import type { CostsAnswer } from '../store/doubts.js';
+import type { SpendQuery } from '../store/spend.js';
 import type { ActionDoor } from './actions-door.js';
 import type { AlertDoor } from './alerts-door.js';
+import type { FleetDoor } from './fleet-door.js';
 import type { PolicyDoor } from './policies-door.js';
 import type { ReconciliationDoor } from './reconciliation-door.js';
 import type { QuoteDoor } from './quotes-door.js';
@@ -59,17 +62,6 @@ export interface RuleSetView {
   readonly rules: readonly AllocationRule[];
 }
 
-/** What one team would lose to another; decimal strings. */
-export interface MoveView {
-  readonly from: string;
-  readonly to: string;
-  /** Null where nothing that moves has a price. */
-  readonly currency: string | null;
-  readonly amount: string;
-  /** GPU-hours. */
-  readonly unpricedQuantity: string;
-}
-
 /** The view of a budget and what the store or the API says of its newest period. */
 export function budgetView(budget: Budget, stored: StoredState | null, crossings: readonly (BudgetView['crossings'][number] & { readonly periodStart: string })[]): BudgetView {
   return {
@@ -87,13 +79,14 @@ export interface Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly fleet: FleetDoor;
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;
   importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */
   imports(limit: number): Promise<readonly StoredImport[]>;
   /** Of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]>;
-  costs(query: SpendQuery): Promise<Spend>;
+  costs(query: SpendQuery): Promise<CostsAnswer>;
   budgets(): Promise<readonly BudgetView[]>;
   saveBudget(budget: Budget): Promise<BudgetView>;
   removeBudget(id: string): Promise<void>;
@@ -102,7 +95,8 @@ export interface Door {
   removeTeam(id: string): Promise<void>;
   rules(): Promise<RuleSetView>;
   saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView>;
-  previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]>;
+  /** What each team's costs are and would be. */
+  previewRules(rules: readonly AllocationRule[]): Promise<RulePreview>;
   /** Exchange rates by day, of one currency or of all. */
   fx(currency: string | null): Promise<readonly StoredFxRate[]>;
   /** Adds or corrects rates; `source` says where they come from. */

@@ -1,6 +1,7 @@
 /** Readers of flags and arguments. What they refuse is wrong use: exit code 2. */
 import { InvalidArgumentError } from 'commander';
 import { parseDecimal } from '../core/decimal.js';
+import { parseInstant } from '../core/time.js';
 
 /** A finite number, as people write it. */
 export function number(text: string): number {
@@ -31,6 +32,13 @@ export function count(text: string): number {
 export function whole(text: string): number {
   const value = number(text);
   if (!Number.isSafeInteger(value)) throw new InvalidArgumentError('It is not a whole number.');
+  return value;
+}
+
+/** An instant, in epoch milliseconds. */
+export function instant(text: string): number {
+  const value = parseInstant(text);
+  if (value === null) throw new InvalidArgumentError('It is not a time: write 2026-12-01 or 2026-12-01T12:00:00Z.');
   return value;
 }
 

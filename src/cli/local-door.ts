@@ -5,11 +5,10 @@
  * It never prices, weighs or allocates: it saves, wakes the line, and waits until the line has done its work.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import { previewChange, type AllocationRule } from '../core/allocation.js';
+import type { AllocationRule } from '../core/allocation.js';
 import type { Budget } from '../core/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
 import { quotesOfRates, type FxRate } from '../core/fx.js';
-import { formatMoney } from '../core/money.js';
 import type { CreditSpec } from '../core/credit.js';
 import type { PeakRule } from '../core/peak.js';
 import { creditViews, type CreditView } from '../store/credits.js';
@@ -19,17 +18,20 @@ import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/keys.js';
 import { isShared, type Team } from '../store/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
-import { allocatableSums } from '../store/preview.js';
-import { gpuHours, type Spend, type SpendQuery } from '../store/spend.js';
+import { previewRules, type RulePreview } from '../store/preview.js';
+import { withWarnings, type CostsAnswer } from '../store/doubts.js';
+import type { SpendQuery } from '../store/spend.js';
 import type { StoredFxRate } from '../store/prices.js';
 import { setBudget } from '../store/set-budget.js';
 import { setFx, setPeak, type FxChange } from '../store/set-rates.js';
 import { removeTeam, setTeam } from '../store/set-team.js';
 import type { Stores } from '../store/stores.js';
+import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
-import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
 import { LocalActions, type ActionDoor } from './actions-door.js';
 import { LocalPolicies, type PolicyDoor } from './policies-door.js';
+import { LocalFleet, type FleetDoor } from './fleet-door.js';
 import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { LocalReports, type ReportDoor } from './reports-door.js';
@@ -54,6 +56,7 @@ export class LocalDoor implements Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly fleet: FleetDoor;
   private readonly stores: Stores;
   private readonly organisation: string;
 
@@ -71,8 +74,9 @@ export class LocalDoor implements Door {
     this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
     this.alerts = new LocalAlerts(bursar, clock, actor, () => this.drained());
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
+    this.fleet = new LocalFleet(bursar, clock);
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());
-    this.actions = new LocalActions(bursar, clock, actor, () => this.drained());
+    this.actions = new LocalActions(bursar, clock, actor, () => this.drained(), note);
   }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
@@ -106,9 +110,9 @@ export class LocalDoor implements Door {
     return this.stores.rejects.list(this.organisation, importId, null, limit);
   }
 
-  async costs(query: SpendQuery): Promise<Spend> {
+  async costs(query: SpendQuery): Promise<CostsAnswer> {
     const { fx } = await this.stores.prices.book(this.stores.db, this.organisation);
-    return this.stores.spend.spend(this.organisation, query, fx);
+    return withWarnings(this.stores.db, this.organisation, await this.stores.spend.spend(this.organisation, query, fx), query);
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -172,13 +176,8 @@ export class LocalDoor implements Door {
     return saved;
   }
 
-  async previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]> {
-    const { db, raw, prices } = this.stores;
-    const { book } = await prices.book(db, this.organisation);
-    const sums = await allocatableSums(db, raw, this.organisation, book);
-    return previewChange((await this.rules()).rules, rules, sums).map(({ from, to, currency, nanos, unpricedQuantity }) => ({
-      from, to, currency: currency === '' ? null : currency, amount: formatMoney({ nanos, currency }), unpricedQuantity: gpuHours(unpricedQuantity),
-    }));
+  previewRules(rules: readonly AllocationRule[]): Promise<RulePreview> {
+    return previewRules(this.stores, this.organisation, rules);
   }
 
   async fx(currency: string | null): Promise<readonly StoredFxRate[]> {
@@ -323,14 +322,18 @@ export class LocalDoor implements Door {
     return this.stores.audit.audit(tx, this.organisation, this.actor, verb, target, detail);
   }
 
-  /** Returns when the line has nothing left to do, another process' part included; says so where that takes too long. */
+  /**
+   * Returns when the line has nothing left to do, another process' part included; says so where that takes too long. What only `serve` does is
+   * waited for while one runs.
+   */
   private async drained(): Promise<void> {
-    const { work } = this.stores;
+    const { work, db } = this.stores;
+    const leaves = this.bursar.leaves ?? [];
     let [left, since] = [-1, this.clock.now()];
     try {
       for (;;) {
         await this.bursar.drain((stage, done, waiting) => this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`));
-        const waiting = await work.waiting(this.clock.now());
+        const waiting = await work.waiting(this.clock.now(), leaves.length === 0 || (await db.isHeard(WAKING_CHANNEL)) ? [] : leaves);
         if (waiting === 0) break;
         const now = this.clock.now();
         if (waiting !== left) [left, since] = [waiting, now];

@@ -11,11 +11,12 @@ import type { CliContext } from './context.js';
 import { documentOf, textOf, told } from './failures.js';
 import { Session } from './session.js';
 import { addActions } from './verbs/actions.js';
-import { addAlerts } from './verbs/alerts.js';
+import { addAlerts, addMutes } from './verbs/alerts.js';
 import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
 import { addCosts } from './verbs/costs.js';
 import { addDoctor } from './verbs/doctor.js';
+import { addFleet } from './verbs/fleet.js';
 import { addImports } from './verbs/imports.js';
 import { addKeys } from './verbs/keys.js';
 import { addRates } from './verbs/rates.js';
@@ -74,7 +75,7 @@ export function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addAlerts, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAlerts, addMutes, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
   ]) add(program, session);
   return program;
 }

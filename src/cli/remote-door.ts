@@ -20,10 +20,13 @@ import type { StoredFxRate } from '../store/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/rejects.js';
 import type { FxChange } from '../store/set-rates.js';
-import type { Spend, SpendQuery } from '../store/spend.js';
-import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type MoveView, type PricesCount, type RuleSetView } from './door.js';
+import type { CostsAnswer } from '../store/doubts.js';
+import type { RulePreview } from '../store/preview.js';
+import type { SpendQuery } from '../store/spend.js';
+import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
 import { RemoteActions, type ActionDoor } from './actions-door.js';
 import { RemotePolicies, type PolicyDoor } from './policies-door.js';
+import { RemoteFleet, type FleetDoor } from './fleet-door.js';
 import { RemoteQuotes, type QuoteDoor } from './quotes-door.js';
 import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
@@ -50,6 +53,7 @@ export class RemoteDoor implements Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly fleet: FleetDoor;
 
   constructor(
     private readonly remote: Remote,
@@ -62,6 +66,7 @@ export class RemoteDoor implements Door {
     this.savings = new RemoteSavings(remote);
     this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
+    this.fleet = new RemoteFleet(remote);
     this.quotes = new RemoteQuotes(remote);
     this.actions = new RemoteActions(remote, () => this.drained());
   }
@@ -82,7 +87,7 @@ export class RemoteDoor implements Door {
     return this.remote.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
   }
 
-  costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<Spend> {
+  costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<CostsAnswer> {
     if (teams !== null && teams.length > 1) throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
     return this.remote.call('GET', '/v1/costs', { query: { from, to, 'group-by': groupBy.length === 0 ? null : groupBy.join(','), basis, currency, team: teams?.[0] } });
   }
@@ -125,8 +130,8 @@ export class RemoteDoor implements Door {
     return saved;
   }
 
-  async previewRules(rules: readonly AllocationRule[]): Promise<readonly MoveView[]> {
-    return (await this.remote.call<{ moves: MoveView[] }>('POST', '/v1/rules/preview', { json: { rules } })).moves;
+  previewRules(rules: readonly AllocationRule[]): Promise<RulePreview> {
+    return this.remote.call('POST', '/v1/rules/preview', { json: { rules } });
   }
 
   fx(currency: string | null): Promise<readonly StoredFxRate[]> {

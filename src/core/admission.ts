@@ -1,13 +1,15 @@
 /**
  * Admission: whether a pod that asks for GPUs may be launched, by what is left of its team's budgets.
  *
- * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to refuse. The invariant: a
- * pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or not.
+ * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to refuse. What others have
+ * reserved is theirs; a pod that names its reservation has what that holds. It prices nothing: what is spent is the accrual's, by the rates that bills have
+ * taught. The invariant: a pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or not.
  */
 import { covers, type Budget } from './budget.js';
 import { matchesGlob, type Allocatable } from './allocation.js';
 import { formatMoney } from './money.js';
 import { ANY_NODE, podGpus, type PodSpec } from './pod-gpus.js';
+import { reservationIn } from './reservation.js';
 import type { Term } from './usage.js';
 import { formatInstant } from './time.js';
 
@@ -47,6 +49,7 @@ export interface AdmissionRequest {
       readonly name?: string | undefined;
       readonly generateName?: string | undefined;
       readonly labels?: Readonly<Record<string, string>> | null | undefined;
+      readonly annotations?: Readonly<Record<string, string>> | null | undefined;
       readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly controller?: boolean | undefined }[] | undefined;
     } | undefined;
     readonly spec?: (PodSpec & { readonly nodeSelector?: Readonly<Record<string, string>> | undefined }) | undefined;
@@ -64,6 +67,8 @@ export interface Launch {
   /** Where its node selector says it. */
   readonly sku: string | null;
   readonly term: Term | null;
+  /** The reservation that it names, whatever that is worth; absent: none. */
+  readonly reservation?: string;
 }
 
 /** The pod that a request is about; null: it launches no GPUs, and is allowed. */
@@ -73,7 +78,9 @@ export function launchOf({ kind, operation, subResource, namespace, name, object
   if (!podGpus(spec ?? {}, ANY_NODE).requested) return null;
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
   const capacity = spec?.nodeSelector?.['karpenter.sh/capacity-type'];
+  const reservation = reservationIn(metadata ?? {});
   return {
+    ...(reservation === null ? {} : { reservation }),
     namespace: namespace ?? '', name: metadata?.name ?? (name === undefined || name === '' ? (metadata?.generateName ?? '') : name),
     owner: controller === undefined ? null : `${controller.kind} ${controller.name}`, labels: metadata?.labels ?? {},
     sku: spec?.nodeSelector?.['node.kubernetes.io/instance-type'] ?? null, term: capacity === 'spot' || capacity === 'on-demand' ? capacity : null,
@@ -100,6 +107,17 @@ export interface BudgetStanding {
   readonly planned: bigint | null;
   /** Nanos; null: the period has not been weighed yet. */
   readonly spent: bigint | null;
+  /** What reservations hold of it still; absent: nothing. */
+  readonly holds?: readonly ReservationHold[];
+}
+
+/** A live reservation's part of a budget. */
+export interface ReservationHold {
+  readonly reservation: string;
+  /** Whose reservation it is. */
+  readonly team: string;
+  /** Nanos of the budget's currency that it counts still, above zero. */
+  readonly remaining: bigint;
 }
 
 /** An order in force that a team launches nothing more. */
@@ -114,7 +132,7 @@ export interface LaunchStop {
 
 export interface AdmissionFacts {
   readonly settings: AdmissionSettings;
-  readonly teams: ReadonlyMap<string, { readonly name: string; readonly parent: string | null }>;
+  readonly teams: ReadonlyMap<string, { readonly name: string; readonly parent: string | null; readonly zone?: string }>;
   readonly budgets: readonly BudgetStanding[];
   readonly stops: readonly LaunchStop[];
   /** Teams that the launch would be charged to; none: all share it. */
@@ -128,6 +146,24 @@ export interface AdmissionVerdict {
   readonly warnings: readonly string[];
   /** For the API server's own audit log. */
   readonly audit: Readonly<Record<string, string>>;
+  /** What is to be remembered of it, a team each; absent: nothing. */
+  readonly notes?: readonly AdmissionNote[];
+}
+
+/** Why a launch was objected to, as a code. */
+export type ObjectionReason = 'budget-spent' | 'no-budget' | 'launches-stopped';
+
+/** A launch that was refused, or warned about, for a team. */
+export interface AdmissionNote {
+  readonly team: string;
+  readonly outcome: 'refused' | 'warned';
+  /** Empty: nobody said which. */
+  readonly cluster: string;
+  readonly namespace: string;
+  /** Its controller, or itself where it has none: `ReplicaSet trainer-5d9f`, `Pod notebook`. The same however often it is tried. */
+  readonly workload: string;
+  readonly reasons: readonly ObjectionReason[];
+  readonly message: string;
 }
 
 export const ALLOWED: AdmissionVerdict = { allowed: true, status: null, warnings: [], audit: {} };
@@ -139,6 +175,7 @@ const MOST_MESSAGE_CHARACTERS = 1000;
 interface Objection {
   readonly team: string;
   readonly mode: AdmissionMode;
+  readonly reason: ObjectionReason;
   readonly message: string;
   readonly audit: Readonly<Record<string, string>>;
 }
@@ -148,11 +185,33 @@ export function admit(launch: Launch, place: ClusterPlace, facts: AdmissionFacts
   if (isExempt(launch, facts.settings.exemptNamespaces)) return ALLOWED;
   const objections = facts.teamsOf(allocatableOf(launch, place)).flatMap((team) => objectionsTo(launch, place, team, facts)).filter(({ mode }) => mode !== 'off');
   const refusals = objections.filter(({ mode }) => mode === 'refuse');
-  if (objections.length === 0) return ALLOWED;
+  if (objections.length === 0) return letIn(launch, place, facts);
+  const notes = notesOf(refusals.length === 0 ? objections : refusals, refusals.length === 0 ? 'warned' : 'refused', launch, place);
   const audit = Object.assign(launch.owner === null ? {} : { owner: launch.owner }, ...[...objections].reverse().map((one) => one.audit)) as Record<string, string>;
-  if (refusals.length === 0) return { allowed: true, status: null, warnings: objections.map(({ message }) => printable(message, MOST_WARNING_CHARACTERS)), audit: { ...audit, verdict: 'warned' } };
+  if (refusals.length === 0) return { allowed: true, status: null, warnings: objections.map(({ message }) => printable(message, MOST_WARNING_CHARACTERS)), audit: { ...audit, verdict: 'warned' }, notes };
   const message = printable(refusals.map((one) => one.message).join('; '), MOST_MESSAGE_CHARACTERS);
-  return { allowed: false, status: { code: 403, reason: 'Forbidden', message }, warnings: [], audit: { ...audit, verdict: 'refused' } };
+  return { allowed: false, status: { code: 403, reason: 'Forbidden', message }, warnings: [], audit: { ...audit, verdict: 'refused' }, notes };
+}
+
+/** Nothing speaks against it. Where its reservation holds some of a budget over its team, the audit says that it is used. */
+function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): AdmissionVerdict {
+  const { reservation } = launch;
+  if (reservation === undefined) return ALLOWED;
+  const isHeld = facts.teamsOf(allocatableOf(launch, place)).some((team) => facts.budgets.some((standing) => ownHold(standing, launch, lineOf(team, facts.teams)) > 0n));
+  return isHeld ? { ...ALLOWED, audit: { reservation } } : ALLOWED;
+}
+
+const MOST_NAME_CHARACTERS = 300;
+
+function notesOf(objections: readonly Objection[], outcome: AdmissionNote['outcome'], { namespace, name, owner }: Launch, { cluster }: ClusterPlace): AdmissionNote[] {
+  const workload = printable(owner ?? `Pod ${name}`, MOST_NAME_CHARACTERS);
+  return [...new Set(objections.map(({ team }) => team))].map((team) => {
+    const own = objections.filter((one) => one.team === team);
+    return {
+      team, outcome, cluster: cluster ?? '', namespace: printable(namespace, MOST_NAME_CHARACTERS), workload, reasons: [...new Set(own.map(({ reason }) => reason))].sort(),
+      message: printable(own.map(({ message }) => message).join('; '), MOST_MESSAGE_CHARACTERS),
+    };
+  });
 }
 
 /** The answer where the budgets could not be looked up. */
@@ -180,14 +239,16 @@ function objectionsTo(launch: Launch, place: ClusterPlace, team: string, facts: 
   const ask = contact === null ? 'ask whoever set the budget' : `ask ${contact}`;
   const whose = nameOf(team, facts);
   const stops = facts.stops.filter((stop) => line.includes(stop.team)).map((stop): Objection => ({
-    team, mode, audit: { team, order: stop.policy }, message: `${whose} may launch nothing at the moment: ${stop.title}; until ${formatInstant(stop.until)} at the latest; ${ask}`,
+    team, mode, reason: 'launches-stopped', audit: { team, order: stop.policy }, message: `${whose} may launch nothing at the moment: ${stop.title}; until ${formatInstant(stop.until)} at the latest; ${ask}`,
   }));
   const over = facts.budgets.filter(({ budget }) => line.includes(budget.team) && covers(budget.filters, { provider: place.provider, sku: launch.sku, term: launch.term, tags: launch.labels }));
-  const empty = over.filter(isSpent).map((standing): Objection => ({ team, mode, audit: { team, budget: standing.budget.id }, message: `${whose} has no budget left: ${balanceOf(standing, team)}; ${ask}` }));
+  const empty = over.filter((standing) => isSpent(standing, launch, line)).map((standing): Objection => ({
+    team, mode, reason: 'budget-spent', audit: { team, budget: standing.budget.id }, message: `${whose} has no budget left: ${balanceOf(standing, team)}${whyNotReserved(launch)}; ${ask}`,
+  }));
   const found = [...empty, ...stops];
   if (found.length > 0 || over.some(({ planned }) => planned !== null)) return found;
   // A team that is exempt as a whole is not asked for a budget either.
-  return [{ team, mode: mode === 'off' ? 'off' : settings.withoutBudget, audit: { team, budget: 'none' }, message: `${whose} has no budget for the present period; ${ask}` }];
+  return [{ team, mode: mode === 'off' ? 'off' : settings.withoutBudget, reason: 'no-budget', audit: { team, budget: 'none' }, message: `${whose} has no budget for the present period; ${ask}` }];
 }
 
 function nameOf(team: string, { teams }: AdmissionFacts): string {
@@ -195,14 +256,33 @@ function nameOf(team: string, { teams }: AdmissionFacts): string {
   return name === undefined || name === team ? `team ${team}` : `team ${team} (${name})`;
 }
 
-/** Whether a budget allows nothing more. With a plan of 0 nothing is, before anything is spent. */
-const isSpent = ({ planned, spent }: BudgetStanding): boolean => planned !== null && (planned === 0n || (spent !== null && spent >= planned));
+const sumOf = (holds: BudgetStanding['holds']): bigint => (holds ?? []).reduce((sum, { remaining }) => sum + remaining, 0n);
+
+/** Nanos that the launch's own reservation holds of a budget still. One of another team holds nothing for it. */
+function ownHold({ holds = [] }: BudgetStanding, { reservation }: Launch, line: readonly string[]): bigint {
+  return reservation === undefined ? 0n : sumOf(holds.filter((hold) => hold.reservation === reservation && line.includes(hold.team)));
+}
+
+/**
+ * Whether a budget allows the launch nothing. With a plan of 0 nothing is, before anything is spent; what is reserved is taken, but for whom it is
+ * reserved, who has it whatever others have spent meanwhile.
+ */
+function isSpent(standing: BudgetStanding, launch: Launch, line: readonly string[]): boolean {
+  const { planned, spent, holds } = standing;
+  if (planned === null || planned === 0n) return planned === 0n;
+  // What nobody has weighed can only be more.
+  return ownHold(standing, launch, line) === 0n && (spent !== null || sumOf(holds) > 0n) && (spent ?? 0n) + sumOf(holds) >= planned;
+}
+
+const whyNotReserved = ({ reservation }: Launch): string => (reservation === undefined ? '' : `; its reservation ${reservation} holds nothing of it (it is over, used up, or of another team)`);
 
 /** Budget, plan, spent and left, in words. */
-function balanceOf({ budget, planned, spent, periodEnd }: BudgetStanding, team: string): string {
+function balanceOf({ budget, planned, spent, periodEnd, holds }: BudgetStanding, team: string): string {
   const money = (nanos: bigint): string => `${formatMoney({ nanos, currency: budget.currency })} ${budget.currency}`;
   const whose = budget.team === team ? '' : ` of team ${budget.team}`;
-  const amounts = spent === null ? 'not weighed yet' : `spent ${money(spent)}, left ${money((planned ?? 0n) - spent)}`;
+  const reserved = sumOf(holds);
+  const held = reserved === 0n ? '' : `reserved ${money(reserved)}, `;
+  const amounts = spent === null ? `${held}not weighed yet` : `spent ${money(spent)}, ${held}left ${money((planned ?? 0n) - spent - reserved)}`;
   return `budget ${budget.id}${whose}, planned ${money(planned ?? 0n)}, ${amounts}, until ${formatInstant(periodEnd)}`;
 }
 

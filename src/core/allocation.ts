@@ -1,8 +1,8 @@
 /**
  * Allocation: ordered rules say which team a usage record belongs to, or how several teams share it.
  *
- * The first rule that matches wins. What no rule takes is `unallocated`: every amount has a team, and splitting,
- * changing rules or previewing a change never alters a sum. Never reads prices, never writes anything.
+ * The first rule that matches wins. What no rule takes is `unallocated`: every amount has a team, and splitting
+ * or changing rules never alters a sum. Never reads prices, never writes anything.
  */
 import { compareDecimal, parseDecimal, addDecimal, tenTo, ZERO, type Decimal } from './decimal.js';
 import { invalid, type Problem } from './errors.js';
@@ -258,81 +258,4 @@ export function splitShared(total: bigint, assignment: Assignment, useByTeam: Re
   if (sharing.length === 0) return [{ team: UNALLOCATED, nanos: total }];
   const parts = splitByLargestRemainder(total, sharing.map(({ weight }) => weight));
   return sharing.map(({ team }, index) => ({ team, nanos: parts[index] ?? 0n }));
-}
-
-/** History in the grain of the rules: what records with the same fields cost together. */
-export interface AllocatableSum extends Allocatable {
-  readonly currency: string;
-  readonly nanos: bigint;
-  /** Quantity without a price, in GPU part-milliseconds; moves with the teams as the money does. */
-  readonly unpricedQuantity: bigint;
-}
-
-/** What one team would lose to another. */
-export interface Move {
-  readonly from: string;
-  readonly to: string;
-  readonly currency: string;
-  readonly nanos: bigint;
-  readonly unpricedQuantity: bigint;
-}
-
-/**
- * What a change of rules would move, per pair of teams and currency, sorted; empty where nothing moves. Splits by use
- * go by what each rule set gives the teams directly over the same history, so a moved direct cost moves shares too.
- */
-export function previewChange(oldRules: readonly AllocationRule[], newRules: readonly AllocationRule[], sums: readonly AllocatableSum[]): Move[] {
-  const sides = [oldRules, newRules].map((rules) => {
-    const assign = compileRules(rules);
-    return { assign, use: directUse(assign, sums) };
-  });
-  const moves = new Map<string, Move>();
-  for (const sum of sums) {
-    for (const measure of ['nanos', 'unpricedQuantity'] as const) {
-      const [before, after] = sides.map(({ assign, use }) => splitShared(sum[measure], assign(sum), use.get(sum.currency) ?? new Map<string, bigint>()));
-      for (const { from, to, amount } of flows(before ?? [], after ?? [])) {
-        const key = `${part(from)}${part(to)}${sum.currency}`;
-        const move = moves.get(key) ?? { from, to, currency: sum.currency, nanos: 0n, unpricedQuantity: 0n };
-        moves.set(key, { ...move, [measure]: move[measure] + amount });
-      }
-    }
-  }
-  return [...moves.values()].filter((move) => move.nanos !== 0n || move.unpricedQuantity !== 0n)
-    .sort((a, b) => byTeam({ team: a.from }, { team: b.from }) || byTeam({ team: a.to }, { team: b.to }) || (a.currency < b.currency ? -1 : 1));
-}
-
-/** Per currency, what each team gets without any sharing. Credits may make it negative: that is no use. */
-function directUse(assign: (record: Allocatable) => Assignment, sums: readonly AllocatableSum[]): Map<string, Map<string, bigint>> {
-  const use = new Map<string, Map<string, bigint>>();
-  for (const sum of sums) {
-    const assignment = assign(sum);
-    if (assignment.kind !== 'team' || sum.nanos <= 0n) continue;
-    const teams = use.get(sum.currency) ?? new Map<string, bigint>();
-    use.set(sum.currency, teams.set(assignment.team, (teams.get(assignment.team) ?? 0n) + sum.nanos));
-  }
-  return use;
-}
-
-/** Losses paired with gains of the opposite sign, both in the order of names; together they are the whole difference. */
-function flows(before: readonly TeamAmount[], after: readonly TeamAmount[]): { from: string; to: string; amount: bigint }[] {
-  const change = new Map<string, bigint>();
-  for (const { team, nanos } of before) change.set(team, (change.get(team) ?? 0n) - nanos);
-  for (const { team, nanos } of after) change.set(team, (change.get(team) ?? 0n) + nanos);
-  const sorted = [...change].map(([team, amount]) => ({ team, amount })).sort(byTeam);
-  // A credit (below zero) moves as a negative amount from its old team to its new one.
-  const total = before.reduce((sum, { nanos }) => sum + nanos, 0n);
-  const sign = total < 0n ? -1n : 1n;
-  const losers = sorted.filter(({ amount }) => amount * sign < 0n).map(({ team, amount }) => ({ team, left: -amount * sign }));
-  const result: { from: string; to: string; amount: bigint }[] = [];
-  for (const { team: to, amount } of sorted.filter((entry) => entry.amount * sign > 0n)) {
-    let due = amount * sign;
-    for (const loser of losers) {
-      const moved = loser.left < due ? loser.left : due;
-      if (moved === 0n) continue;
-      loser.left -= moved;
-      due -= moved;
-      result.push({ from: loser.team, to, amount: moved * sign });
-    }
-  }
-  return result;
 }

@@ -116,11 +116,21 @@ export const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7
 
 const COSTS_BY_DESIGN: ReadonlySet<RecommendedAction> = new Set(['ScaleOut', 'Start', 'Replace', 'MoveToOnDemand', 'Keep', 'RefuseLaunches', 'Notify']);
 
-/** A tag by which a record, or a machine's label, may name its target outright. */
-const TARGET_TAG = 'bursar:target';
+/**
+ * A tag by which a record, or a machine's label, names its target outright: its owner's word, or that of a provider whose API tells the members of a group
+ * where no tag on them does.
+ */
+export const TARGET_TAG = 'bursar:target';
 
-/** Tags by which machines name the group that they lie in, by the kind that its target begins with (AWS: "Tag Auto Scaling groups and instances"). */
-const GROUP_TAGS: Readonly<Record<string, string>> = { asg: 'aws:autoscaling:groupName', group: 'fake:group' };
+/**
+ * Tags by which machines name the group that they lie in, each with the kind that the group's target begins with; their values end its name.
+ * AWS: Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling groups and instances". Alibaba Cloud: Container Service for Kubernetes, "Create and manage a
+ * node pool" (tags that Auto Scaling adds), and the reply of ECS API Reference, "DescribeInstances". Tencent Cloud has none.
+ */
+const GROUP_TAGS: readonly (readonly [kind: string, tag: string])[] = [['asg', 'aws:autoscaling:groupName'], ['asg', 'acs:autoscaling:scalingGroupId'], ['group', 'fake:group']];
+
+/** Whether the labels say that a machine is one of a group's: its target itself, or the group's own tag. */
+export const isMember = ({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): boolean => groupOf({ target, labels }) !== null;
 
 const unknown = (reason: WorldUnknown): World => ({ kind: 'unknown', reason });
 
@@ -150,11 +160,11 @@ function horizonMs(world: World, effect: Effect): number {
 }
 
 /** Targets are `kind/name` or `kind/region/name`: a machine's group is in its own region. */
-function groupOf({ target, labels }: FleetTarget): string | null {
+function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): string | null {
   const named = labels[TARGET_TAG];
   if (named !== undefined && named !== target) return named;
   const [, ...path] = target.split('/');
-  for (const [kind, tag] of Object.entries(GROUP_TAGS)) {
+  for (const [kind, tag] of GROUP_TAGS) {
     const name = labels[tag];
     if (name !== undefined && name !== '') return [kind, ...path.slice(0, -1), name].join('/');
   }
@@ -258,9 +268,22 @@ export function isOf({ resource, tags, region }: Pick<UsageRecord, 'resource' | 
   const name = path.at(-1) ?? '';
   if (kind === 'instance') return resource !== null && (resource === name || resource.endsWith(`:instance/${name}`));
   if (kind === 'deployment' || kind === 'statefulset') return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
-  const tag = GROUP_TAGS[kind];
-  return tag !== undefined && tags?.[tag] === name && (path.length === 1 || path[0] === region);
+  return GROUP_TAGS.some(([of, tag]) => of === kind && tags?.[tag] === name) && (path.length === 1 || path[0] === region);
 }
+
+/**
+ * The machines of a group by their resource ids, as metered usage names them together with their group. A bill names the machine, and often nothing of its
+ * group: its lines are told by these. Empty for what is no group of machines.
+ */
+export function machinesOf(target: string, metered: Iterable<Pick<UsageRecord, 'resource' | 'tags' | 'region'>>): ReadonlySet<string> {
+  const machines = new Set<string>();
+  if (!GROUP_TAGS.some(([kind]) => target.startsWith(`${kind}/`))) return machines;
+  for (const record of metered) if (record.resource !== null && isOf(record, target)) machines.add(machineOf(record.resource));
+  return machines;
+}
+
+/** A machine's own id, alone or at the end of an ARN. */
+export const machineOf = (resource: string): string => resource.slice(resource.lastIndexOf('/') + 1);
 
 function isPodOf(resource: string, labels: Readonly<Record<string, string>>, kind: 'deployment' | 'statefulset', workload: string): boolean {
   const made = labels[kind === 'deployment' ? 'pod-template-hash' : 'apps.kubernetes.io/pod-index'];

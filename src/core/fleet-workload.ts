@@ -3,6 +3,7 @@
  *
  * Owners speak by labels (`bursar.io/...`); what no label says is null. Nothing is guessed from a name.
  */
+import { isMember } from './counterfactual.js';
 import type { FleetTarget } from './fleet.js';
 import type { DemandSeries, FleetFacts, WorkloadView } from './policy-view.js';
 import { termHours } from './term.js';
@@ -22,9 +23,6 @@ export const WORKLOAD_LABELS = {
   capacityPerReplica: 'bursar.io/capacity-per-replica',
 } as const;
 
-/** By these a provider marks an instance that a group brings and takes: the group is the workload, not the instance. */
-const MEMBER_LABELS: readonly string[] = ['aws:autoscaling:groupName', 'acs:autoscaling:scalingGroupId', 'fake:group'];
-
 export type TargetWorkload = Omit<WorkloadView, 'metrics' | 'service'> & {
   readonly service: { readonly bootMinutes: number; readonly capacityPerReplica: number | null; readonly loadMetric: string } | null;
 };
@@ -36,8 +34,8 @@ export type TargetWorkload = Omit<WorkloadView, 'metrics' | 'service'> & {
  */
 export function workloadOf(target: FleetTarget, workload: string, changedAt: number | null): TargetWorkload | null {
   const { labels } = target;
-  const isMember = MEMBER_LABELS.some((label) => Object.hasOwn(labels, label));
-  if (target.kind !== 'group' && target.kind !== 'workload' && (target.kind !== 'instance' || isMember || labels[WORKLOAD_LABELS.kind] === undefined)) return null;
+  // What a group brings and takes is no workload: the group is.
+  if (target.kind !== 'group' && target.kind !== 'workload' && (target.kind !== 'instance' || isMember(target) || labels[WORKLOAD_LABELS.kind] === undefined)) return null;
   return {
     workload, kind: labels[WORKLOAD_LABELS.kind] ?? null, provider: target.provider, region: target.region, sku: target.sku, gpuModel: target.gpuModel,
     term: target.term, gpusPerReplica: target.gpus, interruptible: truth(labels[WORKLOAD_LABELS.interruptible]), isProtected: truth(labels[WORKLOAD_LABELS.protected]),

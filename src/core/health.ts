@@ -5,6 +5,7 @@
  * tell any more is given up after a while, and then says so. The thresholds are defaults; each is a parameter.
  */
 import type { Evidence } from './recommendation.js';
+import { judgeSilence, SILENCE_DEFAULTS, type Silence, type SilenceParams } from './silence.js';
 import { formatInstant, MINUTE_MS } from './time.js';
 
 export const HEALTH_RULES = ['busy', 'hot', 'pcie-replays', 'gone', 'failed', 'network-latency', 'low-utilisation'] as const;
@@ -12,11 +13,14 @@ export type HealthRule = (typeof HEALTH_RULES)[number];
 /** `fatal`: the card does no more work. `notice`: a fact that decisions look at, nothing is wrong. */
 export type HealthSeverity = 'notice' | 'warning' | 'fatal';
 
+/** What nobody could tell for so long is no surprise any more. */
+const DOUBT_MS = 2 * MINUTE_MS;
+
 const SEVERITY: Readonly<Record<HealthRule, HealthSeverity>> = {
   busy: 'notice', 'low-utilisation': 'notice', hot: 'warning', 'pcie-replays': 'warning', 'network-latency': 'warning', gone: 'fatal', failed: 'fatal',
 };
 
-export interface HealthParams {
+export interface HealthParams extends SilenceParams {
   /** Mean utilisation above this over `busyMinutes`: no scale-in. */
   readonly busyAboveRatio: number;
   readonly busyMinutes: number;
@@ -40,7 +44,7 @@ export interface HealthParams {
 
 export const HEALTH_DEFAULTS: HealthParams = {
   busyAboveRatio: 0.85, busyMinutes: 5, hotFromCelsius: 85, replayMinutes: 60, goneAfterSeconds: 10, goneAfterSilenceSeconds: 60, goneMinutes: 30, latencyAboveSeconds: 0.002,
-  lowBelowRatio: 0.3, lowMinutes: 30, staleSeconds: 180, forgetMinutes: 60,
+  lowBelowRatio: 0.3, lowMinutes: 30, staleSeconds: 180, forgetMinutes: 60, ...SILENCE_DEFAULTS,
 };
 
 /** What was measured of a card at an instant; null: missing, blank or stale. */
@@ -63,12 +67,14 @@ export interface DeviceHistory {
   readonly workload: string | null;
   /** When its exporter answered last; null: it does not now, or the source cannot tell. */
   readonly exporterUpAt: number | null;
-  /** Whether its exporter named any card in that answer. */
+  /** Whether its exporter named any card in that answer, or runs since before it last did: it is not that it has just been started. */
   readonly exporterNamesCards: boolean;
   /** When any part of the card was last reported, whoever held it. */
   readonly cardSeenAt: number;
   /** Oldest first, at most one a minute. */
   readonly readings: readonly DeviceReading[];
+  /** What is known of its exporter's silence and of its machine; absent: the exporter answers, or the source cannot tell. */
+  readonly silence?: Silence;
 }
 
 export interface HealthFinding {
@@ -147,8 +153,10 @@ const pcieReplays: Rule = (device, now, params) => {
   return { title: `PCIe replays rise: ${increase} more`, numbers: { replaysMore: increase, replaysNow: last.value, resets }, what: 'PCIe replay counter', from: first.at, to: last.at };
 };
 
-/** Seen before, its exporter still answers, and no longer names the card. A card whose exporter is silent is unknown. */
-const gone: Rule = ({ cardSeenAt, exporterUpAt, exporterNamesCards }, now, params) => {
+/** Seen before, its exporter still answers, and no longer names the card; or lost with its whole machine. A card whose exporter alone is silent is unknown. */
+const gone: Rule = (device, now, params) => {
+  const { cardSeenAt, exporterUpAt, exporterNamesCards } = device;
+  if (exporterUpAt === null && device.silence !== undefined) return goneWithMachine(device, device.silence, now, params);
   if (exporterUpAt === null || now - exporterUpAt > params.staleSeconds * 1000) return 'unknown';
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
   if (missingSeconds <= 0) return 'well';
@@ -156,6 +164,22 @@ const gone: Rule = ({ cardSeenAt, exporterUpAt, exporterNamesCards }, now, param
   if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
   return { title: 'gone: its exporter answers and no longer names it', numbers: { missingSeconds }, what: 'answers of the exporter without the card', from: cardSeenAt, to: exporterUpAt };
 };
+
+/** Of who held the card, only the last lost it. */
+function goneWithMachine({ cardSeenAt, readings }: DeviceHistory, silence: Silence, now: number, params: HealthParams): Judged {
+  const verdict = judgeSilence(silence, now, params);
+  if (verdict.kind !== 'lost' || (readings.at(-1)?.at ?? -Infinity) < cardSeenAt || now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
+  const { since, until, failures, othersSilent } = silence;
+  return {
+    title: `gone: its machine is silent, and ${verdict.witness}`, numbers: { silentSeconds: (until - since) / 1000, failedScrapes: failures, otherTargetsSilent: othersSilent },
+    what: 'failed scrapes of its exporter and its machine', from: since, to: until,
+  };
+}
+
+/** Whether the machine of a device may turn out to be lost: whoever looks, looks again soon. */
+export function isInDoubt({ exporterUpAt, silence }: DeviceHistory, now: number, params: HealthParams = HEALTH_DEFAULTS): boolean {
+  return exporterUpAt === null && silence !== undefined && now - silence.since <= DOUBT_MS && judgeSilence(silence, now, params).kind === 'undecided';
+}
 
 const failed: Rule = (device, now, params) => {
   const last = device.readings.at(-1);

@@ -153,6 +153,9 @@ const keyText = ({ provider, account, sku, region, term }: Omit<RateKey, 'accoun
 export class LearnedRates {
   private readonly byKey = new Map<string, readonly LearnedRate[]>();
   private readonly byUsage = new WeakMap<object, readonly LearnedRate[]>();
+  /** Of every account, by what they are about without it. */
+  private readonly byPlace = new Map<string, readonly LearnedRate[]>();
+  private readonly beginnings: readonly number[];
 
   /** @param rates in any order */
   constructor(rates: readonly LearnedRate[]) {
@@ -160,7 +163,26 @@ export class LearnedRates {
       assert(rate.appliesFrom % HOUR_MS === 0, 'a learned rate begins with an hour');
       const name = keyText(rate.key);
       this.byKey.set(name, [...(this.byKey.get(name) ?? []), rate]);
+      const place = keyText({ ...rate.key, account: null });
+      this.byPlace.set(place, [...(this.byPlace.get(place) ?? []), rate]);
     }
+    this.beginnings = rates.map(({ appliesFrom: from }) => from).sort((a, b) => a - b);
+  }
+
+  /** The rates that bear on usage of any account at an instant, one per account; that with the most metered usage behind it first. */
+  ofAccounts(usage: Omit<RateKey, 'account'>, instant: number): readonly LearnedRate[] {
+    if (this.byPlace.size === 0) return [];
+    const { provider, sku, region, term } = usage;
+    const found = new Map<string | null, LearnedRate>();
+    for (const rate of this.byPlace.get(keyText({ provider, sku, region, term })) ?? []) {
+      if (rate.appliesFrom <= instant && !found.has(rate.key.account)) found.set(rate.key.account, rate);
+    }
+    return [...found.values()].sort((a, b) => (a.meteredPartMs === b.meteredPartMs ? newestFirst(a, b) : a.meteredPartMs > b.meteredPartMs ? -1 : 1));
+  }
+
+  /** When the next rate begins to hold after an instant; infinity: none is to come. */
+  nextAfter(instant: number): number {
+    return this.beginnings.find((from) => from > instant) ?? Infinity;
   }
 
   /** The rate that bears on usage at an instant: the newest closed period's that holds by then; null where none does. Never changes within a UTC hour. */

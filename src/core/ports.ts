@@ -269,6 +269,29 @@ export interface TelemetryReading {
   readonly problems: readonly string[];
   /** Exporters that answered: a card that they no longer name is gone. Absent: the source cannot tell. */
   readonly exportersUp?: readonly string[];
+  /** When exporters that answer and name no card any more were started, epoch milliseconds: one that was started since may only not have found them yet. Absent: not known. */
+  readonly startedAt?: Readonly<Record<string, number>>;
+  /** Exporters that named cards a while ago and do not answer now, with what else the source knows of their machines. Absent: none, or it cannot tell. */
+  readonly silent?: readonly SilentExporter[];
+}
+
+/** An exporter that fell silent, as its source sees it and its machine. What follows is core/silence.ts' word. */
+export interface SilentExporter {
+  /** As GpuSample.exporter and exportersUp name it. */
+  readonly exporter: string;
+  /** What its machine is called: host and node names, addresses. */
+  readonly names: readonly string[];
+  /** The first failed scrape after its last answer, and the newest of any target of its machine; epoch milliseconds. */
+  readonly since: number;
+  readonly until: number;
+  /** Failed scrapes within, of the exporter and of what else is scraped on its machine. A target that is not scraped any more counts as one. */
+  readonly failures: number;
+  /** Other targets of its machine that answered shortly before: how many are silent now, and how many answer. */
+  readonly othersSilent: number;
+  readonly othersAnswering: number;
+  /** Machines with GPUs that are silent as a whole, this one with them, and machines of any kind that answer: whether it is the source that is blind. */
+  readonly machinesSilent: number;
+  readonly machinesAnswering: number;
 }
 
 /** A source of GPU evidence: one file of telemetry/, exported as `source`. */

@@ -5,6 +5,8 @@
  * for nothing: a budget that would have to hold it is then never said to hold.
  */
 import { billableMs } from './cost.js';
+import { ratioText, shareOf, type LearnedPrice } from './effective-prices.js';
+import type { Ratio } from './money.js';
 import type { Price } from './price.js';
 import type { PriceBook } from './price-book.js';
 import type { BilledRun } from './quote-cost.js';
@@ -25,6 +27,8 @@ export interface UncertainContext {
   readonly dirtyPrices: DirtyPrices;
   /** Null: nobody has looked. */
   readonly interruptions: Interruptions | null;
+  /** What bills taught of the price; null: nothing. */
+  readonly learned: LearnedPrice | null;
 }
 
 export interface RunInterval {
@@ -38,6 +42,21 @@ export interface RunInterval {
 
 /** @param stale the catalogue no longer lists the price */
 export function intervalOf(price: Price, stale: boolean, run: UncertainRun, context: UncertainContext): RunInterval {
+  return overAccounts(context.learned, atOnePrice(price, stale, run, context));
+}
+
+/** Where no account is named and several are charged differently, the run may be any one's. */
+function overAccounts(learned: LearnedPrice | null, ends: RunInterval): RunInterval {
+  if (learned === null || learned.accounts < 2) return ends;
+  const { ratio, lowest, highest, accounts } = learned;
+  const instead = (run: BilledRun, by: Ratio): BilledRun => ({ ...run, rate: shareOf(shareOf(run.rate, by), { numerator: ratio.denominator, denominator: ratio.numerator }) });
+  return {
+    ...ends, low: instead(ends.low, lowest), high: instead(ends.high, highest),
+    because: [...ends.because, `${accounts} accounts are charged ${ratioText(lowest)} to ${ratioText(highest)} of the list price, and none is named`],
+  };
+}
+
+function atOnePrice(price: Price, stale: boolean, run: UncertainRun, context: UncertainContext): RunInterval {
   const because: string[] = [];
   const leavesOut: string[] = stale ? ['whether the price still holds: the catalogue no longer lists it'] : [];
   const { hoursLow, hoursHigh } = run;
@@ -46,7 +65,8 @@ export function intervalOf(price: Price, stale: boolean, run: UncertainRun, cont
   const low = { rate: price.rate, billedMs: billed(hoursLow) };
   const high = { rate: price.rate, billedMs: billed(hoursHigh) };
   if (price.term !== 'spot') {
-    if (hoursLow === hoursHigh) because.push(`no width: ${run.hours} h are given, and the ${price.term} price is a listed one`);
+    const { learned } = context;
+    if (hoursLow === hoursHigh && (learned?.accounts ?? 1) < 2) because.push(`no width: ${run.hours} h are given, and the ${price.term} price is ${learned === null ? 'a listed one' : 'what a bill has taught'}`);
     return { low, high, because, leavesOut };
   }
   const repeated = restartsOf(run, context.interruptions, because, leavesOut);

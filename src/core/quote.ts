@@ -2,9 +2,11 @@
  * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else would do.
  *
  * Never makes up a price: what has none is a reason and the names that come close. The price that holds at the asked
- * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply.
+ * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply. Where bills taught what is really charged, that is
+ * the price, with the list price and the bill beside it.
  */
 import { billableMs } from './cost.js';
+import { ratioText, type EffectivePrices, type LearnedPrice } from './effective-prices.js';
 import { invalid, type Problem } from './errors.js';
 import type { FxTable } from './fx.js';
 import { modelOf } from './gpu-model.js';
@@ -42,12 +44,16 @@ export interface QuoteRequest {
   readonly upfront: Upfront | null;
   /** ISO 4217 code to quote in; null: the price's own. */
   readonly currency: string | null;
+  /** FOCUS BillingAccountId that the run would be charged to, whose rates hold; absent or null: any. */
+  readonly account?: string | null;
 }
 
 export interface QuoteContext {
   readonly book: PriceBook;
   /** The prices behind the book. */
   readonly prices: readonly Price[];
+  /** Tells what of the book bills have taught; absent: all of it is what the lists say. */
+  readonly effective?: Pick<EffectivePrices, 'learnedOf' | 'taught'>;
   readonly fx: FxTable;
   readonly peak: PeakSchedule;
   /** Epoch milliseconds: when the run begins, and whose prices hold. */
@@ -65,6 +71,21 @@ export interface QuoteAlternative {
   /** Decimal strings in the currency of the quote. */
   readonly cost: string;
   readonly unitPrice: string;
+  /** The bill that taught its price; null: it is the list price. */
+  readonly learned: string | null;
+}
+
+/** What bills taught of the price, and what the list says. */
+export interface QuoteLearned {
+  /** `bill:<source>/<month>` */
+  readonly source: string;
+  /** Whose bill. */
+  readonly account: string | null;
+  /** Charged over listed, to six digits. */
+  readonly ratio: string;
+  /** Decimal strings in the currency of the quote. */
+  readonly listCost: string;
+  readonly listUnitPrice: string;
 }
 
 export interface QuoteInterval {
@@ -95,6 +116,8 @@ export interface Quote {
   readonly billedHours: string;
   /** The price list. */
   readonly source: string;
+  /** Null: no bill has taught anything about the price. */
+  readonly learned: QuoteLearned | null;
   /** ISO 8601: since when the price holds. */
   readonly effectiveFrom: string;
   /** What was taken for granted, as sentences. */
@@ -152,9 +175,10 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   if (costed === null) return noQuote('no-fx-rate', question, request.sku, context.prices);
   const { price, stale } = found;
   const { exchange, billedMs } = costed;
+  const learned = context.effective?.learnedOf(price) ?? null;
   const ends = intervalOf(price, stale, {
     hours: request.hours, hoursLow: request.hoursLow ?? request.hours, hoursHigh: request.hoursHigh ?? request.hours, restartHours: request.restartHours ?? null,
-  }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null });
+  }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null, learned });
   const costWithin = rangeOf({ rate: price.rate, billedMs }, ends, exchange, context.costs);
   const { low, high } = costWithin();
   const { currency } = exchange;
@@ -164,7 +188,8 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
       cost: amount(costed.nanos, currency), currency, interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
       unitPrice: amount(perGpuHour(price.rate, exchange), currency), provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
       gpus: request.gpus, hours: request.hours, billedHours: hoursText(billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
-      assumptions: assumptionsOf(found, request, costed, context.costs), alternatives: alternativesTo(found, costed, request, context),
+      learned: learned === null ? null : learnedText(learned, costed, context.costs),
+      assumptions: assumptionsOf(found, request, costed, context.costs, learned), alternatives: alternativesTo(found, costed, request, context),
     },
   };
 }
@@ -212,6 +237,11 @@ function rangeOf(quoted: BilledRun, { low, high }: RunInterval, exchange: Exchan
   };
 }
 
+function learnedText({ list, source, account, ratio }: LearnedPrice, { exchange, billedMs }: Costed, costs: RunCosts): QuoteLearned {
+  const { currency } = exchange;
+  return { source, account, ratio: ratioText(ratio), listCost: amount(costs.nanos({ rate: list.rate, billedMs }, exchange), currency), listUnitPrice: amount(perGpuHour(list.rate, exchange), currency) };
+}
+
 const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos, currency });
 
 /** Hours with six digits at most. */
@@ -225,11 +255,12 @@ function costOfRun(price: Price, { hours, currency }: QuoteRequest, { fx, at, co
   return { nanos: costs.nanos({ rate: price.rate, billedMs }, exchange), exchange, billedMs };
 }
 
-function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs }: Costed, costs: RunCosts): string[] {
+function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs }: Costed, costs: RunCosts, learned: LearnedPrice | null): string[] {
   const texts: string[] = [];
   if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
   if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
   if (assumed.includes('upfront')) texts.push(`the reservation is paid with ${price.upfront} upfront`);
+  if (learned !== null) texts.push(`account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, as ${learned.source} has taught`);
   if (stale) texts.push('the catalogue no longer lists this price: it is the last one known');
   if (price.gpus !== null && price.gpus > 0 && request.gpus % price.gpus !== 0) texts.push(`${price.sku} has ${price.gpus} GPUs: ${request.gpus} are a share of whole instances`);
   if (price.term !== 'on-demand' && price.term !== 'spot') texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
@@ -249,7 +280,7 @@ function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, c
     const costed = costOfRun(found.price, { ...request, currency: own.exchange.currency }, context);
     if (costed === null) return null;
     const { upfront: paid, region: where } = found.price;
-    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency) } };
+    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency), learned: context.effective?.learnedOf(found.price)?.source ?? null } };
   };
   const terms = TERMS.filter((term) => term !== price.term).flatMap((term) => ask(term, price.region, null) ?? []);
   const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter((region) => region !== null && region !== price.region);

@@ -6,8 +6,14 @@
  */
 import { HOUR_MS } from './time.js';
 
-/** The tag of usage records by which a launch names its reservation. */
+/** The tag of usage records by which a launch names its reservation; of a pod, an annotation or a label of this name. */
 export const RESERVATION_TAG = 'bursar.io/reservation';
+
+/** The reservation that a pod names; the annotation goes before the label. Null: none. */
+export function reservationIn({ annotations, labels }: { readonly annotations?: Readonly<Record<string, string>> | null | undefined; readonly labels?: Readonly<Record<string, string>> | null | undefined }): string | null {
+  const named = annotations?.[RESERVATION_TAG] ?? labels?.[RESERVATION_TAG] ?? '';
+  return named === '' ? null : named;
+}
 
 /** A month: what is planned further ahead belongs into a budget. */
 export const MOST_HELD_HOURS = 744;

@@ -6,7 +6,7 @@
  */
 import { gpuCostOf, type HourSaving, type MeteredLine } from './attribution.js';
 import type { CostContext } from './cost.js';
-import { bearsOn, type Counterfactual } from './counterfactual.js';
+import { bearsOn, machineOf, machinesOf, type Counterfactual } from './counterfactual.js';
 import { addDecimal, tenTo, ZERO, type Decimal } from './decimal.js';
 import { divideHalfEven } from './money.js';
 import { compareWithBill, judged, type BillWord, type JudgedHour } from './saving.js';
@@ -48,7 +48,8 @@ export function judgedByBill<T extends HourSaving>(hours: readonly T[], about: r
 export function billWordOn(day: number, counterfactual: Counterfactual, { metered, billed, itemised }: TargetUsage, context: CostContext): BillWord {
   if (!itemised.has(counterfactual.provider ?? '') || counterfactual.world.kind === 'commitment') return 'not-itemised';
   const end = day + DAY_MS;
-  const lines = billed.filter(({ record }) => record.start < end && record.end > day && bearsOn(record, counterfactual));
+  const machines = machinesOf(counterfactual.target, metered.flatMap(({ record }) => (record.start < end && record.end > day ? [record] : [])));
+  const lines = billed.filter(({ record }) => record.start < end && record.end > day && (bearsOn(record, counterfactual) || (record.resource !== null && machines.has(machineOf(record.resource)))));
   if (lines.some(({ record }) => record.start < day || record.end > end)) return 'not-itemised';
   if (lines.some(({ record }) => record.charge?.currency !== counterfactual.currency)) return 'differs';
   const stated = lines.reduce((sum, { record: { charge } }) => (charge === null ? sum : addDecimal(sum, charge.effective ?? charge.billed)), ZERO);

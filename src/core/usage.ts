@@ -89,6 +89,9 @@ export interface Reject {
   readonly raw: string;
 }
 
+/** Where a row was refused, as a problem's path: its column too, where the reason does not begin with it. */
+export const placeOfReject = ({ line, column, reason }: Reject): string => `line ${line}${column === null || reason.startsWith(`${column}: `) ? '' : `, ${column}`}`;
+
 /** What a format hands on: some rows of a file, read or refused. */
 export interface RecordBatch {
   readonly records: UsageRecord[];

@@ -121,7 +121,7 @@ class Answering {
   private async status(who: Principal): Promise<Message> {
     const { db, alerts, actions, organisations } = this.stores;
     const states = await this.states(who);
-    const teams = (await organisations.teams(db, this.organisation)).filter(({ id }) => sees(who, id));
+    const teams = (await organisations.activeTeams(db, this.organisation)).filter((team) => sees(who, team));
     const waiting = await actions.list(this.organisation, { state: 'proposed', teams: who.teams }, null, 1000);
     return replyOf(this.options.texts.status({
       teams: teams.length, open: await alerts.countOpen(db, this.organisation, who.teams), waiting: waiting.length,

@@ -7,7 +7,7 @@
 import type { OfferOnSale } from '../core/acting.js';
 import type { CommitmentOffer, ProviderConnection } from '../core/ports.js';
 import type { Price, PriceEvent } from '../core/price.js';
-import { availabilityOf, spotPrices, type MachineSize } from '../core/spot-reading.js';
+import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from '../core/spot-reading.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
@@ -27,7 +27,7 @@ type Needed = Pick<Stores, 'prices' | 'fleet' | 'workloads' | 'collections'>;
 
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return {
-    name: 'price.collect', most: 1,
+    name: 'price.collect', most: 1, asksProviders: true,
     async run(call) {
       const connection = opened(connections, call.lane);
       const wakings: Waking[] = [];
@@ -85,6 +85,7 @@ async function collectSpot(stores: Needed, connection: ProviderConnection, { org
     if (pending.length >= SPOT_BATCH) await flush();
   }
   await flush();
+  fresh.push(...await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source));
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
 }

@@ -5,14 +5,16 @@
  * recommendations at once. Evidence that was pushed (no source of that name is connected) is only settled.
  */
 import { Failure } from '../core/errors.js';
-import { HEALTH_DEFAULTS, settle } from '../core/health.js';
+import { HEALTH_DEFAULTS, isInDoubt, settle } from '../core/health.js';
 import type { TelemetryConnection, TelemetryReading } from '../core/ports.js';
 import type { Queryable } from '../store/database.js';
+import { askAbout } from '../store/machines.js';
 import { isShared } from '../store/organisation.js';
 import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/samples.js';
 import type { Stores } from '../store/stores.js';
 import { takeSamples } from '../store/take-samples.js';
 import type { Waking } from '../store/work.js';
+import { collectingKey } from './collecting.js';
 import type { Stage } from './stage.js';
 
 const HOUR_MS = 3_600_000;
@@ -25,6 +27,8 @@ const BATCH = 20_000;
 /** Between two looks at a source that is read, and at the open findings of one whose evidence is pushed. */
 const SAMPLING_MS = 15_000;
 const PUSHED_MS = 60_000;
+/** While a machine may be lost: a replacement has to be under way within half a minute of the first sign. */
+const DOUBT_MS = 5000;
 
 type Needed = Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'healthFindings'>;
 
@@ -38,9 +42,9 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
         const isBehind = connection !== undefined && await collect(stores, tx, organisation, connection, now);
         // A process without the source's settings (a command line) only leaves it to one that has them.
         const isReadElsewhere = connection === undefined && await stores.samples.state(tx, organisation, source) !== null;
-        const { lost, stillOpen } = await settleHealth(stores, tx, organisation, source, now);
+        const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
         wakings.push(...lost);
-        if (connection !== undefined || isReadElsewhere || stillOpen) wakings.push({ stage: 'sample.collect', lane: source, key: source, notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : SAMPLING_MS) });
+        if (connection !== undefined || isReadElsewhere || stillOpen) wakings.push({ stage: 'sample.collect', lane: source, key: source, notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS) });
       }
       return [...wakings, { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS }];
     },
@@ -59,10 +63,10 @@ async function collect(stores: Needed, tx: Queryable, organisation: string, conn
   let hasFailed = false;
   let pending: TelemetryReading['samples'][number][] = [];
   try {
-    for await (const { samples: read, at, coverage, exportersUp = null, problems } of connection.read(from, to)) {
+    for await (const { samples: read, at, coverage, exportersUp = null, silent = [], startedAt = {}, problems } of connection.read(from, to)) {
       pending.push(...read);
       // Evidence ages from the newest reading, also where a source lags behind the clock.
-      state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, problems };
+      state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, silent, startedAt, problems };
       if (pending.length < BATCH) continue;
       await takeSamples(stores, tx, organisation, connection.name, pending);
       pending = [];
@@ -81,7 +85,7 @@ async function collect(stores: Needed, tx: Queryable, organisation: string, conn
 }
 
 /** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */
-async function settleHealth({ samples, healthFindings }: Needed, tx: Queryable, organisation: string, source: string, now: number): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean }> {
+async function settleHealth({ samples, healthFindings }: Needed, tx: Queryable, organisation: string, source: string, now: number): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean; readonly inDoubt: boolean }> {
   const devices = await samples.histories(tx, organisation, source, now, HEALTH_DEFAULTS.replayMinutes);
   const open = await healthFindings.open(tx, organisation, source);
   const settled = settle(open, devices, now);
@@ -89,7 +93,10 @@ async function settleHealth({ samples, healthFindings }: Needed, tx: Queryable, 
   const wake = (team: string, urgent: boolean): Waking => ({ stage: 'recommendation.make', lane: team, key: team, urgent });
   const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => wake(team, true));
   const ended = settled.cleared.filter((one) => one.open.severity === 'fatal').map((one) => wake(one.open.team, false));
-  return { lost: [...ended, ...lost].filter(({ key }) => !isShared(key)), stillOpen: settled.opened.length + open.length > settled.cleared.length };
+  const doubtful = devices.flatMap((device) => (device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : []));
+  // Whoever runs the machine is asked now, not at the next look by the calendar.
+  const asked = doubtful.length === 0 ? [] : (await askAbout(tx, organisation, doubtful, now, DOUBT_MS)).map((connection): Waking => ({ ...collectingKey({ connection, what: 'fleet' }), urgent: true }));
+  return { lost: [...asked, ...[...ended, ...lost].filter(({ key }) => !isShared(key))], stillOpen: settled.opened.length + open.length > settled.cleared.length, inDoubt: doubtful.length > 0 };
 }
 
 /** sample.purge: once an hour forgets samples that are older than they are kept. */

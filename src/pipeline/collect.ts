@@ -6,7 +6,7 @@
 import { invalid, type Problem } from '../core/errors.js';
 import type { Clock, ImportedFile, ImportedPrices, Importer, ImportOptions, Input, PriceFormat, UsageFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price.js';
-import type { RecordBatch, Reject, UsageRecord } from '../core/usage.js';
+import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/intake.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
@@ -65,7 +65,7 @@ export class Collector implements Importer {
     const refused = lists.filter((list) => list.rejects.length > 0);
     if (options.strict && refused.length > 0) {
       throw invalid('some rows could not be read, and the import is strict: nothing was imported',
-        refused.flatMap((list) => list.rejects.slice(0, 100).map((r) => ({ path: `${list.name}, line ${r.line}${r.column === null ? '' : `, ${r.column}`}`, message: r.reason }))));
+        refused.flatMap((list) => list.rejects.slice(0, 100).map((r) => ({ path: `${list.name}, ${placeOfReject(r)}`, message: r.reason }))));
     }
     const { organisation, source, by } = options;
     const results: ImportedPrices[] = [];

@@ -1,7 +1,7 @@
 /**
  * The line: what happens between a usage record and a recommendation, in order. This is its table of contents.
  *
- *   sample.collect   reads GPU evidence, settles its health findings         collect-samples.ts   wakes recommendation.make, itself, sample.purge
+ *   sample.collect   reads GPU evidence, settles its health findings         collect-samples.ts   wakes fleet.collect, recommendation.make, itself, sample.purge
  *   fleet.collect    reads what runs at a provider                           collect-fleet.ts   wakes recommendation.make
  *   price.collect    reads its prices, offers and spot                       collect-prices.ts  wakes cost.price
  *   usage.collect    reads its usage and bill                                collect-usage.ts   wakes cost.price, cost.rollup

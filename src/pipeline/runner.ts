@@ -8,7 +8,7 @@
 import type { Clock } from '../core/ports.js';
 import { Failure } from '../core/errors.js';
 import type { Database } from '../store/database.js';
-import { MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';
+import { following, MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';
 import type { ApartWork, Stage } from './stage.js';
 import { tracedRun } from './tracing.js';
 import { NOBODY, type Watch } from './watch.js';
@@ -52,12 +52,12 @@ export class Runner {
   }
 
   /**
-   * Works, stage by stage from the left, until nothing is due. Needs no queue: the command line drains the line so. What
+   * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains the line so. What
    * another process is doing is waited for; keys that wait for their next try are not.
    */
   async drain(progress?: Progress): Promise<void> {
     while (true) {
-      const lanes = await this.work.dueLanes(this.clock.now());
+      const lanes = (await this.work.dueLanes(this.clock.now())).filter(({ stage }) => this.stages.has(stage));
       if (lanes.length === 0) return;
       let done = 0;
       for (const stage of this.line) {
@@ -117,7 +117,7 @@ export class Runner {
       return tracedRun(lane, claimed, async () => {
         const wakings = await stage.run({ organisation: lane.organisation, lane: lane.lane, keys: claimed.map((c) => c.key), now, tx });
         await this.work.finish(tx, lane, claimed);
-        await wake(tx, lane.organisation, wakings);
+        await wake(tx, lane.organisation, following(claimed, wakings));
         return claimed.length;
       });
     });
@@ -142,7 +142,7 @@ export class Runner {
         await this.db.transaction(async (tx) => {
           const wakings = await save(tx, this.clock.now());
           await this.work.finish(tx, lane, claimed);
-          await wake(tx, lane.organisation, wakings);
+          await wake(tx, lane.organisation, following(claimed, wakings));
         });
         return 1;
       });

@@ -65,6 +65,8 @@ function budgetsAnswer(team: string, tags: WholeQuestion['tags'], detail: QuoteD
 }
 
 /** @param currency of the answer */
-export function placements({ gpus, hours }: Pick<QuoteRequest, 'gpus' | 'hours'>, { most, ...workload }: PlacementQuestion, currency: string, { context: { fx, at }, history }: { readonly context: Pick<QuoteContext, 'fx' | 'at'>; readonly history: PriceHistory }): Shortlist {
-  return shortlist({ ...workload, gpus, hours }, { history, fx, currency, at }, most);
+export function placements({ gpus, hours }: Pick<QuoteRequest, 'gpus' | 'hours'>, { most, ...workload }: PlacementQuestion, currency: string, { context: { fx, at, effective }, history }: { readonly context: Pick<QuoteContext, 'fx' | 'at' | 'effective'>; readonly history: PriceHistory }): Shortlist {
+  const found = shortlist({ ...workload, gpus, hours }, { history, fx, currency, at }, most);
+  const taught = effective?.taught ?? 0;
+  return taught === 0 ? found : { ...found, assumptions: [...found.assumptions, `${taught} of the prices are what bills have taught, the others what the lists say`] };
 }

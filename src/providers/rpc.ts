@@ -6,6 +6,7 @@
  * arrived is unknown. An SDK's own error is never carried on: it holds the request with its signature.
  */
 import type { z } from 'zod';
+import { isMember, TARGET_TAG } from '../core/counterfactual.js';
 import { parseDecimal, type Decimal } from '../core/decimal.js';
 import { denied, Failure, invalid, unavailable, type Problem } from '../core/errors.js';
 import { holds, type Effect, type FleetReading, type FleetTarget } from '../core/fleet.js';
@@ -202,14 +203,16 @@ export function parseTarget(target: string): RpcTarget | null {
 export interface FleetPart {
   /** For messages: `cn-beijing: instances`. */
   readonly name: string;
-  read(): Promise<readonly FleetTarget[]>;
+  /** @param lacks is told what of it could not be read, as a sentence: the rest stands */
+  read(lacks: (what: string) => void): Promise<readonly FleetTarget[]>;
 }
 
 /** @throws Failure where nothing at all could be read: that of the first part */
 export async function readParts(parts: readonly FleetPart[], at: number): Promise<FleetReading> {
+  const lacking: string[] = [];
   const results = await Promise.all(parts.map(async (part): Promise<readonly FleetTarget[] | { readonly part: FleetPart; readonly failure: Failure }> => {
     try {
-      return await part.read();
+      return await part.read((what) => void lacking.push(`${part.name}: ${what}`));
     } catch (failure) {
       if (failure instanceof Failure) return { part, failure };
       throw failure;
@@ -221,9 +224,33 @@ export async function readParts(parts: readonly FleetPart[], at: number): Promis
   return {
     at,
     targets: results.flatMap((result) => ('failure' in result ? [] : result)),
-    complete: failed.length === 0,
-    problems: failed.map(({ part, failure }) => `${part.name}: ${failure.message}`),
+    complete: failed.length === 0 && lacking.length === 0,
+    problems: [...failed.map(({ part, failure }) => `${part.name}: ${failure.message}`), ...lacking],
   };
+}
+
+/** Groups of machines by the machines' ids; what is in none is not there. */
+export type Membership = ReadonlyMap<string, string>;
+
+/**
+ * Machines of a region with the group that each lies in as a label (TARGET_TAG), so that their usage can be told to be the group's. Where the cloud does
+ * not tell, they stay as they are, and that is said: the usage of a group is then not known.
+ * @param membersOf asks the cloud about machines, by their ids
+ * @throws Failure unavailable, as of any reading
+ */
+export async function inGroups(machines: readonly FleetTarget[], region: string, membersOf: (ids: readonly string[]) => Promise<Membership>, lacks: (what: string) => void = () => undefined): Promise<FleetTarget[]> {
+  const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
+  let members: Membership = new Map();
+  try {
+    members = await membersOf(machines.filter((one) => !isMember(one)).map(idOf));
+  } catch (failure) {
+    if (!(failure instanceof Failure) || failure.kind === 'unavailable') throw failure;
+    lacks(`the groups of the instances could not be read: ${failure.message}`);
+  }
+  return machines.map((one) => {
+    const group = members.get(idOf(one));
+    return group === undefined ? one : { ...one, labels: { ...one.labels, [TARGET_TAG]: groupTarget(region, group) } };
+  });
 }
 
 type Given = Readonly<Record<string, string | undefined>>;
@@ -312,3 +339,20 @@ export const plainName = (name: string): string => name.normalize('NFKC').replac
 
 /** A text of a reply; null where there is none. */
 export const orNull = (value: string | null | undefined): string | null => (value === undefined || value === null || value === '' ? null : value);
+
+/**
+ * What a cloud's answer to a question says of a permission: true where it was answered (or, of a rehearsal, would be done), false where the
+ * cloud denied it, null where it says something else. What the answer means beside that is nobody's matter here.
+ * @param rehearsed the code of the error by which the cloud says that a rehearsal would go through; null: it was no rehearsal
+ * @param proves whether an answer shows that the permission is there: some calls answer with nothing where it is not
+ */
+export async function permitted(call: () => Promise<unknown>, { rehearsed = null, proves = () => true }: { readonly rehearsed?: string | null; readonly proves?: (reply: unknown) => boolean } = {}): Promise<boolean | null> {
+  try {
+    return proves(await call()) ? true : null;
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    const { meaning } = error;
+    if (meaning.kind === 'refused' && meaning.code === rehearsed) return true;
+    return meaning.kind === 'denied' && !meaning.credentials ? false : null;
+  }
+}

@@ -1,19 +1,18 @@
 /**
  * What an admission goes by: the organisation's choice, its teams and rules, how its budgets stand, which orders are in force. Reads only.
  */
-import { DEFAULT_ADMISSION, type AdmissionFacts, type AdmissionSettings, type BudgetStanding, type LaunchStop } from '../core/admission.js';
+import { DEFAULT_ADMISSION, type AdmissionFacts, type AdmissionSettings, type BudgetStanding, type LaunchStop, type ReservationHold } from '../core/admission.js';
 import { compileRules } from '../core/allocation.js';
 import { periodAt, plannedFor, type Budget } from '../core/budget.js';
 import { parseDecimal } from '../core/decimal.js';
 import { nanosOf } from '../core/money.js';
 import { formatInstant } from '../core/time.js';
-import type { StoredState } from './budgets.js';
 import type { Queryable } from './database.js';
 import type { Stores } from './stores.js';
 
 const SETTING = 'admission';
 
-type Needed = Pick<Stores, 'db' | 'organisations' | 'budgets'>;
+type Needed = Pick<Stores, 'db' | 'organisations'>;
 
 export async function admissionSettings({ organisations }: Pick<Stores, 'organisations'>, db: Queryable, organisation: string): Promise<AdmissionSettings> {
   return { ...DEFAULT_ADMISSION, ...(await organisations.setting<Partial<AdmissionSettings>>(db, organisation, SETTING)) };
@@ -25,16 +24,15 @@ export async function saveAdmissionSettings({ organisations }: Pick<Stores, 'org
 
 /** Everything at once, as of `now` (epoch milliseconds). */
 export async function admissionFacts(stores: Needed, organisation: string, now: number): Promise<AdmissionFacts> {
-  const { db, organisations, budgets } = stores;
+  const { db, organisations } = stores;
   const asOf = await organisations.asOf(db, organisation, now);
   const settings = await admissionSettings(stores, db, organisation);
   const teams = await organisations.teams(db, organisation);
   const { rules } = await organisations.rules(db, organisation);
   const assign = compileRules(rules);
-  const states = new Map((await budgets.states(organisation, asOf)).map((state) => [state.budget, state]));
   return {
-    settings, teams: new Map(teams.map(({ id, name, parent }) => [id, { name, parent }])),
-    budgets: (await budgets.list(db, organisation)).map((budget) => standingOf(budget, states.get(budget.id), asOf)),
+    settings, teams: new Map(teams.map(({ id, name, parent, zone }) => [id, { name, parent, zone }])),
+    budgets: await standings(db, organisation, asOf, now),
     stops: await stopsInForce(db, organisation, asOf),
     teamsOf(record) {
       const assignment = assign(record);
@@ -44,12 +42,33 @@ export async function admissionFacts(stores: Needed, organisation: string, now: 
   };
 }
 
-/** A state of an earlier period says nothing of the present one. */
-function standingOf(budget: Budget, state: StoredState | undefined, asOf: number): BudgetStanding {
-  const period = periodAt(budget, asOf);
-  const isPresent = state !== undefined && Date.parse(state.periodStart) === period.start;
-  const spent = isPresent ? parseDecimal(state.state.spent) : null;
-  return { budget, periodEnd: period.end, planned: plannedFor(budget, period), spent: spent === null ? null : nanosOf(spent) };
+interface StandingRow { spec: Budget; start: Date | null; spent: string | null; holds: { reservation: string; team: string; at: number; nanos: string }[] | null }
+
+/**
+ * Every budget as it stands. A state and the holds on its budget are read by one statement, as for quotes: a weighing moves an amount from the one to the
+ * other.
+ * @param asOf for states and periods
+ * @param now for what has expired
+ */
+async function standings(db: Queryable, organisation: string, asOf: number, now: number): Promise<BudgetStanding[]> {
+  const rows = await db.query<StandingRow>(
+    `select b.spec, s.period_start as start, s.state ->> 'spent' as spent, h.holds
+     from budget b
+     left join lateral (select period_start, state from budget_state where organisation = $1 and budget = b.id and period_start <= $2 order by period_start desc limit 1) s on true
+     left join lateral (
+       select jsonb_agg(jsonb_build_object('reservation', h.reservation, 'team', r.team, 'at', (extract(epoch from h.at) * 1000)::double precision, 'nanos', (h.nanos - greatest(h.used_nanos, 0))::text)) as holds
+       from reservation_hold h join reservation r on r.organisation = h.organisation and r.id = h.reservation
+       where h.organisation = $1 and h.budget = b.id and h.expires_at > $3 and h.nanos > greatest(h.used_nanos, 0) and h.currency = b.spec ->> 'currency') h on true
+     where b.organisation = $1 order by b.id`, [organisation, formatInstant(asOf), formatInstant(now)]);
+  return rows.map(({ spec: budget, start, spent, holds }) => {
+    const period = periodAt(budget, asOf);
+    // A state of an earlier period says nothing of the present one, and a hold of one is over.
+    const known = start?.getTime() === period.start && spent !== null ? parseDecimal(spent) : null;
+    return {
+      budget, periodEnd: period.end, planned: plannedFor(budget, period), spent: known === null ? null : nanosOf(known),
+      holds: (holds ?? []).filter(({ at }) => at >= period.start).map(({ reservation, team, nanos }): ReservationHold => ({ reservation, team, remaining: BigInt(nanos) })),
+    };
+  });
 }
 
 /** Orders to refuse launches that a policy enforces, or that somebody has approved, and that have not run out. */

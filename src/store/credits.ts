@@ -13,7 +13,7 @@ import { formatInstant } from '../core/time.js';
 import { copyText, type Queryable, type Transaction } from './database.js';
 import type { Dimensions } from './dimensions.js';
 import type { OrganisationStore } from './organisation.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 
 const SETTING = 'credits';
 const PREFIX = 'credit:';
@@ -43,7 +43,7 @@ export class CreditStore {
     readCredits(specs);
     const before = await this.specs(tx, organisation);
     await this.organisations.saveSetting(tx, organisation, SETTING, specs);
-    await wake(tx, organisation, [CREDIT_WAKING]);
+    await wakeAtOnce(tx, organisation, [CREDIT_WAKING]);
     return before;
   }
 

@@ -13,6 +13,8 @@ import { unavailable } from '../core/errors.js';
 
 /** Any number that no other program on the database uses. */
 const MIGRATION_LOCK = 7_406_218_035;
+/** First half of the locks that stand for listeners; the second is of the channel. */
+const LISTENING = 740_621_804;
 
 /** Anything that runs a statement: the pool, or one transaction. */
 export interface Queryable {
@@ -116,7 +118,10 @@ export class Database implements Queryable {
     return this.source.showMigrations();
   }
 
-  /** Calls back on every notification of the channel, on a connection of its own; returns the way to stop. */
+  /**
+   * Calls back on every notification of the channel, on a connection of its own; returns the way to stop. That somebody listens can be seen by
+   * all (`isHeard`): a shared advisory lock stands for it.
+   */
   async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
     const runner = this.source.createQueryRunner();
     const client = (await runner.connect()) as PoolClient;
@@ -124,11 +129,22 @@ export class Database implements Queryable {
       if (message.channel === channel) heard();
     });
     await client.query(`listen ${channel}`);
+    await client.query(`select pg_advisory_lock_shared($1, hashtext($2))`, [LISTENING, channel]);
     return async () => {
       await client.query(`unlisten ${channel}`).catch(() => undefined);
+      await client.query(`select pg_advisory_unlock_shared($1, hashtext($2))`, [LISTENING, channel]).catch(() => undefined);
       client.removeAllListeners('notification');
       await runner.release();
     };
+  }
+
+  /** Whether any process listens to the channel. */
+  async isHeard(channel: string): Promise<boolean> {
+    // pg_locks has the two halves of such a key as classid and objid, the second without its sign, and 2 as objsubid (PostgreSQL, "pg_locks").
+    const rows = await this.query(
+      `select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 2 and classid = $1::oid and objid = (hashtext($2)::bigint & 4294967295)::oid
+         and database = (select oid from pg_database where datname = current_database()) limit 1`, [LISTENING, channel]);
+    return rows.length > 0;
   }
 
   async close(): Promise<void> {

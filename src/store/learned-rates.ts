@@ -129,6 +129,7 @@ export class LearnedRateStore {
     const [old, current] = [new Map(before.map((row) => [row.id, row])), new Map(after.map((row) => [row.id, row]))];
     const effect = (row: Row | undefined): string => (row === undefined ? 'null' : effectOf(row));
     const changed = [...new Set([...old.keys(), ...current.keys()])].filter((id) => effect(old.get(id)) !== effect(current.get(id)));
+    if (changed.length > 0) await raiseVersion(tx, organisation);
     await wakePriced(tx, organisation, changed.flatMap((id) => [old.get(id), current.get(id)]).filter((row) => row !== undefined));
   }
 
@@ -136,6 +137,7 @@ export class LearnedRateStore {
   async setApplied(tx: Transaction, organisation: string, on: boolean): Promise<boolean> {
     const before = await this.areApplied(tx, organisation);
     await this.organisations.saveSetting(tx, organisation, SETTING, on);
+    if (before !== on) await raiseVersion(tx, organisation);
     if (before !== on) await wakePriced(tx, organisation, await tx.query<Row>(`${SELECT} and trusted and withdrawn_at is null`, [organisation]));
     return before;
   }
@@ -146,7 +148,10 @@ export class LearnedRateStore {
     if (row === undefined) throw missing(`there is no learned rate ${id}`);
     if (row.withdrawn_at !== null) throw conflict(`the learned rate ${id} is withdrawn already`);
     await tx.query(`update learned_rate set withdrawn_at = $3, withdrawn_by = $4 where organisation = $1 and id = $2`, [organisation, id, new Date(now), by]);
-    if (row.trusted && (await this.areApplied(tx, organisation))) await wakePriced(tx, organisation, [row]);
+    if (row.trusted && (await this.areApplied(tx, organisation))) {
+      await raiseVersion(tx, organisation);
+      await wakePriced(tx, organisation, [row]);
+    }
     return stored({ ...row, withdrawn_at: new Date(now), withdrawn_by: by });
   }
 
@@ -177,6 +182,11 @@ function jsonOf(evidence: RateEvidence): RateEvidenceJson {
     days, currency, meteredGpuHours: gpuHours(meteredPartMs), billedGpuHours: billedPartMs === null ? null : gpuHours(billedPartMs), listCost: formatMoney({ nanos: listNanos, currency }),
     charged: formatDecimal(charged), billedList: billedList === null ? null : formatDecimal(billedList),
   };
+}
+
+/** Tells whoever keeps prices in memory that what bills have taught has changed. */
+async function raiseVersion(tx: Transaction, organisation: string): Promise<void> {
+  await tx.query(`update organisation set rate_version = rate_version + 1 where id = $1`, [organisation]);
 }
 
 /** Wakes the pricing of the metered days that some rates bear on. */

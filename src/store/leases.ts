@@ -7,7 +7,7 @@ import { missing } from '../core/errors.js';
 import { formatInstant } from '../core/time.js';
 import type { Queryable, Transaction } from './database.js';
 import type { Stores } from './stores.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 import type { LeaseFacts } from './workloads.js';
 
 export interface LeaseTerms {
@@ -91,7 +91,7 @@ async function known(stores: Stores, tx: Transaction, organisation: string, id: 
 
 async function save(stores: Stores, tx: Transaction, organisation: string, id: string, team: string, facts: LeaseFacts): Promise<StoredLease> {
   await stores.workloads.saveLease(tx, organisation, team, facts);
-  await wake(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
+  await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
   const saved = await stores.leases.get(tx, organisation, id);
   if (saved === null) throw missing(`lease ${id} does not exist`);
   return saved;

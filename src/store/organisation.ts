@@ -3,11 +3,11 @@
  *
  * A rule set is never edited: a new version is added, so that history can say under which rules it was allocated.
  */
-import { compileRules, type Allocatable, type AllocationRule, type Assignment } from '../core/allocation.js';
+import { compileRules, UNALLOCATED, type Allocatable, type AllocationRule, type Assignment } from '../core/allocation.js';
 import { conflict, missing } from '../core/errors.js';
 import { compilePeak, type PeakRule, type PeakSchedule } from '../core/peak.js';
 import type { Queryable } from './database.js';
-import { wake } from './work.js';
+import { wake, wakeAtOnce } from './work.js';
 
 export const DEFAULT_ORGANISATION = 'default';
 /** Teams of this form stand for a shared cost on its way to the teams that share it. */
@@ -67,6 +67,16 @@ export class OrganisationStore {
       `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 order by id`, [organisation]);
   }
 
+  /** Teams that somebody has set, and those that only rules name and that have spend; what is nobody's is no team. */
+  async activeTeams(db: Queryable, organisation: string): Promise<string[]> {
+    const rows = await db.query<{ team: string }>(
+      `select id as team from team where organisation = $1
+       union select w.lane from work w where w.organisation = $1 and w.stage = 'recommendation.make' and w.lane not like '${SHARED}%' and w.lane <> $2
+         and exists (select 1 from cost_day c where c.organisation = w.organisation and c.team = w.lane)
+       order by 1`, [organisation, UNALLOCATED]);
+    return rows.map(({ team }) => team);
+  }
+
   async team(db: Queryable, organisation: string, id: string): Promise<Team | null> {
     const [row] = await db.query<Team>(
       `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 and id = $2`, [organisation, id]);
@@ -100,6 +110,11 @@ export class OrganisationStore {
     return this.rulesAt(db, organisation, row?.version ?? 0);
   }
 
+  /** Rules that do not hold, to look at what they would do. @throws Failure invalid naming every problem */
+  asRuleSet(rules: readonly AllocationRule[]): RuleSet {
+    return ruleSetOf(0, rules);
+  }
+
   private async rulesAt(db: Queryable, organisation: string, version: number): Promise<RuleSet> {
     const name = `${organisation}\u0001${version}`;
     const cached = this.ruleSets.get(name);
@@ -125,7 +140,7 @@ export class OrganisationStore {
 
   async wakeAllocation(tx: Queryable, organisation: string): Promise<void> {
     const deliveries = await tx.query<{ source: string; id: string }>(`select source, id::text as id from delivery where organisation = $1`, [organisation]);
-    await wake(tx, organisation, deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+    await wakeAtOnce(tx, organisation, deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
   }
 
   /** Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed). */

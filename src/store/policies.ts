@@ -10,7 +10,7 @@ import type { Policy } from '../core/policy.js';
 import { formatInstant } from '../core/time.js';
 import type { Queryable } from './database.js';
 import { isShared } from './organisation.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 
 export interface StoredPolicy extends PolicyDocument {
   /** It holds because nobody has written any document. */
@@ -110,6 +110,6 @@ export class PolicyStore {
   /** Has the line look at every team that a document is for. */
   async wakeTeams(tx: Queryable, organisation: string, { teams }: Pick<PolicyDocument, 'teams'>): Promise<void> {
     const all = teams === '*' ? await this.lanes(tx, organisation) : teams;
-    await wake(tx, organisation, all.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })));
+    await wakeAtOnce(tx, organisation, all.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })));
   }
 }

@@ -6,6 +6,7 @@
  */
 import { periodAt, type Budget } from '../core/budget.js';
 import { parseDecimal, ZERO } from '../core/decimal.js';
+import { effectivePrices, type EffectivePrices } from '../core/effective-prices.js';
 import { nanosOf } from '../core/money.js';
 import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../core/peak.js';
 import { findPrice, type QuoteContext, type QuoteRequest } from '../core/quote.js';
@@ -15,6 +16,7 @@ import { formatInstant } from '../core/time.js';
 import type { PriceHistory } from '../core/price-book.js';
 import type { BudgetStateJson } from './budgets.js';
 import type { Queryable } from './database.js';
+import type { LearnedRateStore } from './learned-rates.js';
 import type { OrganisationStore } from './organisation.js';
 import type { CurrentPrices, PriceStore } from './prices.js';
 
@@ -35,7 +37,24 @@ export interface QuoteQuestion {
   readonly dirtyPrices: DirtyPrices;
 }
 
-interface Head { version: string; peak: PeakRule[] | null; recorded: number | null }
+/** Prices as quotes go by them: the lists', times what bills have taught. */
+export interface QuotePrices extends CurrentPrices {
+  readonly effective: EffectivePrices;
+}
+
+interface Remembered {
+  readonly rates: string;
+  readonly list: CurrentPrices;
+  /** Half-open: until another rate begins to hold. */
+  readonly from: number;
+  readonly until: number;
+  readonly made: QuotePrices;
+}
+
+/** Accounts and organisations whose prices are remembered. */
+const MOST_REMEMBERED = 100;
+
+interface Head { version: string; rates: string; peak: PeakRule[] | null; recorded: number | null }
 interface BudgetRow { spec: Budget; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
 
 /**
@@ -57,20 +76,50 @@ where b.organisation = $1 and b.team in (select id from above) order by b.id`;
 
 export class QuoteStore {
   private readonly peaks = new Map<string, { readonly text: string; readonly schedule: PeakSchedule }>();
+  private readonly remembered = new Map<string, Remembered>();
 
-  constructor(private readonly prices: PriceStore, private readonly organisations: OrganisationStore) {}
+  constructor(private readonly prices: PriceStore, private readonly organisations: OrganisationStore, private readonly learnedRates: LearnedRateStore) {}
+
+  /**
+   * The prices that hold for an account; for any where it is null. As old as the organisation's versions of prices and rates say.
+   * @param now epoch milliseconds
+   */
+  async pricesOf(db: Queryable, organisation: string, account: string | null, now: number): Promise<QuotePrices> {
+    const [head] = await db.query<{ version: string; rates: string }>(`select price_version::text as version, rate_version::text as rates from organisation where id = $1`, [organisation]);
+    return this.effective(db, organisation, account, head ?? { version: '0', rates: '0' }, now);
+  }
+
+  private async effective(db: Queryable, organisation: string, account: string | null, { version, rates }: { readonly version: string; readonly rates: string }, now: number): Promise<QuotePrices> {
+    const list = await this.prices.bookOf(db, organisation, version);
+    const name = JSON.stringify([organisation, account]);
+    const fresh = (): QuotePrices | null => {
+      const known = this.remembered.get(name);
+      return known !== undefined && known.rates === rates && known.list === list && known.from <= now && now < known.until ? known.made : null;
+    };
+    const known = fresh();
+    if (known !== null) return known;
+    const learned = await this.learnedRates.applied(db, organisation);
+    // Of many that asked at once the first has made it meanwhile.
+    const other = fresh();
+    if (other !== null) return other;
+    const effective = effectivePrices(list, learned, account, now);
+    const made: QuotePrices = { ...list, effective, book: effective.book, history: effective.history, prices: effective.history.prices };
+    if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
+    this.remembered.set(name, { rates, list, from: now, until: learned.nextAfter(now), made });
+    return made;
+  }
 
   async facts(db: Queryable, organisation: string, { request, team, now, dirtyPrices }: QuoteQuestion): Promise<QuoteFacts> {
     const [head] = await db.query<Head>(
-      `select price_version::text as version, (select value from setting where organisation = $1 and key = 'peak') as peak,
+      `select price_version::text as version, rate_version::text as rates, (select value from setting where organisation = $1 and key = 'peak') as peak,
          (select value from setting where organisation = $1 and key = 'as-of') as recorded from organisation where id = $1`, [organisation]);
-    const prices = await this.prices.bookOf(db, organisation, head?.version ?? '0');
+    const prices = await this.effective(db, organisation, request.account ?? null, head ?? { version: '0', rates: '0' }, now);
     const asOf = (head?.recorded ?? null) === null ? now : await this.organisations.asOf(db, organisation, now);
     const { book, fx } = prices;
     return {
       history: prices.history, asOf,
       context: {
-        book, prices: prices.prices, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
+        book, prices: prices.prices, effective: prices.effective, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
         interruptions: request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,
       },
       budgets: team === null ? null : await budgetsOver(db, organisation, team, asOf, now),

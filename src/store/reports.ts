@@ -8,8 +8,9 @@ import { parseDecimal } from '../core/decimal.js';
 import { invalid, missing } from '../core/errors.js';
 import { nanosOf } from '../core/money.js';
 import type { ReportFacts, SavingFacts } from '../core/report-facts.js';
-import { untold, type Report, type ReportBudget } from '../core/report.js';
+import type { Report, ReportBudget } from '../core/report.js';
 import { dayLabel, DAY_MS, isZone, monthLabel, monthOfLabel, type Interval } from '../core/time.js';
+import type { AdmissionStore } from './admissions.js';
 import type { BudgetStore } from './budgets.js';
 import type { Queryable, Transaction } from './database.js';
 import type { OrganisationStore } from './organisation.js';
@@ -55,6 +56,7 @@ export interface ReportStores {
   readonly prices: PriceStore;
   readonly budgets: BudgetStore;
   readonly savingLedger: SavingLedger;
+  readonly admissions: AdmissionStore;
 }
 
 /** What makes a report; the lane is the team. */
@@ -114,7 +116,7 @@ export class ReportStore {
 
   /** Everything that a report says of a team's month. @throws Failure missing for a team that is not known, invalid for a month that has not begun. */
   async facts(tx: Queryable, organisation: string, team: string, month: string, now: number): Promise<ReportFacts> {
-    const { organisations, prices, budgets } = this.stores;
+    const { organisations, prices, budgets, admissions } = this.stores;
     const known = await organisations.team(tx, organisation, team);
     if (known === null) throw missing(`team ${team} does not exist`);
     const asOf = await organisations.asOf(tx, organisation, now);
@@ -130,7 +132,7 @@ export class ReportStore {
       team, teamName: known.name, teams: request.teams, month, zone: known.zone, currency: known.currency, period, asOf, madeAt: now,
       spend, before: old, days: [...history.days, ...old.days, ...spend.days],
       budgets: await this.budgetsOf(organisation, request.teams, seen.end - 1), savings: await this.savingsOf(tx, organisation, request.teams, period),
-      refusals: await refusalFacts(tx, request, period), refusedLaunches: untold('not-recorded'), chances: await chanceFacts(tx, request, period, asOf),
+      refusals: await refusalFacts(tx, request, period), refusedLaunches: await admissions.refused(tx, organisation, request.teams, period, known.zone), chances: await chanceFacts(tx, request, period, asOf),
       demand: await demandFacts(tx, request, seen, current), lowUtilisation: LOW_UTILISATION, samples: await sampleFacts(tx, request, period, LOW_UTILISATION),
       variance: await varianceFacts(tx, request, period),
     };

@@ -277,6 +277,7 @@ function reservationOf(row: Row, now: number): StoredReservation {
     id: row.id, team: row.team, state: stateOfReservation(now, row.expires, row.released, remaining), tag: { key: RESERVATION_TAG, value: row.id },
     amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }), currency: row.currency, reason: row.reason, createdAt: formatInstant(row.created), createdBy: row.by,
     expiresAt: formatInstant(row.expires), releasedAt: row.released === null ? null : formatInstant(row.released), releasedBy: row.releaser,
-    holds, quote: row.quote,
+    // Those of before bills taught prices do not say that none did.
+    holds, quote: { ...row.quote, learned: row.quote.learned ?? null, alternatives: row.quote.alternatives.map((one) => ({ ...one, learned: one.learned ?? null })) },
   };
 }

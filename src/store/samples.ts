@@ -5,10 +5,11 @@
  * decides nothing about teams (take-samples.ts) or health (core/health.ts).
  */
 import type { DeviceHistory, DeviceReading } from '../core/health.js';
-import type { GpuSample } from '../core/ports.js';
+import type { GpuSample, SilentExporter } from '../core/ports.js';
 import { READINGS_DAYS } from '../core/policy.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
+import { silencesOf, type Silences } from './machines.js';
 
 /** A sample with the team and the workload that it belongs to. */
 export interface PlacedSample extends GpuSample {
@@ -29,6 +30,10 @@ export interface SourceState {
   readonly coverage: number | null;
   /** Null: the source cannot tell. */
   readonly exportersUp: readonly string[] | null;
+  /** Exporters that fell silent; absent: none, or the source cannot tell. */
+  readonly silent?: readonly SilentExporter[];
+  /** When exporters that name no card any more were started, epoch milliseconds; absent: not known. */
+  readonly startedAt?: Readonly<Record<string, number>>;
   readonly problems: readonly string[];
 }
 
@@ -114,7 +119,8 @@ export class SampleStore {
       [organisation, source, formatInstant(now - minutes * MINUTE_MS), formatInstant(now)],
     );
     const state = await this.state(tx, organisation, source);
-    return historiesOf(rows, state);
+    const silences = await silencesOf(tx, organisation, state?.silent ?? [], rows);
+    return historiesOf(rows, state, silences);
   }
 
   async state(db: Queryable, organisation: string, source: string): Promise<SourceState | null> {
@@ -122,16 +128,16 @@ export class SampleStore {
   }
 
   async states(db: Queryable, organisation: string): Promise<SourceState[]> {
-    const rows = await db.query<{ name: string; read_to: Date; coverage: number | null; exporters_up: string[] | null; problems: string[] }>(
-      `select name, read_to, coverage, exporters_up, problems from telemetry_source where organisation = $1 order by name`, [organisation]);
-    return rows.map((row) => ({ name: row.name, readTo: row.read_to.getTime(), coverage: row.coverage, exportersUp: row.exporters_up, problems: row.problems }));
+    const rows = await db.query<{ name: string; read_to: Date; coverage: number | null; exporters_up: string[] | null; silent: SilentExporter[]; started_at: Record<string, number>; problems: string[] }>(
+      `select name, read_to, coverage, exporters_up, silent, started_at, problems from telemetry_source where organisation = $1 order by name`, [organisation]);
+    return rows.map((row) => ({ name: row.name, readTo: row.read_to.getTime(), coverage: row.coverage, exportersUp: row.exporters_up, silent: row.silent, startedAt: row.started_at, problems: row.problems }));
   }
 
   async saveState(tx: Queryable, organisation: string, state: SourceState, now: number): Promise<void> {
     await tx.query(
-      `insert into telemetry_source (organisation, name, read_to, coverage, exporters_up, problems, read_at) values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (organisation, name) do update set read_to = excluded.read_to, coverage = excluded.coverage, exporters_up = excluded.exporters_up, problems = excluded.problems, read_at = excluded.read_at`,
-      [organisation, state.name, formatInstant(state.readTo), state.coverage, state.exportersUp, state.problems.slice(0, MOST_PROBLEMS), formatInstant(now)],
+      `insert into telemetry_source (organisation, name, read_to, coverage, exporters_up, problems, read_at, silent, started_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+       on conflict (organisation, name) do update set read_to = excluded.read_to, coverage = excluded.coverage, exporters_up = excluded.exporters_up, problems = excluded.problems, read_at = excluded.read_at, silent = excluded.silent, started_at = excluded.started_at`,
+      [organisation, state.name, formatInstant(state.readTo), state.coverage, state.exportersUp, state.problems.slice(0, MOST_PROBLEMS), formatInstant(now), JSON.stringify(state.silent ?? []), JSON.stringify(state.startedAt ?? {})],
     );
   }
 
@@ -144,7 +150,7 @@ export class SampleStore {
 }
 
 /** @param rows in the order in which they were seen */
-function historiesOf(rows: readonly HistoryRow[], state: SourceState | null): DeviceHistory[] {
+function historiesOf(rows: readonly HistoryRow[], state: SourceState | null, silences: Silences): DeviceHistory[] {
   const cards = new Map<string, number>();
   const exporters = new Map<string, number>();
   const devices = new Map<string, { last: HistoryRow; readings: DeviceReading[] }>();
@@ -160,7 +166,7 @@ function historiesOf(rows: readonly HistoryRow[], state: SourceState | null): De
   }
   return [...devices.values()].map(({ last, readings }) => ({
     resource: last.resource, gpu: last.gpu, migInstance: last.mig === '' ? null : last.mig, team: last.team, workload: last.workload, readings,
-    cardSeenAt: cards.get(last.gpu) ?? last.seen.getTime(), ...answerOf(last.exporter, exporters, state),
+    cardSeenAt: cards.get(last.gpu) ?? last.seen.getTime(), ...answerOf(last.exporter, exporters, state), ...silences(last.exporter, last.workload),
   }));
 }
 
@@ -169,5 +175,5 @@ function answerOf(exporter: string | null, newest: ReadonlyMap<string, number>, 
   if (exporter === null || state?.exportersUp?.includes(exporter) !== true) return { exporterUpAt: null, exporterNamesCards: false };
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
-  return { exporterUpAt: isNaming ? named : state.readTo, exporterNamesCards: isNaming };
+  return { exporterUpAt: isNaming ? named : state.readTo, exporterNamesCards: isNaming || (state.startedAt?.[exporter] ?? Infinity) < named };
 }

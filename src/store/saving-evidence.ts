@@ -4,7 +4,7 @@
  * Hour sums do not keep the resource, so it reads blocks again, a few at a time, and keeps only what bears on the targets. Reads only.
  */
 import type { ChainEvidence, MeteredLine } from '../core/attribution.js';
-import { bearsOn, type Counterfactual } from '../core/counterfactual.js';
+import { bearsOn, machineOf, machinesOf, type Counterfactual } from '../core/counterfactual.js';
 import type { Grouping } from '../core/rollup.js';
 import type { BillEvidence, TargetUsage } from '../core/saving-bill.js';
 import { formatInstant, hourOf, type Interval } from '../core/time.js';
@@ -35,7 +35,22 @@ export class SavingEvidence {
         else if (record.charge?.category === 'Usage') billed.push({ record, line: `${source}/${record.id}` });
       }
     }
+    const machines = new Set(about.flatMap(({ target }) => [...machinesOf(target, metered.map(({ record }) => record))]));
+    // A second look, for machines that only now are known to be a group's: a bill may have come before the usage.
+    if (itemised.size > 0 && machines.size > 0) billed.push(...(await this.billedMachines(db, organisation, team, about, span, grouping, machines)));
     return { metered, billed, itemised };
+  }
+
+  /** Usage lines of bills about machines, but for those that say themselves whose they are. */
+  private async billedMachines(db: Queryable, organisation: string, team: string, about: readonly Counterfactual[], span: Interval, grouping: Grouping, machines: ReadonlySet<string>): Promise<MeteredLine[]> {
+    const found: MeteredLine[] = [];
+    for await (const { source, records } of this.blocks(db, organisation, team, span)) {
+      for (const record of records) {
+        if (record.charge?.category !== 'Usage' || record.resource === null || record.start >= span.end || record.end < span.start || !machines.has(machineOf(record.resource))) continue;
+        if (mayBear(record, about) && !about.some((one) => bearsOn(record, one)) && grouping.groupOf(record).team === team) found.push({ record, line: `${source}/${record.id}` });
+      }
+    }
+    return found;
   }
 
   /** When the meter of some actions' account was heard, and which of its bill periods are closed. */
@@ -56,7 +71,7 @@ export class SavingEvidence {
       const page: BlockRow[] = await db.query<BlockRow>(
         `select source, delivery::text as delivery, no, payload from block
          where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
-         order by source, delivery, no limit ${PAGE_BLOCKS}`,
+         order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
         [organisation, ids, formatInstant(start), formatInstant(end), last?.source ?? null, last?.delivery ?? null, last?.no ?? null]);
       for (const { source, payload } of page) yield { source, records: decodeBlock(payload) };
       last = page.at(-1);

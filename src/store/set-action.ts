@@ -14,7 +14,7 @@ import type { Moved } from './actions.js';
 import type { Transaction } from './database.js';
 import type { StoredRecommendation } from './recommendations.js';
 import type { Stores } from './stores.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 
 /** A rollback that nothing has begun for so long is not begun any more. */
 const ROLLBACK_MS = HOUR_MS;
@@ -27,7 +27,7 @@ export interface DecidedRecommendation {
 
 /** Emits what a step wakes. */
 async function woken(tx: Transaction, organisation: string, { action, wakings }: Moved): Promise<Action> {
-  await wake(tx, organisation, wakings);
+  await wakeAtOnce(tx, organisation, wakings);
   return action;
 }
 

@@ -6,7 +6,7 @@ import type { Budget } from '../core/budget.js';
 import { periodLabel } from './budgets.js';
 import type { Transaction } from './database.js';
 import type { Stores } from './stores.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 
 /** Adds or changes a checked budget; returns what was there before. `now` in epoch milliseconds. */
 export async function setBudget(stores: Stores, tx: Transaction, organisation: string, budget: Budget, now: number): Promise<Budget | null> {
@@ -14,7 +14,7 @@ export async function setBudget(stores: Stores, tx: Transaction, organisation: s
   await stores.budgets.save(tx, organisation, budget);
   await trackTags(stores, tx, organisation, (budget.filters.tag ?? []).map(({ key }) => key));
   const asOf = await stores.organisations.asOf(tx, organisation, now);
-  await wake(tx, organisation, [{ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }]);
+  await wakeAtOnce(tx, organisation, [{ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }]);
   return before;
 }
 

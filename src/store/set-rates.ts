@@ -6,7 +6,7 @@ import type { FxQuote } from '../core/fx.js';
 import { compilePeak, type PeakRule } from '../core/peak.js';
 import type { Transaction } from './database.js';
 import type { Stores } from './stores.js';
-import { wake } from './work.js';
+import { wakeAtOnce } from './work.js';
 
 export interface FxChange {
   /** Rates that were sent. */
@@ -41,5 +41,5 @@ export async function setPeak(stores: Stores, tx: Transaction, organisation: str
 /** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */
 export async function wakePricing({ prices }: Stores, tx: Transaction, organisation: string, only: { readonly from?: string; readonly team?: string } = {}): Promise<void> {
   const days = await prices.meteredDays(tx, organisation, only);
-  await wake(tx, organisation, days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+  await wakeAtOnce(tx, organisation, days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
 }

@@ -2,6 +2,7 @@
  * Everything that reads and writes the database, made once per process from one pool.
  */
 import { ActionStore } from './actions.js';
+import { AdmissionStore } from './admissions.js';
 import { AlertPlaceStore } from './alert-places.js';
 import { AlertSettings } from './alert-settings.js';
 import { AlertStore } from './alerts.js';
@@ -62,6 +63,7 @@ export class Stores {
   readonly budgets: BudgetStore;
   readonly quotes: QuoteStore;
   readonly reservations: ReservationStore;
+  readonly admissions: AdmissionStore;
   readonly recommendations: RecommendationStore;
   readonly actions: ActionStore;
   readonly safety: SafetyStore;
@@ -105,8 +107,9 @@ export class Stores {
     this.credits = new CreditStore(this.organisations, this.dimensions);
     this.spend = new SpendStore(db, this.dimensions);
     this.budgets = new BudgetStore(db);
-    this.quotes = new QuoteStore(this.prices, this.organisations);
+    this.quotes = new QuoteStore(this.prices, this.organisations, this.learnedRates);
     this.reservations = new ReservationStore(db);
+    this.admissions = new AdmissionStore(db);
     this.views = new ViewStore(this.budgets, this.workloads, this.healthFindings);
     this.recommendations = new RecommendationStore(db);
     this.actions = new ActionStore(db);

@@ -36,6 +36,8 @@ export interface ClaimedWork {
   readonly attempts: number;
   /** The trace in which it was woken last; null: in none. */
   readonly waker: string | null;
+  /** What follows from it does not wait for its lane's pause either. */
+  readonly urgent: boolean;
 }
 
 export interface ParkedWork {
@@ -64,6 +66,15 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
     [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key), unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))), unique.map((w) => w.urgent === true), traceparent()],
   );
   await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+}
+
+/** Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its lane's pause. */
+export const wakeAtOnce = (db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> => wake(db, organisation, wakings.map((waking) => ({ ...waking, urgent: true })));
+
+/** What a run wakes, as urgent as what it was woken by. What is put off is in no hurry. */
+export function following(claimed: readonly ClaimedWork[], wakings: readonly Waking[]): readonly Waking[] {
+  if (!claimed.some(({ urgent }) => urgent)) return wakings;
+  return wakings.map((waking) => (waking.notBefore === undefined ? { ...waking, urgent: true } : waking));
 }
 
 /** The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is kept. */
@@ -109,7 +120,7 @@ export class WorkTable {
   /** Takes up to `most` due keys of a lane; they stay locked until the transaction ends. */
   async claim(tx: Transaction, lane: Omit<DueLane, 'due'>, at: number, most: number): Promise<ClaimedWork[]> {
     return tx.query<ClaimedWork>(
-      `select key, wanted::text as wanted, attempts, waker from work
+      `select key, wanted::text as wanted, attempts, waker, urgent from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
        order by key limit $5 for update skip locked`,
       [lane.organisation, lane.lane, lane.stage, new Date(at), most],
@@ -151,10 +162,10 @@ export class WorkTable {
     );
   }
 
-  /** Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it. */
-  async waiting(at: number | null = null): Promise<number> {
+  /** Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it; without those of some stages. */
+  async waiting(at: number | null = null, besides: readonly string[] = []): Promise<number> {
     const [row] = await this.db.query<{ n: number }>(
-      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED}`, [at === null ? 'infinity' : new Date(at)]);
+      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED} and stage <> all($2::text[])`, [at === null ? 'infinity' : new Date(at), besides]);
     return row?.n ?? 0;
   }
 }

@@ -5,15 +5,18 @@
  * (prometheus.io, "Querying basics", Staleness). It only reads.
  */
 import { z } from 'zod';
-import { invalid, type Problem } from '../core/errors.js';
-import type { ProviderSetting, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
+import { Failure, invalid, type Problem } from '../core/errors.js';
+import type { ProviderSetting, SilentExporter, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
 import { METRICS, UNITS, type Unit } from './reading/measures.js';
 import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
-import { readingsOf } from './reading/series.js';
+import { exporterOf, HOST_LABELS, readingsOf } from './reading/series.js';
+import { KnownExporter, SILENCE_WINDOW, silentExporters } from './reading/silence.js';
 
 const MINUTE_MS = 60_000;
 /** A range query gives at most 11,000 points per series (prometheus.io, "HTTP API"); memory asks for less. */
 const MINUTES_PER_QUERY = 120;
+/** An exporter that has not answered for so long is not missed any more. */
+const REMEMBERED_MS = 10 * MINUTE_MS;
 
 const setting = (name: string, description: string, over: Partial<ProviderSetting> = {}): ProviderSetting => ({ name: `BURSAR_PROMETHEUS_${name}`, description, required: false, secret: false, use: 'read', ...over });
 
@@ -67,6 +70,8 @@ class PrometheusConnection implements TelemetryConnection {
   private readonly api: PrometheusApi;
   /** Jobs that GPU series have come from: theirs are the targets that should be up, also when all of them are silent. */
   private readonly jobs = new Set<string>();
+  /** Exporters that have named cards, and when last: null until somebody has asked. */
+  private exporters: Map<string, { known: KnownExporter; seenAt: number }> | null = null;
 
   constructor(private readonly given: Given, private readonly units: Readonly<Record<string, Unit>>) {
     const { TOKEN, USER, PASSWORD } = given;
@@ -82,13 +87,75 @@ class PrometheusConnection implements TelemetryConnection {
       const instants = Array.from({ length: (last - first) / MINUTE_MS + 1 }, (_, n) => first + n * MINUTE_MS);
       yield* await this.readings(instants, (query) => this.api.range(query, first, last, MINUTE_MS));
     }
-    if (to > from) yield* await this.readings([to], (query) => this.api.instant(query, to));
+    if (to <= from) return;
+    const [newest] = await this.readings([to], (query) => this.api.instant(query, to));
+    if (newest === undefined) return;
+    try {
+      await this.learn(newest, to);
+      const [silent, startedAt] = [await this.silent(newest, to), await this.startedAt(newest, to)];
+      yield { ...newest, ...(silent.length === 0 ? {} : { silent }), ...(Object.keys(startedAt).length === 0 ? {} : { startedAt }) };
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      // What was measured is there; only whether somebody is missing is not known.
+      yield { ...newest, problems: [...newest.problems, `which machines are silent cannot be told: ${error.message}`] };
+    }
+  }
+
+  private async learn({ samples }: TelemetryReading, at: number): Promise<void> {
+    this.exporters ??= await this.recall(at);
+    for (const { exporter, labels } of samples) {
+      if (exporter == null) continue;
+      const one = this.exporters.get(exporter) ?? { known: new KnownExporter(), seenAt: at };
+      one.known.add(labels);
+      one.seenAt = at;
+      this.exporters.set(exporter, one);
+    }
+    for (const [exporter, { seenAt }] of this.exporters) if (at - seenAt > REMEMBERED_MS) this.exporters.delete(exporter);
+  }
+
+  /** Exporters that named cards lately and do not answer now. All targets are asked for only where there is such a one. */
+  private async silent({ exportersUp }: TelemetryReading, at: number): Promise<SilentExporter[]> {
+    const missing = new Map([...(this.exporters ?? [])].filter(([exporter]) => exportersUp?.includes(exporter) !== true).map(([exporter, { known }]) => [exporter, known]));
+    if (missing.size === 0) return [];
+    const [now, window] = [await this.api.instant('up', at), await this.api.instant(`up[${SILENCE_WINDOW}]`, at)];
+    // Of half an answer nobody knows which half is missing.
+    return now.warnings.length + window.warnings.length > 0 ? [] : silentExporters(missing, now.series, window.series, at);
+  }
+
+  /** When exporters were started that answer, named cards lately and name none now, as far as they tell (Prometheus client libraries, "Process metrics"). */
+  private async startedAt({ samples, exportersUp }: TelemetryReading, at: number): Promise<Record<string, number>> {
+    const naming = new Set(samples.map(({ exporter }) => exporter));
+    const bare = new Set([...(this.exporters ?? [])].map(([exporter]) => exporter).filter((exporter) => exportersUp?.includes(exporter) === true && !naming.has(exporter)));
+    if (bare.size === 0) return {};
+    const { series } = await this.api.instant('process_start_time_seconds', at);
+    return Object.fromEntries(series.flatMap(({ labels, points }) => {
+      const seconds = Number(points.at(-1)?.[1] ?? Number.NaN);
+      return bare.has(exporterOf(labels)) && Number.isFinite(seconds) ? [[exporterOf(labels), Math.round(seconds * 1000)]] : [];
+    }));
+  }
+
+  /** The exporters of a while ago: a process that starts while a machine is silent has not seen it answer. */
+  private async recall(at: number): Promise<Map<string, { known: KnownExporter; seenAt: number }>> {
+    const exporters = new Map<string, { known: KnownExporter; seenAt: number }>();
+    const { series } = await this.api.instant(`group by (job, instance, ${HOST_LABELS.join(', ')}) (last_over_time(${this.gpuSelector}[${SILENCE_WINDOW}]))`, at);
+    for (const { labels } of series) {
+      if (labels['job'] !== undefined) this.jobs.add(labels['job']);
+      const one = exporters.get(exporterOf(labels)) ?? { known: new KnownExporter(), seenAt: at };
+      one.known.add(labels);
+      exporters.set(exporterOf(labels), one);
+    }
+    return exporters;
+  }
+
+  private get gpuSelector(): string {
+    const { MATCH } = this.given;
+    return `{__name__=~"${[...METRICS.keys()].join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`;
   }
 
   private async readings(instants: readonly number[], ask: (query: string) => Promise<PrometheusAnswer>): Promise<TelemetryReading[]> {
     const none: PrometheusAnswer = { series: [], warnings: [] };
     const { MATCH, UP_QUERY, REQUESTS_QUERY, LATENCY_QUERY } = this.given;
-    const gpus = await ask(`{__name__=~"${[...METRICS.keys()].join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
+    const gpus = await ask(this.gpuSelector);
     for (const { labels } of gpus.series) if (labels['job'] !== undefined) this.jobs.add(labels['job']);
     const upQuery = UP_QUERY ?? (this.jobs.size === 0 ? null : `up{job=~"${[...this.jobs].sort().map(quoted).join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
     const up = upQuery === null ? none : await ask(upQuery);

@@ -15,15 +15,21 @@ import { Refusal } from './problem.js';
 
 const MOST_KEYS = 1000;
 
+/** What was looked up for a key, and whose it is. */
+interface Found {
+  readonly organisation: string;
+  readonly facts: AdmissionFacts;
+}
+
 export type Looked =
-  | { readonly kind: 'facts'; readonly facts: AdmissionFacts }
+  | { readonly kind: 'facts'; readonly organisation: string; readonly facts: AdmissionFacts }
   /** Not in time, or the database is away. Null: nobody with this key has asked before. */
   | { readonly kind: 'unknown'; readonly settings: AdmissionSettings | null };
 
 export class AdmissionDesk {
   /** By the key's SHA-256. */
   private readonly choices = new Map<string, AdmissionSettings>();
-  private readonly pending = new Map<string, Promise<AdmissionFacts>>();
+  private readonly pending = new Map<string, Promise<Found>>();
 
   constructor(
     private readonly stores: Stores,
@@ -40,8 +46,8 @@ export class AdmissionDesk {
     const name = hash('sha256', key);
     const timer = new AbortController();
     try {
-      const facts = await Promise.race([this.facts(name, key), sleep(milliseconds, null, { signal: timer.signal })]);
-      return facts === null ? this.unknown(name, new Error(`no answer from the database within ${milliseconds} ms`)) : { kind: 'facts', facts };
+      const found = await Promise.race([this.facts(name, key), sleep(milliseconds, null, { signal: timer.signal })]);
+      return found === null ? this.unknown(name, new Error(`no answer from the database within ${milliseconds} ms`)) : { kind: 'facts', ...found };
     } catch (error) {
       if (error instanceof Refusal || (error instanceof Failure && error.kind === 'denied')) throw error;
       return this.unknown(name, error);
@@ -55,7 +61,7 @@ export class AdmissionDesk {
     return { kind: 'unknown', settings: this.choices.get(name) ?? null };
   }
 
-  private facts(name: string, key: string): Promise<AdmissionFacts> {
+  private facts(name: string, key: string): Promise<Found> {
     const under = this.pending.get(name);
     if (under !== undefined) return under;
     const looking = this.read(name, key).finally(() => this.pending.delete(name));
@@ -65,7 +71,7 @@ export class AdmissionDesk {
     return looking;
   }
 
-  private async read(name: string, key: string): Promise<AdmissionFacts> {
+  private async read(name: string, key: string): Promise<Found> {
     const principal = await this.stores.keys.authenticate(key);
     if (principal === null) {
       this.choices.delete(name);
@@ -75,6 +81,6 @@ export class AdmissionDesk {
     const facts = await admissionFacts(this.stores, principal.organisation, this.clock.now());
     if (this.choices.size >= MOST_KEYS) this.choices.clear();
     this.choices.set(name, facts.settings);
-    return facts;
+    return { organisation: principal.organisation, facts };
   }
 }

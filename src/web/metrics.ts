@@ -5,7 +5,7 @@
  * currency as a label and is never added over currencies. What is not known has no sample: absent, never 0. Work is shown to everybody, money to
  * whom the key allows.
  */
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Principal } from '../store/keys.js';
 import { parseSpendQuery } from '../store/spend.js';
 import type { WebParts } from './parts.js';
@@ -27,7 +27,7 @@ export async function metricsText(parts: WebParts, principal: Principal | null):
     const made = new Gauge({ name, help, labelNames, registers: [registry] });
     for (const [labels, value] of samples) if (value !== null && value !== undefined) made.set({ ...labels }, Number(value));
   };
-  await work(parts, gauge);
+  await work(parts, registry, gauge);
   if (principal !== null) {
     await spend(parts, principal, gauge);
     await budgets(parts, principal, gauge);
@@ -38,12 +38,14 @@ export async function metricsText(parts: WebParts, principal: Principal | null):
 
 type AddGauge = (name: string, help: string, samples: readonly Sample[]) => void;
 
-async function work({ stores, clock }: WebParts, gauge: AddGauge): Promise<void> {
+async function work({ stores, clock }: WebParts, registry: Registry, gauge: AddGauge): Promise<void> {
   const stages = await stores.gauges.stages(clock.now());
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
   gauge('bursar_work_waiting', 'Keys of a stage that wait to be worked on: the depth of its queue.', stages.map(({ stage, waiting }) => [{ stage }, waiting]));
   gauge('bursar_work_parked', 'Keys of a stage that failed too often and wait for somebody.', stages.map(({ stage, parked }) => [{ stage }, parked]));
   gauge('bursar_work_lag_seconds', 'Since the oldest due key of a stage was woken; absent where none is due.', stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]));
+  const dropped = new Counter({ name: 'bursar_admission_notes_dropped_total', help: 'Refusals and warnings of the admission webhook that this process could not keep, since its start.', registers: [registry] });
+  dropped.inc(stores.admissions.dropped);
   gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was woken; 0 where none is due.', [[{}, queueAgeSeconds ?? 0]]);
 }
 

@@ -10,6 +10,7 @@ import { WEB_PARTS, type WebParts } from './parts.js';
 import { ProblemFilter, validation } from './problem.js';
 import { ActionsController } from './resources/actions.js';
 import { AdmissionController } from './resources/admission.js';
+import { AdmissionsController } from './resources/admissions.js';
 import { BacktestsController } from './resources/backtests.js';
 import { AlertsController } from './resources/alerts.js';
 import { AlertSettingsController } from './resources/alert-settings.js';
@@ -47,7 +48,7 @@ import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
   UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
-  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, OperationsController, ProcessController, DocsController,
+  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, AdmissionsController, OperationsController, ProcessController, DocsController,
   AlertsController, AlertSettingsController, SlackController, OverviewController, ProgressController, SessionController, DashboardController,
 ];
 
@@ -62,6 +63,11 @@ export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>):
 
 @Module({})
 export class WebModule {
+  /** What an orchestrator and a Prometheus ask a process that has no API, and nothing else. */
+  static probes(parts: Pick<WebParts, 'stores' | 'importer' | 'clock' | 'policies'>): DynamicModule {
+    return { module: WebModule, controllers: [ProcessController], providers: [{ provide: WEB_PARTS, useValue: parts }, { provide: APP_FILTER, useClass: ProblemFilter }, { provide: APP_PIPE, useValue: validation }] };
+  }
+
   static register(parts: WebParts): DynamicModule {
     return {
       module: WebModule, controllers: [...CONTROLLERS],

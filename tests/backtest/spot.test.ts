@@ -2,13 +2,16 @@
  * The spot backtest on a slice of the measured availability (tests/fixtures/spot-availability): twelve windows of each of four zones,
  * each zone run by what the three others taught. docs/decisions-quality/spot.md holds the tables of the whole.
  */
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runSpotBacktest, type SpotBacktestOptions } from '../../src/cli/backtest/spot.js';
 import type { BacktestReport } from '../../src/core/backtest.js';
 import type { Failure } from '../../src/core/errors.js';
+import { mulberry32 } from '../../src/planning/random.js';
 
 const fixture = (zone: string): string => path.join(import.meta.dirname, '../fixtures/spot-availability', `${zone}.jsonl.gz`);
 const TRACES = ['us-west-2a_k80_8', 'us-west-2a_v100_8', 'us-west-2b_k80_1', 'us-west-2b_v100_1'].map(fixture);
@@ -57,6 +60,62 @@ describe('four zones, each taught by the others', () => {
   it('never lets a trace teach itself: naming all files as teachers changes nothing', async () => {
     const named = await runSpotBacktest(options({ deadlineHours: [54], train: TRACES }));
     expect(named.cells).toEqual(report.cells);
+  });
+});
+
+describe('a window of a recording that other windows tell more of', () => {
+  interface Line { readonly original_trace: string; readonly start_tick: number; readonly gap_seconds: number; readonly available: string }
+  let folder: string;
+  let lines: Line[];
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'spot-past-'));
+    lines = gunzipSync(await readFile(TRACES[0]!)).toString().trim().split('\n').map((line) => JSON.parse(line) as Line);
+  });
+  const file = async (name: string, content: readonly object[]): Promise<string> => {
+    const where = path.join(folder, `${name}.jsonl`);
+    await writeFile(where, content.map((line) => JSON.stringify(line)).join('\n'));
+    return where;
+  };
+  /** The same readings in another order, those before the tick or those from it on. */
+  const shuffled = (line: Line, tick: number, part: 'before' | 'from'): Line => {
+    const random = mulberry32(line.start_tick + 1);
+    const cut = Math.min(Math.max(0, tick - line.start_tick), line.available.length);
+    const mix = (digits: string): string => [...digits].map((digit) => ({ digit, key: random() })).sort((a, b) => a.key - b.key).map(({ digit }) => digit).join('');
+    const [past, ahead] = [line.available.slice(0, cut), line.available.slice(cut)];
+    return { ...line, available: part === 'before' ? mix(past) + ahead : past + mix(ahead) };
+  };
+  const cellOf = async (window: Line, others: readonly Line[]): Promise<unknown> => {
+    const [trace, train] = [await file('trace', [window]), await file('train', others)];
+    const report = await runSpotBacktest(options({ traces: [trace], train: [train, ...TRACES.slice(1)], deadlineHours: [56] }));
+    return report.cells[0];
+  };
+
+  it('learns from what came before its start and never from what came at it or after, whichever file it stands in', async () => {
+    let changed = 0;
+    for (const start of [570, 684, 957]) {
+      const window = lines.find((line) => line.start_tick === start)!;
+      const others = lines.filter((line) => line !== window);
+      const known = await cellOf(window, others);
+      expect(await cellOf(window, others.map((line) => shuffled(line, start, 'from')))).toEqual(known);
+      if (!isDeepStrictEqual(await cellOf(window, others.map((line) => shuffled(line, start, 'before'))), known)) changed += 1;
+    }
+    expect(changed).toBeGreaterThan(0);
+  });
+
+  it('keeps each decision when the windows of its own file are shuffled from its start on', async () => {
+    // The first window in time of the file: all that the others tell is its future.
+    const first = lines.reduce((least, line) => (line.start_tick < least.start_tick ? line : least));
+    const nothing = await cellOf(first, []);
+    expect(await cellOf(first, lines.filter((line) => line !== first))).toEqual(nothing);
+  });
+
+  it('runs as if alone where its place in the recording is not known', async () => {
+    const bare = ({ gap_seconds, available }: Line): object => ({ gap_seconds, available });
+    const teachers = TRACES.slice(1);
+    const run = async (content: readonly object[]): Promise<BacktestReport> => runSpotBacktest(options({ traces: [await file('bare', content)], train: teachers, deadlineHours: [56] }));
+    const both = await run(lines.slice(0, 2).map(bare));
+    const each = [await run([bare(lines[0]!)]), await run([bare(lines[1]!)])].map((report) => report.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanCost);
+    expect(both.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanCost).toBeCloseTo((each[0]! + each[1]!) / 2, 9);
   });
 });
 

@@ -52,6 +52,11 @@ function playAccount(on: RpcServer): void {
     return { body: { ...whole, TotalCount: groups.length, ScalingGroups: groups } };
   });
   on.play('DescribeScalingConfigurations', own('DescribeScalingConfigurations'));
+  on.play('DescribeScalingInstances', ({ params }) => {
+    const whole = reply<{ ScalingInstances: { InstanceId: string }[] }>('alibaba', 'DescribeScalingInstances');
+    const ids = new Set(Object.entries(params).filter(([name]) => name.startsWith('InstanceIds.')).map(([, id]) => id));
+    return { body: { ...whole, ScalingInstances: whole.ScalingInstances.filter(({ InstanceId }) => ids.has(InstanceId)) } };
+  });
   on.play('DescribePrice', ({ params }) => {
     if (params['InstanceType'] !== 'ecs.gn7i-c16g1.4xlarge') return error('InvalidInstanceType.ValueNotSupported', 'The specified InstanceType is not supported here.', 404);
     return own(params['SpotStrategy'] === 'NoSpot' ? 'DescribePrice' : 'DescribePrice.spot');
@@ -65,6 +70,10 @@ function playAccount(on: RpcServer): void {
 interface InstancesReply {
   NextToken: string;
   Instances: { Instance: { InstanceId: string; Status: string; StoppedMode: string }[] };
+}
+
+interface TaggedReply extends InstancesReply {
+  Instances: { Instance: (InstancesReply['Instances']['Instance'][number] & { Tags: { Tag: { TagKey: string; TagValue: string }[] } })[] };
 }
 
 async function all<T>(pages: AsyncIterable<readonly T[]> | undefined): Promise<T[]> {
@@ -130,6 +139,26 @@ describe('the fleet', () => {
     const [first] = page.Instances.Instance;
     server.play('DescribeInstances', { body: { ...page, Instances: { Instance: [{ ...first, InstanceType: 'ecs.vgn6i-m4-vws.xlarge' }] } } });
     expect((await connection.fleet?.())?.targets[0]).toMatchObject({ gpuModel: 'T4', gpus: null });
+  });
+
+  it('knows the group of a machine that was attached by hand, and asks for none that Auto Scaling has tagged', async () => {
+    const page = reply<TaggedReply>('alibaba', 'DescribeInstances.1');
+    page.Instances.Instance[0]!.Tags.Tag.push({ TagKey: 'acs:autoscaling:scalingGroupId', TagValue: 'asg-2zeinfer' });
+    server.play('DescribeInstances', () => ({ body: { ...page, NextToken: '' } }));
+    const machines = (await connect().fleet?.())?.targets.filter(({ kind }) => kind === 'instance') ?? [];
+    expect(machines.map(({ name, labels }) => [name, labels['acs:autoscaling:scalingGroupId'], labels['bursar:target']])).toEqual([
+      ['train-a10', 'asg-2zeinfer', undefined], ['batch-v100', undefined, GROUP],
+    ]);
+    expect(server.of('DescribeScalingInstances')).toMatchObject([{ version: '2022-02-22', key: READ.id, params: { RegionId: 'cn-beijing', 'InstanceIds.1': 'i-2zespot' } }]);
+  });
+
+  it('lists machines without their groups where nobody may ask for them, and says so', async () => {
+    server.play('DescribeScalingInstances', error('Forbidden.RAM', 'no', 403));
+    const reading = await connect().fleet?.();
+    expect(reading).toMatchObject({ complete: false, problems: ['cn-beijing: instances: the groups of the instances could not be read: Alibaba Cloud denied ess:DescribeScalingInstances (Forbidden.RAM): the permission is missing'] });
+    expect(reading?.targets.filter(({ kind }) => kind === 'instance')).toHaveLength(5);
+    server.play('DescribeScalingInstances', error('Throttling.User', 'slow down', 400));
+    expect(await connect().fleet?.()).toMatchObject({ complete: false, problems: [expect.stringContaining('cn-beijing: instances: Alibaba Cloud throttled ess:DescribeScalingInstances')] });
   });
 
   it('says that it is not complete where a region cannot be read', async () => {

@@ -348,6 +348,14 @@ describe('usage', () => {
     api.wire.on(({ path: url }) => url.startsWith('/api/v1/pods'), refusal(403, 'Forbidden'));
     await expect(usage(at(10, 0), at(10, 1))).rejects.toMatchObject({ kind: 'denied', message: 'the credentials may not list pods' });
   });
+
+  it('carries the reservation that a pod names by an annotation, so that its cost takes the place of what is held', async () => {
+    const named = (api.objects['pods'] ?? []) as { metadata: { name: string; annotations?: Record<string, string> } }[];
+    for (const { metadata } of named) if (metadata.name.startsWith('trainer')) metadata.annotations = { 'bursar.io/reservation': 'res-0123456789abcdef' };
+    const records = await usage(at(10, 0), at(10, 1));
+    expect(records.filter(({ resource }) => resource?.startsWith('pod/ml/trainer')).map(({ tags }) => tags)).toEqual([{ app: 'trainer', team: 'research', 'bursar.io/reservation': 'res-0123456789abcdef' }]);
+    expect(records.filter(({ tags }) => tags?.['bursar.io/reservation'] !== undefined)).toHaveLength(1);
+  });
 });
 
 describe('settings', () => {

@@ -43,6 +43,10 @@ interface GroupsReply {
   readonly Response: { readonly AutoScalingGroupSet: { readonly AutoScalingGroupId: string }[] };
 }
 
+interface MembersReply {
+  readonly Response: { readonly AutoScalingInstanceSet: { readonly InstanceId: string }[] };
+}
+
 const instancesOf = (): InstancesReply['Response']['InstanceSet'] => reply<InstancesReply>('tencent', 'DescribeInstances').Response.InstanceSet;
 
 /** Instances two to a page, or those that are named; one that is not there is an error, as the API has it. */
@@ -66,6 +70,11 @@ function playAccount(on: RpcServer): void {
     return answer({ TotalCount: groups.length, AutoScalingGroupSet: groups });
   });
   on.play('DescribeLaunchConfigurations', own('DescribeLaunchConfigurations'));
+  on.play('DescribeAutoScalingInstances', ({ params }) => {
+    const ids = params['InstanceIds'] as string[];
+    const members = reply<MembersReply>('tencent', 'DescribeAutoScalingInstances').Response.AutoScalingInstanceSet.filter(({ InstanceId }) => ids.includes(InstanceId));
+    return answer({ TotalCount: members.length, AutoScalingInstanceSet: members });
+  });
   on.play('DescribeZoneInstanceConfigInfos', ({ params }) =>
     own(JSON.stringify(params['Filters']).includes('SPOTPAID') ? 'DescribeZoneInstanceConfigInfos.spot' : 'DescribeZoneInstanceConfigInfos'));
 }
@@ -129,6 +138,23 @@ describe('the fleet', () => {
     expect(await connect().target?.(GROUP)).toBeNull();
     server.play('DescribeInstances', error('InvalidInstanceId.Malformed', 'The id is malformed.'));
     await expect(connect().target?.(TRAIN)).rejects.toMatchObject({ kind: 'invalid', message: 'Tencent Cloud refused cvm:DescribeInstances (InvalidInstanceId.Malformed): The id is malformed.' });
+  });
+
+  it('knows the group of each machine: no tag on it says so', async () => {
+    const machines = (await connect().fleet?.())?.targets.filter(({ kind }) => kind === 'instance') ?? [];
+    expect(machines.map(({ target, labels }) => [target.split('/')[2], labels])).toEqual([
+      ['ins-train01', { team: 'vision' }], ['ins-spot01', { 'bursar:target': GROUP }], ['ins-share01', {}], ['ins-paid01', {}],
+    ]);
+    expect(server.of('DescribeAutoScalingInstances')).toMatchObject([
+      { version: '2018-04-19', key: READ.id, region: 'ap-guangzhou', service: 'as', params: { InstanceIds: ['ins-train01', 'ins-spot01', 'ins-share01', 'ins-paid01'], Limit: 100 } },
+    ]);
+  });
+
+  it('lists machines without their groups where nobody may ask for them, and says so', async () => {
+    server.play('DescribeAutoScalingInstances', error('AuthFailure.UnauthorizedOperation'));
+    const reading = await connect().fleet?.();
+    expect(reading).toMatchObject({ complete: false, problems: [expect.stringMatching(/^ap-guangzhou: instances: the groups of the instances could not be read: Tencent Cloud denied as:DescribeAutoScalingInstances/)] });
+    expect(reading?.targets.filter(({ kind }) => kind === 'instance')).toHaveLength(4);
   });
 
   it('says that it is not complete where a region cannot be read', async () => {

@@ -9,7 +9,7 @@ import { dashboardWorld } from '../support/dashboard.js';
 import { oidcProvider } from '../support/oidc-provider.js';
 import { describeWith } from '../support/programs.js';
 
-const PLACES = ['', 'teams', 'teams/lab', 'recommendations', 'actions', 'savings', 'policies', 'policies/scripted', 'policies/new?policy=schedule', 'imports'] as const;
+const PLACES = ['', 'teams', 'teams/lab', 'budgets', 'budgets/lab-month', 'recommendations', 'actions', 'savings', 'alerts', 'policies', 'policies/scripted', 'policies/new?policy=schedule', 'imports'] as const;
 const MOST_PAGE_BYTES = 400_000;
 
 /** Usage whose second record has no readable time. */
@@ -85,8 +85,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await page.getByLabel('Find a team').fill('vis');
     expect(await page.getByRole('row').count()).toBe(2);
     await page.getByRole('link', { name: 'Vision' }).click();
-    await quiet(page);
-    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Vision');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe('Vision');
     await page.getByText('$680.00 spent of $600.00 planned').waitFor();
     await page.getByText('No lease is known.').waitFor();
     await open('teams/lab');
@@ -272,7 +271,7 @@ describeWith('chromium', 'the dashboard', async (file) => {
       const bytes = program + (await loaded()) - before;
       expect({ place, bytes: bytes < MOST_PAGE_BYTES ? 'fine' : bytes }).toEqual({ place, bytes: 'fine' });
     }
-    expect(w.built.reduce((sum, { br }) => sum + br, 0)).toBeLessThan(80_000);
+    expect(w.built.reduce((sum, { br }) => sum + br, 0)).toBeLessThan(100_000);
     expect(faults).toEqual([]);
     const response = await fetch(`${w.address}/`);
     const policy = response.headers.get('content-security-policy') ?? '';
@@ -298,6 +297,19 @@ describeWith('chromium', 'the dashboard with an identity provider', async (file)
     expect(await page.locator('.figure', { hasText: 'This month so far' }).locator('.value').innerText()).toBe('$680.00');
   });
 
+  it('brings people to the page that their link named, not to the first one', async () => {
+    provider.claims = { sub: 'u-1', name: 'Ada', groups: ['sre'], teams: ['vision'] };
+    const { page, open } = await visit({ key: null });
+    await open('budgets/vision-month');
+    await page.getByRole('link', { name: 'Sign in with your organisation' }).click();
+    await page.getByRole('heading', { name: 'Budget vision-month' }).waitFor();
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.reload();
+    await quiet(page);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Overview');
+  });
+
   it('tells those who may not why', async () => {
     provider.claims = { sub: 'u-2', groups: ['sales'] };
     const { page } = await visit({ key: null });
@@ -313,7 +325,7 @@ describeWith('chromium', 'an empty dashboard', async (file) => {
   it('says on every page what to do next', async () => {
     const { page, open, faults } = await visit({ key: w.admin });
     const says: Readonly<Record<string, string>> = {
-      '': 'Nothing is metered or billed yet.', teams: 'There is no team yet.', recommendations: 'Nothing is recommended now.', actions: 'No action was proposed yet.', savings: 'The ledger is empty.', imports: 'Nothing was imported yet',
+      '': 'Nothing is metered or billed yet.', teams: 'There is no team yet.', budgets: 'No budget is set.', alerts: 'Nothing was worth an alert yet.', recommendations: 'Nothing is recommended now.', actions: 'No action was proposed yet.', savings: 'The ledger is empty.', imports: 'Nothing was imported yet',
     };
     for (const [place, text] of Object.entries(says)) {
       await open(place);

@@ -38,6 +38,12 @@ describe('the whole way', async () => {
     expect(await w.recommendation()).toMatchObject({ status: 'approved', decidedBy: 'boss' });
   });
 
+  it('and what would have held without it is written down in the same commit, long before its effect shows', async () => {
+    const { id, appliedAt } = await first();
+    const written = await w.stores.db.query<{ from: Date; at: Date; spec: { world: unknown } }>(`select from_at as from, written_at as at, spec from counterfactual where action = $1`, [id]);
+    expect(written).toMatchObject([{ from: new Date(appliedAt ?? 0), at: new Date(appliedAt ?? 0), spec: { world: { kind: 'held' } } }]);
+  });
+
   it('says after half an hour that billing has not ended, and goes on looking every hour', async () => {
     await w.pass(10 * MINUTE_MS);
     expect(await w.codes((await first()).id)).toEqual(['proposed', 'approved', 'intended', 'asked', 'applied']);

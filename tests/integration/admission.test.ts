@@ -118,7 +118,7 @@ describe('the admission webhook', async () => {
     expect((await ask(review({ namespace: 'other' }))).body.response.allowed).toBe(false);
   });
 
-  it('answers a dry run as any other, and neither leaves a trace', async () => {
+  it('answers a dry run as any other, and neither changes anything', async () => {
     await choose({ mode: 'refuse' });
     const trace = (): Promise<unknown> => api.stores.db.query(`select (select count(*) from audit) as audit, (select count(*) from work) as work, (select count(*) from recommendation) as recommendation, (select max(weighed_at) from budget_state) as weighed`);
     const before = await trace();

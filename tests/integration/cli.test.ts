@@ -129,7 +129,9 @@ describe('the command line', async () => {
       await json('teams', 'set', 'blue', '--parent', 'red');
       expect(await local('teams', 'set', 'red', '--parent', 'blue')).toMatchObject({ code: 1, err: 'bursar: team red would be its own ancestor\n' });
       expect((await local('rules')).out).toContain('everything is unallocated');
-      expect(await json('rules', 'preview', file('rules.json'))).toMatchObject({ moves: [{ from: 'unallocated', to: 'red', amount: '0.00', unpricedQuantity: expect.stringMatching(/^16(\.0*)?$/) as string }] });
+      expect(await json('rules', 'preview', file('rules.json'))).toMatchObject({
+        teams: expect.arrayContaining([expect.objectContaining({ team: 'red', before: null, after: null, unpricedBefore: '0.000000', unpricedAfter: '16.000000' })]) as unknown });
+      expect((await local('rules', 'preview', file('rules.json'))).out).toMatch(/^team +now +then +currency +unpriced GPU-hours now +then\n-+.*\n(.*\n)*red +- +- +USD +0\.00 +16\.00\n/);
       expect(await json('rules', 'set', file('rules.json'))).toEqual({ version: 1, rules: RULES });
       expect((await local('rules')).out).toMatch(/1 +namespace=ml-\* +blue/);
       await writeFile(file('worse.json'), JSON.stringify([{ match: { planet: 'x' }, team: '' }, 7]));

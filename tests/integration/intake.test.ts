@@ -119,6 +119,9 @@ describe('intake', async () => {
     await expect(intake.import(request({ strict: true }), [file([metered('m1')], [{ line: 7, column: 'BilledCost', reason: 'not a number', raw: 'x' }])]))
       .rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'line 7, BilledCost', message: 'not a number' }] });
     expect(await db.query(`select 1 from usage_hour`)).toEqual([]);
+    // Readers of tables put the column into the reason: it is said once.
+    await expect(intake.import(request({ strict: true }), [file([], [{ line: 7, column: 'BilledCost', reason: 'BilledCost: is not a number; Tags: are no JSON', raw: 'x' }])]))
+      .rejects.toMatchObject({ problems: [{ path: 'line 7', message: 'BilledCost: is not a number; Tags: are no JSON' }] });
   });
 
   it('gives back from its blocks exactly what it took', async () => {

@@ -5,11 +5,13 @@
 import { describe, expect, it } from 'vitest';
 import { run, type LocalBursar } from '../../src/cli/program.js';
 import type { Budget } from '../../src/core/budget.js';
+import { parseDecimal, ZERO } from '../../src/core/decimal.js';
 import { Failure } from '../../src/core/errors.js';
 import type { Price } from '../../src/core/price.js';
 import type { QuoteRequest } from '../../src/core/quote.js';
 import { RESERVATION_TAG } from '../../src/core/reservation.js';
-import type { BudgetsAnswer, QuoteAnswer } from '../../src/planning/quoting.js';
+import { PART_MS_PER_GPU_HOUR } from '../../src/core/usage.js';
+import { answerQuote, type BudgetsAnswer, type QuoteAnswer } from '../../src/planning/quoting.js';
 import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
@@ -95,6 +97,43 @@ describe('the last of a budget', async () => {
 
   it('counts as committed in the state, beside what is spent', async () => {
     expect(await stateOf(bursar, 'lab')).toMatchObject({ spent: '0.000000000', committed: '155.000000000', reserved: '155.000000000' });
+  });
+});
+
+describe('what a bill has taught', async () => {
+  const bursar = await withBudgets({ lab: '1000', red: '200' });
+  const { stores, db, clock } = bursar;
+  const quoted = async (over: Partial<QuoteRequest> = {}): Promise<[string, string | null]> => {
+    const answer = answerQuote({ request: { ...RUN, ...over }, team: null, tags: null, placement: null }, await stores.quotes.facts(db, 'default', { request: { ...RUN, ...over }, team: null, now: clock.now(), dirtyPrices }));
+    return 'unpriced' in answer ? [answer.unpriced, null] : [answer.cost, answer.learned?.source ?? null];
+  };
+  /** September's bill charges so much of each 10 USD of 30 days and 5,760 GPU-hours. */
+  const learn = (charged: string, account = 'a1'): Promise<void> => db.transaction((tx) => stores.learnedRates.learn(tx, 'default', `cur-${account}`, '2026-09', [{
+    key: { provider: 'AWS', account, sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand' }, billedAccounts: [account], periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1), days: 30,
+    meteredPartMs: 5760n * PART_MS_PER_GPU_HOUR, billedPartMs: 5760n * PART_MS_PER_GPU_HOUR, listNanos: 7200n * 1_000_000_000n, charged: parseDecimal(charged) ?? ZERO, billedList: null, currency: 'USD',
+    hasUnpriced: false, lacksAmortisation: false,
+  }], clock.now()));
+
+  it('is quoted from the next question on, and the list price again once it is withdrawn', async () => {
+    expect(await quoted()).toEqual(['10.00', null]);
+    await learn('2880');
+    expect(await quoted()).toEqual(['4.00', 'bill:cur-a1/2026-09']);
+    await learn('3600');
+    expect(await quoted()).toEqual(['5.00', 'bill:cur-a1/2026-09']);
+    await db.transaction((tx) => stores.learnedRates.setApplied(tx, 'default', false));
+    expect(await quoted()).toEqual(['10.00', null]);
+    await db.transaction((tx) => stores.learnedRates.setApplied(tx, 'default', true));
+    expect(await quoted()).toEqual(['5.00', 'bill:cur-a1/2026-09']);
+    await learn('1440', 'a2');
+    expect(await quoted({ account: 'a2' })).toEqual(['2.00', 'bill:cur-a2/2026-09']);
+    const one = (await stores.learnedRates.list(db, 'default', null, 10)).find(({ account }) => account === 'a2');
+    await db.transaction((tx) => stores.learnedRates.withdraw(tx, 'default', one?.id ?? '', 'somebody', clock.now()));
+    expect(await quoted({ account: 'a2' })).toEqual(['10.00', null]);
+    expect(await quoted({ account: 'a1' })).toEqual(['5.00', 'bill:cur-a1/2026-09']);
+  });
+
+  it('is what a reservation holds', async () => {
+    expect(await hold(bursar, 'red', 40)).toMatchObject({ amount: '200.00', quote: { cost: '200.00', learned: { source: 'bill:cur-a1/2026-09', ratio: '0.500000', listCost: '400.00' } } });
   });
 });
 

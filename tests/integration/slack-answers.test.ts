@@ -150,6 +150,10 @@ describe('/bursar', async () => {
     await w.connect('U0ANA', 'viewer', ['lab']);
     await w.connect('U0BOB', 'viewer', ['elsewhere']);
     expect(await ask('U0ANA', 'status')).toContain('Budgets over their plan: 1 of 1');
+    // A team that only rules name counts too, once it has spend.
+    await w.db.query(`delete from team where id = 'lab'`);
+    expect(await ask('U0ANA', 'status')).toContain('Teams: 1');
+    expect(await ask('U0BOB', 'status')).toContain('Teams: 0');
     expect(await ask('U0ANA', 'budget')).toContain('b (lab): 110.00 USD of 100.00 USD, 110 %');
     expect(await ask('U0ANA', ' Actions ')).toMatch(/lab: stop instance\/i-1, until .* \(act-\w+\)/);
     expect(await ask('U0BOB', 'status')).toContain('Budgets over their plan: 0 of 0');

@@ -139,4 +139,60 @@ describeWith('prometheus', 'Prometheus', (program) => {
     });
     expect(await stores.recommendations.list('default', { team: 'lab', status: 'superseded' }, null, 10)).toMatchObject([{ action: 'Start' }]);
   });
+
+  it('leads from a machine that vanishes with all that is scraped on it to its hot spare, and from a restarted exporter to nothing', async () => {
+    const [gpus, node, other] = await Promise.all([startExporter(dcgmExposition(lines(card(7, { Hostname: 'node-7', workload: 'train' }), { DEV_GPU_TEMP: '50' }))), startExporter('node_load1 1\n'), startExporter('node_load1 1\n')]);
+    const own = await startPrometheus(program, [
+      { job: 'dcgm', targets: [{ instance: gpus.instance }] }, { job: 'node', targets: [{ instance: node.instance, labels: { node: 'node-7' } }, { instance: other.instance, labels: { node: 'node-8' } }] },
+    ]);
+    try {
+      const machine = source.connect({ BURSAR_PROMETHEUS_URL: own.url }, wallClock)!;
+      const { db, stores } = await testBursar();
+      const runner = new Runner(db, stores.work, wallClock, makeLine(stores, [tracking as Policy], [machine]));
+      await db.transaction(async (tx) => {
+        await stores.organisations.saveRules(tx, 'default', [{ match: { tag: { key: 'workload', value: 'train' } }, team: 'lab' }], 'test');
+        await stores.policies.save(tx, 'default', { name: 'track', policy: 'target-tracking', teams: '*', mode: 'recommend', params: {}, priority: 0 }, 'test', wallClock.now());
+        await stores.workloads.save(tx, 'default', 'lab', {
+          workload: 'train', kind: 'training', provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', term: 'on-demand', gpusPerReplica: 1, interruptible: null, isProtected: null,
+          fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null }, service: null, job: null, performance: [], spares: ['node-9'],
+        }, wallClock.now());
+      });
+      const { wake } = await import('../../src/store/work.js');
+      const look = async () => {
+        await wake(db, 'default', [{ stage: 'sample.collect', lane: 'prometheus', key: 'prometheus' }]);
+        await runner.drain();
+        return { state: await stores.samples.state(db, 'default', 'prometheus'), open: await stores.recommendations.list('default', { team: 'lab', status: 'open' }, null, 10) };
+      };
+      await until(async () => ((await db.query(`select 1 from sample where gpu = 'GPU-7'`)).length > 0 && (await look()).state?.exportersUp?.length === 1 ? true : (await look(), null)));
+
+      // Its exporter alone is away for longer than would be demanded of a machine.
+      gpus.serve(null);
+      const restarted = await until(async () => {
+        const { state, open } = await look();
+        expect(open).toEqual([]);
+        return state?.silent?.[0] !== undefined && state.silent[0].failures >= 12 ? state.silent[0] : null;
+      });
+      expect(restarted).toMatchObject({ exporter: `dcgm/${gpus.instance}`, names: ['node-7'], othersAnswering: 1, othersSilent: 0 });
+      expect(restarted.until - restarted.since).toBeGreaterThanOrEqual(10_000);
+
+      gpus.serve(dcgmExposition(lines(card(7, { Hostname: 'node-7', workload: 'train' }), { DEV_GPU_TEMP: '50' })));
+      await until(async () => ((await look()).state?.exportersUp?.length === 1 ? true : null));
+
+      gpus.serve(null);
+      node.serve(null);
+      const { state, proposal } = await until(async () => {
+        const found = await look();
+        const [first] = found.open;
+        return first === undefined ? null : { state: found.state, proposal: first };
+      });
+      expect(proposal).toMatchObject({ action: 'Start', target: 'node-9', change: { group: 'train', replaces: 'node-7' } });
+      expect(proposal.title).toContain('its machine is silent, and the other target of its machine fell silent too');
+      const silence = state?.silent?.[0];
+      expect(silence).toMatchObject({ othersSilent: 1, othersAnswering: 0, machinesSilent: 1, machinesAnswering: 1 });
+      expect((silence?.until ?? 0) - (silence?.since ?? 0)).toBeGreaterThanOrEqual(10_000);
+    } finally {
+      await own.close();
+      for (const exporter of [gpus, node, other]) exporter.close();
+    }
+  }, 120_000);
 });

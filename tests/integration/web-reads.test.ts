@@ -1,6 +1,8 @@
 /** Lists, quotes, budgets, rules, recommendations and problems over HTTP. On a real PostgreSQL. */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Recommendation } from '../../src/core/recommendation.js';
+import { makeLine } from '../../src/pipeline/line.js';
+import { Runner } from '../../src/pipeline/runner.js';
 import { NOW, testApi, type TestApi } from '../support/web.js';
 
 type Listed = { items: Record<string, unknown>[]; nextCursor: string | null };
@@ -162,15 +164,19 @@ describe('the API', async () => {
     });
     await api.call('POST', '/v1/usage', { body: [usage('u1', 'red'), usage('u2', 'blue'), { ...usage('u3', 'red'), sku: 'unheard-of' }] });
     const rules = [{ match: { namespace: 'red' }, team: 'a' }];
-    const preview = await api.call('POST', '/v1/rules/preview', { body: { rules } });
-    expect(preview.body['moves']).toEqual([
-      { from: 'unallocated', to: 'a', currency: null, amount: '0.00', unpricedQuantity: '8.000000' },
-      { from: 'unallocated', to: 'a', currency: 'USD', amount: '55.04', unpricedQuantity: '0.000000' },
-    ]);
+    await new Runner(api.stores.db, api.stores.work, { now: () => NOW }, makeLine(api.stores, [])).drain();
+    const spent = await api.call<{ rows: { team: string; cost: string; unpricedQuantity: string }[]; total: string }>('GET', '/v1/costs?group-by=team');
+    const preview = await api.call<{ teams: Record<string, string>[]; totals: Record<string, string>[] }>('POST', '/v1/rules/preview', { body: { rules } });
+    const [a, nobody] = preview.body.teams;
+    expect(preview.body.teams).toHaveLength(2);
+    expect(a).toEqual({ team: 'a', currency: 'USD', before: null, after: '55.040000000', unpricedBefore: '0.000000', unpricedAfter: '8.000000' });
+    expect(nobody).toMatchObject({ team: 'unallocated', currency: 'USD', before: spent.body.rows[0]?.cost, unpricedBefore: spent.body.rows[0]?.unpricedQuantity });
+    expect((Number(nobody?.['before']) - Number(nobody?.['after'])).toFixed(2)).toBe('55.04');
+    expect(preview.body.totals).toMatchObject([{ before: spent.body.total, after: spent.body.total }]);
     expect((await api.call('GET', '/v1/rules')).body).toEqual({ version: 0, rules: [] });
     expect((await api.call('PUT', '/v1/rules', { body: { rules, replaces: 0 } })).body).toEqual({ version: 1, rules });
     expect((await api.call('PUT', '/v1/rules', { body: { rules, replaces: 0 } })).status).toBe(409);
-    expect((await api.call('POST', '/v1/rules/preview', { body: { rules } })).body).toEqual({ moves: [] });
+    expect((await api.call('POST', '/v1/rules/preview', { body: { rules: [{ match: {}, team: '' }] } })).status).toBe(400);
     const wrong = await api.call('PUT', '/v1/rules', { body: { rules: [{ match: {}, split: { by: 'fixed', shares: { a: '0.5' } } }, { match: {}, split: { by: 'use', of: [] } }] } });
     expect(wrong.body['problems']).toMatchObject([{ path: 'rules/0/split/shares' }, { path: 'rules/1/split/of' }]);
   });

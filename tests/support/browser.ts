@@ -19,6 +19,8 @@ export interface VisitOptions {
   readonly key: string | null;
   readonly width?: number;
   readonly dark?: boolean;
+  /** BCP 47, of the browser. */
+  readonly locale?: string;
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -31,9 +33,9 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
     browser = await chromium.launch({ executablePath: file, args: ['--no-sandbox'] });
   });
   afterAll(() => browser.close());
-  return async ({ key, width = 1280, dark = false }) => {
+  return async ({ key, width = 1280, dark = false, locale = 'en-US' }) => {
     const address = addressOf();
-    const context = await browser.newContext({ viewport: { width, height: 900 }, locale: 'en-US', timezoneId: 'America/New_York', colorScheme: dark ? 'dark' : 'light', acceptDownloads: true });
+    const context = await browser.newContext({ viewport: { width, height: 900 }, locale, timezoneId: 'America/New_York', colorScheme: dark ? 'dark' : 'light', acceptDownloads: true });
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
     const [faults, bodies] = [[] as string[], [] as Promise<number>[]];
@@ -56,9 +58,9 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
 }
 
 export async function signIn(page: Page, key: string): Promise<void> {
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+  await page.locator('input[type=password]').fill(key);
+  await page.locator('form button.primary').click();
+  await page.getByRole('navigation').waitFor();
 }
 
 /** Waits until no part of the page loads any more, and every picture is drawn. */

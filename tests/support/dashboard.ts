@@ -10,9 +10,12 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { buildDashboard, type BuiltFile } from '../../scripts/build-dashboard.mjs';
 import type { Policy } from '../../src/core/policy.js';
+import type { ChannelConnection, Telling } from '../../src/core/ports.js';
 import { loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
+import { MAKE_WAKING } from '../../src/store/alerts.js';
 import type { KeyRequest } from '../../src/store/keys.js';
+import { wake } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import type { SignInSettings } from '../../src/web/sign-in.js';
 import { WebModule } from '../../src/web/web.module.js';
@@ -27,6 +30,8 @@ const DAY_MS = 86_400_000;
 export interface DashboardWorld extends TestBursar {
   readonly cloud: MemoryCloud;
   readonly script: Script;
+  /** What the channel `webhook` was given. */
+  readonly told: readonly Telling[];
   readonly built: readonly BuiltFile[];
   readonly address: string;
   readonly admin: string;
@@ -45,8 +50,9 @@ async function builtDashboard(): Promise<{ readonly folder: URL; readonly files:
 export async function dashboardWorld(signIn: SignInSettings = { publicUrl: null, oidc: null }, { isEmpty = false } = {}): Promise<DashboardWorld> {
   const [cloud, script, { folder, files }] = [new MemoryCloud(), new Script(), await builtDashboard()];
   const policies = [...(await loadParts<Policy>('policies', 'policy', () => [])), script.policy('scripted', false) as Policy];
-  const bursar = await testBursar({ policies, now: NOW, targets: cloud.finder({ now: () => NOW }), connections: new Map([['cloud', cloud]]) });
-  const world = { ...bursar, cloud, script, built: files, keyFor: keyMaker(bursar) } as { -readonly [K in keyof DashboardWorld]: DashboardWorld[K] };
+  const told: Telling[] = [];
+  const bursar = await testBursar({ policies, now: NOW, targets: cloud.finder({ now: () => NOW }), connections: new Map([['cloud', cloud]]), channels: new Map([['webhook', listener(told)]]) });
+  const world = { ...bursar, cloud, script, told, built: files, keyFor: keyMaker(bursar), address: '', admin: '', call: callerOf('', '') } as { -readonly [K in keyof DashboardWorld]: DashboardWorld[K] };
   const ended = new AbortController();
   let working: Promise<void> = Promise.resolve();
   let close = async (): Promise<void> => undefined;
@@ -68,6 +74,15 @@ export async function dashboardWorld(signIn: SignInSettings = { publicUrl: null,
   });
   return world;
 }
+
+/** A channel that takes everything at once. */
+const listener = (told: Telling[]): ChannelConnection => ({
+  name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, picturesApart: false,
+  async send(telling) {
+    told.push(telling);
+    return { kind: 'told', reference: telling.token };
+  },
+});
 
 const keyMaker = ({ stores }: TestBursar) => async (request: Partial<KeyRequest>): Promise<string> =>
   (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
@@ -92,9 +107,10 @@ const isoDay = (day: number): string => new Date(NOW - 12 * 3_600_000 + day * DA
 /**
  * 48 days that end with yesterday: lab runs eight H100 for ten hours a day at 80 a hour, which is 800 a day; vision, below lab, four L40S for five hours at
  * 8 an hour, which is 40; and on one day something of vision has no price. In November until now lab has cost 13,600 and vision 680.
+ * Vision's budget of 600 ran out, of which the webhook is told, and somebody by e-mail six hours later; lab has 64 GPU-hours reserved, which is 640.
  */
 async function fill(world: DashboardWorld): Promise<void> {
-  const { call, setPrices, runner } = world;
+  const { call, setPrices, runner, db } = world;
   await call('PUT', '/v1/teams/lab', { name: 'The lab' });
   await call('PUT', '/v1/teams/vision', { name: 'Vision', parent: 'lab' });
   await call('PUT', '/v1/rules', { rules: [{ match: { tag: { key: 'team', value: 'lab' } }, team: 'lab' }, { match: { tag: { key: 'team', value: 'vision' } }, team: 'vision' }] });
@@ -104,11 +120,19 @@ async function fill(world: DashboardWorld): Promise<void> {
     { ...common, id: `lab-${day}`, sku: 'p5.48xlarge', gpus: 8, tags: { team: 'lab' }, start: isoDay(day), end: isoDay(day + 10 / 24) },
     { ...common, id: `vision-${day}`, sku: 'g6e.12xlarge', gpus: 4, tags: { team: 'vision' }, start: isoDay(day), end: isoDay(day + 5 / 24) },
   ]);
-  await call('POST', '/v1/usage', [...records, { ...common, id: 'unknown', sku: 'mystery.1', gpus: 2, tags: { team: 'vision' }, start: isoDay(-3), end: isoDay(-3 + 1.5 / 24) }]);
+  await call('POST', '/v1/usage', records);
   await call('PUT', '/v1/budgets/lab-month', { team: 'lab', planned: { default: '20000' } });
-  await call('PUT', '/v1/budgets/vision-month', { team: 'vision', planned: { default: '600' }, thresholds: [{ kind: 'actual', ratio: '0.8' }] });
+  await runner.drain();
+  // While everything has a price: what nobody can sum up, nothing is reserved of.
+  await call('POST', '/v1/reservations', { team: 'lab', provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', gpus: 8, hours: 8, reason: 'fine-tuning of Thursday' });
+  await call('POST', '/v1/usage', [{ ...common, id: 'unknown', sku: 'mystery.1', gpus: 2, tags: { team: 'vision' }, start: isoDay(-3), end: isoDay(-3 + 1.5 / 24) }]);
+  await call('PUT', '/v1/budgets/vision-month', { team: 'vision', planned: { default: '600' }, thresholds: [{ kind: 'actual', ratio: '0.8' }, { kind: 'actual', ratio: '1' }, { kind: 'forecast', ratio: '2' }] });
   world.cloud.add(instance('i-1'), instance('i-2'));
   world.script.wants = [{ action: 'Stop', target: 'i-1' }, { action: 'Stop', target: 'i-2' }];
   await call('PUT', '/v1/policies/scripted', { policy: 'scripted', teams: ['lab'], mode: 'approve' });
+  const webhook = [{ channel: 'webhook', address: null }];
+  await call('PUT', '/v1/alert-routes', { routes: [{ to: webhook, escalation: [{ afterHours: 6, to: [{ channel: 'email', address: 'head@lab.example' }] }] }] });
+  await runner.drain();
+  await db.transaction((tx) => wake(tx, 'default', [MAKE_WAKING]));
   await runner.drain();
 }

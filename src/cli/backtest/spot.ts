@@ -1,7 +1,9 @@
 /**
  * `bursar backtest spot`: reads recorded spot availability, hands it to the planner's backtest, and returns its report.
  *
- * It computes nothing and prints nothing. The invariant: a trace file is never among the recordings that its own zone learns from.
+ * It computes nothing and prints nothing. Windows that were cut from one recording (`original_trace`; else the file) tell each other's
+ * past by `start_tick`. The invariant: of the recording that a window was cut from, nothing at or after the window's start is learned
+ * from, whichever file it stands in.
  */
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
@@ -12,7 +14,7 @@ import { invalid, type Problem } from '../../core/errors.js';
 import { compareSpot, type SpotZone } from '../../planning/spot/compare.js';
 
 export interface SpotBacktestOptions {
-  /** Files of JSON lines, gzip or not: `available` (a string of 1 and 0, one per tick), `gap_seconds`, and, where known, `start_tick`. */
+  /** Files of JSON lines, gzip or not: `available` (a string of 1 and 0, one per tick), `gap_seconds`, and, where known, `start_tick` and `original_trace`. */
   readonly traces: readonly string[];
   /** Files to learn from. With none, each trace learns from the other traces of the call; with a single trace, from what is built in. */
   readonly train?: readonly string[];
@@ -25,16 +27,16 @@ export interface SpotBacktestOptions {
   readonly progress?: BacktestProgress;
 }
 
-/** One file: its windows as they stand, and the same readings as stretches without gap or repetition, to learn from. */
 interface TraceFile {
   readonly path: string;
   readonly name: string;
   readonly tickSeconds: number;
-  readonly windows: readonly Uint8Array[];
-  readonly recordings: readonly Uint8Array[];
+  readonly windows: readonly Window[];
 }
 
 interface Window {
+  /** What it was cut from: the recording that the line names, else the file. */
+  readonly recording: string;
   readonly startTick: number | null;
   readonly available: Uint8Array;
 }
@@ -53,7 +55,11 @@ export async function runSpotBacktest(options: SpotBacktestOptions): Promise<Bac
     for (const other of lessons) {
       if (other.tickSeconds !== file.tickSeconds) problems.push({ path: other.name, message: `its gap_seconds differ from those of ${file.name}` });
     }
-    return { name: file.name, tickSeconds: file.tickSeconds, windows: file.windows, recordings: lessons.flatMap((other) => other.recordings) };
+    const own = new Set(file.windows.map(({ recording }) => recording));
+    return {
+      name: file.name, tickSeconds: file.tickSeconds, windows: file.windows.map(({ available }) => available), pasts: pastsOf(file.windows, lessons.flatMap((other) => other.windows)),
+      recordings: lessons.flatMap((other) => stitched(other.windows.filter(({ recording }) => !own.has(recording)))),
+    };
   });
   if (problems.length > 0) throw invalid('the traces cannot be used', problems);
   const deadlineHours = typeof options.deadlineHours === 'number' ? [options.deadlineHours] : options.deadlineHours;
@@ -69,12 +75,12 @@ async function readTrace(path: string, problems: Problem[]): Promise<TraceFile> 
   const gaps = new Set<number>();
   lines.forEach((line, i) => {
     if (line.trim() === '') return;
-    const window = parseWindow(line, `${name}/${i + 1}`, gaps, problems);
+    const window = parseWindow(line, path, `${name}/${i + 1}`, gaps, problems);
     if (window !== null) windows.push(window);
   });
   if (gaps.size > 1) problems.push({ path: name, message: 'its windows have different gap_seconds' });
   const [tickSeconds = 600] = gaps;
-  return { path, name, tickSeconds, windows: windows.map(({ available }) => available), recordings: stitched(windows) };
+  return { path, name, tickSeconds, windows };
 }
 
 async function readText(path: string, problems: Problem[]): Promise<string> {
@@ -88,7 +94,7 @@ async function readText(path: string, problems: Problem[]): Promise<string> {
   }
 }
 
-function parseWindow(line: string, where: string, gaps: Set<number>, problems: Problem[]): Window | null {
+function parseWindow(line: string, file: string, where: string, gaps: Set<number>, problems: Problem[]): Window | null {
   let row: unknown;
   try {
     row = JSON.parse(line);
@@ -96,13 +102,17 @@ function parseWindow(line: string, where: string, gaps: Set<number>, problems: P
     problems.push({ path: where, message: 'is not JSON' });
     return null;
   }
-  const { available, gap_seconds: gap, start_tick: start } = (row ?? {}) as Readonly<Record<string, unknown>>;
+  const { available, gap_seconds: gap, start_tick: start, original_trace: recording } = (row ?? {}) as Readonly<Record<string, unknown>>;
   const readable = typeof available === 'string' && /^[01]+$/.test(available);
   if (!readable) problems.push({ path: `${where}/available`, message: 'must be a string of 1 (available) and 0' });
   if (typeof gap === 'number' && Number.isInteger(gap) && gap > 0) gaps.add(gap);
   else problems.push({ path: `${where}/gap_seconds`, message: 'must be a whole positive number of seconds' });
   if (!readable) return null;
-  return { startTick: Number.isInteger(start) ? Number(start) : null, available: Uint8Array.from(available, (digit) => (digit === '1' ? 1 : 0)) };
+  return {
+    recording: typeof recording === 'string' && recording !== '' ? recording : file,
+    startTick: Number.isInteger(start) ? Number(start) : null,
+    available: Uint8Array.from(available, (digit) => (digit === '1' ? 1 : 0)),
+  };
 }
 
 /**
@@ -125,4 +135,35 @@ function stitched(windows: readonly Window[]): Uint8Array[] {
     previous = tick;
   }
   return [...stretches.map((stretch) => Uint8Array.from(stretch)), ...apart];
+}
+
+/** Length of a recording in ticks beyond which its windows are taken to be apart (two centuries of ten minutes): a stray tick must not ask for all memory. */
+const MOST_TICKS = 10_000_000;
+const UNREAD = 2;
+
+/**
+ * For each window the readings of its recording that end right before its start, as this and the `other` windows tell them. Each tick
+ * stands on its own, so that what comes later, or contradicts itself later, cannot change what came before.
+ */
+function pastsOf(windows: readonly Window[], other: readonly Window[]): Uint8Array[] {
+  const pasts: Uint8Array[] = windows.map(() => new Uint8Array());
+  for (const recording of new Set(windows.map((window) => window.recording))) {
+    const cut = [...windows, ...other].filter((window) => window.recording === recording && window.startTick !== null);
+    const first = cut.reduce((least, { startTick }) => Math.min(least, startTick ?? least), Infinity);
+    const end = cut.reduce((most, { startTick, available }) => Math.max(most, (startTick ?? 0) + available.length), -Infinity);
+    if (cut.length < 2 || end - first > MOST_TICKS) continue;
+    const readings = new Uint8Array(end - first).fill(UNREAD);
+    for (const { startTick, available } of cut) {
+      available.forEach((reading, i) => {
+        const at = (startTick ?? 0) - first + i;
+        if (readings[at] === UNREAD) readings[at] = reading;
+      });
+    }
+    windows.forEach((window, i) => {
+      if (window.recording !== recording || window.startTick === null) return;
+      const start = window.startTick - first;
+      pasts[i] = start === 0 ? new Uint8Array() : readings.subarray(readings.lastIndexOf(UNREAD, start - 1) + 1, start);
+    });
+  }
+  return pasts;
 }

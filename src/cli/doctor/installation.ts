@@ -7,6 +7,7 @@ import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
 import { serverFacts } from '../../store/administration.js';
+import { recentDoubts, REMEDY, sayDoubt } from '../../store/doubts.js';
 import { parseSpendQuery } from '../../store/spend.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
@@ -16,13 +17,14 @@ const MOST_SKEW_SECONDS = 5;
 const MOST_LAG_SECONDS = 600;
 const LEAST_FREE_BYTES = 2 ** 30;
 const MOST_SHOWN = 20;
+const DOUBT_DAYS = 92;
 
 /** Everything that needs the database, and a schema that is up to date for all but the first. */
 export async function examineDatabase(bursar: LocalBursar, context: CliContext, connected: readonly string[] | null): Promise<Finding[]> {
   const { migrated, findings } = await database(bursar, context);
   const own = [...findings, await queue(bursar, context)];
   if (!migrated) return own;
-  return [...own, ...(await line(bursar, context)), ...(await fleets(bursar, context, connected)), await prices(bursar), ...(await unpriced(bursar, context))];
+  return [...own, ...(await line(bursar, context)), ...(await fleets(bursar, context, connected)), await prices(bursar), ...(await unpriced(bursar, context)), ...(await doubts(bursar, context))];
 }
 
 /** Room where the embedded database lies; a server of its own watches its own disk. */
@@ -124,6 +126,12 @@ async function prices({ stores, organisation }: LocalBursar): Promise<Finding> {
   const { prices: known } = await stores.prices.book(stores.db, organisation);
   if (known.length === 0) return attend('prices', 'no price is known: metered usage stays unpriced', 'bursar prices <file...>');
   return ok('prices', `${grouped(known.length)} prices of ${new Set(known.map((price) => price.provider)).size} providers`);
+}
+
+/** Costs of the last quarter that may be counted twice. */
+async function doubts({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const found = await recentDoubts(stores.db, organisation, clock.now(), DOUBT_DAYS);
+  return found.length === 0 ? [ok('double counting', `none in ${DOUBT_DAYS} days`)] : found.map((doubt) => attend('double counting', sayDoubt(doubt), REMEDY));
 }
 
 /** Use of the running month that is in no cost, by SKU. */

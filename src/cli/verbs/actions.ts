@@ -46,7 +46,13 @@ function addDecisions(program: Command, session: Session): void {
   program.command('approve')
     .description('Approve an action or a recommendation. The decision is kept, with your name; the guard has the last word.')
     .argument('<id>', 'as recommend or actions lists it')
-    .addHelpText('after', '\nExamples:\n  bursar approve rec-0123456789abcdef\n  bursar approve act-0123456789abcdef')
+    .addHelpText('after', `
+It is carried out by bursar serve, which alone asks providers. Where one runs, this verb waits for it; else the approval is kept, the
+action waits for the next serve, and lapses when its time is over.
+
+Examples:
+  bursar approve rec-0123456789abcdef
+  bursar approve act-0123456789abcdef`)
     .action(async (id: string) => {
       const decision = await (await session.door()).actions.approve(id);
       printDecision(session, decision, 'approved');
@@ -66,7 +72,7 @@ function addDecisions(program: Command, session: Session): void {
     .description('Take an action back: what it changed becomes as it was before.')
     .argument('<id>', 'of the action')
     .option('--under-stop', 'also while the kill switch is on', false)
-    .addHelpText('after', '\nNothing that somebody has changed since is overwritten.\n\nExample:\n  bursar rollback act-0123456789abcdef')
+    .addHelpText('after', '\nNothing that somebody has changed since is overwritten. It is carried out by bursar serve, as an approval is.\n\nExample:\n  bursar rollback act-0123456789abcdef')
     .action(async (id: string, { underStop }: { underStop: boolean }) => {
       const action = await (await session.door()).actions.rollback(id, underStop);
       if (action.state === 'refused' || action.state === 'failed') session.found();

@@ -1,8 +1,10 @@
-/** bursar alerts: what people were told and where; and a test of the channels. */
+/** bursar alerts, mutes: what people were told and where; taking one on, a test of the channels; muting some for a while. */
 import { Option, type Command } from 'commander';
 import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert.js';
+import type { Mute } from '../../core/alert-routes.js';
+import { formatInstant } from '../../core/time.js';
 import type { AlertJson, AlertStory } from '../../store/alert-json.js';
-import { whole } from '../flags.js';
+import { instant, whole } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 
@@ -32,6 +34,14 @@ export function addAlerts(program: Command, session: Session): void {
       const list = await door.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
       session.print({ alerts: list }, () => (list.length === 0 ? 'Nothing was told.\n' : table(TITLES, list.map(row))));
     });
+  alerts.command('acknowledge')
+    .description('Take an alert on: it goes no further. What asks for a decision is approved or rejected instead.')
+    .argument('<alert>', 'as alerts lists it')
+    .addHelpText('after', '\nExample:\n  bursar alerts acknowledge alr-0123456789abcdef')
+    .action(async (id: string) => {
+      const alert = await (await session.door()).alerts.acknowledge(id);
+      session.print({ alert }, () => table(TITLES, [row(alert)]));
+    });
   alerts.command('test')
     .description('Send a test to where alerts go, and say what became of it.')
     .addHelpText('after', '\nExample:\n  bursar alerts test')
@@ -41,6 +51,56 @@ export function addAlerts(program: Command, session: Session): void {
       if (alert.deliveries.length === 0 || alert.deliveries.some(({ state }) => state !== 'sent')) session.found();
     });
 }
+
+interface MuteFlags {
+  readonly team?: string;
+  readonly kind?: AlertKind;
+  readonly thread?: string;
+  readonly until: number;
+  readonly reason: string;
+}
+
+/** A group of its own: what `alerts` takes for its list would be taken from its verbs. */
+export function addMutes(program: Command, session: Session): void {
+  const mutes = program.command('mutes')
+    .description('List what alerts are muted; mute some for a while, lift a mute.')
+    .addHelpText('after', `
+What is made meanwhile is kept and not told, also not later.
+
+Examples:
+  bursar mutes
+  bursar mutes set --team research --until 2026-12-01T08:00:00Z --reason "a planned migration"
+  bursar mutes lift mute-0123456789abcdef`);
+  mutes.command('list', { isDefault: true })
+    .description('List what is muted now.')
+    .action(async () => {
+      const all = await (await session.door()).alerts.mutes();
+      session.print({ mutes: all }, () => mutesText(all));
+    });
+  mutes.command('set')
+    .description('Mute alerts for a while.')
+    .option('--team <team>', 'only of this team')
+    .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
+    .option('--thread <thread>', 'only what belongs to this, as an alert has it')
+    .requiredOption('--until <time>', 'its end', instant)
+    .requiredOption('--reason <reason>', 'why, for the others')
+    .addHelpText('after', '\nExample:\n  bursar mutes set --kind price --until 2026-12-01 --reason "the list is being renewed"')
+    .action(async ({ team, kind, thread, until, reason }: MuteFlags) => {
+      const mute = await (await session.door()).alerts.mute({ team: team ?? null, kind: kind ?? null, thread: thread ?? null, until: formatInstant(until), reason });
+      session.print({ mute }, () => mutesText([mute]));
+    });
+  mutes.command('lift')
+    .description('Lift a mute.')
+    .argument('<mute>', 'as mutes lists it')
+    .addHelpText('after', '\nExample:\n  bursar mutes lift mute-0123456789abcdef')
+    .action(async (id: string) => {
+      const mute = await (await session.door()).alerts.unmute(id);
+      session.print({ mute }, () => `${mute.id} is lifted.\n`);
+    });
+}
+
+const mutesText = (mutes: readonly Mute[]): string => (mutes.length === 0 ? 'Nothing is muted.\n'
+  : table(['id', 'team', 'kind', 'thread', 'until', 'by', 'why'], mutes.map(({ id, team, kind, thread, until, by, reason }) => [id, team ?? 'all', kind ?? 'all', thread ?? 'all', until, by, reason])));
 
 const TITLES = ['id', 'at', 'severity', 'kind', 'team', 'state', 'what', 'answered by'];
 

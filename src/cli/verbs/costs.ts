@@ -1,6 +1,7 @@
 /** bursar costs: what was spent, grouped. */
 import type { Command } from 'commander';
-import { parseSpendQuery, BASES, GROUP_KEYS, type Spend } from '../../store/spend.js';
+import type { CostsAnswer } from '../../store/doubts.js';
+import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/spend.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';
@@ -38,9 +39,9 @@ Example:
     });
 }
 
-function textOf(spend: Spend, groups: readonly string[]): string {
+function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   const rows = spend.rows.map((row) => [...groups.map((key) => row[key]), shortAmount(row.cost), row.currency, shortAmount(row.gpuHours), shortAmount(row.unpricedQuantity)]);
   const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
   const unpriced = /[1-9]/.test(spend.unpricedQuantity) ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price` : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }

@@ -1,6 +1,7 @@
 /** bursar rules: which team a line belongs to. A change is shown before it is made. */
 import type { Command } from 'commander';
 import type { AllocationRule } from '../../core/allocation.js';
+import type { RulePreview, TeamPreview } from '../../store/preview.js';
 import { readRules } from '../rules-file.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';
@@ -29,14 +30,13 @@ Examples:
     });
 
   rules.command('preview')
-    .description('Show what a file of rules would move between teams. Changes nothing.')
+    .description("Show each team's actual cost as it is, and as it would be under a file of rules. Changes nothing.")
     .argument('<file>', 'JSON or YAML')
-    .addHelpText('after', '\nExample:\n  bursar rules preview rules.yaml')
+    .addHelpText('after', '\nOver all history, as bursar costs --group-by team shows it.\n\nExample:\n  bursar rules preview rules.yaml')
     .action(async (file: string) => {
       const wanted = await readRules(file, session.context.parseYaml);
-      const moves = await (await session.door()).previewRules(wanted);
-      session.print({ moves }, () => (moves.length === 0 ? 'Nothing would move.\n'
-        : table(['from', 'to', 'amount', 'currency', 'unpriced GPU-hours'], moves.map((m) => [m.from, m.to, shortAmount(m.amount), m.currency, shortAmount(m.unpricedQuantity)]))));
+      const preview = await (await session.door()).previewRules(wanted);
+      session.print(preview, () => previewText(preview));
     });
 
   rules.command('set')
@@ -48,6 +48,16 @@ Examples:
       const { version, rules: all } = await (await session.door()).saveRules(wanted);
       session.print({ version, rules: all }, () => `Version ${version} of the rules holds (${all.length} rules).\n`);
     });
+}
+
+function previewText({ teams, totals }: RulePreview): string {
+  if (teams.length === 0) return 'Nothing was spent yet.\n';
+  const isPriced = [...teams, ...totals].every((row) => Number(row.unpricedBefore) === 0 && Number(row.unpricedAfter) === 0);
+  const cells = (name: string, { currency, before, after, unpricedBefore, unpricedAfter }: Omit<TeamPreview, 'team'>): (string | null)[] =>
+    [name, shortAmount(before), shortAmount(after), currency, ...(isPriced ? [] : [shortAmount(unpricedBefore), shortAmount(unpricedAfter)])];
+  const titles = ['team', 'now', 'then', 'currency', ...(isPriced ? [] : ['unpriced GPU-hours now', 'then'])];
+  const changes = teams.some(({ before, after, unpricedBefore, unpricedAfter }) => before !== after || unpricedBefore !== unpricedAfter);
+  return `${table(titles, [...teams.map((row) => cells(row.team, row)), ...totals.map((row) => cells('all', row))])}${changes ? '' : '\nNothing would change.\n'}`;
 }
 
 function rulesTable(rules: readonly AllocationRule[]): string {

@@ -7,8 +7,8 @@
  * to spell with `persistence` and is otherwise drawn afresh. The model is fitted by expectation maximisation (Baum-Welch with a
  * logistic M-step) on other zones or on the past, and a belief over the nine values follows the window that is being run.
  *
- * A window starts from the broad prior, because the next zone may be like none before. The far future beyond the present character is
- * what the recordings showed on average (`characterShares`).
+ * A zone that was never read starts from the broad prior, because it may be like none before. The far future beyond the present
+ * character is what the recordings showed on average (`characterShares`), leaning to the zone's own as its past grows (`leanToPast`).
  *
  * It never sees the window ahead. The invariant: every probability lies strictly between 0 and 1, so no future is ruled out.
  */
@@ -50,7 +50,10 @@ const FRAILTY_SD = 0.7;
 const PERSISTENCE = 0.95;
 const EM_ROUNDS = 30;
 const EM_TOLERANCE = 1e-4;
-/** Spells of the broad prior that are counted beside the recorded ones, so that a few zones do not rule a character out. */
+/**
+ * Spells of what was believed before that are counted beside the recorded ones, so that a few zones, or a few days of one, do not rule
+ * a character out. The likelihood of what a zone did some days later is flat around it (docs/decisions-quality/spot.md).
+ */
 const PRIOR_SPELLS = 50;
 const RIDGE: readonly [number, number] = [0.01, 1];
 
@@ -87,10 +90,10 @@ export function agePosition(age: number): { readonly index: number; readonly fra
   return { index, fraction: (age - below) / ((AGE_GRID[index + 1] ?? below + 1) - below) };
 }
 
-/** The first reading of a window belongs to a spell that began before it, and long spells are met more often: taken to be this old. */
+/** The very first reading belongs to a spell that began before it, and long spells are met more often: taken to be this old. */
 const FIRST_AGE = 16;
 
-/** What is believed about one window after the readings so far. */
+/** What is believed about one zone after the readings so far. */
 export class AvailabilityBelief {
   readonly components: Float64Array;
   age = 0;
@@ -149,7 +152,7 @@ export function fitAvailability(recordings: readonly Uint8Array[]): Availability
     const absent = fitLogistic(rows[0], 0, parameters.absent);
     const available = fitLogistic(rows[1], 1, parameters.available);
     const change = largestChange([...parameters.absent, ...parameters.available], [...absent, ...available]);
-    parameters = { absent, available, frailtySd: FRAILTY_SD, persistence: PERSISTENCE, characterShares: sharesOf(rows) };
+    parameters = { absent, available, frailtySd: FRAILTY_SD, persistence: PERSISTENCE, characterShares: sharesOf(rows, PRIOR) };
     if (change < EM_TOLERANCE) break;
   }
   return parameters;
@@ -172,9 +175,20 @@ class SpellRows {
   }
 }
 
-/** Spells by component, counted at their first tick, together with those of the prior. */
-function sharesOf(rows: readonly [SpellRows, SpellRows]): number[] {
-  const counts = PRIOR.map((weight, k) => PRIOR_SPELLS * weight + rows.reduce((sum, { seen }) => sum + (seen.get(1)?.[k] ?? 0), 0));
+/**
+ * Leans the far future to what the zone's own past showed: its spells are counted by character beside those that `parameters` stand for.
+ * The chances of a spell stay as they are. `past`: readings of the zone, oldest first, without a gap, all before the run that is planned.
+ */
+export function leanToPast(parameters: AvailabilityParameters, past: Uint8Array): AvailabilityParameters {
+  if (past.length < 2) return parameters;
+  const rows: [SpellRows, SpellRows] = [new SpellRows(), new SpellRows()];
+  collectRows(availabilityModel(parameters), past, rows);
+  return { ...parameters, characterShares: sharesOf(rows, parameters.characterShares) };
+}
+
+/** Spells by component, counted at their first tick, together with those of `prior`. */
+function sharesOf(rows: readonly [SpellRows, SpellRows], prior: readonly number[]): number[] {
+  const counts = prior.map((weight, k) => PRIOR_SPELLS * weight + rows.reduce((sum, { seen }) => sum + (seen.get(1)?.[k] ?? 0), 0));
   const total = counts.reduce((sum, count) => sum + count, 0);
   return counts.map((count) => count / total);
 }

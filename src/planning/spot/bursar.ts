@@ -1,10 +1,12 @@
 /**
- * Bursar's own policy for a job under a deadline: the plan of the availability model, weighed by what the window has shown so far.
+ * Bursar's own policy for a job under a deadline: the plan of the availability model, weighed by what the zone has shown so far. Where
+ * the plan finds choices as good as equal, it does what Uniform Progress would: insurance against a model that is wrong.
  *
- * It learns from other zones before the window and from the window's own past within it, and never from what lies ahead. The
- * invariant is safety.ts': a choice that could cost the deadline is never made, whatever the model believes.
+ * It learns from other zones and from this zone's readings before the window, from the window's own past within it, and never from what
+ * lies ahead. The invariant is safety.ts': a choice that could cost the deadline is never made, whatever the model believes.
  */
 import { AvailabilityBelief, COMPONENTS, agePosition } from './availability-model.js';
+import { uniformProgressRule } from './opponents.js';
 import {
   MOVE_WHEN_AVAILABLE,
   RELEASE_WHEN_ABSENT,
@@ -41,31 +43,57 @@ function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, tabl
   return sum;
 }
 
-function choose(plan: SpotPlan, belief: AvailabilityBelief, view: SpotView): Mode {
-  const { problem } = plan;
+/**
+ * How much dearer than the best, in restarts into spot and back, a choice may be expected to be and still pass for as good: less than
+ * the model can tell. In windows drawn from the model itself it costs at most 0.0025 of the share (docs/decisions-quality/spot.md).
+ */
+const TOLERANCE_RESTARTS = 0.04;
+
+/** What each mode is expected to cost above on-demand, by mode; Infinity where it cannot be had. */
+function pricesOf(plan: SpotPlan, belief: AvailabilityBelief, view: SpotView): readonly [number, number, number] {
   const slack = view.timeLeft - view.workLeft;
+  const { tick, available } = view;
   if (view.mode === ON_DEMAND) {
     const reserve = slack - view.restartLeft;
-    const table = view.available ? MOVE_WHEN_AVAILABLE : RELEASE_WHEN_ABSENT;
-    if (dearerBy(plan, belief, view.tick, table, reserve) >= 0) return ON_DEMAND;
-    return view.available ? SPOT : IDLE;
+    return available
+      ? [Infinity, dearerBy(plan, belief, tick, MOVE_WHEN_AVAILABLE, reserve), 0]
+      : [dearerBy(plan, belief, tick, RELEASE_WHEN_ABSENT, reserve), Infinity, 0];
   }
-  const reserve = slack - problem.restartUnits;
-  const wait = dearerBy(plan, belief, view.tick, view.available ? WAIT_WHEN_AVAILABLE : WAIT_WHEN_ABSENT, reserve);
-  const spot = view.available ? dearerBy(plan, belief, view.tick, SPOT_WHEN_AVAILABLE, reserve) : Infinity;
-  if (Math.min(wait, spot) >= 0) return ON_DEMAND;
-  return spot <= wait ? SPOT : IDLE;
+  const reserve = slack - plan.problem.restartUnits;
+  return available
+    ? [dearerBy(plan, belief, tick, WAIT_WHEN_AVAILABLE, reserve), dearerBy(plan, belief, tick, SPOT_WHEN_AVAILABLE, reserve), 0]
+    : [dearerBy(plan, belief, tick, WAIT_WHEN_ABSENT, reserve), Infinity, 0];
+}
+
+export interface BursarOptions {
+  /** Readings of the zone that end right before the run: 1 available, one per tick, oldest first, without a gap. */
+  readonly past?: Uint8Array;
+  /** How far from the best a choice still counts as good as it, in restarts into spot and back; 0: only the plan decides. */
+  readonly toleranceRestarts?: number;
 }
 
 /** The policy of one plan; the same plan serves any number of windows. */
-export function bursarPolicy(plan: SpotPlan): SpotPolicy {
+export function bursarPolicy(plan: SpotPlan, options: BursarOptions = {}): SpotPolicy {
+  const { problem, model } = plan;
+  const [, spotPrice, onDemandPrice] = problem.unitPrice;
+  const tolerance = (options.toleranceRestarts ?? TOLERANCE_RESTARTS) * problem.restartUnits * (spotPrice + onDemandPrice);
+  const published = uniformProgressRule(problem, { hysteresis: false, keepsOnDemand: true });
+  const choose = (belief: AvailabilityBelief, view: SpotView): Mode => {
+    const prices = pricesOf(plan, belief, view);
+    const least = Math.min(...prices);
+    const theirs = published(view);
+    if (tolerance > 0 && prices[theirs] <= least + tolerance) return theirs;
+    if (least === 0) return ON_DEMAND;
+    return prices[SPOT] === least ? SPOT : IDLE;
+  };
   const start = (): ((view: SpotView) => Mode) => {
-    const belief = new AvailabilityBelief(plan.model);
+    const belief = new AvailabilityBelief(model);
+    options.past?.forEach((reading) => belief.observe(reading));
     return (view) => {
       belief.observe(view.available ? 1 : 0);
       // Exploitation rule (Wu et al., section 3.3): spot that is held makes progress at the least price there is.
-      const mode = view.mode === SPOT ? SPOT : choose(plan, belief, view);
-      return staysSafe(plan.problem, view, mode) ? mode : ON_DEMAND;
+      const mode = view.mode === SPOT ? SPOT : choose(belief, view);
+      return staysSafe(problem, view, mode) ? mode : ON_DEMAND;
     };
   };
   return { name: 'bursar', start };

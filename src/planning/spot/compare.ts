@@ -1,18 +1,18 @@
 /**
  * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as core/backtest.ts says.
  *
- * It takes recordings, never files. The invariant: the model with which Bursar runs a zone was learned from the recordings handed in
- * for that zone, which are never its own windows.
+ * It takes recordings, never files. The invariant: the model with which Bursar runs a window was learned from the recordings handed in
+ * for its zone, which are never its own windows, and from that window's own past.
  */
 import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
-import { availabilityModel, fitAvailability, type AvailabilityParameters } from './availability-model.js';
+import { availabilityModel, fitAvailability, leanToPast, type AvailabilityParameters } from './availability-model.js';
 import { bursarPolicy } from './bursar.js';
 import { opponents } from './opponents.js';
 import { optimumCost } from './optimum.js';
 import { planSpot } from './plan.js';
 import { onDemandCost, spotProblem, type SpotProblem, type SpotTerms } from './problem.js';
-import { simulate, type SpotPolicy } from './simulate.js';
+import { simulate, type SpotRun } from './simulate.js';
 
 /** The windows of one trace file, and what may be learned from for it. */
 export interface SpotZone {
@@ -22,6 +22,8 @@ export interface SpotZone {
   readonly windows: readonly Uint8Array[];
   /** Recordings of other zones or of the past, same tick. Empty means that the built-in parameters are used. */
   readonly recordings: readonly Uint8Array[];
+  /** By window: readings of the same zone that end right before it, without a gap; empty, or not given, where nothing is known. */
+  readonly pasts?: readonly Uint8Array[];
 }
 
 export interface SpotComparison {
@@ -90,23 +92,44 @@ function learnedByZone(zones: readonly SpotZone[], learned: readonly Availabilit
   ]));
 }
 
+const NO_READINGS = new Uint8Array();
+const SECONDS_PER_DAY = 86_400;
+
+/** Windows that one plan serves. */
+interface PlanGroup {
+  /** The part of their past that the plan leans to: whole days, so that windows of one day share a plan. */
+  readonly lesson: Uint8Array;
+  readonly windows: number[];
+}
+
+function planGroups({ windows, pasts, tickSeconds }: SpotZone): PlanGroup[] {
+  const perDay = Math.max(1, Math.round(SECONDS_PER_DAY / tickSeconds));
+  const groups: PlanGroup[] = [];
+  windows.forEach((_, i) => {
+    const past = pasts?.[i] ?? NO_READINGS;
+    const lesson = past.subarray(0, past.length - (past.length % perDay));
+    const group = groups.find((one) => one.lesson.length === lesson.length && one.lesson.every((reading, t) => reading === lesson[t]));
+    if (group === undefined) groups.push({ lesson, windows: [i] });
+    else group.windows.push(i);
+  });
+  return groups;
+}
+
 function compareCell(name: string, problem: SpotProblem, zone: SpotZone, parameters: AvailabilityParameters, windowDone: () => void): ComparedCell {
-  const policies: SpotPolicy[] = [bursarPolicy(planSpot(problem, availabilityModel(parameters))), ...opponents(problem)];
-  const tallies: Tally[] = policies.map((policy) => ({ name: policy.name, cost: 0, misses: 0, spotUnits: 0, onDemandUnits: 0, restarts: 0 }));
+  const published = opponents(problem);
+  const tallies: Tally[] = ['bursar', ...published.map((policy) => policy.name)].map((policy) => ({ name: policy, cost: 0, misses: 0, spotUnits: 0, onDemandUnits: 0, restarts: 0 }));
   let optimum = 0;
-  for (const window of zone.windows) {
-    optimum += optimumCost(problem, window);
-    policies.forEach((policy, i) => {
-      const tally = tallies[i];
-      const run = simulate(problem, window, policy);
-      if (tally === undefined) return;
-      tally.cost += run.cost;
-      tally.misses += run.finished ? 0 : 1;
-      tally.spotUnits += run.spotUnits;
-      tally.onDemandUnits += run.onDemandUnits;
-      tally.restarts += run.restarts;
-    });
-    windowDone();
+  for (const { lesson, windows } of planGroups(zone)) {
+    const plan = planSpot(problem, availabilityModel(leanToPast(parameters, lesson)));
+    for (const w of windows) {
+      const window = zone.windows[w] ?? NO_READINGS;
+      optimum += optimumCost(problem, window);
+      [bursarPolicy(plan, { past: zone.pasts?.[w] ?? NO_READINGS }), ...published].forEach((policy, i) => {
+        const tally = tallies[i];
+        if (tally !== undefined) addRun(tally, simulate(problem, window, policy));
+      });
+      windowDone();
+    }
   }
   const count = zone.windows.length;
   const baseline = onDemandCost(problem) * count;
@@ -124,6 +147,14 @@ function compareCell(name: string, problem: SpotProblem, zone: SpotZone, paramet
     name: 'clairvoyant', meanCost: optimum / count, meanShare: pooledShare({ baseline, policy: optimum, optimum }), misses: 0,
   };
   return { cell: { name, count, policies: [clairvoyant, ...bestSlicing(tallies.map(result))] }, baseline, optimum };
+}
+
+function addRun(tally: Tally, run: SpotRun): void {
+  tally.cost += run.cost;
+  tally.misses += run.finished ? 0 : 1;
+  tally.spotUnits += run.spotUnits;
+  tally.onDemandUnits += run.onDemandUnits;
+  tally.restarts += run.restarts;
 }
 
 /** The paper picks the best number of slices in hindsight; so does this, in each cell, in the opponent's favour. */

@@ -83,12 +83,13 @@ export interface UniformProgressReading {
 
 /**
  * Uniform Progress (section 5.2.2), with cp(t) the work done and ep(t) = t C(0) / R(0): idle and behind goes on-demand and catches
- * up; spot is taken whenever it is there; with hysteresis on-demand is only left once cp(t) >= ep(t + 2d).
+ * up; spot is taken whenever it is there; with hysteresis on-demand is only left once cp(t) >= ep(t + 2d). The bare rule, for a tick
+ * at which spot is not held; it remembers nothing and knows no safety net.
  */
-export function uniformProgress(problem: SpotProblem, reading: UniformProgressReading): SpotPolicy {
+export function uniformProgressRule(problem: SpotProblem, reading: UniformProgressReading): (view: SpotView) => Mode {
   const { jobUnits, tickUnits, restartUnits, ticks } = problem;
   const expected = (units: number): number => (units * jobUnits) / (ticks * tickUnits);
-  const rule = () => (view: SpotView): Mode => {
+  return (view) => {
     const done = jobUnits - view.workLeft;
     const now = view.tick * tickUnits;
     if (view.mode === ON_DEMAND) {
@@ -99,8 +100,12 @@ export function uniformProgress(problem: SpotProblem, reading: UniformProgressRe
     if (view.available) return SPOT;
     return done < expected(now) ? ON_DEMAND : IDLE;
   };
+}
+
+/** Uniform Progress as a policy. */
+export function uniformProgress(problem: SpotProblem, reading: UniformProgressReading): SpotPolicy {
   const name = `uniform-progress${reading.hysteresis ? '' : '-no-hysteresis'}${reading.keepsOnDemand ? '-keep' : ''}`;
-  return withSafetyNet(problem, name, 'continuous', rule);
+  return withSafetyNet(problem, name, 'continuous', () => uniformProgressRule(problem, reading));
 }
 
 /** Slice counts that are tried; the paper reports its best, so the report keeps the best of these in each cell. */

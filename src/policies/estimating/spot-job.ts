@@ -1,18 +1,19 @@
 /**
  * The planner's word on a job with a deadline, now: spot, on demand, or wait.
  *
- * It hands the recorded availability since the job's start to the policy of planning/spot, tick by tick, and asks it about the present tick. The
- * deadline is the planner's invariant: what could cost it is never answered. The plans are kept by the job's own numbers, from which alone they follow.
+ * It hands the recorded availability before the job's start and since to the policy of planning/spot, tick by tick, and asks it about the present
+ * tick. The deadline is the planner's invariant: what could cost it is never answered. The plans are kept by the job's own numbers and by what the
+ * market's past says of its future, from which alone they follow.
  */
 import { Failure } from '../../core/errors.js';
 import type { JobFacts, SpotMarket } from '../../core/policy.js';
-import { HOUR_MS } from '../../core/time.js';
-import { availabilityModel, BUILT_IN_PARAMETERS } from '../../planning/spot/availability-model.js';
+import { DAY_MS, HOUR_MS } from '../../core/time.js';
+import { availabilityModel, BUILT_IN_PARAMETERS, leanToPast, type AvailabilityParameters } from '../../planning/spot/availability-model.js';
 import { bursarPolicy } from '../../planning/spot/bursar.js';
-import { planSpot } from '../../planning/spot/plan.js';
+import { planSpot, type SpotPlan } from '../../planning/spot/plan.js';
 import { IDLE, ON_DEMAND, SPOT, spotProblem, type Mode, type SpotProblem } from '../../planning/spot/problem.js';
 import { staysSafe } from '../../planning/spot/safety.js';
-import type { SpotPolicy, SpotView } from '../../planning/spot/simulate.js';
+import type { SpotView } from '../../planning/spot/simulate.js';
 
 export type SpotWord = 'spot' | 'on-demand' | 'wait';
 
@@ -31,7 +32,9 @@ export interface SpotQuestion {
 /** Ticks times slack beyond which a plan would take too long: then the safety rule alone decides. */
 const MOST_PLAN_CELLS = 60_000;
 const MOST_PLANS = 2;
-const plans = new Map<string, SpotPolicy>();
+const plans = new Map<string, SpotPlan>();
+/** Readings before the job that are used: as many whole days as stay within what is remembered of a market while a long job runs. */
+const MOST_PAST_DAYS = 14;
 
 /** Null where the job's numbers are not all known. */
 export function spotWord(question: SpotQuestion): SpotWord | null {
@@ -54,7 +57,7 @@ export function spotWord(question: SpotQuestion): SpotWord | null {
     timeLeft: Math.floor((deadline - asOf) / tickMs) * problem.tickUnits,
   };
   if (view.timeLeft < view.workLeft + Math.round((restartHours * 3600) / problem.unitSeconds)) return 'on-demand';
-  const mode = decided(problem, view, available);
+  const mode = decided(problem, view, available, pastOf(market, startedAt));
   return mode === SPOT ? 'spot' : mode === ON_DEMAND ? 'on-demand' : 'wait';
 }
 
@@ -68,30 +71,43 @@ function problemOf({ market, restartHours, onDemand, spot }: SpotQuestion, start
   }
 }
 
-function decided(problem: SpotProblem, view: SpotView, available: (tick: number) => boolean | null): Mode {
-  const policy = planned(problem);
-  if (policy === null) {
+/** The readings that end right before the job's first tick, back to a hole or so many days ago: whole days, so that it stays what it was while the job runs. */
+function pastOf(market: SpotMarket, startedAt: number): Uint8Array {
+  const tickMs = market.tickSeconds * 1000;
+  const end = Math.max(0, Math.floor((startedAt - market.from) / tickMs));
+  const perDay = Math.max(1, Math.round(DAY_MS / tickMs));
+  let first = Math.min(end, market.available.length);
+  if (first < end) return new Uint8Array();
+  while (first > 0 && end - first < MOST_PAST_DAYS * perDay && (market.available[first - 1] ?? null) !== null) first -= 1;
+  const days = Math.floor((end - first) / perDay);
+  return Uint8Array.from(market.available.slice(end - days * perDay, end), (reading) => (reading === true ? 1 : 0));
+}
+
+function decided(problem: SpotProblem, view: SpotView, available: (tick: number) => boolean | null, past: Uint8Array): Mode {
+  const plan = planned(problem, past);
+  if (plan === null) {
     const wish = view.available ? SPOT : IDLE;
     return staysSafe(problem, view, wish) ? wish : ON_DEMAND;
   }
-  const decide = policy.start();
+  const decide = bursarPolicy(plan, { past }).start();
   for (let tick = 0; tick < view.tick; tick++) {
-    const past = available(tick);
+    const seen = available(tick);
     // Spot that is held asks for no decision: the call only lets the policy see the tick.
-    if (past !== null) decide({ tick, available: past, mode: SPOT, restartLeft: 0, workLeft: 1, timeLeft: (problem.ticks - tick) * problem.tickUnits });
+    if (seen !== null) decide({ tick, available: seen, mode: SPOT, restartLeft: 0, workLeft: 1, timeLeft: (problem.ticks - tick) * problem.tickUnits });
   }
   return decide(view);
 }
 
-function planned(problem: SpotProblem): SpotPolicy | null {
+function planned(problem: SpotProblem, past: Uint8Array): SpotPlan | null {
   const slackTicks = problem.ticks - problem.jobUnits / problem.tickUnits;
   if (problem.ticks * slackTicks > MOST_PLAN_CELLS) return null;
-  const key = JSON.stringify(problem);
-  let policy = plans.get(key);
-  if (policy === undefined) {
-    policy = bursarPolicy(planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS)));
+  const parameters: AvailabilityParameters = leanToPast(BUILT_IN_PARAMETERS, past);
+  const key = JSON.stringify([problem, parameters]);
+  let plan = plans.get(key);
+  if (plan === undefined) {
+    plan = planSpot(problem, availabilityModel(parameters));
     if (plans.size >= MOST_PLANS) plans.clear();
-    plans.set(key, policy);
+    plans.set(key, plan);
   }
-  return policy;
+  return plan;
 }

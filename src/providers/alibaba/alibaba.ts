@@ -9,8 +9,9 @@ import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
 import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { AlibabaClient } from './client.js';
-import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
+import { FLEET_PERMISSIONS, IN_USE_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { HISTORY_PERMISSIONS, PRICES_PERMISSIONS, readPrices, readSpotHistory } from './prices.js';
+import { Permissions } from './permissions.js';
 import { parseSettings, SETTINGS, type AlibabaSettings } from './settings.js';
 import { CLOUD, InstanceTypes } from './types.js';
 
@@ -21,10 +22,10 @@ export const provider: Provider = {
   providerName: CLOUD,
   description: 'Alibaba Cloud: ECS instances, Auto Scaling groups, prices, spot price history, bill',
   abilities: {
-    prices: [...PRICES_PERMISSIONS, ...FLEET_PERMISSIONS],
+    prices: [...PRICES_PERMISSIONS, ...IN_USE_PERMISSIONS],
     usage: null,
     bill: BILL_PERMISSIONS,
-    spotHistory: [...HISTORY_PERMISSIONS, ...FLEET_PERMISSIONS],
+    spotHistory: [...HISTORY_PERMISSIONS, ...IN_USE_PERMISSIONS],
     offers: null,
     fleet: FLEET_PERMISSIONS,
     effects: EFFECT_PERMISSIONS,
@@ -41,6 +42,7 @@ function connectionOf(settings: AlibabaSettings, clock: Clock): ProviderConnecti
   const types = new InstanceTypes(client);
   const sent = new Sent(clock.now());
   const seen = new SeenPrices();
+  const permissions = new Permissions(client, settings.regions[0] ?? '');
   const target: NonNullable<ProviderConnection['target']> = (name) => readTarget(client, types, name);
   return {
     name: NAME,
@@ -53,5 +55,6 @@ function connectionOf(settings: AlibabaSettings, clock: Clock): ProviderConnecti
     target,
     apply: (effect, token) => applyEffect(client, sent, effect, token, clock.now()),
     outcome: (effect, token) => outcomeOf(target, sent, effect, token, () => clock.now()),
+    granted: (permission, use) => permissions.granted(permission, use, clock.now()),
   };
 }

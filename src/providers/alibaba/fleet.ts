@@ -4,18 +4,20 @@
  * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet.js';
-import { parseTarget, readParts } from '../rpc.js';
+import { inGroups, parseTarget, readParts } from '../rpc.js';
 import type { AlibabaClient } from './client.js';
-import { CONFIGURATIONS_PERMISSION, gpuGroups, GROUPS_PERMISSION, readGroup } from './groups.js';
+import { CONFIGURATIONS_PERMISSION, gpuGroups, GROUPS_PERMISSION, MEMBERS_PERMISSION, membersOf, readGroup } from './groups.js';
 import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
-export const FLEET_PERMISSIONS: readonly string[] = [INSTANCES_PERMISSION, TYPES_PERMISSION, GROUPS_PERMISSION, CONFIGURATIONS_PERMISSION];
+/** What it takes to know which types are in use. */
+export const IN_USE_PERMISSIONS: readonly string[] = [INSTANCES_PERMISSION, TYPES_PERMISSION, GROUPS_PERMISSION, CONFIGURATIONS_PERMISSION];
+export const FLEET_PERMISSIONS: readonly string[] = [...IN_USE_PERMISSIONS, MEMBERS_PERMISSION];
 
 /** @throws Failure where nothing at all could be read */
 export function readFleet(client: AlibabaClient, types: InstanceTypes, now: number): Promise<FleetReading> {
   return readParts(client.settings.regions.flatMap((region) => [
-    { name: `${region}: instances`, read: () => gpuInstances(client, types, region) },
+    { name: `${region}: instances`, read: async (lacks) => inGroups(await gpuInstances(client, types, region), region, (ids) => membersOf(client, region, ids), lacks) },
     { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
   ]), now);
 }
@@ -26,5 +28,6 @@ export async function readTarget(client: AlibabaClient, types: InstanceTypes, ta
   if (named === null) return null;
   if (named.kind === 'asg') return readGroup(client, types, named.region, named.id);
   const one = await readInstance(client, named.region, named.id);
-  return one === null ? null : (await instancesAsTargets(client, types, named.region, [one]))[0] ?? null;
+  const found = one === null ? [] : await instancesAsTargets(client, types, named.region, [one]);
+  return (await inGroups(found, named.region, (ids) => membersOf(client, named.region, ids)))[0] ?? null;
 }

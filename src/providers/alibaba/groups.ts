@@ -3,20 +3,23 @@
  *
  * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what Bursar may set. The
  * invariant: a group whose machines differ has no one SKU, and one that counts by weight has no GPUs per replica.
- * Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups" and "DescribeScalingConfigurations".
+ * Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups", "DescribeScalingConfigurations" and "DescribeScalingInstances".
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, reading, type TypeGpus } from '../rpc.js';
+import { groupTarget, reading, type Membership, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';
 import { CLOUD, type InstanceTypes } from './types.js';
 
 export const GROUPS_PERMISSION = permissionOf('ess', 'DescribeScalingGroups');
 export const CONFIGURATIONS_PERMISSION = permissionOf('ess', 'DescribeScalingConfigurations');
+export const MEMBERS_PERMISSION = permissionOf('ess', 'DescribeScalingInstances');
 const PAGE_SIZE = 50;
 /** Ids in one request (ScalingConfigurationIds.N). */
 const MOST_CONFIGURATIONS = 10;
+/** Ids in one request (InstanceIds.N). */
+const MOST_INSTANCES = 20;
 
 const count = z.number().optional();
 
@@ -48,6 +51,8 @@ const CONFIGURATION = z.object({
 });
 type Configuration = z.output<typeof CONFIGURATION>;
 const CONFIGURATIONS = z.object({ ScalingConfigurations: z.array(CONFIGURATION) });
+
+const MEMBERS = z.object({ ScalingInstances: z.array(z.object({ InstanceId: z.string(), ScalingGroupId: z.string() })) });
 
 /** Groups of a region, all pages. @throws Failure */
 async function readGroups(client: AlibabaClient, region: string, filter: Params = {}): Promise<Group[]> {
@@ -81,6 +86,20 @@ export async function gpuGroups(client: AlibabaClient, types: InstanceTypes, reg
 export async function readGroup(client: AlibabaClient, types: InstanceTypes, region: string, id: string): Promise<FleetTarget | null> {
   const found = (await readGroups(client, region, { ScalingGroupIds: [id] })).filter(({ ScalingGroupId }) => ScalingGroupId === id);
   return (await asTargets(client, types, region, found))[0] ?? null;
+}
+
+/**
+ * The groups of instances that carry no tag of Auto Scaling, which tags those that it brings: these may have been attached by hand.
+ * @throws Failure
+ */
+export async function membersOf(client: AlibabaClient, region: string, ids: readonly string[]): Promise<Membership> {
+  const found = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += MOST_INSTANCES) {
+    const params: Params = { RegionId: region, PageSize: MOST_INSTANCES, PageNumber: 1, InstanceIds: ids.slice(at, at + MOST_INSTANCES) };
+    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () => client.call('ess', 'DescribeScalingInstances', region, params));
+    for (const { InstanceId, ScalingGroupId } of reply.ScalingInstances) found.set(InstanceId, ScalingGroupId);
+  }
+  return found;
 }
 
 interface Machines {

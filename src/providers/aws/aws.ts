@@ -12,6 +12,7 @@ import { Clients } from './clients.js';
 import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { InstanceTypes } from './gpus.js';
 import { OFFER_PERMISSIONS, readOffers } from './offers.js';
+import { Permissions } from './permissions.js';
 import { PRICE_PERMISSIONS, readPrices } from './prices.js';
 import { parseSettings, SETTINGS } from './settings.js';
 import { readSpotHistory, SPOT_PERMISSIONS } from './spot.js';
@@ -36,6 +37,7 @@ export const provider: Provider = {
     const clients = new Clients(settings);
     const types = new InstanceTypes(clients);
     const effects = new Effects(clients, types, clock);
+    const permissions = new Permissions(clients, types, settings.regions[0] ?? 'us-east-1');
     return {
       name: 'aws',
       account: settings.account,
@@ -48,6 +50,7 @@ export const provider: Provider = {
       target: (target) => readTarget(clients, types, target),
       apply: (effect, token, before) => effects.apply(effect, token, before),
       outcome: (effect, token) => effects.outcome(effect, token),
+      granted: (permission, use) => permissions.granted(permission, use),
       close: async () => clients.destroy(),
     };
   },

@@ -26,9 +26,8 @@ export async function startAnother(clients: Clients, region: string, id: string,
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [id] }] });
   if (found === undefined) return refused('not-found', `${id} is not there`);
   const labels = labelsOf(found.instance.Tags);
-  const template = labels[TEMPLATE_TAG];
-  const version = labels[VERSION_TAG];
-  if (template === undefined || version === undefined) return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
+  const from = templateOf(labels);
+  if (from === null) return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
   const ec2 = clients.ec2(region, 'act');
   const ending = { InstanceIds: [id] };
   // A rehearsal: where ending the old one is denied, the new one is not started.
@@ -36,7 +35,7 @@ export async function startAnother(clients: Clients, region: string, id: string,
   if (allowed.kind === 'unknown') throw unavailable(`whether ${id} may be ended could not be asked: ${allowed.detail}`);
   if (allowed.kind === 'refused' && allowed.code !== 'DryRunOperation') return allowed;
   let successor = '';
-  const started = await acting(RUN, () => ec2.send(new RunInstancesCommand(likeIt(found.instance, labels, { template, version }, token))), (answer) => {
+  const started = await acting(RUN, () => ec2.send(new RunInstancesCommand(likeIt(found.instance, labels, from, token))), (answer) => {
     successor = answer.Instances?.[0]?.InstanceId ?? 'another';
     return `${successor} runs in the place of ${id}`;
   });
@@ -52,7 +51,20 @@ export async function startAnother(clients: Clients, region: string, id: string,
   }
 }
 
-function likeIt(instance: Instance, labels: Readonly<Record<string, string>>, from: { readonly template: string; readonly version: string }, token: string) {
+interface Template {
+  readonly template: string;
+  readonly version: string;
+}
+
+/** The launch template that an instance was made from; null: it was made otherwise. */
+export function templateOf(labels: Readonly<Record<string, string>>): Template | null {
+  const template = labels[TEMPLATE_TAG];
+  const version = labels[VERSION_TAG];
+  return template === undefined || version === undefined ? null : { template, version };
+}
+
+/** The request for another instance like one, under a token. */
+export function likeIt(instance: Instance, labels: Readonly<Record<string, string>>, from: Template, token: string) {
   const kept = Object.entries(labels).filter(([key]) => !key.startsWith('aws:') && key !== TOKEN_TAG);
   return {
     LaunchTemplate: { LaunchTemplateId: from.template, Version: from.version },

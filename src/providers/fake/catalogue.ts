@@ -2,7 +2,8 @@
  * What the fake cloud sells: kinds of machines, what they cost when, when spot is to be had, and commitments.
  *
  * The prices are made up, of the size that clouds asked in 2025; they follow from the seed alone, so that any instant can be asked for in
- * any order. On-demand prices change every quarter, spot prices every six hours, both on whole hours.
+ * any order. On-demand prices change every quarter, spot prices every six hours, both on whole hours: spot wanders slowly within a band below
+ * the list and comes back, a few per cent at a time, as AWS' does (docs/decisions-quality/anomaly.md: nearly all moves are of at most 5 %).
  */
 import { rateOf } from '../../core/money.js';
 import type { CommitmentOffer, SpotReading } from '../../core/ports.js';
@@ -34,6 +35,10 @@ export const KINDS: readonly MachineKind[] = [
 
 const QUARTER_MS = 90 * DAY_MS;
 const SPOT_STEP_MS = 6 * HOUR_MS;
+/** Spot moves on a straight line from one level to the next in so many steps, with a little noise. */
+const SPOT_LEVEL_STEPS = 16;
+/** In ten-thousandths of the list price. */
+const SPOT_BAND = { lowest: 3000, highest: 4200, noise: 40 } as const;
 const SPOT_TICK_MS = 600_000;
 const MOST_REMEMBERED = 50_000;
 const YEAR_HOURS = 8760;
@@ -65,11 +70,20 @@ export class Catalogue {
     const place = REGIONS.findIndex((name) => name === region);
     if (kind === undefined || place < 0) return null;
     const quarter = Math.floor(at / QUARTER_MS);
-    const list = (kind.hourlyNanos * BigInt(100 + 10 * place) * BigInt(90 + Math.floor(chance(this.seed, 'price', sku, quarter) * 11))) / 10_000n;
+    const list = (kind.hourlyNanos * BigInt(100 + 10 * place) * BigInt(96 + Math.floor(chance(this.seed, 'price', sku, quarter) * 5))) / 10_000n;
     if (term === 'on-demand') return list;
     if (term === 'reserved-1y') return (list * RESERVED_PERCENT) / 100n;
     if (term !== 'spot') return null;
-    return (list * BigInt(25 + Math.floor(chance(this.seed, 'spot price', sku, region, Math.floor(at / SPOT_STEP_MS)) * 26))) / 100n;
+    return (list * BigInt(this.spotShare(sku, region, Math.floor(at / SPOT_STEP_MS)))) / 10_000n;
+  }
+
+  /** What spot costs of the list price, in ten-thousandths, at a step counted from the epoch. */
+  private spotShare(sku: string, region: string, step: number): number {
+    const { lowest, highest, noise } = SPOT_BAND;
+    const stretch = Math.floor(step / SPOT_LEVEL_STEPS);
+    const level = (no: number): number => lowest + (highest - lowest) * chance(this.seed, 'spot level', sku, region, no);
+    const along = (step - stretch * SPOT_LEVEL_STEPS) / SPOT_LEVEL_STEPS;
+    return Math.round(level(stretch) * (1 - along) + level(stretch + 1) * along + noise * (chance(this.seed, 'spot noise', sku, region, step) - 0.5));
   }
 
   /** Every price that came to hold within [since, until], and those that held at the catalogue's first instant. */

@@ -8,6 +8,7 @@
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
 import { podGpus, type GpuUnits } from '../../core/pod-gpus.js';
+import { RESERVATION_TAG, reservationIn } from '../../core/reservation.js';
 import type { RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { pagesOf, type Cluster } from './client.js';
 import { cloudOf, isOver, placeOf, type Identity } from './objects.js';
@@ -72,12 +73,15 @@ function* recordsOf(pod: V1Pod, place: Place, { identity, cluster }: Meter, { fr
   const gpus = podGpus(pod.spec ?? {}, place.units);
   if (!gpus.requested) return;
   const { namespace = null, name = '', labels = {} } = pod.metadata ?? {};
+  // Its cost takes the place of what is held, whichever way it names it.
+  const reservation = reservationIn(pod.metadata ?? {});
+  const tags = reservation === null ? labels : { ...labels, [RESERVATION_TAG]: reservation };
   const last = Math.min(to, isOver(pod) ? now : now - SETTLE_MS);
   const minuteOf = (instant: number): number => Math.floor(instant / MINUTE_MS) * MINUTE_MS;
   for (let minute = Math.max(minuteOf(from), minuteOf(held.start)); minute + MINUTE_MS <= last && minute < held.end; minute += MINUTE_MS) {
     yield {
       id: `${uid}/${formatInstant(minute)}`, provider: place.provider, account: identity.account, subAccount: cluster, resource: `pod/${namespace ?? ''}/${name}`, namespace,
-      service: 'Kubernetes', sku: place.sku, region: place.region, term: place.term, gpuModel: place.units.model, tags: labels,
+      service: 'Kubernetes', sku: place.sku, region: place.region, term: place.term, gpuModel: place.units.model, tags,
       start: Math.max(minute, held.start), end: Math.min(minute + MINUTE_MS, held.end), gpuParts: gpus.parts, storageMib: null, networkBytes: null, charge: null,
     };
   }

@@ -3,18 +3,20 @@
  *
  * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what Bursar may set. The
  * invariant: a group whose machines differ has no one SKU.
- * Fields: Auto Scaling API Reference (2018-04-19), "DescribeAutoScalingGroups", "DescribeLaunchConfigurations" and data type
- * SpotMixedAllocationPolicy.
+ * Fields: Auto Scaling API Reference (2018-04-19), "DescribeAutoScalingGroups", "DescribeLaunchConfigurations", "DescribeAutoScalingInstances" and data
+ * type SpotMixedAllocationPolicy.
  */
 import { z } from 'zod';
 import type { FleetTarget } from '../../core/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, orAbsent, reading, type TypeGpus } from '../rpc.js';
+import { groupTarget, orAbsent, reading, type Membership, type TypeGpus } from '../rpc.js';
 import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';
 import type { InstanceTypes } from './types.js';
 
 export const GROUPS_PERMISSION = permissionOf('as', 'DescribeAutoScalingGroups');
 export const CONFIGURATIONS_PERMISSION = permissionOf('as', 'DescribeLaunchConfigurations');
+export const MEMBERS_PERMISSION = permissionOf('as', 'DescribeAutoScalingInstances');
+/** Of a page, and ids in one request. */
 const LIMIT = 100;
 
 const text = z.string().nullish();
@@ -47,6 +49,9 @@ const CONFIGURATION = z.object({
 type Configuration = z.output<typeof CONFIGURATION>;
 const CONFIGURATIONS = z.object({ LaunchConfigurationSet: z.array(CONFIGURATION) });
 
+const MEMBERS = z.object({ AutoScalingInstanceSet: z.array(z.object({ InstanceId: z.string(), AutoScalingGroupId: z.string() })) });
+const NO_MEMBERS = { AutoScalingInstanceSet: [] };
+
 /** Groups of a region, all pages, or one. @throws Failure */
 async function readGroups(client: TencentClient, region: string, id: string | null = null): Promise<Group[]> {
   const found: Group[] = [];
@@ -61,6 +66,17 @@ async function readGroups(client: TencentClient, region: string, id: string | nu
 /** A group as the API states it; null: it is not there. @throws Failure */
 export async function readGroup(client: TencentClient, region: string, id: string): Promise<Group | null> {
   return (await readGroups(client, region, id)).find(({ AutoScalingGroupId }) => AutoScalingGroupId === id) ?? null;
+}
+
+/** The groups that some instances lie in: the instances themselves carry no sign of them. @throws Failure */
+export async function membersOf(client: TencentClient, region: string, ids: readonly string[]): Promise<Membership> {
+  const found = new Map<string, string>();
+  for (let at = 0; at < ids.length; at += LIMIT) {
+    const params: Params = { InstanceIds: ids.slice(at, at + LIMIT), Limit: LIMIT };
+    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () => orAbsent(client.call('as', 'DescribeAutoScalingInstances', region, params), NO_MEMBERS));
+    for (const { InstanceId, AutoScalingGroupId } of reply.AutoScalingInstanceSet) found.set(InstanceId, AutoScalingGroupId);
+  }
+  return found;
 }
 
 async function readConfigurations(client: TencentClient, region: string, groups: readonly Group[]): Promise<Map<string, Configuration>> {

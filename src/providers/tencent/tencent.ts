@@ -11,6 +11,7 @@ import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { CLOUD, TencentClient } from './client.js';
 import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
 import { readPrices, readSpot } from './prices.js';
+import { granted } from './permissions.js';
 import { parseSettings, SETTINGS, type TencentSettings } from './settings.js';
 import { InstanceTypes, TYPES_PERMISSION } from './types.js';
 
@@ -53,5 +54,6 @@ function connectionOf(settings: TencentSettings, clock: Clock): ProviderConnecti
     target,
     apply: (effect, token) => applyEffect(client, sent, effect, token, clock.now()),
     outcome: (effect, token) => outcomeOf(target, sent, effect, token, () => clock.now()),
+    granted: (permission) => granted(client, permission, clock.now()),
   };
 }

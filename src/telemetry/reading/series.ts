@@ -28,11 +28,11 @@ export interface Answers {
 
 type Labels = Readonly<Record<string, string>>;
 
-const HOST_LABELS = ['Hostname', 'hostname', 'exported_node', 'node', 'kubernetes_node', 'host', 'nodename'];
+export const HOST_LABELS = ['Hostname', 'hostname', 'exported_node', 'node', 'kubernetes_node', 'host', 'nodename'];
 const WORKLOAD_LABELS = ['exported_workload', 'workload', 'label_workload', 'label_app_kubernetes_io_name', 'exported_app'];
 
 const firstOf = (labels: Labels, names: readonly string[]): string | null => names.map((name) => labels[name]).find((value) => value !== undefined && value !== '') ?? null;
-const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels['instance'] ?? ''}`;
+export const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels['instance'] ?? ''}`;
 const hostOf = (labels: Labels): string => firstOf(labels, HOST_LABELS) ?? (labels['instance'] ?? '').replace(/:\d+$/, '');
 
 interface Device {

@@ -1,8 +1,11 @@
 /** What the API answers, as far as the dashboard reads it. Types only; amounts are decimal strings and null is unknown. */
 import type { ActionState, EffectJson, Reason } from '../../core/action.js';
+import type { Alert as CoreAlert } from '../../core/alert.js';
 import type { BacktestReport } from '../../core/backtest.js';
+import type { Budget as BudgetSettings } from '../../core/budget.js';
 import type { FleetTarget } from '../../core/fleet.js';
 import type { Recommendation } from '../../core/recommendation.js';
+import type { ReservationState } from '../../core/reservation.js';
 import type { LedgerState } from '../../core/saving.js';
 
 export interface Page<T> {
@@ -70,6 +73,8 @@ export interface Overview {
 export interface BurnDown {
   readonly budget: string;
   readonly currency: string;
+  /** IANA name: where its days begin. */
+  readonly zone: string;
   readonly periodStart: string;
   readonly periodEnd: string;
   readonly planned: string | null;
@@ -251,3 +256,45 @@ export interface Backtest {
 }
 
 export type BacktestResult = BacktestReport;
+
+/** A budget as it is set. */
+export type { BudgetSettings };
+
+/** Its newest weighed period. */
+export interface WeighedBudget extends Standing {
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly weighedAt: string;
+  readonly state: BudgetState & { readonly credits: string; readonly reserved?: string; readonly burnRatePerDay: string | null };
+  readonly crossings: readonly { readonly periodStart: string; readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+}
+
+export interface Reservation {
+  readonly id: string;
+  readonly team: string;
+  readonly state: ReservationState;
+  readonly amount: string;
+  readonly currency: string;
+  readonly reason: string;
+  readonly createdBy: string;
+  readonly expiresAt: string;
+  readonly holds: readonly { readonly budget: string; readonly held: string; readonly used: string; readonly remaining: string; readonly currency: string }[];
+}
+
+/** An alert as the API shows it; its title is in English, its news are the facts. */
+export interface Alert extends Omit<CoreAlert, 'identity' | 'revision'> {
+  readonly title: string;
+}
+
+export interface AlertStory extends Alert {
+  readonly deliveries: readonly {
+    readonly channel: string;
+    readonly address: string | null;
+    readonly part: 'message' | 'picture';
+    readonly level: number;
+    readonly state: 'waiting' | 'sent' | 'unknown' | 'failed' | 'dropped';
+    readonly intendedAt: string;
+    readonly sentAt: string | null;
+    readonly problem: string | null;
+  }[];
+}

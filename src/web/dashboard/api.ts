@@ -5,6 +5,8 @@
  */
 import { signal } from '@preact/signals';
 import type { Page, Role, Session } from './answers.js';
+import { code } from './format.js';
+import { say } from './language.js';
 
 export const session = signal<Session | null>(null);
 
@@ -37,9 +39,9 @@ export function address(path: string, query: Query = {}): string {
 export function troubleOf(status: number, text: string): Trouble {
   try {
     const problem = JSON.parse(text) as { detail?: string; title?: string; problems?: Detail[]; requestId?: string };
-    return new Trouble(problem.detail ?? problem.title ?? `The server answered ${status}.`, status, problem.problems ?? [], problem.requestId ?? null);
+    return new Trouble(problem.detail ?? problem.title ?? say('trouble.answered', { status }), status, problem.problems ?? [], problem.requestId ?? null);
   } catch {
-    return new Trouble(`The server answered ${status}.`, status);
+    return new Trouble(say('trouble.answered', { status }), status);
   }
 }
 
@@ -51,7 +53,7 @@ async function call<T>(method: string, url: string, body?: unknown, halt?: Abort
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch((error: unknown) => {
     if (halt?.aborted === true) throw error;
-    throw new Trouble('The server cannot be reached. Is it running?', 0);
+    throw new Trouble(say('trouble.unreached'), 0);
   });
   const text = await response.text();
   if (response.ok) return JSON.parse(text) as T;
@@ -75,7 +77,7 @@ const RANK: readonly Role[] = ['viewer', 'operator', 'admin'];
 /** Why whoever is signed in may not do something; null: they may. What the server allows is decided there. */
 export function refusal(role: Role, needsAllTeams = false): string | null {
   const caller = session.value?.signedIn;
-  if (caller === null || caller === undefined) return 'nobody is signed in';
-  if (RANK.indexOf(caller.role) < RANK.indexOf(role)) return `needs the role ${role}; yours is ${caller.role}`;
-  return needsAllTeams && caller.teams !== null ? 'concerns all teams; you are restricted to some' : null;
+  if (caller === null || caller === undefined) return say('refused.nobody');
+  if (RANK.indexOf(caller.role) < RANK.indexOf(role)) return say('refused.role', { role: code('role', role), yours: code('role', caller.role) });
+  return needsAllTeams && caller.teams !== null ? say('refused.teams') : null;
 }

@@ -3,7 +3,8 @@ import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { Backtest, BacktestResult, Overview } from './answers.js';
 import { get, refusal, send, Trouble } from './api.js';
-import { count, percent, several, words } from './format.js';
+import { code, count, percent, unknown } from './format.js';
+import { say } from './language.js';
 import { useLoaded, useTask } from './loading.js';
 import { Picture, type Series } from './picture.js';
 import { Table, type Column } from './table.js';
@@ -38,9 +39,9 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
       return (
         <div class="backtest">
           <div class="fields">
-            <Field label="From">{(ids) => <input {...ids} type="date" max={whole.to} value={from} onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })} />}</Field>
-            <Field label="To">{(ids) => <input {...ids} type="date" max={whole.to} value={to} onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })} />}</Field>
-            <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>Backtest</Act>
+            <Field label={say('from')}>{(ids) => <input {...ids} type="date" max={whole.to} value={from} onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })} />}</Field>
+            <Field label={say('to')}>{(ids) => <input {...ids} type="date" max={whole.to} value={to} onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })} />}</Field>
+            <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>{say('backtest')}</Act>
           </div>
           <Problems trouble={trouble} />
           {ordered === null ? null : <Run key={ordered.id} ordered={ordered} onDone={onDone} />}
@@ -67,12 +68,12 @@ function Run({ ordered, onDone }: { readonly ordered: Backtest; readonly onDone:
     source.addEventListener('error', () => source.readyState === EventSource.CLOSED && setBroken(true));
     return () => source.close();
   }, [ordered.id]);
-  if (now.status === 'failed') return <Problems trouble={new Trouble(now.error?.message ?? 'The backtest failed.', 0, now.error?.problems ?? [])} />;
+  if (now.status === 'failed') return <Problems trouble={new Trouble(now.error?.message ?? say('backtest.failed'), 0, now.error?.problems ?? [])} />;
   if (now.status === 'done') return <Report id={ordered.id} />;
   return (
     <div class="progress">
-      <progress max={1} value={now.progress} aria-label="Of the backtest that is done" />
-      <p role="status" aria-live="polite">{broken ? 'The progress cannot be followed; the backtest goes on.' : isOpen({ ...ordered, ...now }) && now.status === 'queued' ? 'The backtest waits for its turn.' : `Running over the recorded history: ${percent(now.progress)}.`}</p>
+      <progress max={1} value={now.progress} aria-label={say('backtest.share')} />
+      <p role="status" aria-live="polite">{broken ? say('backtest.lost') : isOpen({ ...ordered, ...now }) && now.status === 'queued' ? say('backtest.queued') : say('backtest.running', { share: percent(now.progress) })}</p>
     </div>
   );
 }
@@ -81,17 +82,17 @@ type Measured = BacktestResult['cells'][number]['policies'][number];
 
 function Report({ id }: { readonly id: string }): JSX.Element {
   const loaded = useLoaded(`backtest ${id}`, (halt) => get<{ readonly result: BacktestResult | null }>(`/v1/backtests/${id}`, {}, halt));
-  return <Show loaded={loaded}>{({ result }) => (result === null ? <Problems trouble="The backtest has no report." /> : <Cells result={result} id={id} />)}</Show>;
+  return <Show loaded={loaded}>{({ result }) => (result === null ? <Problems trouble={say('backtest.no-report')} /> : <Cells result={result} id={id} />)}</Show>;
 }
 
-const shownNumber = (value: number | string | null | undefined): string => (typeof value === 'number' ? count(Math.round(value * 1e4) / 1e4) : value ?? 'unknown');
+const shownNumber = (value: number | string | null | undefined): string => (typeof value === 'number' ? count(Math.round(value * 1e4) / 1e4) : value ?? unknown());
 
 function columnsOf(policies: readonly Measured[]): Column<Measured>[] {
   const names = [...new Set(policies.flatMap((one) => Object.keys(one)))].filter((name) => name !== 'name' && name !== 'meanShare');
   return [
-    { name: 'Way', text: ({ name }) => name },
-    ...names.map((name): Column<Measured> => ({ name: words(name), text: (one) => String(one[name] ?? ''), cell: (one) => shownNumber(one[name]), number: (one) => (typeof one[name] === 'number' ? one[name] : null) })),
-    { name: "Share of the optimum's saving", text: ({ meanShare }) => String(meanShare ?? ''), cell: ({ meanShare }) => percent(meanShare), number: ({ meanShare }) => meanShare },
+    { name: say('backtest.way'), text: ({ name }) => name },
+    ...names.map((name): Column<Measured> => ({ name: code('measure', name), text: (one) => String(one[name] ?? ''), cell: (one) => shownNumber(one[name]), number: (one) => (typeof one[name] === 'number' ? one[name] : null) })),
+    { name: say('backtest.optimum'), text: ({ meanShare }) => String(meanShare ?? ''), cell: ({ meanShare }) => percent(meanShare), number: ({ meanShare }) => meanShare },
   ];
 }
 
@@ -99,10 +100,10 @@ function Cells({ result, id }: { readonly result: BacktestResult; readonly id: s
   const currency = typeof result.settings['currency'] === 'string' ? result.settings['currency'] : 'USD';
   return (
     <>
-      <p class="said" role="status">The backtest is done.</p>
+      <p class="said" role="status">{say('backtest.done')}</p>
       {result.cells.map((cell) => (
         <div key={cell.name}>
-          <Table caption={`${cell.name}: ${several(cell.count, 'case')}`} file={`backtest-${id}-${cell.name}`} columns={columnsOf(cell.policies)} rows={cell.policies} keyOf={({ name }) => name} />
+          <Table caption={say('backtest.cases', { name: cell.name, n: cell.count })} file={`backtest-${id}-${cell.name}`} columns={columnsOf(cell.policies)} rows={cell.policies} keyOf={({ name }) => name} />
           {cell.series === undefined ? null : <Costs name={cell.name} series={cell.series} currency={currency} file={`backtest-${id}-${cell.name}-costs`} />}
         </div>
       ))}
@@ -119,5 +120,5 @@ function Costs({ name, series: { from, stepHours, costs }, currency, file }: { r
     const of = values.slice(at * perDay, (at + 1) * perDay);
     return of.length === 0 ? null : of.reduce((sum, one) => sum + one, 0).toFixed(4);
   }) }));
-  return <Picture title={`Cost per day: ${name}`} summary={`${several(series.length, 'way')} over ${several(days.length, 'day')}.`} days={days} series={series} currency={currency} kind="lines" file={file} />;
+  return <Picture title={say('backtest.daily', { name })} summary={say('backtest.summary', { n: series.length, days: days.length })} days={days} series={series} currency={currency} kind="lines" file={file} />;
 }

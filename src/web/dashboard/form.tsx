@@ -2,9 +2,11 @@
  * A form made of a JSON Schema, as policies describe their parameters. What is left empty has the schema's default; whether the values fit, the server
  * says. It never drops a value that it cannot show: that is edited as JSON.
  */
-import type { JSX } from 'preact';
+import type { ComponentChildren, JSX } from 'preact';
 import type { Schema } from './answers.js';
-import { words } from './format.js';
+import { Described, named, Named } from './described.js';
+import { within } from './format.js';
+import { joined, say } from './language.js';
 import { Field } from './ui.js';
 
 interface Props {
@@ -25,15 +27,17 @@ function plain(schema: Schema): { readonly schema: Schema; readonly takesNull: b
 }
 
 const boundsOf = ({ minimum, exclusiveMinimum, maximum }: Schema): string | null => {
-  const from = minimum !== undefined ? `from ${minimum}` : exclusiveMinimum !== undefined ? `above ${exclusiveMinimum}` : null;
-  const to = maximum === undefined ? null : `to ${maximum}`;
+  const from = minimum !== undefined ? say('form.from', { n: String(minimum) }) : exclusiveMinimum !== undefined ? say('form.above', { n: String(exclusiveMinimum) }) : null;
+  const to = maximum === undefined ? null : say('form.to', { n: String(maximum) });
   return [from, to].filter((one) => one !== null).join(' ') || null;
 };
 
-function noteOf(schema: Schema): string {
-  const bounds = boundsOf(schema);
-  const standard = schema.default === undefined ? null : `default ${schema.default === null ? 'none' : JSON.stringify(schema.default)}`;
-  return [schema.description, bounds, standard].filter((one) => one !== null && one !== undefined).join('; ');
+/** What the schema says of a field, its bounds and default, and how it is written. */
+function noteOf(schema: Schema, how: string | null = null): ComponentChildren {
+  const standard = schema.default === undefined ? null : say('form.default-is', { value: schema.default === null ? say('none') : JSON.stringify(schema.default) });
+  const rest = joined([boundsOf(schema), standard, how]);
+  if (schema.description === undefined) return rest;
+  return <><Described text={schema.description} />{rest === '' ? null : say('form.rest', { rest })}</>;
 }
 
 /** A parameter, whatever it is. An undefined value is the default. */
@@ -54,9 +58,9 @@ export function Parameter(props: Props): JSX.Element {
 function YesNo({ name, schema, value, onSet }: Props): JSX.Element {
   const text = value === undefined ? '' : String(value);
   return (
-    <Field label={words(name)} note={noteOf(schema)}>{(ids) => (
+    <Field label={<Named name={name} />} note={noteOf(schema)}>{(ids) => (
       <select {...ids} value={text} onChange={({ currentTarget: { value: chosen } }) => onSet(chosen === '' ? undefined : chosen === 'true')}>
-        <option value="">default</option><option value="true">yes</option><option value="false">no</option>
+        <option value="">{say('form.default')}</option><option value="true">{say('yes')}</option><option value="false">{say('no')}</option>
       </select>)}
     </Field>
   );
@@ -64,9 +68,9 @@ function YesNo({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Choice({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={words(name)} note={noteOf(schema)}>{(ids) => (
+    <Field label={<Named name={name} />} note={noteOf(schema)}>{(ids) => (
       <select {...ids} value={value === undefined ? '' : String(value)} onChange={({ currentTarget: { value: chosen } }) => onSet(chosen === '' ? undefined : chosen)}>
-        <option value="">default</option>{schema.enum?.map((one) => <option key={one} value={one}>{one}</option>)}
+        <option value="">{say('form.default')}</option>{schema.enum?.map((one) => <option key={one} value={one}>{one}</option>)}
       </select>)}
     </Field>
   );
@@ -74,7 +78,7 @@ function Choice({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Numeric({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={words(name)} note={noteOf(schema)}>{(ids) => (
+    <Field label={<Named name={name} />} note={noteOf(schema)}>{(ids) => (
       <input {...ids} type="number" inputMode="decimal" step={schema.type === 'integer' ? 1 : 'any'} min={schema.minimum} max={schema.maximum} value={value === undefined || value === null ? '' : String(value)}
         onInput={({ currentTarget: { value: text } }) => onSet(text === '' ? undefined : Number(text))} />)}
     </Field>
@@ -83,7 +87,7 @@ function Numeric({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Words({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={words(name)} note={noteOf(schema)}>{(ids) => (
+    <Field label={<Named name={name} />} note={noteOf(schema)}>{(ids) => (
       <input {...ids} type="text" value={value === undefined || value === null ? '' : String(value)} onInput={({ currentTarget: { value: text } }) => onSet(text === '' ? undefined : text)} />)}
     </Field>
   );
@@ -96,7 +100,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
     onSet(next.length === 0 ? undefined : next);
   };
   return (
-    <fieldset class="field"><legend>{words(name)}</legend><span class="note">{noteOf(schema)}</span>
+    <fieldset class="field"><legend><Named name={name} /></legend><span class="note">{noteOf(schema)}</span>
       {schema.items?.enum?.map((one) => <label key={one} class="check"><input type="checkbox" checked={chosen.includes(one)} onChange={() => turn(one)} /> {one}</label>)}
     </fieldset>
   );
@@ -104,7 +108,7 @@ function Several({ name, schema, value, onSet }: Props): JSX.Element {
 
 function Lines({ name, schema, value, onSet }: Props): JSX.Element {
   return (
-    <Field label={words(name)} note={`${noteOf(schema)}; one per line`}>{(ids) => (
+    <Field label={<Named name={name} />} note={noteOf(schema, say('form.lines'))}>{(ids) => (
       <textarea {...ids} rows={3} value={Array.isArray(value) ? value.join('\n') : ''} onInput={({ currentTarget: { value: text } }) => {
         const lines = text.split('\n').filter((line) => line.trim() !== '');
         onSet(lines.length === 0 ? undefined : text.split('\n'));
@@ -115,7 +119,7 @@ function Lines({ name, schema, value, onSet }: Props): JSX.Element {
 
 /** The fields of an object. A field that is unset is left out. */
 function Group({ name, schema, value, onSet }: Props): JSX.Element {
-  return <fieldset class="group"><legend>{words(name)}</legend>{schema.description === undefined ? null : <span class="note">{schema.description}</span>}<Fields schema={schema} value={value} onSet={onSet} /></fieldset>;
+  return <fieldset class="group"><legend><Named name={name} /></legend>{schema.description === undefined ? null : <span class="note"><Described text={schema.description} /></span>}<Fields schema={schema} value={value} onSet={onSet} /></fieldset>;
 }
 
 export function Fields({ schema, value, onSet }: Omit<Props, 'name'>): JSX.Element {
@@ -132,14 +136,14 @@ function Rows({ name, schema, value, onSet }: Props): JSX.Element {
   const rows: readonly unknown[] = Array.isArray(value) ? value : Array.isArray(schema.default) ? schema.default : [];
   const put = (next: readonly unknown[]): void => onSet(next);
   return (
-    <fieldset class="group"><legend>{words(name)}</legend><span class="note">{schema.description}</span>
+    <fieldset class="group"><legend><Named name={name} /></legend>{schema.description === undefined ? null : <span class="note"><Described text={schema.description} /></span>}
       {rows.map((row, at) => (
-        <fieldset key={at} class="group row"><legend>{words(name)} {at + 1}</legend>
+        <fieldset key={at} class="group row"><legend><Named name={name} /> {at + 1}</legend>
           <Fields schema={schema.items ?? {}} value={row} onSet={(next) => put(rows.map((other, n) => (n === at ? (next ?? {}) : other)))} />
-          <button type="button" class="quiet" onClick={() => put(rows.filter((_, n) => n !== at))}>Remove {words(name).toLowerCase()} {at + 1}</button>
+          <button type="button" class="quiet" onClick={() => put(rows.filter((_, n) => n !== at))}>{say('form.remove', { name: within(named(name)), n: at + 1 })}</button>
         </fieldset>
       ))}
-      <button type="button" onClick={() => put([...rows, {}])}>Add to {words(name).toLowerCase()}</button>
+      <button type="button" onClick={() => put([...rows, {}])}>{say('form.add', { name: within(named(name)) })}</button>
     </fieldset>
   );
 }
@@ -152,7 +156,7 @@ function AsJson({ name, schema, value, onSet }: Props): JSX.Element {
       // Half-written JSON: the value stays what it was until it can be read.
     }
   };
-  return <Field label={words(name)} note={`${noteOf(schema)}; as JSON`}>{(ids) => <textarea {...ids} rows={3} defaultValue={value === undefined ? '' : JSON.stringify(value)} onInput={({ currentTarget }) => read(currentTarget.value)} />}</Field>;
+  return <Field label={<Named name={name} />} note={noteOf(schema, say('form.json'))}>{(ids) => <textarea {...ids} rows={3} defaultValue={value === undefined ? '' : JSON.stringify(value)} onInput={({ currentTarget }) => read(currentTarget.value)} />}</Field>;
 }
 
 /** Lists of texts without the blank lines that were left while writing. */

@@ -3,59 +3,54 @@
  *
  * Numbers and dates are in the reader's form; instants are shown in UTC, as the costs are kept.
  */
-export const UNKNOWN = 'unknown';
+import { isKey, numberFormat, raw, reader, say } from './language.js';
 
-const formats = new Map<string, Intl.NumberFormat>();
-
-function numberFormat(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
-  const known = formats.get(key);
-  if (known !== undefined) return known;
-  const made = new Intl.NumberFormat(undefined, options);
-  formats.set(key, made);
-  return made;
-}
+export const unknown = (): string => say('unknown');
 
 /** A decimal text is formatted digit by digit (ECMA-402, Intl.NumberFormat v3). */
 const exact = (text: string): Intl.StringNumericLiteral => text as Intl.StringNumericLiteral;
 
 /** `$1,234.56`; with `whole` without the cents, for places where only the size matters. */
 export function money(text: string | null, currency: string, whole = false): string {
-  if (text === null) return UNKNOWN;
+  if (text === null) return unknown();
   const digits = whole ? { maximumFractionDigits: 0 } : {};
   return numberFormat(`money ${currency} ${whole}`, { style: 'currency', currency, ...digits }).format(exact(text));
 }
 
+/** A price: up to four digits after the point. */
+export const price = (text: string, currency: string): string => numberFormat(`price ${currency}`, { style: 'currency', currency, maximumFractionDigits: 4 }).format(exact(text));
+
 /** Grouped, with at most so many digits after the point. */
 export function decimal(text: string | null, digits = 2): string {
-  return text === null ? UNKNOWN : numberFormat(`decimal ${digits}`, { maximumFractionDigits: digits }).format(exact(text));
+  return text === null ? unknown() : numberFormat(`decimal ${digits}`, { maximumFractionDigits: digits }).format(exact(text));
 }
 
-export const count = (value: number | null): string => (value === null ? UNKNOWN : numberFormat('count', {}).format(value));
-
-/** `1 team`, `2 teams`. */
-export const several = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+export const count = (value: number | null): string => (value === null ? unknown() : numberFormat('count', {}).format(value));
 
 /** 0.823 as 82 %. */
-export const percent = (ratio: number | null): string => (ratio === null ? UNKNOWN : numberFormat('percent', { style: 'percent', maximumFractionDigits: 0 }).format(ratio));
+export const percent = (ratio: number | null): string => (ratio === null ? unknown() : numberFormat('percent', { style: 'percent', maximumFractionDigits: 0 }).format(ratio));
 
-const INSTANT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
-const DAY = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' });
-const MONTH = new Intl.DateTimeFormat(undefined, { month: 'long', year: 'numeric', timeZone: 'UTC' });
+const dates = new Map<string, Intl.DateTimeFormat>();
 
-export const instant = (iso: string | null): string => (iso === null ? UNKNOWN : `${INSTANT.format(new Date(iso))} UTC`);
-export const day = (iso: string | null): string => (iso === null ? UNKNOWN : DAY.format(new Date(iso)));
-const SHORT_DAY = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' });
+function dateFormat(key: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const { locale } = reader.value;
+  const known = dates.get(`${locale} ${key}`) ?? new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' });
+  dates.set(`${locale} ${key}`, known);
+  return known;
+}
+
+export const instant = (iso: string | null): string => (iso === null ? unknown() : `${dateFormat('instant', { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso))} UTC`);
+export const day = (iso: string | null): string => (iso === null ? unknown() : dateFormat('day', { dateStyle: 'medium' }).format(new Date(iso)));
 /** Of epoch milliseconds. */
-export const shortDay = (at: number): string => SHORT_DAY.format(at);
-
+export const shortDay = (at: number): string => dateFormat('short', { month: 'short', day: 'numeric' }).format(at);
 /** `2026-11` as November 2026. */
-export const month = (label: string): string => MONTH.format(new Date(`${label}-01`));
+export const month = (label: string): string => dateFormat('month', { month: 'long', year: 'numeric' }).format(new Date(`${label}-01`));
 
 /** Seconds as people say them: 95 min, 3 h, 12 days. */
 export function duration(seconds: number): string {
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86_400)} days`;
+  if (seconds < 120) return say('duration.seconds', { n: Math.round(seconds) });
+  if (seconds < 7200) return say('duration.minutes', { n: Math.round(seconds / 60) });
+  return seconds < 172_800 ? say('duration.hours', { n: Math.round(seconds / 3600) }) : say('duration.days', { n: Math.round(seconds / 86_400) });
 }
 
 /** `PurchaseSavingsPlans` and `not-planned` as words. */
@@ -64,8 +59,24 @@ export const words = (name: string): string => {
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
+/** Groups of codes that have words in the catalogue, as `group.code`. */
+export type CodeGroup = 'state' | 'status' | 'act' | 'do' | 'mode' | 'role' | 'effort' | 'risk' | 'term' | 'world' | 'reason' | 'event' | 'field' | 'value' | 'stage' | 'because'
+  | 'dimension' | 'alert' | 'alert-state' | 'severity' | 'silence' | 'answer' | 'outcome' | 'delivery' | 'threshold' | 'health' | 'measure';
+
+/** The words for a code; those that it is made of where the catalogue has none. */
+export function code(group: CodeGroup, name: string): string {
+  const key = `${group}.${name}`;
+  return isKey(key) ? raw(key) : words(name);
+}
+
+/** Words inside a sentence. */
+export const within = (text: string): string => text.toLocaleLowerCase(reader.value.locale);
+
 /** A value of JSON in one line, for evidence and parameters. */
 export function shown(value: unknown): string {
-  if (value === null || value === undefined) return UNKNOWN;
+  if (value === null || value === undefined) return unknown();
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
+
+/** A known code as its words, any other value as it is. */
+export const shownCode = (value: unknown): string => (typeof value === 'string' && isKey(`value.${value}`) ? code('value', value) : typeof value === 'string' && isKey(`term.${value}`) ? code('term', value) : shown(value));

@@ -3,10 +3,14 @@ import { render, type JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
-import type { Session } from './answers.js';
+import { LANGUAGES, type Language } from '../../core/report-reader.js';
+import type { Session, SignedIn } from './answers.js';
 import { get, session } from './api.js';
-import { words } from './format.js';
+import { code } from './format.js';
+import { joined, reader, say, TAGS, type TextKey } from './language.js';
 import { ActionPage, Actions } from './pages/actions.js';
+import { AlertPage, Alerts } from './pages/alerts.js';
+import { BudgetPage, BudgetsPage } from './pages/budgets.js';
 import { ImportPage, Imports } from './pages/imports.js';
 import { Overview } from './pages/overview.js';
 import { Policies } from './pages/policies.js';
@@ -14,23 +18,29 @@ import { Recommendations } from './pages/recommendations.js';
 import { SavingPage, Savings } from './pages/savings.js';
 import { SignIn, SignOut } from './pages/sign-in.js';
 import { Team, Teams } from './pages/teams.js';
-import { place } from './router.js';
+import { choose, NAMES } from './reader.js';
+import { place, returnToPlace } from './router.js';
+import { link, routeOf, type Place, type RouteName } from './routes.js';
 import { theme, THEMES, type Theme } from './theme.js';
 import { Empty, Page, Problems } from './ui.js';
 
-const PAGES: Readonly<Record<string, { readonly name: string; draw(id: string | null): JSX.Element }>> = {
-  '': { name: 'Overview', draw: () => <Overview /> },
-  teams: { name: 'Teams', draw: (id) => (id === null ? <Teams /> : <Team key={id} id={id} />) },
-  recommendations: { name: 'Recommendations', draw: () => <Recommendations /> },
-  actions: { name: 'Actions', draw: (id) => (id === null ? <Actions /> : <ActionPage key={id} id={id} />) },
-  savings: { name: 'Savings', draw: (id) => (id === null ? <Savings /> : <SavingPage key={id} id={id} />) },
-  policies: { name: 'Policies', draw: () => <Policies /> },
-  imports: { name: 'Imports', draw: (id) => (id === null ? <Imports /> : <ImportPage key={id} id={id} />) },
+type Drawing = (id: string | null) => JSX.Element;
+
+/** In the order of the navigation. */
+const PAGES: Readonly<Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>> = {
+  '': { name: 'page.overview', draw: () => <Overview /> },
+  teams: { name: 'page.teams', draw: (id) => (id === null ? <Teams /> : <Team key={id} id={id} />) },
+  budgets: { name: 'page.budgets', draw: (id) => (id === null ? <BudgetsPage /> : <BudgetPage key={id} id={id} />) },
+  recommendations: { name: 'page.recommendations', draw: () => <Recommendations /> },
+  actions: { name: 'page.actions', draw: (id) => (id === null ? <Actions /> : <ActionPage key={id} id={id} />) },
+  savings: { name: 'page.savings', draw: (id) => (id === null ? <Savings /> : <SavingPage key={id} id={id} />) },
+  alerts: { name: 'page.alerts', draw: (id) => (id === null ? <Alerts /> : <AlertPage key={id} id={id} />) },
+  policies: { name: 'page.policies', draw: () => <Policies /> },
+  imports: { name: 'page.imports', draw: (id) => (id === null ? <Imports /> : <ImportPage key={id} id={id} />) },
 };
 
 function App(): JSX.Element {
   const main = useRef<HTMLElement>(null);
-  const { page, id } = place.value;
   const caller = session.value?.signedIn ?? null;
   const skip = (event: Event): void => {
     event.preventDefault();
@@ -38,30 +48,51 @@ function App(): JSX.Element {
   };
   return (
     <>
-      <a class="skip" href="#main" onClick={skip}>Skip to the content</a>
+      <a class="skip" href="#main" onClick={skip}>{say('frame.skip')}</a>
       <header class="top">
         <a class="brand" href="#/">Bursar</a>
-        {caller === null ? <span /> : <nav aria-label="Pages"><ul>{Object.entries(PAGES).map(([address, { name }]) => <li key={address}><a href={`#/${address}`} aria-current={page === address ? 'page' : undefined}>{name}</a></li>)}</ul></nav>}
-        <div class="who">
-          <label class="theme"><span class="hidden">Colours</span><select value={theme.value} onChange={({ currentTarget }) => (theme.value = currentTarget.value as Theme)}>{THEMES.map((one) => <option key={one} value={one}>{words(one)}</option>)}</select></label>
-          {caller === null ? null : <><span class="note">{caller.name} ({caller.role}{caller.teams === null ? '' : `, ${caller.teams.length === 1 ? caller.teams[0] : `${caller.teams.length} teams`}`})</span><SignOut /></>}
-        </div>
+        {caller === null ? <span /> : <Navigation page={place.value.page} />}
+        <div class="who"><Choices />{caller === null ? null : <><Who caller={caller} /><SignOut /></>}</div>
       </header>
-      <main ref={main} id="main" tabIndex={-1}>{caller === null ? <SignIn /> : draw(page, id)}</main>
-      <footer><a href="/docs">API</a></footer>
+      <main ref={main} id="main" tabIndex={-1}>{caller === null ? <SignIn /> : draw(place.value)}</main>
+      <footer><a href="/docs">{say('frame.api')}</a></footer>
     </>
   );
 }
 
-function draw(page: string, id: string | null): JSX.Element {
-  const found = Object.hasOwn(PAGES, page) ? PAGES[page] : undefined;
-  if (found !== undefined) return found.draw(id);
-  return page === 'sign-in' ? <Overview /> : <Page title="No such page"><Empty>There is no such page. <a href="#/">To the overview</a></Empty></Page>;
+function Navigation({ page }: { readonly page: string }): JSX.Element {
+  return (
+    <nav aria-label={say('frame.pages')}><ul>{(Object.keys(PAGES) as (keyof typeof PAGES)[]).map((address) => (
+      <li key={address}><a href={link(address)} aria-current={page === address ? 'page' : undefined}>{say(PAGES[address].name)}</a></li>
+    ))}</ul></nav>
+  );
+}
+
+/** Language and colours. */
+function Choices(): JSX.Element {
+  return (
+    <>
+      <label><span class="hidden">{say('frame.language')}</span><select value={reader.value.language} onChange={({ currentTarget }) => choose(currentTarget.value as Language)}>{LANGUAGES.map((one) => <option key={one} value={one} lang={TAGS[one]}>{NAMES[one]}</option>)}</select></label>
+      <label><span class="hidden">{say('frame.colours')}</span><select value={theme.value} onChange={({ currentTarget }) => (theme.value = currentTarget.value as Theme)}>{THEMES.map((one) => <option key={one} value={one}>{say(`theme.${one}`)}</option>)}</select></label>
+    </>
+  );
+}
+
+function Who({ caller: { name, role, teams } }: { readonly caller: SignedIn }): JSX.Element {
+  const rights = joined([code('role', role), teams === null ? null : teams.length === 1 ? (teams[0] ?? null) : say('count.teams', { n: teams.length })]);
+  return <span class="note">{say('frame.who', { name, rights })}</span>;
+}
+
+function draw(at: Place): JSX.Element {
+  const route = routeOf(at);
+  if (route === null) return <Page title={say('frame.no-page')}><Empty>{say('frame.no-page-text')} <a href={link('')}>{say('frame.to-overview')}</a></Empty></Page>;
+  return route === 'sign-in' ? <Overview /> : PAGES[route].draw(at.id);
 }
 
 async function start(root: HTMLElement): Promise<void> {
   try {
     session.value = await get<Session>('/session');
+    if (session.value.signedIn !== null) returnToPlace();
     root.replaceChildren();
     render(<App />, root);
   } catch (trouble) {

@@ -4,7 +4,9 @@
  */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { count, words } from './format.js';
+import { code, within } from './format.js';
+import { joined, say } from './language.js';
+import { Rich } from './rich.js';
 
 interface Load {
   readonly waiting: number;
@@ -12,16 +14,18 @@ interface Load {
   readonly stages: readonly { readonly stage: string; readonly waiting: number }[];
 }
 
+type End = 'done' | 'slow' | 'lost';
+
 /** What the line still has to do after a change, until nothing waits. */
 export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.Element {
   const [load, setLoad] = useState<Load | null>(null);
   const [most, setMost] = useState(0);
-  const [end, setEnd] = useState<string | null>(null);
+  const [end, setEnd] = useState<End | null>(null);
   useEffect(() => {
     const source = new EventSource('/v1/work/progress');
-    const over = (text: string): void => {
+    const over = (how: End): void => {
       source.close();
-      setEnd(text);
+      setEnd(how);
       onDone();
     };
     source.addEventListener('load', (event) => {
@@ -29,17 +33,17 @@ export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.E
       setLoad(told);
       setMost((old) => Math.max(old, told.waiting));
     });
-    source.addEventListener('done', () => over('Everything is worked in: the figures are up to date.'));
-    source.addEventListener('slow', () => over('It still goes on: come back later.'));
-    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && over('The progress cannot be followed; the work goes on.'));
+    source.addEventListener('done', () => over('done'));
+    source.addEventListener('slow', () => over('slow'));
+    source.addEventListener('error', () => source.readyState === EventSource.CLOSED && over('lost'));
     return () => source.close();
   }, []);
   const waiting = load?.waiting ?? null;
   return (
     <div class="progress">
-      {end === null && most > 0 && waiting !== null ? <progress max={most} value={most - waiting} aria-label="Work of the line that is done" /> : null}
-      <p role="status" aria-live="polite">{end ?? (load === null ? 'Waiting for the line …' : `${count(load.waiting)} keys wait: ${load.stages.filter((one) => one.waiting > 0).map((one) => `${words(one.stage.replace('.', ' '))} ${count(one.waiting)}`).join(', ')}`)}</p>
-      {load !== null && load.parked > 0 ? <p class="warning">{count(load.parked)} keys failed too often and are parked: see <code>bursar doctor</code>.</p> : null}
+      {end === null && most > 0 && waiting !== null ? <progress max={most} value={most - waiting} aria-label={say('progress.label')} /> : null}
+      <p role="status" aria-live="polite">{end !== null ? say(`progress.${end}`) : load === null ? say('progress.begins') : say('progress.waiting', { n: load.waiting, stages: joined(load.stages.filter((one) => one.waiting > 0).map(({ stage, waiting: n }) => say('progress.stage', { stage: within(code('stage', stage)), n }))) })}</p>
+      {load !== null && load.parked > 0 ? <p class="warning"><Rich of="progress.parked" given={{ n: load.parked }} /></p> : null}
     </div>
   );
 }

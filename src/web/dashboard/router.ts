@@ -1,28 +1,34 @@
 /** The address after `#`: which page is open, and with which words. Never asks the server. */
 import { computed, signal } from '@preact/signals';
+import { placeOf } from './routes.js';
+
+export { link } from './routes.js';
 
 const hash = signal(window.location.hash);
 window.addEventListener('hashchange', () => (hash.value = window.location.hash));
 
-export interface Place {
-  /** `teams`; empty for the first page. */
-  readonly page: string;
-  /** `research` in `#/teams/research`; null where there is none. */
-  readonly id: string | null;
-  readonly query: URLSearchParams;
-}
-
-export const place = computed((): Place => {
-  const [path = '', query = ''] = hash.value.replace(/^#\/?/, '').split('?', 2);
-  const [page = '', ...rest] = path.split('/');
-  const id = rest.join('/');
-  return { page, id: id === '' ? null : decodeURIComponent(id), query: new URLSearchParams(query) };
-});
-
-/** Address of a page. Empty words are left out. */
-export function link(page: string, id: string | null = null, query: Readonly<Record<string, string>> = {}): string {
-  const words = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));
-  return `#/${page}${id === null ? '' : `/${encodeURIComponent(id)}`}${words.size === 0 ? '' : `?${words.toString()}`}`;
-}
+export const place = computed(() => placeOf(hash.value));
 
 export const go = (to: string): void => void (window.location.hash = to);
+
+const KEY = 'bursar-place';
+
+/** Keeps the open page over a visit to the identity provider, which brings people back to the first one. */
+export function keepPlace(): void {
+  try {
+    if (placeOf(window.location.hash).page !== 'sign-in') sessionStorage.setItem(KEY, window.location.hash);
+  } catch {
+    // A browser that keeps nothing begins at the first page.
+  }
+}
+
+/** Goes back to the page that was kept, once; an address that names a page wins. */
+export function returnToPlace(): void {
+  try {
+    const kept = sessionStorage.getItem(KEY);
+    sessionStorage.removeItem(KEY);
+    if (kept !== null && placeOf(window.location.hash).page === '') go(kept);
+  } catch {
+    // As above.
+  }
+}

@@ -5,6 +5,7 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import { csvOf } from './csv.js';
 import { save } from './download.js';
+import { say } from './language.js';
 
 export interface Column<Row> {
   readonly name: string;
@@ -73,8 +74,8 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
         </table>
       </div>
       <div class="under">
-        {inOrder.length > most ? <button type="button" onClick={() => setMost(most + 10 * PART)}>Show more ({inOrder.length - most} left)</button> : null}
-        {file === undefined || rows.length === 0 ? null : <button type="button" class="quiet" onClick={() => save(`${file}.csv`, csvOf([columns.map(({ name }) => name), ...inOrder.map((row) => columns.map((column) => column.text(row)))]))}>Download CSV<span class="hidden"> of {caption}</span></button>}
+        {inOrder.length > most ? <button type="button" onClick={() => setMost(most + 10 * PART)}>{say('table.more', { left: inOrder.length - most })}</button> : null}
+        {file === undefined || rows.length === 0 ? null : <button type="button" class="quiet" onClick={() => save(`${file}.csv`, csvOf([columns.map(({ name }) => name), ...inOrder.map((row) => columns.map((column) => column.text(row)))]))}>{say('table.csv')}<span class="hidden"> {say('table.of', { caption })}</span></button>}
       </div>
     </div>
   );

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is. The choice is kept in this browser; nothing else ever is. */
+/** Light, dark, or as the system is. The choice is kept in this browser, as is that of the language (reader.ts). */
 import { effect, signal } from '@preact/signals';
 
 export type Theme = 'system' | 'light' | 'dark';

@@ -2,8 +2,11 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
 import { Trouble } from './api.js';
-import { decimal, instant, money, UNKNOWN } from './format.js';
+import { decimal, instant, money, unknown } from './format.js';
+import { reader, say } from './language.js';
 import type { Loaded } from './loading.js';
+import { Rich } from './rich.js';
+import { link } from './routes.js';
 
 type Children = { readonly children: ComponentChildren };
 
@@ -13,8 +16,14 @@ let hasOpened = false;
 /** A page's head and body. The heading takes the focus when the page opens, so that a screen reader says where one is. */
 export function Page({ title, lead, actions, children }: Children & { readonly title: string; readonly lead?: ComponentChildren; readonly actions?: ComponentChildren }): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
+  const { language } = reader.value;
+  const drawnIn = useRef(language);
   useEffect(() => {
     document.title = `${title} · Bursar`;
+    const isOtherLanguage = drawnIn.current !== language;
+    drawnIn.current = language;
+    // Whoever changes the language stays at the switch.
+    if (isOtherLanguage) return;
     // Not on the first page of a visit: there the reader begins at the top.
     if (hasOpened) heading.current?.focus();
     hasOpened = true;
@@ -43,11 +52,12 @@ export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Elemen
   if (trouble === null || trouble === undefined) return null;
   const message = trouble instanceof Error ? trouble.message : String(trouble);
   const { problems, requestId } = trouble instanceof Trouble ? trouble : { problems: [], requestId: null };
+  const isTheirs = trouble instanceof Trouble && trouble.status > 0;
   return (
     <div class="problems" role="alert">
-      <p><strong>Problem:</strong> {message}</p>
-      {problems.length === 0 ? null : <ul>{problems.map(({ path, message: what }, at) => <li key={at}>{path === null ? null : <><code>{path}</code> </>}{what}</li>)}</ul>}
-      {requestId === null ? null : <p class="note">Request {requestId}</p>}
+      <p><strong>{say('problem')}</strong> {isTheirs ? <AsWritten>{message}</AsWritten> : message}</p>
+      {problems.length === 0 ? null : <ul>{problems.map(({ path, message: what }, at) => <li key={at}>{path === null ? null : <><code>{path}</code> </>}<AsWritten>{what}</AsWritten></li>)}</ul>}
+      {requestId === null ? null : <p class="note">{say('problem.request', { id: requestId })}</p>}
     </div>
   );
 }
@@ -60,28 +70,31 @@ export function Show<T>({ loaded, children }: { readonly loaded: Loaded<T>; read
   const { data, trouble, isLoading, again } = loaded;
   return (
     <div class="show" aria-busy={isLoading}>
-      {trouble === null ? null : <><Problems trouble={trouble} /><button type="button" onClick={again}>Try again</button></>}
-      {data !== null ? children(data) : isLoading ? <p class="note" role="status">Loading …</p> : null}
+      {trouble === null ? null : <><Problems trouble={trouble} /><button type="button" onClick={again}>{say('again')}</button></>}
+      {data !== null ? children(data) : isLoading ? <p class="note" role="status">{say('loading')}</p> : null}
     </div>
   );
 }
 
 /** An amount of money; its exact digits are its title. */
 export function Amount({ amount, currency, whole = false }: { readonly amount: string | null; readonly currency: string; readonly whole?: boolean }): JSX.Element {
-  if (amount === null) return <span class="unknown">{UNKNOWN}</span>;
+  if (amount === null) return <span class="unknown">{unknown()}</span>;
   return <span class="amount" title={`${amount} ${currency}`}>{money(amount, currency, whole)}</span>;
 }
 
 /** Several currencies side by side: they are never added. */
-export function Amounts({ amounts, none = 'none' }: { readonly amounts: readonly { readonly currency: string; readonly amount: string }[]; readonly none?: string }): JSX.Element {
-  if (amounts.length === 0) return <span class="quiet">{none}</span>;
+export function Amounts({ amounts }: { readonly amounts: readonly { readonly currency: string; readonly amount: string }[] }): JSX.Element {
+  if (amounts.length === 0) return <span class="quiet">{say('none')}</span>;
   return <>{amounts.map(({ currency, amount }) => <div key={currency}><Amount amount={amount} currency={currency} /></div>)}</>;
 }
 
-export const Instant = ({ at }: { readonly at: string | null }): JSX.Element => (at === null ? <span class="unknown">{UNKNOWN}</span> : <time dateTime={at}>{instant(at)}</time>);
+export const Instant = ({ at }: { readonly at: string | null }): JSX.Element => (at === null ? <span class="unknown">{unknown()}</span> : <time dateTime={at}>{instant(at)}</time>);
+
+/** What somebody else wrote, in English: a screen reader says it so, whatever the language around it. */
+export const AsWritten = ({ children }: Children): JSX.Element => <span lang="en">{children}</span>;
 
 export const Unpriced = ({ gpuHours }: { readonly gpuHours: string }): JSX.Element | null =>
-  Number(gpuHours) === 0 ? null : <p class="warning"><strong>{decimal(gpuHours)} GPU-hours have no price</strong> and are in no sum here: <a href="#/imports">import a price list</a> that knows them.</p>;
+  Number(gpuHours) === 0 ? null : <p class="warning"><Rich of="unpriced" given={{ hours: decimal(gpuHours), a: (inner) => <a href={link('imports')}>{inner}</a> }} /></p>;
 
 export type Tone = 'plain' | 'good' | 'warn' | 'bad';
 export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?: Tone }): JSX.Element => <span class={`badge ${tone}`}>{children}</span>;
@@ -99,7 +112,7 @@ export function Act({ refused = null, isBusy = false, onAct, children, tone }: C
 }
 
 /** A label, its field, and what the field is for. */
-export function Field({ label, note, children }: { readonly label: string; readonly note?: string | undefined; readonly children: (ids: { readonly id: string; readonly 'aria-describedby': string | undefined }) => ComponentChildren }): JSX.Element {
+export function Field({ label, note, children }: { readonly label: ComponentChildren; readonly note?: ComponentChildren; readonly children: (ids: { readonly id: string; readonly 'aria-describedby': string | undefined }) => ComponentChildren }): JSX.Element {
   const id = useId();
   const noteId = `${id}-note`;
   return (

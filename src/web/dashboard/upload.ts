@@ -1,5 +1,6 @@
 /** Sends a file with its progress: what fetch cannot tell. The file goes as it is, and the session's header with it. */
 import { address, SESSION_HEADER, Trouble, troubleOf, type Query } from './api.js';
+import { say } from './language.js';
 
 /** @param told called with the share that was sent, 0 to 1 */
 export function upload<T>(path: string, query: Query, file: File, told: (share: number) => void): Promise<T> {
@@ -14,7 +15,7 @@ export function upload<T>(path: string, query: Query, file: File, told: (share: 
       if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText) as T);
       else reject(troubleOf(request.status, request.responseText));
     });
-    request.addEventListener('error', () => reject(new Trouble('The server cannot be reached, or closed the connection.', 0)));
+    request.addEventListener('error', () => reject(new Trouble(say('trouble.closed'), 0)));
     request.send(file);
   });
 }

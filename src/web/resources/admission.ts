@@ -1,10 +1,10 @@
 /**
  * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the choice of what it refuses.
  *
- * It changes nothing, dry run or not. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
+ * It decides without changing anything; what it refused or warned about is noted behind the answer, but for dry runs. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
  * key is looked at. Paths outside /v1, since their form is Kubernetes'.
  */
-import { Controller, Logger, Req } from '@nestjs/common';
+import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, type AdmissionSettings, type AdmissionVerdict } from '../../core/admission.js';
@@ -24,7 +24,7 @@ const containers = z.array(container).nullish().transform((list) => list ?? []);
 const labels = z.record(z.string(), z.string()).nullish();
 const pod = z.looseObject({
   metadata: z.looseObject({
-    name: z.string().optional(), generateName: z.string().optional(), labels,
+    name: z.string().optional(), generateName: z.string().optional(), labels, annotations: labels,
     ownerReferences: z.array(z.looseObject({ kind: z.string(), name: z.string(), controller: z.boolean().optional() })).optional(),
   }).optional(),
   spec: z.looseObject({ containers, initContainers: containers, nodeSelector: z.record(z.string(), z.string()).optional() }).optional(),
@@ -68,15 +68,22 @@ const SHARE_OF_WAIT = 0.8;
 const OPTIONS = { summary: 'Review a pod before it is launched', access: 'open', checksKey: true, mostBodyBytes: MOST_BODY_BYTES, answer: answerSchema } as const;
 
 @Controller()
-export class AdmissionController {
+export class AdmissionController implements OnModuleDestroy {
   private readonly desk: AdmissionDesk;
 
   constructor(@InjectParts() private readonly parts: WebParts) {
     const logger = new Logger('admission');
-    this.desk = new AdmissionDesk(parts.stores, parts.clock, (error) => logger.warn(`the budgets were not looked up: ${error instanceof Error ? error.message : String(error)}`));
+    const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+    this.desk = new AdmissionDesk(parts.stores, parts.clock, (error) => logger.warn(`the budgets were not looked up: ${textOf(error)}`));
+    parts.stores.admissions.onFailure = (error) => logger.warn(`what was refused is written later: ${textOf(error)}`);
   }
 
-  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). Changes nothing.' })
+  /** What is being written still gets there. */
+  async onModuleDestroy(): Promise<void> {
+    await this.parts.stores.admissions.settled();
+  }
+
+  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation. What is refused or warned about is listed by /v1/admissions.' })
   async review(@Req() { headers }: FastifyRequest, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
     return this.answer(/^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null, query, body);
   }
@@ -114,7 +121,12 @@ export class AdmissionController {
     if (key === null) throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
     const looked = await this.desk.look(key, Math.min(MOST_LOOK_MS, waitOf(query.timeout) * SHARE_OF_WAIT));
     if (looked.kind === 'unknown') return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
-    return admit(launch, { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null }, looked.facts);
+    const { organisation, facts } = looked;
+    const verdict = admit(launch, { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null }, facts);
+    if (request.dryRun !== true) {
+      this.parts.stores.admissions.note({ organisation, at: this.parts.clock.now(), notes: verdict.notes ?? [], zoneOf: (team) => facts.teams.get(team)?.zone ?? 'UTC' });
+    }
+    return verdict;
   }
 }
 

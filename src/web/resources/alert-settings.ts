@@ -3,9 +3,9 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { ALERT_KINDS, SEVERITIES } from '../../core/alert.js';
 import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert-routes.js';
-import { denied, invalid } from '../../core/errors.js';
-import { formatInstant, parseInstant } from '../../core/time.js';
+import { denied } from '../../core/errors.js';
 import { ROLES } from '../../store/keys.js';
+import { muteAlerts } from '../../store/set-alert.js';
 import type { SlackUser } from '../../store/slack-desk.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
@@ -74,10 +74,8 @@ export class AlertSettingsController {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     this.check(caller, wish.team);
-    const until = parseInstant(wish.until);
-    if (until === null || until <= clock.now()) throw invalid('the mute has 1 problem(s)', [{ path: 'until', message: 'is not an instant to come' }]);
     return write(stores, caller, 'alert.mute', async (tx) => {
-      const mute = await stores.alertSettings.mute(tx, organisation, { ...wish, until: formatInstant(until), by: actorOf(caller) }, clock.now());
+      const mute = await muteAlerts(stores, tx, organisation, { ...wish, by: actorOf(caller) }, clock.now());
       return { body: { ...mute }, target: mute.id, detail: { ...wish } };
     });
   }

@@ -3,11 +3,11 @@ import { Controller } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, type Alert } from '../../core/alert.js';
-import { conflict, denied } from '../../core/errors.js';
-import { formatInstant } from '../../core/time.js';
+import { denied } from '../../core/errors.js';
 import { alertJson, alertStory, type AlertJson, type AlertStory } from '../../store/alert-json.js';
 import { MAKE_WAKING, type ListedAlert } from '../../store/alerts.js';
 import type { StoredAnomaly } from '../../store/anomalies.js';
+import { acknowledgeAlert } from '../../store/set-alert.js';
 import { wake } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
@@ -61,10 +61,8 @@ export class AlertsController {
     const { organisation, name } = caller.principal;
     const alert = await this.known(caller, id);
     return write(stores, caller, 'alert.acknowledge', async (tx) => {
-      const wakings = alert.kind === 'approval' ? null : await stores.alerts.answer(tx, organisation, { id }, { what: 'acknowledged', by: name, at: formatInstant(clock.now()) });
-      if (wakings === null) throw conflict(alert.kind === 'approval' ? `alert ${id} asks for a decision: approve or reject its action` : `alert ${id} waits for no answer`);
-      await wake(tx, organisation, wakings);
-      return { body: alertJson(await stores.alerts.knownAlert(tx, organisation, id)), target: id, detail: { team: alert.team } };
+      const answered = await acknowledgeAlert(stores, tx, organisation, alert, name, clock.now());
+      return { body: alertJson(answered), target: id, detail: { team: alert.team } };
     });
   }
 

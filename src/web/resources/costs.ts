@@ -1,7 +1,8 @@
 /** /v1/costs: what was spent, grouped and converted. A sum always carries its unpriced quantity. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { BASES, GROUP_KEYS, parseSpendQuery, type Spend } from '../../store/spend.js';
+import { withWarnings, type CostsAnswer } from '../../store/doubts.js';
+import { BASES, GROUP_KEYS, parseSpendQuery } from '../../store/spend.js';
 import { Calling, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -27,6 +28,7 @@ const answerSchema = z.strictObject({
   })).describe('With the keys that they are grouped by'),
   total: decimal.nullable().describe('Null where there are several currencies, or nothing has a price'), currency: z.string().nullable(),
   totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })), unpricedQuantity: decimal,
+  warnings: z.array(z.string()).describe('What the sums should not be relied on without, such as usage that may be counted twice'),
 }).meta({ id: 'Costs' });
 
 @Controller()
@@ -34,13 +36,13 @@ export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/costs', { summary: 'Ask what was spent', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer', answer: answerSchema })
-  async costs(@Calling() { principal }: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Spend> {
+  async costs(@Calling() { principal }: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<CostsAnswer> {
     const { stores } = this.parts;
     const { team, 'group-by': groupBy, ...rest } = query;
     const asked = team === undefined ? null : [team].flat();
     const teams = asked === null ? principal.teams : asked.filter((one) => sees(principal, one));
     const spendQuery = parseSpendQuery({ ...rest, groupBy, teams });
     const { fx } = await stores.prices.book(stores.db, principal.organisation);
-    return stores.spend.spend(principal.organisation, spendQuery, fx);
+    return withWarnings(stores.db, principal.organisation, await stores.spend.spend(principal.organisation, spendQuery, fx), spendQuery);
   }
 }

@@ -2,8 +2,8 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { TARGET_KINDS } from '../../core/fleet.js';
-import { formatInstant } from '../../core/time.js';
-import { placeOf, type FleetCoverage, type SeenTarget } from '../../store/fleet.js';
+import { placeOf } from '../../store/fleet.js';
+import { fleetCoverageJson, fleetTargetJson } from '../../store/fleet-json.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
@@ -39,20 +39,13 @@ export class FleetController {
     if (query.team !== undefined) checkTeam(caller, query.team);
     const { items, nextCursor } = await pageOf(query, placeOf, (after, limit) =>
       stores.fleet.list(stores.db, organisation, { teams: query.team === undefined ? teams : [query.team], connection: query.connection, kind: query.kind }, after, limit));
-    return { items: items.map((item) => jsonOf(item, clock.now())), nextCursor };
+    return { items: items.map((item) => fleetTargetJson(item, clock.now())), nextCursor };
   }
 
   @Endpoint('GET /v1/fleet/coverage', { summary: 'How well the fleet of each connection is known', access: 'viewer', allTeams: true, answer: z.strictObject({ items: z.array(coverageSchema) }) })
   async coverage(@Calling() { principal }: Caller): Promise<{ items: z.infer<typeof coverageSchema>[] }> {
     const { stores, clock } = this.parts;
     const items = await stores.fleet.coverage(stores.db, principal.organisation, clock.now());
-    return { items: items.map((one: FleetCoverage) => ({ ...one, problems: [...one.problems], readAt: instantOf(one.readAt), completeAt: instantOf(one.completeAt) })) };
+    return { items: items.map((one) => ({ ...fleetCoverageJson(one), problems: [...one.problems] })) };
   }
 }
-
-function jsonOf({ connection, team, seen, seenAt, missed }: SeenTarget, now: number): z.infer<typeof targetSchema> {
-  const { revision: _revision, launchedAt, ...shown } = seen;
-  return { connection, team, ...shown, launchedAt: instantOf(launchedAt), seenAt: formatInstant(seenAt), ageSeconds: Math.max(0, (now - seenAt) / 1000), missed };
-}
-
-const instantOf = (at: number | null): string | null => (at === null ? null : formatInstant(at));

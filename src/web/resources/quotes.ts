@@ -20,6 +20,7 @@ const upfrontSchema = z.enum(['none', 'partial', 'all']);
 const decimal = z.string().describe('Decimal string');
 const hours = z.number().positive().max(MOST_QUOTED_HOURS);
 const list = z.array(text).min(1).max(100).optional();
+const accountSchema = text.nullish().describe('Billing account that it would be charged to: what its bills taught of its prices holds. Absent: of the accounts that have taught anything that with the most usage');
 
 const workload = {
   kind: z.enum(['training', 'inference']).describe('A training runs on one SKU in one place; the replicas of an inference may be a mix'),
@@ -40,23 +41,26 @@ export const quoteFields = {
   hours, hoursLow: hours.nullish().describe('It may end sooner'), hoursHigh: hours.nullish().describe('It may take longer'),
   restartHours: z.number().min(0).max(168).nullish().describe('What an interruption of spot costs: hours computed again, and the start'),
   term: termSchema.default('on-demand'), region: text.nullish().describe('Absent: the cheapest'), upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
-  currency: currencyCode.nullish().describe('Absent: the currency of the price'),
+  currency: currencyCode.nullish().describe('Absent: the currency of the price'), account: accountSchema,
 };
 export const tagsSchema = z.record(z.string().min(1).max(400), z.string().max(4096)).nullish().describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
 
 const requestSchema = z.strictObject({
   ...quoteFields, team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'), tags: tagsSchema, placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
 }).meta({ id: 'QuoteRequest' });
-const placeRequestSchema = z.strictObject({ ...workload, gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD') }).meta({ id: 'PlacementRequest' });
+const placeRequestSchema = z.strictObject({ ...workload, gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD'), account: accountSchema }).meta({ id: 'PlacementRequest' });
 
 export const quoteShape = {
   cost: decimal, currency: z.string(),
   interval: z.strictObject({ low: decimal, high: decimal, because: z.array(z.string()).describe('What makes it as wide as it is'), leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known') }),
   unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
+  learned: z.strictObject({
+    source: z.string().describe('bill:<source>/<month>'), account: z.string().nullable(), ratio: decimal.describe('Charged over listed'), listCost: decimal, listUnitPrice: decimal,
+  }).nullable().describe('What bills taught of the price, and what the list says; null: it is the list price'),
   provider: z.string(), sku: z.string(), region: z.string().nullable(), term: termSchema, upfront: upfrontSchema, gpus: z.number(), hours: z.number(),
   billedHours: decimal.describe("After the seller's increment and minimum"), source: z.string().describe('The price list'),
   effectiveFrom: z.iso.datetime(), assumptions: z.array(z.string()).describe('What was taken for granted'),
-  alternatives: z.array(z.strictObject({ term: termSchema, upfront: upfrontSchema, region: z.string().nullable(), cost: decimal, unitPrice: decimal })),
+  alternatives: z.array(z.strictObject({ term: termSchema, upfront: upfrontSchema, region: z.string().nullable(), cost: decimal, unitPrice: decimal, learned: z.string().nullable().describe('The bill that taught its price') })),
 };
 const verdict = z.enum(VERDICTS);
 const leftSchema = z.strictObject({ before: decimal, after: decimal, afterLow: decimal.describe('At the high end of the cost') }).nullable();
@@ -81,8 +85,8 @@ const answerSchema = z.strictObject({
 type Body = z.infer<typeof requestSchema>;
 
 /** The part of a body that is about the run. */
-export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
-  provider, sku, gpus, hours: run, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null,
+export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency, account }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
+  provider, sku, gpus, hours: run, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null,
 });
 
 @Controller()
@@ -105,10 +109,11 @@ export class QuotesController {
   }
 
   @Endpoint('POST /v1/placements', { summary: 'Find the cheapest places for a workload', description: 'By every price that is known now; each runner-up says what it lost by.', access: 'viewer', answer: shortlistSchema })
-  async place(@Calling() { principal }: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
+  async place(@Calling() { principal }: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, account, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
     const { stores, clock } = this.parts;
-    const prices = await stores.prices.book(stores.db, principal.organisation);
-    return placements({ gpus, hours: run }, questionOf(body), currency, { context: { fx: prices.fx, at: clock.now() }, history: prices.history });
+    const at = clock.now();
+    const { fx, history, effective } = await stores.quotes.pricesOf(stores.db, principal.organisation, account ?? null, at);
+    return placements({ gpus, hours: run }, questionOf(body), currency, { context: { fx, at, effective }, history });
   }
 }
 

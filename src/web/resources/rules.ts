@@ -1,11 +1,9 @@
 /** /v1/rules: how usage and bills are given to teams. Saving a set allocates history anew; the preview says first what moves. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { compileRules, previewChange, type AllocationRule } from '../../core/allocation.js';
+import type { AllocationRule } from '../../core/allocation.js';
 import { conflict } from '../../core/errors.js';
-import { formatMoney } from '../../core/money.js';
-import { allocatableSums } from '../../store/preview.js';
-import { gpuHours } from '../../store/spend.js';
+import { previewRules, type RulePreview } from '../../store/preview.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -27,11 +25,13 @@ const ruleSchema = z.union([z.strictObject({ match, team: teamId }), z.strictObj
 const rulesSchema = z.array(ruleSchema).max(10_000);
 const setSchema = z.strictObject({ version: z.int().describe('0: no rules yet'), rules: rulesSchema }).meta({ id: 'RuleSet' });
 const bodySchema = z.strictObject({ rules: rulesSchema, replaces: z.int().optional().describe('Version that is replaced: refused where another one is current') }).meta({ id: 'RuleChange' });
+const amounts = {
+  currency: z.string(), before: z.string().nullable().describe('Decimal string; null where nothing of it has a price'), after: z.string().nullable(),
+  unpricedBefore: z.string().describe('GPU-hours without a price: in no amount'), unpricedAfter: z.string(),
+};
 const previewSchema = z.strictObject({
-  moves: z.array(z.strictObject({
-    from: z.string(), to: z.string(), currency: z.string().nullable().describe('Null where nothing that moves has a price'), amount: z.string().describe('Decimal string; metered usage as an estimate'),
-    unpricedQuantity: z.string().describe('GPU-hours without a price'),
-  })),
+  teams: z.array(z.strictObject({ team: z.string(), ...amounts })).describe('As /v1/costs by team has them on the basis actual, and would'),
+  totals: z.array(z.strictObject(amounts)).describe('Per currency; before and after are one, but where usage goes to a team of another currency, or credits are for single teams'),
 }).meta({ id: 'RulePreview' });
 
 type RuleChange = z.infer<typeof bodySchema>;
@@ -59,17 +59,8 @@ export class RulesController {
     });
   }
 
-  @Endpoint('POST /v1/rules/preview', { summary: 'What a change of rules would move', description: 'Writes nothing.', access: 'operator', allTeams: true, answer: previewSchema, mostBodyBytes: 16 << 20 })
-  async preview(@Calling() { principal }: Caller, @JsonBody(bodySchema) body: RuleChange): Promise<z.infer<typeof previewSchema>> {
-    const { stores } = this.parts;
-    compileRules(body.rules);
-    const { rules } = await stores.organisations.rules(stores.db, principal.organisation);
-    const { book } = await stores.prices.book(stores.db, principal.organisation);
-    const sums = await allocatableSums(stores.db, stores.raw, principal.organisation, book);
-    return {
-      moves: previewChange(rules, body.rules, sums).map(({ from, to, currency, nanos, unpricedQuantity }) => ({
-        from, to, currency: currency === '' ? null : currency, amount: formatMoney({ nanos, currency }), unpricedQuantity: gpuHours(unpricedQuantity),
-      })),
-    };
+  @Endpoint('POST /v1/rules/preview', { summary: "What other rules would make of each team's costs", description: 'Over all history. Writes nothing.', access: 'operator', allTeams: true, answer: previewSchema, mostBodyBytes: 16 << 20 })
+  preview(@Calling() { principal }: Caller, @JsonBody(bodySchema) body: RuleChange): Promise<RulePreview> {
+    return previewRules(this.parts.stores, principal.organisation, body.rules);
   }
 }

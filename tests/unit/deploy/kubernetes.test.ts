@@ -31,7 +31,7 @@ describe('the roles', () => {
 describe('the webhook', () => {
   it.each([['webhook-fail-open.yaml', 'Ignore'], ['webhook-fail-closed.yaml', 'Fail']])('%s has the policy %s, and no side effects', (name, failurePolicy) => {
     const [webhook] = manifests(name).flatMap(({ webhooks }) => webhooks ?? []);
-    expect(webhook).toMatchObject({ failurePolicy, sideEffects: 'None', admissionReviewVersions: ['v1'], rules: [{ operations: ['CREATE'], resources: ['pods'] }] });
+    expect(webhook).toMatchObject({ failurePolicy, sideEffects: 'NoneOnDryRun', admissionReviewVersions: ['v1'], rules: [{ operations: ['CREATE'], resources: ['pods'] }] });
     expect(webhook?.clientConfig.service.path).toBe('/admission/v1/reviews/<key>');
     expect(webhook?.namespaceSelector.matchExpressions[0]?.values).toContain('kube-system');
     expect(webhook?.timeoutSeconds).toBeLessThanOrEqual(10);

@@ -10,6 +10,7 @@ import {
   agePosition,
   availabilityModel,
   fitAvailability,
+  leanToPast,
   type AvailabilityParameters,
 } from '../../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../../src/planning/spot/bursar.js';
@@ -217,6 +218,39 @@ describe('the availability model', () => {
   });
 });
 
+describe('what a past teaches', () => {
+  it('leans the far future to the characters that the zone showed, and nothing else', () => {
+    // The first three components are available spells that end soon, the last three those that last.
+    const sum = (shares: readonly number[], from: number): number => shares.slice(from, from + 3).reduce((total, share) => total + share, 0);
+    const flickered = leanToPast(BUILT_IN_PARAMETERS, window('0100010010'.repeat(30)));
+    const lasted = leanToPast(BUILT_IN_PARAMETERS, window(`${'1'.repeat(60)}0`.repeat(30)));
+    expect(sum(flickered.characterShares, 0)).toBeGreaterThan(sum(BUILT_IN_PARAMETERS.characterShares, 0));
+    expect(sum(lasted.characterShares, 6)).toBeGreaterThan(sum(BUILT_IN_PARAMETERS.characterShares, 6));
+    for (const { characterShares, ...rest } of [flickered, lasted]) {
+      expect(characterShares.reduce((total, share) => total + share, 0)).toBeCloseTo(1);
+      expect({ ...rest, characterShares: BUILT_IN_PARAMETERS.characterShares }).toEqual(BUILT_IN_PARAMETERS);
+    }
+    expect(leanToPast(BUILT_IN_PARAMETERS, window(''))).toEqual(BUILT_IN_PARAMETERS);
+  });
+
+  it('weighs a spell of the past as much as one of what was believed before', () => {
+    // Fifty spells stand for what was believed. Of the past's four the first began before it, and of the last nothing is known yet: two.
+    const certain: AvailabilityParameters = { ...BUILT_IN_PARAMETERS, frailtySd: 0, characterShares: [1, 0, 0, 0, 0, 0, 0, 0, 0] };
+    const { characterShares } = leanToPast(certain, window('110010'));
+    // Without frailty nothing tells the characters apart: the two are shared among them as in the broad prior, 1/36 and 4/9.
+    expect(characterShares[0]).toBeCloseTo((50 + 2 / 36) / 52);
+    expect(characterShares[4]).toBeCloseTo((2 * 4) / 9 / 52);
+  });
+
+  it('makes a zone that has flickered for days be met otherwise than one that was stable', () => {
+    const problem = spotProblem(terms(30, 33, 1));
+    const plan = planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS));
+    const first = (past: string): Mode => bursarPolicy(plan, { past: window(past), toleranceRestarts: 0 }).start()({ ...firstState(problem), available: true });
+    expect(first(`${'1'.repeat(60)}0`.repeat(5))).toBe(1);
+    expect(first('100'.repeat(60))).toBe(2);
+  });
+});
+
 describe('the plan', () => {
   /** Memoryless: spells of any age go on with the same chance, so that enumeration needs no state beyond the last reading. */
   const memoryless: AvailabilityParameters = { ...BUILT_IN_PARAMETERS, absent: [0.4, 0], available: [1.1, 0], frailtySd: 0 };
@@ -255,7 +289,18 @@ describe('the plan', () => {
     [terms(2, 7, 1), 1],
   ])('is as good as enumeration: %o, first reading %i', (instance, first) => {
     const problem = spotProblem(instance);
-    const policy = bursarPolicy(planSpot(problem, availabilityModel(memoryless)));
+    const policy = bursarPolicy(planSpot(problem, availabilityModel(memoryless)), { toleranceRestarts: 0 });
     expect(expected(problem, policy, first)).toBeCloseTo(least(problem, firstState(problem), first), 6);
+  });
+
+  it('leaves what it finds as good as equal to Uniform Progress: with no end to the tolerance, everything', () => {
+    const problem = spotProblem(terms(20, 30, 0.5));
+    const plan = planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS));
+    const follower = bursarPolicy(plan, { toleranceRestarts: 1e6 });
+    const theirs = uniformProgress(problem, { hysteresis: false, keepsOnDemand: true });
+    for (const digits of ['011011100000000011111100000011', '000000111111000000111111000000', '101010101010101010101010101010']) {
+      expect(trail(problem, digits, follower)).toBe(trail(problem, digits, theirs));
+    }
+    expect(trail(problem, '101010101010101010101010101010', bursarPolicy(plan))).not.toBe(trail(problem, '101010101010101010101010101010', theirs));
   });
 });

@@ -1,9 +1,11 @@
 /** The fake cloud: what runs is what is metered and billed, effects hold once, faults come from the seed, and looking changes nothing. */
 import { describe, expect, it } from 'vitest';
+import { peersOf, priceSeries } from '../../../src/core/alert-numbers.js';
 import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
 import type { EffectOutcome } from '../../../src/core/ports.js';
 import type { PriceEvent } from '../../../src/core/price.js';
 import type { RecordBatch, UsageRecord } from '../../../src/core/usage.js';
+import { detectPriceAnomalies } from '../../../src/planning/anomaly/prices.js';
 import { fakeCloud } from '../../../src/providers/fake/fake.js';
 import { recount } from '../../../src/providers/fake/metering.js';
 import type { CloudOptions } from '../../../src/providers/fake/options.js';
@@ -256,6 +258,24 @@ describe('the catalogue', () => {
     const spot = later.flatMap((event) => (event.kind === 'price' && event.price.sku === 'fake.h100x8' && event.price.region === 'fake-west' && event.price.term === 'spot' && event.price.effectiveFrom <= at ? [event.price] : []));
     expect(spot.at(-1)?.rate).toEqual({ nanos: cloud.catalogue.hourlyNanos('fake.h100x8', 'fake-west', 'spot', at), currency: 'USD', quantity: 28_800n, unit: 'gpu-second' });
     expect(new Set(spot.map(({ rate }) => rate.nanos)).size).toBeGreaterThan(3);
+  });
+
+  it('has prices in which the search for anomalies finds none, over the turn of a quarter too, though spot moves all the time', async () => {
+    for (let seed = 1; seed <= 12; seed++) {
+      const { clock, connection } = setting({}, seed);
+      clock.at = START + 100 * DAY;
+      const prices = (await pricesOf(connection.prices(0))).flatMap((event) => (event.kind === 'price' ? [event.price] : []));
+      const series = priceSeries(prices, () => true);
+      expect(series).toHaveLength(4 * 2 * 3);
+      for (const one of series) {
+        expect(detectPriceAnomalies(one.points, { peers: peersOf(one, series).map(({ points }) => points) }), `${seed} ${one.sku} ${one.region} ${one.term}`).toEqual([]);
+        if (one.term !== 'spot') continue;
+        const all = one.points.map(({ price }) => price);
+        expect(new Set(all).size).toBeGreaterThan(100);
+        // It comes back: no wandering off over the days.
+        expect(Math.max(...all) / Math.min(...all)).toBeLessThan(1.5);
+      }
+    }
   });
 
   it('tells when spot was to be had as the machines felt it', async () => {

@@ -146,14 +146,16 @@ describe('the API', () => {
     const range = { BURSAR_PROMETHEUS_TOKEN: 's3cret', BURSAR_PROMETHEUS_MATCH: 'cluster="a"' };
     asked.length = 0;
     expect(await read(AT + 20_000, AT + 50_000, range)).toMatchObject([{ at: AT + 50_000, samples: [], coverage: null, problems: ['the answer is partial: one store is down'] }]);
-    expect(asked).toMatchObject([{ endpoint: '/prom/api/v1/query', authorization: 'Bearer s3cret' }]);
+    expect(asked).toMatchObject(Array.from({ length: 2 }, () => ({ endpoint: '/prom/api/v1/query', authorization: 'Bearer s3cret' })));
+    // A process that has just started asks who answered a while ago.
+    expect(asked[1]?.form.get('query')).toMatch(/^group by \(job, instance, .*\) \(last_over_time\(\{__name__=~".*",cluster="a"\}\[10m\]\)\)$/);
     expect(asked[0]?.form.get('time')).toBe(`${S + 50}.000`);
     expect(asked[0]?.form.get('query')).toMatch(/^\{__name__=~"DCGM_FI_DEV_GPU_UTIL\|.*",cluster="a"\}$/);
     asked.length = 0;
     // 08:01 and 08:02 as minutes, 08:03:30 as it is.
     reply = success('matrix', []);
     expect((await read(AT + 20_000, AT + 210_000, { BURSAR_PROMETHEUS_USER: 'ada', BURSAR_PROMETHEUS_PASSWORD: 'pw' })).map(({ at }) => at)).toEqual([AT + 60_000, AT + 120_000, AT + 210_000]);
-    expect(asked.map(({ endpoint }) => endpoint)).toEqual(['/prom/api/v1/query_range', '/prom/api/v1/query']);
+    expect(asked.map(({ endpoint }) => endpoint)).toEqual(['/prom/api/v1/query_range', '/prom/api/v1/query', '/prom/api/v1/query']);
     expect(asked[0]).toMatchObject({ authorization: `Basic ${Buffer.from('ada:pw').toString('base64')}` });
     expect(Object.fromEntries(asked[0]!.form)).toMatchObject({ start: `${S + 60}.000`, end: `${S + 120}.000`, step: '60.000' });
   });

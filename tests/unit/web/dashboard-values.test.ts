@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/web/dashboard/csv.js';
-import { decimal, duration, instant, money, percent, several, words } from '../../../src/web/dashboard/format.js';
+import { decimal, duration, instant, money, percent, words } from '../../../src/web/dashboard/format.js';
 import { claimOf, userOf, type OidcSettings } from '../../../src/web/sign-in.js';
 import { parseConfig } from '../../../src/config.js';
 
@@ -20,7 +20,7 @@ describe('values', () => {
   it('rounds for reading, half away from a whole amount included', () => {
     expect(money('1234.5', 'USD', true)).toMatch(/1.235$/);
     expect([duration(90), duration(5400), duration(86_400), duration(10 * 86_400)]).toEqual(['90 s', '90 min', '24 h', '10 days']);
-    expect([words('PurchaseSavingsPlans'), words('not-planned'), several(1, 'team'), several(2, 'team')]).toEqual(['Purchase savings plans', 'Not planned', '1 team', '2 teams']);
+    expect([words('PurchaseSavingsPlans'), words('not-planned')]).toEqual(['Purchase savings plans', 'Not planned']);
   });
 });
 

@@ -1,0 +1,61 @@
+/**
+ * The reader's language, and the dashboard's texts in it. Whatever draws a text is drawn anew when the language changes.
+ *
+ * Reads no window: reader.ts does. A text may hold `{name}`, `{count:one|many}` (English only needs it), and `<tag>inner</tag>` for rich.tsx. What the
+ * server says (titles of recommendations, descriptions of policies, problems) is the server's and stays as it is.
+ */
+import { signal } from '@preact/signals';
+import { readerOf, type Language, type Reader } from '../../core/report-reader.js';
+import { CHINESE } from './texts/chinese.js';
+import { ENGLISH } from './texts/english.js';
+
+type Texts = typeof ENGLISH;
+export type TextKey = keyof Texts;
+
+/** Names of what a text is filled with. */
+export type Names<T extends string> = T extends `${string}{${infer Hole}}${infer Rest}` ? (Hole extends `${infer Name}:${string}` ? Name : Hole) | Names<Rest> : never;
+export type NamesOf<K extends TextKey> = Names<Texts[K]>;
+type Filled<K extends TextKey> = [NamesOf<K>] extends [never] ? [] : [filled: Readonly<Record<NamesOf<K>, string | number>>];
+
+const CATALOGUES: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: ENGLISH, zh: CHINESE };
+
+/** `<html lang>` by language: the Chinese texts are simplified, whatever the region of the reader. */
+export const TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
+
+export const reader = signal<Reader>(readerOf('en'));
+
+const formats = new Map<string, Intl.NumberFormat>();
+
+/** A format of numbers in the reader's form, made once. @param key tells formats with other options apart */
+export function numberFormat(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const { locale } = reader.value;
+  const known = formats.get(`${locale} ${key}`);
+  if (known !== undefined) return known;
+  const made = new Intl.NumberFormat(locale, options);
+  formats.set(`${locale} ${key}`, made);
+  return made;
+}
+
+export const isKey = (key: string): key is TextKey => Object.hasOwn(ENGLISH, key);
+
+/** A text as the catalogue has it, unfilled. */
+export const raw = (key: TextKey): string => CATALOGUES[reader.value.language][key];
+
+const HOLE = /\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g;
+
+/** Fills the holes of a text: numbers in the reader's form, `{count:one|many}` by the number. */
+export function fill(text: string, filled: Readonly<Record<string, unknown>>): string {
+  return text.replace(HOLE, (whole, name: string, one: string | undefined, many: string | undefined) => {
+    const value = filled[name];
+    if (one !== undefined) return value === 1 ? one : (many ?? one);
+    return typeof value === 'number' ? numberFormat('count', {}).format(value) : typeof value === 'string' ? value : whole;
+  });
+}
+
+/** A text of the catalogue in the reader's language. */
+export function say<K extends TextKey>(key: K, ...[filled]: Filled<K>): string {
+  return filled === undefined ? raw(key) : fill(raw(key), filled);
+}
+
+/** Parts of a sentence, one after the other; those that are null are left out. */
+export const joined = (parts: readonly (string | null)[]): string => parts.filter((one) => one !== null).join(say('list.comma'));

@@ -1,0 +1,43 @@
+/**
+ * Which language the reader gets: the one that was chosen here, else the browser's own liking; numbers and dates in the form of the reader's region.
+ * The choice alone is kept in this browser.
+ */
+import { effect } from '@preact/signals';
+import { LANGUAGES, readerFor, readerOf, type Language } from '../../core/report-reader.js';
+import { reader, TAGS } from './language.js';
+
+const KEY = 'bursar-language';
+
+/** Each in itself: whoever cannot read the page finds the own language. */
+export const NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '简体中文' };
+
+function kept(): Language | null {
+  try {
+    const text = localStorage.getItem(KEY);
+    return LANGUAGES.find((one) => one === text) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** A language in the form of the region that the browser has it in, if any. */
+function readerIn(language: Language): ReturnType<typeof readerOf> {
+  const own = navigator.languages.filter((tag) => tag.toLowerCase().split('-')[0] === language);
+  return own.length === 0 ? readerOf(language) : readerFor(own.join(','));
+}
+
+const chosen = kept();
+reader.value = chosen === null ? readerFor(navigator.languages.join(',')) : readerIn(chosen);
+
+export function choose(language: Language): void {
+  reader.value = readerIn(language);
+  try {
+    localStorage.setItem(KEY, language);
+  } catch {
+    // A browser that keeps nothing shows the choice until it is closed.
+  }
+}
+
+effect(() => {
+  document.documentElement.lang = TAGS[reader.value.language];
+});

@@ -1,0 +1,50 @@
+/**
+ * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here (core/alert-message.ts).
+ *
+ * Pure: it reads no window, so that a test can hold every address that is made elsewhere against it.
+ */
+
+/** By page: whether an id may follow. */
+export const ROUTES = {
+  '': false, teams: true, budgets: true, recommendations: true, actions: true, alerts: true, savings: true, policies: true, imports: true, 'sign-in': true,
+} as const satisfies Readonly<Record<string, boolean>>;
+export type RouteName = keyof typeof ROUTES;
+
+export interface Place {
+  /** `teams`; empty for the first page. */
+  readonly page: string;
+  /** `research` in `#/teams/research`; null where there is none. */
+  readonly id: string | null;
+  readonly query: URLSearchParams;
+}
+
+/** What an address says. @param hash what follows the page's own address, with `#` or without */
+export function placeOf(hash: string): Place {
+  const [path = '', query = ''] = hash.replace(/^#?\/?/, '').split('?', 2);
+  const [page = '', ...rest] = path.split('/');
+  const id = rest.join('/');
+  return { page, id: id === '' ? null : decoded(id), query: new URLSearchParams(query) };
+}
+
+/** An address that somebody cut or mistyped is taken as it stands. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The page that answers; null: there is none. */
+export function routeOf({ page, id }: Place): RouteName | null {
+  if (!isRoute(page)) return null;
+  return id === null || ROUTES[page] ? page : null;
+}
+
+const isRoute = (page: string): page is RouteName => Object.hasOwn(ROUTES, page);
+
+/** Address of a page. Empty words are left out. */
+export function link(page: RouteName, id: string | null = null, query: Readonly<Record<string, string>> = {}): string {
+  const words = new URLSearchParams(Object.entries(query).filter(([, value]) => value !== ''));
+  return `#/${page}${id === null ? '' : `/${encodeURIComponent(id)}`}${words.size === 0 ? '' : `?${words.toString()}`}`;
+}

@@ -1,0 +1,125 @@
+/**
+ * The dashboard in Chinese, in a real Chromium: switched to and remembered, on every page, with nothing of the English catalogue left over, no serious
+ * fault by axe, nothing too wide, and no error. What people and the server wrote stays as it is, and is marked as English where it is.
+ */
+import { expect, it } from 'vitest';
+import { ENGLISH } from '../../src/web/dashboard/texts/english.js';
+import { CHINESE } from '../../src/web/dashboard/texts/chinese.js';
+import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
+import { dashboardWorld } from '../support/dashboard.js';
+import { describeWith } from '../support/programs.js';
+
+const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** What of a text is seen between its holes; its tags are gone. */
+const literals = (text: string): string[] => text.replace(/<\/?\w+>/g, '').split(/\{[^}]*\}/);
+const isPhrase = (text: string): boolean => text.length >= 8 && /[A-Za-z]+\W+[A-Za-z]+/.test(text);
+
+/** By key, how its English is told: by a phrase of it anywhere; a word or two, which a name of somebody may hold too, only as the whole of what is seen. */
+const SEEN_ENGLISH = Object.entries(ENGLISH).filter(([key, text]) => /[A-Za-z]{2}/.test(literals(text).join('')) && CHINESE[key as keyof typeof ENGLISH] !== text).map(([key, text]) => {
+  const phrases = literals(text).filter(isPhrase).map(escape);
+  return { key, form: phrases.length > 0 ? new RegExp(phrases.join('|')) : new RegExp(`^${literals(text).map(escape).join('.*')}$`, 's') };
+});
+
+/** Every text that is seen or read out, but what is marked as English or is code. */
+async function textsOf({ page }: Visit): Promise<string[]> {
+  return page.evaluate(() => {
+    const found: string[] = [document.title];
+    const attributes = ['aria-label', 'title', 'alt', 'placeholder'];
+    const isTheirs = (node: Element | null): boolean => node?.closest('[lang=en]:not(html), code, pre, script, style') !== null;
+    for (const element of document.body.querySelectorAll('*')) {
+      if (isTheirs(element)) continue;
+      for (const name of attributes) found.push(element.getAttribute(name) ?? '');
+      const isLeaf = [...element.children].every((child) => isTheirs(child) || ['A', 'STRONG', 'I', 'CODE', 'SPAN'].includes(child.tagName));
+      if (isLeaf) {
+        const own = element.cloneNode(true) as Element;
+        own.querySelectorAll('[lang=en], code').forEach((theirs) => theirs.remove());
+        found.push(own.textContent ?? '');
+      }
+      for (const node of element.childNodes) if (node.nodeType === Node.TEXT_NODE) found.push(node.textContent ?? '');
+    }
+    return [...new Set(found.map((text) => text.trim()).filter((text) => text !== ''))];
+  });
+}
+
+const leftOver = (texts: readonly string[]): string[] => texts.flatMap((text) => SEEN_ENGLISH.filter(({ form }) => form.test(text)).map(({ key }) => `${key}: ${text}`));
+
+describeWith('chromium', 'the dashboard in Chinese', async (file) => {
+  const w = await dashboardWorld();
+  const visit = browserFor(file, () => w.address);
+  const places = async (): Promise<string[]> => {
+    const first = async (path: string): Promise<string> => (await w.call<{ items: { id: string }[] }>('GET', path)).items[0]?.id ?? 'none';
+    return ['', 'teams', 'teams/lab', 'budgets', 'budgets/lab-month', 'budgets/vision-month', 'recommendations', `recommendations/${await first('/v1/recommendations?status=open')}`, 'actions', `actions/${await first('/v1/actions')}`,
+      'savings', 'alerts', `alerts/${await first('/v1/alerts?kind=budget')}`, `alerts/${await first('/v1/alerts?kind=approval')}`, 'policies', 'policies/scripted', 'policies/new?policy=schedule', 'imports', 'no-such-page'];
+  };
+
+  it('is switched to and remembered; the reader stays where the switch is, and the page says its language', async () => {
+    const { page, open, faults } = await visit({ key: w.admin });
+    await open('policies/new?policy=idle-stop');
+    await page.getByLabel('Name').fill('half-written');
+    expect(await page.evaluate(() => document.documentElement.lang)).toBe('en');
+    await page.getByLabel('Language').focus();
+    await page.getByLabel('Language').selectOption({ label: '简体中文' });
+    await page.getByRole('heading', { name: '新建策略文档' }).waitFor();
+    expect(await page.evaluate(() => ({ lang: document.documentElement.lang, title: document.title, focused: document.activeElement?.tagName }))).toEqual({ lang: 'zh-CN', title: '新建策略文档 · Bursar', focused: 'SELECT' });
+    expect(await page.getByLabel('名称').inputValue()).toBe('half-written');
+    await page.reload();
+    await page.getByRole('navigation', { name: '页面' }).waitFor();
+    await open('');
+    expect(await page.locator('.figure', { hasText: '本月至今' }).locator('.value').innerText()).toBe('US$14,280.00');
+    await page.getByText('已于 2026年11月15日 耗尽').waitFor();
+    await page.getByLabel('语言').selectOption('en');
+    expect(await page.locator('.figure', { hasText: 'This month so far' }).locator('.value').innerText()).toBe('$14,280.00');
+    expect(faults).toEqual([]);
+  });
+
+  it('is what a Chinese browser gets, before anybody signs in', async () => {
+    const { page, faults } = await visit({ key: null, locale: 'zh-CN' });
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('登录');
+    expect(await page.evaluate(() => ({ ...localStorage }))).toEqual({ 'bursar-theme': 'system' });
+    expect(leftOver(await textsOf({ page } as Visit))).toEqual([]);
+    expect(faults).toEqual([]);
+  });
+
+  it('has on no page a text of the English catalogue', async () => {
+    const seen = await visit({ key: w.admin, locale: 'zh-CN' });
+    const left: string[] = [];
+    for (const place of await places()) {
+      await seen.open(place);
+      for (const summary of await seen.page.locator('summary').all()) await summary.click();
+      left.push(...leftOver(await textsOf(seen)).map((line) => `${place}: ${line}`));
+    }
+    expect(left).toEqual([]);
+    expect(seen.faults).toEqual([]);
+  });
+
+  it('would be found out: the English page is full of them', async () => {
+    const seen = await visit({ key: w.admin });
+    await seen.open('budgets/vision-month');
+    const left = leftOver(await textsOf(seen));
+    expect(['page.budgets', 'budget.one', 'budget.weighed', 'unpriced', 'budget.lead', 'table.csv'].filter((key) => !left.some((line) => line.startsWith(`${key}: `)))).toEqual([]);
+  });
+
+  it.each([[1280, true], [390, false]] as const)('has no serious fault by axe and nothing too wide, at %i pixels, dark: %s', async (width, dark) => {
+    const { page, open, faults } = await visit({ key: w.admin, width, dark, locale: 'zh-CN' });
+    for (const place of await places()) {
+      await open(place);
+      expect({ place, found: await axe(page) }).toEqual({ place, found: [] });
+      await expectNoOverflow(page, place);
+    }
+    expect(faults).toEqual([]);
+  });
+
+  it('acts as in English: an action is rejected with a reason', async () => {
+    const { page, open, faults } = await visit({ key: w.admin, locale: 'zh-CN' });
+    await open('actions?state=proposed');
+    await page.getByRole('link', { name: '停止 instance/i-2' }).click();
+    await page.getByRole('button', { name: '拒绝', exact: true }).click();
+    await page.getByLabel('原因（将记录在案）').fill('仍在训练');
+    await page.getByRole('button', { name: '确认拒绝' }).click();
+    await page.getByRole('status').getByText('已拒绝，当前状态：被拒绝。').waitFor();
+    await page.getByText('仍在训练').first().waitFor();
+    await quiet(page);
+    expect(faults).toEqual([]);
+  });
+});

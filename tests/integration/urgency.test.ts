@@ -1,0 +1,74 @@
+/** What a person has just asked for does not wait for a lane's pause, nor does what follows from it; what a meter sends does. */
+import { describe, expect, it } from 'vitest';
+import { readPolicyDocument } from '../../src/core/policy-document.js';
+import { setBudget } from '../../src/store/set-budget.js';
+import { applyPolicy, pausePolicy } from '../../src/store/set-policy.js';
+import { setStop } from '../../src/store/set-safety.js';
+import { Script } from '../support/acting.js';
+import { instancePrice, testBursar } from '../support/bursar.js';
+import { metered } from '../support/records.js';
+
+const RECOMMEND = 'recommendation.make';
+
+describe('what is woken', async () => {
+  const policy = new Script().policy('scripted', false);
+  const bursar = await testBursar({ policies: [policy] });
+  const { db, stores, runner, clock } = bursar;
+  const due = () => stores.work.dueLanes(clock.now());
+  /** Does all that is due but what to recommend; answers the teams whose turn that is now, and whether they may wait for it. */
+  const upToRecommending = async (): Promise<Record<string, boolean>> => {
+    for (let lanes = await due(); lanes.some(({ stage }) => stage !== RECOMMEND); lanes = await due()) {
+      for (const lane of lanes.filter(({ stage }) => stage !== RECOMMEND)) await runner.runLane(lane);
+    }
+    return Object.fromEntries((await due()).map(({ lane, urgent }) => [lane, urgent === true]));
+  };
+
+  it('by a meter may wait', async () => {
+    await bursar.setPrices([instancePrice('98.32')]);
+    await bursar.take([metered('m', { namespace: 'red' })]);
+    expect(await upToRecommending()).toEqual({ unallocated: false });
+    await runner.drain();
+  });
+
+  it('by rules and budgets that a person sets may not, through the whole line', async () => {
+    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'red' }, team: 'red' }], 'test'));
+    expect(await upToRecommending()).toEqual({ red: true, unallocated: true });
+    await runner.drain();
+    await db.transaction((tx) => setBudget(stores, tx, 'default', {
+      id: 'b', team: 'red', period: 'month', zone: 'UTC', currency: 'USD', planned: { default: '100', periods: {} }, filters: {}, includeCredits: true, thresholds: [],
+    }, clock.now()));
+    expect(await upToRecommending()).toEqual({ red: true });
+    await runner.drain();
+    // It was for that once: the meter's next batch may wait again.
+    await bursar.take([metered('n', { namespace: 'red' })]);
+    expect(await upToRecommending()).toEqual({ red: false });
+    await runner.drain();
+  });
+
+  it('by a policy document that is applied, paused or resumed may not', async () => {
+    const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['red'], mode: 'recommend' }, [policy]);
+    for (const change of [
+      () => db.transaction((tx) => applyPolicy(stores, tx, 'default', [policy], { document, override: null }, 'test', clock.now())),
+      () => db.transaction((tx) => pausePolicy(stores, tx, 'default', 'doc', true, 'test', clock.now())),
+      () => db.transaction((tx) => pausePolicy(stores, tx, 'default', 'doc', false, 'test', clock.now())),
+    ]) {
+      await change();
+      expect(await upToRecommending()).toMatchObject({ red: true });
+      await runner.drain();
+    }
+  });
+
+  it('by the kill switch is what was approved, and by its lifting every team', async () => {
+    const action = await db.transaction(async (tx) => {
+      const made = await stores.actions.propose(tx, 'default', {
+        team: 'red', connection: 'cloud', target: 'instance/a', effect: { kind: 'stop', target: 'instance/a' }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null,
+        rollbackOf: null, underStop: false, proposedBy: 'test', evidenceAt: null, expiresAt: clock.now() + 3_600_000 }, clock.now());
+      return (await stores.actions.move(tx, 'default', made.action, 'approved', { at: clock.now(), actor: 'test', set: { approvedBy: 'test' } })).action;
+    });
+    const everything = { lift: false, reason: 'a test', by: 'test', now: clock.now() };
+    await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
+    expect(await due()).toEqual([expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true })]);
+    await db.transaction((tx) => setStop(stores, tx, 'default', {}, { ...everything, lift: true }));
+    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual([expect.objectContaining({ lane: 'red', urgent: true }), expect.objectContaining({ lane: 'unallocated', urgent: true })]);
+  });
+});

@@ -1,0 +1,145 @@
+/**
+ * The dashboard's catalogues: the same keys, holes and tags in both languages, a word for every code, each text used, and no English beside them in the
+ * sources. What is seen in the browser is held by tests/e2e/dashboard-language.test.ts.
+ */
+import ts from 'typescript';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { ACTION_STATES } from '../../../src/core/action.js';
+import { ALERT_KINDS, ALERT_STATES, ANSWERS, OUTCOMES, SEVERITIES } from '../../../src/core/alert.js';
+import { EFFECT_KINDS } from '../../../src/core/fleet.js';
+import { HEALTH_RULES } from '../../../src/core/health.js';
+import type { Policy } from '../../../src/core/policy.js';
+import { POLICY_MODES } from '../../../src/core/policy-document.js';
+import { ACTIONS } from '../../../src/core/recommendation.js';
+import { readerOf } from '../../../src/core/report-reader.js';
+import { LEDGER_STATES } from '../../../src/core/saving.js';
+import { TERMS } from '../../../src/core/usage.js';
+import { loadParts } from '../../../src/parts.js';
+import { code, day, duration, instant, money, month, percent } from '../../../src/web/dashboard/format.js';
+import { fill, isKey, joined, reader, say, type TextKey } from '../../../src/web/dashboard/language.js';
+import type { Schema } from '../../../src/web/dashboard/answers.js';
+import { CHINESE } from '../../../src/web/dashboard/texts/chinese.js';
+import { ENGLISH } from '../../../src/web/dashboard/texts/english.js';
+import { DESCRIPTIONS, PARAMETERS } from '../../../src/web/dashboard/texts/policies-chinese.js';
+import { sourceFiles, walk } from '../../support/source.js';
+
+const KEYS = Object.keys(ENGLISH) as TextKey[];
+const holesOf = (text: string): string[] => [...new Set([...text.matchAll(/\{(\w+)/g)].map(([, name]) => name ?? ''))].sort();
+const tagsOf = (text: string): string[] => [...text.matchAll(/<(\/?\w+)>/g)].map(([, name]) => name ?? '').sort();
+
+afterEach(() => {
+  reader.value = readerOf('en');
+});
+
+describe('the catalogues', () => {
+  it('have the same keys, in the same order', () => {
+    expect(Object.keys(CHINESE)).toEqual(KEYS);
+  });
+
+  it('have the same holes and tags in every text', () => {
+    const partsOf = (texts: Readonly<Record<TextKey, string>>): unknown => KEYS.map((key) => [key, holesOf(texts[key]), tagsOf(texts[key])]);
+    expect(partsOf(CHINESE)).toEqual(partsOf(ENGLISH));
+    expect([holesOf('{n} {n:day|days} of {team}'), tagsOf('see <a>it</a>')]).toEqual([['n', 'team'], ['/a', 'a']]);
+  });
+
+  it('have no empty text, and none that was left in English', () => {
+    const same = KEYS.filter((key) => CHINESE[key].trim() === '' || (CHINESE[key] === ENGLISH[key] && /[A-Za-z]{2}/.test(ENGLISH[key].replace(/\{[^}]*\}/g, ''))));
+    expect(same).toEqual([]);
+  });
+
+  it('punctuate Chinese as Chinese', () => {
+    expect(KEYS.filter((key) => /[\u4e00-\u9fff][,;:!?(]/.test(CHINESE[key]))).toEqual([]);
+  });
+
+  it('have words for every code that core names', () => {
+    const codes = [
+      ...ACTION_STATES.map((one) => `state.${one}`), ...LEDGER_STATES.map((one) => `state.${one}`), ...EFFECT_KINDS.map((one) => `act.${one}`), ...ACTIONS.map((one) => `do.${one}`), ...POLICY_MODES.flatMap((one) => [`mode.${one}`, `mode-note.${one}`]),
+      ...TERMS.map((one) => `term.${one}`), ...ALERT_KINDS.map((one) => `alert.${one}`), ...ALERT_STATES.flatMap((one) => [`alert-state.${one}`, `alerts.is-${one}`]), ...SEVERITIES.map((one) => `severity.${one}`), ...ANSWERS.map((one) => `answer.${one}`),
+      ...OUTCOMES.map((one) => `outcome.${one}`), ...HEALTH_RULES.map((one) => `health.${one}`),
+    ];
+    expect(codes.filter((key) => !isKey(key))).toEqual([]);
+  });
+});
+
+describe('what policies say of themselves', () => {
+  it('has Chinese words for every policy, parameter and description, and for nothing that is gone', async () => {
+    const [names, descriptions] = [new Set<string>(), new Set<string>()];
+    const walkSchema = ({ description, properties = {}, anyOf = [], items }: Schema): void => {
+      if (description !== undefined) descriptions.add(description);
+      Object.keys(properties).forEach((name) => names.add(name));
+      for (const one of [...Object.values(properties), ...anyOf, ...(items === undefined ? [] : [items])]) walkSchema(one);
+    };
+    for (const { description, params } of await loadParts<Policy>('policies', 'policy', () => [])) {
+      descriptions.add(description);
+      walkSchema(z.toJSONSchema(params, { io: 'input', unrepresentable: 'any' }) as Schema);
+    }
+    expect(Object.keys(PARAMETERS).sort()).toEqual([...names].sort());
+    expect(Object.keys(DESCRIPTIONS).sort()).toEqual([...descriptions].sort());
+  });
+});
+
+describe('a text', () => {
+  it('is filled, by number where it chooses, with numbers in the reader’s form', () => {
+    expect([say('count.teams', { n: 1 }), say('count.teams', { n: 1200 })]).toEqual(['1 team', '1,200 teams']);
+    reader.value = readerOf('zh');
+    expect([say('count.teams', { n: 1 }), say('count.teams', { n: 1200 })]).toEqual(['1 个团队', '1,200 个团队']);
+    expect(joined(['一', null, '二'])).toBe('一，二');
+  });
+
+  it('takes what it is filled with as it is, braces and dollars too', () => {
+    expect(say('of-team', { team: '$& {team}' })).toBe('Of the team $& {team}');
+    expect(fill('{a} {b}', { a: 'x' })).toBe('x {b}');
+  });
+
+  it('is a code’s own words where the catalogue has none', () => {
+    expect([code('event', 'no-such_code'), code('state', 'rolled-back')]).toEqual(['No such code', 'Rolled back']);
+  });
+});
+
+describe('amounts and dates', () => {
+  it('are in the form of the reader’s region, exact in every language', () => {
+    const shown = (): string[] => [money('90071992547409931.25', 'USD'), money(null, 'USD'), percent(0.825), day('2026-11-18T23:00:00Z'), instant('2026-11-18T23:05:00Z'), month('2026-11'), duration(7300)].map((text) => text.replace(/\s/g, ' '));
+    expect(shown()).toEqual(['$90,071,992,547,409,931.25', 'unknown', '83%', 'Nov 18, 2026', 'Nov 18, 2026, 11:05 PM UTC', 'November 2026', '2 h']);
+    reader.value = readerOf('zh');
+    expect(shown()).toEqual(['US$90,071,992,547,409,931.25', '未知', '83%', '2026年11月18日', '2026年11月18日 23:05 UTC', '2026年11月', '2 小时']);
+    reader.value = { language: 'en', locale: 'en-GB' };
+    expect(day('2026-11-18T23:00:00Z')).toBe('18 Nov 2026');
+  });
+});
+
+/** Attributes whose value people read. */
+const READ = new Set(['title', 'label', 'name', 'note', 'lead', 'caption', 'summary', 'aria-label', 'placeholder', 'alt', 'trouble', 'none']);
+const ENGLISH_WORD = /[A-Za-z]{2,}/;
+/** Names that every language has. */
+const PROPER = new Set(['Bursar', 'UTC']);
+
+describe('the sources', () => {
+  const files = sourceFiles('src/web/dashboard').filter(({ name }) => !name.includes('/texts/'));
+
+  /** Texts that are written where they are drawn. */
+  function written(file: (typeof files)[number]): string[] {
+    const found: string[] = [];
+    walk(file, (node, line) => {
+      const isRead = (ts.isJsxText(node) && !isCode(node.parent)) || (ts.isStringLiteralLike(node) && ts.isJsxAttribute(node.parent) && READ.has(node.parent.name.getText()));
+      const text = ts.isJsxText(node) || ts.isStringLiteralLike(node) ? node.text.replace(/&\w+;/g, ' ').trim() : '';
+      if (isRead && ENGLISH_WORD.test(text) && !PROPER.has(text)) found.push(`${file.name}:${line} ${text}`);
+    });
+    return found;
+  }
+
+  const isCode = (node: ts.Node): boolean => ts.isJsxElement(node) && node.openingElement.tagName.getText() === 'code';
+
+  it('hold no text of their own', () => {
+    expect(files.flatMap(written)).toEqual([]);
+    expect(written({ name: 'x.tsx', text: "const a = <p title=\"Some title\">Two words <code>bursar</code></p>;" })).toEqual(['x.tsx:1 Some title', 'x.tsx:1 Two words']);
+  });
+
+  it('use every text that is no code of the API', () => {
+    const all = files.map(({ text }) => text).join('\n');
+    const groups = [...all.matchAll(/code\('([\w-]+)'/g)].map(([, group]) => `${group}.`);
+    const made = [...all.matchAll(/`([\w-]+[.-](?:[\w]+-)?)\$\{/g)].map(([, start]) => start ?? '');
+    const unused = KEYS.filter((key) => !all.includes(`'${key}'`) && !all.includes(`"${key}"`) && ![...groups, ...made].some((start) => key.startsWith(start)));
+    expect(unused).toEqual([]);
+  });
+});
