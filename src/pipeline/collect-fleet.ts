@@ -4,6 +4,8 @@
  * Where the provider has no meter of its own, two readings are one (core/fleet-meter.ts); machines that belong to a cluster whose pods are metered
  * are left to that. A provider that does not answer leaves the fleet as it was last seen. Teams of which something has changed have their recommendations made
  * anew.
+ *
+ * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks nobody.
  */
 import type { Allocatable } from '../core/allocation.js';
 import { UNALLOCATED } from '../core/allocation.js';
@@ -11,7 +13,7 @@ import type { FleetTarget } from '../core/fleet.js';
 import { meterFleet } from '../core/fleet-meter.js';
 import { namespaceOf } from '../core/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
-import { isShared } from '../store/organisation.js';
+import { isShared, type RuleSet } from '../store/organisation.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';
@@ -34,11 +36,7 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       const reading = await connection.fleet();
       const before = await fleet.sighted(tx, organisation, lane);
       const rules = await organisations.rules(tx, organisation);
-      const changed = await fleet.save(tx, organisation, lane, reading, (target) => {
-        const team = rules.teamOf(allocatable(target));
-        // What several teams share is nobody's to act on.
-        return isShared(team) ? UNALLOCATED : team;
-      });
+      const changed = await fleet.save(tx, organisation, lane, reading, teamBy(rules));
       if (connection.usage === undefined) {
         const own = (target: FleetTarget): boolean => !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
         const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });
@@ -49,6 +47,22 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
     },
   };
 }
+
+export function allocateFleetStage({ organisations, fleet }: Pick<Needed, 'organisations' | 'fleet'>): Stage {
+  return {
+    name: 'fleet.allocate', most: 1,
+    async run({ organisation, lane, tx }) {
+      const changed = await fleet.reassign(tx, organisation, lane, teamBy(await organisations.rules(tx, organisation)));
+      return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
+    },
+  };
+}
+
+/** Whose a target is. What several teams share is nobody's to act on. */
+const teamBy = (rules: RuleSet) => (target: FleetTarget): string => {
+  const team = rules.teamOf(allocatable(target));
+  return isShared(team) ? UNALLOCATED : team;
+};
 
 /** A target as the rules see it: as its own usage would be seen. */
 const allocatable = (target: FleetTarget): Allocatable => ({

@@ -3,6 +3,7 @@
  *
  *   sample.collect   reads GPU evidence, settles its health findings         collect-samples.ts   wakes fleet.collect, recommendation.make, itself, sample.purge
  *   fleet.collect    reads what runs at a provider                           collect-fleet.ts   wakes recommendation.make
+ *   fleet.allocate   gives what runs to teams anew when the rules change     collect-fleet.ts   wakes recommendation.make
  *   price.collect    reads its prices, offers and spot                       collect-prices.ts  wakes cost.price
  *   usage.collect    reads its usage and bill                                collect-usage.ts   wakes cost.price, cost.rollup
  *   usage.collect    takes records and bills in, assigns teams, sums hours   collect.ts    wakes cost.price, cost.rollup
@@ -38,7 +39,7 @@ import { escalateStage, makeAlertsStage } from './alert-make.js';
 import { allocateStage } from './allocate.js';
 import { answerStage } from './answer.js';
 import { backtestStage } from './backtest.js';
-import { collectFleetStage } from './collect-fleet.js';
+import { allocateFleetStage, collectFleetStage } from './collect-fleet.js';
 import { collectPricesStage } from './collect-prices.js';
 import { collectUsageStage } from './collect-usage.js';
 import { purgeStage, sampleStage } from './collect-samples.js';
@@ -69,6 +70,7 @@ export function makeLine(stores: Stores, policies: readonly Policy[], telemetry:
     sampleStage(stores, telemetry),
     purgeStage(stores),
     collectFleetStage(stores, connections),
+    allocateFleetStage(stores),
     collectPricesStage(stores, connections),
     collectUsageStage(stores, connections),
     allocateStage(organisations, raw),

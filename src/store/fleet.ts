@@ -79,6 +79,19 @@ export class FleetStore implements TargetFinder {
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }
 
+  /** Gives what runs to teams anew, as it was last seen; returns those that have lost or got something. */
+  async reassign(tx: Queryable, organisation: string, connection: string, teamOf: (target: FleetTarget) => string): Promise<string[]> {
+    const rows = await tx.query<{ target: string; team: string; body: FleetTarget }>(
+      `select target, team, body from fleet_target where organisation = $1 and connection = $2 and gone_at is null order by target for update`, [organisation, connection]);
+    const moved = rows.map(({ target, team, body }) => ({ target, from: team, to: teamOf(body) })).filter(({ from, to }) => from !== to);
+    if (moved.length === 0) return [];
+    await tx.query(
+      `update fleet_target f set team = m.team from unnest($3::text[], $4::text[]) as m(target, team) where f.organisation = $1 and f.connection = $2 and f.target = m.target`,
+      [organisation, connection, moved.map(({ target }) => target), moved.map(({ to }) => to)]);
+    await this.saveWorkloads(tx, organisation, connection);
+    return [...new Set(moved.flatMap(({ from, to }) => [from, to]))].sort();
+  }
+
   private async miss(tx: Queryable, organisation: string, connection: string, at: string): Promise<{ team: string }[]> {
     const missed = await tx.query<{ team: string; gone: boolean }>(
       `update fleet_target set missed = missed + 1, gone_at = case when missed + 1 >= $4 then $3::timestamptz end

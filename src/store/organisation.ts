@@ -126,7 +126,7 @@ export class OrganisationStore {
     return set;
   }
 
-  /** Adds a version of the rules and wakes the re-allocation of everything delivered so far. */
+  /** Adds a version of the rules, wakes the re-allocation of everything delivered so far and of what runs. */
   async saveRules(tx: Queryable, organisation: string, rules: readonly AllocationRule[], by: string): Promise<RuleSet> {
     compileRules(rules);
     const [row] = await tx.query<{ version: number }>(
@@ -135,6 +135,8 @@ export class OrganisationStore {
       [organisation, JSON.stringify(rules), by],
     );
     await this.wakeAllocation(tx, organisation);
+    const fleets = await tx.query<{ connection: string }>(`select connection from fleet_reading where organisation = $1`, [organisation]);
+    await wakeAtOnce(tx, organisation, fleets.map(({ connection }) => ({ stage: 'fleet.allocate', lane: connection, key: connection })));
     return ruleSetOf(row?.version ?? 1, rules);
   }
 

@@ -104,7 +104,7 @@ class PrometheusConnection implements TelemetryConnection {
   private async learn({ samples }: TelemetryReading, at: number): Promise<void> {
     this.exporters ??= await this.recall(at);
     for (const { exporter, labels } of samples) {
-      if (exporter == null) continue;
+      if (exporter === null || exporter === undefined) continue;
       const one = this.exporters.get(exporter) ?? { known: new KnownExporter(), seenAt: at };
       one.known.add(labels);
       one.seenAt = at;

@@ -1,6 +1,6 @@
 /**
  * The spot backtest on a slice of the measured availability (tests/fixtures/spot-availability): twelve windows of each of four zones,
- * each zone run by what the three others taught. docs/decisions-quality/spot.md holds the tables of the whole.
+ * each zone run by what the three others taught and by its own past. docs/decisions-quality/spot.md holds the tables of the whole.
  */
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -58,8 +58,10 @@ describe('four zones, each taught by the others', () => {
   });
 
   it('never lets a trace teach itself: naming all files as teachers changes nothing', async () => {
-    const named = await runSpotBacktest(options({ deadlineHours: [54], train: TRACES }));
-    expect(named.cells).toEqual(report.cells);
+    const pair = TRACES.slice(0, 2);
+    const unnamed = await runSpotBacktest(options({ deadlineHours: [52], traces: pair }));
+    const named = await runSpotBacktest(options({ deadlineHours: [52], traces: pair, train: pair }));
+    expect(named.cells).toEqual(unnamed.cells);
   });
 });
 
@@ -86,7 +88,7 @@ describe('a window of a recording that other windows tell more of', () => {
   };
   const cellOf = async (window: Line, others: readonly Line[]): Promise<unknown> => {
     const [trace, train] = [await file('trace', [window]), await file('train', others)];
-    const report = await runSpotBacktest(options({ traces: [trace], train: [train, ...TRACES.slice(1)], deadlineHours: [56] }));
+    const report = await runSpotBacktest(options({ traces: [trace], train: [train, ...TRACES.slice(1)], deadlineHours: [52] }));
     return report.cells[0];
   };
 
@@ -112,7 +114,7 @@ describe('a window of a recording that other windows tell more of', () => {
   it('runs as if alone where its place in the recording is not known', async () => {
     const bare = ({ gap_seconds, available }: Line): object => ({ gap_seconds, available });
     const teachers = TRACES.slice(1);
-    const run = async (content: readonly object[]): Promise<BacktestReport> => runSpotBacktest(options({ traces: [await file('bare', content)], train: teachers, deadlineHours: [56] }));
+    const run = async (content: readonly object[]): Promise<BacktestReport> => runSpotBacktest(options({ traces: [await file('bare', content)], train: teachers, deadlineHours: [52] }));
     const both = await run(lines.slice(0, 2).map(bare));
     const each = [await run([bare(lines[0]!)]), await run([bare(lines[1]!)])].map((report) => report.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanCost);
     expect(both.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanCost).toBeCloseTo((each[0]! + each[1]!) / 2, 9);
@@ -120,12 +122,12 @@ describe('a window of a recording that other windows tell more of', () => {
 });
 
 it('is close to the optimum where a restart is short', async () => {
-  expect(share(await runSpotBacktest(options({ restartHours: 0.05, deadlineHours: 52 })), 'bursar')).toBeGreaterThan(0.93);
+  expect(share(await runSpotBacktest(options({ traces: TRACES.slice(2), restartHours: 0.05, deadlineHours: 52 })), 'bursar')).toBeGreaterThan(0.93);
 });
 
 it('runs a single zone on what is built in', async () => {
-  const report = await runSpotBacktest(options({ traces: TRACES.slice(0, 1), deadlineHours: [60, 52] }));
-  expect(report.cells.map(({ name }) => name)).toEqual(['us-west-2a_k80_8 60h', 'us-west-2a_k80_8 52h']);
+  const report = await runSpotBacktest(options({ traces: TRACES.slice(0, 1), deadlineHours: [54, 52] }));
+  expect(report.cells.map(({ name }) => name)).toEqual(['us-west-2a_k80_8 54h', 'us-west-2a_k80_8 52h']);
   expect(report.settings['learned']).toMatchObject({ 'us-west-2a_k80_8': { recordings: 0, persistence: 0.95 } });
   expect(report.cells[0]!.policies.find(({ name }) => name === 'bursar')!.meanShare).toBeGreaterThan(0.8);
 });

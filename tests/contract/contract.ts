@@ -6,7 +6,7 @@
  */
 import { describe, expect, it } from 'vitest';
 import type { Effect } from '../../src/core/fleet.js';
-import type { ProviderConnection } from '../../src/core/ports.js';
+import type { ProviderAbilities, ProviderConnection, ProviderSetting } from '../../src/core/ports.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 
 export interface ContractSubject {
@@ -26,6 +26,19 @@ export interface ContractSubject {
   now(): number;
 }
 
+export interface PermissionSubject {
+  readonly abilities: ProviderAbilities;
+  /** May act. */
+  readonly connection: ProviderConnection;
+  /** The same account without credentials for acting. */
+  readonly readOnly: ProviderConnection;
+  /** Permissions that the credentials lack, by which credentials; and those that nobody can tell without acting. */
+  readonly denied: readonly string[];
+  readonly unknown: readonly string[];
+  /** How often something was changed: the truth. */
+  changes(): number;
+}
+
 const HOUR_MS = 3_600_000;
 
 /** Declares the tests; `make` gives a fresh subject for each. */
@@ -33,6 +46,37 @@ export function describeProviderContract(name: string, make: () => ContractSubje
   describe(`${name}: the contract of fleet and target`, () => fleetContract(make));
   describe(`${name}: the contract of acting`, () => actingContract(make));
   describe(`${name}: the contract of usage and prices`, () => usageContract(make));
+}
+
+/** Every permission that a provider declares, with the credentials that need it. */
+export function declaredPermissions({ effects, ...reading }: ProviderAbilities): { readonly permission: string; readonly use: ProviderSetting['use'] }[] {
+  return [
+    ...[...new Set(Object.values(reading).flatMap((names) => names ?? []))].map((permission) => ({ permission, use: 'read' as const })),
+    ...[...new Set(Object.values(effects).flat())].map((permission) => ({ permission, use: 'act' as const })),
+  ];
+}
+
+/** Declares the tests of what a provider tells about its permissions: each is there, is not, or is not known. */
+export function describePermissionContract(name: string, make: () => PermissionSubject | Promise<PermissionSubject>): void {
+  describe(`${name}: the contract of permissions`, () => {
+    it('tells of each that it declares whether it is there, is not, or cannot be asked for; and asking changes nothing', async () => {
+      const { connection, abilities, denied, unknown, changes } = await make();
+      const told: [string, boolean | null | undefined][] = [];
+      for (const { permission, use } of declaredPermissions(abilities)) told.push([permission, await connection.granted?.(permission, use)]);
+      expect(told).toEqual(declaredPermissions(abilities).map(({ permission }) => [permission, denied.includes(permission) ? false : unknown.includes(permission) ? null : true]));
+      expect(changes()).toBe(0);
+    });
+
+    it('never says that what acts is there without credentials for acting', async () => {
+      const { readOnly, abilities, changes } = await make();
+      const reading = new Set(declaredPermissions(abilities).flatMap(({ permission, use }) => (use === 'read' ? [permission] : [])));
+      for (const { permission, use } of declaredPermissions(abilities)) {
+        // What is read for an action is read with the credentials for reading.
+        if (use === 'act' && !reading.has(permission) && !/:Describe|^(?:get|list) /.test(permission)) expect([permission, await readOnly.granted?.(permission, 'act')]).not.toEqual([permission, true]);
+      }
+      expect(changes()).toBe(0);
+    });
+  });
 }
 
 function fleetContract(make: () => ContractSubject | Promise<ContractSubject>): void {

@@ -71,7 +71,7 @@ describe('doctor', async () => {
     expect(read).toMatch(/^ok: read now: \d+ target\(s\)$/);
     expect(answer.permissions.map(({ use, ability, checked }) => `${use} ${ability} ${checked}`)).toEqual([
       'read usage granted', 'read fleet granted', 'act stop granted', 'act start granted', 'act scale granted', 'act set-bounds granted', 'act cordon granted', 'act drain granted', 'act replace refused', 'act terminate refused']);
-    expect(found(answer, 'provider kubernetes:lab').slice(1)).toEqual(['attend: replace is refused: delete pods, delete nodes', 'attend: terminate is refused: delete pods, delete nodes']);
+    expect(found(answer, 'provider kubernetes:lab').slice(1)).toEqual(['attend: replace is refused: delete nodes', 'attend: terminate is refused: delete nodes']);
     expect(cluster.writes.filter(({ path }) => !path.endsWith('/selfsubjectaccessreviews'))).toEqual([]);
     expect(answer.text).not.toContain('hush');
   });

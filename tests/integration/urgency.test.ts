@@ -6,6 +6,7 @@ import { applyPolicy, pausePolicy } from '../../src/store/set-policy.js';
 import { setStop } from '../../src/store/set-safety.js';
 import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
+import { group, instance } from '../support/memory-cloud.js';
 import { metered } from '../support/records.js';
 
 const RECOMMEND = 'recommendation.make';
@@ -45,6 +46,22 @@ describe('what is woken', async () => {
     await runner.drain();
   });
 
+  it('by rules is whose what runs is, too, without a look at the provider', async () => {
+    const held = async (): Promise<string[][]> => [
+      (await stores.fleet.list(db, 'default', { teams: null }, null, 10)).map(({ team, seen }) => `${seen.name} ${team}`),
+      (await db.query<{ what: string }>(`select id || ' ' || team as what from workload order by 1`)).map(({ what }) => what),
+    ];
+    const reading = { at: clock.now(), complete: true, problems: [], targets: [instance('a', { labels: { team: 'red' } }), group('g', 2, { labels: { team: 'blue' } }), instance('c', { labels: { team: 'shared' } })] };
+    await db.transaction((tx) => stores.fleet.save(tx, 'default', 'cloud', reading, () => 'unallocated'));
+    expect(await held()).toEqual([['g unallocated', 'a unallocated', 'c unallocated'], expect.arrayContaining(['asg/g unallocated'])]);
+    const byTag = (value: string) => ({ match: { tag: { key: 'team', value } } });
+    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ ...byTag('red'), team: 'red' }, { ...byTag('blue'), team: 'blue' }, { ...byTag('shared'), split: { by: 'use' } }], 'test'));
+    expect(await upToRecommending()).toMatchObject({ red: true, blue: true, unallocated: true });
+    // What several share is nobody's to act on.
+    expect(await held()).toEqual([['g blue', 'a red', 'c unallocated'], expect.arrayContaining(['asg/g blue'])]);
+    await runner.drain();
+  });
+
   it('by a policy document that is applied, paused or resumed may not', async () => {
     const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['red'], mode: 'recommend' }, [policy]);
     for (const change of [
@@ -69,6 +86,6 @@ describe('what is woken', async () => {
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
     expect(await due()).toEqual([expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true })]);
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, { ...everything, lift: true }));
-    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual([expect.objectContaining({ lane: 'red', urgent: true }), expect.objectContaining({ lane: 'unallocated', urgent: true })]);
+    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual([...['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown)]);
   });
 });

@@ -111,10 +111,13 @@ describe('a provider', () => {
     expect(permissions.map(({ use, ability, permissions: names, checked }) => `${use} ${ability} ${names.join('+')} ${checked}`)).toEqual([
       'read usage moon:ReadUsage not-checked', 'read fleet moon:List granted', 'act stop moon:Stop not-checked', 'act terminate moon:Stop+moon:End not-checked']);
     expect(findings.at(-1)?.detail).toBe('may be asked to stop, terminate; not checked: only acting shows it');
+    expect(findings.at(-1)?.remedy).toBe('the cloud does not say whether the credentials for acting have moon:Stop, moon:End: see there, in its own console');
     const granted = async (permission: string): Promise<boolean | null> => (permission === 'moon:End' ? false : permission === 'moon:ReadUsage' ? null : true);
     const asked = await examineParts([provider({ ...acting, granted })], clock, 5);
     expect(asked.permissions.map(({ ability, checked }) => `${ability} ${checked}`)).toEqual(['usage not-checked', 'fleet granted', 'stop granted', 'terminate refused']);
-    expect(asked.findings.at(-1)).toMatchObject({ status: 'attend', detail: 'terminate is refused: moon:Stop, moon:End' });
+    // What is refused is named alone, where it is refused and in what mends it.
+    expect(asked.findings.at(-1)).toMatchObject({ status: 'attend', detail: 'terminate is refused: moon:End', remedy: 'grant moon:End to the credentials for acting, or let no policy ask for it' });
+    expect(asked.permissions.at(-1)?.each).toEqual([{ permission: 'moon:Stop', checked: 'granted' }, { permission: 'moon:End', checked: 'refused' }]);
   });
 });
 

@@ -10,13 +10,18 @@ import type { Clock, ProviderAbilities, ProviderConnection, ProviderSetting, Tel
 import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
 import { titleOf, wrongSettings } from './settings.js';
 
+/** What is known of a permission: the cloud said yes or no, or it cannot be asked without acting. */
+export type Checked = 'granted' | 'refused' | 'not-checked';
+
 /** One thing that a connection may do, and by which of the cloud's permissions. */
 export interface Permission {
   readonly connection: string;
   readonly use: ProviderSetting['use'];
   readonly ability: string;
   readonly permissions: readonly string[];
-  readonly checked: 'granted' | 'refused' | 'not-checked';
+  /** Of all its permissions: one that is refused refuses it, and all have to be granted. */
+  readonly checked: Checked;
+  readonly each: readonly { readonly permission: string; readonly checked: Checked }[];
 }
 
 export interface Examined {
@@ -47,8 +52,10 @@ async function provider({ part, connection }: InstalledProvider, seconds: number
   return {
     findings: [
       read, acting(check, part.settings, connection, permissions),
-      ...refused.map(({ use, ability, permissions: names }) => attend(check, `${ability} is refused: ${names.join(', ')}`,
-        use === 'read' ? 'grant it to the credentials for reading' : 'grant it to the credentials for acting, or let no policy ask for it')),
+      ...refused.map(({ use, ability, each }) => {
+        const names = namesOf(each, 'refused');
+        return attend(check, `${ability} is refused: ${names}`, use === 'read' ? `grant ${names} to the credentials for reading` : `grant ${names} to the credentials for acting, or let no policy ask for it`);
+      }),
     ],
     permissions,
   };
@@ -72,8 +79,14 @@ function acting(check: string, settings: readonly ProviderSetting[], { canAct }:
   if (!canAct) return ok(title, `read-only${settings.some(({ use }) => use === 'act') ? ': no credentials for acting are set' : ''}`);
   const effects = permissions.filter(({ use }) => use === 'act');
   const unchecked = effects.filter(({ checked }) => checked === 'not-checked').map(({ ability }) => ability);
-  return ok(title, `may be asked to ${effects.map(({ ability }) => ability).join(', ')}${unchecked.length === 0 ? '' : unchecked.length === effects.length ? '; not checked: only acting shows it' : `; not checked: ${unchecked.join(', ')}`}`);
+  const detail = `may be asked to ${effects.map(({ ability }) => ability).join(', ')}${unchecked.length === 0 ? '' : unchecked.length === effects.length ? '; not checked: only acting shows it' : `; not checked: ${unchecked.join(', ')}`}`;
+  const unknown = namesOf(effects.flatMap(({ each }) => each), 'not-checked');
+  return unknown === '' ? ok(title, detail) : { ...ok(title, detail), remedy: `the cloud does not say whether the credentials for acting have ${unknown}: see there, in its own console` };
 }
+
+const namesOf = (each: Permission['each'], state: Checked): string => [...new Set(each.filter(({ checked }) => checked === state).map(({ permission }) => permission))].join(', ');
+
+const stateOf = (answer: boolean | null | undefined): Checked => (answer === true ? 'granted' : answer === false ? 'refused' : 'not-checked');
 
 async function permissionsOf(abilities: ProviderAbilities, connection: ProviderConnection, wasRead: boolean, seconds: number): Promise<Permission[]> {
   const asked = new Map<string, Promise<boolean | null>>();
@@ -87,7 +100,8 @@ async function permissionsOf(abilities: ProviderAbilities, connection: ProviderC
     const answers = await Promise.all(names.map((name) => ask(name, use)));
     const seen = ability === 'fleet' && wasRead;
     const checked = answers.includes(false) ? 'refused' : seen || (answers.length > 0 && answers.every((answer) => answer === true)) ? 'granted' : 'not-checked';
-    return { connection: connection.name, use, ability, permissions: names, checked };
+    const each = names.map((name, at) => ({ permission: name, checked: stateOf(answers[at]) }));
+    return { connection: connection.name, use, ability, permissions: names, checked, each };
   };
   const reads = READING.flatMap((ability) => (typeof connection[ability] === 'function' ? [permission('read', ability, abilities[ability] ?? [])] : []));
   const acts = connection.canAct ? Object.entries(abilities.effects).map(([kind, names]) => permission('act', kind, names)) : [];

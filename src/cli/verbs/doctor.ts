@@ -49,7 +49,7 @@ function textOf({ findings, settings, permissions }: Report): string {
     table(['check', 'status', 'finding'], findings.map((f) => [f.check, f.status, f.detail])),
     ...findings.flatMap(({ check, remedy }) => (remedy === null ? [] : [`${check}: ${remedy}\n`])),
     ...(troubles.length === 0 ? [] : ['\n', table(['setting', 'of', 'state'], troubles.map((s) => [s.name, s.of, s.state]))]),
-    ...(permissions.length === 0 ? [] : ['\n', table(['connection', 'may', 'checked', 'permissions'], permissions.map((p) => [p.connection, p.ability, p.checked, p.permissions.join(', ')]))]),
+    ...(permissions.length === 0 ? [] : ['\n', table(['connection', 'may', 'checked', 'permissions'], permissions.map((p) => [p.connection, p.ability, p.checked, p.each.map(({ permission, checked }) => (checked === p.checked ? permission : `${permission} (${checked})`)).join(', ')]))]),
   ].join('');
 }
 
