@@ -4,7 +4,7 @@ import type { NoQuote } from '../core/quote-close.js';
 import { dirtyPrices } from '../planning/anomaly/dirty-prices.js';
 import { answerQuote, type QuoteAnswer, type WholeQuestion } from '../planning/quoting.js';
 import type { Transaction } from '../store/database.js';
-import { releaseReservation, reserve, type ListedReservation, type Reserved, type StoredReservation } from '../store/reservations.js';
+import { prepareReservation, releaseReservation, reserve, type ListedReservation, type Reserved, type StoredReservation } from '../store/reservations.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
 import type { Remote } from './remote.js';
@@ -36,7 +36,10 @@ export class LocalQuotes implements QuoteDoor {
   }
 
   reserve({ request, tags, team, holdHours, reason }: Reserving): Promise<StoredReservation> {
-    return this.write('reservation.make', (tx) => reserve(this.stores, tx, this.organisation, { request, tags, team, holdHours, reason, now: this.clock.now(), dirtyPrices }, this.actor));
+    return this.write('reservation.make', async (tx) => {
+      const prepared = await prepareReservation(this.stores, tx, this.organisation, { request, tags, team, holdHours, reason, now: this.clock.now(), dirtyPrices });
+      return reserve(this.stores, tx, this.organisation, prepared, this.actor);
+    });
   }
 
   async reservations({ team, active }: { readonly team: string | null; readonly active: boolean }): Promise<readonly StoredReservation[]> {

@@ -11,8 +11,8 @@ export type BacktestProblem = 'spot' | 'commitment' | 'scaling' | 'idle' | 'thro
 /** Totals of one policy over the cases of one cell. Extra numbers are fractions or counts, named with their unit last. */
 export interface PolicyResult {
   readonly name: string;
-  /** Mean cost of a case, in the unit that the report's settings name. */
-  readonly meanCost: number;
+  /** Mean cost of a case, in the unit that the report's settings name; null: of no case is it known. */
+  readonly meanCost: number | null;
   /** Share of the clairvoyant optimum's saving; null where the optimum saves nothing. */
   readonly meanShare: number | null;
   readonly [measure: string]: number | string | null;
@@ -27,11 +27,19 @@ export interface CostSeries {
   readonly costs: Readonly<Record<string, readonly number[]>>;
 }
 
+/** A case that is in no figure, and why. */
+export interface UnknownCase {
+  readonly name: string;
+  readonly why: string;
+}
+
 export interface BacktestCell {
   readonly name: string;
-  /** Number of cases (windows, tenants, spells, held-out points). */
+  /** Number of cases (windows, tenants, spells, held-out points), with those that are in no figure. */
   readonly count: number;
   readonly policies: readonly PolicyResult[];
+  /** Cases of which nobody can tell what they cost: no sum and no share has them. Absent: there is none. */
+  readonly unknown?: readonly UnknownCase[];
   /** Only where the cell is a stretch of time. */
   readonly series?: CostSeries;
 }

@@ -135,8 +135,8 @@ const positive = (value: number | null): number | null => (value !== null && val
 function policyPlot(report: BacktestReport): Plot {
   const { cells, settings } = report;
   const spread = ({ policies }: BacktestCell): number => {
-    const costs = policies.map(({ cost }) => Number(cost)).filter(Number.isFinite);
-    return Math.max(...costs, 0) - Math.min(...costs, Infinity);
+    const costs = policies.map(({ cost }) => cost).filter((cost): cost is number => typeof cost === 'number' && Number.isFinite(cost));
+    return costs.length === 0 ? 0 : Math.max(...costs) - Math.min(...costs);
   };
   const shown = [...cells].sort((a, b) => spread(b) - spread(a) || (a.name < b.name ? -1 : 1)).slice(0, MOST_PANELS);
   const note = cells.length > MOST_PANELS ? `; the ${MOST_PANELS} of ${cells.length} cells in which most changes are drawn, all are in the JSON` : '';
@@ -150,11 +150,27 @@ function policyPlot(report: BacktestReport): Plot {
 /** `USD over the whole window, ...` begins with it. */
 const currencyOf = (settings: BacktestReport['settings']): string => /^[A-Z]{3}\b/.exec(String(settings['costUnit']))?.[0] ?? 'cost';
 
+/** Causes that a title names; the JSON has them all. */
+const MOST_CAUSES = 2;
+
+/** What is in no line of a cell, in words: a picture of a part must not look whole. */
+function missingIn(cell: BacktestCell): string[] {
+  const { unknown = [], count } = cell;
+  const causes = [...new Set(unknown.map(({ name, why }) => `${name}: ${why}`))];
+  const named = `${causes.slice(0, MOST_CAUSES).join('; ')}${causes.length > MOST_CAUSES ? `; and ${causes.length - MOST_CAUSES} more` : ''}`;
+  const short = (value: number): string => String(Number(value.toPrecision(4)));
+  const [gpuHours, replicaHours] = [numberOf(cell, 'bursar', 'unpricedGpuHours') ?? 0, numberOf(cell, 'bursar', 'unpricedReplicaHours') ?? 0];
+  return [
+    ...(unknown.length === 0 ? [] : unknown.length === count ? [`cost and saving are not known: ${named}`] : [`${unknown.length} of ${count} are in no line: ${named}`]),
+    ...(gpuHours > 0 ? [`${short(gpuHours)} GPU-hours have no price and are not in it`] : []), ...(replicaHours > 0 && unknown.length === 0 ? [`${short(replicaHours)} replica-hours have no price and are not in it`] : []),
+  ];
+}
+
 /** Cumulative cost; a policy of which only the sum is known is a point at the end. Bars where nothing is known over time. */
 function costPanel(cell: BacktestCell, currency: string, until: number | null): Panel {
   const { series, name, policies } = cell;
-  const unpriced = numberOf(cell, 'bursar', 'unpricedGpuHours') ?? 0;
-  const title = unpriced > 0 ? `${name} (${Number(unpriced.toPrecision(4))} GPU-hours have no price and are not in it)` : name;
+  const missing = missingIn(cell);
+  const title = missing.length === 0 ? name : `${name} (${missing.join('; ')})`;
   const costOf = (policy: string): number | null => numberOf(cell, policy, 'cost');
   const start = series === undefined ? null : parseInstant(series.from);
   if (series === undefined || start === null) {

@@ -53,13 +53,16 @@ export class Idempotency {
     });
   }
 
-  /** Runs work in one transaction together with its answer: both are there or neither. Throws as `idempotent`. */
-  async inTransaction<T>(request: OnceRequest, work: (tx: Transaction) => Promise<Answer<T>>): Promise<Answered<T>> {
-    return this.claimed(request, () => this.db.transaction(async (tx) => {
+  /**
+   * Runs work in one transaction together with its answer: both are there or neither. Throws as `idempotent`.
+   * @param around runs the transaction, once the key is claimed
+   */
+  async inTransaction<T>(request: OnceRequest, work: (tx: Transaction) => Promise<Answer<T>>, around = (run: () => Promise<Answer<T>>): Promise<Answer<T>> => run()): Promise<Answered<T>> {
+    return this.claimed(request, () => around(() => this.db.transaction(async (tx) => {
       const answer = await work(tx);
       await this.keep(tx, request, answer);
       return answer;
-    }));
+    })));
   }
 
   private async claimed<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {

@@ -14,7 +14,7 @@ import type { Budget } from '../core/budget.js';
 import type { FxTable } from '../core/fx.js';
 import { formatMoney } from '../core/money.js';
 import type { Clock } from '../core/ports.js';
-import { quoteInDetail, type Quote } from '../core/quote.js';
+import { quoteInDetail, type Quote, type QuoteDetail } from '../core/quote.js';
 import { judgeBudgets, type JudgedBudget } from '../core/quote-budget.js';
 import { expiryOf, remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../core/reservation.js';
 import { formatInstant, type Interval } from '../core/time.js';
@@ -163,20 +163,34 @@ export class ReservationStore {
   }
 }
 
+/** A quote that is to be held, and what it went by. */
+export interface Prepared {
+  readonly request: ReserveRequest;
+  readonly detail: QuoteDetail;
+  readonly fx: FxTable;
+  readonly asOf: number;
+  readonly isTracked: boolean;
+}
+
+/** All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing where it has no price */
+export async function prepareReservation(stores: Stores, db: Queryable, organisation: string, request: ReserveRequest): Promise<Prepared> {
+  const { context, asOf } = await stores.quotes.facts(db, organisation, { ...request, team: null });
+  const isTracked = (await stores.organisations.trackedTags(db, organisation)).includes(RESERVATION_TAG);
+  const detail = quoteInDetail(request.request, context);
+  if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
+  return { request, detail, fx: context.fx, asOf, isTracked };
+}
+
 /**
  * Holds the high end of a quote on every planned budget over the team that covers it.
- * @throws Failure missing where it has no price, conflict where a budget has not enough left, or nobody knows, or none is planned
+ * @throws Failure conflict where a budget has not enough left, or nobody knows, or none is planned
  */
-export async function reserve(stores: Stores, tx: Transaction, organisation: string, request: ReserveRequest, by: string): Promise<Reserved> {
+export async function reserve(stores: Stores, tx: Transaction, organisation: string, { request, detail, fx, asOf, isTracked }: Prepared, by: string): Promise<Reserved> {
   const { team, tags, now } = request;
-  const facts = await stores.quotes.facts(tx, organisation, { ...request, team: null });
-  const isTracked = await tracksReservations(stores, tx, organisation);
-  const detail = quoteInDetail(request.request, facts.context);
-  if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
   const { quote } = detail;
   await lockBudgetsOver(tx, organisation, team);
   if (!isTracked) await trackReservations(stores, tx, organisation);
-  const judged = judgeBudgets(detail, await budgetsOver(tx, organisation, team, facts.asOf, now), { asOf: facts.asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx: facts.context.fx, currency: quote.currency });
+  const judged = judgeBudgets(detail, await budgetsOver(tx, organisation, team, asOf, now), { asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx, currency: quote.currency });
   checkGrant(team, judged, request.sees ?? (() => true));
   const holds = judged.flatMap(({ facts: { budget }, hold, planned }) => (planned === null || hold === null ? [] : [{ budget, nanos: hold }]));
   const id = `res-${randomBytes(8).toString('hex')}`;
@@ -187,12 +201,12 @@ export async function reserve(stores: Stores, tx: Transaction, organisation: str
      insert into reservation_hold (organisation, budget, reservation, at, nanos, currency, expires_at)
      select $1, budget, $2, $11, nanos, currency, $10 from unnest($12::text[], $13::numeric[], $14::text[]) as h(budget, nanos, currency)`,
     [organisation, id, team, String(amount), quote.currency, request.reason, JSON.stringify(quote), formatInstant(now), by, formatInstant(expiresAt),
-      formatInstant(facts.asOf), holds.map(({ budget }) => budget.id), holds.map(({ nanos }) => String(nanos)), holds.map(({ budget }) => budget.currency)]);
+      formatInstant(asOf), holds.map(({ budget }) => budget.id), holds.map(({ nanos }) => String(nanos)), holds.map(({ budget }) => budget.currency)]);
   const row: Row = {
     no: '', id, team, nanos: String(amount), currency: quote.currency, reason: request.reason, quote, created: now, by, expires: expiresAt, released: null, releaser: null,
     holds: holds.map(({ budget, nanos }) => ({ budget: budget.id, nanos: String(nanos), used: '0', currency: budget.currency })),
   };
-  return { reservation: reservationOf(row, now), wakings: wakingsOf(holds.map(({ budget }) => budget), facts.asOf) };
+  return { reservation: reservationOf(row, now), wakings: wakingsOf(holds.map(({ budget }) => budget), asOf) };
 }
 
 /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
@@ -255,8 +269,6 @@ export class HoldWaker {
     }
   }
 }
-
-const tracksReservations = async ({ organisations }: Stores, tx: Transaction, organisation: string): Promise<boolean> => (await organisations.trackedTags(tx, organisation)).includes(RESERVATION_TAG);
 
 /** From the first reservation on, usage is kept apart by the tag; no older record can carry it. */
 async function trackReservations({ organisations }: Stores, tx: Transaction, organisation: string): Promise<void> {

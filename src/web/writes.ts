@@ -19,8 +19,13 @@ export interface Written<T> {
 
 const KEY = /^[\u0020-\u007e]{1,200}$/;
 
+/** What is done around the transaction of a write that is not a repeat: before it takes a connection, and after. */
+export type Around = <T>(transaction: () => Promise<T>) => Promise<T>;
+
+const atOnce: Around = (transaction) => transaction();
+
 /** Does `work` in a transaction, notes `verb` in the audit, and gives the answer: the first one, however often it is asked. */
-export async function write<T>(stores: Stores, caller: Caller, verb: string, work: (tx: Transaction) => Promise<Written<T>>): Promise<T> {
+export async function write<T>(stores: Stores, caller: Caller, verb: string, work: (tx: Transaction) => Promise<Written<T>>, around: Around = atOnce): Promise<T> {
   const { organisation } = caller.principal;
   const all = async (tx: Transaction): Promise<Written<T>> => {
     const written = await work(tx);
@@ -28,8 +33,8 @@ export async function write<T>(stores: Stores, caller: Caller, verb: string, wor
     return written;
   };
   const once = onceRequest(caller);
-  if (once === null) return (await stores.db.transaction(all)).body;
-  return answer(caller, await stores.idempotency.inTransaction(once, all));
+  if (once === null) return (await around(() => stores.db.transaction(all))).body;
+  return answer(caller, await stores.idempotency.inTransaction(once, all, around));
 }
 
 /** Does work that has transactions of its own, and that repeated by itself changes nothing (an import). */

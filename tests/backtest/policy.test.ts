@@ -136,6 +136,61 @@ describe('workloads', () => {
   });
 });
 
+describe('what nobody can price', () => {
+  const halfSpot = (over: Partial<WorkloadView> = {}): WorkloadView => workload('serving-training-1', { term: null, fleet: { ready: 4, booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null }, service: null, ...over });
+  const stop = saying(({ asOf }) => (asOf === AS_OF ? [{ action: 'Stop', target: 'serving-training-1' }, { action: 'Stop', target: 'known' }] : []));
+  const request = (policy: Policy) => ({ policy, params: {}, document: 'd', forecaster: null });
+  const cellOf = (workloads: readonly WorkloadView[], policy = stop) => backtestTeam(history({ hours: 4, workloads }), request(policy)).cells[0]!;
+
+  it.each<[string, WorkloadView, string]>([
+    ['half of it is spot, and nobody states a term', halfSpot(), 'how its machines are paid for (on demand, spot, reserved) is not known'],
+    ['its SKU is in no price list', halfSpot({ term: 'on-demand', sku: 'no.such' }), 'no price of no.such of AWS in us-east-1 for the term on-demand is known'],
+    ['nobody says how many GPUs a replica has', halfSpot({ term: 'on-demand', gpusPerReplica: null }), 'how many GPUs a replica has is not known'],
+    ['nobody says how many replicas it has', halfSpot({ term: 'on-demand', fleet: null }), 'how many replicas it has is not known'],
+  ])('has neither cost nor saving: %s', (_, one, why) => {
+    const cell = cellOf([one]);
+    expect(cell.unknown).toEqual([{ name: 'serving-training-1', why }]);
+    expect(cell.policies.map(({ name, cost, saved, meanCost }) => [name, cost, saved, meanCost])).toEqual([['none', null, null, null], ['bursar', null, null, null]]);
+    expect(cell.series).toBeUndefined();
+  });
+
+  it('stands beside what is known, which is counted without it', () => {
+    const cell = cellOf([halfSpot(), halfSpot({ workload: 'known', term: 'on-demand' })]);
+    expect(cell).toMatchObject({ count: 2, unknown: [{ name: 'serving-training-1' }] });
+    expect(cell.policies.find(({ name }) => name === 'none')).toMatchObject({ cost: 4 * 4 * 4, meanCost: 64, saved: 0 });
+    expect(cell.policies.find(({ name }) => name === 'bursar')).toMatchObject({ cost: 0, saved: 64 });
+  });
+
+  it('is not made known by what the policy would have paid: then nobody knows the difference', () => {
+    const cell = cellOf([halfSpot()], saying(() => [{ action: 'MoveToOnDemand', target: 'serving-training-1' }]));
+    expect(cell.policies.map(({ saved }) => saved)).toEqual([null, null]);
+    expect(cell.unknown).toHaveLength(1);
+  });
+
+  it('is so for resources and demand too, and for the whole report', () => {
+    const recorded = history({ hours: 2, demand: [series([2, 2])], resources: [{ ...resource(run(false, 120)), hourlyNanos: null }], workloads: [halfSpot()], pricesAt: () => ({ onDemand: null, reserved: [] }) });
+    const tested = backtestTeam(recorded, request(stop));
+    expect(tested.cells.map(({ name, unknown, policies: all }) => [name, unknown, all.map(({ cost, saved }) => [cost, saved])])).toEqual([
+      ['lab/demand', [{ name: 'AWS/us-east-1/example.v100-16gb', why: 'no on-demand price of AWS/us-east-1/example.v100-16gb is known' }], [[null, null], [null, null]]],
+      ['lab/resources', [{ name: 'r', why: 'what an hour of it costs is not known' }], [[null, null], [null, null]]],
+      ['lab/workloads', [{ name: 'serving-training-1', why: 'how its machines are paid for (on demand, spot, reserved) is not known' }], [[null, null], [null, null]]],
+    ]);
+    const report = policyReport([tested], request(stop), { from: recorded.from, to: recorded.to, currency: 'USD' });
+    expect(report.settings['inNoFigure']).toBe(3);
+    expect(report.mean).toEqual([{ name: 'none', meanShare: null, cost: null, saved: null }, { name: 'bursar', meanShare: null, cost: null, saved: null }]);
+  });
+
+  it('has figures for the hours that have a price, and says which have none', () => {
+    const since = AS_OF + 2 * HOUR_MS;
+    const recorded = history({ hours: 4, workloads: [halfSpot({ workload: 'known', term: 'on-demand' })], offersAt: (instant) => (instant < since ? [] : OFFERS) });
+    const [cell] = backtestTeam(recorded, request(stop)).cells;
+    expect(cell?.unknown).toBeUndefined();
+    expect(cell?.policies.find(({ name }) => name === 'none')).toMatchObject({ cost: 2 * 4 * 4 });
+    // Stopped from the first hour on: what the first two hours would have saved nobody knows.
+    expect(cell?.policies.find(({ name }) => name === 'bursar')).toMatchObject({ saved: 32 });
+  });
+});
+
 describe('budgets', () => {
   const budget: Budget = { id: 'b', team: 'lab', period: 'month', zone: 'UTC', currency: 'USD', filters: {}, planned: { default: '100', periods: {} }, includeCredits: false, thresholds: [] };
 

@@ -53,7 +53,7 @@ describe('four zones, each taught by the others', () => {
 
   it('pools: the mean is the sum of savings over the sum of what could be saved', () => {
     const [baseline, own, optimum] = ['on-demand', 'bursar', 'clairvoyant'].map((name) =>
-      report.cells.reduce((sum, { count, policies }) => sum + count * policies.find((result) => result.name === name)!.meanCost, 0)) as [number, number, number];
+      report.cells.reduce((sum, { count, policies }) => sum + count * Number(policies.find((result) => result.name === name)!.meanCost), 0)) as [number, number, number];
     expect(share(report, 'bursar')).toBeCloseTo((baseline - own) / (baseline - optimum), 9);
   });
 

@@ -17,7 +17,7 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { BudgetStateJson } from '../../src/store/budgets.js';
 import type { Transaction } from '../../src/store/database.js';
-import { releaseReservation, reserve, type Reserved, type ReserveRequest, type StoredReservation } from '../../src/store/reservations.js';
+import { releaseReservation, prepareReservation, reserve, type Reserved, type ReserveRequest, type StoredReservation } from '../../src/store/reservations.js';
 import { setBudget } from '../../src/store/set-budget.js';
 import { setTeam } from '../../src/store/set-team.js';
 import { wake } from '../../src/store/work.js';
@@ -48,7 +48,7 @@ async function withBudgets(amounts: Readonly<Record<string, string | null>>): Pr
 const asking = (bursar: TestBursar, team: string, hours: number, over: Partial<ReserveRequest> = {}): ReserveRequest =>
   ({ request: { ...RUN, hours }, team, tags: null, holdHours: null, reason: '', now: bursar.clock.now(), dirtyPrices, ...over });
 const hold = (bursar: TestBursar, team: string, hours: number, over: Partial<ReserveRequest> = {}): Promise<StoredReservation> =>
-  committed(bursar, (tx) => reserve(bursar.stores, tx, 'default', asking(bursar, team, hours, over), 'test'));
+  committed(bursar, async (tx) => reserve(bursar.stores, tx, 'default', await prepareReservation(bursar.stores, tx, 'default', asking(bursar, team, hours, over)), 'test'));
 
 /** As the doors do it: the line is woken once it is committed. */
 async function committed(bursar: TestBursar, work: (tx: Transaction) => Promise<Reserved>): Promise<StoredReservation> {
@@ -260,6 +260,21 @@ describe('the API', async () => {
     expect(await api.call('DELETE', '/v1/reservations/res-0000000000000000')).toMatchObject({ status: 404 });
     const audit = await api.call<{ items: { verb: string }[] }>('GET', '/v1/audit');
     expect(audit.body.items.map(({ verb }) => verb).filter((verb) => verb.startsWith('reservation.'))).toEqual(['reservation.release', 'reservation.make']);
+  });
+
+  it('answers quotes while many reservations wait for one budget, which then are granted as far as it reaches', async () => {
+    const waiting: Promise<{ status: number }>[] = [];
+    await api.stores.db.transaction(async (tx) => {
+      await tx.query(`select 1 from budget where organisation = 'default' and id = 'lab' for update`);
+      // More than there are connections.
+      for (let n = 0; n < 30; n++) waiting.push(api.call('POST', '/v1/reservations', { body: { ...body, hours: 1 }, headers: { 'idempotency-key': `many-${n}` } }));
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect((await api.call('POST', '/v1/quotes', { body })).status).toBe(200);
+    });
+    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
+    expect([200, 409].map((status) => statuses.filter((one) => one === status).length)).toEqual([5, 25]);
+    const listed = await api.call<{ items: { id: string }[] }>('GET', '/v1/reservations');
+    for (const { id } of listed.body.items) await api.call('DELETE', `/v1/reservations/${id}`);
   });
 
   it('tells a key of its own teams only', async () => {

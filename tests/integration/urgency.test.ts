@@ -86,6 +86,6 @@ describe('what is woken', async () => {
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
     expect(await due()).toEqual([expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true })]);
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, { ...everything, lift: true }));
-    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual([...['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown)]);
+    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual(['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown));
   });
 });

@@ -136,9 +136,12 @@ function wrongFlags(error: unknown, options: Flags): WrongUse | null {
 /** A table per cell, and the pooled mean. */
 function reportText({ problem, settings, cells, mean }: BacktestReport): string {
   const set = Object.entries(settings).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join(', ');
-  const parts = cells.map((cell) => `\n${printable(cell.name)} (${grouped(cell.count)} cases)\n${measures(cell.policies)}`);
+  const parts = cells.map((cell) => `\n${printable(cell.name)} (${grouped(cell.count)} cases)\n${measures(cell.policies)}${unknownText(cell)}`);
   return `${problem}: ${printable(set)}\n${parts.join('')}\nAll cells together\n${measures(mean)}`;
 }
+
+/** What is in no figure, and why. */
+const unknownText = ({ unknown = [] }: BacktestReport['cells'][number]): string => unknown.map(({ name, why }) => `Not known, and in no figure: ${printable(name)}: ${why}\n`).join('');
 
 type Measured = Readonly<Record<string, number | string | null>> & { readonly name: string };
 

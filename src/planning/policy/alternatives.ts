@@ -1,6 +1,7 @@
 /**
  * What the published rules and the optimum would have cost on the same recording, where there are any: reservations, idle resources, fleets. Each
- * is paid by the same bill as the policy. A part for which nothing is published has no opponent but doing nothing, and no optimum.
+ * is paid by the same bill as the policy. A part for which nothing is published has no opponent but doing nothing, and no optimum. What nobody can price is left
+ * out of theirs as of the policy's.
  */
 import type { RecordedHistory } from '../../core/history.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
@@ -31,15 +32,18 @@ export interface Alternative {
 /** One that is worked out when it is asked for: each may take a second of a long window. */
 export type PendingAlternative = () => Alternative;
 
+/** Whether a series, resource or workload has a price, by its index in the history. */
+export type IsKnown = (index: number) => boolean;
+
 /** Rules that reserve, on the same offers; the optimum knows the whole window. Empty where nothing was on offer. */
-export function commitmentAlternatives(history: RecordedHistory, policy: Policy, params: unknown): PendingAlternative[] {
+export function commitmentAlternatives(history: RecordedHistory, policy: Policy, params: unknown, isKnown: IsKnown): PendingAlternative[] {
   if (policy.name !== 'reserve-baseline') return [];
-  const chosen = history.demand.map((series, index) => (isOnDemand(series) ? offerFor(history, index, params) : null));
+  const chosen = history.demand.map((series, index) => (isOnDemand(series) && isKnown(index) ? offerFor(history, index, params) : null));
   if (chosen.every((one) => one === null)) return [];
   const named = (name: string, purchases: (index: number, term: CommitmentTerm) => Int32Array): PendingAlternative => () => {
     const commitments = chosen.flatMap((one, index): Commitment[] => (one === null ? [] : [...purchases(index, one.term)].flatMap((units, hour) =>
       (units === 0 ? [] : [{ series: index, units, since: history.from + hour * HOUR_MS, termHours: one.term.termHours, perHour: one.perHour }]))));
-    return { name, ...demandCost(history, commitments) };
+    return { name, ...demandCost(history, commitments, isKnown) };
   };
   return [
     ...[7, 30, 60].map((days) => named(`look-back-${days}d`, (index, term) => lookBack(history, index, term, days))),
@@ -85,13 +89,13 @@ function lookBack(history: RecordedHistory, index: number, term: CommitmentTerm,
 }
 
 /** All demand of the window on demand, but for these commitments. */
-function demandCost(history: RecordedHistory, commitments: readonly Commitment[]): Pick<Alternative, 'cost' | 'paid'> {
+function demandCost(history: RecordedHistory, commitments: readonly Commitment[], isKnown: IsKnown): Pick<Alternative, 'cost' | 'paid'> {
   const steps = new CostSteps(history);
   const paid = steps.none();
   let cost = 0;
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     history.demand.forEach((series, index) => {
-      if (!isOnDemand(series)) return;
+      if (!isOnDemand(series) || !isKnown(index)) return;
       const bill = billHour(history, index, hour, commitments, { level: Infinity, onSpot: false });
       cost += bill.cost;
       paid[steps.at(hour)] = (paid[steps.at(hour)] ?? 0) + bill.cost;
@@ -101,9 +105,9 @@ function demandCost(history: RecordedHistory, commitments: readonly Commitment[]
 }
 
 /** Rules that stop what rests, per resource; the optimum stops at once what outlasts the restart. */
-export function idleAlternatives(history: RecordedHistory, policy: Policy, restartMinutes: number): PendingAlternative[] {
+export function idleAlternatives(history: RecordedHistory, policy: Policy, restartMinutes: number, isKnown: IsKnown): PendingAlternative[] {
   if (policy.name !== 'idle-stop') return [];
-  const all = history.resources.map((one) => new ReplayedResource(one, history.from, history.to));
+  const all = history.resources.filter((_, index) => isKnown(index)).map((one) => new ReplayedResource(one, history.from, history.to));
   const cost = (saved: (one: ReplayedResource) => number): number => all.reduce((sum, one) => sum + ((one.minutes(history.from, history.to) - saved(one)) / 60) * (one.perHour ?? 0), 0);
   const rule = (name: string, make: () => IdlePolicy): PendingAlternative => () => ({ name, cost: cost((one) => simulateIdle(one.samples, restartMinutes, make()).savedMinutes) });
   return [
@@ -113,10 +117,11 @@ export function idleAlternatives(history: RecordedHistory, policy: Policy, resta
 }
 
 /** Rules that size fleets by their load; the optimum serves every minute whole with the fewest replica-minutes. Only services whose load is known in every minute. */
-export function scalingAlternatives(history: RecordedHistory, policy: Policy): PendingAlternative[] {
+export function scalingAlternatives(history: RecordedHistory, policy: Policy, isKnown: IsKnown): PendingAlternative[] {
   if (policy.name !== 'target-tracking' && policy.name !== 'step-scaling') return [];
-  const services = history.workloads.flatMap((one) => serviceOf(history, one));
-  if (services.length === 0 || services.length < history.workloads.length) return [];
+  const known = history.workloads.filter((_, index) => isKnown(index));
+  const services = known.flatMap((one) => serviceOf(history, one));
+  if (services.length === 0 || services.length < known.length) return [];
   const total = (name: string, run: (load: Float64Array, limits: FleetLimits) => FleetCost): PendingAlternative => () => {
     const runs = services.map(({ load, limits, perMinute }) => ({ ...run(load, limits), load: load.reduce((sum, one) => sum + one, 0), perMinute }));
     const load = runs.reduce((sum, one) => sum + one.load, 0);
@@ -159,5 +164,6 @@ function serviceOf(history: RecordedHistory, one: RecordedHistory['workloads'][n
   if (values.includes(null)) return [];
   const capacity = service.capacityPerReplica;
   const limits = { bootMinutes: service.bootMinutes, minReplicas: Math.max(1, fleet.minReplicas), maxReplicas: fleet.maxReplicas, cooldownMinutes: 5 };
-  return [{ load: Float64Array.from(values, (value) => (value ?? 0) / capacity), limits, perMinute: new ReplayedWorkload(history, one).perReplicaHour(history.from) / 60 }];
+  const perReplicaHour = new ReplayedWorkload(history, one).perReplicaHour(history.from);
+  return perReplicaHour === null ? [] : [{ load: Float64Array.from(values, (value) => (value ?? 0) / capacity), limits, perMinute: perReplicaHour / 60 }];
 }

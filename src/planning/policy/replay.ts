@@ -29,6 +29,16 @@ export interface ReplayedDecision {
   readonly target: string;
 }
 
+/** One series, resource or workload of the history, in its order. */
+export interface ReplayedCase {
+  readonly name: string;
+  readonly cost: number;
+  /** Cost of each step of the window. */
+  readonly paid: Float64Array;
+  /** Why nobody can tell what it cost: then the cost is none. Null: it is known. */
+  readonly unknown: string | null;
+}
+
 export interface ReplayRun {
   readonly demand: DemandBill;
   readonly resources: { readonly cost: number; readonly stops: number; readonly falseStops: number; readonly preventedMinutes: number };
@@ -39,6 +49,8 @@ export interface ReplayRun {
   readonly withoutEffect: number;
   /** Cost of each step of the window, per part. */
   readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array };
+  /** The same, one by one; of the demand only what is bought on demand. */
+  readonly cases: { readonly demand: readonly ReplayedCase[]; readonly resources: readonly ReplayedCase[]; readonly workloads: readonly ReplayedCase[] };
 }
 
 /** Days between the looks of policies that decide over weeks; all others look every hour. */
@@ -79,16 +91,18 @@ class Replay {
   private demand: DemandBill = NO_BILL;
   private withoutEffect = 0;
   private readonly steps: CostSteps;
-  private readonly paidDemand: Float64Array;
-  private readonly paidWorkloads: Float64Array;
+  private readonly paidDemand: readonly Float64Array[];
+  private readonly paidWorkloads: ReadonlyMap<string, Float64Array>;
+  private readonly demandOf: DemandBill[];
 
   constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings) {
     this.workloads = new Map(history.workloads.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
     this.baseline = history.workloads.map((one) => new ReplayedWorkload(history, one));
     this.resources = new Map(history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]));
     this.steps = new CostSteps(history);
-    this.paidDemand = this.steps.none();
-    this.paidWorkloads = this.steps.none();
+    this.paidDemand = history.demand.map(() => this.steps.none());
+    this.paidWorkloads = new Map(history.workloads.map(({ workload }) => [workload, this.steps.none()]));
+    this.demandOf = history.demand.map(() => NO_BILL);
   }
 
   view(asOf: number): PolicyView {
@@ -154,33 +168,60 @@ class Replay {
       const bill = billHour(history, series, hour, this.commitments, { level: this.levels?.[series] ?? Infinity, onSpot: this.onSpot.has(series) });
       saved += billHour(history, series, hour, [], FREE).cost - bill.cost;
       this.demand = addBills(this.demand, bill);
-      this.paidDemand[step] = (this.paidDemand[step] ?? 0) + bill.cost;
+      this.demandOf[series] = addBills(this.demandOf[series] ?? NO_BILL, bill);
+      add(this.paidDemand[series], step, bill.cost);
     });
-    const cost = (all: Iterable<ReplayedWorkload>): number => [...all].reduce((sum, one) => sum + one.total.cost, 0);
-    const [ownBefore, baseBefore] = [cost(this.workloads.values()), cost(this.baseline)];
-    for (const one of [...this.workloads.values(), ...this.baseline]) one.runHour(hour);
-    const [own, base] = [cost(this.workloads.values()), cost(this.baseline)];
-    saved += base - own - (baseBefore - ownBefore);
-    this.paidWorkloads[step] = (this.paidWorkloads[step] ?? 0) + own - ownBefore;
+    for (const base of this.baseline) {
+      const own = this.workloads.get(base.facts.workload);
+      if (own === undefined) continue;
+      const [of, without] = [hourOf(own, hour), hourOf(base, hour)];
+      // Where one of the two has no price, nobody knows what the difference is.
+      if (!of.isUnpriced && !without.isUnpriced) saved += without.cost - of.cost;
+      add(this.paidWorkloads.get(own.facts.workload), step, of.cost);
+    }
     if (saved !== 0) this.adjustments.push({ at: hour, nanos: BigInt(Math.round(-saved * 1e9)), creditNanos: 0n, unpricedQuantity: 0n });
   }
 
   result(): ReplayRun {
-    const bills = [...this.resources.values()].map((one) => one.bill(this.settings.restartMinutes));
+    const { restartMinutes } = this.settings;
+    const bills = [...this.resources.values()].map((one) => one.bill(restartMinutes));
     const totals = [...this.workloads.values()].map(({ total }) => total);
-    const paidResources = this.steps.none();
-    for (const one of this.resources.values()) one.paid(this.settings.restartMinutes, this.steps).forEach((cost, step) => void (paidResources[step] = (paidResources[step] ?? 0) + cost));
+    const cases: ReplayRun['cases'] = {
+      demand: this.history.demand.flatMap((one, series) => (isOnDemand(one) ? [this.demandCase(one, series)] : [])),
+      resources: [...this.resources.values()].map((one, at) => ({ name: one.resource.resource, cost: bills[at]?.cost ?? 0, paid: one.paid(restartMinutes, this.steps), unknown: one.unknown })),
+      workloads: [...this.workloads.values()].map((one) => ({ name: one.facts.workload, cost: one.total.cost, paid: this.paidWorkloads.get(one.facts.workload) ?? this.steps.none(), unknown: one.unknown })),
+    };
     const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
     return {
       demand: this.demand, commitments: this.commitments, decisions: this.decisions, withoutEffect: this.withoutEffect,
       resources: { cost: sum(bills, (one) => one.cost), stops: sum(bills, (one) => one.stops), falseStops: sum(bills, (one) => one.falseStops), preventedMinutes: sum(bills, (one) => one.preventedMinutes) },
       workloads: {
         cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
-        unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes),
+        unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes), unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
       },
-      paid: { demand: this.paidDemand, resources: paidResources, workloads: this.paidWorkloads },
+      paid: { demand: this.steps.sum(cases.demand), resources: this.steps.sum(cases.resources), workloads: this.steps.sum(cases.workloads) }, cases,
     };
   }
+
+  /** Demand of which no hour has a price; what commitments of the replay cover has one. */
+  private demandCase(one: DemandSeries, series: number): ReplayedCase {
+    const { cost, unpricedGpuHours, refusedGpuHours } = this.demandOf[series] ?? NO_BILL;
+    let wanted = 0;
+    for (let hour = this.history.from; hour < this.history.to; hour += HOUR_MS) wanted += demanded(this.history, series, hour);
+    const isUnknown = unpricedGpuHours > 0 && unpricedGpuHours >= wanted - refusedGpuHours - 1e-9;
+    return { name: placeOf(one), cost, paid: this.paidDemand[series] ?? this.steps.none(), unknown: isUnknown ? `no on-demand price of ${placeOf(one)} is known` : null };
+  }
+}
+
+function add(costs: Float64Array | undefined, step: number, cost: number): void {
+  if (costs !== undefined) costs[step] = (costs[step] ?? 0) + cost;
+}
+
+/** Runs an hour of a workload: what it cost, and whether some of it has no price. */
+function hourOf(one: ReplayedWorkload, hour: number): { readonly cost: number; readonly isUnpriced: boolean } {
+  const before = one.total;
+  one.runHour(hour);
+  return { cost: one.total.cost - before.cost, isUnpriced: one.total.unpricedReplicaMinutes > before.unpricedReplicaMinutes };
 }
 
 /** Only what is bought on demand is anybody's to change; a term that nobody stated is taken for it. */

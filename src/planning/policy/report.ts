@@ -2,15 +2,16 @@
  * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed, against doing nothing, the
  * published rules and the optimum, where there are any. A cell is a team and what is billed there: its demand, its resources, its workloads.
  *
- * Where no optimum is known the share is null, never zero. Cells are not added up: the same GPU may be metered and sampled.
+ * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in no figure and stands beside them with the reason; where
+ * nothing of a cell has a price its figures are null. Cells are not added up: the same GPU may be metered and sampled.
  */
-import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult, type UnknownCase } from '../../core/backtest.js';
 import type { Forecaster } from '../../core/budget.js';
 import type { RecordedHistory } from '../../core/history.js';
 import type { Policy } from '../../core/policy.js';
 import { formatInstant } from '../../core/time.js';
-import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type PendingAlternative } from './alternatives.js';
-import { isOnDemand, replaySteps, stepHoursOf, type ReplayRun } from './replay.js';
+import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type IsKnown, type PendingAlternative } from './alternatives.js';
+import { isOnDemand, replaySteps, stepHoursOf, type ReplayedCase, type ReplayRun } from './replay.js';
 import { CostSteps, finished, within, type Steps } from './steps.js';
 
 export interface PolicyBacktestRequest {
@@ -45,7 +46,13 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   const settings = { stepHours: stepHoursOf(policy.name), restartMinutes, forecaster: request.forecaster };
   const run = yield* within(replaySteps(history, policy, params, settings), 0, POLICY_DONE);
   const nothing = yield* within(replaySteps(history, null, params, settings), POLICY_DONE, NOTHING_DONE);
-  const pending = { demand: commitmentAlternatives(history, policy, params), resources: idleAlternatives(history, policy, restartMinutes), workloads: scalingAlternatives(history, policy) };
+  const unknown = { demand: unknownOf(run, nothing, 'demand'), resources: unknownOf(run, nothing, 'resources'), workloads: unknownOf(run, nothing, 'workloads') };
+  const onDemand = history.demand.flatMap((series, index) => (isOnDemand(series) ? [index] : []));
+  const isKnown = (name: Part): IsKnown => (index) => unknown[name][index] === null;
+  const pending = {
+    demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))), resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
+    workloads: scalingAlternatives(history, policy, isKnown('workloads')),
+  };
   const count = pending.demand.length + pending.resources.length + pending.workloads.length;
   let known = 0;
   function* worked(all: readonly PendingAlternative[]): Steps<Alternative[]> {
@@ -58,26 +65,35 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   }
   const steps = new CostSteps(history);
   const { demand, resources, workloads } = run;
-  const part = (name: keyof ReplayRun['paid'], size: number, alternatives: readonly Alternative[], measures: Measures): BacktestCell =>
-    cell(`${history.team}/${name}`, size, { baseline: nothing[name].cost, cost: run[name].cost, alternatives, measures }, steps, new Map([
-      ['none', nothing.paid[name]], ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])), ['bursar', run.paid[name]],
+  const part = (name: Part, alternatives: readonly Alternative[], measures: Measures): BacktestCell => {
+    const known = (of: ReplayRun): readonly ReplayedCase[] => of.cases[name].filter((_, index) => isKnown(name)(index));
+    const cost = (of: ReplayRun): number => known(of).reduce((sum, one) => sum + one.cost, 0);
+    const left = run.cases[name].flatMap((one, index): UnknownCase[] => (isKnown(name)(index) ? [] : [{ name: one.name, why: unknown[name][index] ?? '' }]));
+    return cell(`${history.team}/${name}`, { all: run.cases[name].length, unknown: left }, { baseline: cost(nothing), cost: cost(run), alternatives, measures }, steps, new Map([
+      ['none', steps.sum(known(nothing))], ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])), ['bursar', steps.sum(known(run))],
     ]));
+  };
   const cells = [
-    part('demand', history.demand.filter(isOnDemand).length, yield* worked(pending.demand), {
+    part('demand', yield* worked(pending.demand), {
       refusedGpuHours: demand.refusedGpuHours, spotGpuHours: demand.spotGpuHours, unverifiedGpuHours: demand.unverifiedGpuHours, unpricedGpuHours: demand.unpricedGpuHours,
       gpusCommitted: run.commitments.reduce((sum, { units }) => sum + units, 0),
     }),
-    part('resources', history.resources.length, yield* worked(pending.resources), {
+    part('resources', yield* worked(pending.resources), {
       stops: resources.stops, falseStops: resources.falseStops, falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0, preventedWorkMinutes: resources.preventedMinutes,
     }),
-    part('workloads', history.workloads.length, yield* worked(pending.workloads), {
-      changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
+    part('workloads', yield* worked(pending.workloads), {
+      changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null, unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
     }),
   ].filter(({ count: size }) => size > 0);
   return { team: history.team, run, cells };
 }
 
 type Measures = Readonly<Record<string, number | null>>;
+
+type Part = keyof ReplayRun['cases'];
+
+/** Why each case of a part is in no figure: it has no price with the policy, or without it, and then nobody knows the difference. Null: it has one. */
+const unknownOf = (run: ReplayRun, nothing: ReplayRun, part: Part): readonly (string | null)[] => nothing.cases[part].map(({ unknown }, index) => unknown ?? run.cases[part][index]?.unknown ?? null);
 
 interface Costs {
   readonly baseline: number;
@@ -88,20 +104,21 @@ interface Costs {
 }
 
 /** `none`, the published rules, `bursar` (the policy itself) and, where it is known, `clairvoyant`. */
-function cell(name: string, count: number, { baseline, cost, alternatives, measures }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
+function cell(name: string, cases: { readonly all: number; readonly unknown: readonly UnknownCase[] }, { baseline, cost, alternatives, measures }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
+  const count = cases.all - cases.unknown.length;
   const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
-  const of = (who: string, whole: number, more: Measures = {}): PolicyResult => ({
-    name: who, meanCost: count > 0 ? whole / count : 0, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
+  const of = (who: string, whole: number, more: Measures = {}): PolicyResult => (count === 0 ? { name: who, meanCost: null, meanShare: null, cost: null, saved: null, ...more } : {
+    name: who, meanCost: whole / count, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
   });
   const published = alternatives.filter((one) => one.name !== 'clairvoyant');
   const served = (one: Alternative): Measures => (one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare });
   return {
-    name, count,
+    name, count: cases.all, ...(cases.unknown.length === 0 ? {} : { unknown: cases.unknown }),
     policies: [
       of('none', baseline), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
       ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
     ],
-    series: steps.series(paid),
+    ...(count === 0 ? {} : { series: steps.series(paid) }),
   };
 }
 
@@ -118,14 +135,15 @@ export function policyReport(teams: readonly TeamBacktest[], request: PolicyBack
       document, policy: policy.name, policyVersion: policy.version, params, from: formatInstant(window.from), to: formatInstant(window.to), stepHours: stepHoursOf(policy.name),
       restartMinutes: restartMinutesOf(request), teams: teams.map(({ team }) => team), costUnit: `${window.currency} over the whole window, per series, resource or workload`,
       shareBaseline: 'doing nothing', proposals: decided.length, proposalsByAction: countsOf(decided.map(({ action }) => action)),
-      proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
+      proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0), inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
       assumed: 'every proposal is taken at once; workloads and leases are as they are known now',
     },
     cells,
     mean: names.map((name) => {
       const own = cells.filter(({ policies }) => policies.some((one) => one.name === name) && policies.some((one) => one.name === 'clairvoyant'));
       const cost = { baseline: total(own, 'none'), policy: total(own, name), optimum: total(own, 'clairvoyant') };
-      const all = cells.filter(({ policies }) => policies.some((one) => one.name === name));
+      const all = cells.filter(({ policies }) => policies.some((one) => one.name === name && one['cost'] !== null));
+      if (all.length === 0) return { name, meanShare: null, cost: null, saved: null };
       return { name, meanShare: own.length === 0 ? null : pooledShare(cost), cost: total(all, name), saved: total(all, 'none') - total(all, name) };
     }),
   };

@@ -77,6 +77,11 @@ export class ReplayedResource {
     return this.resource.hourlyNanos === null ? null : Number(this.resource.hourlyNanos) / 1e9;
   }
 
+  /** Why nobody can tell what it cost; null: it is known. */
+  get unknown(): string | null {
+    return this.perHour === null ? 'what an hour of it costs is not known' : null;
+  }
+
   /** Recorded minutes of the window within [start, end). */
   minutes(start: number, end: number, isWork: boolean | null = null): number {
     const sums = isWork === true ? this.workSums : this.allSums;

@@ -55,6 +55,13 @@ export class CostSteps {
     return [start, Math.min(this.window.to, start + this.stepMs)];
   }
 
+  /** Of several, step by step. */
+  sum(all: readonly { readonly paid: Float64Array }[]): Float64Array {
+    const whole = this.none();
+    for (const { paid } of all) paid.forEach((cost, step) => void (whole[step] = (whole[step] ?? 0) + cost));
+    return whole;
+  }
+
   /** For the report. */
   series(costs: ReadonlyMap<string, Float64Array>): CostSeries {
     const rounded = (values: Float64Array): number[] => Array.from(values, (value) => Math.round(value * 1e4) / 1e4);

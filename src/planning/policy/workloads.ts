@@ -1,6 +1,8 @@
 /**
  * A recorded workload under changes of its fleet and its term: what it cost and what load went unserved. How many replicas it had in the past is
  * not recorded: every run, and doing nothing, begins with the fleet that is known.
+ *
+ * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has a price says why.
  */
 import type { RecordedHistory } from '../../core/history.js';
 import type { Change } from '../../core/recommendation.js';
@@ -16,6 +18,8 @@ export interface WorkloadBill {
   readonly load: number;
   readonly unserved: number;
   readonly changes: number;
+  /** Replica-minutes without a price: they are not in the cost. */
+  readonly unpricedReplicaMinutes: number;
 }
 
 export class ReplayedWorkload {
@@ -25,7 +29,9 @@ export class ReplayedWorkload {
   private changedAt: number | null = null;
   /** Replicas and term of the hour before. */
   private before: string;
-  private bill: WorkloadBill = { cost: 0, replicaMinutes: 0, load: 0, unserved: 0, changes: 0 };
+  private bill: WorkloadBill = { cost: 0, replicaMinutes: 0, load: 0, unserved: 0, changes: 0, unpricedReplicaMinutes: 0 };
+  /** Why the first hour that has no price has none. */
+  private why: string | null = null;
 
   constructor(private readonly history: RecordedHistory, readonly facts: WorkloadView) {
     this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
@@ -95,23 +101,39 @@ export class ReplayedWorkload {
     const { bill } = this;
     const perReplicaHour = this.perReplicaHour(hour);
     this.bill = {
-      cost: bill.cost + (replicaMinutes / 60) * perReplicaHour, replicaMinutes: bill.replicaMinutes + replicaMinutes, load: bill.load + load,
+      cost: bill.cost + (replicaMinutes / 60) * (perReplicaHour ?? 0), replicaMinutes: bill.replicaMinutes + replicaMinutes, load: bill.load + load,
       unserved: bill.unserved + unserved, changes: bill.changes + (isChanged ? 1 : 0),
+      unpricedReplicaMinutes: bill.unpricedReplicaMinutes + (perReplicaHour === null ? replicaMinutes : 0),
     };
+    if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced();
+  }
+
+  /** Why nobody can tell what it cost; null: some of it, or all, is known. */
+  get unknown(): string | null {
+    if (this.facts.fleet === null) return 'how many replicas it has is not known';
+    const { replicaMinutes, unpricedReplicaMinutes } = this.bill;
+    return replicaMinutes > 0 && unpricedReplicaMinutes === replicaMinutes ? this.why : null;
+  }
+
+  private whyUnpriced(): string {
+    const { sku, region, provider, gpusPerReplica } = this.facts;
+    if (this.term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
+    if (gpusPerReplica === null) return 'how many GPUs a replica has is not known';
+    return sku === null || provider === null ? 'which machines it runs on is not known' : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
   }
 
   get total(): WorkloadBill {
     return this.bill;
   }
 
-  /** Currency units; on spot for the share of the hour in which it was there, on demand for the rest; 0 where it has no price. */
-  perReplicaHour(hour: number): number {
+  /** Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null where it has no price. */
+  perReplicaHour(hour: number): number | null {
     const { history, facts } = this;
     const offers = history.offersAt(hour).filter((offer) => offer.provider === facts.provider && offer.sku === facts.sku && (offer.region === facts.region || offer.region === null));
     const priceOf = (term: Term): number | null => offers.filter((offer) => offer.term === term).map(({ rate }) => gpuHour(rate)).sort((a, b) => a - b)[0] ?? null;
     const onDemand = priceOf('on-demand');
     const own = this.term === 'spot' ? this.spotPrice(hour, onDemand, priceOf('spot')) : this.term === null ? null : priceOf(this.term);
-    return (own ?? 0) * (facts.gpusPerReplica ?? 0) * peakOf(history, hour);
+    return own === null || facts.gpusPerReplica === null ? null : own * facts.gpusPerReplica * peakOf(history, hour);
   }
 
   private spotPrice(hour: number, onDemand: number | null, spot: number | null): number | null {

@@ -160,7 +160,7 @@ function addRun(tally: Tally, run: SpotRun): void {
 /** The paper picks the best number of slices in hindsight; so does this, in each cell, in the opponent's favour. */
 function bestSlicing(results: readonly PolicyResult[]): PolicyResult[] {
   const sliced = results.filter(({ name }) => name.startsWith('time-sliced-'));
-  const best = sliced.reduce((least, result) => (result.meanCost < least.meanCost ? result : least));
+  const best = sliced.reduce((least, result) => (Number(result.meanCost) < Number(least.meanCost) ? result : least));
   return results.flatMap((result) => {
     if (result === best) return [{ ...result, name: 'time-sliced', slices: Number(result.name.slice('time-sliced-'.length)) }];
     return sliced.includes(result) ? [] : [result];

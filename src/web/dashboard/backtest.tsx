@@ -104,6 +104,7 @@ function Cells({ result, id }: { readonly result: BacktestResult; readonly id: s
       {result.cells.map((cell) => (
         <div key={cell.name}>
           <Table caption={say('backtest.cases', { name: cell.name, n: cell.count })} file={`backtest-${id}-${cell.name}`} columns={columnsOf(cell.policies)} rows={cell.policies} keyOf={({ name }) => name} />
+          {cell.unknown === undefined ? null : <div class="warning" role="note"><p>{say(cell.unknown.length === cell.count ? 'backtest.unknown' : 'backtest.unknown-part', { n: cell.unknown.length, all: cell.count })}</p><ul>{cell.unknown.map(({ name, why }) => <li key={name}>{name}: {why}</li>)}</ul></div>}
           {cell.series === undefined ? null : <Costs name={cell.name} series={cell.series} currency={currency} file={`backtest-${id}-${cell.name}-costs`} />}
         </div>
       ))}

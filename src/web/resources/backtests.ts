@@ -41,7 +41,8 @@ const measured = z.looseObject({ name: z.string(), meanShare: z.number().nullabl
 const reportSchema = z.strictObject({
   problem: z.literal('policy'), settings: z.record(z.string(), z.unknown()),
   cells: z.array(z.strictObject({
-    name: z.string(), count: z.int(), policies: z.array(measured),
+    name: z.string(), count: z.int().describe('Series, resources or workloads, with those that are in no figure'), policies: z.array(measured),
+    unknown: z.array(z.strictObject({ name: z.string(), why: z.string() })).optional().describe('What is in no figure, because nobody can tell what it cost'),
     series: z.strictObject({ from: z.string(), stepHours: z.number(), costs: z.record(z.string(), z.array(z.number())) }).optional().describe('Cost of each step, per policy'),
   })),
   mean: z.array(measured),

@@ -3,14 +3,15 @@ import { Controller, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/reservation.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
-import { HoldWaker, releaseReservation, reserve, type ListedReservation, type Reserved, type StoredReservation } from '../../store/reservations.js';
+import { HoldWaker, prepareReservation, releaseReservation, reserve, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/reservations.js';
 import type { Transaction } from '../../store/database.js';
 import type { Waking } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
-import { write } from '../writes.js';
+import { Turns } from '../turns.js';
+import { write, type Around } from '../writes.js';
 import { quoteFields, quoteShape, requestOf, tagsSchema } from './quotes.js';
 import { teamId } from './teams.js';
 
@@ -34,6 +35,7 @@ const querySchema = z.strictObject({ ...pageQuery, team: teamId.optional(), acti
 @Controller()
 export class ReservationsController {
   private readonly waker: HoldWaker;
+  private readonly turns = new Turns();
 
   constructor(@InjectParts() private readonly parts: WebParts) {
     const logger = new Logger('reservations');
@@ -48,9 +50,13 @@ export class ReservationsController {
     const { stores, clock } = this.parts;
     const { team, tags, reason, holdHours } = body;
     checkTeam(caller, team);
-    return this.write(caller, 'reservation.make', (tx) => reserve(stores, tx, caller.principal.organisation, {
-      request: requestOf(body), team, tags: tags ?? null, reason, holdHours: holdHours ?? null, now: clock.now(), dirtyPrices, sees: (one) => sees(caller.principal, one),
-    }, actorOf(caller)));
+    const { organisation } = caller.principal;
+    const request: ReserveRequest = { request: requestOf(body), team, tags: tags ?? null, reason, holdHours: holdHours ?? null, now: clock.now(), dirtyPrices, sees: (one) => sees(caller.principal, one) };
+    const prepared = once(() => prepareReservation(stores, stores.db, organisation, request));
+    return this.write(caller, 'reservation.make', async (tx) => reserve(stores, tx, organisation, await prepared(), actorOf(caller)), async (transaction) => {
+      await prepared();
+      return this.turns.take(organisation, transaction);
+    });
   }
 
   @Endpoint('GET /v1/reservations', { summary: 'List reservations, newest first', access: 'viewer', answer: pageSchema(reservationSchema) })
@@ -69,18 +75,24 @@ export class ReservationsController {
     return this.write(caller, 'reservation.release', async (tx) => {
       checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
       return releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
-    });
+    }, (transaction) => this.turns.take(organisation, transaction));
   }
 
-  private async write(caller: Caller, verb: string, work: (tx: Transaction) => Promise<Reserved>): Promise<StoredReservation> {
+  private async write(caller: Caller, verb: string, work: (tx: Transaction) => Promise<Reserved>, around?: Around): Promise<StoredReservation> {
     const wakings: Waking[] = [];
     const reservation = await write(this.parts.stores, caller, verb, async (tx) => {
       const made = await work(tx);
       wakings.push(...made.wakings);
       const { id, team, amount, currency, expiresAt } = made.reservation;
       return { body: made.reservation, target: id, detail: { team, amount, currency, expiresAt } };
-    });
+    }, around);
     this.waker.add(caller.principal.organisation, wakings);
     return reservation;
   }
+}
+
+/** Does it when it is first asked for, and never again. */
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let started: Promise<T> | null = null;
+  return () => (started ??= work());
 }

@@ -150,7 +150,7 @@ describe('report', () => {
     const report = throughputReport([...grid('a', 14, 1), ...grid('b', 12, 2), ...grid('c', 11, 3)], 8, 1);
     expect(report.cells.map(({ name, count }) => [name, count])).toEqual([['a', 600], ['b', 400]]);
     expect(report.settings['backgroundOnly']).toEqual(['c']);
-    const errorOf = (cell: number, name: string): number => report.cells[cell]!.policies.find((policy) => policy.name === name)!.meanCost;
+    const errorOf = (cell: number, name: string): number => Number(report.cells[cell]!.policies.find((policy) => policy.name === name)!.meanCost);
     for (const { policies } of report.cells) {
       expect(policies.find(({ name }) => name === 'clairvoyant')).toMatchObject({ meanCost: 0, meanShare: 1, meanAbsolutePercentageError: 0 });
       expect(policies.find(({ name }) => name === 'linear-global')!.meanShare).toBe(0);

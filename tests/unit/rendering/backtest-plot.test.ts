@@ -151,6 +151,17 @@ describe('the curves', () => {
     expect(panel.y.title).toBe('cumulative cost (USD)');
   });
 
+  it('are none of what nobody can price: neither cost nor saving is drawn as zero, and the reason is said', () => {
+    const unknown = [{ name: 'serving-training-1', why: 'its term is not known' }];
+    const nothing = { name: 'lab/workloads', count: 1, unknown, policies: ['none', 'bursar'].map((name) => ({ name, meanCost: null, meanShare: null, cost: null, saved: null })) };
+    const plot = backtestPlot({ ...POLICY, cells: [nothing] });
+    expect(plot.panels[0]?.title).toBe('lab/workloads (cost and saving are not known: serving-training-1: its term is not known)');
+    expect(tablesOf(plot)[0]?.rows).toEqual([['none', null], ['bursar', null]]);
+    expect(wordsOf(plot)).toContain('bursar: USD unknown');
+    const part = backtestPlot({ ...POLICY, cells: [{ ...POLICY.cells[0]!, count: 3, unknown }] });
+    expect(part.panels[0]?.title).toBe('lab/demand (1 of 3 are in no line: serving-training-1: its term is not known)');
+  });
+
   it('say what has no price, which is not what costs nothing', () => {
     const cells = POLICY.cells.map((cell) => ({ ...cell, policies: cell.policies.map((one) => (one.name === 'bursar' ? { ...one, unpricedGpuHours: 48.25 } : one)) }));
     expect(backtestPlot({ ...POLICY, cells }).panels[0]?.title).toBe('lab/demand (48.25 GPU-hours have no price and are not in it)');

@@ -122,6 +122,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'form.default': '默认', 'form.default-is': '默认 {value}', 'form.from': '最小 {n}', 'form.above': '大于 {n}', 'form.to': '最大 {n}', 'form.rest': '；{rest}', 'form.lines': '每行一个', 'form.json': '以 JSON 填写', 'form.remove': '移除 {name} {n}', 'form.add': '添加 {name}',
   'backtest': '回测', 'backtest.failed': '回测失败。', 'backtest.share': '回测已完成的部分', 'backtest.lost': '无法跟踪进度；回测仍在继续。', 'backtest.queued': '回测正在排队。',
   'backtest.running': '正在历史记录上运行：{share}。', 'backtest.no-report': '回测没有报告。', 'backtest.way': '方案', 'backtest.optimum': '占最优节省的比例', 'backtest.done': '回测完成。',
+  'backtest.unknown': '成本与节省均未知。', 'backtest.unknown-part': '{all} 项中有 {n} 项未计入任何数字：',
   'backtest.cases': '{name}：{n} 个案例', 'backtest.daily': '每日成本：{name}', 'backtest.summary': '{n} 个方案，共 {days} 天。',
   'imports.lead': '重复导入同一文件不会产生变化；重述的账单会替换其期间', 'imports.all': '全部导入', 'imports.was': '导入记录', 'imports.empty': '尚未导入：请在上方选择文件，或将用量发送到 <a>/v1/usage</a>。',
   'imports.hidden': '无法向您显示导入记录：{why}。', 'imports.bill': '账单或用量', 'imports.prices': '价目表', 'imports.choose': '请先选择文件。', 'imports.file': '导入文件', 'imports.what': '文件内容', 'imports.auto': '自动识别',
