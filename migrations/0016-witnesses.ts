@@ -1,6 +1,7 @@
 /**
  * What is needed to decide by more than one witness: what a source knows of exporters that fell silent, and whose bill metered usage meets that names no
- * account. Expands only: the view gains a column at its end, and who does not know the other leaves it empty.
+ * account. And actions in pairs: what is to follow one, and which one an action follows. Expands only: the view gains a column at its end, and who does not know the others
+ * leaves them empty.
  *
  * `hour_line` as before: `actual` is, per account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its bill. New is the account
  * of usage that names none: that of the bills of its provider and hour which name none either; else the only one that is billed; else the only one
@@ -11,6 +12,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 const EXPAND = `
 alter table telemetry_source add column silent jsonb not null default '[]';
 alter table telemetry_source add column started_at jsonb not null default '{}';
+alter table action add column next jsonb;
+alter table action add column follows text;
+create unique index action_follows on action (organisation, follows) where follows is not null;
 create index dimension_unnamed on dimension (organisation, provider, sub_account) where kind = 'metered' and coalesce(account, '') = '';
 create index dimension_billed_sub_account on dimension (organisation, provider, sub_account, account) where kind = 'billed' and sub_account is not null;`;
 
@@ -95,7 +99,8 @@ export class Witnesses1764000000016 implements MigrationInterface {
     await runner.query(`drop view hour_line`);
     await runner.query(LINES_BEFORE);
     await runner.query(`drop view unnamed_account`);
-    await runner.query(`drop index dimension_billed_sub_account, dimension_unnamed`);
+    await runner.query(`drop index dimension_billed_sub_account, dimension_unnamed, action_follows`);
+    await runner.query(`alter table action drop column follows, drop column next`);
     await runner.query(`alter table telemetry_source drop column started_at, drop column silent`);
   }
 }

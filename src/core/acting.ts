@@ -4,14 +4,14 @@
  *
  * Pure: it asks nobody. It never stretches a recommendation: what fits no effect of the target exactly stays a recommendation with its reason.
  */
-import type { Reason } from './action.js';
+import type { Next, Reason } from './action.js';
 import type { Effect, FleetTarget, TargetKind } from './fleet.js';
 import type { PolicyView, ResourceView, WorkloadView } from './policy-view.js';
 import type { CommitmentOffer } from './ports.js';
 import type { Recommendation, RecommendedAction } from './recommendation.js';
-import { MINUTE_MS, parseInstant } from './time.js';
+import { HOUR_MS, MINUTE_MS, parseInstant } from './time.js';
 
-export type Carrying = { readonly effect: Effect } | { readonly obstacle: Reason };
+export type Carrying = { readonly effect: Effect; readonly next?: Next } | { readonly obstacle: Reason };
 
 /** What is asked for; the rest of a recommendation does not matter here. */
 export type Wanted = Pick<Recommendation, 'action' | 'change'>;
@@ -24,8 +24,13 @@ const SIZED: ReadonlySet<TargetKind> = new Set(['group', 'workload', 'node-pool'
 /** Recommendations that no provider carries out, and why. */
 const NOT_ACTED_ON: Readonly<Partial<Record<RecommendedAction, string>>> = {
   Keep: 'it asks for nothing to be changed', Notify: 'it is told, not carried out', RefuseLaunches: 'launches are refused where they are asked for, not at a provider',
-  MoveToOffPeak: 'when a job starts is its scheduler\'s to decide',
 };
+
+/** What nobody but a person can do with what providers take, and why. */
+const byHand = (why: string): Carrying => none('by-hand', `a person has to carry it out: ${why}`);
+
+/** A job that we stopped is started late rather than never: so long after the last instant at which it would still be in time. */
+const LATE_START_MS = 6 * HOUR_MS;
 
 /**
  * The effect on a target that carries a recommendation out. Purchases have no target: see `purchaseOf`.
@@ -50,8 +55,9 @@ export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
     case 'MoveToOnDemand':
       return moved(wanted, seen);
     case 'Rightsize':
-      if (typeof change['replicas'] === 'number') return resized(wanted, seen);
-      return typeof change['sku'] === 'string' ? { effect: { kind: 'resize', target: seen.target, sku: change['sku'] } } : none('no-effect-fits', 'another set of instances is a change of what runs, not of a size');
+      return rightsized(wanted, seen);
+    case 'MoveToOffPeak':
+      return shifted(wanted, seen);
     default:
       return none('no-target', 'a purchase is made from an offer, not on a target');
   }
@@ -74,6 +80,31 @@ function resized({ change }: Wanted, seen: FleetTarget): Carrying {
   if (SIZED.has(seen.kind)) return scaled(seen, replicas);
   if (replicas > 1) return none('no-effect-fits', 'a single instance cannot become several');
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
+}
+
+/** Of another SKU only an instance that stands still changes its type: EC2 and ECS refuse it while it runs. A group of the same SKU changes its size. */
+function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
+  const { sku, replicas, instances } = wanted.change;
+  if (typeof sku !== 'string') {
+    if (typeof replicas === 'number') return resized(wanted, seen);
+    return byHand(typeof instances === 'string' ? `no provider takes a change to several kinds of instances at once (${instances})` : 'it does not say which size it should have');
+  }
+  if (sku === seen.sku && typeof replicas === 'number') return resized(wanted, seen);
+  if (seen.kind !== 'instance') return byHand(`${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`);
+  if (typeof replicas === 'number' && replicas !== 1) return byHand(`a single instance cannot become ${replicas}`);
+  return seen.state === 'stopped' ? { effect: { kind: 'resize', target: seen.target, sku } } : byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
+}
+
+/**
+ * A job that waits for its cheap hours: stopped now, and started when they begin. What runs in cheap hours runs on; what stands still is its
+ * scheduler's to start.
+ */
+function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
+  const [startsAt, startsBy] = ['startsAt', 'startsBy'].map((name) => (typeof change[name] === 'string' ? parseInstant(change[name]) : null));
+  if (startsAt === undefined || startsAt === null || startsBy === undefined || startsBy === null) return none('runs-now', 'its first hours are now: nothing is changed before they are over');
+  if (seen.kind !== 'instance') return byHand(`a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
+  if (seen.state !== 'running' && seen.state !== 'starting') return byHand(`${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
+  return { effect: { kind: 'stop', target: seen.target }, next: { effect: { kind: 'start', target: seen.target }, notBefore: startsAt, expiresAt: startsBy + LATE_START_MS } };
 }
 
 function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {

@@ -42,6 +42,17 @@ export const mayFollow = (from: ActionState, to: ActionState): boolean => NEXT[f
 /** Whether nothing follows. */
 export const isFinal = (state: ActionState): boolean => NEXT[state].length === 0;
 
+/**
+ * What follows an action on the same target at an instant, once it is done: approved with it, guarded by itself when its time has come, and not begun
+ * where the first was not done or was taken back. A job that is stopped for the cheap hours is started in them.
+ */
+export interface Next {
+  readonly effect: Effect;
+  /** Epoch milliseconds: not before, and what has not begun by then is given up. */
+  readonly notBefore: number;
+  readonly expiresAt: number;
+}
+
 /** A code for programs and a sentence for people. */
 export interface Reason {
   readonly code: string;
@@ -93,6 +104,10 @@ export interface Action {
   readonly afterAt: number | null;
   /** Why it ended without an effect, or what it waits for; empty: nothing to say. */
   readonly reasons: readonly Reason[];
+  /** What follows it; null or absent: nothing. */
+  readonly next?: Next | null;
+  /** The action that it follows; null or absent: it follows none. */
+  readonly follows?: string | null;
 }
 
 /** Whether an action keeps others off its target. */
@@ -103,6 +118,9 @@ const POLICY = 'policy:';
 /** How a policy document signs what it proposes and approves. */
 export const policyActor = (document: string): string => POLICY + document;
 
+/** How the second of two signs for the approval that the first was given: both were approved as one. */
+export const pairActor = (first: string): string => `pair:${first}`;
+
 export const isApprovedByPolicy = ({ approvedBy }: Pick<Action, 'approvedBy'>): boolean => approvedBy?.startsWith(POLICY) ?? false;
 
 /** An effect as JSON holds it: amounts are decimal strings. */
@@ -111,6 +129,12 @@ export type EffectJson = Exclude<Effect, { readonly kind: 'purchase' }> | (Omit<
 export const effectToJson = (effect: Effect): EffectJson => (effect.kind === 'purchase' ? { ...effect, mostNanos: String(effect.mostNanos) } : effect);
 
 export const effectFromJson = (json: EffectJson): Effect => (json.kind === 'purchase' ? { ...json, mostNanos: BigInt(json.mostNanos) } : json);
+
+export type NextJson = Omit<Next, 'effect'> & { readonly effect: EffectJson };
+
+export const nextToJson = ({ effect, ...times }: Next): NextJson => ({ ...times, effect: effectToJson(effect) });
+
+export const nextFromJson = ({ effect, ...times }: NextJson): Next => ({ ...times, effect: effectFromJson(effect) });
 
 /** Whether two effects ask for the same. */
 export function isSameEffect(one: Effect, other: Effect): boolean {

@@ -7,7 +7,8 @@
  */
 import { invalid, type Problem } from '../core/errors.js';
 import type { Message } from '../core/alert-message.js';
-import type { Channel, ChannelConnection, Clock, Telling, ToldOutcome } from '../core/ports.js';
+import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
+import type { Clock } from '../core/ports.js';
 import { addressProblem, DEFAULT_REST_MS, post } from './sending/post.js';
 import { slackMessage } from './slack/blocks.js';
 import { SlackBot } from './slack/bot.js';

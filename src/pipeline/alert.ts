@@ -12,7 +12,7 @@ import { askAgainAt, PATIENCE } from '../core/action.js';
 import type { Alert } from '../core/alert.js';
 import { messageOf } from '../core/alert-message.js';
 import type { AlertTexts } from '../core/alert-texts.js';
-import type { ChannelConnection, Telling, ToldOutcome } from '../core/ports.js';
+import type { ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
 import type { Report } from '../core/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alerts.js';

@@ -15,8 +15,9 @@
  *   budget.weigh     state, forecast and crossings of a budget's period      weigh.ts      wakes recommendation.make, itself
  *   recommendation.make   shows the team to its policies                     recommend.ts  wakes action.execute
  *   answer.take      does and answers what a person in Slack pressed         answer.ts     wakes action.execute, alert.make, alert.send
+ *   action.follow    begins what follows an action, when its time has come   follow.ts     wakes itself, action.execute
  *   action.execute   guards an approved action and asks the provider         execute.ts    wakes itself, action.confirm
- *   action.confirm   reads the target until it shows the effect              confirm.ts    wakes itself, saving.verify
+ *   action.confirm   reads the target until it shows the effect              confirm.ts    wakes itself, saving.verify; action.follow, which waits for its time
  *   saving.verify    measures what an action saved, hour by hour             verify.ts     wakes itself
  *   bill.reconcile   compares bills with what was accrued, learns rates      reconcile.ts  a rate learned enters again at the left, as a price
  *   anomaly.find     looks for unusual spend and prices                      find-anomalies.ts
@@ -47,6 +48,7 @@ import { confirmStage } from './confirm.js';
 import { creditStage } from './credit.js';
 import { executeStage, type Connections } from './execute.js';
 import { findAnomaliesStage } from './find-anomalies.js';
+import { followStage } from './follow.js';
 import { priceStage } from './price.js';
 import { recommendStage } from './recommend.js';
 import { reconcileStage } from './reconcile.js';
@@ -81,6 +83,7 @@ export function makeLine(stores: Stores, policies: readonly Policy[], telemetry:
     weighStage(organisations, prices, budgets, reservations),
     recommendStage(stores, policies),
     answerStage(stores, channels, telling),
+    followStage(stores),
     executeStage(stores, policies, connections),
     confirmStage(stores, connections, (stage) => line.some(({ name }) => name === stage)),
     verifyStage(stores),

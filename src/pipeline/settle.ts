@@ -10,7 +10,7 @@ import { candidatesOf, isAsSevereAs } from '../core/policy-decision.js';
 import type { Policy, PolicyView } from '../core/policy.js';
 import type { Recommendation } from '../core/recommendation.js';
 import type { HeldAction } from '../store/actions.js';
-import { expiryOf, planOf, proposeAction, type Plan } from '../store/carry-out.js';
+import { expiryOf, planExpiry, planOf, proposeAction, type Plan } from '../store/carry-out.js';
 import type { Transaction } from '../store/database.js';
 import type { StoredPolicy } from '../store/policies.js';
 import { liftBrake } from '../store/set-action.js';
@@ -49,13 +49,13 @@ class Settling {
 
   /** What nobody has begun follows the newest look: renewed where it asks for the same, else withdrawn. What a person approved is never withdrawn. */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
-    const { organisation, team, policies, recommendations } = this.look;
+    const { organisation, team, policies, recommendations, now } = this.look;
     for (const action of await this.stores.actions.pending(this.tx, organisation, team, policies.map(({ name }) => name))) {
       const byPerson = isApprovedByPerson(action);
       const recommendation = (byPerson ? recommendations : wanted).find(({ id }) => id === action.recommendation);
-      const plan = recommendation === undefined ? null : await planOf(this.stores, this.tx, organisation, recommendation);
-      const isSame = plan !== null && 'effect' in plan && plan.connection === action.connection && isSameEffect(plan.effect, action.effect);
-      if (isSame && recommendation !== undefined) await this.renew(action, recommendation);
+      const plan = recommendation === undefined ? null : await planOf(this.stores, this.tx, organisation, recommendation, now);
+      const isSame = plan !== null && 'effect' in plan && plan.connection === action.connection && isSameEffect(plan.effect, action.effect) && plan.next?.notBefore === action.next?.notBefore;
+      if (isSame && recommendation !== undefined) await this.renew(action, recommendation, planExpiry(recommendation, plan));
       else if (!byPerson) await this.withdraw(action, plan !== null && 'obstacle' in plan ? plan.obstacle : { code: 'superseded', message: `its policy ${plan === null ? 'does not propose it any more' : 'proposes something else now'}` });
     }
   }
@@ -68,10 +68,10 @@ class Settling {
     this.wakings.push(...moved.wakings);
   }
 
-  private async renew(action: Action, recommendation: Recommendation): Promise<void> {
+  private async renew(action: Action, recommendation: Recommendation, expiresAt: number): Promise<void> {
     const { organisation, now } = this.look;
     const renewed = await this.stores.actions.note(this.tx, organisation, action, {
-      at: now, actor: action.proposedBy, set: { expiresAt: expiryOf(recommendation), evidenceAt: newestEvidence(recommendation) } });
+      at: now, actor: action.proposedBy, set: { expiresAt, evidenceAt: newestEvidence(recommendation) } });
     // A document that was raised to enforce approves what it has proposed already.
     if (action.state === 'proposed' && recommendation.mode === 'enforce') await this.enforce(renewed, recommendation);
   }
@@ -85,7 +85,7 @@ class Settling {
     for (const recommendation of wanted.filter(({ id }) => open.has(id))) {
       const last = newest.get(recommendation.id);
       if (last !== undefined && OPEN_STATES.includes(last.state)) continue;
-      const plan = now >= expiryOf(recommendation) ? EXPIRED : mayAskAgain(last, recommendation) ? await planOf(this.stores, this.tx, organisation, recommendation) : JUST_ENDED;
+      const plan = now >= expiryOf(recommendation) ? EXPIRED : mayAskAgain(last, recommendation) ? await planOf(this.stores, this.tx, organisation, recommendation, now) : JUST_ENDED;
       const hindrance = 'obstacle' in plan ? plan.obstacle : recommendation.mode === 'enforce' ? await this.hindrance(plan) : null;
       obstacles.set(recommendation.id, hindrance);
       if ('obstacle' in plan || hindrance !== null) continue;
@@ -97,7 +97,7 @@ class Settling {
   }
 
   /** What keeps a policy, not a person, from approving now: then there is no action yet, and the next look asks again. */
-  private async hindrance({ connection, effect }: Extract<Plan, { readonly effect: unknown }>): Promise<Reason | null> {
+  private async hindrance({ connection, effect }: Pick<Extract<Plan, { readonly effect: unknown }>, 'connection' | 'effect'>): Promise<Reason | null> {
     const { safety } = this.stores;
     const { organisation, team } = this.look;
     if ((await safety.stopsOver(this.tx, organisation, team, connection)).length > 0) return { code: 'stopped', message: 'the kill switch is on' };

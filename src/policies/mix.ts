@@ -92,16 +92,31 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (Number(saving.mean) < given.minimumSavingPerMonth * 1e9) return [];
   const text = mix.parts.map(({ kind, count }) => `${count} x ${kind.offer.sku} (${kind.offer.gpus} x ${kind.offer.gpuModel})`).join(' + ');
   return [{
-    action: 'Rightsize', target: one.workload, change: { instances: text }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving,
+    action: 'Rightsize', target: one.workload, change: { instances: text, ...oneKind(mix) }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving,
     computation: {
       perHourNow: units(now), perHourThen: units(mix.hourNanos), unitsPerMinuteNeeded: need.unitsPerMinute, need: need.what,
       unitsPerMinuteThen: mix.parts.reduce((sum, { kind, count }) => sum + kind.unitsPerMinute * count, 0), kindsConsidered: kinds.length,
       performance: [...new Set(mix.parts.map(({ kind }) => kind.source))].join(', '), priceList: [...new Set(mix.parts.map(({ kind }) => kind.offer.source))].join(', '),
     },
     evidence: [evidenceOf(view, `load and performance of ${one.workload}, prices`, view.asOf - (one.service === null ? 0 : given.windowMinutes * 60_000), view.asOf)],
-    risk: { interruption: 'Medium', note: 'It restarts on other GPUs; two kinds of GPU need work that can be shared unevenly.' },
+    risk: { interruption: 'Medium', note: `It restarts on other GPUs; two kinds of GPU need work that can be shared unevenly. ${carriedOutBy(mix, one)}` },
     restartNeeded: true, implementationEffort: mix.parts.length > 1 ? 'High' : 'Medium', rollbackPossible: true, validDays: 7,
   }];
+}
+
+/** One kind at the workload's own place: how many of what, so that it can be an effect. */
+function oneKind({ parts }: Mix): { readonly sku?: string; readonly replicas?: number } {
+  const [only, other] = parts;
+  return only === undefined || other !== undefined ? {} : { sku: only.kind.offer.sku, replicas: only.count };
+}
+
+/** What of it is an effect, in words: no provider takes a change of what a group launches, or of several kinds at once. */
+function carriedOutBy({ parts }: Mix, one: WorkloadView): string {
+  const [only, other] = parts;
+  if (only === undefined || other !== undefined) return 'A person has to carry it out: two kinds side by side are no effect that a provider takes.';
+  const isElsewhere = only.kind.offer.provider !== one.provider || (only.kind.offer.region !== null && only.kind.offer.region !== one.region);
+  if (isElsewhere) return 'A person has to carry it out: it runs elsewhere then.';
+  return only.kind.offer.sku === one.sku ? 'It is a change of size, which Bursar carries out.' : 'A person has to carry it out, unless it is a single instance that stands still: another type is what its template says.';
 }
 
 const measured = (gpuModel: string, unitsPerMinute: number, fits: boolean | null = true): ModelPerformance => ({ gpuModel, unitsPerMinute, fits, source: 'measured' });

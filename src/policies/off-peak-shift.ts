@@ -3,6 +3,9 @@
  *
  * Cheap is what the peak schedule says; idle are hours in which commitments of the team have stood unused at the same hour of the last weeks, so
  * that the job runs on what is paid already. The deadline is kept by whole hours, and every start loses a restart. Only what may be interrupted is cut.
+ *
+ * What a proposal asks for now is one pause at most: `startsAt` is when its next piece begins, absent where that is now, and `startsBy` the last instant at which it would still
+ * be in time in one piece. A later look asks for the next pause.
  */
 import { z } from 'zod';
 import type { JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
@@ -99,8 +102,12 @@ export const cheapHoursFor = (view: PolicyView, one: WorkloadView): Proposal[] =
 function proposal(view: PolicyView, found: JobCase, plan: HoursPlan, { straight, idleHours }: { straight: number; idleHours: number }): Proposal {
   const { one, from } = found;
   const pieces = plan.pieces.map((piece) => `${formatInstant(from + piece.from * HOUR_MS)}/${formatInstant(from + piece.to * HOUR_MS)}`).join(', ');
+  const [first] = plan.pieces;
+  // In one piece, with its restart, it is in time if it starts by then.
+  const startsBy = from + (found.hours - Math.ceil(found.workHours + found.restartHours - 1e-9)) * HOUR_MS;
+  const waits = first === undefined || first.from === 0 ? {} : { startsAt: formatInstant(from + first.from * HOUR_MS), startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)) };
   return {
-    action: 'MoveToOffPeak', target: one.workload, change: { pieces }, title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
+    action: 'MoveToOffPeak', target: one.workload, change: { pieces, ...waits }, title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
     monthlySavings: once(straight - plan.cost),
     computation: {
       costInOnePiece: units(straight), costInPieces: units(plan.cost), pieces, workHoursLeft: found.workHours, restartHours: found.restartHours, gpus: found.gpus,

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Subject } from '../core/acting.js';
 import {
-  effectFromJson, effectToJson, isFinal, mayFollow, OPEN_STATES, type Action, type ActionState, type EffectJson, type Reason,
+  effectFromJson, effectToJson, isFinal, mayFollow, nextFromJson, nextToJson, OPEN_STATES, type Action, type ActionState, type EffectJson, type Next, type NextJson, type Reason,
 } from '../core/action.js';
 import { assert, missing } from '../core/errors.js';
 import type { Effect, FleetTarget } from '../core/fleet.js';
@@ -17,6 +17,7 @@ import { wakeAtOnce, type Waking } from './work.js';
 
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
+export const FOLLOW = 'action.follow';
 /** Of the part that measures savings. */
 export const VERIFY = 'saving.verify';
 
@@ -35,6 +36,10 @@ export interface NewAction {
   readonly proposedBy: string;
   readonly evidenceAt: number | null;
   readonly expiresAt: number;
+  /** Absent or null: nothing follows it. */
+  readonly next?: Next | null;
+  /** Absent or null: it follows none. */
+  readonly follows?: string | null;
 }
 
 /** Who or what did a step, when, and what it changed of the action. */
@@ -101,12 +106,12 @@ export interface HeldAction {
 }
 
 type Instant = 'proposedAt' | 'expiresAt' | 'evidenceAt' | 'approvedAt' | 'intendedAt' | 'askedAt' | 'appliedAt' | 'confirmedAt' | 'endedAt' | 'beforeAt' | 'afterAt';
-type Row = Omit<Action, Instant | 'effect'> & { readonly [K in Instant]: Date | null } & { readonly effect: EffectJson };
+type Row = Omit<Action, Instant | 'effect' | 'next'> & { readonly [K in Instant]: Date | null } & { readonly effect: EffectJson; readonly next: NextJson | null };
 
 const COLUMNS = `id, team, connection, target, effect, state, mode, recommendation, policy, document, rollback_of as "rollbackOf", taken_back_by as "takenBackBy", token,
   under_stop as "underStop", proposed_by as "proposedBy", approved_by as "approvedBy", proposed_at as "proposedAt", expires_at as "expiresAt", evidence_at as "evidenceAt",
   approved_at as "approvedAt", intended_at as "intendedAt", asked_at as "askedAt", applied_at as "appliedAt", confirmed_at as "confirmedAt", ended_at as "endedAt",
-  before, before_at as "beforeAt", after, after_at as "afterAt", reasons`;
+  before, before_at as "beforeAt", after, after_at as "afterAt", reasons, next, follows`;
 
 /** Column and cast of what a step may set. */
 const SETTABLE: Readonly<Record<keyof Settable, string>> = {
@@ -130,10 +135,11 @@ export class ActionStore {
   async propose(tx: Transaction, organisation: string, made: NewAction, at: number): Promise<Moved> {
     const id = `act-${randomBytes(8).toString('hex')}`;
     const [row] = await tx.query<Row>(
-      `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, recommendation, policy, document, subject, rollback_of, under_stop, proposed_by, proposed_at, evidence_at, expires_at)
-       values ($1, $2, $3, $4, $5, $6, 'proposed', $15, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) returning ${COLUMNS}`,
+      `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, recommendation, policy, document, subject, rollback_of, under_stop, proposed_by, proposed_at, evidence_at, expires_at, next, follows)
+       values ($1, $2, $3, $4, $5, $6, 'proposed', $15, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) returning ${COLUMNS}`,
       [organisation, id, made.team, made.connection, made.target, JSON.stringify(effectToJson(made.effect)), made.mode, made.recommendation, made.policy, made.document,
-        made.subject === null ? null : JSON.stringify(made.subject), made.rollbackOf, made.underStop, made.proposedBy, new Date(at), instant(made.evidenceAt), new Date(made.expiresAt)]);
+        made.subject === null ? null : JSON.stringify(made.subject), made.rollbackOf, made.underStop, made.proposedBy, new Date(at), instant(made.evidenceAt), new Date(made.expiresAt),
+        made.next === undefined || made.next === null ? null : JSON.stringify(nextToJson(made.next)), made.follows ?? null]);
     assert(row !== undefined, 'an insert returns its row');
     const action = actionOf(row);
     await this.event(tx, organisation, action, null, 'proposed', { at, actor: made.proposedBy });
@@ -178,6 +184,12 @@ export class ActionStore {
 
   async get(db: Queryable, organisation: string, id: string): Promise<Action | null> {
     const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and id = $2`, [organisation, id]);
+    return row === undefined ? null : actionOf(row);
+  }
+
+  /** The action that follows one; null: its time has not come, or nothing follows. */
+  async followerOf(db: Queryable, organisation: string, id: string): Promise<Action | null> {
+    const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and follows = $2`, [organisation, id]);
     return row === undefined ? null : actionOf(row);
   }
 
@@ -269,9 +281,11 @@ export class ActionStore {
 }
 
 /** What an action in its state waits for. */
-function wakingsOf({ id, team, state, expiresAt, takenBackBy }: Action): Waking[] {
+function wakingsOf(action: Action): Waking[] {
+  const { id, team, state, expiresAt, takenBackBy, next = null } = action;
+  const follows: Waking[] = next !== null && ['confirmed', 'measured', 'failed'].includes(state) ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }] : [];
   const [stage, notBefore] = state === 'proposed' ? [EXECUTE, expiresAt] : state === 'approved' || state === 'intended' ? [EXECUTE, null] : state === 'applied' && takenBackBy === null ? [CONFIRM, null] : [null, null];
-  return stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }];
+  return [...(stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]), ...follows];
 }
 
 /** SQL and values of what a step sets, after `used` parameters. */
@@ -283,10 +297,10 @@ function settings(set: Readonly<Partial<Settable>>, used: number): [sql: string,
 
 const instant = (at: number | null): Date | null => (at === null ? null : new Date(at));
 
-function actionOf({ effect, ...row }: Row): Action {
+function actionOf({ effect, next, ...row }: Row): Action {
   const at = (date: Date | null): number | null => date?.getTime() ?? null;
   return {
-    ...row, effect: effectFromJson(effect), proposedAt: row.proposedAt?.getTime() ?? 0, expiresAt: row.expiresAt?.getTime() ?? 0, evidenceAt: at(row.evidenceAt), approvedAt: at(row.approvedAt),
+    ...row, effect: effectFromJson(effect), next: next === null ? null : nextFromJson(next), proposedAt: row.proposedAt?.getTime() ?? 0, expiresAt: row.expiresAt?.getTime() ?? 0, evidenceAt: at(row.evidenceAt), approvedAt: at(row.approvedAt),
     intendedAt: at(row.intendedAt), askedAt: at(row.askedAt), appliedAt: at(row.appliedAt), confirmedAt: at(row.confirmedAt), endedAt: at(row.endedAt), beforeAt: at(row.beforeAt), afterAt: at(row.afterAt),
   };
 }

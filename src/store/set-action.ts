@@ -95,7 +95,7 @@ export async function approveRecommendation(stores: Stores, tx: Transaction, org
   const recommendation = await recommendations.decide(tx, organisation, id, 'approved', by, now);
   const open = await actions.openOf(tx, organisation, id);
   if (open !== null) return { recommendation: { ...recommendation, obstacle: null }, action: await approve(stores, tx, organisation, open, by, now) };
-  const plan = Date.parse(recommendation.expiresAt) <= now ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } } : await planOf(stores, tx, organisation, recommendation);
+  const plan = Date.parse(recommendation.expiresAt) <= now ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } } : await planOf(stores, tx, organisation, recommendation, now);
   const hindrance = 'obstacle' in plan ? plan.obstacle : null;
   await recommendations.saveObstacles(tx, organisation, new Map([[id, hindrance]]));
   if ('obstacle' in plan) return { recommendation: { ...recommendation, obstacle: hindrance }, action: null };
@@ -126,6 +126,11 @@ export async function rollBack(stores: Stores, tx: Transaction, organisation: st
   if (!['applied', 'confirmed', 'measured'].includes(original.state)) throw conflict(`action ${id} is ${original.state}: there is nothing to take back`);
   if (original.rollbackOf !== null) throw conflict(`action ${id} is a rollback itself`);
   if (original.takenBackBy !== null) throw conflict(`action ${id} is being taken back by ${original.takenBackBy}`);
+  const { next = null, follows = null } = original;
+  // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take back.
+  if (follows !== null) throw conflict(`action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`);
+  const follower = next === null ? null : await actions.followerOf(tx, organisation, id);
+  if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state)) throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
   const effect = original.before === null ? null : inverseOf(original.effect, original.before);
   if (effect === null) throw conflict(`nothing takes back ${original.effect.kind} of ${original.target}`);
   const { team, connection, target, policy, document } = original;

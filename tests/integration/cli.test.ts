@@ -222,7 +222,7 @@ describe('the command line', async () => {
     const { findings } = JSON.parse((await local('doctor', '--json')).out) as { findings: { check: string; status: string }[] };
     const status = Object.fromEntries(findings.map((finding) => [finding.check, finding.status]));
     // The test's clock stands still in October: the database's does not.
-    expect(status).toEqual({ configuration: 'ok', disk: 'ok', database: 'ok', schema: 'ok', clocks: 'wrong', queue: 'ok', line: 'ok', 'parked work': 'ok', prices: 'ok', 'unpriced usage': 'attend' });
+    expect(status).toEqual({ configuration: 'ok', disk: 'ok', database: 'ok', schema: 'ok', clocks: 'wrong', queue: 'ok', line: 'ok', 'parked work': 'ok', prices: 'ok', 'unpriced usage': 'attend', 'double counting': 'ok' });
     await opened.stores.db.query(`update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`);
     const { code, out } = await local('doctor');
     expect(code).toBe(1);

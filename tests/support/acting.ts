@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import type { Action } from '../../src/core/action.js';
 import type { LimitsDocument } from '../../src/core/limits.js';
-import type { ChannelConnection, Clock } from '../../src/core/ports.js';
+import type { ChannelConnection } from '../../src/core/channel.js';
+import type { Clock } from '../../src/core/ports.js';
 import { readPolicyDocument } from '../../src/core/policy-document.js';
 import type { Policy, Proposal } from '../../src/core/policy.js';
 import type { PolicyMode, RecommendedAction } from '../../src/core/recommendation.js';

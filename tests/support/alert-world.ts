@@ -3,7 +3,7 @@ import 'reflect-metadata';
 import { createHmac } from 'node:crypto';
 import { afterAll } from 'vitest';
 import type { Budget } from '../../src/core/budget.js';
-import type { ChannelConnection } from '../../src/core/ports.js';
+import type { ChannelConnection } from '../../src/core/channel.js';
 import type { AlertRoutes } from '../../src/core/alert-routes.js';
 import { channel } from '../../src/notify/slack.js';
 import { MAKE_WAKING } from '../../src/store/alerts.js';

@@ -10,7 +10,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll } from 'vitest';
 import { buildDashboard, type BuiltFile } from '../../scripts/build-dashboard.mjs';
 import type { Policy } from '../../src/core/policy.js';
-import type { ChannelConnection, Telling } from '../../src/core/ports.js';
+import type { ChannelConnection, Telling } from '../../src/core/channel.js';
 import { loadParts } from '../../src/parts.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { MAKE_WAKING } from '../../src/store/alerts.js';

@@ -28,6 +28,8 @@ const fields = {
   proposedBy: z.string(), approvedBy: z.string().nullable(), proposedAt: at, expiresAt: at, evidenceAt: at, approvedAt: at, intendedAt: at, askedAt: at, appliedAt: at, confirmedAt: at, endedAt: at,
   before: target.describe('The target as it was read just before the effect'), beforeAt: at, after: target.describe('The proof: the target as it was read when the effect was confirmed'), afterAt: at,
   reasons: z.array(reason).describe('Why it ended without an effect, or what it waits for'),
+  next: z.strictObject({ effect: z.looseObject({ kind: z.string(), target: z.string() }), notBefore: z.iso.datetime(), expiresAt: z.iso.datetime() }).nullable().describe('What follows it once it is done; approved with it'),
+  follows: z.string().nullable().describe('The action that it follows'),
 };
 export const actionSchema = z.strictObject(fields).meta({ id: 'Action' });
 const eventSchema = z.strictObject({ no: z.int(), at: z.iso.datetime(), from: state.nullable(), to: state, actor: z.string(), code: z.string(), detail: z.record(z.string(), z.unknown()) });
