@@ -105,17 +105,17 @@ export interface ComposeOptions {
   /** Told what the line does. */
   readonly watch?: Watch;
   /**
-   * False: no connection to a provider is opened, and what asks one is left to a process that serves. There is one who acts, then, and the
-   * confirming and measuring that follow have a process that stays for them.
+   * False: no connection to a provider is opened, and what asks one, or tells people, is left to a process that serves. There is one who acts, then,
+   * and the confirming and measuring that follow have a process that stays for them; and where alerts go does not depend on who looked first.
    */
-  readonly asksProviders?: boolean;
+  readonly reachesOut?: boolean;
   /** Where the providers' settings are; absent: no connection is opened. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch, asksProviders = true }: ComposeOptions = {}): Promise<Bursar> {
-  const connections: ReadonlyMap<string, ProviderConnection> = asksProviders ? await openConnections(environment, clock) : new Map();
+export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch, reachesOut = true }: ComposeOptions = {}): Promise<Bursar> {
+  const connections: ReadonlyMap<string, ProviderConnection> = reachesOut ? await openConnections(environment, clock) : new Map();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
   const telling = { texts: ENGLISH, publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null, chart: mainPicture };
@@ -129,7 +129,7 @@ export async function compose(databaseUrl: string, clock: Clock, { migrate = tru
     readRecord, readEvent, openFile, openBytes,
   }, clock);
   const line = makeLine(stores, policies, telemetry, connections, channels, telling);
-  const isLeft = (stage: Stage): boolean => !asksProviders && stage.asksProviders === true;
+  const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
   const runner = new Runner(db, stores.work, clock, line.filter((stage) => !isLeft(stage)), watch);
   return {
     organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, leaves: line.filter(isLeft).map(({ name }) => name), connections, telemetry, channels, slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,

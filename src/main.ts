@@ -43,7 +43,7 @@ Logger.overrideLogger(log);
 const say = (text: string): void => log.say(text);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch' | 'asksProviders'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   const options = { ...given, environment: config.environment };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
@@ -71,7 +71,7 @@ async function connect(): Promise<Parameters<typeof run>[1] extends { connect():
   const migrate = !isDoctor && !process.argv.slice(2).includes('migrate');
   const config = parseConfig(process.env);
   // doctor connects the parts itself, one by one: a wrong setting of one must not keep it from the rest.
-  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate, asksProviders: false });
+  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate, reachesOut: false });
   const { stores, importer, organisation, policies, runner, leaves } = bursar;
   return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), leaves, migrate: () => stores.db.migrate(), close: leave };
 }

@@ -82,7 +82,13 @@ function resized({ change }: Wanted, seen: FleetTarget): Carrying {
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
 }
 
-/** Of another SKU only an instance that stands still changes its type: EC2 and ECS refuse it while it runs. A group of the same SKU changes its size. */
+/**
+ * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance type"; ECS API Reference, "ModifyInstanceSpec"). Tencent Cloud
+ * shuts it down itself (CVM API Reference, "ResetInstancesType").
+ */
+const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud']);
+
+/** A group of the same SKU changes its size; of another SKU only an instance changes its type. */
 function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
   const { sku, replicas, instances } = wanted.change;
   if (typeof sku !== 'string') {
@@ -92,7 +98,8 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
   if (sku === seen.sku && typeof replicas === 'number') return resized(wanted, seen);
   if (seen.kind !== 'instance') return byHand(`${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`);
   if (typeof replicas === 'number' && replicas !== 1) return byHand(`a single instance cannot become ${replicas}`);
-  return seen.state === 'stopped' ? { effect: { kind: 'resize', target: seen.target, sku } } : byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
+  if (STOPPED_TO_RESIZE.has(seen.provider) && seen.state !== 'stopped') return byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
+  return { effect: { kind: 'resize', target: seen.target, sku } };
 }
 
 /**

@@ -40,7 +40,7 @@ const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...targ
 export function makeAlertsStage(stores: Needs, channels: Channels, { chart }: TellingOptions): Stage {
   const { alerts, organisations } = stores;
   return {
-    name: MAKE, most: 1,
+    name: MAKE, most: 1, reachesOut: true,
     async run({ organisation, now, tx }) {
       const { news, answers } = await happened(stores, tx, organisation, now);
       for (const one of news) {
@@ -88,7 +88,7 @@ const MUTED_MS = HOUR_MS;
 export function escalateStage(stores: Needs, channels: Channels): Stage {
   const { alerts } = stores;
   return {
-    name: ESCALATE, most: 20,
+    name: ESCALATE, most: 20, reachesOut: true,
     async run({ organisation, lane, keys, now, tx }) {
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const wakings: Waking[] = [];

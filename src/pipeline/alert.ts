@@ -44,7 +44,7 @@ type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions'>;
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return {
-    name: SEND, most: 1,
+    name: SEND, most: 1, reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await new Sending(stores, channels, options, organisation, now).advance(id)));

@@ -22,7 +22,7 @@ import type { Stage } from './stage.js';
 
 export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
   return {
-    name: ANSWER, most: 1,
+    name: ANSWER, most: 1, reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
       for (const digest of keys) wakings.push(...(await new Answering(stores, channels, options, organisation, now).take(digest)));

@@ -29,7 +29,7 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
   const { organisations, fleet, collections } = stores;
   const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
   return {
-    name: 'fleet.collect', most: 1, asksProviders: true,
+    name: 'fleet.collect', most: 1, reachesOut: true,
     async run({ organisation, lane, now, tx }): Promise<Waking[]> {
       const connection = opened(connections, lane);
       if (connection.fleet === undefined) return [];

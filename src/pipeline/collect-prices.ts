@@ -27,7 +27,7 @@ type Needed = Pick<Stores, 'prices' | 'fleet' | 'workloads' | 'collections'>;
 
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return {
-    name: 'price.collect', most: 1, asksProviders: true,
+    name: 'price.collect', most: 1, reachesOut: true,
     async run(call) {
       const connection = opened(connections, call.lane);
       const wakings: Waking[] = [];

@@ -25,7 +25,7 @@ type Needed = Pick<Stores, 'organisations' | 'intake' | 'collections'>;
 
 export function collectUsageStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return {
-    name: 'usage.collect', most: 1, asksProviders: true,
+    name: 'usage.collect', most: 1, reachesOut: true,
     async run(call) {
       const connection = opened(connections, call.lane);
       for (const key of call.keys) await (whatOf(key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call));

@@ -19,7 +19,7 @@ import type { Stage } from './stage.js';
 /** @param has whether the line has a stage: only then is it woken */
 export function confirmStage(stores: Pick<Stores, 'actions'>, connections: Connections, has: (stage: string) => boolean): Stage {
   return {
-    name: CONFIRM, most: 1, asksProviders: true,
+    name: CONFIRM, most: 1, reachesOut: true,
     async run({ organisation, keys, now, tx }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await confirm(stores, connections, has, { organisation, id, now, tx })));

@@ -32,7 +32,7 @@ const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
   return {
-    name: EXECUTE, most: 1, asksProviders: true,
+    name: EXECUTE, most: 1, reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await new Execution(stores, policies, connections, organisation, now).advance(id)));

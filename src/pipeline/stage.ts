@@ -21,8 +21,8 @@ export interface Stage {
   /** Keys taken in one transaction. */
   readonly most: number;
   run(call: StageCall): Promise<readonly Waking[]>;
-  /** It asks providers, for what there is or to act: a process that serves does it, the command line never. */
-  readonly asksProviders?: true;
+  /** It asks providers or tells people: a process that serves does it, with its connections and channels, the command line never. */
+  readonly reachesOut?: true;
   /**
    * Present: the work of a key may take minutes. It is done outside of any transaction, and `run` is not called. Until it is done a lease keeps the
    * key from others; the lease of a process that died runs out, and the work is begun anew. What it gives back saves, in one transaction.

@@ -92,7 +92,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (Number(saving.mean) < given.minimumSavingPerMonth * 1e9) return [];
   const text = mix.parts.map(({ kind, count }) => `${count} x ${kind.offer.sku} (${kind.offer.gpus} x ${kind.offer.gpuModel})`).join(' + ');
   return [{
-    action: 'Rightsize', target: one.workload, change: { instances: text, ...oneKind(mix) }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving,
+    action: 'Rightsize', target: one.workload, change: { instances: text, ...sizeOf(mix, one) }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving,
     computation: {
       perHourNow: units(now), perHourThen: units(mix.hourNanos), unitsPerMinuteNeeded: need.unitsPerMinute, need: need.what,
       unitsPerMinuteThen: mix.parts.reduce((sum, { kind, count }) => sum + kind.unitsPerMinute * count, 0), kindsConsidered: kinds.length,
@@ -104,19 +104,25 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   }];
 }
 
-/** One kind at the workload's own place: how many of what, so that it can be an effect. */
-function oneKind({ parts }: Mix): { readonly sku?: string; readonly replicas?: number } {
+/** The one kind of a mix, where it is bought at the workload's own place; null: two kinds, or elsewhere. */
+function kindHere({ parts }: Mix, { provider, region }: WorkloadView): Mix['parts'][number] | null {
   const [only, other] = parts;
-  return only === undefined || other !== undefined ? {} : { sku: only.kind.offer.sku, replicas: only.count };
+  if (only === undefined || other !== undefined || only.kind.offer.provider !== provider) return null;
+  return only.kind.offer.region === null || only.kind.offer.region === region ? only : null;
 }
 
-/** What of it is an effect, in words: no provider takes a change of what a group launches, or of several kinds at once. */
-function carriedOutBy({ parts }: Mix, one: WorkloadView): string {
-  const [only, other] = parts;
-  if (only === undefined || other !== undefined) return 'A person has to carry it out: two kinds side by side are no effect that a provider takes.';
-  const isElsewhere = only.kind.offer.provider !== one.provider || (only.kind.offer.region !== null && only.kind.offer.region !== one.region);
-  if (isElsewhere) return 'A person has to carry it out: it runs elsewhere then.';
-  return only.kind.offer.sku === one.sku ? 'It is a change of size, which Bursar carries out.' : 'A person has to carry it out, unless it is a single instance that stands still: another type is what its template says.';
+/** How many of what, so that it can be an effect: only where a replica is an instance of it. */
+function sizeOf(mix: Mix, one: WorkloadView): { readonly sku?: string; readonly replicas?: number } {
+  const only = kindHere(mix, one);
+  return only === null || only.kind.offer.gpus !== one.gpusPerReplica ? {} : { sku: only.kind.offer.sku, replicas: only.count };
+}
+
+/** Who carries it out, in words: no provider takes a change of what a group launches, of several kinds at once, or of the place. */
+function carriedOutBy(mix: Mix, one: WorkloadView): string {
+  const only = kindHere(mix, one);
+  if (only === null) return `A person has to carry it out: ${mix.parts.length > 1 ? 'two kinds side by side are' : 'another place is'} no effect that a provider takes.`;
+  if (only.kind.offer.gpus !== one.gpusPerReplica) return 'A person has to carry it out: its replicas are not whole instances of it.';
+  return only.kind.offer.sku === one.sku ? 'It is a change of size, which is carried out as one.' : 'A person has to carry it out, unless it is a single instance that stands still: which type a group launches is what its template says.';
 }
 
 const measured = (gpuModel: string, unitsPerMinute: number, fits: boolean | null = true): ModelPerformance => ({ gpuModel, unitsPerMinute, fits, source: 'measured' });

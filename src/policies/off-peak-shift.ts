@@ -105,7 +105,7 @@ function proposal(view: PolicyView, found: JobCase, plan: HoursPlan, { straight,
   const [first] = plan.pieces;
   // In one piece, with its restart, it is in time if it starts by then.
   const startsBy = from + (found.hours - Math.ceil(found.workHours + found.restartHours - 1e-9)) * HOUR_MS;
-  const waits = first === undefined || first.from === 0 ? {} : { startsAt: formatInstant(from + first.from * HOUR_MS), startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)) };
+  const waits: Readonly<Record<string, string>> = first === undefined || first.from === 0 ? {} : { startsAt: formatInstant(from + first.from * HOUR_MS), startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)) };
   return {
     action: 'MoveToOffPeak', target: one.workload, change: { pieces, ...waits }, title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
     monthlySavings: once(straight - plan.cost),

@@ -65,7 +65,7 @@ describe('the command line on the database of a process that serves', async () =
     const code = await run(argv, {
       environment: {}, clock, remote: null, parseYaml, stdout: { write: (text) => out.push(text) }, stderr: { write: (text) => err.push(text) }, serve: async () => undefined,
       async connect() {
-        const { runner, leaves, close, importer, policies, stores: own } = await compose(url, clock, { environment, migrate: false, asksProviders: false });
+        const { runner, leaves, close, importer, policies, stores: own } = await compose(url, clock, { environment, migrate: false, reachesOut: false });
         return { stores: own, importer, organisation, policies, leaves, drain: () => runner.drain(), migrate: async () => [], close };
       },
     });
@@ -73,9 +73,9 @@ describe('the command line on the database of a process that serves', async () =
   };
   const stateOf = async (id: string): Promise<string> => (await stores.actions.known(stores.db, organisation, id)).state;
 
-  it('opens no connection of its own, and takes up nothing that asks a provider', async () => {
-    const bursar = await compose(url, clock, { environment, migrate: false, asksProviders: false });
-    expect([[...bursar.connections], bursar.leaves]).toEqual([[], ['fleet.collect', 'price.collect', 'usage.collect', 'action.execute', 'action.confirm']]);
+  it('opens no connection of its own, and takes up nothing that asks a provider or tells people', async () => {
+    const bursar = await compose(url, clock, { environment, migrate: false, reachesOut: false });
+    expect([[...bursar.connections], bursar.leaves]).toEqual([[], ['fleet.collect', 'price.collect', 'usage.collect', 'answer.take', 'action.execute', 'action.confirm', 'alert.make', 'alert.escalate', 'alert.send']]);
     await wake(stores.db, organisation, [{ stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' }]);
     await bursar.runner.drain();
     expect(await stores.work.dueLanes(clock.at)).toEqual([expect.objectContaining({ stage: 'fleet.collect', due: 1 })]);

@@ -30,13 +30,37 @@ describe('the effect of a recommendation', () => {
     ['moves it back', 'MoveToOnDemand', g, { term: 'on-demand' }, { kind: 'set-spot-ratio', target: 'asg/g', spotRatio: 0 }],
     ['moves to no other SKU', 'MoveToSpot', g, { sku: 'p4d.24xlarge' }, 'no-effect-fits'],
     ['moves no instance', 'MoveToSpot', i, {}, 'no-effect-fits'],
-    ['resizes', 'Rightsize', i, { sku: 'g5.xlarge' }, { kind: 'resize', target: 'instance/i', sku: 'g5.xlarge' }],
-    ['knows no mix of instances', 'Rightsize', g, { instances: '2 x T4' }, 'no-effect-fits'],
+    ['resizes what stands still', 'Rightsize', instance('i', { state: 'stopped' }), { sku: 'g5.xlarge' }, { kind: 'resize', target: 'instance/i', sku: 'g5.xlarge' }],
+    ['leaves to a person what has to be stopped first', 'Rightsize', i, { sku: 'g5.xlarge', replicas: 1 }, 'by-hand'],
+    ['resizes what runs where the cloud shuts it down itself', 'Rightsize', instance('i', { provider: 'Tencent Cloud' }), { sku: 'GN10X' }, { kind: 'resize', target: 'instance/i', sku: 'GN10X' }],
+    ['takes a mix of one kind, the same, as a size', 'Rightsize', g, { instances: '2 x p5', sku: 'p5.48xlarge', replicas: 2 }, { kind: 'scale', target: 'asg/g', replicas: 2 }],
+    ['leaves to a person what a group launches', 'Rightsize', g, { instances: '2 x T4', sku: 'g4dn.xlarge', replicas: 2 }, 'by-hand'],
+    ['makes no several instances of one', 'Rightsize', instance('i', { state: 'stopped' }), { sku: 'g5.xlarge', replicas: 2 }, 'by-hand'],
+    ['leaves a mix of kinds to a person', 'Rightsize', g, { instances: '1 x A100 + 2 x T4' }, 'by-hand'],
+    ['shifts what runs now: first the stop', 'MoveToOffPeak', i, { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, { kind: 'stop', target: 'instance/i' }],
+    ['shifts nothing whose hours are now', 'MoveToOffPeak', i, { pieces: 'now' }, 'runs-now'],
+    ['leaves the start of what stands still to its scheduler', 'MoveToOffPeak', instance('i', { state: 'stopped' }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
+    ['shifts no group', 'MoveToOffPeak', g, { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
     ['replaces a broken instance', 'Replace', i, { group: 'asg/g' }, { kind: 'replace', target: 'instance/i', group: 'asg/g' }],
     ['tells, and does nothing', 'Notify', i, {}, 'not-an-effect'],
     ['keeps, and does nothing', 'Keep', g, {}, 'not-an-effect'],
   ] as const)('%s', (_, action, seen, change, wanted) => {
     expect(of(action, seen, change)).toEqual(wanted);
+  });
+
+  it('says plainly that a person has to carry out what no provider takes', () => {
+    const said = (change: Change): string => {
+      const carrying = effectOf({ action: 'Rightsize', change }, g);
+      return 'obstacle' in carrying ? carrying.obstacle.message : '';
+    };
+    expect(said({ instances: '1 x A100 + 2 x T4' })).toBe('a person has to carry it out: no provider takes a change to several kinds of instances at once (1 x A100 + 2 x T4)');
+    expect(said({ sku: 'g4dn.xlarge', replicas: 2 })).toMatch(/^a person has to carry it out: asg\/g launches p5\.48xlarge/);
+  });
+
+  it('of a shifted job is a stop and, in its hours, a start that is given up six hours after the last one in time', () => {
+    expect(effectOf({ action: 'MoveToOffPeak', change: { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' } }, i)).toEqual({
+      effect: { kind: 'stop', target: 'instance/i' }, next: { effect: { kind: 'start', target: 'instance/i' }, notBefore: Date.UTC(2026, 10, 18, 20), expiresAt: Date.UTC(2026, 10, 19, 8) },
+    });
   });
 });
 

@@ -1,0 +1,133 @@
+/** Two actions that are approved as one: a job is stopped now and started in its cheap hours, each with its own guard, and taken back together. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Action } from '../../src/core/action.js';
+import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { rejectAction } from '../../src/store/set-action.js';
+import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.js';
+import { instance } from '../support/memory-cloud.js';
+
+let w: ActingWorld;
+const shift = (startHours: number, byHours = startHours + 4): ActingWorld['script']['wants'] =>
+  [{ action: 'MoveToOffPeak', target: 'job-1', change: { pieces: 'tonight', startsAt: formatInstant(NOW + startHours * HOUR_MS), startsBy: formatInstant(NOW + byHours * HOUR_MS) } }];
+const effects = (): string[] => w.cloud.done.map(({ effect }) => effect.kind);
+const runs = (): string | undefined => w.cloud.targets.get('instance/job-1')?.state;
+const first = async (): Promise<Action> => (await w.all())[0]!;
+/** Passes hours as the clock does, in steps in which the line can do what is due. */
+const hours = async (count: number): Promise<void> => {
+  for (let n = 0; n < count * 4; n++) await w.pass(15 * MINUTE_MS);
+};
+
+beforeEach(async () => {
+  w = await actingWorld();
+  w.cloud.add(instance('job-1'));
+  w.script.wants = shift(8);
+});
+
+describe('a job that is shifted by a document that enforces', () => {
+  beforeEach(async () => {
+    await w.document('enforce');
+    await w.look();
+    w.script.wants = [];
+  });
+
+  it('is stopped now and started once in its hours, by an action that follows the first', async () => {
+    expect(await w.all()).toMatchObject([{ effect: { kind: 'stop' }, state: 'confirmed', approvedBy: 'policy:doc', next: { effect: { kind: 'start' }, notBefore: NOW + 8 * HOUR_MS, expiresAt: NOW + 18 * HOUR_MS } }]);
+    await hours(7.75);
+    expect([effects(), runs()]).toEqual([['stop'], 'stopped']);
+    await hours(3);
+    expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
+    const [stop, start, ...others] = await w.all();
+    expect(others).toEqual([]);
+    expect(start).toMatchObject({ effect: { kind: 'start', target: 'instance/job-1' }, follows: stop!.id, approvedBy: `pair:${stop!.id}`, state: 'confirmed', intendedAt: NOW + 8 * HOUR_MS, evidenceAt: NOW + 8 * HOUR_MS, recommendation: null, team: 'lab' });
+  });
+
+  it('saves what the hours would have cost at once, and the start claims nothing', async () => {
+    await hours(9);
+    const [stop, start] = await w.all();
+    const worlds = await w.stores.db.query<{ action: string; spec: { world: { kind: string; reason?: string } } }>(`select action, spec from counterfactual`);
+    expect(Object.fromEntries(worlds.map(({ action, spec }) => [action, spec.world.kind === 'unknown' ? spec.world.reason : spec.world.kind]))).toEqual({ [stop!.id]: 'shifted', [start!.id]: 'not-made-to-save' });
+  });
+
+  it('is started although the document rests by then: what it was stopped for is over', async () => {
+    await w.document('recommend', null);
+    await hours(9);
+    expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
+  });
+
+  it('is taken back as one: started at once, and not again in its hours', async () => {
+    await hours(1);
+    await w.rollBack((await first()).id);
+    await w.pass(0);
+    expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
+    w.cloud.change('instance/job-1', { state: 'stopped' });
+    await hours(20);
+    expect([effects(), await w.all()]).toMatchObject([['stop', 'start'], [{ state: 'rolled-back' }, { rollbackOf: (await first()).id }]]);
+  });
+
+  it('is not taken back any more once the second has begun, nor the second alone', async () => {
+    await hours(9);
+    const [stop, start] = await w.all();
+    await expect(w.rollBack(stop!.id)).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('there is nothing left to take back') as string });
+    await expect(w.rollBack(start!.id)).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining(`is what ${stop!.id} was done for`) as string });
+  });
+
+  it('waits while the kill switch is on, and starts when it is lifted', async () => {
+    await w.stop('all');
+    await hours(10);
+    expect([effects(), (await w.all()).length]).toEqual([['stop'], 1]);
+    await w.lift('all');
+    await hours(0.5);
+    expect(effects()).toEqual(['stop', 'start']);
+  });
+
+  it('is given up when its time is over, and that is told as a refusal, not passed over', async () => {
+    await w.stop('all');
+    await hours(19);
+    const [, start] = await w.all();
+    expect([start!.state, codesOf(start!)]).toEqual(['refused', ['stopped']]);
+    await w.lift('all');
+    await hours(5);
+    expect(effects()).toEqual(['stop']);
+  });
+
+  it('has a guard of its own: what somebody has started meanwhile is not started', async () => {
+    await hours(2);
+    w.cloud.change('instance/job-1', { state: 'running', billing: 'billed' });
+    await hours(7);
+    const [, start] = await w.all();
+    expect([effects(), start!.state, codesOf(start!)]).toEqual([['stop'], 'refused', ['already-so']]);
+  });
+});
+
+describe('a job that is shifted when somebody approves', () => {
+  beforeEach(async () => {
+    await w.document('approve');
+    await w.look();
+  });
+
+  it('is one question, and the answer holds for both', async () => {
+    expect(await w.all()).toMatchObject([{ state: 'proposed', next: { notBefore: NOW + 8 * HOUR_MS } }]);
+    await w.approve((await first()).id);
+    await hours(9);
+    expect(effects()).toEqual(['stop', 'start']);
+    expect((await w.all())[1]).toMatchObject({ approvedBy: `pair:${(await first()).id}` });
+  });
+
+  it('is neither stopped nor started when it is rejected, or when nobody answers in time', async () => {
+    const { id, expiresAt } = await first();
+    expect(expiresAt).toBe(NOW + 7.5 * HOUR_MS);
+    await w.db.transaction((tx) => rejectAction(w.stores, tx, 'default', id, '', 'boss', w.clock.at));
+    await hours(10);
+    expect([effects(), (await w.all()).map(({ state }) => state)]).toEqual([[], ['refused']]);
+  });
+
+  it('is asked for anew when its hours are others', async () => {
+    w.script.wants = shift(10);
+    await w.look(HOUR_MS);
+    expect(await w.all()).toMatchObject([{ state: 'refused', reasons: [{ code: 'superseded' }] }, { state: 'proposed', next: { notBefore: NOW + 10 * HOUR_MS } }]);
+    // So soon a stop would not pay.
+    w.script.wants = shift(2.4);
+    await w.look(HOUR_MS);
+    expect([(await w.all()).map(({ state }) => state), (await w.recommendation()).obstacle]).toMatchObject([['refused', 'refused'], { code: 'too-late' }]);
+  });
+});
