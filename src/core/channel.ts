@@ -32,7 +32,7 @@ export interface Telling {
   /** What the channel calls the message that began the conversation; null: this one begins it. */
   readonly threadReference: string | null;
   readonly picture: Picture | null;
-  /** Of a channel with `picturesApart`: this sends the picture alone, into the conversation. */
+  /** Of a channel whose pictures are `apart`: this sends the picture alone, into the conversation. */
   readonly part: 'message' | 'picture';
   /** When it was first tried, epoch milliseconds. */
   readonly since: number;
@@ -71,8 +71,8 @@ export interface ChannelConnection {
   readonly whenUnknown: 'ask' | 'send-again' | 'leave';
   /** A conversation is begun by one message, whose reference the others need. */
   readonly threads: boolean;
-  /** Pictures are messages of their own, sent after the one that they belong to. */
-  readonly picturesApart: boolean;
+  /** `within` a message, or `apart`: messages of their own, sent after the one that they belong to. */
+  readonly pictures: 'none' | 'within' | 'apart';
   /** Tells, once. Never throws for what the network or the other side does. */
   send(telling: Telling): Promise<ToldOutcome>;
   /** What became of a telling whose answer was lost; `not-sent`: it is not there. */

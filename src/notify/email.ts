@@ -46,7 +46,7 @@ class Mail implements ChannelConnection {
   readonly leastPauseMs = 0;
   readonly whenUnknown = 'send-again' as const;
   readonly threads = false;
-  readonly picturesApart = false;
+  readonly pictures = 'within';
   private opened: Promise<Transporter> | null = null;
 
   constructor(private readonly url: string, private readonly from: string, private readonly to: readonly string[]) {}

@@ -8,7 +8,7 @@ export const channel: Channel = {
   description: 'One line per alert on standard error.',
   settings: [],
   connect: (settings, clock) => ({
-    name: 'log', leastPauseMs: 0, whenUnknown: 'leave', threads: false, picturesApart: false,
+    name: 'log', leastPauseMs: 0, whenUnknown: 'leave', threads: false, pictures: 'none',
     async send({ message }) {
       const text = oneLine(plainText(message));
       // As the process' own log has it: nothing there is read that is not a line of JSON.

@@ -60,7 +60,7 @@ class IncomingWebhook implements ChannelConnection {
   readonly leastPauseMs = PAUSE_MS;
   readonly whenUnknown = 'leave' as const;
   readonly threads = false;
-  readonly picturesApart = false;
+  readonly pictures = 'none';
   private readonly responses: ResponseAddress;
 
   constructor(private readonly url: string, apiUrl: string, private readonly clock: Clock) {

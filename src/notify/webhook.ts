@@ -29,7 +29,7 @@ export const channel: Channel = {
     const problems: Problem[] = [...(wrongUrl === null ? [] : [{ path: URL_NAME, message: wrongUrl }]), ...(typeof secrets === 'string' ? [{ path: SECRET_NAME, message: secrets }] : [])];
     if (typeof secrets === 'string' || problems.length > 0) throw invalid(`the alert webhook's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
     const connection: ChannelConnection = {
-      name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, picturesApart: false,
+      name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, pictures: 'within',
       async send(telling) {
         const now = clock.now();
         const body = bodyOf(telling, now);

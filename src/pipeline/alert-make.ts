@@ -13,7 +13,7 @@ import { happened, hasNews, saveMark } from '../store/alert-news.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import { wake, type Waking } from '../store/work.js';
-import type { Channels, TellingOptions } from './alert.js';
+import type { Channels } from './alert.js';
 import { anomalyKeys, FIND_PRICES } from './find-anomalies.js';
 import type { Stage } from './stage.js';
 
@@ -37,16 +37,13 @@ const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | nul
 
 const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...target, part: 'message' as const }));
 
-export function makeAlertsStage(stores: Needs, channels: Channels, { chart }: TellingOptions): Stage {
+export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
   const { alerts, organisations } = stores;
   return {
     name: MAKE, most: 1, reachesOut: true,
     async run({ organisation, now, tx }) {
       const { news, answers } = await happened(stores, tx, organisation, now);
-      for (const one of news) {
-        const picture = one.kind === 'digest' && chart !== undefined ? await chart(await stores.reports.known(tx, organisation, one.team, one.month)) : null;
-        await alerts.raise(tx, organisation, one, now, picture);
-      }
+      for (const one of news) await alerts.raise(tx, organisation, one, now);
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const asOf = await organisations.asOf(tx, organisation, now);
       const wakings: Waking[] = [];

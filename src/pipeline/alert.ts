@@ -40,7 +40,7 @@ const OPENING_MS = 5000;
 const REFUSED_MS = HOUR_MS;
 const GIVE_UP_MS = 7 * DAY_MS;
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions'>;
+type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions' | 'reports'>;
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return {
@@ -87,10 +87,19 @@ class Sending {
     return this.record({ ...delivery, askedAt: this.now }, alert, connection, await safely(() => connection.send(telling)));
   }
 
-  private async pictureOf({ part }: Delivery, { id, news }: Alert, { picturesApart }: ChannelConnection): Promise<Telling['picture']> {
-    if (part === 'message' && picturesApart) return null;
-    const png = await this.stores.alerts.picture(this.stores.db, this.organisation, id);
-    return png === null ? null : { png, text: this.options.texts.picture(news) };
+  private async pictureOf({ part }: Delivery, alert: Alert, { pictures }: ChannelConnection): Promise<Telling['picture']> {
+    const png = pictures === 'none' ? null : await this.drawn(alert);
+    return png === null || (part === 'message' && pictures === 'apart') ? null : { png, text: this.options.texts.picture(alert.news) };
+  }
+
+  /** Drawn when the first place is told that shows it, and the same from then on. */
+  private async drawn({ id, news }: Alert): Promise<Uint8Array | null> {
+    const { db, alerts, reports } = this.stores;
+    const { chart } = this.options;
+    const kept = await alerts.picture(db, this.organisation, id);
+    if (kept !== null || news.kind !== 'digest' || chart === undefined) return kept;
+    const png = await chart(await reports.known(db, this.organisation, news.team, news.month));
+    return png === null ? null : alerts.keepPicture(db, this.organisation, id, png);
   }
 
   /** Whether it is this delivery's turn at its place and in its conversation. */
@@ -177,7 +186,7 @@ class Sending {
     if (delivery.part === 'picture') return [];
     if (connection.threads) await alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, reference);
     const hasChanged = (await alerts.get(tx, this.organisation, alert.id))?.revision !== alert.revision;
-    const pictures = connection.picturesApart && (await alerts.hasPicture(tx, this.organisation, alert.id)) ? await alerts.intend(tx, this.organisation, alert, [{ ...delivery, part: 'picture' }], delivery.level, this.now) : [];
+    const pictures = connection.pictures === 'apart' && (await alerts.hasPicture(tx, this.organisation, alert.id)) ? await alerts.intend(tx, this.organisation, alert, [{ ...delivery, part: 'picture' }], delivery.level, this.now) : [];
     return [...pictures, ...(hasChanged ? [sendWaking(delivery)] : [])];
   }
 

@@ -2,8 +2,8 @@
  * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped for its cheap hours.
  *
  * The two were approved as one, so that nobody is asked again; the second has its own guard and its own expiry (action.execute). The invariants: it is begun at
- * most once, only where the first was done, and never while the first is being taken back or was. What stands in its way for now is waited for until it
- * expires; then it is begun all the same, so that the guard says why not and people are told.
+ * most once, only where the first was done, and never while the first is being taken back or was. Another live action on the target is waited for until it expires. A kill
+ * switch is not: the guard refuses, people are told that the job stands still, and taking the first back starts it.
  */
 import { pairActor, type Action, type Next } from '../core/action.js';
 import { MINUTE_MS } from '../core/time.js';
@@ -43,10 +43,8 @@ async function follow(stores: Needed, tx: Transaction, organisation: string, id:
   return first.takenBackBy !== null ? [] : begin(stores, tx, organisation, first, next, now);
 }
 
-/** A kill switch, or another live action: the first itself, for as long as its effect does not show. */
-async function isHindered({ safety }: Needed, tx: Transaction, organisation: string, { team, connection, target }: Action): Promise<boolean> {
-  return (await safety.stopsOver(tx, organisation, team, connection)).length > 0 || (await safety.liveOn(tx, organisation, connection, target, [])) !== null;
-}
+/** A live action on the target: also the first itself, for as long as its effect does not show. */
+const isHindered = async ({ safety }: Needed, tx: Transaction, organisation: string, { connection, target }: Action): Promise<boolean> => (await safety.liveOn(tx, organisation, connection, target, [])) !== null;
 
 /** Its evidence is of now: its hour has come, and the first was done. */
 async function begin({ actions, safety }: Needed, tx: Transaction, organisation: string, first: Action, { effect, expiresAt }: Next, now: number): Promise<readonly Waking[]> {

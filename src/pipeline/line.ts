@@ -91,7 +91,7 @@ export function makeLine(stores: Stores, policies: readonly Policy[], telemetry:
     reportStage(stores),
     backtestStage(stores, policies),
     findAnomaliesStage(stores),
-    makeAlertsStage(stores, channels, telling),
+    makeAlertsStage(stores, channels),
     escalateStage(stores, channels),
     sendStage(stores, channels, telling),
   ];

@@ -4,7 +4,7 @@
  * It knows no report. The invariants: the same option gives the same bytes, and a picture says in words what it shows (`title`, `desc`).
  */
 import { createHash } from 'node:crypto';
-import { Resvg } from '@resvg/resvg-js';
+import { renderAsync } from '@resvg/resvg-js';
 import type { EChartsOption } from 'echarts';
 import { BarChart, CustomChart, HeatmapChart, LineChart, PieChart, ScatterChart } from 'echarts/charts';
 import { DatasetComponent, GraphicComponent, GridComponent, LegendComponent, MarkAreaComponent, MarkLineComponent, TitleComponent, VisualMapComponent, AriaComponent } from 'echarts/components';
@@ -51,15 +51,15 @@ export function renderSvg(option: EChartsOption, { width, height, title, descrip
 }
 
 /**
- * PNG bytes of an SVG, on white where it is transparent.
+ * PNG bytes of an SVG, on white where it is transparent. Drawn on a thread of its own: a picture takes tens of milliseconds, in which a server has others to answer.
  * @param scale pixels of the PNG per pixel of the SVG; 2 where absent, for dense screens
  */
-export function renderPng(svg: string, scale = 2): Buffer {
-  const image = new Resvg(svg, {
+export async function renderPng(svg: string, scale = 2): Promise<Buffer> {
+  const image = await renderAsync(svg, {
     background: '#ffffff', fitTo: { mode: 'zoom', value: scale },
     font: { loadSystemFonts: false, fontFiles: fontFiles(svg), defaultFontFamily: 'DejaVu Sans', sansSerifFamily: 'DejaVu Sans' },
   });
-  return image.render().asPng();
+  return image.asPng();
 }
 
 /**

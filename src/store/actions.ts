@@ -283,7 +283,7 @@ export class ActionStore {
 /** What an action in its state waits for. */
 function wakingsOf(action: Action): Waking[] {
   const { id, team, state, expiresAt, takenBackBy, next = null } = action;
-  const follows: Waking[] = next !== null && ['confirmed', 'measured', 'failed'].includes(state) ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }] : [];
+  const follows: Waking[] = next !== null && ['applied', 'confirmed', 'measured', 'failed'].includes(state) ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }] : [];
   const [stage, notBefore] = state === 'proposed' ? [EXECUTE, expiresAt] : state === 'approved' || state === 'intended' ? [EXECUTE, null] : state === 'applied' && takenBackBy === null ? [CONFIRM, null] : [null, null];
   return [...(stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]), ...follows];
 }

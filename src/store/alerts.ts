@@ -90,13 +90,12 @@ export class AlertStore {
 
   /**
    * Keeps news once; true: they were new. Whoever makes news calls this in its own transaction; alert.make decides where they go.
-   * @param picture a PNG that goes with it
    */
-  async raise(tx: Queryable, organisation: string, news: News, now: number, picture: Uint8Array | null = null): Promise<boolean> {
+  async raise(tx: Queryable, organisation: string, news: News, now: number): Promise<boolean> {
     const rows = await tx.query(
-      `insert into alert (organisation, id, identity, kind, team, severity, thread, news, picture, state, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, 'new', $10)
+      `insert into alert (organisation, id, identity, kind, team, severity, thread, news, state, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9)
        on conflict (organisation, identity) do nothing returning id`,
-      [organisation, `alr-${randomBytes(8).toString('hex')}`, identityOf(news), news.kind, news.team, severityOf(news), threadOf(news), JSON.stringify(news), picture === null ? null : Buffer.from(picture), formatInstant(now)]);
+      [organisation, `alr-${randomBytes(8).toString('hex')}`, identityOf(news), news.kind, news.team, severityOf(news), threadOf(news), JSON.stringify(news), formatInstant(now)]);
     return rows.length > 0;
   }
 
@@ -168,6 +167,12 @@ export class AlertStore {
   async picture(db: Queryable, organisation: string, id: string): Promise<Uint8Array | null> {
     const [row] = await db.query<{ picture: Buffer | null }>(`select picture from alert where organisation = $1 and id = $2`, [organisation, id]);
     return row?.picture ?? null;
+  }
+
+  /** Keeps the picture of an alert that has none. @returns what is kept, which is the first one */
+  async keepPicture(db: Queryable, organisation: string, id: string, png: Uint8Array): Promise<Uint8Array> {
+    await db.query(`update alert set picture = $3 where organisation = $1 and id = $2 and picture is null`, [organisation, id, Buffer.from(png)]);
+    return (await this.picture(db, organisation, id)) ?? png;
   }
 
   async hasPicture(db: Queryable, organisation: string, id: string): Promise<boolean> {

@@ -2,7 +2,7 @@
 /**
  * Fits the commitment planner's outlook and writes src/planning/commitment/outlook-weights.ts. Needs `npm run build` first; some minutes.
  *
- *   node tests/backtest/fit-commitment-outlook.mjs [--tenants 6000] [--epochs 6] [--width 16] [--out FILE]
+ *   node tests/backtest/fit-commitment-outlook.mjs [--tenants 8000] [--epochs 6] [--width 16] [--out FILE]
  *
  * Samples: tenants of commitment-prior.mjs (SYNTHETIC), each with a term drawn from 12 hours to a year, at random hours a level of the demand
  * and the share of the coming term in which it was in use. The loss is the cross-entropy of that share, so the fit is its mean; a sixth of the tenants is
@@ -17,7 +17,7 @@ import { logUniform, priorDemand } from './commitment-prior.mjs';
 
 const { values } = parseArgs({
   options: {
-    tenants: { type: 'string', default: '6000' },
+    tenants: { type: 'string', default: '8000' },
     epochs: { type: 'string', default: '6' },
     width: { type: 'string', default: '16' },
     out: { type: 'string', default: 'src/planning/commitment/outlook-weights.ts' },

@@ -71,23 +71,46 @@ describe('a job that is shifted by a document that enforces', () => {
     await expect(w.rollBack(start!.id)).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining(`is what ${stop!.id} was done for`) as string });
   });
 
-  it('waits while the kill switch is on, and starts when it is lifted', async () => {
+  it('is refused while the kill switch is on, as everything is, and taking the first back starts it', async () => {
     await w.stop('all');
-    await hours(10);
-    expect([effects(), (await w.all()).length]).toEqual([['stop'], 1]);
+    await hours(9);
+    const [stop, start] = await w.all();
+    expect([effects(), start!.state, codesOf(start!)]).toEqual([['stop'], 'refused', ['stopped']]);
     await w.lift('all');
-    await hours(0.5);
+    await hours(2);
+    expect(effects()).toEqual(['stop']);
+    await w.rollBack(stop!.id);
+    await w.pass(0);
+    expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
+  });
+
+  it('waits until another action on its target is over', async () => {
+    const at = w.clock.at;
+    await w.db.transaction(async (tx) => {
+      const { action } = await w.stores.actions.propose(tx, 'default', {
+        team: 'lab', connection: 'elsewhere', target: 'instance/job-1', effect: { kind: 'cordon', target: 'instance/job-1', cordoned: true }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null,
+        rollbackOf: null, underStop: false, proposedBy: 'ada', evidenceAt: at, expiresAt: at + 12 * HOUR_MS,
+      }, at);
+      const approved = await w.stores.actions.move(tx, 'default', action, 'approved', { at, actor: 'boss', set: { approvedBy: 'boss' } });
+      await tx.query(`update action set connection = 'cloud' where id = $1`, [approved.action.id]);
+      await tx.query(`delete from work where stage = 'action.execute' and key = $1`, [approved.action.id]);
+    });
+    await hours(10);
+    expect(effects()).toEqual(['stop']);
+    await w.db.query(`update action set state = 'refused' where effect ->> 'kind' = 'cordon'`);
+    await hours(1);
     expect(effects()).toEqual(['stop', 'start']);
   });
 
-  it('is given up when its time is over, and that is told as a refusal, not passed over', async () => {
-    await w.stop('all');
-    await hours(19);
-    const [, start] = await w.all();
-    expect([start!.state, codesOf(start!)]).toEqual(['refused', ['stopped']]);
-    await w.lift('all');
-    await hours(5);
-    expect(effects()).toEqual(['stop']);
+  it('waits for the first, as long as that is billed on', async () => {
+    await w.db.query(`update action set state = 'applied', confirmed_at = null, ended_at = null where effect ->> 'kind' = 'stop'`);
+    w.cloud.change('instance/job-1', { billing: 'billed' });
+    await hours(10);
+    expect([effects(), (await w.all()).length]).toEqual([['stop'], 1]);
+    w.cloud.change('instance/job-1', { billing: 'ended' });
+    await w.db.query(`update action set state = 'confirmed' where effect ->> 'kind' = 'stop'`);
+    await hours(0.5);
+    expect(effects()).toEqual(['stop', 'start']);
   });
 
   it('has a guard of its own: what somebody has started meanwhile is not started', async () => {

@@ -3,6 +3,8 @@
  * escalation, mutes and anomalies.
  */
 import { describe, expect, it } from 'vitest';
+import { ENGLISH } from '../../src/core/alert-texts.js';
+import type { Report } from '../../src/core/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { channel as slackChannel } from '../../src/notify/slack.js';
 import { makeLine } from '../../src/pipeline/line.js';
@@ -202,11 +204,25 @@ describe('an alert that needs an answer', async () => {
 describe('other news', async () => {
   const w = await alertWorld();
 
-  it('of a month comes with its chart, in its thread', async () => {
-    await w.stores.alerts.raise(w.db, 'default', {
-      kind: 'digest', team: 'lab', teamName: 'Lab', month: '2026-10', currency: 'USD', total: '1000', before: null, unpricedGpuHours: '0', budgets: [], verified: [], measured: [], forecast: null, nextSteps: [],
-    }, w.clock.at, PIXEL);
-    await w.tell();
+  it('of a month comes with its chart, in its thread: drawn when it is first told, and never again', async () => {
+    const lastMonth = Date.UTC(2026, 9, 20);
+    await w.use('october', 5, lastMonth);
+    await wake(w.db, 'default', [{ stage: 'report.send', lane: 'lab', key: 'lab/2026-10' }]);
+    const drawn: string[] = [];
+    const chart = async ({ team, month }: Report): Promise<Uint8Array> => {
+      drawn.push(`${team} ${month}`);
+      return PIXEL;
+    };
+    const channels = new Map([['slack', slackChannel.connect(w.slack.settings(), w.clock)!]]);
+    const runner = new Runner(w.db, w.stores.work, w.clock, makeLine(w.stores, [], [], new Map(), channels, { texts: ENGLISH, publicUrl: null, chart }));
+    await runner.drain();
+    expect(drawn).toEqual([]);
+    await wake(w.db, 'default', [MAKE_WAKING]);
+    for (let n = 0; n < 12; n++) {
+      await runner.drain();
+      w.clock.at += 1100;
+    }
+    expect(drawn).toEqual(['lab 2026-10']);
     expect(w.slack.posts.map(({ thread, files }) => [thread, files.length])).toEqual([[null, 0], [w.slack.posts[0]?.ts, 1]]);
     expect([...w.slack.uploads.values()][0]?.bytes?.equals(PIXEL)).toBe(true);
   });

@@ -77,7 +77,7 @@ export async function dashboardWorld(signIn: SignInSettings = { publicUrl: null,
 
 /** A channel that takes everything at once. */
 const listener = (told: Telling[]): ChannelConnection => ({
-  name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, picturesApart: false,
+  name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, pictures: 'none',
   async send(telling) {
     told.push(telling);
     return { kind: 'told', reference: telling.token };

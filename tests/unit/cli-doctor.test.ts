@@ -132,7 +132,7 @@ describe('a source of evidence', () => {
 describe('a channel', () => {
   const channel = (check?: () => Promise<string>): InstalledPart => ({
     kind: 'channel', problems: [], part: { name: 'gong', description: 'a channel', settings: [], connect: () => null },
-    connection: { name: 'gong', leastPauseMs: 0, whenUnknown: 'leave', threads: false, picturesApart: false, send: async () => ({ kind: 'told', reference: null }), ...(check === undefined ? {} : { check }) },
+    connection: { name: 'gong', leastPauseMs: 0, whenUnknown: 'leave', threads: false, pictures: 'none', send: async () => ({ kind: 'told', reference: null }), ...(check === undefined ? {} : { check }) },
   });
 
   it('is asked where it can be, and told nothing', async () => {

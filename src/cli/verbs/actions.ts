@@ -149,12 +149,13 @@ const row = (one: ActionJson): (string | null)[] =>
   [one.id, one.team, one.effect.kind, one.target, one.connection, one.state, one.approvedBy, one.proposedAt, one.reasons.map(({ message }) => message).join('; ')];
 
 function storyText(action: ActionStory): string {
-  const { after, afterAt } = action;
+  const { after, afterAt, next, follows } = action;
+  const pair = [...(next === null ? [] : [`Then, not before ${next.notBefore}: ${next.effect.kind} ${next.effect.target}`]), ...(follows === null ? [] : [`Follows ${follows}`])];
   const replicas = after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
   const proof = afterAt === null ? '' : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}`)}\n`;
   return [
     table(TITLES, [row(action)]),
-    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), proof,
+    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), ...pair.map((line) => `${printable(line)}\n`), proof,
   ].join('\n');
 }
 

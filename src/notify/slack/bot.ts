@@ -46,7 +46,7 @@ export class SlackBot implements ChannelConnection {
   readonly leastPauseMs = PAUSE_MS;
   readonly whenUnknown = 'ask' as const;
   readonly threads = true;
-  readonly picturesApart = true;
+  readonly pictures = 'apart';
   private opened: Promise<WebClient> | null = null;
   private readonly responses: ResponseAddress;
 

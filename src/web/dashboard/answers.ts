@@ -128,6 +128,8 @@ export interface Action {
   readonly policy: string | null;
   readonly rollbackOf: string | null;
   readonly takenBackBy: string | null;
+  readonly next: { readonly effect: EffectJson; readonly notBefore: string; readonly expiresAt: string } | null;
+  readonly follows: string | null;
   readonly proposedBy: string;
   readonly approvedBy: string | null;
   readonly proposedAt: string;

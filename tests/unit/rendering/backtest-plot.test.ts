@@ -83,8 +83,8 @@ describe.each(Object.keys(REPORTS))('the picture of %s', (name) => {
     expect(wordsOf(plot)).not.toMatch(/NaN|undefined|null/);
   });
 
-  it('is a PNG that is not blank, of the size of the drawing', () => {
-    const png = decodePng(renderPng(svg, 1));
+  it('is a PNG that is not blank, of the size of the drawing', async () => {
+    const png = decodePng(await renderPng(svg, 1));
     expect([png.width, png.height]).toEqual([new Resvg(svg).width, new Resvg(svg).height]);
     const white = png.count([255, 255, 255]);
     expect(white).toBeGreaterThan(0.5 * png.width * png.height);
@@ -182,14 +182,14 @@ describe('the curves', () => {
 });
 
 describe('names', () => {
-  it('that are long, Chinese or markup are drawn without breaking anything', () => {
+  it('that are long, Chinese or markup are drawn without breaking anything', async () => {
     const name = '训练团队-the-team-that-trains-the-largest-models-of-the-house-and-has-a-name-to-match <b>&amp;"';
     const cells = POLICY.cells.map((cell) => ({ ...cell, name }));
     const svg = drawPlot(backtestPlot({ ...POLICY, settings: { ...POLICY.settings, document: `${name}${name}` }, cells }));
     expect(() => new Resvg(svg)).not.toThrow();
     expect(svg).toContain('训练团队');
     expect(svg).not.toContain('<b>');
-    const png = decodePng(renderPng(svg, 1));
+    const png = decodePng(await renderPng(svg, 1));
     // Nothing runs over the right edge.
     for (let y = 0; y < png.height; y++) expect(png.at(png.width - 3, y)).toEqual([255, 255, 255]);
   });

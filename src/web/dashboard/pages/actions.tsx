@@ -69,7 +69,7 @@ function hindrance(verb: 'approve' | 'reject' | 'rollback', { state, askedAt, ro
 }
 
 function Story({ story, again }: { readonly story: ActionStory; readonly again: () => void }): JSX.Element {
-  const { id, reasons, recommendation, rollbackOf, takenBackBy, events } = story;
+  const { id, reasons, recommendation, rollbackOf, takenBackBy, next, follows, events } = story;
   return (
     <>
       <Card title={say('decide')}><Decisions story={story} again={again} />{reasons.map((reason) => <p key={reason.code} class="warning">{code('event', reason.code)}: <AsWritten>{reason.message}</AsWritten></p>)}</Card>
@@ -85,6 +85,8 @@ function Story({ story, again }: { readonly story: ActionStory; readonly again: 
             {recommendation === null ? null : <li><a href={link('recommendations', recommendation, { status: 'approved' })}>{say('actions.recommendation')}</a></li>}
             {rollbackOf === null ? null : <li><Rich of="actions.takes-back" given={{ action: <a href={link('actions', rollbackOf)}>{rollbackOf}</a> }} /></li>}
             {takenBackBy === null ? null : <li><Rich of="actions.taken-back" given={{ action: <a href={link('actions', takenBackBy)}>{takenBackBy}</a> }} /></li>}
+            {next === null ? null : <li><Rich of="actions.next" given={{ act: code('act', next.effect.kind), target: next.effect.target, at: <Instant at={next.notBefore} /> }} /></li>}
+            {follows === null ? null : <li><Rich of="actions.follows" given={{ action: <a href={link('actions', follows)}>{follows}</a> }} /></li>}
             {['measured', 'confirmed', 'rolled-back'].includes(story.state) ? <li><a href={link('savings', id)}>{say('actions.saved')}</a></li> : null}
           </ul>
         </Card>
