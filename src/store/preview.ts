@@ -92,7 +92,7 @@ function compared(before: readonly TeamSum[], after: readonly TeamSum[]): RulePr
     }));
   };
   const whole = (sums: readonly TeamSum[]): TeamSum[] => sumsOf(sums.map((sum) => ({ ...sum, team: '' })));
-  return { teams: pairs(before, after), totals: pairs(whole(before), whole(after)).map(({ team: _, ...total }) => total) };
+  return { teams: pairs(before, after), totals: pairs(whole(before), whole(after)).map(({ currency, before: was, after: willBe, unpricedBefore, unpricedAfter }) => ({ currency, before: was, after: willBe, unpricedBefore, unpricedAfter })) };
 }
 
 const textOf = (amount: Decimal | null | undefined): string | null => (amount === null || amount === undefined ? null : formatDecimal(amount));
