@@ -13,7 +13,7 @@ import { assert, missing } from '../core/errors.js';
 import type { Effect, FleetTarget } from '../core/fleet.js';
 import type { PolicyMode } from '../core/recommendation.js';
 import type { Queryable, Transaction } from './database.js';
-import { wakeAtOnce, type Waking } from './work.js';
+import { hasten, type Waking } from './work.js';
 
 export const EXECUTE = 'action.execute';
 export const CONFIRM = 'action.confirm';
@@ -219,10 +219,10 @@ export class ActionStore {
     return row === undefined ? null : actionOf(row);
   }
 
-  /** Has the line look now at whatever waits to be carried out. */
-  async wakeApproved(tx: Transaction, organisation: string): Promise<void> {
-    const rows = await tx.query<{ id: string; team: string }>(`select id, team from action where organisation = $1 and state = 'approved'`, [organisation]);
-    await wakeAtOnce(tx, organisation, rows.map(({ id, team }) => ({ stage: EXECUTE, lane: team, key: id })));
+  /** Has the line look now at whatever waits to be carried out. Never waits for a provider that is being asked. */
+  async hastenApproved(tx: Transaction, organisation: string): Promise<void> {
+    const rows = await tx.query<{ id: string }>(`select id from action where organisation = $1 and state = 'approved'`, [organisation]);
+    await hasten(tx, organisation, EXECUTE, rows.map(({ id }) => id));
   }
 
   /** What policies proposed for a team and nobody has begun, approved or not: it follows their newest look. Locked. */

@@ -175,5 +175,7 @@ function answerOf(exporter: string | null, newest: ReadonlyMap<string, number>, 
   if (exporter === null || state?.exportersUp?.includes(exporter) !== true) return { exporterUpAt: null, exporterNamesCards: false };
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
-  return { exporterUpAt: isNaming ? named : state.readTo, exporterNamesCards: isNaming || (state.startedAt?.[exporter] ?? Infinity) < named };
+  // One that names none and runs since before has surely looked for them.
+  const runsOn = (state.startedAt?.[exporter] ?? Infinity) < named;
+  return { exporterUpAt: isNaming && !runsOn ? named : state.readTo, exporterNamesCards: isNaming || runsOn };
 }

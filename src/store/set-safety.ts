@@ -30,6 +30,6 @@ export async function setStop({ safety, policies, actions }: Stores, tx: Transac
   }
   if (team !== undefined && !(await policies.teams(tx, organisation)).includes(team)) throw missing(`there is no team ${team}: nothing was stopped`);
   await safety.stop(tx, organisation, stop, reason, by, now);
-  await actions.wakeApproved(tx, organisation);
+  await actions.hastenApproved(tx, organisation);
   return stop;
 }

@@ -77,6 +77,16 @@ export function following(claimed: readonly ClaimedWork[], wakings: readonly Wak
   return wakings.map((waking) => (waking.notBefore === undefined ? { ...waking, urgent: true } : waking));
 }
 
+/** Makes due at once what waits for a later time. What somebody is at work on is left alone, so that nobody waits for them. */
+export async function hasten(db: Queryable, organisation: string, stage: string, keys: readonly string[]): Promise<void> {
+  if (keys.length === 0) return;
+  await db.query(
+    `update work w set not_before = '-infinity', urgent = true
+     from (select lane, key from work where organisation = $1 and stage = $2 and key = any($3::text[]) and done < wanted and parked_at is null order by lane, key for update skip locked) idle
+     where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key`, [organisation, stage, keys]);
+  await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
+}
+
 /** The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is kept. */
 function traceparent(): string | null {
   const span = trace.getSpanContext(context.active());

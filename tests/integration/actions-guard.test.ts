@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { setStop } from '../../src/store/set-safety.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 
@@ -157,6 +158,26 @@ describe('the kill switch', async () => {
     await w.pass(0);
     expect((await w.all()).slice(-2).map((one) => [one.id, one.state])).toEqual([[id, 'rolled-back'], [rollback.id, 'confirmed']]);
     expect(w.cloud.targets.get('instance/i-1')?.state).toBe('running');
+  });
+});
+
+describe('setting the kill switch', async () => {
+  const w = await actingWorld();
+
+  it('waits for nobody who is asking a provider', async () => {
+    w.cloud.add(instance('i-busy'));
+    w.script.wants = [{ action: 'Stop', target: 'i-busy' }];
+    await w.document('approve');
+    await w.look();
+    const { id } = (await w.all()).find(({ target }) => target === 'instance/i-busy') as Action;
+    await w.approve(id);
+    await w.db.transaction(async (asking) => {
+      // What a runner does while it carries the action out.
+      expect(await asking.query(`select 1 from work where stage = 'action.execute' and key = $1 for update`, [id])).toHaveLength(1);
+      await w.db.transaction((tx) => setStop(w.stores, tx, 'default', { provider: 'another' }, { lift: false, reason: 'a test', by: 'test', now: w.clock.at }));
+    });
+    await w.pass(0);
+    expect((await w.all()).find((action) => action.id === id)?.state).toBe('confirmed');
   });
 });
 

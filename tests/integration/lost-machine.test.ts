@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy.js';
 import { readPolicyDocument } from '../../src/core/policy-document.js';
 import type { FleetReading, FleetTarget } from '../../src/core/fleet.js';
-import type { GpuSample, ProviderConnection, TelemetryConnection } from '../../src/core/ports.js';
+import type { GpuSample, ProviderConnection, TelemetryConnection, TelemetryReading } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
@@ -183,5 +183,45 @@ describe('nothing is replaced', () => {
     });
     await run(150);
     expect((await actions()).map(({ effect }) => effect.kind)).toEqual(['stop']);
+  });
+});
+
+describe('an exporter that answers and names no card any more', async () => {
+  const { db, stores } = await testBursar({ now: START });
+  const clock = { at: START, now: () => clock.at };
+  let next: Partial<TelemetryReading> = {};
+  const connection: TelemetryConnection = {
+    name: 'script',
+    async *read(_, to) {
+      yield { at: to, samples: [], coverage: 1, problems: [], exportersUp: [EXPORTER], ...next };
+    },
+  };
+  const runner = new Runner(db, stores.work, clock, makeLine(stores, [], [connection]));
+  const after = async (seconds: number, over: Partial<TelemetryReading>): Promise<string[]> => {
+    clock.at += seconds * 1000;
+    next = over;
+    await wake(db, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }]);
+    await runner.drain();
+    return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(({ rule }) => rule);
+  };
+  const samples = (): GpuSample[] => [{
+    resource: 'host-1', gpu: 'GPU-0', migInstance: null, gpuModel: 'H100', namespace: null, pod: null, at: clock.at, exporter: EXPORTER, gpuUtilisationRatio: 0.5, memoryUsedRatio: null, memoryUsedMib: null, temperatureCelsius: null,
+    powerWatts: null, pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: {},
+  }];
+  const card = async (): Promise<string[]> => {
+    clock.at += 60_000;
+    return after(0, { samples: samples() });
+  };
+
+  it('has lost it within 15 seconds where it runs since before', async () => {
+    expect(await card()).toEqual([]);
+    expect(await after(15, { startedAt: { [EXPORTER]: START - 3_600_000 } })).toEqual(['gone']);
+  });
+
+  it('is given a minute where it was restarted, or nobody knows', async () => {
+    for (const told of [{ startedAt: { [EXPORTER]: START + 600_000 } }, {}]) {
+      expect(await card()).toEqual([]);
+      expect([await after(15, told), await after(30, told), await after(15, told)]).toEqual([[], [], ['gone']]);
+    }
   });
 });

@@ -99,6 +99,15 @@ describeWith('prometheus', 'Prometheus', (program) => {
     expect(silent.exportersUp).not.toContain(`smi/${smi!.instance}`);
   });
 
+  it('is asked since when an exporter runs that names no card any more: one that was restarted may not have found them yet', async () => {
+    await read((one) => one.exportersUp?.includes(`dcgm/${mig!.instance}`) === true && of(one, 'GPU-2') !== undefined);
+    mig!.serve('process_start_time_seconds 1700000000\n');
+    const bare = await read((one) => one.startedAt !== undefined);
+    expect(bare.startedAt).toEqual({ [`dcgm/${mig!.instance}`]: 1_700_000_000_000 });
+    expect(of(bare, 'GPU-2')).toBeUndefined();
+    mig!.serve(dcgmExposition(slices()));
+  });
+
   it('leads from a card that broke to the proposal that starts its hot spare, in one pass of the line', async () => {
     const { db, stores } = await testBursar();
     const connected = { ...connection, name: 'prometheus', read: (from: number, to: number) => connection.read(from, to) };

@@ -4,6 +4,7 @@ import { readPolicyDocument } from '../../src/core/policy-document.js';
 import { setBudget } from '../../src/store/set-budget.js';
 import { applyPolicy, pausePolicy } from '../../src/store/set-policy.js';
 import { setStop } from '../../src/store/set-safety.js';
+import { wake } from '../../src/store/work.js';
 import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { group, instance } from '../support/memory-cloud.js';
@@ -80,8 +81,11 @@ describe('what is woken', async () => {
       const made = await stores.actions.propose(tx, 'default', {
         team: 'red', connection: 'cloud', target: 'instance/a', effect: { kind: 'stop', target: 'instance/a' }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null,
         rollbackOf: null, underStop: false, proposedBy: 'test', evidenceAt: null, expiresAt: clock.now() + 3_600_000 }, clock.now());
+      // As one that waits for a quiet hour to end.
+      await wake(tx, 'default', [{ stage: 'action.execute', lane: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 }]);
       return (await stores.actions.move(tx, 'default', made.action, 'approved', { at: clock.now(), actor: 'test', set: { approvedBy: 'test' } })).action;
     });
+    expect(await due()).toEqual([]);
     const everything = { lift: false, reason: 'a test', by: 'test', now: clock.now() };
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
     expect(await due()).toEqual([expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true })]);

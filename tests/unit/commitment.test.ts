@@ -11,12 +11,14 @@ import { Failure } from '../../src/core/errors.js';
 import { compareCommitments } from '../../src/planning/commitment/comparison.js';
 import { Guard } from '../../src/planning/commitment/guard.js';
 import { LevelCounts } from '../../src/planning/commitment/level-counts.js';
+import { LevelTally } from '../../src/planning/commitment/level-tally.js';
 import {
   breakEvenHours, checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost, coverage, effectiveRatio,
 } from '../../src/planning/commitment/model.js';
 import { lookBack, onlineDeterministic, onlineRandomised, onlineThreshold } from '../../src/planning/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
-import { plannedPurchases } from '../../src/planning/commitment/planner.js';
+import { Outlook } from '../../src/planning/commitment/outlook.js';
+import { plannedPurchases, ReservationPlanner } from '../../src/planning/commitment/planner.js';
 import { recommendReservations } from '../../src/planning/commitment/recommend.js';
 import { hourlyPeaks, SERIES_SHAPES, syntheticSeries } from '../../src/planning/commitment/series.js';
 
@@ -189,6 +191,48 @@ describe('the guard', () => {
 
   it('buys nothing that cannot pay', () => {
     expect(plannedPurchases(gpus(...hours(400, 5)), term(24, 1.1)).every((count) => count === 0)).toBe(true);
+  });
+});
+
+describe('the outlook', () => {
+  const after = (demand: readonly number[], termHours = 168): Outlook => {
+    const outlook = new Outlook(termHours);
+    for (const value of demand) outlook.step(value);
+    return outlook;
+  };
+  const bursts = Array.from({ length: 2000 }, (_, hour) => (hour % 100 < 20 ? 9 : 2));
+
+  it('counts the hours that reach a level', () => {
+    const tally = new LevelTally();
+    for (const value of [3, 1, 0, 3, 2]) tally.add(value);
+    expect([0, 1, 2, 3, 4].map((level) => tally.atLeast(level))).toEqual([5, 4, 3, 2, 0]);
+    tally.add(500);
+    tally.remove(3);
+    expect([0, 3, 4, 500, 501, 9000].map((level) => tally.atLeast(level))).toEqual([5, 2, 1, 1, 0, 0]);
+  });
+
+  it('trusts a level the more, the longer it lasts', () => {
+    const shares = [6, 24, 72, 240].map((length) => after([...hours(1000, 2), ...hours(length, 6)]).expectedUse(6));
+    expect(shares).toEqual(shares.toSorted((one, other) => one - other));
+    expect(shares[0]).toBeLessThan(0.9);
+    expect(shares[3]).toBeGreaterThan(0.9);
+  });
+
+  it('tells a burst like many before it from a base', () => {
+    const outlook = after([...bursts, ...hours(15, 9)]);
+    expect(outlook.expectedUse(2)).toBeGreaterThan(0.95);
+    expect(outlook.expectedUse(9)).toBeLessThan(0.4);
+    expect(outlook.levelAbove(0.66, 9)).toBe(2);
+    expect(outlook.levelAbove(1, 9)).toBe(0);
+  });
+
+  it('makes the planner hold the base and let the bursts pass, even where two of them outlast break-even', () => {
+    const planner = new ReservationPlanner(term(168, 0.6));
+    // 52 + 52 hours of one week are more than 100.8: the bare break-even rule buys, a planner that was right so far need not.
+    const demand = [...bursts, ...hours(52, 9), ...hours(4, 2), ...hours(52, 9)];
+    for (const value of demand) planner.step(value);
+    expect(planner.held).toBe(2);
+    expect(coverage(onlineDeterministic(gpus(...demand), term(168, 0.6)), 168).at(-1)).toBeGreaterThan(2);
   });
 });
 

@@ -29,6 +29,7 @@ export const OUTLOOK_INPUTS = LEVEL_FEATURES + 1;
 export class Outlook {
   private readonly history = new LevelHistory();
   private readonly inputs = new Float64Array(OUTLOOK_INPUTS);
+  private readonly scaled = new Float64Array(OUTLOOK_INPUTS);
   private readonly hidden: Float64Array;
   private readonly deeper: Float64Array;
 
@@ -53,11 +54,13 @@ export class Outlook {
 
   /** Expected share, 0 to 1, of the coming term's hours in which demand reaches `level` (1 or more). */
   expectedUse(level: number): number {
-    const { weights, hidden, deeper } = this;
-    this.history.describe(level, this.inputs);
-    dense(this.inputs.map((input, index) => (input - weights.centre[index]!) / weights.scale[index]!), weights.first, weights.firstBias, hidden);
+    const { weights, inputs, scaled, hidden, deeper } = this;
+    this.history.describe(level, inputs);
+    for (let input = 0; input < OUTLOOK_INPUTS; input++) scaled[input] = (inputs[input]! - weights.centre[input]!) / weights.scale[input]!;
+    dense(scaled, weights.first, weights.firstBias, hidden);
     dense(hidden, weights.second, weights.secondBias, deeper);
-    const sum = deeper.reduce((total, value, index) => total + value * weights.last[index]!, weights.lastBias);
+    let sum = weights.lastBias;
+    for (let unit = 0; unit < deeper.length; unit++) sum += deeper[unit]! * weights.last[unit]!;
     return 1 / (1 + Math.exp(-sum));
   }
 

@@ -54,12 +54,12 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     workloads: scalingAlternatives(history, policy, isKnown('workloads')),
   };
   const count = pending.demand.length + pending.resources.length + pending.workloads.length;
-  let known = 0;
-  function* worked(all: readonly PendingAlternative[]): Steps<Alternative[]> {
+  let worked = 0;
+  function* work(all: readonly PendingAlternative[]): Steps<Alternative[]> {
     const found: Alternative[] = [];
     for (const one of all) {
       found.push(one());
-      yield NOTHING_DONE + (1 - NOTHING_DONE) * (++known / count);
+      yield NOTHING_DONE + (1 - NOTHING_DONE) * (++worked / count);
     }
     return found;
   }
@@ -74,14 +74,14 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     ]));
   };
   const cells = [
-    part('demand', yield* worked(pending.demand), {
+    part('demand', yield* work(pending.demand), {
       refusedGpuHours: demand.refusedGpuHours, spotGpuHours: demand.spotGpuHours, unverifiedGpuHours: demand.unverifiedGpuHours, unpricedGpuHours: demand.unpricedGpuHours,
       gpusCommitted: run.commitments.reduce((sum, { units }) => sum + units, 0),
     }),
-    part('resources', yield* worked(pending.resources), {
+    part('resources', yield* work(pending.resources), {
       stops: resources.stops, falseStops: resources.falseStops, falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0, preventedWorkMinutes: resources.preventedMinutes,
     }),
-    part('workloads', yield* worked(pending.workloads), {
+    part('workloads', yield* work(pending.workloads), {
       changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null, unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
     }),
   ].filter(({ count: size }) => size > 0);
