@@ -72,10 +72,9 @@ export async function budgetsTell(world: World): Promise<void> {
     `select budget || ' ' || to_char(period_start at time zone 'UTC', 'YYYY-MM') || ' ' || kind || ' ' || trim_scale(ratio) as name, count(*)::int as n from crossing where organisation = $1 group by 1`, [organisation]);
   const names = new Map(crossed.map(({ name, n }) => [name, n]));
   for (const [name, n] of names) if (n > 1) broken.push(`the crossing ${name} is there ${n} times`);
-  const retried = await retriedBudgets(world);
   for (const versions of budgets.values()) {
     const budget = versions[0]?.budget;
-    if (budget === undefined || retried.has(budget.id)) continue;
+    if (budget === undefined) continue;
     const own = spent.filter(({ team }) => (ABOVE[team] ?? [team]).includes(budget.team));
     for (const month of new Set(own.map((row) => row.month))) {
       const nanos = own.filter((row) => row.month === month).reduce((sum, row) => sum + BigInt(row.nanos), 0n);
@@ -88,15 +87,11 @@ export async function budgetsTell(world: World): Promise<void> {
   }
 }
 
-/** A weighing that the database refused, as it may, is tried again: after two seconds, then four. The look after that finds it done. */
-const LONGEST_RETRY_MS = 64_000;
-
-/** Budgets whose weighing failed just now and waits for its next try. */
-async function retriedBudgets({ db, organisation, clock }: World): Promise<ReadonlySet<string>> {
-  const rows = await db.query<{ lane: string }>(
-    `select lane from work where organisation = $1 and stage = 'budget.weigh' and done < wanted and parked_at is null and attempts > 0 and not_before > $2 and not_before <= $3`,
-    [organisation, new Date(clock.at), new Date(clock.at + LONGEST_RETRY_MS)]);
-  return new Set(rows.map(({ lane }) => lane));
+/** When the last weighing that the database refused, as it may, is tried again; null: none waits for that. */
+export async function nextWeighing({ db, organisation }: World): Promise<number | null> {
+  const [row] = await db.query<{ at: Date | null }>(
+    `select max(not_before) as at from work where organisation = $1 and stage = 'budget.weigh' and done < wanted and parked_at is null and attempts > 0`, [organisation]);
+  return row?.at?.getTime() ?? null;
 }
 
 /** The most that was planned for a month since it ended, or that is now: a plan that is changed afterwards crosses nothing by itself. */

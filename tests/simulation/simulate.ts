@@ -4,7 +4,7 @@ import { VERIFY } from '../../src/store/actions.js';
 import type { Database } from '../../src/store/database.js';
 import { Chance } from './chance.js';
 import { forget } from './database.js';
-import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded, type BookedAction } from './laws.js';
+import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nextWeighing, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded, type BookedAction } from './laws.js';
 import { giveFirstOrders, giveOrders, planInterference } from './person.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
 import type { Tally } from './tally.js';
@@ -53,7 +53,10 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
         planInterference(world);
       }
       await worked(world, isLook);
-      if (isLook) await budgetsTell(world);
+      if (isLook) {
+        await weighed(world);
+        await budgetsTell(world);
+      }
       check(world);
     }
     await finish(world);
@@ -80,6 +83,14 @@ async function worked(world: World, collects: boolean): Promise<void> {
   check(world);
 }
 
+/** Lets the weighings that failed be tried again: what a budget tells is asked when each of them is done, or parked. */
+async function weighed(world: World): Promise<void> {
+  for (let at = await nextWeighing(world); at !== null; at = await nextWeighing(world)) {
+    world.clock.at = Math.max(world.clock.at, at);
+    await worked(world, false);
+  }
+}
+
 /** Lets everything come in that is late, and whatever waits come to its end; then the books are compared with the truth. */
 async function finish(world: World): Promise<void> {
   const until = Math.floor(world.clock.at / HOUR_MS) * HOUR_MS;
@@ -98,6 +109,7 @@ async function finish(world: World): Promise<void> {
   await worked(world, false);
   // What was taken late takes hold.
   world.clock.at += 10 * MINUTE_MS;
+  await weighed(world);
   await budgetsTell(world);
   const actions = await bookedActions(world);
   blastRadius(world, actions);
