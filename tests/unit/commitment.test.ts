@@ -11,14 +11,12 @@ import { Failure } from '../../src/core/errors.js';
 import { compareCommitments } from '../../src/planning/commitment/comparison.js';
 import { Guard } from '../../src/planning/commitment/guard.js';
 import { LevelCounts } from '../../src/planning/commitment/level-counts.js';
-import { LevelTally } from '../../src/planning/commitment/level-tally.js';
 import {
   breakEvenHours, checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost, coverage, effectiveRatio,
 } from '../../src/planning/commitment/model.js';
 import { lookBack, onlineDeterministic, onlineRandomised, onlineThreshold } from '../../src/planning/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
-import { Outlook } from '../../src/planning/commitment/outlook.js';
-import { plannedPurchases, ReservationPlanner } from '../../src/planning/commitment/planner.js';
+import { plannedPurchases } from '../../src/planning/commitment/planner.js';
 import { recommendReservations } from '../../src/planning/commitment/recommend.js';
 import { hourlyPeaks, SERIES_SHAPES, syntheticSeries } from '../../src/planning/commitment/series.js';
 
@@ -158,22 +156,7 @@ describe('the online rules of Wang, Li and Liang', () => {
 describe('the guard', () => {
   it('falls back to the break-even rule where nothing is wished', () => {
     const guard = new Guard(4, 0.5);
-    expect(hours(8, 1).map((value) => guard.step(value, 0))).toEqual([0, 0, 1, 0, 0, 0, 0, 0]);
-  });
-
-  it('lets a tenant wait whose spending is within twice the optimum of a term ago', () => {
-    // Two hours on demand, a fee of 2 for hours 2 to 5, two more hours: 6 spent before hour 8. The bound after hour 4 is 3 (the dual takes 1
-    // until a window of 4 holds 2: hours 0, 1, 4), so the three unexplained hours of the last term buy nothing; the bare rule would.
-    const guard = new Guard(4, 0.5);
-    const demand = hours(9, 1);
-    expect(demand.map((value) => guard.step(value, 0)).at(8)).toBe(0);
-    expect(onlineDeterministic(gpus(...demand), term(4, 0.5)).at(8)).toBe(1);
-  });
-
-  it('does not let a tenant wait that owes more', () => {
-    // Demand that pauses: 2 on demand, a fee of 2, three idle hours: the dual of hours 0 to 2 is 2, and 4 + 2 spent exceed 2 x 2 at hour 10.
-    const guard = new Guard(4, 0.5);
-    expect([1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1].map((value) => guard.step(value, 0))).toEqual([0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]);
+    expect(hours(9, 1).map((value) => guard.step(value, 0))).toEqual([0, 0, 1, 0, 0, 0, 0, 0, 1]);
   });
 
   it('lets early purchases spend no more than the lower bound has earned', () => {
@@ -191,48 +174,6 @@ describe('the guard', () => {
 
   it('buys nothing that cannot pay', () => {
     expect(plannedPurchases(gpus(...hours(400, 5)), term(24, 1.1)).every((count) => count === 0)).toBe(true);
-  });
-});
-
-describe('the outlook', () => {
-  const after = (demand: readonly number[], termHours = 168): Outlook => {
-    const outlook = new Outlook(termHours);
-    for (const value of demand) outlook.step(value);
-    return outlook;
-  };
-  const bursts = Array.from({ length: 2000 }, (_, hour) => (hour % 100 < 20 ? 9 : 2));
-
-  it('counts the hours that reach a level', () => {
-    const tally = new LevelTally();
-    for (const value of [3, 1, 0, 3, 2]) tally.add(value);
-    expect([0, 1, 2, 3, 4].map((level) => tally.atLeast(level))).toEqual([5, 4, 3, 2, 0]);
-    tally.add(500);
-    tally.remove(3);
-    expect([0, 3, 4, 500, 501, 9000].map((level) => tally.atLeast(level))).toEqual([5, 2, 1, 1, 0, 0]);
-  });
-
-  it('trusts a level the more, the longer it lasts', () => {
-    const shares = [6, 24, 72, 240].map((length) => after([...hours(1000, 2), ...hours(length, 6)]).expectedUse(6));
-    expect(shares).toEqual(shares.toSorted((one, other) => one - other));
-    expect(shares[0]).toBeLessThan(0.9);
-    expect(shares[3]).toBeGreaterThan(0.9);
-  });
-
-  it('tells a burst like many before it from a base', () => {
-    const outlook = after([...bursts, ...hours(15, 9)]);
-    expect(outlook.expectedUse(2)).toBeGreaterThan(0.95);
-    expect(outlook.expectedUse(9)).toBeLessThan(0.4);
-    expect(outlook.levelAbove(0.66, 9)).toBe(2);
-    expect(outlook.levelAbove(1, 9)).toBe(0);
-  });
-
-  it('makes the planner hold the base and let the bursts pass, even where two of them outlast break-even', () => {
-    const planner = new ReservationPlanner(term(168, 0.6));
-    // 52 + 52 hours of one week are more than 100.8: the bare break-even rule buys, a planner that was right so far need not.
-    const demand = [...bursts, ...hours(52, 9), ...hours(4, 2), ...hours(52, 9)];
-    for (const value of demand) planner.step(value);
-    expect(planner.held).toBe(2);
-    expect(coverage(onlineDeterministic(gpus(...demand), term(168, 0.6)), 168).at(-1)).toBeGreaterThan(2);
   });
 });
 
@@ -332,11 +273,8 @@ describe('the advice', () => {
   it('reserves a steady base, less what is held already', () => {
     const [advice] = recommendReservations(steady, [{ units: 3, hoursLeft: 10 }, { units: 2, hoursLeft: 0 }], [week]);
     expect(advice).toMatchObject({ term: '1 week', units: 5, evidence: { hoursSeen: 1000, demandNow: 8, alreadyReserved: 3, breakEvenShare: 0.6 } });
-    expect(advice!.savingInterval.high).toBeCloseTo(5 * 168 * 0.4, 6);
-    for (const saving of [advice!.expectedSaving, advice!.savingInterval.low]) {
-      expect(saving).toBeGreaterThan(0.95 * 5 * 168 * 0.4);
-      expect(saving).toBeLessThanOrEqual(5 * 168 * 0.4);
-    }
+    expect(advice!.expectedSaving).toBeCloseTo(5 * 168 * 0.4, 6);
+    expect(advice!.savingInterval.low).toBeCloseTo(5 * 168 * 0.4, 6);
     expect(advice!.upfrontCost).toBeCloseTo(5 * 168 * 0.6, 6);
   });
 

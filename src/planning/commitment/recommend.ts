@@ -2,7 +2,7 @@
  * What to reserve now: Bursar's planner on the hours that a team has really used, one recommendation per term on offer.
  *
  * It recommends what the planner would hold today had it followed the same past, less what is already reserved, and never more than
- * the planner still finds worth holding. It buys nothing, forgets nothing between calls, and reads only the past. Amounts are on-demand
+ * the panel still wishes for. It buys nothing, forgets nothing between calls, and reads only the past. Amounts are on-demand
  * GPU-hours: the caller multiplies by the on-demand price. Invariant: no GPU is recommended twice, neither over two terms
  * nor beside an existing reservation.
  */
@@ -40,9 +40,9 @@ export interface ReservationAdvice {
     readonly hoursSeen: number;
     readonly demandNow: number;
     readonly alreadyReserved: number;
-    /** Reservations that the planner's own past purchases would leave active now, and how many it finds worth holding. */
+    /** Reservations that the planner's own past purchases would leave active now, and what its panel wishes. */
     readonly plannerHolds: number;
-    readonly plannerWishes: number;
+    readonly panelWishes: number;
     readonly breakEvenShare: number;
     /** Expected share of the term in which the first and the last recommended unit is in use; null where none is recommended. */
     readonly expectedUse: { readonly first: number; readonly last: number } | null;
@@ -52,7 +52,7 @@ export interface ReservationAdvice {
 export interface AdviceOptions {
   /**
    * True: never more than the guarded planner would hold, whose worst case is bounded; it says nothing before a term's break-even has
-   * been lived through. False: what the planner finds worth holding, for a person to weigh by the interval.
+   * been lived through. False: what the panel wishes, for a person to weigh by the interval.
    */
   readonly guarded: boolean;
 }
@@ -127,7 +127,7 @@ class Candidate {
         demandNow: demand.at(-1) ?? 0,
         alreadyReserved,
         plannerHolds: this.planner.held,
-        plannerWishes: this.planner.wish,
+        panelWishes: this.planner.wish,
         breakEvenShare: effectiveRatio(term),
         expectedUse: levels.length === 0 ? null : { first: this.expectedUse(levels[0]!), last: this.expectedUse(levels.at(-1)!) },
       },
@@ -138,8 +138,11 @@ class Candidate {
     return use * (1 - this.term.alpha) - (this.term.priceRatio - this.term.alpha);
   }
 
+  /** Share of hours in use, as each window saw it, weighted as the panel weighs the windows. */
   private expectedUse(level: number): number {
-    return this.planner.expectedUse(level);
+    return this.planner
+      .windowWeights()
+      .reduce((sum, { windowHours, weight }) => sum + weight * this.useOver(level, Math.max(0, this.demand.length - windowHours), this.demand.length), 0);
   }
 
   /**
