@@ -20,5 +20,5 @@ COPY --from=build /app/dist ./dist
 COPY examples ./examples
 USER node
 EXPOSE 8080 8081
-ENTRYPOINT ["node", "--max-semi-space-size=64", "dist/src/main.js"]
+ENTRYPOINT ["node", "--max-semi-space-size=64", "--no-allocation-site-pretenuring", "dist/src/main.js"]
 CMD ["serve"]

@@ -64,7 +64,7 @@ export function copyText(value: string | number | bigint | null): string {
 function dataSourceFor(url: string, poolSize: number): DataSource {
   return new DataSource({
     type: 'postgres', url, poolSize, migrations, migrationsTableName: 'migration', entities: [], logging: false,
-    applicationName: 'bursar', extra: { options: '-c timezone=UTC -c jit=off', connectionTimeoutMillis: 10_000 },
+    applicationName: 'bursar', extra: { options: '-c timezone=UTC -c jit=off -c work_mem=16MB', connectionTimeoutMillis: 10_000 },
   });
 }
 

@@ -1,8 +1,9 @@
 /**
  * Sums per group from the sums per day, fetched as few, fat rows.
  *
- * PostgreSQL answers with one row for each team and currency that holds all its lines as one text: thousands of small rows cost more on
- * both sides than what they say. Where no day is asked for, it sums the days first. Sums are exact: decimals keep the longest scale.
+ * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of small rows cost more on
+ * both sides than what they say. Where no day is asked for, it sums the days first, and a row holds all dimensions. Sums are exact: decimals keep
+ * the longest scale.
  */
 import { addDecimal, formatDecimal, type Decimal } from '../core/decimal.js';
 import type { Dimension } from '../core/rollup.js';
@@ -33,24 +34,18 @@ export interface SumsQuery {
   readonly teams: readonly string[] | null;
 }
 
-/** A decimal that stays the text that it came as until something is added to it. */
-export class Amount {
-  private decimal: Decimal | null = null;
+/** An exact number that stays the text that it came as until something is added to it. */
+export type Figure = string | Decimal;
 
-  constructor(private readonly text: string) {}
+export const valueOf = (figure: Figure): Decimal => (typeof figure === 'string' ? decimalOf(figure) : figure);
 
-  add(text: string): void {
-    this.decimal = addDecimal(this.value(), decimalOf(text));
-  }
+export const textOf = (figure: Figure): string => (typeof figure === 'string' ? figure : formatDecimal(figure));
 
-  value(): Decimal {
-    return this.decimal ?? decimalOf(this.text);
-  }
+/** Of a figure without a fraction. A number where it is exact as one: numbers are many times faster. */
+export const wholeOf = (figure: Figure): number | bigint => (typeof figure === 'string' && figure.length <= 15 ? Number(figure) : valueOf(figure).unscaled);
 
-  format(): string {
-    return this.decimal === null ? this.text : formatDecimal(this.decimal);
-  }
-}
+/** `known` with what a text adds to it, if it says anything. */
+const plus = (known: Figure | null, text: string): Figure | null => (text === '' ? known : known === null ? text : addDecimal(valueOf(known), decimalOf(text)));
 
 /** Of a text that PostgreSQL wrote: digits, perhaps a sign and a point, never an exponent. */
 function decimalOf(text: string): Decimal {
@@ -59,38 +54,30 @@ function decimalOf(text: string): Decimal {
   return { unscaled: BigInt(text.slice(0, point) + text.slice(point + 1)), scale: text.length - point - 1 };
 }
 
-export interface Sum {
-  /** In the order of the question's group-by. */
-  readonly groups: readonly (string | null)[];
-  readonly currency: string;
-  /** UTC day, where days are kept apart; else null. */
-  readonly day: string | null;
-  cost: Amount | null;
-  /** Part-milliseconds of GPU metered; null: none was. */
-  parts: bigint | null;
-  unpriced: bigint;
-}
-
 export interface Sums {
   readonly sums: readonly Sum[];
   /** Per currency, over all sums. */
-  readonly totals: ReadonlyMap<string, Amount>;
+  readonly totals: ReadonlyMap<string, Figure>;
   readonly unpriced: bigint;
 }
 
-/** All lines of a team in a currency, column by column: the values of a column stand in the order of the lines, separated by spaces; an absent one is empty. */
+/**
+ * Lines of a team in a currency, column by column: the values of a column stand in the order of the lines, separated by spaces; an absent one is
+ * empty. They are the days of one dimension, or, where days are summed, all dimensions.
+ */
 interface Pack {
   readonly team: string;
   readonly currency: string;
   readonly shared_from: string;
+  /** One where `days` is there, else one for each line. */
   readonly dimensions: string;
-  /** Days since 1970. */
-  readonly days: string;
+  /** Days since 1970; null: they are summed. */
+  readonly days: string | null;
   readonly costs: string;
   readonly parts: string;
-  readonly without: string;
+  /** Where anything has no price: by turns, which line (its day, else its dimension) and how much. */
+  readonly without: string | null;
   readonly total: string | null;
-  readonly unpriced: string;
 }
 
 /**
@@ -99,143 +86,210 @@ interface Pack {
 export async function readSums(db: Queryable, dimensions: Dimensions, organisation: string, query: SumsQuery, apart: boolean): Promise<Sums> {
   const byDay = apart || query.groupBy.includes('day') || query.groupBy.includes('month');
   const packs = await fetchPacks(db, organisation, query, byDay);
-  const ids = packs.map((pack) => pack.dimensions.split(' '));
   const distinct = new Set<string>();
-  for (const some of ids) for (const id of some) distinct.add(id);
-  const sums = new Adding(query.groupBy, await dimensions.byIds(db, organisation, [...distinct]), apart);
-  packs.forEach((pack, at) => sums.addPack(pack, ids[at] ?? []));
-  const totals = new Map<string, Amount>();
+  for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
+  const adding = new Adding(query.groupBy, await dimensions.byIds(db, organisation, [...distinct]), apart);
+  for (const pack of packs) adding.addPack(pack);
+  const totals = new Map<string, Figure>();
   let unpriced = 0n;
-  for (const { currency, total, unpriced: more } of packs) {
-    unpriced += BigInt(more);
-    if (total === null) continue;
-    const sum = totals.get(currency);
-    if (sum === undefined) totals.set(currency, new Amount(total));
-    else sum.add(total);
+  for (const { currency, total, without } of packs) {
+    for (const more of withoutPrice(without)?.values() ?? []) unpriced += BigInt(more);
+    const sum = plus(totals.get(currency) ?? null, total ?? '');
+    if (sum !== null) totals.set(currency, sum);
   }
-  return { sums: sums.sorted(), totals, unpriced };
+  return { sums: adding.sorted(), totals, unpriced };
 }
 
 function fetchPacks(db: Queryable, organisation: string, { basis, from, to, teams }: SumsQuery, byDay: boolean): Promise<Pack[]> {
-  const where = `from cost_day c
+  const lines = `from cost_day c
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
-  const lines = byDay
-    ? `select c.team, c.currency, c.shared_from, c.dimension, (c.day - date '1970-01-01')::text as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced ${where}`
-    : `select c.team, c.currency, c.shared_from, c.dimension, '' as day, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced ${where}
-       group by c.team, c.currency, c.shared_from, c.dimension`;
+  const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
   return db.query<Pack>(
-    `select team, currency, shared_from, sum(cost)::text as total, sum(unpriced)::text as unpriced, string_agg(dimension::text, ' ') as dimensions, string_agg(day, ' ') as days,
-       string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts, string_agg(case when unpriced = 0 then '' else unpriced::text end, ' ') as without
-     from (${lines}) l group by team, currency, shared_from`,
+    byDay
+      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, string_agg(day || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
+         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced ${lines}) l
+         group by team, currency, shared_from, dimension`
+      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, string_agg(dimension || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
+         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced ${lines}
+               group by c.team, c.currency, c.shared_from, c.dimension) l
+         group by team, currency, shared_from`,
     [organisation, from, to, teams],
   );
 }
 
-/** Which value is the how manieth; null comes last. */
-function ranksOf<T extends string | number | null>(values: readonly T[]): ReadonlyMap<T, number> {
-  const distinct = [...new Set(values)].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
-  return new Map(distinct.map((value, rank) => [value, rank]));
+/** What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is numbered and made once. */
+interface Side {
+  readonly number: number;
+  /** In the order of the question's group-by, and then the currency; null where another side has the word. */
+  readonly values: readonly (string | null)[];
 }
 
-/** Adds lines up by group. A group is found by two small numbers: which values of its dimension, and which day, within its team. */
+/** The sum of a group. A class, as thousands are made: literals that often outlive a scavenge are allocated where only a full collection finds them. */
+export class Sum {
+  cost: Figure | null = null;
+  /** Part-milliseconds of GPU metered; null: none was. */
+  parts: Figure | null = null;
+  /** Of them without a price; null: none. */
+  unpriced: Figure | null = null;
+
+  /** @param dayApart UTC day, where days are kept apart; else null */
+  constructor(readonly team: Side, readonly dimension: Side, readonly day: Side, readonly currency: string, readonly dayApart: string | null) {}
+
+  /** Its value of what stands at a place of the question's group-by. */
+  group(place: number): string | null {
+    return this.team.values[place] ?? this.dimension.values[place] ?? this.day.values[place] ?? null;
+  }
+
+  add(cost: string, parts: string, unpriced: string): void {
+    this.cost = plus(this.cost, cost);
+    this.parts = plus(this.parts, parts);
+    this.unpriced = plus(this.unpriced, unpriced);
+  }
+}
+
+class Sides {
+  readonly list: Side[] = [];
+  private readonly byKey = new Map<string, Side>();
+
+  of(key: string, values: () => readonly (string | null)[]): Side {
+    const known = this.byKey.get(key);
+    if (known !== undefined) return known;
+    const made = { number: this.list.length, values: values() };
+    this.list.push(made);
+    this.byKey.set(key, made);
+    return made;
+  }
+
+  /** By side number: which of the distinct values at this place it has, in their order; what is not known comes last. */
+  ranks(place: number): { readonly ranks: readonly number[]; readonly count: number } {
+    const distinct = [...new Set(this.list.map(({ values }) => values[place] ?? null))].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
+    const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
+    return { ranks: this.list.map(({ values }) => rankOf.get(values[place] ?? null) ?? 0), count: distinct.length };
+  }
+}
+
+/** A day of a pack: its side, itself, and as the pack writes it. */
+interface Day {
+  readonly side: Side | null;
+  readonly day: string | null;
+  readonly text: string | null;
+}
+
+/** Where days are summed. */
+const SUMMED: Day = { side: null, day: null, text: null };
+
+/** Adds lines up by group. */
 class Adding {
-  private readonly byTeam = new Map<string, Sum[][]>();
-  private readonly ofDimension = new Map<string, number>();
-  private readonly dimensionGroups = new Map<string, number>();
-  private readonly dayGroups = new Map<string, number>();
-  private readonly days = new Map<string, { readonly number: number; readonly day: string; readonly month: string }>();
+  private readonly teams = new Sides();
+  private readonly dimensions = new Sides();
+  private readonly days = new Sides();
+  private readonly dimensionsById = new Map<string, Side>();
+  private readonly daysByList = new Map<string, readonly Day[]>();
+  private readonly allDays = this.days.of('', () => []);
+  /** By the numbers of team, dimension and day. */
+  private readonly byNumbers: Sum[][][] = [];
+  private readonly sums: Sum[] = [];
 
   constructor(private readonly groupBy: readonly GroupKey[], private readonly known: ReadonlyMap<string, Dimension>, private readonly apart: boolean) {}
 
-  addPack(pack: Pack, dimensions: readonly string[]): void {
-    const teamGroup = JSON.stringify([pack.currency, this.groupBy.includes('team') ? pack.team : '', this.groupBy.includes('sharedFrom') ? pack.shared_from : '']);
-    const sums = this.byTeam.get(teamGroup) ?? [];
-    this.byTeam.set(teamGroup, sums);
-    const [days, costs, parts, without] = [pack.days, pack.costs, pack.parts, pack.without].map((column) => column.split(' '));
-    for (let at = 0; at < dimensions.length; at++) this.addLine(sums, pack, dimensions[at] ?? '', days?.[at] ?? '', costs?.[at] ?? '', parts?.[at] ?? '', without?.[at] ?? '');
+  addPack(pack: Pack): void {
+    const team = this.teamOf(pack);
+    const ofTeam = (this.byNumbers[team.number] ??= []);
+    const [dimensions, costs, parts] = [pack.dimensions.split(' '), pack.costs.split(' '), pack.parts.split(' ')];
+    const days = pack.days === null ? null : this.daysOf(pack.days);
+    const without = withoutPrice(pack.without);
+    for (let at = 0; at < costs.length; at++) {
+      const id = (days === null ? dimensions[at] : dimensions[0]) ?? '';
+      const dimension = this.dimensionOf(id);
+      const day = days?.[at] ?? SUMMED;
+      this.sumOf((ofTeam[dimension.number] ??= []), team, dimension, day.side ?? this.allDays, pack.currency, this.apart ? day.day : null)
+        .add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '');
+    }
   }
 
-  private addLine(sums: Sum[][], pack: Pack, dimension: string, dayNumber: string, cost: string, parts: string, without: string): void {
-    const day = dayNumber === '' ? null : this.dayOf(dayNumber);
-    const ofDimension = (sums[this.dimensionGroup(dimension)] ??= []);
-    const sum = ofDimension[day?.number ?? 0];
-    if (sum === undefined) {
-      ofDimension[day?.number ?? 0] = {
-        groups: this.groupBy.map((group) => this.valueOf(group, pack, dimension, day)), currency: pack.currency, day: this.apart ? day?.day ?? null : null,
-        cost: cost === '' ? null : new Amount(cost), parts: parts === '' ? null : BigInt(parts), unpriced: without === '' ? 0n : BigInt(without),
-      };
-      return;
-    }
-    if (cost !== '') {
-      if (sum.cost === null) sum.cost = new Amount(cost);
-      else sum.cost.add(cost);
-    }
-    if (parts !== '') sum.parts = (sum.parts ?? 0n) + BigInt(parts);
-    if (without !== '') sum.unpriced += BigInt(without);
+  private sumOf(byDay: Sum[], team: Side, dimension: Side, day: Side, currency: string, dayApart: string | null): Sum {
+    const known = byDay[day.number];
+    if (known !== undefined) return known;
+    const made = new Sum(team, dimension, day, currency, dayApart);
+    byDay[day.number] = made;
+    this.sums.push(made);
+    return made;
   }
 
   /** By their groups, then by currency; what is not known comes last. */
   sorted(): Sum[] {
-    const sums: Sum[] = [];
-    for (const ofTeam of this.byTeam.values()) for (const ofDimension of ofTeam) for (const sum of ofDimension ?? []) if (sum !== undefined) sums.push(sum);
-    const columns = [...this.groupBy.map((_, at) => sums.map((sum) => sum.groups[at] ?? null)), sums.map(({ currency }) => currency)];
-    // Each value by its rank among those of its column, and a row by one number of all of them and its own: numbers compare many times faster than texts.
-    const places = new Float64Array(sums.length);
-    let size = 1;
-    const makeRoomFor = (count: number): void => {
-      if (size * count <= Number.MAX_SAFE_INTEGER) return;
-      const dense = ranksOf([...places]);
-      size = dense.size;
-      for (let at = 0; at < places.length; at++) places[at] = dense.get(places[at] ?? 0) ?? 0;
-    };
-    for (const column of columns) {
-      const ranks = ranksOf(column);
-      makeRoomFor(ranks.size);
-      size *= ranks.size;
-      for (let at = 0; at < column.length; at++) places[at] = (places[at] ?? 0) * ranks.size + (ranks.get(column[at] ?? null) ?? 0);
+    const { sums } = this;
+    const columns = [...this.groupBy, 'currency' as const].map((key, place) => ({ side: sideOf(key), ...this[`${sideOf(key)}s`].ranks(place) }));
+    // What each side adds to the place of its sums, a number in which an earlier column outweighs all later ones: numbers compare many times faster than texts.
+    const parts = { team: new Float64Array(this.teams.list.length), dimension: new Float64Array(this.dimensions.list.length), day: new Float64Array(this.days.list.length) };
+    let weight = sums.length;
+    for (const { side, ranks, count } of columns.toReversed()) {
+      const part = parts[side];
+      for (let number = 0; number < part.length; number++) part[number] = (part[number] ?? 0) + (ranks[number] ?? 0) * weight;
+      weight *= count;
     }
-    makeRoomFor(sums.length);
-    for (let at = 0; at < places.length; at++) places[at] = (places[at] ?? 0) * sums.length + at;
+    if (weight > Number.MAX_SAFE_INTEGER) {
+      const compare = (a: Sum, b: Sum): number => {
+        for (const { side, ranks } of columns) if (a[side] !== b[side]) {
+          const difference = (ranks[a[side].number] ?? 0) - (ranks[b[side].number] ?? 0);
+          if (difference !== 0) return difference;
+        }
+        return 0;
+      };
+      return sums.toSorted(compare);
+    }
+    const { team, dimension, day } = parts;
+    const places = Float64Array.from(sums, (sum, at) => (team[sum.team.number] ?? 0) + (dimension[sum.dimension.number] ?? 0) + (day[sum.day.number] ?? 0) + at).sort();
     const ordered: Sum[] = [];
-    for (const place of places.sort()) {
+    for (const place of places) {
       const sum = sums[place % sums.length];
       if (sum !== undefined) ordered.push(sum);
     }
     return ordered;
   }
 
-  private valueOf(key: GroupKey, pack: Pack, dimension: string, day: { readonly day: string; readonly month: string } | null): string | null {
-    if (key === 'team') return pack.team;
-    if (key === 'sharedFrom') return pack.shared_from === '' ? null : pack.shared_from;
-    if (key === 'day') return day?.day ?? null;
-    if (key === 'month') return day?.month ?? null;
-    return this.known.get(dimension)?.[key] ?? null;
+  private teamOf({ team, currency, shared_from: sharedFrom }: Pack): Side {
+    const values = this.groupBy.map((key) => (key === 'team' ? team : key === 'sharedFrom' && sharedFrom !== '' ? sharedFrom : null));
+    return this.teams.of(JSON.stringify([...values, currency]), () => [...values, currency]);
   }
 
-  /** One number for all dimensions that agree in what is grouped by. */
-  private dimensionGroup(id: string): number {
-    const found = this.ofDimension.get(id);
+  /** One side for all dimensions that agree in what is grouped by. */
+  private dimensionOf(id: string): Side {
+    const found = this.dimensionsById.get(id);
     if (found !== undefined) return found;
     const dimension = this.known.get(id);
-    const values = JSON.stringify(this.groupBy.filter(isOfDimension).map((key) => dimension?.[key] ?? null));
-    const number = this.dimensionGroups.get(values) ?? this.dimensionGroups.size;
-    this.dimensionGroups.set(values, number);
-    this.ofDimension.set(id, number);
-    return number;
+    const values = this.groupBy.map((key) => (isOfDimension(key) ? dimension?.[key] ?? null : null));
+    const side = this.dimensions.of(JSON.stringify(values), () => values);
+    this.dimensionsById.set(id, side);
+    return side;
   }
 
-  /** Days that fall into one group (the day itself, or its month) have one number. */
-  private dayOf(text: string): { readonly number: number; readonly day: string; readonly month: string } {
-    const found = this.days.get(text);
-    if (found !== undefined) return found;
+  /** The days of a list: most dimensions have the same ones. */
+  private daysOf(list: string): readonly Day[] {
+    const known = this.daysByList.get(list);
+    if (known !== undefined) return known;
+    const days = list.split(' ').map((text) => this.dayOf(text));
+    this.daysByList.set(list, days);
+    return days;
+  }
+
+  /** Days that fall into one group (the day itself, or its month) are one side. */
+  private dayOf(text: string): Day {
     const day = formatInstant(Number(text) * DAY_MS).slice(0, 10);
     const month = day.slice(0, 7);
-    const group = this.apart || this.groupBy.includes('day') ? day : month;
-    const number = this.dayGroups.get(group) ?? this.dayGroups.size;
-    this.dayGroups.set(group, number);
-    const made = { number, day, month };
-    this.days.set(text, made);
-    return made;
+    const values = this.groupBy.map((key) => (key === 'day' ? day : key === 'month' ? month : null));
+    return { side: this.days.of(this.apart || this.groupBy.includes('day') ? day : month, () => values), day, text };
   }
+}
+
+const sideOf = (key: GroupKey | 'currency'): 'team' | 'dimension' | 'day' =>
+  key === 'day' || key === 'month' ? 'day' : key !== 'currency' && isOfDimension(key) ? 'dimension' : 'team';
+
+function withoutPrice(text: string | null): ReadonlyMap<string, string> | null {
+  if (text === null) return null;
+  const words = text.split(' ');
+  const byLine = new Map<string, string>();
+  for (let at = 0; at + 1 < words.length; at += 2) byLine.set(words[at] ?? '', words[at + 1] ?? '');
+  return byLine;
 }

@@ -12,7 +12,7 @@ import { parseInstant } from '../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../core/usage.js';
 import type { Queryable } from './database.js';
 import type { Dimensions } from './dimensions.js';
-import { BASES, GROUP_KEYS, readSums, type Basis, type GroupKey, type Sum } from './spend-sums.js';
+import { BASES, GROUP_KEYS, readSums, textOf, valueOf, wholeOf, type Basis, type GroupKey, type Sum } from './spend-sums.js';
 
 export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
@@ -49,16 +49,15 @@ export interface Spend {
   readonly unpricedQuantity: string;
 }
 
-/** A sum as it is answered, converted or not. */
-interface Answer {
-  readonly groups: readonly (string | null)[];
-  readonly currency: string;
+/** What a sum and a converted sum have in common. */
+type Grouped = Pick<Sum, 'group' | 'currency'>;
+
+/** A sum, converted. */
+interface Answer extends Grouped {
   cost: Decimal | null;
   parts: bigint | null;
   unpriced: bigint;
 }
-
-const NONE = '0.000000';
 
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
 export function parseSpendQuery(texts: { from?: string | null; to?: string | null; groupBy?: string | null; basis?: string | null; currency?: string | null; teams?: readonly string[] | null }): SpendQuery {
@@ -93,13 +92,13 @@ export class SpendStore {
     const rowOf = rowMaker(query.groupBy);
     const { sums, totals: stated, unpriced } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
     if (wanted === null) {
-      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : sum.cost.format()));
-      return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: cost.format() })), unpriced, null);
+      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : textOf(sum.cost), sum.parts === null ? null : wholeOf(sum.parts), sum.unpriced === null ? 0 : wholeOf(sum.unpriced)));
+      return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })), unpriced, null);
     }
-    const answers = convertedSums(sums, wanted, fx);
+    const answers = convertedSums(sums, query.groupBy, wanted, fx);
     const totals = new Map<string, Decimal>();
     for (const { currency, cost } of answers) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
-    const rows = answers.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost)));
+    const rows = answers.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost), one.parts, one.unpriced));
     return answer(basis, rows, [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })), unpriced, wanted);
   }
 }
@@ -111,42 +110,44 @@ function answer(basis: Basis, rows: readonly SpendRow[], totals: Spend['totals']
 }
 
 /** Makes rows of one shape: copies of a template, which are smaller than objects that grow key by key. */
-function rowMaker(groupBy: readonly GroupKey[]): (sum: Omit<Answer, 'cost'>, cost: string | null) => SpendRow {
+function rowMaker(groupBy: readonly GroupKey[]): (of: Grouped, cost: string | null, parts: number | bigint | null, unpriced: number | bigint) => SpendRow {
   const template: Readonly<Record<string, string | null>> = Object.fromEntries([...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]));
-  return ({ groups, currency, parts, unpriced }, cost) => {
+  return (of, cost, parts, unpriced) => {
     const row = { ...template };
-    for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = groups[at] ?? null;
+    for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = of.group(at);
     row['cost'] = cost;
-    row['currency'] = currency;
+    row['currency'] = of.currency;
     row['gpuHours'] = parts === null ? null : gpuHours(parts);
-    row['unpricedQuantity'] = unpriced === 0n ? NONE : gpuHours(unpriced);
+    row['unpricedQuantity'] = gpuHours(unpriced);
     return row as SpendRow;
   };
 }
 
 /** Sums of several days (and currencies) that are one row once each is converted by the rate of its own day. */
-function convertedSums(sums: readonly Sum[], wanted: string, fx: FxTable): Answer[] {
+function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wanted: string, fx: FxTable): Answer[] {
   const answers = new Map<string, Answer>();
   for (const sum of sums) {
     const { currency, cost } = converted(sum, wanted, fx);
-    const key = JSON.stringify([sum.groups, currency]);
+    const parts = sum.parts === null ? null : valueOf(sum.parts).unscaled;
+    const unpriced = sum.unpriced === null ? 0n : valueOf(sum.unpriced).unscaled;
+    const key = JSON.stringify([groupBy.map((_, place) => sum.group(place)), currency]);
     const known = answers.get(key);
     if (known === undefined) {
-      answers.set(key, { groups: sum.groups, currency, cost, parts: sum.parts, unpriced: sum.unpriced });
+      answers.set(key, { group: (place) => sum.group(place), currency, cost, parts, unpriced });
       continue;
     }
     if (cost !== null) known.cost = addDecimal(known.cost ?? ZERO, cost);
-    if (sum.parts !== null) known.parts = (known.parts ?? 0n) + sum.parts;
-    known.unpriced += sum.unpriced;
+    if (parts !== null) known.parts = (known.parts ?? 0n) + parts;
+    known.unpriced += unpriced;
   }
   return [...answers.values()];
 }
 
-function converted({ currency, cost, day }: Sum, wanted: string, fx: FxTable): { currency: string; cost: Decimal | null } {
+function converted({ currency, cost, dayApart }: Sum, wanted: string, fx: FxTable): { currency: string; cost: Decimal | null } {
   if (cost === null) return { currency: wanted, cost };
-  const amount = cost.value();
+  const amount = valueOf(cost);
   if (currency === wanted) return { currency, cost: amount };
-  const used = fx.rate(currency, wanted, Date.parse(day ?? ''));
+  const used = fx.rate(currency, wanted, Date.parse(dayApart ?? ''));
   if (used === null) return { currency, cost: amount };
   const scale = Math.max(9, amount.scale);
   const unscaled = divideHalfEven(amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator, used.rate.denominator);
@@ -154,15 +155,16 @@ function converted({ currency, cost, day }: Sum, wanted: string, fx: FxTable): {
 }
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */
-export function gpuHours(partMs: bigint): string {
+export function gpuHours(partMs: number | bigint): string {
+  if (partMs === 0 || partMs === 0n) return '0.000000';
   // A millionth of a GPU-hour is 25,200 part-milliseconds. Below 2^53 plain numbers divide as exactly, and much faster.
-  if (partMs >= 0n && partMs < 9_007_199_254_740_992n) {
+  if (partMs >= 0 && partMs <= Number.MAX_SAFE_INTEGER) {
     const parts = Number(partMs);
     const rest = parts % 25_200;
     let millionths = (parts - rest) / 25_200;
     if (rest > 12_600 || (rest === 12_600 && millionths % 2 === 1)) millionths += 1;
-    const text = millionths.toString().padStart(7, '0');
-    return `${text.slice(0, -6)}.${text.slice(-6)}`;
+    const below = millionths % 1_000_000;
+    return `${(millionths - below) / 1_000_000}.${String(below).padStart(6, '0')}`;
   }
-  return formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
+  return formatDecimal({ unscaled: divideHalfEven(BigInt(partMs) * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
 }
