@@ -197,7 +197,7 @@ const encodePart = (part: string): string => part.replaceAll('%', '%25').replace
 /** The same for the same fact; two alerts never share it. */
 export function identityOf(news: News): string {
   switch (news.kind) {
-    case 'budget': return joined('budget', news.team, news.budget, news.periodStart, news.threshold.kind, news.threshold.ratio);
+    case 'budget': return crossingIdentity(news);
     case 'anomaly': return joined('anomaly', news.team, news.day, news.what);
     case 'price': return joined('price', news.provider, news.sku, news.region, news.term, news.effectiveFrom, news.what);
     case 'approval': return approvalIdentity(news.action);
@@ -205,10 +205,17 @@ export function identityOf(news: News): string {
     // A card that is found, well and found again within a day is told once.
     case 'health': return joined('health', news.source, news.rule, news.resource, news.gpu, news.migInstance, news.openedAt.slice(0, 10));
     case 'variance': return joined('variance', news.source, news.month, news.team, news.currency);
-    case 'digest': return joined('digest', news.team, news.month);
+    case 'digest': return digestIdentity(news);
     case 'test': return joined('test', news.id);
   }
 }
+
+/** Of the news that a threshold was crossed. */
+export const crossingIdentity = ({ team, budget, periodStart, threshold }: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold'>): string =>
+  joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio);
+
+/** Of the news that a month's report is there. */
+export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string => joined('digest', team, month);
 
 /** Of the request to approve an action. */
 export const approvalIdentity = (action: string): string => joined('approval', action);

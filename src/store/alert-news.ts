@@ -2,9 +2,9 @@
  * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings, anomalies, differing bills, reports.
  *
  * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late is found; what is kept already is
- * left out before anything more is read about it.
+ * left out before anything more is read about it: looks come every few seconds, and a turn of the month brings a report for every team.
  */
-import { answerOf, approvalIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type DigestNews, type HealthNews, type News, type ResultNews, type VarianceNews } from '../core/alert.js';
+import { answerOf, approvalIdentity, crossingIdentity, digestIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type DigestNews, type HealthNews, type News, type ResultNews, type VarianceNews } from '../core/alert.js';
 import { driversOf, nextStepOf } from '../core/alert-numbers.js';
 import { effectToJson, type Action, type ActionState } from '../core/action.js';
 import type { Budget } from '../core/budget.js';
@@ -59,8 +59,8 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
 export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
   const since = formatInstant(await newsSince(tx, organisation, now));
   const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
-  const light = [...(await crossed(tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since)),
-    ...(await differing(tx, organisation, since, now)), ...(await reported(tx, organisation, since))];
+  const light = [...(await crossed(stores, tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since)),
+    ...(await differing(tx, organisation, since, now)), ...(await reported(stores, tx, organisation, since))];
   const known = await stores.alerts.known(tx, organisation, light.map(identityOf));
   const fresh = [...new Map(light.map((news) => [identityOf(news), news])).values()].filter((news) => !known.has(identityOf(news)));
   const news: News[] = [];
@@ -68,12 +68,24 @@ export async function happened(stores: Needs, tx: Queryable, organisation: strin
   return { news, answers };
 }
 
-async function crossed(db: Queryable, organisation: string, since: string): Promise<News[]> {
+/** The rows whose news are not kept yet. */
+async function unkept<Row>({ alerts }: Needs, db: Queryable, organisation: string, rows: readonly Row[], identity: (row: Row) => string): Promise<Row[]> {
+  if (rows.length === 0) return [];
+  const known = await alerts.known(db, organisation, rows.map(identity));
+  return rows.filter((row) => !known.has(identity(row)));
+}
+
+async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
+  const all = await db.query<{ team: string; budget: string; start: Date; kind: 'actual' | 'forecast'; ratio: string }>(
+    `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
+     where c.organisation = $1 and c.crossed_at > $2`, [organisation, since]);
+  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio }) => crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio } }));
+  if (fresh.length === 0) return [];
   const rows = await db.query<{ spec: Budget; start: Date; until: Date; kind: 'actual' | 'forecast'; ratio: string; state: BudgetStateJson }>(
     `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, s.state
      from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
-     where c.organisation = $1 and c.crossed_at > $2 order by c.crossed_at, c.budget, c.kind, c.ratio`, [organisation, since]);
+     where c.organisation = $1 and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`, [organisation, since, fresh.map(({ budget }) => budget)]);
   return rows.map(({ spec, start, until, kind, ratio, state }): BudgetNews => ({
     kind: 'budget', team: spec.team, budget: spec.id, periodStart: formatInstant(start.getTime()), periodEnd: formatInstant(until.getTime()), threshold: { kind, ratio }, currency: state.currency,
     planned: state.planned ?? '0', spent: state.spent, forecast: state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
@@ -188,8 +200,13 @@ function sumOf(texts: readonly (string | null)[]): string | null {
   return amounts.some((amount) => amount === null) ? null : formatDecimal(amounts.reduce<Decimal>((sum, amount) => addDecimal(sum, amount ?? ZERO), ZERO));
 }
 
-async function reported(db: Queryable, organisation: string, since: string): Promise<News[]> {
-  const rows = await db.query<{ body: Report }>(`select body from report where organisation = $1 and announced_at > $2 order by team, month`, [organisation, since]);
+async function reported(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
+  const all = await db.query<{ team: string; month: string }>(`select team, month from report where organisation = $1 and announced_at > $2`, [organisation, since]);
+  const fresh = await unkept(stores, db, organisation, all, digestIdentity);
+  if (fresh.length === 0) return [];
+  const rows = await db.query<{ body: Report }>(
+    `select body from report r join unnest($2::text[], $3::text[]) as fresh(team, month) using (team, month) where r.organisation = $1 order by team, month`,
+    [organisation, fresh.map(({ team }) => team), fresh.map(({ month }) => month)]);
   return rows.map(({ body }): DigestNews => ({
     kind: 'digest', team: body.team, teamName: body.teamName, month: body.month, currency: body.currency, total: body.spend.total, before: body.spend.before, unpricedGpuHours: body.spend.unpricedGpuHours,
     budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({ budget, spent, planned, currency, ratio })), verified: body.savings.verified, measured: body.savings.measured,
