@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FxTable } from '../../src/core/fx.js';
 import { formatMoney } from '../../src/core/money.js';
 import type { Price } from '../../src/core/price.js';
-import { candidatesOf, isCandidate } from '../../src/planning/placement/candidates.js';
+import { candidatesOf } from '../../src/planning/placement/candidates.js';
 import { cheapestCover } from '../../src/planning/placement/cover.js';
 import { place, placeShort } from '../../src/planning/placement/placement.js';
 import { shortlist } from '../../src/planning/placement/shortlist.js';
@@ -32,8 +32,23 @@ describe('a shortlist', () => {
       expect(short.best).toEqual(whole.best);
       expect(short.runnersUp).toEqual(able.slice(0, most));
       expect(short.more).toBe(able.length - short.runnersUp.length);
-      expect(short.unable.map((one) => one.price)).toEqual(whole.options.filter(({ plan }) => plan === null).map((one) => one.price));
+      expect([...short.unable, ...short.refused].map((one) => one.price)).toEqual(whole.options.filter(({ plan }) => plan === null).map((one) => one.price));
     }), { numRuns: 300 });
+  });
+
+  it('is the same whatever was asked before of the same prices', () => {
+    const bound = fc.record({ deadlineHours: fc.constantFrom(undefined, 0.7, 50), relativeSpeeds: fc.constantFrom(undefined, { H100: 1, T4: 0.4 }), egressGib: fc.constantFrom(0, 3), models: fc.constantFrom(undefined, ['T4']) });
+    const many = fc.array(fc.record({ asked: workload, bound, hasRates: fc.boolean() }), { minLength: 2, maxLength: 6 });
+    fc.assert(fc.property(prices, many, (all, questions) => {
+      const { history } = marketOf(all);
+      for (const { asked, bound: { deadlineHours, relativeSpeeds, egressGib, models }, hasRates } of questions) {
+        const full: Workload = { ...asked, egressGib, ...(deadlineHours === undefined ? {} : { deadlineHours }), ...(relativeSpeeds === undefined ? {} : { relativeSpeeds }), ...(models === undefined ? {} : { models }) };
+        const { fx } = marketOf(all);
+        const market: Market = { ...marketOf(all), fx: hasRates ? fx : new FxTable('USD', []) };
+        expect(shortlist(full, { ...market, history }, 4)).toEqual(shortlist(full, market, 4));
+        expect(place(full, { ...market, history })).toEqual(place(full, market));
+      }
+    }), { numRuns: 150 });
   });
 
   it('does not count the best as one more, where another that costs the same comes first', () => {
@@ -47,7 +62,7 @@ describe('a shortlist', () => {
   it('has a mix as cheap as that of all prices', () => {
     fc.assert(fc.property(prices, workload, (all, given) => {
       const asked: Workload = { ...given, kind: 'inference' };
-      const items = candidatesOf(asked, marketOf(all)).filter(isCandidate).map(({ capacityMilli, unitCost, unitLimit, price: { term } }) => ({ capacity: capacityMilli, cost: unitCost.nanos, limit: unitLimit, steady: term !== 'spot' }));
+      const items = candidatesOf(asked, marketOf(all)).able.map(({ capacityMilli, unitCost, unitLimit, price: { term } }) => ({ capacity: capacityMilli, cost: unitCost.nanos, limit: unitLimit, steady: term !== 'spot' }));
       const steady = Math.ceil(asked.gpus * (1 - asked.spotShareMax) - 1e-9) * 1000;
       expect(place(asked, marketOf(all)).best?.cost.nanos ?? null).toBe(cheapestCover(items, asked.gpus * 1000, steady)?.cost ?? null);
     }), { numRuns: 300 });

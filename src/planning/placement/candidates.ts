@@ -62,17 +62,52 @@ class LazyCandidate implements Candidate {
   }
 }
 
-export const isCandidate = (found: Candidate | Refused): found is Candidate => 'unitCost' in found;
+export interface Candidates {
+  readonly able: readonly Candidate[];
+  /** The same list again for a workload that differs in nothing that decides who is on it. */
+  readonly refused: readonly Refused[];
+}
 
 /** As `unitLimits` of a market names a price. */
 export const limitKey = ({ provider, region, sku, term }: Price): string => `${provider}/${region ?? '*'}/${sku}/${term}`;
 
-/** Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's instant. */
-export function candidatesOf(workload: Workload, market: Market): (Candidate | Refused)[] {
+/** Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's instant, in the order of the history. */
+export function candidatesOf(workload: Workload, market: Market): Candidates {
   const books = booksOf(market.history);
-  const egress = egressBook(workload, market, books);
+  const { found, fits } = pricesAt(books, market.at);
   const exchange = exchangesOf(market);
-  return pricesAt(books, market.at).map((found) => ('refusals' in found ? found : candidateOf(found, workload, market, { egress, exchange })));
+  const shape = shapeOf(workload, market);
+  const known = shape === null ? undefined : fits.get(shape);
+  if (known !== undefined && known.currencies.every(([currency, isKnown]) => (exchange(currency) !== null) === isKnown)) {
+    const none: Money = { nanos: 0n, currency: market.currency };
+    return { able: known.able.map((held) => costed(held, workload, market, none, exchange(held.price.rate.currency)!)), refused: known.refused };
+  }
+  const egress = egressBook(workload, market, books);
+  const [ableHeld, able, refused]: [Held[], Candidate[], Refused[]] = [[], [], []];
+  for (const one of found) {
+    const candidate = 'refusals' in one ? one : candidateOf(one, workload, market, { egress, exchange });
+    if ('refusals' in candidate) refused.push(candidate);
+    else {
+      able.push(candidate);
+      ableHeld.push(one as Held);
+    }
+  }
+  if (shape !== null) {
+    if (fits.size >= MOST_FITS) fits.clear();
+    fits.set(shape, { able: ableHeld, refused, currencies: [...new Set(found.map(({ price }) => price.rate.currency))].map((currency) => [currency, exchange(currency) !== null]) });
+  }
+  return { able, refused };
+}
+
+/**
+ * All of a workload that decides who can serve it, where neither its size nor its length, nor its data, nor the market does so too; null where they
+ * may. Programs ask about the same kinds of workload again and again.
+ */
+function shapeOf({ kind, memoryGibPerGpu, gpusPerUnitMin, hours, deadlineHours = Infinity, egressGib = 0, providers, regions, models, terms, relativeSpeeds, spotShareMax }: Workload, { unitLimits, measuredMemoryGib }: Market): string | null {
+  const slowest = Math.min(...Object.values(relativeSpeeds ?? { any: 1 }));
+  if (egressGib > 0 || unitLimits !== undefined || measuredMemoryGib !== undefined || !(hours / slowest <= deadlineHours)) return null;
+  const toleratesSpot = kind === 'training' ? spotShareMax >= 1 : spotShareMax > 0;
+  return JSON.stringify([kind, memoryGibPerGpu, gpusPerUnitMin, providers, regions, models, terms, relativeSpeeds, toleratesSpot]);
 }
 
 /** The answers of one slot over all time. */
@@ -89,12 +124,32 @@ interface Held {
   readonly nanosPerMs: number;
 }
 
+/** Who can serve workloads of a shape. */
+interface Fits {
+  readonly able: readonly Held[];
+  readonly refused: readonly Refused[];
+  /** In which prices are stated, and whether there was a rate of exchange for each. */
+  readonly currencies: readonly (readonly [currency: string, isKnown: boolean])[];
+}
+
+/** Shapes remembered; one holds some hundred kilobytes. */
+const MOST_FITS = 32;
+
+/** Every slot's answer from an instant until another, between which none changes. */
+interface Answers {
+  readonly from: number;
+  readonly to: number;
+  readonly found: readonly (Held | Refused)[];
+  /** By shape. */
+  readonly fits: Map<string, Fits>;
+}
+
 interface Books {
   readonly slots: readonly Slot[];
   /** Of all prices; made when somebody asks. */
   whole: PriceBook | null;
-  /** Every slot's answer for a time within which none changes: the last that was asked for. */
-  held: { readonly from: number; readonly to: number; readonly found: readonly (Held | Refused)[] } | null;
+  /** The last that was asked for. */
+  answers: Answers | null;
 }
 
 const booksMade = new WeakMap<PriceHistory, Books>();
@@ -109,14 +164,14 @@ function booksOf(history: PriceHistory): Books {
     const book = new PriceBook({ prices, withdrawals: history.withdrawals.filter((gone) => gone.provider === provider && gone.sku === sku && gone.region === region) });
     return slotsOf(prices).map((price) => ({ price, timeline: book.timeline({ provider, sku, gpuModel: null, region, term: price.term, component: 'gpu', upfront: price.upfront }) }));
   });
-  const books: Books = { slots, whole: null, held: null };
+  const books: Books = { slots, whole: null, answers: null };
   booksMade.set(history, books);
   return books;
 }
 
 /** The price of each slot at an instant, or why it has none; prices change seldom, so they are looked up once for as long as they hold. */
-function pricesAt(books: Books, at: number): readonly (Held | Refused)[] {
-  if (books.held !== null && books.held.from <= at && at < books.held.to) return books.held.found;
+function pricesAt(books: Books, at: number): Answers {
+  if (books.answers !== null && books.answers.from <= at && at < books.answers.to) return books.answers;
   let [from, to] = [-Infinity, Infinity];
   const found = books.slots.map(({ price, timeline }): Held | Refused => {
     const [start, end] = timeline.span(at);
@@ -127,8 +182,8 @@ function pricesAt(books: Books, at: number): readonly (Held | Refused)[] {
     const { gpuModel, rate } = answer.price;
     return { price: answer.price, sheetGib: gpuModel === null ? null : memoryGib(gpuModel), nanosPerMs: Number(rate.nanos) / Number(rate.quantity) / 1000 };
   });
-  books.held = { from, to, found };
-  return found;
+  books.answers = { from, to, found, fits: new Map() };
+  return books.answers;
 }
 
 /** GPU prices by provider, SKU and region, in the order of the history. */
@@ -175,13 +230,14 @@ function exchangesOf({ fx, currency, at }: Market): Exchanges {
   };
 }
 
-function candidateOf({ price, sheetGib, nanosPerMs }: Held, workload: Workload, market: Market, { egress, exchange: exchanges }: { readonly egress: Egress; readonly exchange: Exchanges }): Candidate | Refused {
+function candidateOf(held: Held, workload: Workload, market: Market, { egress, exchange: exchanges }: { readonly egress: Egress; readonly exchange: Exchanges }): Candidate | Refused {
+  const { price, sheetGib } = held;
   const refusals = notAllowed(price, workload);
   const unfit = doesNotFit(price, sheetGib, workload, market);
   if (unfit !== null) refusals.push(unfit);
   const speed = speedOf(price, workload);
   if (speed === null) refusals.push({ kind: 'speed-unknown' });
-  const hours = workload.kind === 'training' ? workload.hours / (speed ?? 1) : workload.hours;
+  const hours = hoursOf(workload, speed);
   const { deadlineHours } = workload;
   if (speed !== null && deadlineHours !== undefined && hours > deadlineHours) refusals.push({ kind: 'deadline-missed', hours, deadlineHours });
   if (price.term === 'spot' && (workload.kind === 'training' ? workload.spotShareMax < 1 : workload.spotShareMax === 0)) refusals.push({ kind: 'spot-not-tolerated' });
@@ -192,14 +248,24 @@ function candidateOf({ price, sheetGib, nanosPerMs }: Held, workload: Workload, 
   if (typeof egressCost === 'string') refusals.push({ kind: egressCost });
   const exchange = exchanges(price.rate.currency);
   if (exchange === null && egressCost !== 'no-fx-rate') refusals.push({ kind: 'no-fx-rate' });
-  if (refusals.length > 0 || speed === null || typeof egressCost === 'string' || exchange === null) return { price, refusals };
+  if (refusals.length > 0 || typeof egressCost === 'string' || exchange === null) return { price, refusals };
 
+  const candidate = costed(held, workload, market, egressCost, exchange);
+  const { units, unitLimit } = candidate;
+  return workload.kind === 'training' && units > unitLimit ? { price, refusals: [{ kind: 'too-few-units', units: unitLimit, neededUnits: units }] } : candidate;
+}
+
+const hoursOf = ({ kind, hours }: Workload, speed: number | null): number => (kind === 'training' ? hours / (speed ?? 1) : hours);
+
+/** What a price that can serve would cost. */
+function costed({ price, nanosPerMs }: Held, workload: Workload, { unitLimits }: Market, egressCost: Money, exchange: Exchange): Candidate {
+  const speed = speedOf(price, workload) ?? 1;
+  const hours = hoursOf(workload, speed);
+  const gpus = price.gpus ?? 0;
   const capacityMilli = workload.kind === 'training' ? gpus * 1000 : Math.floor(gpus * speed * 1000 + 1e-6);
-  const units = Math.ceil((workload.gpus * 1000) / capacityMilli);
-  const unitLimit = market.unitLimits?.[limitKey(price)] ?? Infinity;
-  if (workload.kind === 'training' && units > unitLimit) return { price, refusals: [{ kind: 'too-few-units', units: unitLimit, neededUnits: units }] };
   const billed = billedMs(price, hours, workload);
-  return new LazyCandidate(price, gpus, capacityMilli, hours, units, unitLimit, egressCost, gpus * billed * nanosPerMs * exchange.about, billed, exchange);
+  return new LazyCandidate(price, gpus, capacityMilli, hours, Math.ceil((workload.gpus * 1000) / capacityMilli), unitLimits?.[limitKey(price)] ?? Infinity, egressCost,
+    gpus * billed * nanosPerMs * exchange.about, billed, exchange);
 }
 
 function notAllowed({ provider, region, gpuModel, term }: Price, { providers, regions, models, terms }: Workload): Refusal[] {

@@ -9,7 +9,7 @@
 import { assert } from '../../core/errors.js';
 import type { Money } from '../../core/money.js';
 import type { Price } from '../../core/price.js';
-import { candidatesOf, isCandidate, type Candidate, type Refusal } from './candidates.js';
+import { candidatesOf, type Candidate, type Refusal, type Refused } from './candidates.js';
 import { cheapestCover } from './cover.js';
 import { checkWorkload, type Market, type Workload } from './workload.js';
 
@@ -57,11 +57,12 @@ export interface PlacementResult {
 
 /** @throws Failure `invalid` naming every number of the workload that cannot be. */
 export function place(workload: Workload, market: Market): PlacementResult {
-  const { best, able, unable } = search(workload, market, Infinity);
+  const { best, able, unable, refused } = search(workload, market, Infinity);
   return {
     best,
     options: [
       ...able.map((candidate) => optionOf(candidate, best, workload, market)), ...unable.map(({ price, losses }) => ({ price, plan: null, losses })),
+      ...refused.map(({ price, refusals }) => ({ price, plan: null, losses: refusals })),
     ],
   };
 }
@@ -73,15 +74,18 @@ export interface ShortResult {
   readonly runnersUp: readonly Option[];
   /** Prices that can serve it alone, beyond the best and the runners-up. */
   readonly more: number;
+  /** Those that could be part of a mix. */
   readonly unable: readonly { readonly price: Price; readonly losses: readonly Loss[] }[];
+  /** The others. */
+  readonly refused: readonly Refused[];
 }
 
 /** @throws as `place` */
 export function placeShort(workload: Workload, market: Market, most: number): ShortResult {
-  const { best, able, unable, count, isOfOne } = search(workload, market, most + 1);
+  const { best, able, unable, refused, count, isOfOne } = search(workload, market, most + 1);
   const options = able.slice(0, most + 1).map((candidate) => optionOf(candidate, best, workload, market));
   const runnersUp = options.filter(({ losses }) => losses.length > 0).slice(0, most);
-  return { best, runnersUp, more: count - runnersUp.length - (isOfOne ? 1 : 0), unable };
+  return { best, runnersUp, more: count - runnersUp.length - (isOfOne ? 1 : 0), unable, refused };
 }
 
 interface Found {
@@ -92,29 +96,26 @@ interface Found {
   readonly count: number;
   /** Whether the best is one of them: of several that cost the same it need not be the first. */
   readonly isOfOne: boolean;
-  readonly unable: readonly { readonly price: Price; readonly losses: readonly Loss[] }[];
+  readonly unable: ShortResult['unable'];
+  readonly refused: readonly Refused[];
 }
 
 function search(workload: Workload, market: Market, most: number): Found {
   checkWorkload(workload, market);
-  const candidates: Candidate[] = [];
-  const refused: Found['unable'][number][] = [];
-  for (const one of candidatesOf(workload, market)) {
-    if (isCandidate(one)) candidates.push(one);
-    else refused.push({ price: one.price, losses: one.refusals });
-  }
+  const { able: candidates, refused } = candidatesOf(workload, market);
   const alone: Candidate[] = [];
   const unable: Found['unable'][number][] = [];
+  const isSteady = steadyNeed(workload) > 0;
   for (const candidate of candidates) {
-    const losses = cannotAlone(candidate, workload);
-    if (losses.length > 0) unable.push({ price: candidate.price, losses });
-    else alone.push(candidate);
+    if (candidate.units <= candidate.unitLimit && !(isSteady && candidate.price.term === 'spot')) alone.push(candidate);
+    else unable.push({ price: candidate.price, losses: cannotAlone(candidate, workload) });
   }
   const able = cheapestOf(alone, most);
   const cheapest = able[0];
   const best = workload.kind === 'inference' ? cheapestMix(candidates, workload, market) : cheapest === undefined ? null : planAlone(cheapest, market);
-  const isOfOne = best !== null && alone.some(({ price, units }) => best.parts.length === 1 && best.parts[0]!.price === price && best.parts[0]!.units === units);
-  return { best, able, count: alone.length, isOfOne, unable: [...unable, ...refused] };
+  const single = best?.parts.length === 1 ? best.parts[0] : undefined;
+  const isOfOne = single !== undefined && alone.some(({ price, units }) => single.price === price && single.units === units);
+  return { best, able, count: alone.length, isOfOne, unable, refused };
 }
 
 const totalOf = ({ unitCost, units, egressCost }: Candidate): bigint => unitCost.nanos * BigInt(units) + egressCost.nanos;
@@ -124,14 +125,16 @@ const surely = (about: number, { units }: Candidate): number => about + about * 
 
 /** The cheapest `most`, exactly: floating point only leaves out what is surely dearer than all of them. */
 function cheapestOf(candidates: readonly Candidate[], most: number): Candidate[] {
-  const about = candidates.map((candidate) => ({ candidate, nanos: aboutTotal(candidate) }));
-  let among = about;
+  let among = candidates;
   if (most < candidates.length) {
-    const bounds = Float64Array.from(about, ({ candidate, nanos }) => surely(nanos, candidate)).sort();
+    const bounds = Float64Array.from(candidates, (candidate) => surely(aboutTotal(candidate), candidate)).sort();
     const bound = bounds[most - 1] ?? Infinity;
-    among = about.filter(({ candidate, nanos }) => 2 * nanos - surely(nanos, candidate) <= bound);
+    among = candidates.filter((candidate) => {
+      const nanos = aboutTotal(candidate);
+      return 2 * nanos - surely(nanos, candidate) <= bound;
+    });
   }
-  return among.map(({ candidate }) => ({ candidate, nanos: totalOf(candidate) })).sort((a, b) => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0))
+  return among.map((candidate) => ({ candidate, nanos: totalOf(candidate) })).sort((a, b) => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0))
     .slice(0, most).map(({ candidate }) => candidate);
 }
 

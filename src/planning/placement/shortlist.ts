@@ -7,7 +7,8 @@
 import { formatMoney, type Money } from '../../core/money.js';
 import type { Price, Upfront } from '../../core/price.js';
 import type { Term } from '../../core/usage.js';
-import { placeShort, type Loss, type Plan, type ShortResult } from './placement.js';
+import type { Refused } from './candidates.js';
+import { placeShort, type Loss, type Plan } from './placement.js';
 import type { Market, Workload } from './workload.js';
 
 export interface PlacedPart {
@@ -56,11 +57,11 @@ export const MOST_RUNNERS_UP = 20;
 
 /** @throws Failure invalid naming every number of the workload that cannot be, or where a mix takes too long */
 export function shortlist(workload: Workload, market: Market, most: number): Shortlist {
-  const { best, runnersUp, more, unable } = placeShort(workload, { ...market, mostSteps: MOST_STEPS }, Math.min(most, MOST_RUNNERS_UP));
+  const { best, runnersUp, more, unable, refused } = placeShort(workload, { ...market, mostSteps: MOST_STEPS }, Math.min(most, MOST_RUNNERS_UP));
   return {
     currency: market.currency, best: best === null ? null : placed(best), more,
     runnersUp: runnersUp.flatMap(({ plan, losses }) => (plan === null ? [] : [{ ...placed(plan), lost: losses.map(reasonOf) }])),
-    refused: refusals(unable), assumptions: assumptionsOf(workload),
+    refused: counted([tally(unable.map(({ price, losses }) => [price, losses])), tallyOf(refused)]), assumptions: assumptionsOf(workload),
   };
 }
 
@@ -71,14 +72,37 @@ function placed({ parts, gpus, hours, cost, egressCost }: Plan): Placed {
   };
 }
 
-function refusals(options: ShortResult['unable']): Shortlist['refused'] {
+/** How many prices have a reason, and one of them in words. */
+type Tally = ReadonlyMap<Loss['kind'], { readonly count: number; readonly example: string }>;
+
+function tally(options: readonly (readonly [price: Price, losses: readonly Loss[]])[]): Tally {
   const found = new Map<Loss['kind'], { count: number; example: string }>();
-  for (const { price, losses } of options) {
+  for (const [price, losses] of options) {
     for (const loss of losses) {
       const known = found.get(loss.kind);
       if (known === undefined) found.set(loss.kind, { count: 1, example: `${nameOf(price)}: ${textOf(loss)}` });
       else known.count += 1;
     }
+  }
+  return found;
+}
+
+const tallies = new WeakMap<readonly Refused[], Tally>();
+
+/** Of a list that comes again and again: counted once. */
+function tallyOf(refused: readonly Refused[]): Tally {
+  const known = tallies.get(refused) ?? tally(refused.map(({ price, refusals }) => [price, refusals]));
+  tallies.set(refused, known);
+  return known;
+}
+
+/** Both together, the most frequent first; of two examples the first stays. */
+function counted(all: readonly Tally[]): Shortlist['refused'] {
+  const found = new Map<Loss['kind'], { count: number; example: string }>();
+  for (const [kind, { count, example }] of all.flatMap((one) => [...one])) {
+    const known = found.get(kind);
+    if (known === undefined) found.set(kind, { count, example });
+    else known.count += count;
   }
   return [...found].map(([kind, rest]) => ({ kind, ...rest })).sort((a, b) => b.count - a.count || (a.kind < b.kind ? -1 : 1));
 }
