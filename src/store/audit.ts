@@ -23,6 +23,13 @@ export class AuditStore {
       [organisation, actor, verb, target, JSON.stringify(detail)]);
   }
 
+  /** Adds several entries of one verb, in order. */
+  async auditAll(tx: Queryable, organisation: string, verb: string, entries: readonly { readonly actor: string; readonly target: string; readonly detail?: Readonly<Record<string, unknown>> }[]): Promise<void> {
+    await tx.query(
+      `insert into audit (organisation, actor, verb, target, detail) select $1, actor, $2, target, detail::jsonb from unnest($3::text[], $4::text[], $5::text[]) with ordinality as e(actor, target, detail, n) order by n`,
+      [organisation, verb, entries.map(({ actor }) => actor), entries.map(({ target }) => target), entries.map(({ detail }) => JSON.stringify(detail ?? {}))]);
+  }
+
   /** Newest first; `before` is the id of the last one seen. */
   async list(organisation: string, before: string | null, limit: number): Promise<AuditEntry[]> {
     const rows = await this.db.query<Omit<AuditEntry, 'at'> & { at: Date }>(

@@ -65,6 +65,11 @@ export class Idempotency {
     })));
   }
 
+  /** Runs work that keeps its answer itself, by `keepAll`, in a transaction that it shares with others. Throws as `idempotent`. */
+  async keeping<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {
+    return this.claimed(request, work);
+  }
+
   private async claimed<T>(request: OnceRequest, work: () => Promise<Answer<T>>): Promise<Answered<T>> {
     await this.prune();
     const earlier = await this.claim<T>(request);
@@ -111,10 +116,17 @@ export class Idempotency {
     }
   }
 
-  private async keep<T>(db: Queryable, { organisation, key }: OnceRequest, answer: Answer<T>): Promise<void> {
+  private keep<T>(db: Queryable, request: OnceRequest, answer: Answer<T>): Promise<void> {
+    return this.keepAll(db, [{ request, answer }]);
+  }
+
+  /** Keeps the answers to claimed requests, in the transaction of their work. */
+  async keepAll(db: Queryable, all: readonly { readonly request: OnceRequest; readonly answer: Answer<unknown> }[]): Promise<void> {
     // As one JSON text inside the JSON: jsonb itself would reorder fields and refuse a NUL.
-    await db.query(`update idempotency set status = 200, body = to_jsonb($3::text), created_at = now() where organisation = $1 and key = $2`,
-      [organisation, key, JSON.stringify(answer.kept ?? answer.body)]);
+    await db.query(
+      `update idempotency i set status = 200, body = to_jsonb(k.body), created_at = now() from unnest($1::text[], $2::text[], $3::text[]) as k(organisation, key, body)
+       where i.organisation = k.organisation and i.key = k.key`,
+      [all.map(({ request }) => request.organisation), all.map(({ request }) => request.key), all.map(({ answer }) => JSON.stringify(answer.kept ?? answer.body))]);
   }
 
   /** Once an hour is often enough. */

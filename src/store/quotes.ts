@@ -55,16 +55,16 @@ interface Remembered {
 const MOST_REMEMBERED = 100;
 
 interface Head { version: string; rates: string; peak: PeakRule[] | null; recorded: number | null }
-interface BudgetRow { spec: Budget; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
+interface BudgetRow { spec: Budget; teams: string[]; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
 
 /**
- * The budgets of the team $2 and of every team above it, as of $3, with what is held of each after $4. Where a budget's currency was changed, what was
- * held in another one is not known in its own until it expires.
+ * The budgets of the teams $2 and of every team above them, as of $3, each with the teams that it lies over and what is held of it after $4. Where a
+ * budget's currency was changed, what was held in another one is not known in its own until it expires.
  */
 const BUDGETS = `
-with recursive above(id) as (
-  select $2::text union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-select b.spec, s.period_start as start, s.weighed_at as weighed, s.state, h.held, h.foreign
+with recursive above(team, id) as (
+  select team, team from unnest($2::text[]) as t(team) union select above.team, t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
+select b.spec, (select array_agg(above.team) from above where above.id = b.team) as teams, s.period_start as start, s.weighed_at as weighed, s.state, h.held, h.foreign
 from budget b
 left join lateral (
   select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
@@ -153,15 +153,27 @@ export class QuoteStore {
  * @param asOf for states and periods
  * @param now for what has expired
  */
-export async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number): Promise<BudgetFacts[]> {
-  const rows = await db.query<BudgetRow>(BUDGETS, [organisation, team, formatInstant(asOf), formatInstant(now)]);
-  return rows.map(({ spec: budget, start, weighed, state, held, foreign }) => {
-    const period = periodAt(budget, asOf);
-    // A state of an earlier period says nothing of the present one.
-    const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
-    const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
-    return { budget, period, reserved: BigInt(held ?? 0), state: facts === null ? null : { ...facts, unconverted: [...new Set([...facts.unconverted, ...(foreign ?? [])])] } };
-  });
+export async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number): Promise<readonly BudgetFacts[]> {
+  return (await budgetsOverEach(db, organisation, [team], asOf, now)).get(team) ?? [];
+}
+
+/** The same of several teams, each budget read once. */
+export async function budgetsOverEach(db: Queryable, organisation: string, teams: readonly string[], asOf: number, now: number): Promise<ReadonlyMap<string, readonly BudgetFacts[]>> {
+  const rows = await db.query<BudgetRow>(BUDGETS, [organisation, teams, formatInstant(asOf), formatInstant(now)]);
+  const over = new Map<string, BudgetFacts[]>(teams.map((team) => [team, []]));
+  for (const row of rows) {
+    const facts = factsOf(row, asOf);
+    for (const team of row.teams) over.get(team)?.push(facts);
+  }
+  return over;
+}
+
+function factsOf({ spec: budget, start, weighed, state, held, foreign }: BudgetRow, asOf: number): BudgetFacts {
+  const period = periodAt(budget, asOf);
+  // A state of an earlier period says nothing of the present one.
+  const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
+  const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
+  return { budget, period, reserved: BigInt(held ?? 0), state: facts === null ? null : { ...facts, unconverted: [...new Set([...facts.unconverted, ...(foreign ?? [])])] } };
 }
 
 function weighedFacts(state: BudgetStateJson, weighedAt: number): WeighedFacts {

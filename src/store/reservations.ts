@@ -1,26 +1,24 @@
 /**
- * Reservations: budget held for launches to come. Made, listed, released, and settled against what was metered under their tag.
+ * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their tag; reserve.ts makes them.
  *
- * Two callers never get the last of a budget: whoever reserves locks the budgets over the team, in one order, before it reads what is left of them.
- * What is left is read from the holds themselves, so the line's weighing only shows it: it is woken after the commit, since a waking of a budget that
- * is being weighed waits for that, and hundreds of reservations behind it. A waking that a crash loses is made up for by the calendar's, every hour.
+ * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is woken after the commit, since a waking of a
+ * budget that is being weighed waits for that, and hundreds of reservations behind it. A waking that a crash loses is made up for by the calendar's,
+ * every hour.
  * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a reservation but the clock,
  * whoever releases it, or its own cost.
  */
-import { randomBytes } from 'node:crypto';
 import { parseDecimal, ZERO } from '../core/decimal.js';
-import { conflict, missing } from '../core/errors.js';
+import { missing } from '../core/errors.js';
 import type { Budget } from '../core/budget.js';
 import type { FxTable } from '../core/fx.js';
 import { formatMoney } from '../core/money.js';
 import type { Clock } from '../core/ports.js';
-import { quoteInDetail, type Quote, type QuoteDetail } from '../core/quote.js';
-import { judgeBudgets, type JudgedBudget } from '../core/quote-budget.js';
-import { expiryOf, remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../core/reservation.js';
+import type { Quote } from '../core/quote.js';
+import { remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../core/reservation.js';
 import { formatInstant, type Interval } from '../core/time.js';
 import { inCurrency, periodLabel } from './budgets.js';
 import type { Database, Queryable, Transaction } from './database.js';
-import { budgetsOver, type QuoteQuestion } from './quotes.js';
+import type { QuoteQuestion } from './quotes.js';
 import type { Stores } from './stores.js';
 import { wake, type Waking } from './work.js';
 
@@ -67,7 +65,7 @@ export interface Reserved {
   readonly wakings: readonly Waking[];
 }
 
-interface Row {
+export interface ReservationRow {
   no: string; id: string; team: string; nanos: string; currency: string; reason: string; quote: Quote; created: number; by: string; expires: number; released: number | null; releaser: string | null;
   holds: { budget: string; nanos: string; used: string; currency: string }[] | null;
 }
@@ -107,7 +105,7 @@ export class ReservationStore {
 
   /** Newest first; `before` is the place of the last one seen. */
   async list(organisation: string, filter: { readonly team: string | null; readonly teams: readonly string[] | null; readonly active: boolean }, before: string | null, limit: number, now: number): Promise<ListedReservation[]> {
-    const rows = await this.db.query<Row>(
+    const rows = await this.db.query<ReservationRow>(
       `${SELECT} where r.organisation = $1 and ($2::text is null or r.team = $2) and ($3::text[] is null or r.team = any($3::text[]))
          and (not $4::boolean or (r.expires_at > $5 and r.released_at is null)) and ($6::bigint is null or r.no < $6) order by r.no desc limit $7`,
       [organisation, filter.team, filter.teams, filter.active, formatInstant(now), before, limit]);
@@ -116,7 +114,7 @@ export class ReservationStore {
 
   /** @throws Failure missing */
   async known(db: Queryable, organisation: string, id: string, now: number): Promise<StoredReservation> {
-    const [row] = await db.query<Row>(`${SELECT} where r.organisation = $1 and r.id = $2`, [organisation, id]);
+    const [row] = await db.query<ReservationRow>(`${SELECT} where r.organisation = $1 and r.id = $2`, [organisation, id]);
     if (row === undefined) throw missing(`reservation ${id} does not exist`);
     return reservationOf(row, now);
   }
@@ -163,52 +161,6 @@ export class ReservationStore {
   }
 }
 
-/** A quote that is to be held, and what it went by. */
-export interface Prepared {
-  readonly request: ReserveRequest;
-  readonly detail: QuoteDetail;
-  readonly fx: FxTable;
-  readonly asOf: number;
-  readonly isTracked: boolean;
-}
-
-/** All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing where it has no price */
-export async function prepareReservation(stores: Stores, db: Queryable, organisation: string, request: ReserveRequest): Promise<Prepared> {
-  const { context, asOf } = await stores.quotes.facts(db, organisation, { ...request, team: null });
-  const isTracked = (await stores.organisations.trackedTags(db, organisation)).includes(RESERVATION_TAG);
-  const detail = quoteInDetail(request.request, context);
-  if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
-  return { request, detail, fx: context.fx, asOf, isTracked };
-}
-
-/**
- * Holds the high end of a quote on every planned budget over the team that covers it.
- * @throws Failure conflict where a budget has not enough left, or nobody knows, or none is planned
- */
-export async function reserve(stores: Stores, tx: Transaction, organisation: string, { request, detail, fx, asOf, isTracked }: Prepared, by: string): Promise<Reserved> {
-  const { team, tags, now } = request;
-  const { quote } = detail;
-  await lockBudgetsOver(tx, organisation, team);
-  if (!isTracked) await trackReservations(stores, tx, organisation);
-  const judged = judgeBudgets(detail, await budgetsOver(tx, organisation, team, asOf, now), { asOf, provider: quote.provider, sku: quote.sku, term: quote.term, tags, fx, currency: quote.currency });
-  checkGrant(team, judged, request.sees ?? (() => true));
-  const holds = judged.flatMap(({ facts: { budget }, hold, planned }) => (planned === null || hold === null ? [] : [{ budget, nanos: hold }]));
-  const id = `res-${randomBytes(8).toString('hex')}`;
-  const amount = detail.costWithin().high;
-  const expiresAt = expiryOf(now, request.request.hoursHigh ?? request.request.hours, request.holdHours);
-  await tx.query(
-    `with made as (insert into reservation (organisation, id, team, nanos, currency, reason, quote, created_at, created_by, expires_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10))
-     insert into reservation_hold (organisation, budget, reservation, at, nanos, currency, expires_at)
-     select $1, budget, $2, $11, nanos, currency, $10 from unnest($12::text[], $13::numeric[], $14::text[]) as h(budget, nanos, currency)`,
-    [organisation, id, team, String(amount), quote.currency, request.reason, JSON.stringify(quote), formatInstant(now), by, formatInstant(expiresAt),
-      formatInstant(asOf), holds.map(({ budget }) => budget.id), holds.map(({ nanos }) => String(nanos)), holds.map(({ budget }) => budget.currency)]);
-  const row: Row = {
-    no: '', id, team, nanos: String(amount), currency: quote.currency, reason: request.reason, quote, created: now, by, expires: expiresAt, released: null, releaser: null,
-    holds: holds.map(({ budget, nanos }) => ({ budget: budget.id, nanos: String(nanos), used: '0', currency: budget.currency })),
-  };
-  return { reservation: reservationOf(row, now), wakings: wakingsOf(holds.map(({ budget }) => budget), asOf) };
-}
-
 /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
 export async function releaseReservation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Reserved> {
   await tx.query(
@@ -220,20 +172,6 @@ export async function releaseReservation(stores: Stores, tx: Transaction, organi
   await tx.query(`update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`, [organisation, id, formatInstant(now)]);
   const asOf = await stores.organisations.asOf(tx, organisation, now);
   return { reservation: await stores.reservations.known(tx, organisation, id, now), wakings: wakingsOf(budgets.map(({ spec }) => spec), asOf) };
-}
-
-/** All of them, in one order, whatever their filters: what each has left is read after. */
-async function lockBudgetsOver(tx: Transaction, organisation: string, team: string): Promise<void> {
-  await tx.query(
-    `with recursive above(id) as (
-       select $2::text union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-     select b.id from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id for update of b`, [organisation, team]);
-}
-
-function checkGrant(team: string, judged: readonly JudgedBudget[], sees: (team: string) => boolean): void {
-  if (!judged.some(({ planned }) => planned !== null)) throw conflict(`nothing is reserved: no planned budget over team ${team} covers this`);
-  const refusals = judged.flatMap(({ refusal, view }) => (refusal === null ? [] : [{ path: `budgets/${view.budget}`, message: sees(view.team) ? refusal : 'has not enough left, or nobody knows: it is of a team that this key does not see' }]));
-  if (refusals.length > 0) throw conflict(`nothing is reserved: ${refusals.length} budget(s) over team ${team} cannot hold this`, refusals);
 }
 
 /** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
@@ -270,16 +208,9 @@ export class HoldWaker {
   }
 }
 
-/** From the first reservation on, usage is kept apart by the tag; no older record can carry it. */
-async function trackReservations({ organisations }: Stores, tx: Transaction, organisation: string): Promise<void> {
-  // Of two settings made at once one would be lost.
-  await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
-  await organisations.saveSetting(tx, organisation, 'tracked-tags', [...new Set([...(await organisations.trackedTags(tx, organisation)), RESERVATION_TAG])]);
-}
+export const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] => budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }));
 
-const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] => budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }));
-
-function reservationOf(row: Row, now: number): StoredReservation {
+export function reservationOf(row: ReservationRow, now: number): StoredReservation {
   const holds = (row.holds ?? []).map(({ budget, nanos, used, currency }) => {
     const money = (amount: bigint): string => formatMoney({ nanos: amount, currency });
     return { budget, currency, held: money(BigInt(nanos)), used: money(BigInt(used)), remaining: money(remainingOf(BigInt(nanos), BigInt(used))) };

@@ -44,13 +44,13 @@ export async function repeatable<T>(stores: Stores, caller: Caller, work: () => 
   return answer(caller, await stores.idempotency.idempotent(once, async () => ({ body: await work() })));
 }
 
-function answer<T>({ request }: Caller, { body, repeated }: Answered<T>): T {
+export function answer<T>({ request }: Caller, { body, repeated }: Answered<T>): T {
   request.repeated = repeated;
   return body;
 }
 
 /** Null where the caller sent no Idempotency-Key. Keys of different callers never meet. */
-function onceRequest({ principal, request }: Caller): OnceRequest | null {
+export function onceRequest({ principal, request }: Caller): OnceRequest | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || !KEY.test(key)) {

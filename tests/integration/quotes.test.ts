@@ -17,13 +17,14 @@ import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { BudgetStateJson } from '../../src/store/budgets.js';
 import type { Transaction } from '../../src/store/database.js';
-import { releaseReservation, prepareReservation, reserve, type Reserved, type ReserveRequest, type StoredReservation } from '../../src/store/reservations.js';
+import { releaseReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../src/store/reservations.js';
+import { prepareReservation, reserve } from '../../src/store/reserve.js';
 import { setBudget } from '../../src/store/set-budget.js';
 import { setTeam } from '../../src/store/set-team.js';
 import { wake } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { HOUR, metered } from '../support/records.js';
-import { NOW as API_NOW, testApi } from '../support/web.js';
+import { NOW as API_NOW, testApi, type Reply } from '../support/web.js';
 
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 /** Eight GPUs, 10 USD an hour, for any region. */
@@ -263,7 +264,7 @@ describe('the API', async () => {
   });
 
   it('answers quotes while many reservations wait for one budget, which then are granted as far as it reaches', async () => {
-    const waiting: Promise<{ status: number }>[] = [];
+    const waiting: Promise<Reply>[] = [];
     await api.stores.db.transaction(async (tx) => {
       await tx.query(`select 1 from budget where organisation = 'default' and id = 'lab' for update`);
       // More than there are connections.
@@ -271,9 +272,32 @@ describe('the API', async () => {
       await new Promise((resolve) => setTimeout(resolve, 300));
       expect((await api.call('POST', '/v1/quotes', { body })).status).toBe(200);
     });
-    const statuses = (await Promise.all(waiting)).map(({ status }) => status);
-    expect([200, 409].map((status) => statuses.filter((one) => one === status).length)).toEqual([5, 25]);
+    const replies = await Promise.all(waiting);
+    expect([200, 409].map((status) => replies.filter((one) => one.status === status).length)).toEqual([5, 25]);
+    const audited = await api.stores.db.query<{ target: string }>(`select target from audit where verb = 'reservation.make' order by audit.id desc limit 5`);
+    expect(new Set(audited.map(({ target }) => target))).toEqual(new Set(replies.flatMap(({ status, body: { id } }) => (status === 200 ? [id] : []))));
+    // A repeat has the first answer, and what was refused keeps nothing.
+    const granted = replies.findIndex(({ status }) => status === 200);
+    expect((await api.call('POST', '/v1/reservations', { body: { ...body, hours: 1 }, headers: { 'idempotency-key': `many-${granted}` } })).body).toEqual(replies[granted]?.body);
+    expect(await api.stores.db.query(`select 1 from idempotency where key like '%many-%'`)).toHaveLength(5);
     const listed = await api.call<{ items: { id: string }[] }>('GET', '/v1/reservations');
+    for (const { id } of listed.body.items) await api.call('DELETE', `/v1/reservations/${id}`);
+  });
+
+  it('grants the others what one of them spoils that the database refuses altogether', async () => {
+    const waiting: Promise<Reply>[] = [];
+    await api.stores.db.transaction(async (tx) => {
+      await tx.query(`select 1 from budget where organisation = 'default' and id = 'lab' for update`);
+      // The first is a group by itself; the others are the next one.
+      for (let n = 0; n < 5; n++) {
+        waiting.push(api.call('POST', '/v1/reservations', { body: { ...body, hours: 0.5, reason: n === 3 ? 'spoilt \u0000' : `fine ${n}` } }));
+        await new Promise((resolve) => setTimeout(resolve, 60));
+      }
+    });
+    const replies = await Promise.all(waiting);
+    expect(replies.map(({ status }) => status === 200)).toEqual([true, true, true, false, true]);
+    const listed = await api.call<{ items: { id: string; reason: string }[] }>('GET', '/v1/reservations');
+    expect(listed.body.items.map(({ reason }) => reason).sort()).toEqual(['fine 0', 'fine 1', 'fine 2', 'fine 4']);
     for (const { id } of listed.body.items) await api.call('DELETE', `/v1/reservations/${id}`);
   });
 

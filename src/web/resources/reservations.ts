@@ -3,15 +3,17 @@ import { Controller, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/reservation.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
-import { HoldWaker, prepareReservation, releaseReservation, reserve, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/reservations.js';
-import type { Transaction } from '../../store/database.js';
+import { Failure } from '../../core/errors.js';
+import { HoldWaker, releaseReservation, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/reservations.js';
+import { prepareReservation, reserveAll, type Asked } from '../../store/reserve.js';
 import type { Waking } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
+import { GroupedWrites } from '../grouped-writes.js';
 import { Turns } from '../turns.js';
-import { write, type Around } from '../writes.js';
+import { write, type Written } from '../writes.js';
 import { quoteFields, quoteShape, requestOf, tagsSchema } from './quotes.js';
 import { teamId } from './teams.js';
 
@@ -36,10 +38,14 @@ const querySchema = z.strictObject({ ...pageQuery, team: teamId.optional(), acti
 export class ReservationsController {
   private readonly waker: HoldWaker;
   private readonly turns = new Turns();
+  private readonly made: GroupedWrites<Asked, StoredReservation, Done>;
 
   constructor(@InjectParts() private readonly parts: WebParts) {
     const logger = new Logger('reservations');
-    this.waker = new HoldWaker(parts.stores.db, parts.clock, (error) => logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`));
+    const { stores } = parts;
+    this.made = new GroupedWrites(stores, 'reservation.make', this.turns, async (tx, organisation, all) =>
+      (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))));
+    this.waker = new HoldWaker(stores.db, parts.clock, (error) => logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`));
   }
 
   @Endpoint('POST /v1/reservations', {
@@ -52,11 +58,9 @@ export class ReservationsController {
     checkTeam(caller, team);
     const { organisation } = caller.principal;
     const request: ReserveRequest = { request: requestOf(body), team, tags: tags ?? null, reason, holdHours: holdHours ?? null, now: clock.now(), dirtyPrices, sees: (one) => sees(caller.principal, one) };
-    const prepared = once(() => prepareReservation(stores, stores.db, organisation, request));
-    return this.write(caller, 'reservation.make', async (tx) => reserve(stores, tx, organisation, await prepared(), actorOf(caller)), async (transaction) => {
-      await prepared();
-      return this.turns.take(organisation, transaction);
-    });
+    const { body: reservation, written } = await this.made.write(caller, async () => ({ prepared: await prepareReservation(stores, stores.db, organisation, request), by: actorOf(caller) }));
+    if (written !== null) this.waker.add(organisation, written.reserved.wakings);
+    return reservation;
   }
 
   @Endpoint('GET /v1/reservations', { summary: 'List reservations, newest first', access: 'viewer', answer: pageSchema(reservationSchema) })
@@ -72,27 +76,24 @@ export class ReservationsController {
   async release(@Calling() caller: Caller, @PathInput('id', reservationId) id: string): Promise<StoredReservation> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    return this.write(caller, 'reservation.release', async (tx) => {
-      checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
-      return releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
-    }, (transaction) => this.turns.take(organisation, transaction));
-  }
-
-  private async write(caller: Caller, verb: string, work: (tx: Transaction) => Promise<Reserved>, around?: Around): Promise<StoredReservation> {
     const wakings: Waking[] = [];
-    const reservation = await write(this.parts.stores, caller, verb, async (tx) => {
-      const made = await work(tx);
-      wakings.push(...made.wakings);
-      const { id, team, amount, currency, expiresAt } = made.reservation;
-      return { body: made.reservation, target: id, detail: { team, amount, currency, expiresAt } };
-    }, around);
-    this.waker.add(caller.principal.organisation, wakings);
+    const reservation = await write(stores, caller, 'reservation.release', async (tx) => {
+      checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
+      const released = await releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
+      wakings.push(...released.wakings);
+      return doneOf(released);
+    }, (transaction) => this.turns.take(organisation, transaction));
+    this.waker.add(organisation, wakings);
     return reservation;
   }
 }
 
-/** Does it when it is first asked for, and never again. */
-function once<T>(work: () => Promise<T>): () => Promise<T> {
-  let started: Promise<T> | null = null;
-  return () => (started ??= work());
+/** What was done about a reservation, as a write. */
+interface Done extends Written<StoredReservation> {
+  readonly reserved: Reserved;
+}
+
+function doneOf(reserved: Reserved): Done {
+  const { id, team, amount, currency, expiresAt } = reserved.reservation;
+  return { body: reserved.reservation, target: id, detail: { team, amount, currency, expiresAt }, reserved };
 }

@@ -1,0 +1,103 @@
+/**
+ * Writes that would wait for the same locks, done together: those that come while a group is at work are the next group, in one transaction with
+ * their audit entries and their answers. Each is answered for itself: one that is refused is no trouble to the others.
+ *
+ * Where a transaction fails as a whole its writes are tried again one by one, so that none fails for another. Knows nothing of what is written.
+ */
+import { Failure } from '../core/errors.js';
+import type { Transaction } from '../store/database.js';
+import type { OnceRequest } from '../store/idempotency.js';
+import type { Stores } from '../store/stores.js';
+import { actorOf, type Caller } from './caller.js';
+import type { Turns } from './turns.js';
+import { answer, onceRequest, type Written } from './writes.js';
+
+/** A transaction of this many is short, and its commit costs each of them next to nothing. */
+const MOST = 50;
+
+interface Waiting<Ask, W> {
+  readonly caller: Caller;
+  readonly once: OnceRequest | null;
+  readonly ask: Ask;
+  resolve(written: W): void;
+  reject(error: unknown): void;
+}
+
+export class GroupedWrites<Ask, T, W extends Written<T>> {
+  private readonly waiting = new Map<string, Waiting<Ask, W>[]>();
+
+  /**
+   * @param turns shared with whoever else waits for these locks
+   * @param work does all that were asked of an organisation, in order, and says what became of each
+   */
+  constructor(
+    private readonly stores: Stores, private readonly verb: string, private readonly turns: Turns,
+    private readonly work: (tx: Transaction, organisation: string, asked: readonly Ask[]) => Promise<readonly (W | Failure)[]>,
+  ) {}
+
+  /**
+   * @param prepare what needs no lock, done once the Idempotency-Key is claimed
+   * @returns what was written; null where the answer is that of an earlier request
+   */
+  async write(caller: Caller, prepare: () => Promise<Ask>): Promise<{ readonly body: T; readonly written: W | null }> {
+    const once = onceRequest(caller);
+    let written: W | null = null;
+    const join = async (): Promise<W> => (written = await this.join(caller, once, await prepare()));
+    const body = once === null ? (await join()).body : answer<T>(caller, await this.stores.idempotency.keeping<T>(once, join));
+    return { body, written };
+  }
+
+  private join(caller: Caller, once: OnceRequest | null, ask: Ask): Promise<W> {
+    const { organisation } = caller.principal;
+    return new Promise<W>((resolve, reject) => {
+      const queue = this.waiting.get(organisation);
+      const one = { caller, once, ask, resolve, reject };
+      if (queue !== undefined) {
+        queue.push(one);
+        return;
+      }
+      this.waiting.set(organisation, [one]);
+      void this.drain(organisation);
+    });
+  }
+
+  private async drain(organisation: string): Promise<void> {
+    const queue = this.waiting.get(organisation) ?? [];
+    while (queue.length > 0) {
+      await this.turns.take(organisation, async () => {
+        const group = queue.splice(0, MOST);
+        const error = await this.together(organisation, group);
+        if (error === null) return;
+        if (group.length === 1) group[0]?.reject(error);
+        else for (const one of group) await this.together(organisation, [one]).then((own) => (own === null ? undefined : one.reject(own)));
+      });
+    }
+    this.waiting.delete(organisation);
+  }
+
+  /** Null: each of them has its answer. */
+  private async together(organisation: string, group: readonly Waiting<Ask, W>[]): Promise<unknown> {
+    const { db, audit, idempotency } = this.stores;
+    try {
+      const results = await db.transaction(async (tx) => {
+        const all = await this.work(tx, organisation, group.map(({ ask }) => ask));
+        const done = group.flatMap(({ caller, once }, at) => {
+          const written = all[at];
+          return written === undefined || written instanceof Failure ? [] : [{ caller, once, written }];
+        });
+        if (done.length > 0) await audit.auditAll(tx, organisation, this.verb, done.map(({ caller, written: { target, detail } }) => ({ actor: actorOf(caller), target, ...(detail === undefined ? {} : { detail }) })));
+        const kept = done.flatMap(({ once, written }) => (once === null ? [] : [{ request: once, answer: written }]));
+        if (kept.length > 0) await idempotency.keepAll(tx, kept);
+        return all;
+      });
+      group.forEach(({ resolve, reject }, at) => {
+        const written = results[at];
+        if (written === undefined || written instanceof Failure) reject(written ?? new Error(`${this.verb}: nothing was answered`));
+        else resolve(written);
+      });
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+}
