@@ -88,15 +88,24 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private rested(lanes: readonly DueLane[]): DueLane[] {
     const now = performance.now();
     for (const [lane, at] of this.handedAt) if (at + RECOMMENDING_PAUSE_MS <= now) this.handedAt.delete(lane);
-    const restsUntil = (lane: DueLane): number => (this.handedAt.get(nameOf(lane)) ?? -Infinity) + pauseOf(lane);
-    const [rested, resting] = [lanes.filter((lane) => restsUntil(lane) <= now), lanes.filter((lane) => restsUntil(lane) > now)];
-    for (const lane of rested) this.handedAt.set(nameOf(lane), now);
-    if (resting.length > 0) {
+    const rested: DueLane[] = [];
+    let next = Infinity;
+    for (const lane of lanes) {
+      const name = nameOf(lane);
+      const until = (this.handedAt.get(name) ?? -Infinity) + pauseOf(lane);
+      if (until > now) {
+        next = Math.min(next, until);
+        continue;
+      }
+      rested.push(lane);
+      this.handedAt.set(name, now);
+    }
+    if (next < Infinity) {
       if (this.later !== null) clearTimeout(this.later);
       this.later = setTimeout(() => {
         this.later = null;
         this.look();
-      }, Math.max(0, Math.min(...resting.map(restsUntil)) - now) + 1);
+      }, next - now + 1);
     }
     return rested;
   }

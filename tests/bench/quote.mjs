@@ -1,7 +1,8 @@
 /**
- * Quotes over HTTP at a steady 200 requests a second, to `serve` in a process of its own: how long an answer takes from the moment at which the
- * request was due (a server that falls behind is not waited for: no coordinated omission), on a price book of all bundled lists and a thousand teams
- * with budgets. `load` is the machine's load average beside it: others may be at work.
+ * Quotes over HTTP at a steady 200 requests a second: how long an answer takes from the moment at which the request was due (a server that falls
+ * behind is not waited for: no coordinated omission), on a price book of all bundled lists and a thousand teams with budgets. API and worker are
+ * processes of their own, as docker-compose.yml has them; `BENCH_ROLE=all` makes them one, which then weighs and reports between the answers. `load` is
+ * the machine's load average beside it: others may be at work.
  */
 import { readdir } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
@@ -127,13 +128,21 @@ function send(agent, { url, key: apiKey }, { address, body, idempotencyKey }) {
   });
 }
 
-/** `serve` on the given database; its first start prints the admin key. BENCH_NODE_FLAGS adds flags (a profiler's). */
-async function startServer(databaseUrl) {
-  const flags = ['--max-semi-space-size=64', '--no-allocation-site-pretenuring', ...(process.env.BENCH_NODE_FLAGS?.split(' ') ?? [])];
-  const child = spawn(process.execPath, [...flags, path.join(ROOT, 'dist/src/main.js'), 'serve'], {
+/** `serve` in a role on the given database; the first start prints the admin key. BENCH_NODE_FLAGS adds flags to the API's (a profiler's). */
+async function startServer(databaseUrl, role) {
+  const flags = ['--max-semi-space-size=64', '--no-allocation-site-pretenuring', ...(role === 'worker' ? [] : process.env.BENCH_NODE_FLAGS?.split(' ') ?? [])];
+  const child = spawn(process.execPath, [...flags, path.join(ROOT, 'dist/src/main.js'), 'serve', '--role', role], {
     env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: '0' }, stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = new Promise((resolve) => child.once('exit', resolve));
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  if (role === 'worker') {
+    child.stderr.resume();
+    return { stop };
+  }
   const text = await new Promise((resolve, reject) => {
     let all = '';
     child.stderr.on('data', (chunk) => {
@@ -142,13 +151,7 @@ async function startServer(databaseUrl) {
     });
     ended.then(() => reject(new Error(`serve ended: ${all}`)));
   });
-  return {
-    pid: child.pid, url: /is ready: (\S+)/.exec(text)[1], key: /bursar_\S+/.exec(text)[0],
-    async stop() {
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
+  return { pid: child.pid, url: /is ready: (\S+)/.exec(text)[1], key: /bursar_\S+/.exec(text)[0], stop };
 }
 
 /** Milliseconds of processor time that a process has used, in hundredths of a second as Linux counts; null elsewhere. It is the same whatever else the machine does. */
@@ -170,10 +173,12 @@ export async function run({ rows = 20 * PER_SECOND, log }) {
     log(`quote: ${prices} prices`);
     await loadTeams(bursar);
     log(`quote: ${TEAMS} teams with budgets`);
-    const server = await startServer(bursar.databaseUrl);
+    const role = process.env.BENCH_ROLE ?? 'api';
+    const server = await startServer(bursar.databaseUrl, role);
+    const worker = role === 'api' ? await startServer(bursar.databaseUrl, 'worker') : null;
     try {
       // What a start wakes (every budget, every team) is over before anything is timed.
-      while ((await bursar.stores.work.waiting(Date.now())) > 0) await new Promise((resolve) => setTimeout(resolve, 500));
+      for (let quiet = 0; quiet < 5; quiet = (await bursar.stores.work.waiting(Date.now())) === 0 ? quiet + 1 : 0) await new Promise((resolve) => setTimeout(resolve, 1000));
       const cases = [];
       for (const one of CASES) {
         await openLoop(server, one, WARM_SECONDS, 1_000_000);
@@ -186,7 +191,7 @@ export async function run({ rows = 20 * PER_SECOND, log }) {
       }
       return cases;
     } finally {
-      await server.stop();
+      await Promise.all([server.stop(), worker?.stop()]);
     }
   });
 }
