@@ -12,7 +12,7 @@ import { parseInstant } from '../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../core/usage.js';
 import type { Queryable } from './database.js';
 import type { Dimensions } from './dimensions.js';
-import { BASES, GROUP_KEYS, readSums, textOf, valueOf, wholeOf, type Basis, type GroupKey, type Sum } from './spend-sums.js';
+import { BASES, GROUP_KEYS, readSums, textOf, valueOf, wholeOf, type Basis, type Figure, type GroupKey, type Sum } from './spend-sums.js';
 
 export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
@@ -55,9 +55,11 @@ type Grouped = Pick<Sum, 'group' | 'currency'>;
 /** A sum, converted. */
 interface Answer extends Grouped {
   cost: Decimal | null;
-  parts: bigint | null;
-  unpriced: bigint;
+  parts: Figure | null;
+  unpriced: Figure | null;
 }
+
+const NONE = '0.000000';
 
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
 export function parseSpendQuery(texts: { from?: string | null; to?: string | null; groupBy?: string | null; basis?: string | null; currency?: string | null; teams?: readonly string[] | null }): SpendQuery {
@@ -92,7 +94,7 @@ export class SpendStore {
     const rowOf = rowMaker(query.groupBy);
     const { sums, totals: stated, unpriced } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
     if (wanted === null) {
-      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : textOf(sum.cost), sum.parts === null ? null : wholeOf(sum.parts), sum.unpriced === null ? 0 : wholeOf(sum.unpriced)));
+      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : textOf(sum.cost), sum.parts, sum.unpriced));
       return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })), unpriced, null);
     }
     const answers = convertedSums(sums, query.groupBy, wanted, fx);
@@ -110,15 +112,23 @@ function answer(basis: Basis, rows: readonly SpendRow[], totals: Spend['totals']
 }
 
 /** Makes rows of one shape: copies of a template, which are smaller than objects that grow key by key. */
-function rowMaker(groupBy: readonly GroupKey[]): (of: Grouped, cost: string | null, parts: number | bigint | null, unpriced: number | bigint) => SpendRow {
+function rowMaker(groupBy: readonly GroupKey[]): (of: Grouped, cost: string | null, parts: Figure | null, unpriced: Figure | null) => SpendRow {
+  // What runs steadily has the same hours day after day.
+  const hours = new Map<string, string>();
+  const hoursOf = (partMs: Figure): string => {
+    if (typeof partMs !== 'string') return gpuHours(partMs.unscaled);
+    let text = hours.get(partMs);
+    if (text === undefined) hours.set(partMs, (text = gpuHours(wholeOf(partMs))));
+    return text;
+  };
   const template: Readonly<Record<string, string | null>> = Object.fromEntries([...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]));
   return (of, cost, parts, unpriced) => {
     const row = { ...template };
     for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = of.group(at);
     row['cost'] = cost;
     row['currency'] = of.currency;
-    row['gpuHours'] = parts === null ? null : gpuHours(parts);
-    row['unpricedQuantity'] = gpuHours(unpriced);
+    row['gpuHours'] = parts === null ? null : hoursOf(parts);
+    row['unpricedQuantity'] = unpriced === null ? NONE : hoursOf(unpriced);
     return row as SpendRow;
   };
 }
@@ -128,20 +138,20 @@ function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wante
   const answers = new Map<string, Answer>();
   for (const sum of sums) {
     const { currency, cost } = converted(sum, wanted, fx);
-    const parts = sum.parts === null ? null : valueOf(sum.parts).unscaled;
-    const unpriced = sum.unpriced === null ? 0n : valueOf(sum.unpriced).unscaled;
     const key = JSON.stringify([groupBy.map((_, place) => sum.group(place)), currency]);
     const known = answers.get(key);
     if (known === undefined) {
-      answers.set(key, { group: (place) => sum.group(place), currency, cost, parts, unpriced });
+      answers.set(key, { group: (place) => sum.group(place), currency, cost, parts: sum.parts, unpriced: sum.unpriced });
       continue;
     }
     if (cost !== null) known.cost = addDecimal(known.cost ?? ZERO, cost);
-    if (parts !== null) known.parts = (known.parts ?? 0n) + parts;
-    known.unpriced += unpriced;
+    known.parts = sumOf(known.parts, sum.parts);
+    known.unpriced = sumOf(known.unpriced, sum.unpriced);
   }
   return [...answers.values()];
 }
+
+const sumOf = (a: Figure | null, b: Figure | null): Figure | null => (a === null ? b : b === null ? a : addDecimal(valueOf(a), valueOf(b)));
 
 function converted({ currency, cost, dayApart }: Sum, wanted: string, fx: FxTable): { currency: string; cost: Decimal | null } {
   if (cost === null) return { currency: wanted, cost };
@@ -156,7 +166,6 @@ function converted({ currency, cost, dayApart }: Sum, wanted: string, fx: FxTabl
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */
 export function gpuHours(partMs: number | bigint): string {
-  if (partMs === 0 || partMs === 0n) return '0.000000';
   // A millionth of a GPU-hour is 25,200 part-milliseconds. Below 2^53 plain numbers divide as exactly, and much faster.
   if (partMs >= 0 && partMs <= Number.MAX_SAFE_INTEGER) {
     const parts = Number(partMs);
