@@ -24,6 +24,7 @@ import type { CostsAnswer } from '../store/doubts.js';
 import type { SpendQuery } from '../store/spend.js';
 import type { ActionDoor } from './actions-door.js';
 import type { AlertDoor } from './alerts-door.js';
+import type { AdmissionDoor } from './admissions-door.js';
 import type { FleetDoor } from './fleet-door.js';
 import type { PolicyDoor } from './policies-door.js';
 import type { ReconciliationDoor } from './reconciliation-door.js';
@@ -80,6 +81,7 @@ export interface Door {
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly fleet: FleetDoor;
+  readonly admissions: AdmissionDoor;
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;
   importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */

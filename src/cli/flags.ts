@@ -42,6 +42,12 @@ export function instant(text: string): number {
   return value;
 }
 
+/** A day, kept as it was written: `2026-12-01`. */
+export function day(text: string): string {
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || parseInstant(text) === null) throw new InvalidArgumentError('It is not a day: write 2026-12-01.');
+  return text;
+}
+
 /** Several numbers above 0: `60 72`, or `60,72`. */
 export function aboveZeroList(text: string, before: readonly number[] | undefined): number[] {
   return [...(before ?? []), ...text.split(',').map(aboveZero)];

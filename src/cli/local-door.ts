@@ -31,6 +31,7 @@ import type { LocalBursar } from './context.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
 import { LocalActions, type ActionDoor } from './actions-door.js';
 import { LocalPolicies, type PolicyDoor } from './policies-door.js';
+import { LocalAdmissions, type AdmissionDoor } from './admissions-door.js';
 import { LocalFleet, type FleetDoor } from './fleet-door.js';
 import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
@@ -57,6 +58,7 @@ export class LocalDoor implements Door {
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly fleet: FleetDoor;
+  readonly admissions: AdmissionDoor;
   private readonly stores: Stores;
   private readonly organisation: string;
 
@@ -75,6 +77,7 @@ export class LocalDoor implements Door {
     this.alerts = new LocalAlerts(bursar, clock, actor, () => this.drained());
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
     this.fleet = new LocalFleet(bursar, clock);
+    this.admissions = new LocalAdmissions(bursar);
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());
     this.actions = new LocalActions(bursar, clock, actor, () => this.drained(), note);
   }

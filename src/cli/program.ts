@@ -11,6 +11,7 @@ import type { CliContext } from './context.js';
 import { documentOf, textOf, told } from './failures.js';
 import { Session } from './session.js';
 import { addActions } from './verbs/actions.js';
+import { addAdmissions } from './verbs/admissions.js';
 import { addAlerts, addMutes } from './verbs/alerts.js';
 import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
@@ -75,7 +76,7 @@ export function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAlerts, addMutes, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAdmissions, addAlerts, addMutes, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
   ]) add(program, session);
   return program;
 }

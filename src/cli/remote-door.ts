@@ -26,6 +26,7 @@ import type { SpendQuery } from '../store/spend.js';
 import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
 import { RemoteActions, type ActionDoor } from './actions-door.js';
 import { RemotePolicies, type PolicyDoor } from './policies-door.js';
+import { RemoteAdmissions, type AdmissionDoor } from './admissions-door.js';
 import { RemoteFleet, type FleetDoor } from './fleet-door.js';
 import { RemoteQuotes, type QuoteDoor } from './quotes-door.js';
 import type { Progress } from './progress.js';
@@ -54,6 +55,7 @@ export class RemoteDoor implements Door {
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly fleet: FleetDoor;
+  readonly admissions: AdmissionDoor;
 
   constructor(
     private readonly remote: Remote,
@@ -67,6 +69,7 @@ export class RemoteDoor implements Door {
     this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
     this.fleet = new RemoteFleet(remote);
+    this.admissions = new RemoteAdmissions(remote);
     this.quotes = new RemoteQuotes(remote);
     this.actions = new RemoteActions(remote, () => this.drained());
   }

@@ -4,9 +4,10 @@
  *
  * Pure: it asks nobody. It never stretches a recommendation: what fits no effect of the target exactly stays a recommendation with its reason.
  */
-import type { Next, Reason } from './action.js';
-import type { Effect, FleetTarget, TargetKind } from './fleet.js';
+import type { Action, Next, Reason } from './action.js';
+import { inverseOf, type Effect, type FleetTarget, type TargetKind } from './fleet.js';
 import type { PolicyView, ResourceView, WorkloadView } from './policy-view.js';
+import { planPurchase, type PlanPurchase } from './plan-rates.js';
 import type { CommitmentOffer } from './ports.js';
 import type { Recommendation, RecommendedAction } from './recommendation.js';
 import { HOUR_MS, MINUTE_MS, parseInstant } from './time.js';
@@ -103,15 +104,32 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
 }
 
 /**
- * A job that waits for its cheap hours: stopped now, and started when they begin. What runs in cheap hours runs on; what stands still is its
- * scheduler's to start.
+ * A job that waits for its cheap hours: stopped now, and started when they begin; a group goes to nothing, and back to the size that it had. What runs in cheap
+ * hours runs on; what stands still is its scheduler's to start.
  */
 function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
   const [startsAt, startsBy] = ['startsAt', 'startsBy'].map((name) => (typeof change[name] === 'string' ? parseInstant(change[name]) : null));
   if (startsAt === undefined || startsAt === null || startsBy === undefined || startsBy === null) return none('runs-now', 'its first hours are now: nothing is changed before they are over');
+  const times = { notBefore: startsAt, expiresAt: startsBy + LATE_START_MS };
+  const standsStill = byHand(`${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
+  if (SIZED.has(seen.kind)) return pausedGroup(seen, times, standsStill);
   if (seen.kind !== 'instance') return byHand(`a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
-  if (seen.state !== 'running' && seen.state !== 'starting') return byHand(`${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
-  return { effect: { kind: 'stop', target: seen.target }, next: { effect: { kind: 'start', target: seen.target }, notBefore: startsAt, expiresAt: startsBy + LATE_START_MS } };
+  return seen.state === 'running' || seen.state === 'starting' ? { effect: { kind: 'stop', target: seen.target }, next: { effect: { kind: 'start', target: seen.target }, ...times } } : standsStill;
+}
+
+function pausedGroup({ target, replicas }: FleetTarget, times: Pick<Next, 'notBefore' | 'expiresAt'>, standsStill: Carrying): Carrying {
+  if (replicas === null) return none('size-unknown', `nobody knows how many replicas ${target} has, and so not what it would go back to`);
+  if (replicas.desired === 0) return standsStill;
+  const least = replicas.min ?? 0;
+  if (least > 0) return none('beyond-bounds', `${target} keeps ${least} replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0`);
+  return { effect: { kind: 'scale', target, replicas: 0 }, next: { effect: { kind: 'scale', target, replicas: replicas.desired }, ...times } };
+}
+
+/**
+ * What follows an action that was done: a group goes back to the size that it had when it was paused, which may be another than when that was proposed.
+ */
+export function followingEffect({ effect, before, next }: Pick<Action, 'effect' | 'before'> & { readonly next: Next }): Effect {
+  return next.effect.kind === 'scale' && before !== null ? (inverseOf(effect, before) ?? next.effect) : next.effect;
 }
 
 function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
@@ -131,7 +149,7 @@ export interface OfferOnSale extends CommitmentOffer {
 
 /**
  * The purchase that carries a recommendation out: of the fitting offers the cheapest, never more GPUs than recommended, never dearer than what
- * was compared. The amount is all that is committed to over the term.
+ * was compared. The amount is all that is committed to over the term. A savings plan is bought by the spend per hour that so many GPUs come to at its rate.
  */
 export function purchaseOf({ action, change, target }: Wanted & Pick<Recommendation, 'target'>, offers: readonly OfferOnSale[]): (Carrying & { readonly connection?: string }) {
   const [provider, region, sku] = target.split('/');
@@ -139,19 +157,24 @@ export function purchaseOf({ action, change, target }: Wanted & Pick<Recommendat
   if (typeof gpus !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number') return none('no-effect-fits', 'it does not say how much to buy, for how long and at what price');
   const kind = action === 'PurchaseReservedInstances' ? 'reserved-instance' : 'savings-plan';
   const fitting = offers.filter((one) => one.provider === provider && one.kind === kind && one.termHours === termHours && one.upfront === upfront
-    && (one.sku === null || one.sku === sku) && (one.region === null || region === 'any region' || one.region === region));
+    && (kind === 'savings-plan' || one.sku === null || one.sku === sku) && (one.region === null || region === 'any region' || one.region === region));
   const priced = fitting.flatMap((offer) => {
-    const units = offer.gpusPerUnit === null || offer.gpusPerUnit <= 0 ? 0 : Math.floor(gpus / offer.gpusPerUnit + 1e-9);
-    if (units < 1 || offer.gpusPerUnit === null) return [];
-    const mostNanos = BigInt(units) * (offer.upfrontNanos + offer.hourlyNanos * BigInt(Math.ceil(termHours)));
-    return [{ offer, units, mostNanos, perGpuHour: Number(mostNanos) / (units * offer.gpusPerUnit * termHours) }];
+    const bought = kind === 'savings-plan' ? planPurchase(offer, gpus, sku ?? '', region ?? '') : wholeUnits(offer, gpus);
+    return bought === null ? [] : [{ offer, ...bought, perGpuHour: Number(bought.mostNanos) / (bought.gpus * termHours) }];
   }).sort((a, b) => a.perGpuHour - b.perGpuHour || (a.offer.offer < b.offer.offer ? -1 : 1));
   const [best] = priced;
   if (best === undefined) return none('no-offer', fitting.length === 0 ? `no connection offers what ${target} asks for` : 'no offer is known to hold so few GPUs');
   // The price list is rounded to a nano per GPU-hour.
   if (best.perGpuHour > perGpuHourNanos + 1) return none('offer-dearer', 'what is on offer now costs more than what the recommendation compared');
   const { offer, units, mostNanos } = best;
-  return { connection: offer.connection, effect: { kind: 'purchase', target, offer: offer.offer, units, mostNanos, currency: offer.currency } };
+  const covers = kind === 'savings-plan' ? { family: offer.sku, region: offer.region } : {};
+  return { connection: offer.connection, effect: { kind: 'purchase', target, offer: offer.offer, units, mostNanos, currency: offer.currency, ...covers } };
+}
+
+/** Whole units of an offer that hold at most so many GPUs; null: not one does, or nobody knows how many one holds. */
+function wholeUnits({ gpusPerUnit, upfrontNanos, hourlyNanos, termHours }: OfferOnSale, gpus: number): PlanPurchase | null {
+  const units = gpusPerUnit === null || gpusPerUnit <= 0 ? 0 : Math.floor(gpus / gpusPerUnit + 1e-9);
+  return units < 1 || gpusPerUnit === null ? null : { units, mostNanos: BigInt(units) * (upfrontNanos + hourlyNanos * BigInt(Math.ceil(termHours))), gpus: units * gpusPerUnit };
 }
 
 export const isPurchase = (action: RecommendedAction): boolean => action === 'PurchaseReservedInstances' || action === 'PurchaseSavingsPlans';

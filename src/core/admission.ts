@@ -2,7 +2,7 @@
  * Admission: whether a pod that asks for GPUs may be launched, by what is left of its team's budgets.
  *
  * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to refuse. What others have
- * reserved is theirs; a pod that names its reservation has what that holds. It prices nothing: what is spent is the accrual's, by the rates that bills have
+ * reserved is theirs; a pod that names its reservation has what that holds, as long as that has GPUs left for it. It prices nothing: what is spent is the accrual's, by the rates that bills have
  * taught. The invariant: a pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or not.
  */
 import { covers, type Budget } from './budget.js';
@@ -10,6 +10,7 @@ import { matchesGlob, type Allocatable } from './allocation.js';
 import { formatMoney } from './money.js';
 import { ANY_NODE, podGpus, type PodSpec } from './pod-gpus.js';
 import { reservationIn } from './reservation.js';
+import { claimOf, type PodClaim } from './reservation-pods.js';
 import type { Term } from './usage.js';
 import { formatInstant } from './time.js';
 
@@ -39,6 +40,7 @@ const OWN_NAMESPACES: ReadonlySet<string> = new Set(['kube-system', 'kube-public
 
 /** What an API server asks about, as far as it matters (Kubernetes API, admission.k8s.io/v1 AdmissionRequest). */
 export interface AdmissionRequest {
+  readonly uid?: string | undefined;
   readonly kind: { readonly group?: string | undefined; readonly kind: string };
   readonly operation: string;
   readonly subResource?: string | undefined;
@@ -46,6 +48,7 @@ export interface AdmissionRequest {
   readonly name?: string | undefined;
   readonly object?: {
     readonly metadata?: {
+      readonly uid?: string | undefined;
       readonly name?: string | undefined;
       readonly generateName?: string | undefined;
       readonly labels?: Readonly<Record<string, string>> | null | undefined;
@@ -69,10 +72,14 @@ export interface Launch {
   readonly term: Term | null;
   /** The reservation that it names, whatever that is worth; absent: none. */
   readonly reservation?: string;
+  /** What it takes of that. */
+  readonly claim?: PodClaim;
+  /** Its reservation has no room for it beside the pods that were let in before: why, as the rest of a sentence. Absent: it has, or nobody has looked. */
+  readonly turnedAway?: string;
 }
 
 /** The pod that a request is about; null: it launches no GPUs, and is allowed. */
-export function launchOf({ kind, operation, subResource, namespace, name, object }: AdmissionRequest): Launch | null {
+export function launchOf({ uid, kind, operation, subResource, namespace, name, object }: AdmissionRequest): Launch | null {
   if (operation !== 'CREATE' || kind.kind !== 'Pod' || (kind.group ?? '') !== '' || (subResource ?? '') !== '') return null;
   const { metadata, spec } = object ?? {};
   if (!podGpus(spec ?? {}, ANY_NODE).requested) return null;
@@ -80,7 +87,7 @@ export function launchOf({ kind, operation, subResource, namespace, name, object
   const capacity = spec?.nodeSelector?.['karpenter.sh/capacity-type'];
   const reservation = reservationIn(metadata ?? {});
   return {
-    ...(reservation === null ? {} : { reservation }),
+    ...(reservation === null ? {} : { reservation, claim: claimOf({ uid, name, namespace }, object ?? {}) }),
     namespace: namespace ?? '', name: metadata?.name ?? (name === undefined || name === '' ? (metadata?.generateName ?? '') : name),
     owner: controller === undefined ? null : `${controller.kind} ${controller.name}`, labels: metadata?.labels ?? {},
     sku: spec?.nodeSelector?.['node.kubernetes.io/instance-type'] ?? null, term: capacity === 'spot' || capacity === 'on-demand' ? capacity : null,
@@ -195,11 +202,15 @@ export function admit(launch: Launch, place: ClusterPlace, facts: AdmissionFacts
 
 /** Nothing speaks against it. Where its reservation holds some of a budget over its team, the audit says that it is used. */
 function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): AdmissionVerdict {
-  const { reservation } = launch;
+  const { reservation, turnedAway } = launch;
   if (reservation === undefined) return ALLOWED;
-  const isHeld = facts.teamsOf(allocatableOf(launch, place)).some((team) => facts.budgets.some((standing) => ownHold(standing, launch, lineOf(team, facts.teams)) > 0n));
-  return isHeld ? { ...ALLOWED, audit: { reservation } } : ALLOWED;
+  if (turnedAway !== undefined) return { ...ALLOWED, warnings: [printable(`the reservation ${reservation} ${turnedAway}: the pod is let in on what else its budgets have left`, MOST_WARNING_CHARACTERS)] };
+  return usesReservation(launch, place, facts) ? { ...ALLOWED, audit: { reservation } } : ALLOWED;
 }
+
+/** Whether a launch names a reservation that holds some of a budget over its team: then it takes GPUs of it. */
+export const usesReservation = (launch: Launch, place: ClusterPlace, facts: AdmissionFacts): boolean => launch.reservation !== undefined && !isExempt(launch, facts.settings.exemptNamespaces)
+  && facts.teamsOf(allocatableOf(launch, place)).some((team) => facts.budgets.some((standing) => ownHold(standing, launch, lineOf(team, facts.teams)) > 0n));
 
 const MOST_NAME_CHARACTERS = 300;
 
@@ -259,8 +270,8 @@ function nameOf(team: string, { teams }: AdmissionFacts): string {
 const sumOf = (holds: BudgetStanding['holds']): bigint => (holds ?? []).reduce((sum, { remaining }) => sum + remaining, 0n);
 
 /** Nanos that the launch's own reservation holds of a budget still. One of another team holds nothing for it. */
-function ownHold({ holds = [] }: BudgetStanding, { reservation }: Launch, line: readonly string[]): bigint {
-  return reservation === undefined ? 0n : sumOf(holds.filter((hold) => hold.reservation === reservation && line.includes(hold.team)));
+function ownHold({ holds = [] }: BudgetStanding, { reservation, turnedAway }: Launch, line: readonly string[]): bigint {
+  return reservation === undefined || turnedAway !== undefined ? 0n : sumOf(holds.filter((hold) => hold.reservation === reservation && line.includes(hold.team)));
 }
 
 /**
@@ -274,7 +285,8 @@ function isSpent(standing: BudgetStanding, launch: Launch, line: readonly string
   return ownHold(standing, launch, line) === 0n && (spent !== null || sumOf(holds) > 0n) && (spent ?? 0n) + sumOf(holds) >= planned;
 }
 
-const whyNotReserved = ({ reservation }: Launch): string => (reservation === undefined ? '' : `; its reservation ${reservation} holds nothing of it (it is over, used up, or of another team)`);
+const whyNotReserved = ({ reservation, turnedAway }: Launch): string =>
+  (reservation === undefined ? '' : `; its reservation ${reservation} ${turnedAway ?? 'holds nothing of it (it is over, used up, or of another team)'}`);
 
 /** Budget, plan, spent and left, in words. */
 function balanceOf({ budget, planned, spent, periodEnd, holds }: BudgetStanding, team: string): string {

@@ -8,29 +8,16 @@
  * longer than anybody can know is nobody's. Only GPU costs are compared. An hour is looked at once the meter has reported a later one.
  * Unknown is never zero: no price, an assumed price, no metering or an unknown world make the hour unverifiable, with the reason.
  */
-import type { Commitment, Counterfactual, Holding } from './counterfactual.js';
-import { bearsOn, undoes, type WorldUnknown } from './counterfactual.js';
-import { cutsWithin, priceHour, type CostContext, type CostLine, type PriceKey, type UnpricedLine } from './cost.js';
+import { commitmentHours, isPurchase } from './commitment-saving.js';
+import { bearsOn, undoes, type Holding } from './counterfactual.js';
+import type { CostContext, PriceKey } from './cost.js';
 import type { Effect } from './fleet.js';
 import { priceFromRecords } from './hour-pricing.js';
-import { ONE } from './money.js';
-import type { UnpricedReason } from './price-book.js';
+import { hourIndex, nothing, partMsWithin, summed, type ChainEvidence, type GpuCost, type HourSaving, type Member, type Piece, type UnverifiableReason } from './saving-evidence.js';
 import { DAY_MS, HOUR_MS, hourOf, type Interval } from './time.js';
-import { GPU_PARTS, PART_MS_PER_GPU_SECOND, type UsageRecord } from './usage.js';
+import type { UsageRecord } from './usage.js';
 
-export type UnverifiableReason =
-  | WorldUnknown | `no-price: ${UnpricedReason}`
-  | 'price-assumed'         // a price stood in for a missing SKU, region, term or way of paying
-  | 'target-not-metered'    // its meter had never seen it before the action
-  | 'hour-not-metered'      // its meter was silent about everything
-  | 'overlap-unknown'       // a later action on the same target has no known world
-  | 'coverage-not-metered'; // no usage is metered as served by the commitment
-
-export interface Member {
-  readonly counterfactual: Counterfactual;
-  readonly confirmedAt: number | null;
-  readonly takenBackAt: number | null;
-}
+export type { ChainEvidence, GpuCost, HourSaving, Member, MeteredLine, PriceUsed, UnverifiableReason } from './saving-evidence.js';
 
 /** Any effect that reached a target of the chain, also those that claim nothing: they end what others saved. */
 export interface AppliedEffect {
@@ -38,49 +25,6 @@ export interface AppliedEffect {
   readonly target: string;
   readonly effect: Effect;
   readonly appliedAt: number;
-}
-
-/** One metered record, and the name by which the ledger links to it (`source/id`). */
-export interface MeteredLine {
-  readonly record: UsageRecord;
-  readonly line: string;
-}
-
-export interface ChainEvidence {
-  readonly metered: readonly MeteredLine[];
-  /** UTC hours in which the meter of the targets' account reported anything at all, of any team. */
-  readonly meteredHours: ReadonlySet<number>;
-}
-
-/** A price that a figure was made of. */
-export interface PriceUsed {
-  readonly source: string;
-  readonly effectiveFrom: number;
-  /** Nanos per so many GPU-seconds. */
-  readonly nanos: bigint;
-  readonly quantity: bigint;
-  readonly currency: string;
-}
-
-/** What one action saved in one UTC hour; `saved` is counterfactual - actual. */
-export interface HourSaving {
-  readonly action: string;
-  readonly hour: number;
-  /** Null: measured. Else time and amounts are zero and nothing is claimed. */
-  readonly reason: UnverifiableReason | null;
-  /** Of the hour. */
-  readonly claimedMs: number;
-  /** Nanos without the action and with it (for the last action of the chain: as metered). */
-  readonly counterfactual: bigint;
-  readonly actual: bigint;
-  readonly lines: readonly string[];
-  readonly prices: readonly PriceUsed[];
-}
-
-interface Piece {
-  readonly record: UsageRecord;
-  readonly line: string | null;
-  readonly targets: readonly string[];
 }
 
 interface Span extends Interval {
@@ -94,8 +38,6 @@ interface Span extends Interval {
 }
 
 type Level = readonly Piece[] | null;
-export type GpuCost = { readonly nanos: bigint; readonly prices: readonly PriceUsed[] } | { readonly reason: UnverifiableReason };
-
 /**
  * Every hour that can be judged of every confirmed action of a chain.
  * @param until end of the last whole hour that has passed, epoch milliseconds
@@ -113,18 +55,11 @@ export function attribute(members: readonly Member[], effects: readonly AppliedE
   return [...chainHours(spans, pieces, evidence.meteredHours, contextOf, end), ...purchases.flatMap((member) => commitmentHours(member, evidence, contextOf(member.counterfactual.currency), end))];
 }
 
-const isPurchase = ({ counterfactual }: Member): boolean => counterfactual.world.kind === 'commitment';
-
 function targetsOf(record: UsageRecord, chain: readonly Member[]): string[] {
   return chain.filter(({ counterfactual }) => bearsOn(record, counterfactual)).flatMap(({ counterfactual: { target, group } }) => (group === null ? [target] : [target, group]));
 }
 
 const within = (pieces: readonly Piece[], target: string): Piece[] => pieces.filter(({ targets }) => targets.includes(target));
-
-const overlapMs = ({ start, end }: UsageRecord, piece: Interval): number => Math.max(0, Math.min(end, piece.end) - Math.max(start, piece.start));
-
-const partMsWithin = (pieces: readonly Piece[], interval: Interval): bigint =>
-  pieces.reduce((sum, { record }) => sum + BigInt(record.gpuParts ?? 0) * BigInt(overlapMs(record, interval)), 0n);
 
 function spanOf(member: Member, effects: readonly AppliedEffect[], pieces: readonly Piece[], until: number): Span {
   const { counterfactual, takenBackAt, confirmedAt } = member;
@@ -134,7 +69,7 @@ function spanOf(member: Member, effects: readonly AppliedEffect[], pieces: reado
   const raised = world.kind === 'held' && confirmedAt !== null ? raisedAt(own, world.afterParts, confirmedAt, Math.min(until, counterfactual.until)) : Infinity;
   const end = Math.max(from, Math.min(takenBackAt ?? Infinity, raised, ...ends));
   const claimedUntil = Math.min(end, counterfactual.until);
-  const shifted = world.kind === 'shifted' ? partMsWithin(own, { start: from, end: Math.min(claimedUntil, until) }) / BigInt(world.holding.gpuParts * world.holding.units) : 0n;
+  const shifted = world.kind === 'shifted' ? partMsWithin(own, { start: from, end: Math.min(claimedUntil, until) }) / BigInt(world.holdings.reduce((sum, { gpuParts, units }) => sum + gpuParts * units, 0)) : 0n;
   return { member, start: from, end, claimedUntil, meteredParts: heldAtOnce(own, { start: from - DAY_MS, end: from }), doneAt: from + Number(shifted) };
 }
 
@@ -171,18 +106,6 @@ function chainHours(spans: readonly Span[], pieces: readonly Piece[], meteredHou
   return savings;
 }
 
-function hourIndex(pieces: readonly Piece[]): Map<number, Piece[]> {
-  const index = new Map<number, Piece[]>();
-  for (const piece of pieces) {
-    for (let hour = hourOf(piece.record.start); hour === hourOf(piece.record.start) || hour < piece.record.end; hour += HOUR_MS) {
-      const list = index.get(hour);
-      if (list === undefined) index.set(hour, [piece]);
-      else list.push(piece);
-    }
-  }
-  return index;
-}
-
 /** The hour, cut where an action begins, ends, or stops to claim. */
 function windowsOf(hour: number, spans: readonly Span[]): Interval[] {
   const cuts = new Set(spans.flatMap(({ start, end, claimedUntil, doneAt }) => [start, end, claimedUntil, doneAt]).filter((at) => at > hour && at < hour + HOUR_MS));
@@ -209,8 +132,6 @@ function windowSavings(window: Interval, spans: readonly Span[], pieces: readonl
   });
 }
 
-const nothing = (action: string, hour: number, reason: UnverifiableReason, lines: readonly string[]): HourSaving => ({ action, hour, reason, claimedMs: 0, counterfactual: 0n, actual: 0n, lines, prices: [] });
-
 /** Why nothing can be said of an action's hour, whatever its price. */
 function refusal({ member: { counterfactual: { world } }, meteredParts }: Span, heard: boolean): UnverifiableReason | null {
   if (world.kind === 'unknown') return world.reason;
@@ -222,12 +143,12 @@ function refusal({ member: { counterfactual: { world } }, meteredParts }: Span, 
 function undone(level: Level, span: Span, window: Interval): Level {
   const { target, group, world } = span.member.counterfactual;
   if (world.kind === 'unknown') return world.reason === 'not-made-to-save' || world.reason === 'no-immediate-effect' || world.reason === 'was-not-running' ? level : null;
-  if (level === null || world.kind === 'commitment') return level;
+  if (level === null || world.kind === 'commitment' || world.kind === 'plan') return level;
   const targets = group === null ? [target] : [target, group];
   const [own, others] = [within(level, target), level.filter((piece) => !piece.targets.includes(target))];
   switch (world.kind) {
     case 'held': return [...others, ...cappedAt(world.holdings, span.meteredParts).flatMap((holding) => standing(holding, targets, window))];
-    case 'shifted': return window.start < span.doneAt ? [...others, ...standing(world.holding, targets, window)] : others;
+    case 'shifted': return window.start < span.doneAt ? [...others, ...world.holdings.flatMap((holding) => standing(holding, targets, window))] : others;
     case 'term': return [...others, ...own.flatMap((piece) => splitBySpot(piece, world.spotRatio))];
     case 'size': return [...others, ...runsOf(own).map(({ resource, start, end }) => heldBy(resource, world.holding, targets, { start, end }))];
   }
@@ -294,68 +215,10 @@ export function gpuCostOf(all: readonly UsageRecord[], window: Interval, context
   return summed([...groups.values()].flatMap(({ key, records }) => priceFromRecords('', key, hourOf(window.start), records, context, window)));
 }
 
-function summed(lines: readonly (CostLine | UnpricedLine)[]): GpuCost {
-  let nanos = 0n;
-  const prices: PriceUsed[] = [];
-  for (const line of lines) {
-    if (line.kind === 'unpriced') return { reason: `no-price: ${line.reason}` };
-    nanos += line.nanos;
-    for (const { rate, source, effectiveFrom, assumed } of line.basis) {
-      if (assumed.length > 0) return { reason: 'price-assumed' };
-      prices.push({ source, effectiveFrom, nanos: rate.nanos, quantity: rate.quantity, currency: rate.currency });
-    }
-  }
-  return { nanos, prices };
-}
-
 /** Two windows of one hour; where one of them is unverifiable the hour is. */
 function added(a: HourSaving | undefined, b: HourSaving): HourSaving {
   if (a === undefined) return b;
   const reason = a.reason ?? b.reason;
   if (reason !== null) return nothing(b.action, b.hour, reason, b.lines);
   return { ...b, claimedMs: a.claimedMs + b.claimedMs, counterfactual: a.counterfactual + b.counterfactual, actual: a.actual + b.actual, prices: [...a.prices, ...b.prices] };
-}
-
-/**
- * A commitment's hours: what it served, at the on-demand price, less what it costs whether used or not. Only usage that is metered under the
- * commitment's term counts, and no more than it can serve.
- */
-function commitmentHours({ counterfactual, confirmedAt, takenBackAt }: Member, { metered, meteredHours }: ChainEvidence, context: CostContext, until: number): HourSaving[] {
-  const { world, action, from } = counterfactual;
-  if (world.kind !== 'commitment' || confirmedAt === null) return [];
-  const end = Math.min(until, counterfactual.until, takenBackAt ?? Infinity);
-  const pieces = metered.filter(({ record }) => record.gpuParts !== null && record.end > from && bearsOn(record, counterfactual)).map(({ record, line }): Piece => ({ record, line, targets: [] }));
-  const byHour = hourIndex(pieces);
-  const savings: HourSaving[] = [];
-  for (let hour = hourOf(from); hour < end; hour += HOUR_MS) {
-    const own = byHour.get(hour) ?? [];
-    const reason: UnverifiableReason | null = pieces.length === 0 ? 'coverage-not-metered' : own.length === 0 && !meteredHours.has(hour) ? 'hour-not-metered' : null;
-    const lines = own.flatMap(({ line }) => line ?? []);
-    const costs = reason === null ? commitmentCosts({ ...counterfactual, world }, own, { start: Math.max(hour, from), end: Math.min(hour + HOUR_MS, end) }, context) : { reason };
-    if ('reason' in costs) savings.push(nothing(action, hour, costs.reason, lines));
-    else savings.push({ action, hour, reason: null, ...costs, lines });
-  }
-  return savings;
-}
-
-type CommitmentCosts = Pick<HourSaving, 'claimedMs' | 'counterfactual' | 'actual' | 'prices'> | { readonly reason: UnverifiableReason };
-
-function commitmentCosts({ world, currency, from, until }: Counterfactual & { readonly world: Commitment }, pieces: readonly Piece[], { start, end }: Interval, context: CostContext): CommitmentCosts {
-  const { onDemand, paid, offer, units } = world;
-  const found = context.book.find({ ...onDemand, component: 'gpu', at: start });
-  if ('unpriced' in found) return { reason: `no-price: ${found.unpriced}` };
-  const rate = paid.currency === currency ? ONE : context.fx?.rate(paid.currency, currency, start)?.rate;
-  if (rate === undefined) return { reason: 'no-price: no-fx-rate' };
-  const capacity = BigInt(units) * BigInt((found.price.gpus ?? 0) * GPU_PARTS);
-  const bounds = [start, ...cutsWithin(onDemand, start, end, context), end];
-  const slices = bounds.slice(1).map((to, at) => ({ start: bounds[at] ?? start, end: to }));
-  const without = summed(priceHour('', onDemand, slices.map((slice) => {
-    const [used, most] = [partMsWithin(pieces, slice), capacity * BigInt(slice.end - slice.start)];
-    return { ...slice, gpuPartMs: used < most ? used : most, storageMibMs: null, networkBytes: null };
-  }), context));
-  if ('reason' in without) return without;
-  // Floors whose differences sum to what is paid over the whole term.
-  const due = (at: number): bigint => (paid.nanos * rate.numerator * BigInt(at - from)) / (rate.denominator * BigInt(until - from));
-  const price: PriceUsed = { source: `offer ${offer}`, effectiveFrom: from, nanos: paid.nanos, quantity: (capacity * BigInt(until - from)) / PART_MS_PER_GPU_SECOND, currency: paid.currency };
-  return { claimedMs: end - start, counterfactual: without.nanos, actual: due(end) - due(start), prices: [...without.prices, price] };
 }

@@ -7,9 +7,10 @@
  */
 import type { Action } from './action.js';
 import type { PriceKey } from './cost.js';
-import type { Effect, FleetTarget } from './fleet.js';
+import type { Effect, FleetTarget, Purchase } from './fleet.js';
 import type { Money } from './money.js';
 import type { SavingsEstimate } from './policy.js';
+import type { Upfront } from './price.js';
 import type { Change, RecommendedAction } from './recommendation.js';
 import { termHours } from './term.js';
 import { DAY_MS, HOUR_MS } from './time.js';
@@ -47,7 +48,7 @@ export type WorldUnknown =
   | 'size-unknown'          // GPUs or replicas were not reported
   | 'term-unknown'
   | 'no-immediate-effect'   // bounds that did not bind when they were set
-  | 'commitment-unknown';   // a purchase whose SKU, term or units cannot be read, or a savings plan
+  | 'commitment-unknown';   // a purchase whose SKU, term or units cannot be read
 
 /** Equal replicas at one price. */
 export interface Holding {
@@ -62,15 +63,17 @@ export interface Holding {
  * - `held`: the same GPUs, hour after hour, until they are raised above `afterParts` again by whomever.
  * - `term`: the hours that were used, of them `spotRatio` on spot and the rest on demand.
  * - `size`: the hours in which an instance (or pod) ran, each of them of this SKU and size.
- * - `shifted`: as much GPU time as was used in the end, in one piece from the start.
+ * - `shifted`: as much GPU time as was used in the end, in one piece from the start, on all replicas that it had.
  * - `commitment`: the covered hours on demand, against the whole commitment, used or not.
+ * - `plan`: the same of a savings plan, which is a spend per hour and covers whatever its rates name.
  */
 export type World =
   | { readonly kind: 'held'; readonly holdings: readonly Holding[]; readonly afterParts: number }
   | { readonly kind: 'term'; readonly spotRatio: number }
   | { readonly kind: 'size'; readonly holding: Holding }
-  | { readonly kind: 'shifted'; readonly holding: Holding }
+  | { readonly kind: 'shifted'; readonly holdings: readonly Holding[] }
   | Commitment
+  | SpendPlan
   | { readonly kind: 'unknown'; readonly reason: WorldUnknown };
 
 export interface Commitment {
@@ -81,6 +84,20 @@ export interface Commitment {
   readonly units: number;
   readonly offer: string;
   /** All that is committed to over the term, used or not. */
+  readonly paid: Money;
+}
+
+export interface SpendPlan {
+  readonly kind: 'plan';
+  readonly provider: string;
+  /** Usage whose SKU is of the family (AWS: `p5` of `p5.48xlarge`) and in the region; null: any. */
+  readonly family: string | null;
+  readonly region: string | null;
+  readonly term: Term;
+  readonly upfront: Upfront;
+  readonly offer: string;
+  /** The commitment of an hour, and all of them over the term, used or not. */
+  readonly hourly: Money;
   readonly paid: Money;
 }
 
@@ -114,6 +131,8 @@ export interface Counterfactual {
  */
 export const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7 } as const;
 
+const UPFRONTS: readonly Upfront[] = ['none', 'partial', 'all'];
+
 const COSTS_BY_DESIGN: ReadonlySet<RecommendedAction> = new Set(['ScaleOut', 'Start', 'Replace', 'MoveToOnDemand', 'Keep', 'RefuseLaunches', 'Notify']);
 
 /**
@@ -143,17 +162,19 @@ export function counterfactualOf({ action, before, appliedAt, recommended }: Act
   const world = worldOf(effect, before, action.rollbackOf, recommended);
   return {
     action: id, team, connection, target, effect, world, currency, policy, recommendation,
-    group: before === null ? null : groupOf(before), provider: before?.provider ?? (world.kind === 'commitment' ? world.onDemand.provider : null), account: before?.account ?? null,
+    group: before === null ? null : groupOf(before), provider: before?.provider ?? sellerOf(world), account: before?.account ?? null,
     from: appliedAt, until: appliedAt + horizonMs(world, effect),
     policyVersion: recommended?.policyVersion ?? null, once: recommended?.once ?? false,
     estimate: recommended !== null && recommended.currency === currency ? recommended.monthly : null,
   };
 }
 
+const sellerOf = (world: World): string | null => (world.kind === 'commitment' ? world.onDemand.provider : world.kind === 'plan' ? world.provider : null);
+
 function horizonMs(world: World, effect: Effect): number {
   switch (world.kind) {
     case 'held': return HORIZON_DAYS[effect.kind === 'stop' || effect.kind === 'terminate' ? 'stop' : 'scale'] * DAY_MS;
-    case 'commitment': return (termHours(world.term) ?? 0) * HOUR_MS;
+    case 'commitment': case 'plan': return (termHours(world.term) ?? 0) * HOUR_MS;
     case 'unknown': return 0;
     default: return HORIZON_DAYS[world.kind] * DAY_MS;
   }
@@ -182,6 +203,7 @@ function worldOf(effect: Effect, before: FleetTarget | null, rollbackOf: string 
       return recommended?.action === 'MoveToOffPeak' ? shiftedWorld(before) : heldWorld(before, 0);
     case 'scale':
       if (before.replicas === null) return unknown('size-unknown');
+      if (recommended?.action === 'MoveToOffPeak' && effect.replicas === 0) return shiftedWorld(before);
       return effect.replicas >= before.replicas.desired ? unknown('not-made-to-save') : heldWorld(before, effect.replicas);
     case 'set-bounds':
       if (before.replicas === null) return unknown('size-unknown');
@@ -211,28 +233,44 @@ const replicasHeld = ({ replicas }: FleetTarget): number => (replicas === null ?
 function heldWorld(before: FleetTarget, replicasAfter: number): World {
   if (before.replicas === null && before.state === 'unknown') return unknown('state-unknown');
   if (before.replicas === null && before.state !== 'running' && before.state !== 'starting') return unknown('was-not-running');
-  if (before.gpus === null) return unknown('size-unknown');
-  const [gpuParts, units] = [partsOf(before.gpus), replicasHeld(before)];
+  return before.gpus === null ? unknown('size-unknown') : { kind: 'held', holdings: holdingsOf(before, before.gpus), afterParts: partsOf(before.gpus) * replicasAfter };
+}
+
+/** What a target held, by the term that each replica was on. */
+function holdingsOf(before: FleetTarget, gpus: number): Holding[] {
+  const [gpuParts, units] = [partsOf(gpus), replicasHeld(before)];
   const ratio = before.replicas === null ? null : before.spotRatio;
   // Of a replica that may have been either, the cheaper is taken.
   const spot = ratio === null ? 0 : Math.ceil(units * ratio - 1e-9);
   const holdings = ratio === null ? [{ key: keyOf(before, before.term), gpuParts, units }]
     : [{ key: keyOf(before, 'on-demand'), gpuParts, units: units - spot }, { key: keyOf(before, 'spot'), gpuParts, units: spot }];
-  return { kind: 'held', holdings: holdings.filter((holding) => holding.units > 0), afterParts: gpuParts * replicasAfter };
+  return holdings.filter((holding) => holding.units > 0);
 }
 
 function shiftedWorld(before: FleetTarget): World {
-  const units = replicasHeld(before);
-  return before.gpus === null || before.gpus === 0 || units === 0 ? unknown('size-unknown') : { kind: 'shifted', holding: { key: keyOf(before, before.term), gpuParts: partsOf(before.gpus), units } };
+  const holdings = before.gpus === null || before.gpus === 0 ? [] : holdingsOf(before, before.gpus);
+  return holdings.length === 0 ? unknown('size-unknown') : { kind: 'shifted', holdings };
 }
 
-/** A reservation names its place as reserve-baseline writes it: `provider/region/sku/term/upfront`. */
-function commitmentWorld({ target, offer, units, mostNanos, currency }: Extract<Effect, { kind: 'purchase' }>, recommended: RecommendedSaving | null): World {
+/** A commitment names its place as reserve-baseline writes it: `provider/region/sku/term/upfront`. */
+function commitmentWorld(effect: Purchase, recommended: RecommendedSaving | null): World {
+  const { target, offer, units, mostNanos, currency } = effect;
   const [provider, region, sku] = target.split('/');
+  if (String(recommended?.change['term']).startsWith('savings-plan')) return planWorld(effect, recommended);
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('reserved'));
   if (provider === undefined || region === undefined || sku === undefined || term === undefined || !Number.isSafeInteger(units) || units < 1) return unknown('commitment-unknown');
   const onDemand: PriceKey = { provider, sku, gpuModel: null, region: region === 'any region' ? null : region, term: 'on-demand' };
   return { kind: 'commitment', onDemand, term, units, offer, paid: { nanos: mostNanos, currency } };
+}
+
+function planWorld({ target, offer, units, mostNanos, currency, family, region }: Purchase, recommended: RecommendedSaving | null): World {
+  const [provider] = target.split('/');
+  const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('savings-plan'));
+  const upfront = UPFRONTS.find((one) => one === recommended?.change['upfront']);
+  // What the plan covers was written down with the purchase; without it nobody can tell whose usage it served.
+  if (provider === undefined || term === undefined || upfront === undefined || family === undefined || region === undefined || !(units > 0)) return unknown('commitment-unknown');
+  const hourly = { nanos: BigInt(Math.round(units * 1e5)) * 10_000n, currency };
+  return { kind: 'plan', provider, family, region, term, upfront, offer, hourly, paid: { nanos: mostNanos, currency } };
 }
 
 /** Whether an applied effect ends what an earlier one on the same target had done: started again, raised above it, or set back. */
@@ -294,6 +332,10 @@ function isPodOf(resource: string, labels: Readonly<Record<string, string>>, kin
 
 /** Whether metered usage bears on an action: is of its target, or (a commitment) is metered as served by commitments of its place and term. */
 export function bearsOn(record: UsageRecord, { world, target }: Pick<Counterfactual, 'world' | 'target'>): boolean {
+  if (world.kind === 'plan') {
+    const isOfFamily = world.family === null || record.sku === world.family || (record.sku?.startsWith(`${world.family}.`) ?? false);
+    return record.provider === world.provider && record.term === world.term && isOfFamily && (world.region === null || record.region === world.region);
+  }
   if (world.kind !== 'commitment') return isOf(record, target);
   const { onDemand: { provider, sku, region }, term } = world;
   return record.provider === provider && record.sku === sku && record.term === term && (region === null || record.region === region);

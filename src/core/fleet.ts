@@ -81,7 +81,20 @@ export type Effect =
   /** Ends the instance `target` and lets its group bring another; where there is none, starts one like it. */
   | { readonly kind: 'replace'; readonly target: string; readonly group: string | null }
   | { readonly kind: 'resize'; readonly target: string; readonly sku: string }
-  | { readonly kind: 'purchase'; readonly target: string; readonly offer: string; readonly units: number; readonly mostNanos: bigint; readonly currency: string };
+  | Purchase;
+
+/** `units`: instances; of a savings plan, currency units of hourly commitment. */
+export interface Purchase {
+  readonly kind: 'purchase';
+  readonly target: string;
+  readonly offer: string;
+  readonly units: number;
+  readonly mostNanos: bigint;
+  readonly currency: string;
+  /** Of a savings plan: the family and the region that it covers; null: any. */
+  readonly family?: string | null;
+  readonly region?: string | null;
+}
 
 export type EffectKind = Effect['kind'];
 export const EFFECT_KINDS: readonly EffectKind[] = ['stop', 'start', 'terminate', 'scale', 'set-bounds', 'set-spot-ratio', 'cordon', 'drain', 'replace', 'resize', 'purchase'];

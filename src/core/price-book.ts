@@ -8,6 +8,7 @@
 import { DAY_MS } from './time.js';
 import type { Rate } from './money.js';
 import type { Component, Price, PriceEvent, Upfront } from './price.js';
+import { termHours } from './term.js';
 import type { Term } from './usage.js';
 
 /** Why a quantity has no price. */
@@ -37,7 +38,7 @@ export interface PriceQuery {
   /** Null is taken for `on-demand`, an assumption. Only GPUs have terms: storage and network are always on demand. */
   readonly term: Term | null;
   readonly component: Component;
-  /** How a reservation is paid; other terms ignore it. Absent: `none`, then `partial`, `all`, assumed where there is a choice. */
+  /** How a commitment is paid; other terms ignore it. Absent: `none`, then `partial`, `all`, assumed where there is a choice. */
   readonly upfront?: Upfront;
 }
 
@@ -310,7 +311,7 @@ function candidatesFor(query: PriceQuery, index: ProviderIndex | undefined): Ver
     return { unpriced: query.sku !== null ? 'unknown-sku' : 'unknown-model' };
   }
   const term = gpu ? (query.term ?? 'on-demand') : 'on-demand';
-  const upfront = term.startsWith('reserved') ? query.upfront : undefined;
+  const upfront = termHours(term) === null ? undefined : query.upfront;
   const ofTerm = ofComponent.filter(({ price }) => price.term === term && (upfront ?? price.upfront) === price.upfront);
   if (ofTerm.length === 0) return { unpriced: 'no-term' };
   const ofRegion = ofTerm.filter(({ price }) => query.region === null || price.region === null || price.region === query.region);

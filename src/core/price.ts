@@ -17,7 +17,7 @@ export interface Price {
   /** Null: the list states no region, the price holds everywhere. */
   readonly region: string | null;
   readonly term: Term;
-  /** How a reservation is paid; `none` for every other term. The rate is amortised over the term. */
+  /** How a commitment is paid; `none` for every other term. The rate is amortised over the term. */
   readonly upfront: Upfront;
   readonly component: Component;
   readonly gpuModel: string | null;

@@ -46,7 +46,7 @@ export function judgedByBill<T extends HourSaving>(hours: readonly T[], about: r
  * @param context of the ledger's currency; a bill in another one cannot be compared and is taken to differ
  */
 export function billWordOn(day: number, counterfactual: Counterfactual, { metered, billed, itemised }: TargetUsage, context: CostContext): BillWord {
-  if (!itemised.has(counterfactual.provider ?? '') || counterfactual.world.kind === 'commitment') return 'not-itemised';
+  if (!itemised.has(counterfactual.provider ?? '') || counterfactual.world.kind === 'commitment' || counterfactual.world.kind === 'plan') return 'not-itemised';
   const end = day + DAY_MS;
   const machines = machinesOf(counterfactual.target, metered.flatMap(({ record }) => (record.start < end && record.end > day ? [record] : [])));
   const lines = billed.filter(({ record }) => record.start < end && record.end > day && (bearsOn(record, counterfactual) || (record.resource !== null && machines.has(machineOf(record.resource)))));

@@ -7,8 +7,9 @@
 import type { OfferOnSale } from '../core/acting.js';
 import type { CommitmentOffer, ProviderConnection } from '../core/ports.js';
 import type { Price, PriceEvent } from '../core/price.js';
+import { planPrices } from '../core/plan-rates.js';
 import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from '../core/spot-reading.js';
-import { DAY_MS, HOUR_MS } from '../core/time.js';
+import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { opened, whatOf } from './collecting.js';
@@ -47,19 +48,26 @@ async function collectPrices(stores: Needed, connection: ProviderConnection, { o
     for (const event of events) if (event.kind === 'price') known.push(event.price);
     fresh.push(...await stores.prices.add(tx, organisation, events, lane));
   }
-  const offers = await connection.offers?.();
-  if (offers !== undefined) await stores.fleet.saveOffers(tx, organisation, lane, offersOf(offers, lane, known), now);
+  const stated = await connection.offers?.();
+  if (stated !== undefined) {
+    const offers = offersOf(stated, lane, known);
+    await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
+    const source = `${lane} savings plans`;
+    fresh.push(...await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source));
+  }
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
 }
 
-/** Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. */
+/** Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. A savings plan is told by what it has rates for. */
 function offersOf(offers: readonly CommitmentOffer[], connection: string, known: readonly Price[]): OfferOnSale[] {
   const sizeOf = sizes(known);
   const sellers = new Map(known.map(({ sku, provider }) => [sku, provider]));
   return offers.flatMap((offer) => {
-    const provider = offer.sku === null ? undefined : sellers.get(offer.sku);
-    return provider === undefined || offer.sku === null ? [] : [{ ...offer, connection, provider, gpusPerUnit: sizeOf(provider, offer.sku)?.gpus ?? null }];
+    const sku = offer.kind === 'savings-plan' ? (offer.rates?.find((rate) => sellers.has(rate.sku))?.sku ?? null) : offer.sku;
+    const provider = sku === null ? undefined : sellers.get(sku);
+    if (provider === undefined || sku === null) return [];
+    return [{ ...offer, connection, provider, gpusPerUnit: offer.kind === 'savings-plan' ? null : (sizeOf(provider, sku)?.gpus ?? null) }];
   });
 }
 

@@ -1,10 +1,11 @@
 /**
- * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped for its cheap hours.
+ * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped for its cheap hours, or the old size of a group that was.
  *
  * The two were approved as one, so that nobody is asked again; the second has its own guard and its own expiry (action.execute). The invariants: it is begun at
  * most once, only where the first was done, and never while the first is being taken back or was. Another live action on the target is waited for until it expires. A kill
  * switch is not: the guard refuses, people are told that the job stands still, and taking the first back starts it.
  */
+import { followingEffect } from '../core/acting.js';
 import { pairActor, type Action, type Next } from '../core/action.js';
 import { MINUTE_MS } from '../core/time.js';
 import { FOLLOW } from '../store/actions.js';
@@ -47,7 +48,9 @@ async function follow(stores: Needed, tx: Transaction, organisation: string, id:
 const isHindered = async ({ safety }: Needed, tx: Transaction, organisation: string, { connection, target }: Action): Promise<boolean> => (await safety.liveOn(tx, organisation, connection, target, [])) !== null;
 
 /** Its evidence is of now: its hour has come, and the first was done. */
-async function begin({ actions, safety }: Needed, tx: Transaction, organisation: string, first: Action, { effect, expiresAt }: Next, now: number): Promise<readonly Waking[]> {
+async function begin({ actions, safety }: Needed, tx: Transaction, organisation: string, first: Action, next: Next, now: number): Promise<readonly Waking[]> {
+  const { expiresAt } = next;
+  const effect = followingEffect({ ...first, next });
   const { id, team, connection, policy, document, mode, proposedBy } = first;
   const made = await actions.propose(tx, organisation, {
     team, connection, target: effect.target, effect, mode, recommendation: null, policy, document, subject: null, rollbackOf: null, underStop: false, proposedBy, evidenceAt: now, expiresAt, follows: id,

@@ -8,7 +8,7 @@
  * be in time in one piece. A later look asks for the next pause.
  */
 import { z } from 'zod';
-import type { JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
+import type { FleetFacts, JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
 import { compilePeak, type PeakRule } from '../core/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
@@ -38,10 +38,17 @@ interface JobCase {
   readonly hours: number;
 }
 
+/** Replicas that the job runs on; null: it stands still, and nobody knows with how many it will start. */
+function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
+  const now = ready + booting;
+  return now > 0 ? now : maxReplicas <= 1 ? 1 : null;
+}
+
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | null {
   const { job, fleet, gpusPerReplica } = one;
   if (job === null || fleet === null || gpusPerReplica === null || one.interruptible !== true || !mayTouch(one)) return null;
-  const replicas = Math.max(1, fleet.ready + fleet.booting);
+  const replicas = sizeOf(fleet);
+  if (replicas === null) return null;
   const hourNanos = workloadHourNanos(view, { ...one, fleet: { ...fleet, ready: replicas, booting: 0 } });
   if (job.deadline === null || job.workLeftHours === null || job.workLeftHours <= 0 || hourNanos === null) return null;
   const from = hourOf(view.asOf);
@@ -125,6 +132,8 @@ const job = (deadlineHours: number | null): WorkloadView => workload('embed-all'
   kind: 'batch', interruptible: true, fleet: { ready: 0, booting: 1, minReplicas: 1, maxReplicas: 1, changedAt: null },
   job: { startedAt: null, deadline: deadlineHours === null ? null : NOON + deadlineHours * HOUR_MS, workHours: 8, workLeftHours: 8, restartHours: 0.5, resizable: null },
 });
+/** Runs on three machines, and whatever starts it says with how many. */
+const wide = (ready: number): WorkloadView => ({ ...job(24), workload: 'embed-wide', fleet: { ready, booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null } });
 const night = { asOf: NOON, peak: compilePeak(DAYTIME) };
 
 export const policy: Policy<Params> = {
@@ -146,6 +155,8 @@ export const policy: Policy<Params> = {
       }),
       proposes: [{ action: 'MoveToOffPeak', target: 'embed-all' }],
     },
+    { title: 'A group of three machines at noon: paused until tonight', params: {}, view: exampleView({ ...night, workloads: [wide(3)] }), proposes: [{ action: 'MoveToOffPeak', target: 'embed-wide' }] },
+    { title: 'A group that stands still: nobody knows with how many machines it will start', params: {}, view: exampleView({ ...night, workloads: [wide(0)] }), proposes: [] },
     { title: 'Nine hours until the deadline: no hour to choose', params: {}, view: exampleView({ ...night, workloads: [job(9)] }), proposes: [] },
     { title: 'Nobody says when it must be done', params: {}, view: exampleView({ ...night, workloads: [job(null)] }), proposes: [] },
   ],

@@ -1,5 +1,5 @@
 /**
- * reserve-baseline: reserve the GPUs that a team uses nearly all the time, where a reservation is on offer.
+ * reserve-baseline: reserve the GPUs that a team uses nearly all the time, where a reservation or a savings plan is on offer, whichever is cheaper.
  *
  * Looks only at metered hours and quoted prices: no price, no proposal. What to reserve is the planner's word
  * (planning/commitment), whose distance to the optimum that sees the future is measured in docs/decisions-quality.
@@ -15,7 +15,7 @@ import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
   minimumHistoryDays: z.number().min(1).max(366).default(28).describe('Days of metered use before anything is proposed'),
-  terms: z.array(z.enum(['reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'])).min(1).default(['reserved-1y']).describe('Terms that may be proposed'),
+  terms: z.array(z.enum(['reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'])).min(1).default(['reserved-1y', 'savings-plan-1y']).describe('Terms that may be proposed; of several that suit a GPU, the one that saves most per hour'),
   guarded: z.boolean().default(false).describe('Only what is sure never to cost twice the optimum; needs months of use before it proposes anything'),
   upfront: z.array(z.enum(['none', 'partial', 'all'])).min(1).default(['none']).describe('Ways of paying that may be proposed'),
 });
@@ -66,7 +66,7 @@ function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offe
     // What is moved to spot is not reserved too.
     subject: [series.provider, series.region ?? 'any region', series.sku ?? kind].join('/'),
     change: { units: advice.units, term: offer.term, upfront: offer.upfront, termHours: offer.termHours, perGpuHourNanos: gpuHourNanos(offer.rate) },
-    title: `Reserve ${advice.units} x ${kind} at ${series.provider} (${term.name})`,
+    title: `${offer.term.startsWith('reserved') ? 'Reserve' : 'Buy a savings plan for'} ${advice.units} x ${kind} at ${series.provider} (${term.name})`,
     monthlySavings: { mean: monthly(advice.expectedSaving), low: monthly(advice.savingInterval.low), high: monthly(advice.savingInterval.high) },
     computation: {
       gpusToReserve: advice.units, onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6), reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
@@ -74,7 +74,7 @@ function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offe
       expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0, expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0, priceList: offer.source,
     },
     evidence: [evidenceOf(view, `metered GPU-hours of ${kind} at ${series.provider}`, series.from, series.from + series.gpus.length * HOUR_MS)],
-    risk: { interruption: 'None', note: 'A reservation is paid for whether it is used or not.' },
+    risk: { interruption: 'None', note: `A ${offer.term.startsWith('reserved') ? 'reservation' : 'savings plan'} is paid for whether it is used or not.` },
     restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: false, validDays: 7,
   };
 }
@@ -94,14 +94,19 @@ function demandView(gpus: Float64Array, onDemand: Rate | null, over: Partial<Dem
 
 export const policy: Policy<Params> = {
   name: 'reserve-baseline',
-  version: 2,
-  description: 'Proposes reservations for the GPUs that a team uses nearly all the time',
+  version: 3,
+  description: 'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time',
   params,
   evaluate: (view, given) => view.demand.flatMap((series) => proposalsFor(series, view, given)),
   examples: [
     {
       title: 'Four GPUs in use day and night: reserve them', params: {}, view: demandView(steady(4, 330), rate(3060)),
       proposes: [{ action: 'PurchaseReservedInstances', target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none' }],
+    },
+    {
+      title: 'A savings plan for less than the reservation: the plan', params: {},
+      view: demandView(steady(4, 330), rate(3060), { reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' }, { term: 'savings-plan-1y', upfront: 'none', termHours: 8760, rate: rate(1700), source: 'example' }] }),
+      proposes: [{ action: 'PurchaseSavingsPlans', target: 'AWS/us-east-1/p3.2xlarge/savings-plan-1y/none' }],
     },
     { title: 'A week of use is too little to commit to a year', params: {}, view: demandView(steady(4, 7), rate(3060)), proposes: [] },
     { title: 'Four GPUs in use, and four reserved', params: {}, view: demandView(steady(0, 330), rate(3060), { coveredGpus: steady(4, 330), committed: [{ units: 4, hoursLeft: 5000 }] }), proposes: [] },

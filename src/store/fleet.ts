@@ -8,7 +8,7 @@ import type { OfferOnSale } from '../core/acting.js';
 import type { FleetReading, FleetTarget } from '../core/fleet.js';
 import type { Sighted } from '../core/fleet-meter.js';
 import { sparesOf, workloadOf } from '../core/fleet-workload.js';
-import type { CommitmentOffer } from '../core/ports.js';
+import type { CommitmentOffer, PlanRate } from '../core/ports.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
 import type { FoundTarget, TargetFinder } from './targets.js';
@@ -195,11 +195,12 @@ export class FleetStore implements TargetFinder {
   }
 
   async offers(db: Queryable, organisation: string): Promise<OfferOnSale[]> {
-    type Stored = Omit<CommitmentOffer, 'upfrontNanos' | 'hourlyNanos'> & { readonly upfrontNanos: string; readonly hourlyNanos: string };
+    type StoredRate = Omit<PlanRate, 'hourlyNanos'> & { readonly hourlyNanos: string };
+    type Stored = Omit<CommitmentOffer, 'upfrontNanos' | 'hourlyNanos' | 'rates'> & { readonly upfrontNanos: string; readonly hourlyNanos: string; readonly rates?: readonly StoredRate[] };
     const rows = await db.query<{ connection: string; provider: string; gpus: number | null; body: Stored }>(
       `select connection, provider, gpus_per_unit as gpus, body from commitment_offer where organisation = $1 order by connection, offer`, [organisation]);
-    return rows.map(({ connection, provider, gpus, body }) => ({
-      ...body, upfrontNanos: BigInt(body.upfrontNanos), hourlyNanos: BigInt(body.hourlyNanos), connection, provider, gpusPerUnit: gpus,
+    return rows.map(({ connection, provider, gpus, body: { rates, ...body } }) => ({
+      ...body, ...(rates === undefined ? {} : { rates: rates.map((rate) => ({ ...rate, hourlyNanos: BigInt(rate.hourlyNanos) })) }), upfrontNanos: BigInt(body.upfrontNanos), hourlyNanos: BigInt(body.hourlyNanos), connection, provider, gpusPerUnit: gpus,
     }));
   }
 }

@@ -302,19 +302,19 @@ class ImportRun {
   }
 
   /**
-   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost changes hands to the bill. Where there is such
-   * usage, days of the provider's other open bills too: it may have been theirs alone until now.
+   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost changes hands to the bill; of a bill that names none,
+   * of all usage of its provider. Days of the provider's other open bills too, where usage may have been theirs alone until now: that names no account, or a bill that names none.
    */
   private async accrualDays(scope: Scope): Promise<{ team: string; day: string }[]> {
     return this.tx.query(
       `select distinct c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day
        from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-       where c.organisation = $1 and d.provider = $2 and (d.account is not distinct from $3 or coalesce(d.account, '') = '') and c.hour >= $4 and c.hour < $5
+       where c.organisation = $1 and d.provider = $2 and (d.account is not distinct from $3 or coalesce(d.account, '') = '' or coalesce($3, '') = '') and c.hour >= $4 and c.hour < $5
        union
        select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD')
        from delivery v join usage_hour u on u.organisation = v.organisation and u.delivery = v.id
        where v.organisation = $1 and v.scope is not null and not v.closed and v.provider = $2 and v.account is distinct from $3 and v.period_start < $5 and v.period_end > $4
-         and exists (select 1 from dimension d where d.organisation = $1 and d.kind = 'metered' and d.provider = $2 and coalesce(d.account, '') = '')`,
+         and (coalesce(v.account, '') = '' or exists (select 1 from dimension d where d.organisation = $1 and d.kind = 'metered' and d.provider = $2 and coalesce(d.account, '') = ''))`,
       [this.request.organisation, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd)],
     );
   }

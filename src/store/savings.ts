@@ -8,10 +8,10 @@ import { createHash } from 'node:crypto';
 import { effectFromJson, effectToJson, type EffectJson } from '../core/action.js';
 import type { AppliedEffect, HourSaving, Member, PriceUsed } from '../core/attribution.js';
 import { calibrationKey, calibrationOf, estimateBefore, type CalibrationCase, type Calibrations } from '../core/calibration.js';
-import { chainOf, counterfactualOf, type ActionFacts, type Counterfactual, type RecommendedSaving, type World } from '../core/counterfactual.js';
+import { chainOf, counterfactualOf, type ActionFacts, type Counterfactual, type Holding, type RecommendedSaving, type World } from '../core/counterfactual.js';
 import { parseDecimal } from '../core/decimal.js';
 import type { FleetTarget } from '../core/fleet.js';
-import { nanosOf } from '../core/money.js';
+import { nanosOf, type Money } from '../core/money.js';
 import type { SavingsEstimate } from '../core/policy.js';
 import type { Recommendation } from '../core/recommendation.js';
 import type { JudgedHour, LedgerEntry } from '../core/saving.js';
@@ -193,9 +193,18 @@ function jsonOf({ effect, ...rest }: Counterfactual): unknown {
 
 export function counterfactualFrom({ effect, estimate, world, ...rest }: CounterfactualJson): Counterfactual {
   return {
-    ...rest, effect: effectFromJson(effect), world: worldFrom(world as World),
+    ...rest, effect: effectFromJson(effect), world: worldFrom(world as World | ShiftedAlone),
     estimate: estimate === null ? null : { mean: BigInt(estimate.mean), low: BigInt(estimate.low), high: BigInt(estimate.high) },
   };
 }
 
-const worldFrom = (world: World): World => (world.kind === 'commitment' ? { ...world, paid: { ...world.paid, nanos: BigInt(world.paid.nanos) } } : world);
+const moneyFrom = ({ nanos, currency }: Money): Money => ({ nanos: BigInt(nanos), currency });
+
+/** As it was written down before groups were shifted. */
+type ShiftedAlone = { readonly kind: 'shifted'; readonly holding: Holding };
+
+function worldFrom(world: World | ShiftedAlone): World {
+  if (world.kind === 'shifted' && 'holding' in world) return { kind: 'shifted', holdings: [world.holding] };
+  if (world.kind === 'plan') return { ...world, hourly: moneyFrom(world.hourly), paid: moneyFrom(world.paid) };
+  return world.kind === 'commitment' ? { ...world, paid: moneyFrom(world.paid) } : world;
+}

@@ -34,6 +34,7 @@ import { RecommendationStore } from './recommendations.js';
 import { ReconciliationStore } from './reconciliation.js';
 import { RejectStore } from './rejects.js';
 import { ReportStore } from './reports.js';
+import { ReservationPods } from './reservation-pods.js';
 import { ReservationStore } from './reservations.js';
 import { SampleStore } from './samples.js';
 import { SafetyStore } from './safety.js';
@@ -64,6 +65,7 @@ export class Stores {
   readonly quotes: QuoteStore;
   readonly reservations: ReservationStore;
   readonly admissions: AdmissionStore;
+  readonly reservationPods: ReservationPods;
   readonly recommendations: RecommendationStore;
   readonly actions: ActionStore;
   readonly safety: SafetyStore;
@@ -110,6 +112,7 @@ export class Stores {
     this.quotes = new QuoteStore(this.prices, this.organisations, this.learnedRates);
     this.reservations = new ReservationStore(db);
     this.admissions = new AdmissionStore(db);
+    this.reservationPods = new ReservationPods(db);
     this.views = new ViewStore(this.budgets, this.workloads, this.healthFindings);
     this.recommendations = new RecommendationStore(db);
     this.actions = new ActionStore(db);

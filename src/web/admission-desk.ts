@@ -1,5 +1,5 @@
 /**
- * Looks up what an admission goes by, for a key and within a time, and remembers each organisation's choice for when it cannot.
+ * Looks up what an admission goes by, for a key and within a time, takes a pod's part of its reservation, and remembers each organisation's choice for when it cannot.
  *
  * Never answers from memory what a budget allows: only whether it fails open or closed, and which namespaces are exempt. At most one look-up of a
  * key is under way, so that a database that hangs does not take every connection.
@@ -9,7 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { AdmissionFacts, AdmissionSettings } from '../core/admission.js';
 import { denied, Failure } from '../core/errors.js';
 import type { Clock } from '../core/ports.js';
+import type { Taking } from '../core/reservation-pods.js';
 import { admissionFacts } from '../store/admission.js';
+import type { ClaimRequest, LeaveRequest } from '../store/reservation-pods.js';
 import type { Stores } from '../store/stores.js';
 import { Refusal } from './problem.js';
 
@@ -54,6 +56,39 @@ export class AdmissionDesk {
     } finally {
       timer.abort();
     }
+  }
+
+  /**
+   * A pod's part of its reservation. Null: not in time, or the database is away; what is taken after that is given back, unless such pods are let in.
+   * @param isDry nothing is taken
+   */
+  async take(request: ClaimRequest, isDry: boolean, milliseconds: number, keepsLate: boolean): Promise<Taking | null> {
+    const { reservationPods } = this.stores;
+    const timer = new AbortController();
+    const taking = isDry ? reservationPods.wouldTake(request) : reservationPods.take(request);
+    try {
+      const found = await Promise.race([taking, sleep(milliseconds, null, { signal: timer.signal })]);
+      if (found !== null) return found;
+      this.failed(new Error(`no answer from the database within ${milliseconds} ms`));
+      taking.then(({ granted }) => (granted && !isDry && !keepsLate ? reservationPods.leave(request) : undefined)).catch(this.failed);
+    } catch (error) {
+      this.failed(error);
+    } finally {
+      timer.abort();
+    }
+    return null;
+  }
+
+  /** A pod is being deleted: what it took of its reservation is given back. Never fails: a deletion waits for nobody, and the reservation's end gives back what is missed. */
+  async leave(key: string, pod: Omit<LeaveRequest, 'organisation'>, milliseconds: number): Promise<void> {
+    const timer = new AbortController();
+    await Promise.race([this.giveBack(key, pod).catch(this.failed), sleep(milliseconds, null, { signal: timer.signal }).catch(() => null)]);
+    timer.abort();
+  }
+
+  private async giveBack(key: string, pod: Omit<LeaveRequest, 'organisation'>): Promise<void> {
+    const principal = await this.stores.keys.authenticate(key);
+    if (principal !== null && principal.teams === null) await this.stores.reservationPods.leave({ ...pod, organisation: principal.organisation });
   }
 
   private unknown(name: string, error: unknown): Looked {

@@ -158,6 +158,8 @@ it('offers are regional reservations of GPU types and savings plans that cover t
   server.on(call('DescribeReservedInstancesOfferings', { NextToken: 'ri-2' }), reply('describe-reserved-instances-offerings-2.xml'));
   server.on(call('DescribeSavingsPlansOfferings'), reply('describe-savings-plans-offerings-1.json'));
   server.on(call('DescribeSavingsPlansOfferings', { nextToken: 'plans-2' }), reply('describe-savings-plans-offerings-2.json'));
+  server.on(call('DescribeSavingsPlansOfferingRates'), reply('describe-savings-plans-offering-rates-1.json'));
+  server.on(call('DescribeSavingsPlansOfferingRates', { nextToken: 'rates-2' }), reply('describe-savings-plans-offering-rates-2.json'));
   const offers = await connect(reading(server)).offers();
   expect(offers.map(({ offer, kind, sku, region, termHours, upfront, upfrontNanos, hourlyNanos, currency }) => [offer.slice(0, 20), kind, sku, region, termHours, upfront, upfrontNanos, hourlyNanos, currency])).toEqual([
     ['reserved-instance/us', 'reserved-instance', 'g5.xlarge', 'us-east-1', 8760, 'none', 0n, 634_000_000n, 'USD'],
@@ -168,6 +170,29 @@ it('offers are regional reservations of GPU types and savings plans that cover t
     ['savings-plan/aaaaaaa', 'savings-plan', null, null, 26_280, 'partial', 13_140n * BILLION, BILLION / 2n, 'USD'],
   ]);
   expect(sent(server, 'DescribeReservedInstancesOfferings')[0]).toMatchObject({ 'Filter.1.Name': 'instance-type', 'Filter.1.Value.1': 'p4d.24xlarge', IncludeMarketplace: 'false' });
+  // Only plain Linux on shared hardware, of types that EC2 describes: neither Windows, nor dedicated hosts, nor reserved capacity that stands empty.
+  const a100 = { sku: 'p4d.24xlarge', region: 'us-east-1', gpuModel: 'A100-40GB', gpus: 8 };
+  expect(offers.slice(3).map(({ rates }) => rates)).toEqual([
+    [{ ...a100, hourlyNanos: 16n * BILLION }, { sku: 'g5.xlarge', region: 'us-east-1', gpuModel: 'A10G', gpus: 1, hourlyNanos: 790_000_000n }, { sku: 'g6f.large', region: 'us-east-1', gpuModel: 'L4', gpus: 0.125, hourlyNanos: 151_200_000n }],
+    [{ ...a100, hourlyNanos: 13_240_000_000n }], [{ ...a100, hourlyNanos: 10_980_000_000n }],
+  ]);
+  const [asked] = sent(server, 'DescribeSavingsPlansOfferingRates');
+  expect(asked).toMatchObject({ savingsPlanTypes: ['Compute', 'EC2Instance'], products: ['EC2'], serviceCodes: ['AmazonEC2'] });
+  const [region, families] = (asked?.['filters'] ?? []) as { name: string; values: string[] }[];
+  expect([region, families?.name]).toEqual([{ name: 'region', values: ['us-east-1'] }, 'instanceFamily']);
+  expect(families?.values).toEqual(expect.arrayContaining(['p4d', 'g5', 'g6f']));
+  expect(families?.values).not.toContain('m5');
+});
+
+it('offers are there without what savings plans charge where that may not be read, and fail where AWS is away', async () => {
+  types();
+  server.on(call('DescribeReservedInstancesOfferings'), reply('describe-reserved-instances-offerings-2.xml'));
+  server.on(call('DescribeSavingsPlansOfferings'), reply('describe-savings-plans-offering.json'));
+  server.on(call('DescribeSavingsPlansOfferingRates'), jsonError('AccessDeniedException', 'not authorized', 403));
+  const offers = await connect(reading(server)).offers();
+  expect(offers.filter(({ kind }) => kind === 'savings-plan').map(({ rates }) => rates)).toEqual([undefined]);
+  server.on(call('DescribeSavingsPlansOfferingRates'), jsonError('ValidationException', 'The filter is not valid.'));
+  expect(await failure(connect(reading(server)).offers())).toMatchObject({ message: expect.stringContaining('savingsplans:DescribeSavingsPlansOfferingRates') as string });
 });
 
 describe('a purchase', () => {

@@ -58,6 +58,7 @@ describe('AWS', () => {
     server.on(call('GetProducts'), denied.includes('GetProducts') ? jsonError('AccessDeniedException', 'no') : awsReply('get-products-2.json'));
     server.on(call('DescribeSavingsPlans'), awsReply('describe-savings-plans-2.json'));
     server.on(call('DescribeSavingsPlansOfferings'), awsReply('describe-savings-plans-offerings-2.json'));
+    server.on(call('DescribeSavingsPlansOfferingRates'), awsReply('describe-savings-plans-offering-rates-2.json'));
     if (keepsToDryRun) server.on((request) => parametersOf(request)['DryRun'] === 'true' && String(parametersOf(request)['Action']).startsWith('Describe'), (request) => rehearsed(String(parametersOf(request)['Action'])));
   }
 

@@ -4,7 +4,7 @@ import type { Action } from '../../src/core/action.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { rejectAction } from '../../src/store/set-action.js';
 import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.js';
-import { instance } from '../support/memory-cloud.js';
+import { group, instance } from '../support/memory-cloud.js';
 
 let w: ActingWorld;
 const shift = (startHours: number, byHours = startHours + 4): ActingWorld['script']['wants'] =>
@@ -152,5 +152,70 @@ describe('a job that is shifted when somebody approves', () => {
     w.script.wants = shift(2.4);
     await w.look(HOUR_MS);
     expect([(await w.all()).map(({ state }) => state), (await w.recommendation()).obstacle]).toMatchObject([['refused', 'refused'], { code: 'too-late' }]);
+  });
+});
+
+describe('a group that is shifted', () => {
+  const scales = (): unknown[] => w.cloud.done.map(({ effect }) => (effect.kind === 'scale' ? effect.replicas : effect.kind));
+  const size = (): number | undefined => w.cloud.targets.get('asg/train')?.replicas?.desired;
+
+  beforeEach(() => {
+    w.cloud.add(group('train', 4));
+    w.script.wants = shift(8).map((one) => ({ ...one, target: 'train' }));
+  });
+
+  it('has nothing now, and in its hours the size that it had, by an action that follows the first', async () => {
+    await w.document('enforce');
+    await w.look();
+    w.script.wants = [];
+    expect(await w.all()).toMatchObject([{ effect: { kind: 'scale', replicas: 0 }, state: 'confirmed', next: { effect: { kind: 'scale', replicas: 4 }, notBefore: NOW + 8 * HOUR_MS } }]);
+    await hours(7.75);
+    expect([scales(), size()]).toEqual([[0], 0]);
+    await hours(1);
+    expect([scales(), size()]).toEqual([[0, 4], 4]);
+    const [pause, back] = await w.all();
+    expect(back).toMatchObject({ effect: { kind: 'scale', replicas: 4 }, follows: pause!.id, approvedBy: `pair:${pause!.id}`, state: 'confirmed' });
+    const worlds = await w.stores.db.query<{ action: string; spec: { world: unknown } }>(`select action, spec from counterfactual`);
+    expect(Object.fromEntries(worlds.map(({ action, spec }) => [action, spec.world]))).toMatchObject({
+      [pause!.id]: { kind: 'shifted', holdings: [{ gpuParts: 28_000, units: 4, key: { term: 'on-demand' } }] }, [back!.id]: { kind: 'unknown', reason: 'not-made-to-save' },
+    });
+  });
+
+  it('goes back to the size at which it was paused, not to that at which it was proposed', async () => {
+    await w.document('approve');
+    await w.look();
+    w.cloud.change('asg/train', { replicas: { desired: 6, ready: 6, min: 0, max: 20 } });
+    await w.approve((await first()).id);
+    await hours(9);
+    expect([scales(), size()]).toEqual([[0, 6], 6]);
+  });
+
+  it('is taken back as one, to the size that it had', async () => {
+    await w.document('enforce');
+    await w.look();
+    w.script.wants = [];
+    await hours(1);
+    await w.rollBack((await first()).id);
+    await hours(9);
+    expect([scales(), size()]).toEqual([[0, 4], 4]);
+  });
+
+  it('is not paused where it, or its autoscaler, keeps replicas', async () => {
+    await w.document('enforce');
+    w.cloud.change('asg/train', { replicas: { desired: 4, ready: 4, min: 1, max: 20 } });
+    await w.look();
+    expect([await w.all(), (await w.recommendation()).obstacle]).toMatchObject([[], { code: 'beyond-bounds', message: expect.stringContaining('asg/train keeps 1 replica(s) at least') as string }]);
+  });
+
+  it.each([
+    ['bounds that were set after it was proposed', {}, 'floor'], ['the floor of its team', { minReplicas: 1 }, 'floor'], ['the blast radius of one action', { gpusPerAction: 8 }, 'gpus-per-action'],
+  ])('is held back by %s', async (_, limits, code) => {
+    await w.document('approve');
+    await w.look();
+    if (Object.keys(limits).length === 0) w.cloud.change('asg/train', { replicas: { desired: 4, ready: 4, min: 2, max: 20 } });
+    else await w.limits(limits);
+    await w.approve((await first()).id);
+    await hours(9);
+    expect([scales(), (await w.all()).map((one) => [one.state, codesOf(one)])]).toEqual([[], [['refused', [code]]]]);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them.
+ * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them, with what these charge (plan-rates.ts).
  *
  * Never buys. The invariant: an offer is listed at the price that AWS states for it; one whose price cannot be read exactly is left out.
  * Sources: Amazon EC2 API Reference, ReservedInstancesOffering; Savings Plans API Reference, SavingsPlanOffering and CreateSavingsPlan.
@@ -11,12 +11,13 @@ import { nanosOf, NANOS_PER_UNIT } from '../../core/money.js';
 import type { CommitmentOffer } from '../../core/ports.js';
 import type { Clients } from './clients.js';
 import { reading, readingPages } from './failures.js';
-import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
+import { PERMISSION as TYPE_PERMISSION, type InstanceTypes, type TypeGpus } from './gpus.js';
+import { familyOf, PLAN_RATE_PERMISSION, readPlanRates } from './plan-rates.js';
 import { reservedOffer, savingsPlanOffer } from './targets.js';
 
 export const RESERVED_PERMISSION = 'ec2:DescribeReservedInstancesOfferings';
 export const SAVINGS_PLAN_PERMISSION = 'savingsplans:DescribeSavingsPlansOfferings';
-export const OFFER_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, RESERVED_PERMISSION, SAVINGS_PLAN_PERMISSION];
+export const OFFER_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, RESERVED_PERMISSION, SAVINGS_PLAN_PERMISSION, PLAN_RATE_PERMISSION];
 
 const SECONDS_PER_HOUR = 3600;
 /** Values of one filter (Amazon EC2 API Reference, "Filtering"). */
@@ -25,16 +26,19 @@ const MOST_FILTER_VALUES = 200;
 /** @throws Failure */
 export async function readOffers(clients: Clients, types: InstanceTypes): Promise<CommitmentOffer[]> {
   const offers: CommitmentOffer[] = [];
-  const families = new Set<string>();
+  const byRegion = new Map<string, ReadonlyMap<string, TypeGpus>>();
   for (const region of clients.settings.regions) {
-    const names = [...(await types.withGpus(region)).keys()];
-    for (const name of names) families.add(name.slice(0, name.lastIndexOf('.')));
+    byRegion.set(region, await types.withGpus(region));
+    const names = [...(byRegion.get(region)?.keys() ?? [])];
     for (let at = 0; at < names.length; at += MOST_FILTER_VALUES) offers.push(...(await reservedOffers(clients, region, names.slice(at, at + MOST_FILTER_VALUES))));
   }
+  const families = new Set([...byRegion.values()].flatMap((known) => [...known.keys()].map(familyOf)));
+  const rates = await readPlanRates(clients, byRegion);
   for (const plan of await savingsPlans(clients, { planTypes: ['Compute', 'EC2Instance'], productType: 'EC2' })) {
     const offer = planAsOffer(plan);
     const covers = offer !== null && (offer.sku === null || (families.has(offer.sku) && clients.settings.regions.includes(offer.region ?? '')));
-    if (covers) offers.push(offer);
+    const own = rates.get(plan.offeringId ?? '');
+    if (covers) offers.push(own === undefined ? offer : { ...offer, rates: own });
   }
   return offers;
 }

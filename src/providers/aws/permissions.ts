@@ -13,7 +13,7 @@ import {
   DescribeSpotPriceHistoryCommand, ModifyInstanceAttributeCommand, RunInstancesCommand, StartInstancesCommand, StopInstancesCommand, TerminateInstancesCommand, type EC2Client, type Instance,
 } from '@aws-sdk/client-ec2';
 import { GetProductsCommand } from '@aws-sdk/client-pricing';
-import { DescribeSavingsPlansCommand, DescribeSavingsPlansOfferingsCommand } from '@aws-sdk/client-savingsplans';
+import { DescribeSavingsPlansCommand, DescribeSavingsPlansOfferingRatesCommand, DescribeSavingsPlansOfferingsCommand } from '@aws-sdk/client-savingsplans';
 import { Failure } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/ports.js';
 import type { Clients } from './clients.js';
@@ -38,6 +38,7 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
   'autoscaling:DescribeAutoScalingGroups': (clients, region) => clients.autoScaling(region).send(new DescribeAutoScalingGroupsCommand({ MaxRecords: 1 })),
   'pricing:GetProducts': (clients) => clients.pricing().send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
   'savingsplans:DescribeSavingsPlans': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansCommand({ maxResults: 1 })),
+  'savingsplans:DescribeSavingsPlansOfferingRates': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansOfferingRatesCommand({ maxResults: 1 })),
   'savingsplans:DescribeSavingsPlansOfferings': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansOfferingsCommand({ maxResults: 1 })),
 };
 

@@ -60,7 +60,7 @@ const TEXTS = {
   'state.estimated': ['estimated', '预计'], 'state.measured': ['measured', '已测量'], 'state.verified': ['verified', '已验证'], 'state.unverifiable': ['unverifiable', '无法验证'], 'state.refused': ['refused', '被拒绝'], 'state.failed': ['failed', '失败'],
   'state.expired': ['expired', '已过期'], 'state.open': ['open', '待处理'], 'state.rejected': ['rejected', '已否决'], 'state.planned': ['planned', '已计划'], 'state.not-planned': ['not planned', '未计划'],
   'world.held': ['the same GPUs, held on', '继续持有相同的 GPU'], 'world.term': ['the same hours, at the old share of spot', '相同小时数，旧的竞价比例'], 'world.size': ['the same hours, at the old size', '相同小时数，旧规格'],
-  'world.shifted': ['the same work, at once', '相同工作，立即执行'], 'world.commitment': ['the covered hours, on demand', '所覆盖小时数，按需'], 'world.unknown': ['not known', '未知'],
+  'world.shifted': ['the same work, at once', '相同工作，立即执行'], 'world.commitment': ['the covered hours, on demand', '所覆盖小时数，按需'], 'world.plan': ['the covered hours, on demand', '所覆盖小时数，按需'], 'world.unknown': ['not known', '未知'],
   'act.stop': ['stop', '停止'], 'act.start': ['start', '启动'], 'act.terminate': ['terminate', '终止'], 'act.scale': ['scale', '伸缩'], 'act.set-bounds': ['set bounds', '设置边界'], 'act.set-spot-ratio': ['set spot share', '设置竞价比例'],
   'act.cordon': ['cordon', '隔离节点'], 'act.drain': ['drain', '腾空节点'], 'act.replace': ['replace', '替换'], 'act.resize': ['resize', '调整规格'], 'act.purchase': ['purchase', '购买'],
   'term.on-demand': ['on demand', '按需'], 'term.spot': ['spot', '竞价'], 'term.reserved-1y': ['reserved, 1 year', '预留一年'], 'term.reserved-3y': ['reserved, 3 years', '预留三年'], 'term.savings-plan-1y': ['savings plan, 1 year', '节省计划一年'],

@@ -1,15 +1,17 @@
 /**
  * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the choice of what it refuses.
  *
- * It decides without changing anything; what it refused or warned about is noted behind the answer, but for dry runs. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
+ * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names, and a deleted one gives them back. What it refused or
+ * warned about is noted behind the answer. A dry run leaves nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
  * key is looked at. Paths outside /v1, since their form is Kubernetes'.
  */
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, type AdmissionSettings, type AdmissionVerdict } from '../../core/admission.js';
+import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, usesReservation, type AdmissionFacts, type AdmissionSettings, type AdmissionVerdict, type ClusterPlace, type Launch } from '../../core/admission.js';
 import { invalid } from '../../core/errors.js';
 import { providerName } from '../../core/price.js';
+import { leavingOf, whyTurnedAway } from '../../core/reservation-pods.js';
 import { admissionSettings, saveAdmissionSettings } from '../../store/admission.js';
 import { AdmissionDesk } from '../admission-desk.js';
 import { Calling, type Caller } from '../caller.js';
@@ -24,15 +26,17 @@ const containers = z.array(container).nullish().transform((list) => list ?? []);
 const labels = z.record(z.string(), z.string()).nullish();
 const pod = z.looseObject({
   metadata: z.looseObject({
-    name: z.string().optional(), generateName: z.string().optional(), labels, annotations: labels,
+    uid: z.string().max(200).optional(), name: z.string().optional(), generateName: z.string().optional(), labels, annotations: labels,
     ownerReferences: z.array(z.looseObject({ kind: z.string(), name: z.string(), controller: z.boolean().optional() })).optional(),
   }).optional(),
   spec: z.looseObject({ containers, initContainers: containers, nodeSelector: z.record(z.string(), z.string()).optional() }).optional(),
 });
 const requestSchema = z.looseObject({
   uid: z.string().min(1).max(200), kind: z.looseObject({ group: z.string().optional(), kind: z.string() }), operation: z.string(), subResource: z.string().optional(),
-  namespace: z.string().optional(), name: z.string().optional(), dryRun: z.boolean().nullish(), object: z.unknown().describe('The pod'),
+  namespace: z.string().optional(), name: z.string().optional(), dryRun: z.boolean().nullish(), object: z.unknown().describe('The pod'), oldObject: z.unknown().describe('Of a deletion: the pod'),
 });
+/** What is read of a pod that goes: whatever else it is, it may go. */
+const leavingPod = z.looseObject({ metadata: z.looseObject({ uid: z.string().max(200).optional(), name: z.string().optional(), labels, annotations: labels }).optional() });
 const reviewSchema = z.looseObject({ apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'), request: requestSchema }).meta({ id: 'AdmissionReviewRequest', description: 'admission.k8s.io/v1 AdmissionReview as an API server sends it' });
 const answerSchema = z.strictObject({
   apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'),
@@ -83,7 +87,7 @@ export class AdmissionController implements OnModuleDestroy {
     await this.parts.stores.admissions.settled();
   }
 
-  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation. What is refused or warned about is listed by /v1/admissions.' })
+  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.' })
   async review(@Req() { headers }: FastifyRequest, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
     return this.answer(/^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null, query, body);
   }
@@ -117,16 +121,36 @@ export class AdmissionController implements OnModuleDestroy {
   private async verdict(key: string | null, query: Query, request: Review['request']): Promise<AdmissionVerdict> {
     // Other objects pass as they are: only a pod has the form of one.
     const launch = request.kind.kind !== 'Pod' || request.operation !== 'CREATE' ? null : launchOf({ ...request, object: podOf(request.object) });
-    if (launch === null) return ALLOWED;
+    if (launch === null) return this.leaving(key, query, request);
     if (key === null) throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
-    const looked = await this.desk.look(key, Math.min(MOST_LOOK_MS, waitOf(query.timeout) * SHARE_OF_WAIT));
+    const { clock, stores } = this.parts;
+    const until = clock.now() + lookMs(query.timeout);
+    const looked = await this.desk.look(key, lookMs(query.timeout));
     if (looked.kind === 'unknown') return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
     const { organisation, facts } = looked;
-    const verdict = admit(launch, { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null }, facts);
-    if (request.dryRun !== true) {
-      this.parts.stores.admissions.note({ organisation, at: this.parts.clock.now(), notes: verdict.notes ?? [], zoneOf: (team) => facts.teams.get(team)?.zone ?? 'UTC' });
-    }
+    const place = { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null };
+    const verdict = await this.byReservation(admit(launch, place, facts), launch, place, { organisation, facts, isDry: request.dryRun === true, until });
+    if (request.dryRun !== true) stores.admissions.note({ organisation, at: clock.now(), notes: verdict.notes ?? [], zoneOf: (team) => facts.teams.get(team)?.zone ?? 'UTC' });
     return verdict;
+  }
+
+  /** A pod that is let in and names a reservation takes its GPUs of it; one for which it has none left is judged anew, as if it named none. */
+  private async byReservation(verdict: AdmissionVerdict, launch: Launch, place: ClusterPlace, { organisation, facts, isDry, until }: { readonly organisation: string; readonly facts: AdmissionFacts; readonly isDry: boolean; readonly until: number }): Promise<AdmissionVerdict> {
+    const { claim, reservation } = launch;
+    if (!verdict.allowed || claim === undefined || reservation === undefined || !usesReservation(launch, place, facts)) return verdict;
+    const { onFailure, exemptNamespaces } = facts.settings;
+    const now = this.parts.clock.now();
+    const taking = await this.desk.take({ ...claim, organisation, reservation, cluster: place.cluster ?? '', now }, isDry, Math.max(1, until - now), onFailure === 'allow');
+    if (taking === null) return admitUnseen(launch, onFailure, exemptNamespaces);
+    return taking.granted ? verdict : admit({ ...launch, turnedAway: whyTurnedAway(taking, claim) }, place, facts);
+  }
+
+  /** Everything else is allowed; a pod that goes gives back what it took of its reservation. */
+  private async leaving(key: string | null, { timeout, cluster }: Query, { oldObject, dryRun, ...review }: Review['request']): Promise<AdmissionVerdict> {
+    const old = leavingPod.safeParse(oldObject);
+    const gone = key === null || dryRun === true || !old.success ? null : leavingOf({ ...review, oldObject: old.data });
+    if (key !== null && gone !== null) await this.desk.leave(key, { ...gone, cluster: cluster ?? '' }, lookMs(timeout));
+    return ALLOWED;
   }
 }
 
@@ -142,6 +166,9 @@ function waitOf(timeout: string | undefined): number {
   const [, number, unit] = /^(\d{1,6}(?:\.\d{1,9})?)(ms|s)$/.exec(timeout ?? '') ?? [];
   return number === undefined ? DEFAULT_WAIT_MS : Number(number) * (unit === 's' ? 1000 : 1);
 }
+
+/** How long is waited for the database, in milliseconds. */
+const lookMs = (timeout: string | undefined): number => Math.min(MOST_LOOK_MS, waitOf(timeout) * SHARE_OF_WAIT);
 
 function answerOf(uid: string, { allowed, status, warnings, audit }: AdmissionVerdict): Answer {
   return {

@@ -1,6 +1,6 @@
 /** From recommendations to effects, how far each reaches, when a decided question is a new one, and the view without what was done. */
 import { describe, expect, it } from 'vitest';
-import { asUntouched, effectOf, newestEvidence, opensAgain, purchaseOf, reachOf, sizeAfter, subjectOf, type OfferOnSale } from '../../../src/core/acting.js';
+import { asUntouched, effectOf, followingEffect, newestEvidence, opensAgain, purchaseOf, reachOf, sizeAfter, subjectOf, type OfferOnSale } from '../../../src/core/acting.js';
 import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
 import { viewOf, type ResourceView, type WorkloadView } from '../../../src/core/policy-view.js';
 import type { RecommendedAction } from '../../../src/core/recommendation.js';
@@ -40,7 +40,12 @@ describe('the effect of a recommendation', () => {
     ['shifts what runs now: first the stop', 'MoveToOffPeak', i, { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, { kind: 'stop', target: 'instance/i' }],
     ['shifts nothing whose hours are now', 'MoveToOffPeak', i, { pieces: 'now' }, 'runs-now'],
     ['leaves the start of what stands still to its scheduler', 'MoveToOffPeak', instance('i', { state: 'stopped' }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
-    ['shifts no group', 'MoveToOffPeak', g, { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
+    ['shifts a group: first to nothing', 'MoveToOffPeak', g, { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, { kind: 'scale', target: 'asg/g', replicas: 0 }],
+    ['shifts no group that keeps a replica', 'MoveToOffPeak', group('g', 4, { replicas: { desired: 4, ready: 4, min: 1, max: 20 } }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'beyond-bounds'],
+    ['shifts a workload that no autoscaler holds', 'MoveToOffPeak', group('g', 4, { kind: 'workload', target: 'deployment/ml/g', replicas: { desired: 4, ready: 4, min: null, max: null } }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, { kind: 'scale', target: 'deployment/ml/g', replicas: 0 }],
+    ['shifts no group whose size nobody knows', 'MoveToOffPeak', group('g', 4, { replicas: null }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'size-unknown'],
+    ['leaves the start of a group that stands still to its scheduler', 'MoveToOffPeak', group('g', 0), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
+    ['shifts no commitment', 'MoveToOffPeak', instance('c', { kind: 'commitment' }), { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' }, 'by-hand'],
     ['replaces a broken instance', 'Replace', i, { group: 'asg/g' }, { kind: 'replace', target: 'instance/i', group: 'asg/g' }],
     ['tells, and does nothing', 'Notify', i, {}, 'not-an-effect'],
     ['keeps, and does nothing', 'Keep', g, {}, 'not-an-effect'],
@@ -61,6 +66,28 @@ describe('the effect of a recommendation', () => {
     expect(effectOf({ action: 'MoveToOffPeak', change: { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' } }, i)).toEqual({
       effect: { kind: 'stop', target: 'instance/i' }, next: { effect: { kind: 'start', target: 'instance/i' }, notBefore: Date.UTC(2026, 10, 18, 20), expiresAt: Date.UTC(2026, 10, 19, 8) },
     });
+  });
+});
+
+describe('a group that is shifted', () => {
+  const times = { notBefore: Date.UTC(2026, 10, 18, 20), expiresAt: Date.UTC(2026, 10, 19, 8) };
+  const next = { effect: { kind: 'scale', target: 'asg/g', replicas: 4 }, ...times } as const;
+
+  it('goes back to the size that it had', () => {
+    expect(effectOf({ action: 'MoveToOffPeak', change: { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' } }, g)).toEqual({ effect: { kind: 'scale', target: 'asg/g', replicas: 0 }, next });
+  });
+
+  it('goes back to the size that it had when it was paused, where somebody had changed it since it was proposed', () => {
+    const paused = { effect: { kind: 'scale', target: 'asg/g', replicas: 0 }, next } as const;
+    expect(followingEffect({ ...paused, before: group('g', 6) })).toEqual({ kind: 'scale', target: 'asg/g', replicas: 6 });
+    expect(followingEffect({ ...paused, before: null })).toEqual(next.effect);
+    const start = { kind: 'start', target: 'instance/i' } as const;
+    expect(followingEffect({ effect: { kind: 'stop', target: 'instance/i' }, before: i, next: { effect: start, ...times } })).toEqual(start);
+  });
+
+  it('says why it is not paused where its autoscaler keeps replicas', () => {
+    const carrying = effectOf({ action: 'MoveToOffPeak', change: { startsAt: '2026-11-18T20:00:00Z', startsBy: '2026-11-19T02:00:00Z' } }, group('g', 4, { replicas: { desired: 4, ready: 4, min: 2, max: 8 } }));
+    expect('obstacle' in carrying ? carrying.obstacle.message : '').toBe('asg/g keeps 2 replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0');
   });
 });
 
@@ -88,6 +115,32 @@ describe('a purchase', () => {
     ['a higher price', { hourlyNanos: 1_100_000_000n }, 'offer-dearer'], ['a hidden upfront', { upfrontNanos: 1_000_000_000_000n }, 'offer-dearer'],
   ])('is none of %s', (_, over, code) => {
     expect(purchaseOf(wanted, [offer(over)])).toMatchObject({ obstacle: { code } });
+  });
+});
+
+describe('a purchase of a savings plan', () => {
+  const DOLLAR = 1_000_000_000n;
+  const rate = (hourly: bigint) => ({ sku: 'p5.48xlarge', region: 'us-east-1', gpuModel: 'H100', gpus: 8, hourlyNanos: hourly });
+  const plan = (over: Partial<OfferOnSale>): OfferOnSale => ({
+    offer: 'compute', kind: 'savings-plan', sku: null, region: null, termHours: 8760, upfront: 'none', upfrontNanos: 0n, hourlyNanos: DOLLAR, currency: 'USD', connection: 'aws', provider: 'AWS', gpusPerUnit: null,
+    rates: [rate(44n * DOLLAR)], ...over,
+  });
+  const family = plan({ offer: 'family', sku: 'p5', region: 'us-east-1', rates: [rate(40n * DOLLAR)] });
+  const wanted = { action: 'PurchaseSavingsPlans' as const, target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/none', change: { units: 16, term: 'savings-plan-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 5_000_000_000 } };
+
+  it('is of the cheaper plan, by the spend per hour that the GPUs come to, and says what the plan covers', () => {
+    // Two machines at $40 an hour: 80 units, $700,800 over the year.
+    expect(purchaseOf(wanted, [plan({}), family])).toEqual({
+      connection: 'aws', effect: { kind: 'purchase', target: wanted.target, offer: 'family', units: 80, mostNanos: 700_800n * DOLLAR, currency: 'USD', family: 'p5', region: 'us-east-1' },
+    });
+    expect(purchaseOf({ ...wanted, change: { ...wanted.change, perGpuHourNanos: 5_500_000_000 } }, [plan({})])).toMatchObject({ effect: { offer: 'compute', units: 88, family: null, region: null } });
+  });
+
+  it.each([
+    ['whose rates are not known', plan({ rates: [] }), 'no-offer'], ['for another family', plan({ sku: 'g5', rates: [{ ...rate(DOLLAR), sku: 'g5.xlarge', gpus: 1 }] }), 'no-offer'],
+    ['of another term', plan({ termHours: 26_280 }), 'no-offer'], ['that is dearer than what was compared', plan({}), 'offer-dearer'], ['that is a reservation', plan({ kind: 'reserved-instance', sku: 'p5.48xlarge', gpusPerUnit: 8 }), 'no-offer'],
+  ])('is none of one %s', (_, offer, code) => {
+    expect(purchaseOf(wanted, [offer])).toMatchObject({ obstacle: { code } });
   });
 });
 

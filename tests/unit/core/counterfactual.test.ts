@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { counterfactualOf, isOf, undoes, type ActionFacts } from '../../../src/core/counterfactual.js';
+import { bearsOn, counterfactualOf, isOf, undoes, type ActionFacts } from '../../../src/core/counterfactual.js';
 import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
 import { DAY_MS } from '../../../src/core/time.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
@@ -54,6 +54,20 @@ describe('what would have held', () => {
     expect(found.world).toEqual({ kind: 'commitment', units: 2, offer: 'o1', term: 'reserved-1y', paid: { nanos: 100n, currency: 'USD' }, onDemand: { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand' } });
     expect(found.until - found.from).toBe(365 * DAY_MS);
     expect(worldOf(effect, null)).toEqual({ kind: 'unknown', reason: 'commitment-unknown' });
+  });
+
+  it('is the covered hours on demand, for a savings plan, where the purchase says what it covers', () => {
+    const effect: Effect = { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/all', offer: 'sp', units: 1.25, mostNanos: 10_950_000_000_000n, currency: 'USD', family: 'p5', region: 'us-east-1' };
+    const why = recommended('PurchaseSavingsPlans', { term: 'savings-plan-1y', upfront: 'all' });
+    const found = counterfactualOf(facts(effect, null, why), 'USD');
+    expect(found.world).toEqual({
+      kind: 'plan', provider: 'AWS', family: 'p5', region: 'us-east-1', term: 'savings-plan-1y', upfront: 'all', offer: 'sp', hourly: { nanos: 1_250_000_000n, currency: 'USD' }, paid: { nanos: 10_950_000_000_000n, currency: 'USD' },
+    });
+    expect([found.provider, found.until - found.from]).toEqual(['AWS', 365 * DAY_MS]);
+    const record = (over: Parameters<typeof metered>[1]) => bearsOn(metered('r', { sku: 'p5.48xlarge', term: 'savings-plan-1y', ...over }), found);
+    expect([record({}), record({ sku: 'p5.4xlarge' }), record({ sku: 'p5en.48xlarge' }), record({ term: 'on-demand' }), record({ term: 'savings-plan-3y' }), record({ region: 'eu-west-1' }), record({ sku: null })]).toEqual([true, true, false, false, false, false, false]);
+    const { family: _, ...unsaid } = effect;
+    expect(worldOf(unsaid, null, why)).toEqual({ kind: 'unknown', reason: 'commitment-unknown' });
   });
 
   it('is not known, with the reason, rather than guessed', () => {

@@ -108,6 +108,22 @@ describe('other actions', () => {
     expect(shown(found, 'a1')).toEqual([[2, 160], [3, 160], [4, 160], [5, 0], [6, 0], [7, 0], [8, -80], [9, -80], [10, -80], [11, 0]]);
   });
 
+  it('off-peak of a group: as much work in one piece from the start, on all its replicas and each at its own term', () => {
+    const peak = compilePeak([{ from: '02:00', to: '06:00', zone: 'UTC', factor: '2' }]);
+    const recommended = { action: 'MoveToOffPeak' as const, change: {}, policyVersion: 1, currency: 'USD', monthly: null, once: true };
+    const pause = { kind: 'scale', target: 'asg/train', replicas: 0 } as const;
+    const halves = applied('a1', 2, pause, group(4, { spotRatio: 0.5, term: null }), { recommended });
+    const back = applied('a2', 8, { kind: 'scale', target: 'asg/train', replicas: 4 }, group(0, { spotRatio: 0.5, term: null }));
+    const use = (from: number, to: number) => [...groupUsage(2, from, to), ...groupUsage(2, from, to, { term: 'spot' })];
+    const found = savingsOf([halves, back], [...use(-2, 2), ...use(8, 10)], { hours: 11, context: contextWith(PRICES, { peak }) });
+    // Two hours on two machines of $80 and two of $20: $400 each at 02 and 03, by the factor 2; in fact $200 each at 08 and 09.
+    expect(shown(found, 'a1')).toEqual([[2, 400], [3, 400], [4, 0], [5, 0], [6, 0], [7, 0], [8, -200], [9, -200], [10, 0]]);
+    expect(shown(found, 'a2').every(([, saved]) => saved === 'not-made-to-save')).toBe(true);
+    // Half of the replicas came back: the same work is done in half of the time.
+    const half = savingsOf([applied('a1', 2, pause, group(4), { recommended })], [...groupUsage(4, -2, 2), ...groupUsage(2, 8, 10)], { hours: 11, context: contextWith(PRICES, { peak }) });
+    expect(shown(half, 'a1')).toEqual([[2, 640], [3, 0], [4, 0], [5, 0], [6, 0], [7, 0], [8, -160], [9, -160], [10, 0]]);
+  });
+
   it('a reservation: covered hours on demand less all that is paid, unused hours too: a loss of $876,000 where nothing runs', () => {
     const nanos = usd(100) * 8760n;
     const bought = applied('a1', 0, { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none', offer: 'o1', units: 2, mostNanos: nanos, currency: 'USD' }, null, {
@@ -117,6 +133,52 @@ describe('other actions', () => {
     // Two machines are covered, three ran: $160 on demand against $100 an hour; then nothing runs.
     expect(shown(savingsOf([bought], covered, { hours: 4 }), 'a1')).toEqual([[0, 60], [1, 60], [2, -100], [3, -100]]);
     expect(shown(savingsOf([bought], groupUsage(3, 0, 2), { hours: 2 }), 'a1')).toEqual([[0, 'coverage-not-metered'], [1, 'coverage-not-metered']]);
+  });
+});
+
+describe('a savings plan', () => {
+  const prices = [...PRICES, instancePrice('50', { minimumSeconds: 0, term: 'savings-plan-1y' }), instancePrice('6', { minimumSeconds: 0, term: 'savings-plan-1y', sku: 'g5.xlarge', gpus: 1, gpuModel: 'A10G' })];
+  const context = contextWith(prices);
+  /** $100 an hour. */
+  const bought = (family: string | null = null, confirmed = {}) => applied('a1', 0, { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/none', offer: 'sp', units: 100, mostNanos: usd(100) * 8760n, currency: 'USD', family, region: null }, null, {
+    recommended: { action: 'PurchaseSavingsPlans', change: { term: 'savings-plan-1y', upfront: 'none' }, policyVersion: 1, currency: 'USD', monthly: null, once: false }, ...confirmed,
+  });
+  const term = { term: 'savings-plan-1y' } as const;
+  const small = (count: number, hour: number) => Array.from({ length: count }, (_, n) => metered(`g-${hour}-${n}`, { resource: `g-${n}`, sku: 'g5.xlarge', gpuModel: 'A10G', gpuParts: GPU_PARTS, start: MONDAY + hour * HOUR, end: MONDAY + (hour + 1) * HOUR, ...term }));
+
+  it('saves what it served on demand less the whole commitment, used or not, and serves no more than that buys', () => {
+    // $50 a machine: three ran, two were served ($160 on demand); one; none.
+    expect(shown(savingsOf([bought()], [...groupUsage(3, 0, 1, term), ...groupUsage(1, 1, 2, term)], { hours: 3, context }), 'a1')).toEqual([[0, 60], [1, -20], [2, -100]]);
+  });
+
+  it('serves first what it discounts most, whatever the machine', () => {
+    // One p5 takes $50 (62.5 % of its price), and of ten g5 at $6 (75 %) what $50 are: 50/6 machines of $8.
+    const [first] = savingsOf([bought()], [...groupUsage(1, 0, 1, term), ...small(10, 0)], { hours: 1, context });
+    expect(Number(first?.counterfactual) / 1e9).toBeCloseTo(80 + (50 / 6) * 8, 6);
+    expect(first?.actual).toBe(usd(100));
+    // A plan for the family g5 alone.
+    expect(shown(savingsOf([bought('g5')], [...groupUsage(1, 0, 1, term), ...small(10, 0)], { hours: 1, context }), 'a1')).toEqual([[0, -20]]);
+  });
+
+  it('is charged by the minute that it began, and counts peak hours as the on-demand hours would have', () => {
+    const peak = compilePeak([{ from: '00:00', to: '01:00', zone: 'UTC', factor: '2' }]);
+    expect(shown(savingsOf([bought()], groupUsage(2, 0, 2, term), { hours: 2, context: contextWith(prices, { peak }) }), 'a1')).toEqual([[0, 220], [1, 60]]);
+    const late = { appliedAt: MONDAY + HOUR / 2, confirmedAt: MONDAY + HOUR / 2 };
+    // Half an hour of two machines on demand, half of the commitment.
+    expect(shown(savingsOf([bought(null, late)], groupUsage(2, 0, 1, term), { hours: 1, context }), 'a1')).toEqual([[0, 30]]);
+  });
+
+  it('is unverifiable, with the reason, where nothing is metered as served by it, or its rate is not known', () => {
+    expect(shown(savingsOf([bought()], groupUsage(2, 0, 1), { hours: 1, context }), 'a1')).toEqual([[0, 'coverage-not-metered']]);
+    expect(shown(savingsOf([bought()], groupUsage(2, 0, 1, term), { hours: 1 }), 'a1')).toEqual([[0, 'no-price: no-term']]);
+    expect(shown(savingsOf([bought()], groupUsage(2, 0, 1, term), { hours: 3, context, heard: new Set([MONDAY, MONDAY + 2 * HOUR, MONDAY + 3 * HOUR]) }), 'a1')).toEqual([[0, 60], [1, 'hour-not-metered'], [2, -100]]);
+  });
+
+  it('costs exactly what was paid over its whole term', () => {
+    const odd = bought();
+    const paid = usd(100) * 8760n + 1n;
+    const all = savingsOf([{ ...odd, action: { ...odd.action, effect: { ...odd.action.effect, mostNanos: paid } as typeof odd.action.effect } }], groupUsage(1, 0, 1, term), { hours: 8761, context });
+    expect(all.reduce((total, { actual }) => total + actual, 0n)).toBe(paid);
   });
 });
 

@@ -139,7 +139,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'mode.observe': '观察', 'mode.recommend': '建议', 'mode.approve': '审批', 'mode.enforce': '强制执行', 'role.viewer': '只读', 'role.operator': '操作员', 'role.admin': '管理员', 'risk.None': '无', 'risk.Low': '低', 'risk.Medium': '中', 'risk.High': '高',
   'effort.VeryLow': '很低', 'effort.Low': '低', 'effort.Medium': '中', 'effort.High': '高', 'because.action': '操作类型', 'because.priority': '优先级', 'because.saving': '节省额', 'because.name': '名称',
   'term.on-demand': '按需', 'term.spot': '竞价', 'term.reserved-1y': '预留一年', 'term.reserved-3y': '预留三年', 'term.savings-plan-1y': '节省计划一年', 'term.savings-plan-3y': '节省计划三年',
-  'world.held': '继续持有相同的 GPU', 'world.term': '相同小时数，旧的竞价比例', 'world.size': '相同小时数，旧规格', 'world.shifted': '相同工作，立即执行', 'world.commitment': '所覆盖小时数，按需', 'world.unknown': '未知',
+  'world.held': '继续持有相同的 GPU', 'world.term': '相同小时数，旧的竞价比例', 'world.size': '相同小时数，旧规格', 'world.shifted': '相同工作，立即执行', 'world.commitment': '所覆盖小时数，按需', 'world.plan': '所覆盖小时数，按需', 'world.unknown': '未知',
   'reason.not-made-to-save': '并非为了节省', 'reason.target-unknown': '对象未知', 'reason.state-unknown': '状态未知', 'reason.was-not-running': '此前未运行', 'reason.size-unknown': '规模未知', 'reason.term-unknown': '计费方式未知',
   'reason.no-immediate-effect': '没有即时效果', 'reason.commitment-unknown': '承诺未知', 'reason.price-assumed': '价格为推定', 'reason.target-not-metered': '对象未计量', 'reason.hour-not-metered': '该小时未计量',
   'reason.overlap-unknown': '重叠部分未知', 'reason.coverage-not-metered': '覆盖量未计量',
