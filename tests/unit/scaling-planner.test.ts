@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { LoadForecaster } from '../../src/planning/scaling/forecast.js';
 import { bursarPolicies, DEFAULT_RISK, planReplicas, RISK_SETTINGS, riskName } from '../../src/planning/scaling/planner.js';
-import { newsvendor } from '../../src/planning/scaling/rehearsal.js';
+import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
+import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
+import { newsvendor, Rehearsal } from '../../src/planning/scaling/rehearsal.js';
+import { scoreOf, Trust } from '../../src/planning/scaling/trust.js';
 import { seededSeries, SERIES_DEFAULTS } from '../../src/planning/scaling/series.js';
 import { simulate, startingReplicas, type FleetLimits } from '../../src/planning/scaling/simulate.js';
 
@@ -36,7 +39,7 @@ describe('the scaling planner', () => {
   });
 
   it('shows the numbers behind a plan: a steady load of 8 replicas', () => {
-    const plan = planReplicas(new Float64Array(240).fill(80), { ready: 8, booting: 2 }, settings);
+    const plan = planReplicas(new Float64Array(240).fill(80), { ready: 8, booting: 2 }, { ...settings, risk: { price: 20, reserve: 0 } });
     expect(plan).toMatchObject({ current: 10, historyMinutes: 240, leadMinutes: 5, price: 20 });
     expect(plan.expectedLoad).toBeGreaterThan(7.8);
     expect(plan.expectedLoad).toBeLessThan(8.4);
@@ -79,19 +82,137 @@ describe('the newsvendor', () => {
 describe('the forecaster', () => {
   it('learns the wave of a day better than the last minutes tell it', () => {
     const load = seededSeries({ ...SERIES_DEFAULTS, minutes: 4 * 1440, burstsPerDay: 0, drift: 0, base: 3000, seed: 5 }).map((count) => count / 100);
-    const forecaster = new LoadForecaster(10, 60);
+    const forecaster = new LoadForecaster(10);
     let mine = 0;
     let naive = 0;
     for (let minute = 0; minute + 10 < load.length; minute++) {
       if (minute > 0) {
         forecaster.observe(load[minute - 1]!);
-        const { direct } = forecaster.predict();
+        const { root } = forecaster.predict();
         if (minute > 2 * 1440) {
-          mine += (direct * direct - load[minute + 10]!) ** 2;
+          mine += (root * root - load[minute + 10]!) ** 2;
           naive += (load[minute - 1]! - load[minute + 10]!) ** 2;
         }
       }
     }
     expect(mine).toBeLessThan(0.6 * naive);
+  });
+});
+
+describe('the normal distribution', () => {
+  it('has the tail of the tables', () => {
+    for (const [z, tail] of [[0, 0.5], [1, 0.158655], [-1, 0.841345], [2.326348, 0.01], [4, 0.0000316712]] as const) expect(normalTail(z)).toBeCloseTo(tail, 6);
+  });
+
+  it('gives the load beyond k replicas as a sum over its quantiles does', () => {
+    const shortfall = new Float64Array(12);
+    addShortfall(shortfall, 0.5, 2, 0.4);
+    for (const k of [0, 2, 4, 5, 8]) {
+      let sum = 0;
+      const steps = 20_000;
+      for (let i = 0; i < steps; i++) {
+        const z = -8 + (16 * (i + 0.5)) / steps;
+        const load = Math.max(0, 2 + 0.4 * z) ** 2;
+        sum += (Math.max(0, load - k) * Math.exp((-z * z) / 2) * 16) / steps / Math.sqrt(2 * Math.PI);
+      }
+      expect(shortfall[k], `beyond ${k}`).toBeCloseTo(0.5 * sum, 4);
+    }
+  });
+});
+
+describe('the filter of surges', () => {
+  const calm = { root: 3, deviation: 0.15 };
+  /** Calm of nine replicas, and every four hours twenty minutes of twenty-five. */
+  const surging = (minute: number): number => (minute % 240 >= 220 ? 25 : 9) + 0.3 * Math.sin(minute * 1.7);
+
+  it('takes a surge out of the load, and knows at its second minute how high it is', () => {
+    const filter = new RegimeFilter();
+    for (let minute = 0; minute < 220; minute++) expect(filter.observe(surging(minute))).toBeCloseTo(surging(minute), 0);
+    filter.observe(surging(220));
+    expect(filter.observe(surging(221))).toBeLessThan(10);
+    expect(filter.present(calm)).toBeGreaterThan(4.8);
+    for (let minute = 222; minute < 243; minute++) filter.observe(surging(minute));
+    expect(filter.present(calm)).toBe(3);
+  });
+
+  it('learns that surges come: more load is expected beyond the calm than where none came', () => {
+    const [seen, none] = [new RegimeFilter(), new RegimeFilter()];
+    for (let minute = 0; minute < 2160; minute++) {
+      seen.observe(surging(minute));
+      none.observe(9 + 0.3 * Math.sin(minute * 1.7));
+    }
+    const [with_, without] = [seen, none].map((filter) => filter.shortfall(calm, 5, 40));
+    expect(with_![15]).toBeGreaterThan(3 * without![15]!);
+    expect(with_![30]).toBeLessThan(with_![15]! / 3);
+  });
+
+  it('expects the surge to go on while it lasts, and less of it the later', () => {
+    const filter = new RegimeFilter();
+    for (let minute = 0; minute < 2150; minute++) filter.observe(surging(minute));
+    expect(surging(2149)).toBeGreaterThan(20);
+    const soon = filter.shortfall(calm, 1, 40);
+    const late = filter.shortfall(calm, 15, 40);
+    expect(soon[0]).toBeGreaterThan(late[0]!);
+    expect(late[0]).toBeGreaterThan(9);
+    expect(soon[0]).toBeLessThan(27);
+  });
+
+  it('takes a new level for the calm at last, down at once and up within days', () => {
+    const filter = new RegimeFilter();
+    for (let minute = 0; minute < 300; minute++) filter.observe(9);
+    for (let minute = 0; minute < 4; minute++) filter.observe(2);
+    expect(filter.observe(2)).toBeCloseTo(2, 1);
+    for (let minute = 0; minute < 4320; minute++) filter.observe(9);
+    expect(filter.observe(9)).toBeCloseTo(9, 1);
+  });
+});
+
+describe('the rehearsal', () => {
+  const flat = { calmRoot: 2, calmDeviation: 0.1, presentRoot: 2, shortfall: new Float64Array(31), memoryless: new Float64Array(31) };
+
+  it('bills an imagined fleet for what boots and for what it cannot serve', () => {
+    const rehearsal = new Rehearsal({ bootMinutes: 2, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 }, 4);
+    rehearsal.settle(6);
+    expect([rehearsal.paid[0], rehearsal.lost[0]]).toEqual([4, 2]);
+    rehearsal.decide({ ...flat, presentRoot: 3 }, 6);
+    // The first rule: one and a half deviations below a root of 3, which is 8.1 replicas.
+    expect(rehearsal.wanted[0]).toBe(9);
+    rehearsal.settle(6);
+    expect(rehearsal.paid[0]).toBeCloseTo(13, 2);
+    expect(rehearsal.lost[0]).toBeCloseTo(4, 2);
+  });
+
+  it('holds the highest wish for at least five minutes in one of the two ways', () => {
+    const rehearsal = new Rehearsal({ bootMinutes: 1, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 }, 4);
+    const wishes: number[][] = [];
+    for (let minute = 0; minute < 8; minute++) {
+      rehearsal.settle(4);
+      rehearsal.decide({ ...flat, presentRoot: minute === 0 ? 3 : 2 }, 4);
+      wishes.push([rehearsal.wanted[0]!, rehearsal.wanted[1]!]);
+    }
+    expect(wishes).toEqual([[9, 9], [4, 9], [4, 9], [4, 9], [4, 9], [4, 9], [4, 4], [4, 4]]);
+  });
+});
+
+describe('trust in two views', () => {
+  // The load is 1 for certain, or 0 and 2 evenly: beyond 0, 1 and 2 replicas are expected 1, 0, 0 and 1, 0.5, 0.
+  const certain = Float64Array.from([1, 0, 0]);
+  const even = Float64Array.from([1, 0.5, 0]);
+
+  it('scores a view by the squared errors of its needs', () => {
+    expect([scoreOf(certain, 1), scoreOf(even, 1)]).toEqual([0, 0.5]);
+    expect([scoreOf(certain, 2), scoreOf(even, 2), scoreOf(even, 0)]).toEqual([1, 0.5, 0.5]);
+  });
+
+  it('begins evenly, and goes over to the view that foretold, once its minutes have come', () => {
+    const trust = new Trust(2);
+    expect([...trust.weigh(certain, even)]).toEqual([1, 0.25, 0]);
+    const beyondOne: number[] = [];
+    for (let minute = 0; minute < 6; minute++) {
+      trust.observe(minute % 2 === 0 ? 2 : 0);
+      beyondOne.push(trust.weigh(certain, even)[1]!);
+    }
+    expect(beyondOne.slice(0, 2)).toEqual([0.25, 0.25]);
+    expect(beyondOne[5]).toBeGreaterThan(0.49);
   });
 });

@@ -1,7 +1,7 @@
 /**
  * A distribution of a load, in bins of a quarter replica up to a largest fleet; loads beyond that share the last bin.
  *
- * Holds weights and nothing else; weights need not add up to 1, an empty one has no shortfall and no score.
+ * Holds weights and nothing else; weights need not add up to 1, an empty one has no shortfall.
  */
 
 /** Bins per replica: finer bins change no decision, a replica being the unit. */
@@ -40,19 +40,5 @@ export class Distribution {
       beyond[k - 1] = beyond[k]! + served;
     }
     return beyond;
-  }
-
-  /** Continuous ranked probability score of an observed load, in replicas; lower is better (Matheson and Winkler 1976). */
-  score(load: number): number {
-    if (this.total === 0) return 0;
-    const observed = Math.min(this.weights.length - 1, Math.round(load * BINS));
-    let below = 0;
-    let sum = 0;
-    for (let bin = 0; bin < this.weights.length; bin++) {
-      below += this.weights[bin]! / this.total;
-      const gap = below - (bin >= observed ? 1 : 0);
-      sum += gap * gap;
-    }
-    return sum / BINS;
   }
 }

@@ -1,17 +1,13 @@
 /**
- * The load at the minute when a replica ordered now would begin to serve, as a distribution, learned online.
+ * The calm load at the minute when a replica ordered now would begin to serve, forecast from the minutes so far.
  *
  * Knows only what `observe` was given: it never reads ahead, keeps no clock, and needs no training beforehand. Works on
  * the square root of the load, which makes the noise of a count nearly independent of its level (Bartlett 1936).
  *
- * Three parts. A direct forecast by recursive least squares with forgetting (Ljung and Soderstrom 1983) over short and
- * long averages, the slope, and the same minute of yesterday and of last week where they are known. A follower, an average that starts anew when the
- * load leaves its band, for loads that jump. The distribution is empirical: past errors of the direct forecast, those
- * weighted most that were made when the last minute deviated from its hour as it does now; where history is short, a
- * wide prior stands in and fades.
+ * A direct forecast by recursive least squares with forgetting (Ljung and Soderstrom 1983) over short and
+ * long averages, the slope, and the same minute of yesterday and of last week where they are known.
  */
 
-import { Distribution } from './distribution.js';
 import { SlidingLevels } from './levels.js';
 
 const HALF_LIVES = [1, 3, 8, 20] as const;
@@ -22,36 +18,18 @@ const FEATURES = HALF_LIVES.length + 1 + SEASONS.length;
 const PRIOR_WEIGHTS = [0.1, 0.25, 0.35, 0, 0, 0, 0] as const;
 const FORGETTING = 0.9995;
 const SPREAD_HALF_LIFE = 120;
-const MAXIMUM_ERRORS = 4000;
 const SLOPE_WINDOW = 30;
-const SCORE_FORGETTING = 0.99;
-const SCORE_SHARPNESS = 40;
-/** Normal quantiles at (i + 1/2) / 16. */
-const NORMAL_16 = [-1.863, -1.318, -1.01, -0.776, -0.579, -0.402, -0.237, -0.078, 0.078, 0.237, 0.402, 0.579, 0.776, 1.01, 1.318, 1.863];
-const MARGINAL_MINUTES = 240;
 
-export interface LoadForecast {
-  /** Direct forecast and the standard deviation of its errors, both in square roots of replicas. */
-  readonly direct: number;
-  readonly directSpread: number;
-  /** Level and spread of the follower, in square roots of replicas. */
-  readonly followed: number;
-  readonly followedSpread: number;
-  /** Level without its surges, in replicas. */
-  readonly calm: number;
-  /** Expected load beyond k replicas where the load had no memory, in replicas; k from 0 to the maximum fleet. */
-  readonly marginal: Float64Array;
-  /** Expected load beyond k replicas, both views weighed by how well they foretold so far. */
-  readonly shortfall: Float64Array;
+/** A forecast of the load's square root, in square roots of replicas, and the standard deviation of its errors. */
+export interface CalmForecast {
+  readonly root: number;
+  readonly deviation: number;
 }
 
 interface Pending {
   readonly features: Float64Array;
   readonly hour: number;
-  readonly direct: number;
-  readonly deviation: number;
-  readonly conditional: Distribution;
-  readonly marginal: Distribution;
+  readonly root: number;
 }
 
 /** A second moment with forgetting whose samples are cut at three deviations, so that surges do not widen the band. */
@@ -81,21 +59,10 @@ export class LoadForecaster {
   private readonly weights = Float64Array.from(PRIOR_WEIGHTS);
   private readonly inverse = new Float64Array(FEATURES * FEATURES);
   private readonly pending: Pending[] = [];
-  private readonly errors: number[] = [];
-  private readonly deviations: number[] = [];
-  private readonly directSpread = new Spread(0.08, 2);
-  private readonly followedSpread = new Spread(0.08, 2);
-  private conditionalScore = 0;
-  private marginalScore = 0;
-  private followedSum = 0;
-  private followedWeight = 0;
-  private calm = 0;
-  /** Squares of the relative change from minute to minute: how wide the prior must be. */
-  private changeSum = 0.0512;
-  private changeWeight = 2;
+  private readonly spread = new Spread(0.08, 2);
 
-  /** @param bootMinutes lead of the forecast; @param maxReplicas the largest fleet that `shortfall` covers. */
-  constructor(private readonly bootMinutes: number, private readonly maxReplicas: number) {
+  /** @param bootMinutes lead of the forecast. */
+  constructor(private readonly bootMinutes: number) {
     for (let i = 0; i < FEATURES; i++) this.inverse[i * FEATURES + i] = 1;
   }
 
@@ -103,38 +70,18 @@ export class LoadForecaster {
   observe(load: number): void {
     const root = Math.sqrt(load);
     if (this.pending.length > this.bootMinutes) this.learn(this.pending.shift()!, root);
-    if (this.levels.count > 0) {
-      const change = (root - this.levels.at(1)) / Math.max(this.levels.at(HALF_LIVES.length), 0.5);
-      this.changeSum += Math.min(1, change * change);
-      this.changeWeight += 1;
-    }
-    this.follow(root);
     this.levels.add(root);
   }
 
   /** The forecast for the minute `bootMinutes` after the next one. Call at most once between two observations. */
-  predict(): LoadForecast {
+  predict(): CalmForecast {
     const hour = Math.max(this.levels.at(HALF_LIVES.length), 0.3);
     const features = this.features(hour);
     let relative = 1;
     for (let i = 0; i < FEATURES; i++) relative += this.weights[i]! * features[i]!;
-    const direct = hour * Math.min(5, Math.max(0.02, relative));
-    const deviation = this.levels.last / hour - 1;
-    const conditional = this.conditional(direct, hour, deviation);
-    const marginal = this.marginal(hour);
-    this.pending.push({ features, hour, direct, deviation, conditional, marginal });
-    const trust = this.trustInConditional();
-    const beyondMarginal = marginal.shortfall();
-    const followed = this.followedSum / this.followedWeight;
-    return {
-      direct,
-      directSpread: this.directSpread.deviation * widen(direct),
-      followed,
-      followedSpread: this.followedSpread.deviation * widen(followed),
-      calm: this.calm * this.calm,
-      marginal: beyondMarginal,
-      shortfall: conditional.shortfall().map((value, k) => trust * value + (1 - trust) * beyondMarginal[k]!),
-    };
+    const root = hour * Math.min(5, Math.max(0.02, relative));
+    this.pending.push({ features, hour, root });
+    return { root, deviation: this.spread.deviation * widen(root) };
   }
 
   private features(hour: number): Float64Array {
@@ -156,9 +103,9 @@ export class LoadForecaster {
     return features;
   }
 
-  /** One step of recursive least squares, and the error of the forecast kept for the distribution. */
+  /** One step of recursive least squares, and the error of the forecast for its spread. */
   private learn(made: Pending, root: number): void {
-    const { features, hour, direct } = made;
+    const { features, hour } = made;
     let predicted = 0;
     let denominator = FORGETTING;
     const gain = new Float64Array(FEATURES);
@@ -176,86 +123,12 @@ export class LoadForecaster {
         this.inverse[i * FEATURES + j] = Math.min(1000, entry);
       }
     }
-    const load = root * root;
-    this.conditionalScore = this.conditionalScore * SCORE_FORGETTING + made.conditional.score(load);
-    this.marginalScore = this.marginalScore * SCORE_FORGETTING + made.marginal.score(load);
-    this.directSpread.add((root - direct) / widen(direct));
-    this.deviations.push(made.deviation);
-    this.errors.push((root - direct) / widen(Math.max(direct, 0.25 * hour)));
-  }
-
-  /** Weight of the conditional view against the marginal one: exponential in their scores so far. */
-  private trustInConditional(): number {
-    const least = Math.max(1e-9, Math.min(this.conditionalScore, this.marginalScore));
-    return 1 / (1 + Math.exp(SCORE_SHARPNESS * ((this.conditionalScore - this.marginalScore) / least)));
-  }
-
-  private follow(root: number): void {
-    const level = this.followedWeight > 0 ? this.followedSum / this.followedWeight : root;
-    const error = root - level;
-    const band = 3 * this.followedSpread.deviation * widen(level);
-    if (Math.abs(error) > band) {
-      this.followedSum = 0;
-      this.followedWeight = 0;
-    }
-    if (this.levels.count > 0) this.followedSpread.add(error / widen(level));
-    const keep = 0.5 ** (1 / 6);
-    this.followedSum = this.followedSum * keep + root;
-    this.followedWeight = this.followedWeight * keep + 1;
-    if (this.levels.count === 0) {
-      this.calm = root;
-      return;
-    }
-    const rate = Math.max(1 - 0.5 ** (1 / 10), 1 / (this.levels.count + 1));
-    const cut = 2.5 * this.followedSpread.deviation * widen(this.calm);
-    this.calm += rate * Math.min(cut, Math.max(-cut, root - this.calm));
-  }
-
-  /** The direct forecast with its past errors around it. */
-  private conditional(direct: number, hour: number, deviation: number): Distribution {
-    const distribution = new Distribution(this.maxReplicas);
-    const count = this.errors.length;
-    const first = Math.max(0, count - MAXIMUM_ERRORS);
-    const everyone = Math.min(1, 8 / Math.max(1, count - first));
-    const reach = 0.12 * (1 + Math.abs(deviation));
-    const scale = widen(Math.max(direct, 0.25 * hour));
-    for (let i = first; i < count; i++) {
-      const distance = Math.abs(this.deviations[i]! - deviation) / reach;
-      distribution.add(direct + this.errors[i]! * scale, everyone + (distance < 1 ? 1 - distance : 0));
-    }
-    this.addPrior(distribution, direct, hour);
-    return distribution;
-  }
-
-  /** The loads of the last hours as they were, for a load without memory. */
-  private marginal(hour: number): Distribution {
-    const distribution = new Distribution(this.maxReplicas);
-    for (let ago = 0; ago < Math.min(this.levels.count, MARGINAL_MINUTES); ago++) distribution.add(this.levels.ago(ago), 1);
-    this.addPrior(distribution, this.levels.mean(this.levels.count - MARGINAL_MINUTES, this.levels.count), hour);
-    return distribution;
-  }
-
-  private addPrior(distribution: Distribution, centre: number, hour: number): void {
-    const spread = Math.sqrt(this.changeSum / this.changeWeight) * 1.8 * hour;
-    addPrior(distribution, centre, spread, 8 * Math.exp(-this.levels.count / 300));
+    this.spread.add((root - made.root) / widen(made.root));
   }
 }
 
-/** Normal around the forecast, and with a twelfth of its weight a surge to between 1 and 2.5 times of it. */
-function addPrior(distribution: Distribution, centre: number, spread: number, weight: number): void {
-  for (const quantile of NORMAL_16) distribution.add(centre + quantile * spread, weight / NORMAL_16.length);
-  for (let i = 0; i < 8; i++) distribution.add(centre * Math.sqrt(1 + ((i + 0.5) / 8) * 1.5), (weight * 0.08) / 8);
-}
-
-/**
- * The forecast before anything was observed: the fleet that is there is taken to be sized for its load, with the
- * prior's spread around it.
- */
-export function priorForecast(replicas: number, maxReplicas: number): LoadForecast {
-  const distribution = new Distribution(maxReplicas);
-  const centre = Math.sqrt(Math.max(replicas - 0.5, 0.25));
-  const spread = 0.16 * centre;
-  addPrior(distribution, centre, spread, 1);
-  const shortfall = distribution.shortfall();
-  return { direct: centre, directSpread: spread, followed: centre, followedSpread: spread, calm: centre * centre, marginal: shortfall, shortfall };
+/** The forecast before anything was observed: the fleet that is there is taken to be sized for its load. */
+export function priorForecast(replicas: number): CalmForecast {
+  const root = Math.sqrt(Math.max(replicas - 0.5, 0.25));
+  return { root, deviation: 0.16 * root };
 }

@@ -10,7 +10,6 @@ export class SlidingLevels {
   private readonly sums: Float64Array;
   private readonly weights: Float64Array;
   private readonly prefix: number[] = [0];
-  private latest = 0;
 
   /** @param halfLives in samples. */
   constructor(halfLives: readonly number[]) {
@@ -23,18 +22,7 @@ export class SlidingLevels {
     return this.prefix.length - 1;
   }
 
-  /** The newest sample; 0 before the first. */
-  get last(): number {
-    return this.latest;
-  }
-
-  /** The sample so many before the newest, which is 0. */
-  ago(samples: number): number {
-    return this.prefix[this.count - samples]! - this.prefix[this.count - samples - 1]!;
-  }
-
   add(value: number): void {
-    this.latest = value;
     this.prefix.push(this.prefix[this.prefix.length - 1]! + value);
     for (let i = 0; i < this.keep.length; i++) {
       this.sums[i] = this.sums[i]! * this.keep[i]! + value;

@@ -2,17 +2,21 @@
  * Bursar's scaling planner: how many replicas to have, decided from the past alone.
  *
  * One number sets the risk: `price`, what a replica-minute of unserved load is worth in replica-minutes of fleet. Every
- * minute the planner forecasts the load at which a new replica would arrive, lets some hundred simple rules decide on
- * imagined fleets (rehearsal.ts), and weighs each rule by its bill: what its fleet paid, plus `price` times what it lost, plus what
- * the forecast expects of its present choice. It follows the average of the rules, those weighted most whose bill is within the noise of the
- * best (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest.
+ * minute the planner tells surges from the calm load (regimes.ts), forecasts the load at which a new replica would arrive (forecast.ts), lets some hundred
+ * simple rules decide on imagined fleets (rehearsal.ts), and weighs each rule by its bill: what its fleet paid, plus `price` times what it lost, plus what
+ * the forecast expects of its present choice. It follows the weighted median of the rules, those weighted most whose bill is within the noise of the
+ * best (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest. The median and not the mean: a mean moves
+ * with every rule, and each replica let go and ordered again is paid while it boots.
  *
  * Never sees the load of the minute that it decides for. The same history gives the same decision, live and in a backtest.
  */
 
 import { invalid, type Problem } from '../../core/errors.js';
-import { LoadForecaster, priorForecast, type LoadForecast } from './forecast.js';
+import { Distribution } from './distribution.js';
+import { LoadForecaster, priorForecast, type CalmForecast } from './forecast.js';
+import { RegimeFilter } from './regimes.js';
 import { newsvendor, Rehearsal } from './rehearsal.js';
+import { Trust } from './trust.js';
 import { checkLimits, clamp, type FleetLimits, type ScalingPolicy } from './simulate.js';
 
 export interface RiskSetting {
@@ -24,45 +28,82 @@ export interface RiskSetting {
 
 /** The settings of the reports, from cheapest to safest. */
 export const RISK_SETTINGS: readonly RiskSetting[] = [
-  ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000].map((price) => ({ price, reserve: 0 })),
+  ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000, 6000, 20_000].map((price) => ({ price, reserve: 0 })),
   ...[20, 30, 50, 80, 150, 300].map((price, i) => ({ price, reserve: 0.1 + 0.05 * i })),
   { price: 20_000, reserve: 0.4 },
+  { price: 20_000, reserve: 1 },
 ];
 
-export const DEFAULT_RISK: RiskSetting = { price: 20, reserve: 0 };
+/** On hours that jump from minute to minute a lower price leaves a quarter of the load unserved. */
+export const DEFAULT_RISK: RiskSetting = { price: 80, reserve: 0 };
 
-/** `bursar@20`, or `bursar@2000+10%` with a reserve. */
+/** `bursar@80`, or `bursar@2000+10%` with a reserve. */
 export const riskName = (risk: RiskSetting): string =>
   `bursar@${risk.price}${risk.reserve > 0 ? `+${Math.round(risk.reserve * 100)}%` : ''}`;
 
 /** Minutes of its expected bill that count for a rule beside its real one. */
-const EXPECTED_MINUTES = 40;
+const EXPECTED_MINUTES = 200;
 /** How far from the best bill a rule still counts, in the noise of a minute's load. */
 const TOLERANCE = 1.2;
 /** The noise of a bill grows with the price of what it lost, less than in proportion. */
 const TOLERANCE_EXPONENT = 0.7;
 const TOLERANCE_MINUTES = 200;
+const TOLERANCE_EXPECTED = 40;
+/** Beyond this many tolerances a vote weighs less than one in 10^15. */
+const NO_VOTE_DISTANCE = 35;
+/** So many last minutes tell how the load is spread if it has no memory. */
+const MEMORYLESS_MINUTES = 240;
 
 /** What is known about a minute to come, shared by all risk settings. */
 class Outlook {
+  private readonly regimes = new RegimeFilter();
   private readonly forecaster: LoadForecaster;
   private readonly rehearsal: Rehearsal;
+  private readonly trust: Trust;
+  private readonly recent: number[] = [];
+  private readonly bills: Float64Array;
+  private readonly votes: Float64Array;
   private minutes = 0;
   private loadSum = 0;
-  forecast: LoadForecast;
+  private calm: CalmForecast;
+  private shortfallAhead: Float64Array;
 
   constructor(private readonly limits: FleetLimits, startingReplicas: number) {
-    this.forecaster = new LoadForecaster(limits.bootMinutes, limits.maxReplicas);
+    this.forecaster = new LoadForecaster(limits.bootMinutes);
     this.rehearsal = new Rehearsal(limits, startingReplicas);
-    this.forecast = priorForecast(startingReplicas, limits.maxReplicas);
+    this.trust = new Trust(limits.bootMinutes);
+    this.bills = new Float64Array(this.rehearsal.count);
+    this.votes = new Float64Array(limits.maxReplicas + 1);
+    this.calm = priorForecast(startingReplicas);
+    this.shortfallAhead = this.regimes.shortfall(this.calm, limits.bootMinutes, limits.maxReplicas);
+  }
+
+  /** Expected load beyond k replicas, k from 0, in the minute in which a replica ordered now begins to serve. */
+  get shortfall(): Float64Array {
+    return this.shortfallAhead;
+  }
+
+  /** The load without surges in that minute, in replicas. */
+  get calmLoad(): number {
+    return this.calm.root * this.calm.root;
   }
 
   /** Takes the load of the minute that ended, and thinks about the next one. */
   observe(load: number): void {
+    const { bootMinutes, maxReplicas } = this.limits;
     this.rehearsal.settle(load);
-    this.forecaster.observe(load);
-    this.forecast = this.forecaster.predict();
-    this.rehearsal.decide(this.forecast, load);
+    this.forecaster.observe(this.regimes.observe(load));
+    this.calm = this.forecaster.predict();
+    this.recent.push(Math.sqrt(load));
+    if (this.recent.length > MEMORYLESS_MINUTES) this.recent.shift();
+    this.trust.observe(load);
+    const following = this.regimes.shortfall(this.calm, bootMinutes, maxReplicas);
+    const memoryless = this.memoryless();
+    this.shortfallAhead = this.trust.weigh(following, memoryless);
+    this.rehearsal.decide({
+      calmRoot: this.calm.root, calmDeviation: this.calm.deviation, presentRoot: this.regimes.present(this.calm),
+      shortfall: following, memoryless,
+    }, load);
     this.minutes++;
     this.loadSum += load;
   }
@@ -74,31 +115,48 @@ class Outlook {
 
   /** Before the first observation: the prior's newsvendor, and never below the fleet that is there. */
   private firstWish(risk: RiskSetting): number {
-    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.forecast.shortfall, risk.price));
+    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.shortfallAhead, risk.price));
   }
 
   private weighedWish(price: number): number {
-    const { count, holds, plain, wanted, paid, lost } = this.rehearsal;
-    const { shortfall } = this.forecast;
-    const bills = new Float64Array(count);
+    const { count, wanted, paid, lost } = this.rehearsal;
+    const { bills, votes } = this;
     let best = Infinity;
     for (let i = 0; i < count; i++) {
-      const choice = plain[Math.floor(i / holds)]!;
-      const bill = paid[i]! + price * lost[i]! + EXPECTED_MINUTES * (choice + price * shortfall[choice]!);
+      const replicas = wanted[i]!;
+      const bill = paid[i]! + price * lost[i]! + EXPECTED_MINUTES * (replicas + price * this.shortfallAhead[replicas]!);
       bills[i] = bill;
       if (bill < best) best = bill;
     }
-    const noise = (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + EXPECTED_MINUTES);
+    const noise = (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + TOLERANCE_EXPECTED);
     const tolerance = Math.max(1e-9, TOLERANCE * noise * price ** TOLERANCE_EXPONENT);
-    let weights = 0;
-    let sum = 0;
+    votes.fill(0);
+    let all = 0;
     for (let i = 0; i < count; i++) {
-      const weight = Math.exp((best - bills[i]!) / tolerance);
-      weights += weight;
-      sum += weight * wanted[i]!;
+      const distance = (bills[i]! - best) / tolerance;
+      if (distance > NO_VOTE_DISTANCE) continue;
+      const weight = Math.exp(-distance);
+      votes[wanted[i]!] = votes[wanted[i]!]! + weight;
+      all += weight;
     }
-    return Math.round(sum / weights);
+    return median(votes, all);
   }
+
+  private memoryless(): Float64Array {
+    const distribution = new Distribution(this.limits.maxReplicas);
+    for (const root of this.recent) distribution.add(root, 1);
+    return distribution.shortfall();
+  }
+}
+
+/** The first index up to which half of the weight lies. */
+function median(weights: Float64Array, all: number): number {
+  let below = 0;
+  for (let i = 0; i < weights.length; i++) {
+    below += weights[i]!;
+    if (below >= all / 2) return i;
+  }
+  return weights.length - 1;
 }
 
 /** One policy per risk setting for `simulate`, all sharing one outlook of the same load; each is for a single run. */
@@ -154,12 +212,12 @@ export function planReplicas(history: ArrayLike<number>, state: FleetState, sett
   const outlook = new Outlook(settings, clamp(load.length > 0 ? Math.ceil(load[0]! - 1e-9) : current, settings));
   for (const value of load) outlook.observe(value);
   const replicas = load.length === 0 ? clamp(current, settings) : outlook.wanted(settings.risk);
-  const { shortfall, direct, calm } = outlook.forecast;
+  const { shortfall, calmLoad } = outlook;
   const expected = shortfall[0]!;
   const unserved = (fleet: number): number => (expected > 0 ? shortfall[Math.min(fleet, shortfall.length - 1)]! / expected : 0);
   return {
     replicas, current, historyMinutes: load.length, leadMinutes: settings.bootMinutes + 1,
-    expectedLoad: load.length === 0 ? direct * direct : expected, calmLoad: calm, price: settings.risk.price,
+    expectedLoad: load.length === 0 ? calmLoad : expected, calmLoad, price: settings.risk.price,
     expectedUnservedShare: unserved(replicas), currentUnservedShare: unserved(current),
   };
 }

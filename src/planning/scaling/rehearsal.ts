@@ -2,25 +2,44 @@
  * Simple scaling rules, each run on an imagined fleet beside the real one, so that the past says which of them pays.
  *
  * Never orders a replica: the imagined fleets follow exactly the semantics of simulate.ts (boot delay paid, scale-in at
- * once, the youngest booting replicas go first), see the same past, and only their bills are read. A rule is a level plus
- * a margin, held or not after a peak:
- *   direct or followed forecast plus z standard deviations, but at least `headroom` times the calm level;
- *   the last minute times a factor; the newsvendor quantile of the forecast, or of the last hours' loads, at a price.
+ * once, the youngest booting replicas go first), see the same past, and only their bills are read. The rules:
+ *   head-room: the load as it is plus z standard deviations, but at least a multiple of the calm load, with or without a band in
+ *     which the fleet stays as it is (a replica let go by the noise of a minute is booted again, which is paid);
+ *   the newsvendor's quantile of the forecast, or of the last hours' loads as if the load had no memory, at a price;
+ *   the last minute's load times a factor.
  */
 
-import type { LoadForecast } from './forecast.js';
 import { clamp, type FleetLimits } from './simulate.js';
 import { replicasFor } from './load.js';
 
-const MARGINS = [-1, -0.3, 0.2, 0.6, 1, 1.4, 1.8, 2.3, 3, 4] as const;
-const HEADROOMS = [0, 1.2, 1.35, 1.5, 1.75, 2, 2.5, 3] as const;
+const MARGINS = [-1.5, -1, -0.5, 0, 0.5, 1, 1.5, 2, 2.5, 3, 4] as const;
+const ROOMS = [1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.3, 2.7, 3.2] as const;
+/** Width of the band: in deviations above the margin, and as a share of the calm load per deviation. */
+const BANDS = [0, 0.5] as const;
+const BAND_OF_CALM = 0.08;
 const LAST_FACTORS = [1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.3] as const;
 const PRICES = [1.1, 1.5, 2, 3, 5, 8, 15, 30, 60, 150, 500, 3000] as const;
-/** How long a peak is held, in boot delays: a boot is worth about one delay of waiting (the ski-rental argument). */
-const HOLDS = [0, 1, 2] as const;
-const RULES = 2 * MARGINS.length * HEADROOMS.length + LAST_FACTORS.length + 2 * PRICES.length;
+const RULES = MARGINS.length * ROOMS.length * BANDS.length + LAST_FACTORS.length + 2 * PRICES.length;
+/**
+ * Every rule runs twice: without and with holding its highest wish. It is held for a boot delay, as a boot is worth about one delay of waiting (the
+ * ski-rental argument), and for at least the 300 s after which Kubernetes lets go.
+ */
+const WAYS = 2;
+const LEAST_HOLD_MINUTES = 5;
 /** After this many minutes a bill counts half: a rule that paid last week may not pay today. */
 const BILL_HALF_LIFE = 4000;
+
+/** What the rules decide by, for the minute in which a replica ordered now begins to serve; roots are square roots of replicas. */
+export interface LoadOutlook {
+  /** The calm load and the standard deviation of its forecast. */
+  readonly calmRoot: number;
+  readonly calmDeviation: number;
+  /** The load as it is: the level of a surge while one lasts, else the calm load. */
+  readonly presentRoot: number;
+  /** Expected load beyond k replicas, k from 0 to the largest fleet; and where the load had no memory. */
+  readonly shortfall: Float64Array;
+  readonly memoryless: Float64Array;
+}
 
 /** Fewest replicas at which one more would save less than it costs, unserved load being worth `price` per replica-minute. */
 export function newsvendor(shortfall: Float64Array, price: number): number {
@@ -30,27 +49,28 @@ export function newsvendor(shortfall: Float64Array, price: number): number {
 }
 
 export class Rehearsal {
-  readonly count = RULES * HOLDS.length;
+  readonly count = RULES * WAYS;
   /** Replicas that each rule wants now, after its hold; paid and lost replica-minutes of its fleet, with forgetting. */
   readonly wanted = new Int32Array(this.count);
   readonly paid = new Float64Array(this.count);
   readonly lost = new Float64Array(this.count);
-  /** What each rule wants before its hold; the fleets of one rule lie next to each other. */
-  readonly plain = new Int32Array(RULES);
-  readonly holds = HOLDS.length;
 
+  /** What each rule wants before its hold: it orders below `least` and lets go above `most`. */
+  private readonly least = new Int32Array(RULES);
+  private readonly most = new Int32Array(RULES);
   private readonly ready = new Int32Array(this.count);
   private readonly booting = new Int32Array(this.count);
   /** Orders by the minute in which they were placed, modulo the boot delay. */
   private readonly orders: Int32Array;
+  /** Wishes of each rule, the last ones in a ring. */
   private readonly recent: Int32Array;
-  private readonly memory: number;
+  private readonly holdMinutes: number;
   private minute = 0;
 
   constructor(private readonly limits: FleetLimits, startingReplicas: number) {
-    this.memory = HOLDS[HOLDS.length - 1]! * limits.bootMinutes + 1;
+    this.holdMinutes = Math.max(LEAST_HOLD_MINUTES, limits.bootMinutes);
     this.orders = new Int32Array(this.count * Math.max(1, limits.bootMinutes));
-    this.recent = new Int32Array(this.count * this.memory).fill(startingReplicas);
+    this.recent = new Int32Array(RULES * (this.holdMinutes + 1)).fill(startingReplicas);
     this.ready.fill(startingReplicas);
     this.wanted.fill(startingReplicas);
   }
@@ -67,50 +87,55 @@ export class Rehearsal {
   }
 
   /** Lets every rule decide for the minute that begins. */
-  decide(forecast: LoadForecast, lastLoad: number): void {
-    this.decidePlainly(forecast, lastLoad);
-    const now = this.minute % this.memory;
-    for (let i = 0; i < this.count; i++) {
-      const plain = this.plain[Math.floor(i / HOLDS.length)]!;
-      const held = this.held(i, now, plain, HOLDS[i % HOLDS.length]! * this.limits.bootMinutes);
-      const have = this.ready[i]! + this.booting[i]!;
-      this.wanted[i] = plain >= have ? plain : Math.min(have, held);
-    }
-    for (let i = 0; i < this.count; i++) this.move(i);
-  }
-
-  private decidePlainly(forecast: LoadForecast, lastLoad: number): void {
-    const floors = HEADROOMS.map((headroom) => headroom * forecast.calm);
-    const at = (root: number, floor: number): number => this.within(Math.max(root > 0 ? root * root : 0, floor));
-    let rule = 0;
-    for (const margin of MARGINS) {
-      const direct = forecast.direct + margin * forecast.directSpread;
-      const followed = forecast.followed + margin * forecast.followedSpread;
-      for (const floor of floors) {
-        this.plain[rule++] = at(direct, floor);
-        this.plain[rule++] = at(followed, floor);
+  decide(outlook: LoadOutlook, lastLoad: number): void {
+    this.decidePlainly(outlook, lastLoad);
+    for (let rule = 0; rule < RULES; rule++) {
+      const least = this.least[rule]!;
+      const held = Math.max(this.most[rule]!, this.hold(rule, least));
+      for (let way = 0; way < WAYS; way++) {
+        const fleet = rule * WAYS + way;
+        const have = this.ready[fleet]! + this.booting[fleet]!;
+        this.wanted[fleet] = least >= have ? least : Math.min(have, way === 0 ? this.most[rule]! : held);
+        this.move(fleet);
       }
     }
-    for (const factor of LAST_FACTORS) this.plain[rule++] = this.within(factor * lastLoad);
+  }
+
+  private decidePlainly(outlook: LoadOutlook, lastLoad: number): void {
+    const { calmRoot, calmDeviation, presentRoot } = outlook;
+    const calm = calmRoot * calmRoot;
+    let rule = 0;
+    for (const band of BANDS) {
+      for (const room of ROOMS) {
+        for (const margin of MARGINS) {
+          this.least[rule] = this.replicasAt(presentRoot + margin * calmDeviation, room * calm);
+          this.most[rule++] = this.replicasAt(presentRoot + (margin + band) * calmDeviation, room * (1 + BAND_OF_CALM * band) * calm);
+        }
+      }
+    }
+    const plainly = (replicas: number): void => {
+      this.least[rule] = this.most[rule] = clamp(replicas, this.limits);
+      rule++;
+    };
+    for (const factor of LAST_FACTORS) plainly(replicasFor(factor * lastLoad));
     for (const price of PRICES) {
-      this.plain[rule++] = clamp(newsvendor(forecast.shortfall, price), this.limits);
-      this.plain[rule++] = clamp(newsvendor(forecast.marginal, price), this.limits);
+      plainly(newsvendor(outlook.shortfall, price));
+      plainly(newsvendor(outlook.memoryless, price));
     }
   }
 
-  private within(load: number): number {
-    return clamp(replicasFor(load), this.limits);
+  private replicasAt(root: number, leastLoad: number): number {
+    return clamp(replicasFor(Math.max(root > 0 ? root * root : 0, leastLoad)), this.limits);
   }
 
-  private held(fleet: number, now: number, plain: number, minutes: number): number {
-    const row = fleet * this.memory;
-    this.recent[row + now] = plain;
-    let most = plain;
-    for (let ago = 1; ago <= minutes; ago++) {
-      const then = now - ago;
-      most = Math.max(most, this.recent[row + (then < 0 ? then + this.memory : then)]!);
-    }
-    return most;
+  /** Notes the wish of a rule; returns its highest of the last minutes, this one included. */
+  private hold(rule: number, wish: number): number {
+    const size = this.holdMinutes + 1;
+    const row = rule * size;
+    this.recent[row + (this.minute % size)] = wish;
+    let highest = wish;
+    for (let i = 0; i < size; i++) highest = Math.max(highest, this.recent[row + i]!);
+    return highest;
   }
 
   /** Matures, orders and cuts one fleet, as simulate.ts does. */

@@ -1,0 +1,52 @@
+/**
+ * Two views of the load ahead, weighed by how well each foretold so far: one that follows surges, one without memory.
+ *
+ * Knows only what was foretold and what came. A view is a shortfall: expected load beyond k replicas, whose steps are how much of the k-th replica
+ * is expected to be needed. Its score is the squared error of these needs, summed over the replicas (the Brier score, replica
+ * by replica); the weights are exponential in the scores.
+ */
+
+/** A score counts half after some seventy minutes. */
+const FORGETTING = 0.99;
+/** How much a share of the better score counts. */
+const SHARPNESS = 10;
+
+interface Foretold {
+  readonly following: Float64Array;
+  readonly memoryless: Float64Array;
+}
+
+export class Trust {
+  private readonly pending: Foretold[] = [];
+  private followingScore = 0;
+  private memorylessScore = 0;
+
+  /** @param leadMinutes minutes between the one in which a view is given and the one that it is about. */
+  constructor(private readonly leadMinutes: number) {}
+
+  /** Takes the load of the minute that just ended, in replicas, and scores what was said about it. */
+  observe(load: number): void {
+    if (this.pending.length <= this.leadMinutes) return;
+    const { following, memoryless } = this.pending.shift()!;
+    this.followingScore = this.followingScore * FORGETTING + scoreOf(following, load);
+    this.memorylessScore = this.memorylessScore * FORGETTING + scoreOf(memoryless, load);
+  }
+
+  /** The weighed view of the same minute; both are remembered until that minute has come. */
+  weigh(following: Float64Array, memoryless: Float64Array): Float64Array {
+    this.pending.push({ following, memoryless });
+    const least = Math.max(1e-9, Math.min(this.followingScore, this.memorylessScore));
+    const share = 1 / (1 + Math.exp((SHARPNESS * (this.followingScore - this.memorylessScore)) / least));
+    return following.map((value, k) => share * value + (1 - share) * memoryless[k]!);
+  }
+}
+
+/** Squared errors of the expected needs of a view, summed over the replicas; lower is better. */
+export function scoreOf(shortfall: Float64Array, load: number): number {
+  let sum = 0;
+  for (let k = 0; k + 1 < shortfall.length; k++) {
+    const needed = Math.min(1, Math.max(0, load - k));
+    sum += (shortfall[k]! - shortfall[k + 1]! - needed) ** 2;
+  }
+  return sum;
+}
