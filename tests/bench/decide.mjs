@@ -94,7 +94,7 @@ async function weighCase(bursar, teams) {
 export async function run({ rows, log }) {
   const spot = spotCase(rows ?? 1_000_000);
   log(`decide: ${spot.recordsPerSecond} spot decisions/s`);
-  const idle = idleCase((rows ?? 1_000_000) / 20);
+  const idle = idleCase(rows ?? 1_000_000);
   log(`decide: ${idle.recordsPerSecond} idle decisions/s`);
   const weigh = await withBursar((bursar) => weighCase(bursar, 10_000));
   return [spot, idle, weigh];

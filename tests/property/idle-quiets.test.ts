@@ -11,7 +11,7 @@ describe('remembered quiets', () => {
       for (const [at, one] of minutes.entries()) {
         quiets.add(one);
         const kept = minutes.slice(Math.max(0, at + 1 - most), at + 1).sort((a, b) => a - b);
-        expect(Array.from({ length: quiets.size }, (_, place) => quiets.at(place))).toEqual(kept);
+        expect(Array.from({ length: quiets.size }, (_, place) => quiets.lengthAt(place))).toEqual(kept);
         expect(quiets.upTo(limit)).toBe(kept.filter((length) => length <= limit).length);
         expect(Array.from({ length: quiets.size + 1 }, (_, count) => quiets.sumOf(count))).toEqual(Array.from({ length: kept.length + 1 }, (_, count) => kept.slice(0, count).reduce((a, b) => a + b, 0)));
       }

@@ -161,28 +161,57 @@ interface Weighted {
 function waitPays(known: readonly Weighted[], elapsed: number, { restartMinutes, falseStopMinutes }: IdleSettings): boolean {
   // In weights: still quiet at `wait`, back within the time that makes a stop false, and the minutes of those that have ended.
   let [left, soon, ended] = [0, 0, 0];
-  const places = known.map(({ quiets, weight }) => {
-    const [at, back] = [quiets.upTo(elapsed), quiets.upTo(elapsed + FALSE_STOP_MINUTES)];
+  const walks = known.map(({ quiets, weight }) => new Walk(quiets, weight, elapsed));
+  for (const { weight, quiets, at, back } of walks) {
     left += weight * (quiets.size - at);
     soon += weight * (back - at);
-    return { quiets, weight, at, back };
-  });
+  }
   const now = restartMinutes * left + falseStopMinutes * soon;
   while (true) {
     let wait = Infinity;
-    for (const { quiets, at } of places) if (at < quiets.size) wait = Math.min(wait, quiets.at(at));
+    for (let n = 0; n < walks.length; n++) wait = Math.min(wait, walks[n]!.next);
     // Beyond an hour more of waiting a restart has long been outweighed.
     if (wait > elapsed + 60) return false;
-    for (const place of places) {
-      const { quiets, weight } = place;
-      for (; place.at < quiets.size && quiets.at(place.at) === wait; place.at++) {
-        left -= weight;
-        ended += weight * (wait - elapsed);
-        soon -= weight;
-      }
-      for (; place.back < quiets.size && quiets.at(place.back) <= wait + FALSE_STOP_MINUTES; place.back++) soon += weight;
+    // Whoever waits so long or longer pays the minutes until then at least.
+    if (ended + (wait - elapsed) * left >= now - 1e-9) return false;
+    for (let n = 0; n < walks.length; n++) {
+      const walk = walks[n]!;
+      const [gone, coming] = [walk.goTo(wait), walk.lookTo(wait + FALSE_STOP_MINUTES)];
+      left -= gone;
+      ended += gone * (wait - elapsed);
+      soon += coming - gone;
     }
     if (ended + (wait - elapsed + restartMinutes) * left + falseStopMinutes * soon < now - 1e-9) return true;
+  }
+}
+
+/** A place in a list of quiets, and one further on that looks ahead; both only go forward. */
+class Walk {
+  at: number;
+  back: number;
+  /** The length at the place; infinite at the end. */
+  next: number;
+  private backNext: number;
+
+  constructor(readonly quiets: Quiets, readonly weight: number, from: number) {
+    this.at = quiets.upTo(from);
+    this.back = quiets.upTo(from + FALSE_STOP_MINUTES);
+    this.next = quiets.lengthAt(this.at);
+    this.backNext = quiets.lengthAt(this.back);
+  }
+
+  /** Passes all quiets of that length; their weight. */
+  goTo(minutes: number): number {
+    const from = this.at;
+    while (this.next <= minutes) this.next = this.quiets.lengthAt(++this.at);
+    return this.weight * (this.at - from);
+  }
+
+  /** The weight of those that the further place passes. */
+  lookTo(minutes: number): number {
+    const from = this.back;
+    while (this.backNext <= minutes) this.backNext = this.quiets.lengthAt(++this.back);
+    return this.weight * (this.back - from);
   }
 }
 

@@ -59,8 +59,8 @@ export class Quiets {
     return this.sums[count]!;
   }
 
-  /** The length at a place in the order of lengths. */
-  at(place: number): number {
-    return this.sorted[place]!;
+  /** The length at a place in the order of lengths; infinite beyond the last. */
+  lengthAt(place: number): number {
+    return place < this.size ? this.sorted[place]! : Infinity;
   }
 }
