@@ -70,7 +70,7 @@ left join lateral (
   select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
 left join lateral (
   select sum(greatest(nanos - greatest(used_nanos, 0), 0)) filter (where currency = b.spec->>'currency')::text as held,
-    array_agg(distinct currency) filter (where currency <> b.spec->>'currency') as foreign
+    array_agg(currency) filter (where currency <> b.spec->>'currency') as foreign
   from reservation_hold where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start) h on true
 where b.organisation = $1 and b.team in (select id from above) order by b.id`;
 
