@@ -96,10 +96,11 @@ export interface ServiceFacts {
 
 /** A job that ends. Hours are of the job's present GPUs. */
 export interface JobFacts {
-  /** Null: it waits for its start. */
+  /** Null: it waits for its start; or, where it runs, nobody says since when. */
   readonly startedAt: number | null;
   readonly deadline: number | null;
   readonly workHours: number | null;
+  /** Never less than is certain (job-work.ts); 0: it is done. */
   readonly workLeftHours: number | null;
   /** Hours lost at each start on another instance; null: not measured. */
   readonly restartHours: number | null;

@@ -11,7 +11,7 @@ import type { Allocatable } from '../core/allocation.js';
 import { UNALLOCATED } from '../core/allocation.js';
 import type { FleetTarget } from '../core/fleet.js';
 import { meterFleet } from '../core/fleet-meter.js';
-import { namespaceOf } from '../core/fleet-workload.js';
+import { namespaceOf, unreadableLabels } from '../core/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { isShared, type RuleSet } from '../store/organisation.js';
 import type { Stores } from '../store/stores.js';
@@ -36,7 +36,8 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       const reading = await connection.fleet();
       const before = await fleet.sighted(tx, organisation, lane);
       const rules = await organisations.rules(tx, organisation);
-      const changed = await fleet.save(tx, organisation, lane, reading, teamBy(rules));
+      const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
+      const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules));
       if (connection.usage === undefined) {
         const own = (target: FleetTarget): boolean => !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
         const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });

@@ -31,7 +31,8 @@ interface Training {
 function trainingOf(one: WorkloadView): Training | null {
   const { kind, job, fleet, gpusPerReplica } = one;
   if (kind !== 'training' || job === null || fleet === null || gpusPerReplica === null || gpusPerReplica <= 0 || !mayTouch(one)) return null;
-  return { one, gpus: (fleet.ready + fleet.booting) * gpusPerReplica, gpusPerReplica, hasStarted: job.startedAt !== null };
+  // What runs has begun, also where nobody says since when.
+  return { one, gpus: (fleet.ready + fleet.booting) * gpusPerReplica, gpusPerReplica, hasStarted: job.startedAt !== null || fleet.ready > 0 };
 }
 
 function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
@@ -81,7 +82,7 @@ const training = (replicas: number, startedAt: number | null, signal: number): W
 
 export const policy: Policy<Params> = {
   name: 'ramp',
-  version: 1,
+  version: 2,
   description: 'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
@@ -89,6 +90,7 @@ export const policy: Policy<Params> = {
     { title: 'Four GPUs, and they scale well: sixteen', params: {}, view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.9)] }), proposes: [{ action: 'ScaleOut', target: 'llm-1' }] },
     { title: 'Four GPUs, and they do not scale', params: {}, view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.5)] }), proposes: [] },
     { title: 'Asks for sixteen at the start: four first', params: {}, view: exampleView({ workloads: [training(4, null, 0)] }), proposes: [{ action: 'Rightsize', target: 'llm-1' }] },
+    { title: 'Runs on sixteen, and nobody says since when: it is not made smaller', params: {}, view: exampleView({ workloads: [{ ...training(4, AS_OF, 0), job: training(4, null, 0).job }] }), proposes: [] },
     { title: 'Full size by choice: kept as it is', params: { mode: 'full' }, view: exampleView({ workloads: [training(4, AS_OF - 7_200_000, 0.9)] }), proposes: [{ action: 'Keep', target: 'llm-1' }] },
   ],
 };

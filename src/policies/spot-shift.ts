@@ -45,11 +45,15 @@ function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | null
 
 function forWorkload(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
   const found = caseOf(view, one, given);
-  if (found === null) return [];
-  const word = one.job === null ? null : byDeadline(view, one, one.job, found);
+  const { job: own } = one;
+  const isDone = own !== null && own.workLeftHours !== null && own.workLeftHours <= 0;
+  if (found === null || isDone) return [];
+  const word = own === null ? null : byDeadline(view, one, own, found);
   const wish = word ?? bySpells(view, found, given);
   if (wish === 'on-demand' && found.term === 'spot') return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
-  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true) return toSpot(view, found);
+  // A deadline of which too little is known to plan for it is not risked.
+  const mayRisk = word !== null || own === null || own.deadline === null;
+  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true && mayRisk) return toSpot(view, found);
   return [];
 }
 
@@ -138,7 +142,7 @@ const series: DemandSeries = {
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
-  version: 2,
+  version: 3,
   description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
   evaluate: (view, given) => [...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],
@@ -148,6 +152,8 @@ export const policy: Policy<Params> = {
     { title: 'Ten hours of work, sixteen left: spot', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 16) })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
     { title: 'Ten hours of work, ten and a half left, and spot is gone: on demand', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 10.5), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
     { title: 'Ten hours of work, forty left, and spot is gone: wait', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 40), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
+    { title: 'The work is done, and spot is gone: it is not moved', params: {}, view: exampleView({ workloads: [batch({ job: job(0, 16), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
+    { title: 'A deadline, and nobody knows how much work is left: it stays on demand', params: {}, view: exampleView({ workloads: [batch({ job: { ...job(10, 16), workLeftHours: null } })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
     { title: 'A GPU is gone, and the fleet declares a hot spare', params: {}, view: exampleView({ workloads: [batch({ interruptible: null, spares: ['spare-1'], health: [goneCard('i-7', 'train-1')] })] }), proposes: [{ action: 'Start', target: 'spare-1' }] },
     { title: 'Nobody says that it may be interrupted', params: {}, view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
     { title: 'All use of the team may be interrupted; the market was never recorded, so the saving is unknown', params: { demand: true }, view: exampleView({ demand: [series] }), proposes: [{ action: 'MoveToSpot', target: 'AWS/us-east-1/example.a100-80gb' }] },

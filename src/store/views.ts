@@ -16,6 +16,7 @@ import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type Term } from '../core/usage.js';
 import type { BudgetStateJson, BudgetStore } from './budgets.js';
 import type { Queryable } from './database.js';
 import { HealthFindingStore } from './health-findings.js';
+import { JobUsage } from './job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
 import { FleetStore } from './fleet.js';
 import type { CurrentPrices } from './prices.js';
@@ -43,6 +44,7 @@ export interface ViewRequest {
 
 export class ViewStore {
   private readonly offers = new OfferBook();
+  private readonly jobs = new JobUsage();
 
   constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore, private readonly findings = new HealthFindingStore(), private readonly fleet = new FleetStore(), private readonly savings = new SavingStore()) {}
 
@@ -51,7 +53,8 @@ export class ViewStore {
     const commitments = await this.fleet.commitments(db, organisation);
     const demand = (await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices)).map((series) => withKnownEnds(series, commitments, asOf));
     const health = await this.findings.openAt(db, organisation, team, asOf);
-    const workloads = (await this.workloads.workloads(db, organisation, team, asOf)).map((one) => withHealth(one, health.filter(({ workload }) => workload === one.workload)));
+    const running = await this.jobs.counted(db, organisation, team, asOf, await this.workloads.workloads(db, organisation, team, asOf));
+    const workloads = running.map((one) => withHealth(one, health.filter(({ workload }) => workload === one.workload)));
     const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
     const leases = await this.workloads.leases(db, organisation, team, asOf);
     const { offers } = this;

@@ -4,7 +4,8 @@
  *
  * What was not seen lately is unknown: a fleet that nobody has reported for a while is no fleet of that size. Nothing is ever filled in.
  */
-import type { LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../core/policy.js';
+import type { JobWork } from '../core/job-work.js';
+import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../core/policy.js';
 import { READINGS_DAYS } from '../core/policy.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
@@ -12,6 +13,8 @@ import type { Queryable } from './database.js';
 /** A workload as its collector reports it; the load of a service is one of its metrics. */
 export type WorkloadFacts = Omit<WorkloadView, 'metrics' | 'service'> & {
   readonly service: { readonly bootMinutes: number; readonly capacityPerReplica: number | null; readonly loadMetric: string } | null;
+  /** From what the job's work left is to be counted (job-usage.ts); absent: `job` says all that is known. */
+  readonly work?: JobWork;
 };
 
 /** A lease as it was given; its price is looked up when it is seen. */
@@ -97,11 +100,11 @@ export class WorkloadStore {
     const metrics = await this.metrics(db, organisation, rows.map(({ id }) => id), asOf, days);
     return rows.map(({ id, facts, seen }) => {
       const own = metrics.get(id) ?? {};
-      const { service, ...rest } = facts;
+      const { service, work: _work, ...rest } = facts;
       const load = service === null ? undefined : own[service.loadMetric];
       const isStale = asOf - seen.getTime() > FLEET_STALE_MS;
       return {
-        ...rest, workload: id, metrics: own, fleet: isStale ? null : rest.fleet,
+        ...rest, workload: id, metrics: own, fleet: isStale ? null : rest.fleet, job: rest.job === null ? null : jobAt(rest.job, asOf),
         service: service === null || load === undefined ? null : { bootMinutes: service.bootMinutes, capacityPerReplica: service.capacityPerReplica, load },
       };
     });
@@ -146,3 +149,6 @@ export class WorkloadStore {
     });
   }
 }
+
+/** What is to start later waits for its start. */
+const jobAt = (job: JobFacts, asOf: number): JobFacts => (job.startedAt !== null && job.startedAt > asOf ? { ...job, startedAt: null } : job);
