@@ -6,9 +6,11 @@ import * as fc from 'fast-check';
 import highsModule from 'highs';
 import { describe, expect, it } from 'vitest';
 import { Guard } from '../../src/planning/commitment/guard.js';
+import { LEVEL_FEATURES, LevelHistory } from '../../src/planning/commitment/level-history.js';
 import { type CommitmentTerm, commitmentCost, effectiveRatio } from '../../src/planning/commitment/model.js';
 import { lookBack, onlineDeterministic, onlineRandomised } from '../../src/planning/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
+import { Outlook } from '../../src/planning/commitment/outlook.js';
 import { plannedPurchases } from '../../src/planning/commitment/planner.js';
 import { syntheticSeries } from '../../src/planning/commitment/series.js';
 import { mulberry32, type Random } from '../../src/planning/random.js';
@@ -87,6 +89,57 @@ describe('look-back', () => {
   });
 });
 
+describe('the history of a level', () => {
+  const vectorOf = (demand: Int32Array, level: number): number[] => {
+    const history = new LevelHistory();
+    for (const gpus of demand) history.step(gpus);
+    const vector = new Float64Array(LEVEL_FEATURES);
+    history.describe(level, vector);
+    return [...vector];
+  };
+
+  it('counts what a look at every hour counts', () => {
+    fc.assert(
+      fc.property(fc.oneof(spells(90), demands(9, 60)), fc.integer({ min: 1, max: 100 }), (demand, level) => {
+        const inUse = [...demand].map((gpus) => gpus >= level);
+        const windows = [3, 6, 12, 24, 48, 96, 168, 336, 720, 1440].map((hours) => shareOf(inUse.slice(-hours)));
+        const used = inUse.filter(Boolean).length;
+        const spellCount = inUse.filter((now, hour) => now && !inUse[hour - 1]).length;
+        const known = inUse.includes(true) ? inUse.length - inUse.indexOf(true) : 0;
+        const vector = vectorOf(demand, level);
+        const expected = [...windows, shareOf(inUse), Math.log1p(used / Math.max(1, spellCount)), Math.log1p(spellCount),
+          Math.log1p(inUse.length - 1 - inUse.lastIndexOf(false)), Math.log1p(known), Math.log(inUse.length)];
+        [...vector.slice(0, 10), ...vector.slice(15)].forEach((value, index) => expect(value).toBeCloseTo(expected[index]!, 9));
+      }),
+    );
+  });
+
+  it('is the same at twice the level of twice the demand', () => {
+    fc.assert(
+      fc.property(spells(40), fc.integer({ min: 1, max: 40 }), (demand, level) => {
+        const [once, twice] = [vectorOf(demand, level), vectorOf(demand.map((gpus) => 2 * gpus), 2 * level)];
+        // Below a hundredth of a GPU the mean that the differences are held against has a floor.
+        fc.pre(demand.some((gpus) => gpus > 0));
+        twice.forEach((value, index) => expect(value).toBeCloseTo(once[index]!, 9));
+      }),
+    );
+  });
+
+  it('makes a share of the outlook, for any past', () => {
+    fc.assert(
+      fc.property(spells(40), fc.integer({ min: 1, max: 50 }), fc.constantFrom(1, 24, 168, 8760), (demand, level, termHours) => {
+        const outlook = new Outlook(termHours);
+        for (const gpus of demand) outlook.step(gpus);
+        const share = outlook.expectedUse(level);
+        expect(share).toBeGreaterThanOrEqual(0);
+        expect(share).toBeLessThanOrEqual(1);
+      }),
+    );
+  });
+});
+
+const shareOf = (inUse: readonly boolean[]): number => inUse.filter(Boolean).length / inUse.length;
+
 describe('no rule reads ahead', () => {
   const rules: Readonly<Record<string, (demand: Int32Array, term: CommitmentTerm) => Int32Array>> = {
     bursar: plannedPurchases,
@@ -126,6 +179,17 @@ describe('the bound', () => {
     fc.assert(
       fc.property(spells(8), terms(16), fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }), (demand, term, wishes) => {
         expect(guardRatio(demand, wishes, term)).toBeLessThanOrEqual(2 + 1e-9);
+      }),
+      { numRuns: 400 },
+    );
+  });
+
+  it('holds for the guard after a long past that was served well, which it may settle', () => {
+    const good = fc.record({ level: fc.integer({ min: 1, max: 5 }), hours: fc.integer({ min: 20, max: 90 }) });
+    fc.assert(
+      fc.property(good, spells(8), terms(9), fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }), ({ level, hours }, later, term, wishes) => {
+        const past = new Int32Array(hours).fill(level);
+        expect(guardRatio(Int32Array.from([...past, ...later]), [...past, ...wishes], term)).toBeLessThanOrEqual(2 + 1e-9);
       }),
       { numRuns: 400 },
     );

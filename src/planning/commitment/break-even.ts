@@ -4,7 +4,7 @@
  * From Algorithm 1 of Wang, Li and Liang, "To Reserve or Not to Reserve: Optimal Online Multi-Instance Acquisition in IaaS Clouds" (ICAC'13,
  * arXiv:1305.5608): a purchase serves its whole term from now on, and counts as a phantom in the term before, so that no hour argues for two
  * purchases. This file decides nothing; it says when a purchase is due. Invariant: `unexplainedHours` is the number of hours of
- * the last term whose demand exceeds the purchases that explain it.
+ * the last term, since the past was last settled, whose demand exceeds the purchases that explain it.
  */
 
 /** Rounding slack in hours. */
@@ -18,6 +18,8 @@ export class BreakEvenLedger {
   private unexplainedHours = 0;
   private hour = -1;
   private reserved = 0;
+  /** Hours before this one argue for no purchase. */
+  private firstHour = 0;
 
   /** A purchase is due when more than `thresholdHours` hours are unexplained. */
   constructor(
@@ -43,7 +45,7 @@ export class BreakEvenLedger {
     this.hour++;
     const slot = this.hour % this.termHours;
     // Until it is overwritten the slot holds the hour that now leaves the term.
-    if (this.demand[slot]! > this.explained[slot]!) this.unexplainedHours--;
+    if (this.hour - this.termHours >= this.firstHour && this.demand[slot]! > this.explained[slot]!) this.unexplainedHours--;
     this.reserved -= this.bought[slot]!;
     this.bought[slot] = 0;
     this.demand[slot] = gpus;
@@ -57,11 +59,18 @@ export class BreakEvenLedger {
     this.bought[this.hour % this.termHours]! += count;
     this.reserved += count;
     this.unexplainedHours = 0;
-    const seenHours = Math.min(this.hour + 1, this.termHours);
-    for (let slot = 0; slot < seenHours; slot++) {
+    for (let hour = Math.max(this.firstHour, this.hour - this.termHours + 1); hour <= this.hour; hour++) {
+      const slot = hour % this.termHours;
       this.explained[slot]! += count;
       if (this.demand[slot]! > this.explained[slot]!) this.unexplainedHours++;
     }
+  }
+
+  /** From now on the hours before the present one argue for no purchase; reservations stay active. */
+  settle(): void {
+    this.firstHour = this.hour;
+    const slot = this.hour % this.termHours;
+    this.unexplainedHours = this.demand[slot]! > this.explained[slot]! ? 1 : 0;
   }
 
   /** Buys one at a time for as long as a purchase is due, and returns how many. */

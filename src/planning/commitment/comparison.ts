@@ -70,7 +70,7 @@ function rules(term: CommitmentTerm, seed: number, tenantCount: number): Map<str
       reading: inclusive ? 'at the threshold' : 'above the threshold',
       purchases: (demand: Int32Array, tenant: number) => onlineRandomised(demand, term, draws[tenant]!, inclusive),
     }))],
-    ['bursar', [{ reading: 'panel of look-backs under the guard', purchases: (demand) => plannedPurchases(demand, term) }]],
+    ['bursar', [{ reading: 'panel of look-backs and outlooks under the guard', purchases: (demand) => plannedPurchases(demand, term) }]],
   ]);
 }
 

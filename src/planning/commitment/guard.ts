@@ -2,22 +2,28 @@
  * The safeguard: which purchases may be made at all, so that no series of demand, however hostile, costs more than (2 - alpha) times
  * the optimum.
  *
- * It forecasts nothing. Two rules, in on-demand hours after `effectiveRatio` has taken alpha out (fee = break-even hours):
+ * It forecasts nothing. Three rules, in on-demand hours after `effectiveRatio` has taken alpha out (fee = break-even hours):
  *
+ * 0. Settle: where everything spent and owed before this hour is less than twice a proven lower bound of the optimum for the demand up to one
+ *    term ago, the past is settled: its hours argue for no purchase any more.
  * 1. Must: the break-even rule of Wang, Li and Liang (ICAC'13, Algorithm 1), kept on Bursar's own purchases: as soon as the last term holds
- *    more than `fee` on-demand hours that no purchase explains, one GPU is reserved.
+ *    more than `fee` unsettled on-demand hours that no purchase explains, one GPU is reserved.
  * 2. May: a purchase before break-even, if after it everything spent and owed (all fees to the end of their terms, all on-demand
  *    hours, this one too) is at most twice a proven lower bound of the optimum for the demand so far.
  *
  * Why the bound, and how far it is proven:
  * - With rule 1 alone it is the paper's Theorem 1: cost <= 2 x optimum.
+ * - Rule 0 keeps that: let s be the last hour that settled the past. What was spent and owed before s is at most twice a dual value of hours up
+ *   to s - term. From s on the break-even rule runs afresh on the demand that active reservations leave over: at most twice the optimum of
+ *   the demand from s on, which is a dual value too. No window of one term holds hours of both, so the two duals together are feasible and the sum is
+ *   at most twice the optimum of all demand. A tenant that was served well may thus let a burst end, where the bare rule must buy.
  * - The lower bound is weak duality: the dual of the linear program (optimum.ts) is max sum(d_t y_t), 0 <= y_t <= 1, where no term's
  *   window of y sums to more than `fee`. `y = effectiveRatio` is feasible; so is the greedy y that takes 1 until its window is
  *   full. Both are set hour by hour and stay feasible, so the larger of the two never falls.
  * - Hence at the instant of each purchase under rule 2 the bound holds even if demand ends there and the purchase is never used
  *   again; idle hours add nothing to either side.
  * - On-demand hours after that: an hour is paid on demand only when every reservation is in use (d_t > active), and rule 1 ends such a
- *   spell after `fee` of them per GPU. That the two rules together keep the bound from any state is NOT proven here but searched for
+ *   spell after `fee` of them per GPU. That rules 1 and 2 together keep the bound from any state is NOT proven here but searched for
  *   counterexamples: random and hill-climbed demand, the wishes chosen by the attacker, the exact optimum beside it. None
  *   exceeds 2 (which rule 1 alone attains).
  * - Alpha: every demanded hour pays alpha whoever serves it, so cost = alpha D + (1 - alpha) c, optimum = alpha D + (1 - alpha) o with c <= 2 o and
@@ -34,6 +40,9 @@ export class Guard {
   private readonly own: BreakEvenLedger;
   private readonly dual: Float64Array;
   private dualInWindow = 0;
+  /** Ring of one term: the lower bound after each hour; and the one of a term ago. */
+  private readonly bounds: Float64Array;
+  private boundOneTermAgo = 0;
   private greedyBound = 0;
   private flatBound = 0;
   private hour = 0;
@@ -47,6 +56,7 @@ export class Guard {
     this.fee = ratio * termHours;
     this.own = new BreakEvenLedger(termHours, this.fee);
     this.dual = new Float64Array(termHours);
+    this.bounds = new Float64Array(termHours);
   }
 
   /**
@@ -56,6 +66,7 @@ export class Guard {
   step(gpus: number, wanted: number): number {
     this.raiseBound(gpus);
     this.own.enter(gpus);
+    if (this.committed < 2 * this.boundOneTermAgo - HOURS_TOLERANCE) this.own.settle();
     const due = this.own.buyDue();
     this.committed += due * this.fee;
     const early = this.allowed(Math.min(wanted, gpus) - this.own.active, gpus);
@@ -77,12 +88,18 @@ export class Guard {
     this.dualInWindow += dual;
     this.greedyBound += dual * gpus;
     this.flatBound += Math.min(1, this.ratio) * gpus;
+    this.boundOneTermAgo = this.bounds[slot]!;
+    this.bounds[slot] = this.lowerBound;
+  }
+
+  private get lowerBound(): number {
+    return Math.max(this.greedyBound, this.flatBound);
   }
 
   /** Rule 2: how many of `wanted` more reservations keep what is committed within twice the lower bound. */
   private allowed(wanted: number, gpus: number): number {
     if (wanted <= 0 || this.ratio >= 1) return 0;
-    const room = 2 * Math.max(this.greedyBound, this.flatBound) - this.committed - (gpus - this.own.active);
+    const room = 2 * this.lowerBound - this.committed - (gpus - this.own.active);
     // Each purchase adds its fee and takes this hour off the on-demand bill.
     const added = this.fee - 1;
     if (added <= 0) return room >= -HOURS_TOLERANCE ? wanted : 0;

@@ -1,25 +1,31 @@
 /**
  * Bursar's own rule: how many reservations to hold, decided hour by hour from the tenant's past alone.
  *
- * No one look-back suits every tenant: a project that starts and stops wants hours, an office week wants seven days, a bursty
- * one should hardly reserve. So a panel of look-backs (windows of some hours to a month, strict and lenient about how often a level must have been in
- * use) is run beside each other on paper; each is charged what its reservations would have cost so far, and the panel votes with weights that
- * fall exponentially with that cost (Hedge: Freund and Schapire, "A decision-theoretic generalization of on-line learning", 1997). The weighted
- * median level is the wish; the guard decides what of it may be bought.
+ * No one rule suits every tenant, so a panel (panel.ts) trusts each by what it would have cost so far. On it are look-backs (windows of some hours to a
+ * month, strict and lenient about how often a level must have been in use), which are best where the future is like the recent past; the outlook
+ * of each level (outlook.ts) at several margins, which knows bursts, projects and steps from their spells; and buying nothing, for terms that
+ * demand does not fill. Before anything is known the outlook is trusted most. The weighted median is the wish; the guard decides what of it may be bought.
  *
  * It never reads ahead, never reserves for a GPU that is not in use in the hour of the purchase, and keeps the guard's bound.
  */
 import { Guard } from './guard.js';
 import { LevelCounts } from './level-counts.js';
 import { type CommitmentTerm, effectiveRatio } from './model.js';
+import { Outlook } from './outlook.js';
+import { Panel } from './panel.js';
 
 /** What the panel is made of. The defaults were chosen on seeded series; `docs/decisions-quality/commitment.md` says on which. */
 export interface PlannerOptions {
   /** Windows of the look-backs, in hours, rising. */
   readonly windowHours: readonly number[];
-  /** How far above break-even, as a share of the way to always, a level must have been in use. */
+  /** How far above break-even, as a share of the way to always, a level must have been in use in the window. */
   readonly margins: readonly number[];
-  /** Weight lost per cost: a term of the tenant's mean demand divides a weight by e to this power. */
+  /** The same of the use that the outlook expects; rising. */
+  readonly outlookMargins: readonly number[];
+  /** Trust before anything is known, beside 1 for each look-back: of each margin of the outlook, and of buying nothing. */
+  readonly outlookPrior: number;
+  readonly nothingPrior: number;
+  /** Weight lost per cost: see `Panel`. */
   readonly learningRate: number;
   /** Hours of demand that must have been seen before a look-back with a longer window speaks. */
   readonly firstHours: number;
@@ -28,62 +34,66 @@ export interface PlannerOptions {
 export const PLANNER_DEFAULTS: PlannerOptions = {
   windowHours: [6, 12, 24, 48, 96, 168, 336, 720],
   margins: [0, 0.5],
-  learningRate: 4,
+  outlookMargins: [0, 0.15, 0.3],
+  outlookPrior: 8,
+  nothingPrior: 4,
+  learningRate: 1,
   firstHours: 12,
 };
 
-/** A look-back that runs on paper: what it wishes, what it holds and what that has cost. */
-interface Panelist {
+interface LookBack {
   readonly window: LevelCounts;
   readonly windowHours: number;
   readonly share: number;
-  /** Ring of one term. */
-  readonly bought: Int32Array;
-  active: number;
-  cost: number;
 }
 
 export class ReservationPlanner {
   private readonly ratio: number;
   private readonly guard: Guard;
-  private readonly panel: Panelist[];
+  private readonly outlook: Outlook;
+  private readonly lookBacks: readonly LookBack[];
+  private readonly panel: Panel;
+  /** What each rule would hold: the look-backs, the outlook's margins, nothing. */
+  private readonly wishes: Int32Array;
   /** Ring of the longest window. */
   private readonly past: Int32Array;
   private hour = 0;
-  private demanded = 0;
   private wished = 0;
 
   constructor(
-    private readonly term: CommitmentTerm,
+    term: CommitmentTerm,
     private readonly options: PlannerOptions = PLANNER_DEFAULTS,
   ) {
     this.ratio = effectiveRatio(term);
     this.guard = new Guard(term.termHours, this.ratio);
+    this.outlook = new Outlook(term.termHours);
     this.past = new Int32Array(Math.max(...options.windowHours) + 1);
-    this.panel = options.windowHours.flatMap((windowHours) =>
-      options.margins.map((margin) => ({
-        window: new LevelCounts(),
-        windowHours,
-        share: this.ratio + margin * (1 - this.ratio),
-        bought: new Int32Array(term.termHours),
-        active: 0,
-        cost: 0,
-      })),
+    this.lookBacks = options.windowHours.flatMap((windowHours) =>
+      options.margins.map((margin) => ({ window: new LevelCounts(), windowHours, share: this.shareAt(margin) })),
     );
+    const priors = [...this.lookBacks.map(() => 1), ...options.outlookMargins.map(() => options.outlookPrior), options.nothingPrior];
+    this.panel = new Panel(priors, term.termHours, this.ratio, options.learningRate);
+    this.wishes = new Int32Array(priors.length);
   }
 
   /** Takes the GPUs demanded in the next hour and returns the reservations to buy at its beginning. */
   step(gpus: number): number {
-    this.past[this.hour % this.past.length] = gpus;
-    this.demanded += gpus;
-    for (const panelist of this.panel) this.advance(panelist, gpus);
-    this.hour++;
     if (this.ratio >= 1) return 0;
-    this.wished = this.median();
+    this.past[this.hour % this.past.length] = gpus;
+    this.lookBacks.forEach((lookBack, rule) => (this.wishes[rule] = this.levelOf(lookBack, gpus)));
+    this.hour++;
+    this.outlook.step(gpus);
+    let most = this.outlook.peak;
+    this.options.outlookMargins.forEach((margin, index) => {
+      most = this.outlook.levelAbove(this.shareAt(margin), most);
+      this.wishes[this.lookBacks.length + index] = most;
+    });
+    this.panel.charge(gpus, this.wishes);
+    this.wished = this.panel.vote(this.wishes);
     return this.guard.step(gpus, this.wished);
   }
 
-  /** Reservations that the panel would hold in the hour of the last step, whatever the guard allowed. */
+  /** Reservations that the panel wishes to hold after the last step, in use in that hour or not, whatever the guard allowed. */
   get wish(): number {
     return this.wished;
   }
@@ -93,46 +103,22 @@ export class ReservationPlanner {
     return this.guard.activeReservations;
   }
 
-  /** How much each window counts at present; the weights sum to 1. */
+  /** How much each window counts at present among the look-backs; the weights sum to 1. */
   windowWeights(): { readonly windowHours: number; readonly weight: number }[] {
-    const weights = this.weights();
-    const total = weights.reduce((sum, weight) => sum + weight, 0);
-    return this.panel.map(({ windowHours }, index) => ({ windowHours, weight: weights[index]! / total }));
+    const weights = this.panel.weights(this.lookBacks.length);
+    return this.lookBacks.map(({ windowHours }, index) => ({ windowHours, weight: weights[index]! }));
   }
 
-  private advance(panelist: Panelist, gpus: number): void {
-    const { window, windowHours } = panelist;
+  private shareAt(margin: number): number {
+    return this.ratio + margin * (1 - this.ratio);
+  }
+
+  /** The largest level that was in use for more than its share of the look-back's window, which takes the hour. */
+  private levelOf({ window, windowHours, share }: LookBack, gpus: number): number {
     window.add(gpus);
     if (this.hour >= windowHours) window.remove(this.past[(this.hour - windowHours) % this.past.length]!);
-    const slot = this.hour % this.term.termHours;
-    panelist.active -= panelist.bought[slot]!;
     const seenHours = Math.min(this.hour + 1, windowHours);
-    const speaks = seenHours >= Math.min(windowHours, this.options.firstHours);
-    const level = speaks ? Math.min(gpus, window.levelAbove(panelist.share * seenHours)) : 0;
-    panelist.bought[slot] = Math.max(0, level - panelist.active);
-    panelist.active += panelist.bought[slot]!;
-    panelist.cost += this.ratio * panelist.active + Math.max(0, gpus - panelist.active);
-  }
-
-  /** Exponential in what each has cost above the cheapest, in terms of the tenant's mean demand. */
-  private weights(): number[] {
-    const least = this.panel.reduce((cost, panelist) => Math.min(cost, panelist.cost), Infinity);
-    const hours = Math.max(1, this.hour);
-    const termCost = Math.max(1, this.demanded / hours) * this.ratio * this.term.termHours;
-    return this.panel.map(({ cost }) => Math.exp((-this.options.learningRate * (cost - least)) / termCost));
-  }
-
-  /** The weighted median of what the panel holds. */
-  private median(): number {
-    const weights = this.weights();
-    const votes = this.panel.map(({ active }, index) => ({ level: active, weight: weights[index]! }));
-    votes.sort((one, other) => other.level - one.level);
-    let left = weights.reduce((sum, weight) => sum + weight, 0) / 2;
-    for (const vote of votes) {
-      left -= vote.weight;
-      if (left <= 0) return vote.level;
-    }
-    return 0;
+    return seenHours < Math.min(windowHours, this.options.firstHours) ? 0 : window.levelAbove(share * seenHours);
   }
 }
 
