@@ -26,7 +26,7 @@ export class Transaction implements Queryable {
   constructor(private readonly runner: QueryRunner) {}
 
   async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    return rowsOf<Row>(await this.runner.query(sql, [...parameters]));
+    return rowsOf<Row>((await this.runner.connect()) as PoolClient, sql, parameters);
   }
 
   /** COPY in text form. `rows` yields whole lines, each ending in a newline; see copyText. */
@@ -36,10 +36,32 @@ export class Transaction implements Queryable {
   }
 }
 
-/** TypeORM gives rows for a select, and [rows, count] for update and delete. */
-function rowsOf<Row>(result: unknown): Row[] {
-  if (Array.isArray(result) && result.length === 2 && Array.isArray(result[0]) && typeof result[1] === 'number') return result[0] as Row[];
-  return (Array.isArray(result) ? result : []) as Row[];
+async function rowsOf<Row>(client: PoolClient, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+  const name = nameOf(sql, parameters);
+  const result: unknown = await client.query({ text: sql, ...(parameters.length > 0 ? { values: [...parameters] } : {}), ...(name === null ? {} : { name }) });
+  return isOneResult(result) ? (result.rows as Row[]) : [];
+}
+
+/** A text of several statements, which has no parameters, gives a list of results. */
+function isOneResult(result: unknown): result is { readonly rows: unknown[] } {
+  return typeof result === 'object' && result !== null && 'rows' in result;
+}
+
+/**
+ * A statement with a name is read and rewritten once per connection, and planned anew only while PostgreSQL finds that worth its time (its documentation,
+ * "PREPARE", "Notes"). Planning is most of the work of a small statement. Beyond so many texts none gets a name, so that texts which a request shapes cannot
+ * fill the server's memory.
+ */
+const MOST_NAMES = 1000;
+const names = new Map<string, string>();
+
+function nameOf(sql: string, parameters: readonly unknown[]): string | null {
+  if (parameters.length === 0) return null;
+  const known = names.get(sql);
+  if (known !== undefined || names.size >= MOST_NAMES) return known ?? null;
+  const name = `bursar-${names.size}`;
+  names.set(sql, name);
+  return name;
 }
 
 function* chunks(rows: Iterable<string>): Generator<string> {
@@ -81,7 +103,12 @@ export class Database implements Queryable {
   }
 
   async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    return rowsOf<Row>(await this.source.query(sql, [...parameters]));
+    const runner = this.source.createQueryRunner();
+    try {
+      return await rowsOf<Row>((await runner.connect()) as PoolClient, sql, parameters);
+    } finally {
+      await runner.release();
+    }
   }
 
   /** Runs `work` in one transaction; an error rolls all of it back. */

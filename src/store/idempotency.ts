@@ -90,12 +90,15 @@ export class Idempotency {
     }
   }
 
-  /** Null where the key is ours now, else the answer that is kept under it. */
+  /**
+   * Null where the key is ours now, else the answer that is kept under it. The claim does not wait for the disk: what is committed after it (the work, the answer)
+   * lies behind it in the log, so that a crash which loses the claim has lost the work too (PostgreSQL's documentation, "Asynchronous Commit").
+   */
   private async claim<T>({ organisation, key, requestHash }: OnceRequest): Promise<{ body: T } | null> {
     const until = performance.now() + this.patienceMilliseconds;
     for (;;) {
       const [ours] = await this.db.query(
-        `insert into idempotency (organisation, key, request_hash) values ($1, $2, $3)
+        `insert into idempotency (organisation, key, request_hash) select $1, $2, $3 from (select set_config('synchronous_commit', 'off', true)) as unhurried
          on conflict (organisation, key) do update set request_hash = excluded.request_hash, created_at = now()
            where idempotency.status is null and idempotency.created_at < now() - make_interval(secs => $4)
          returning 1 as claimed`,

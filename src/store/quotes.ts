@@ -25,6 +25,8 @@ export interface QuoteFacts {
   readonly history: PriceHistory;
   /** The instant as of which the organisation's budgets are looked at, epoch milliseconds. */
   readonly asOf: number;
+  /** Tags by which usage is kept apart. */
+  readonly trackedTags: readonly string[];
   /** Null where no team was named. */
   readonly budgets: readonly BudgetFacts[] | null;
 }
@@ -54,7 +56,7 @@ interface Remembered {
 /** Accounts and organisations whose prices are remembered. */
 const MOST_REMEMBERED = 100;
 
-interface Head { version: string; rates: string; peak: PeakRule[] | null; recorded: number | null }
+interface Head { version: string; rates: string; peak: PeakRule[] | null; recorded: number | null; tags: readonly string[] | null }
 interface BudgetRow { spec: Budget; teams: string[]; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
 
 /**
@@ -69,7 +71,7 @@ from budget b
 left join lateral (
   select period_start, weighed_at, state from budget_state where organisation = $1 and budget = b.id and period_start <= $3 order by period_start desc limit 1) s on true
 left join lateral (
-  select sum(greatest(nanos - greatest(used_nanos, 0), 0)) filter (where currency = b.spec->>'currency')::text as held,
+  select sum(remaining_nanos) filter (where currency = b.spec->>'currency')::text as held,
     array_agg(currency) filter (where currency <> b.spec->>'currency') as foreign
   from reservation_hold where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start) h on true
 where b.organisation = $1 and b.team in (select id from above) order by b.id`;
@@ -112,12 +114,12 @@ export class QuoteStore {
   async facts(db: Queryable, organisation: string, { request, team, now, dirtyPrices }: QuoteQuestion): Promise<QuoteFacts> {
     const [head] = await db.query<Head>(
       `select price_version::text as version, rate_version::text as rates, (select value from setting where organisation = $1 and key = 'peak') as peak,
-         (select value from setting where organisation = $1 and key = 'as-of') as recorded from organisation where id = $1`, [organisation]);
+         (select value from setting where organisation = $1 and key = 'as-of') as recorded, (select value from setting where organisation = $1 and key = 'tracked-tags') as tags from organisation where id = $1`, [organisation]);
     const prices = await this.effective(db, organisation, request.account ?? null, head ?? { version: '0', rates: '0' }, now);
     const asOf = (head?.recorded ?? null) === null ? now : await this.organisations.asOf(db, organisation, now);
     const { book, fx } = prices;
     return {
-      history: prices.history, asOf,
+      history: prices.history, asOf, trackedTags: head?.tags ?? [],
       context: {
         book, prices: prices.prices, effective: prices.effective, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
         interruptions: request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,

@@ -7,6 +7,7 @@
  * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a reservation but the clock,
  * whoever releases it, or its own cost.
  */
+import { setTimeout } from 'node:timers/promises';
 import { parseDecimal, ZERO } from '../core/decimal.js';
 import { missing } from '../core/errors.js';
 import type { Budget } from '../core/budget.js';
@@ -176,8 +177,10 @@ export async function releaseReservation(stores: Stores, tx: Transaction, organi
 
 /** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
 const WEIGHED_AFTER_MS = 60_000;
+/** Between two wakings. */
+const REST_MS = 1000;
 
-/** Wakes what reservations have changed, for a little later: many at once are one waking, and one is under way at a time. */
+/** Wakes what reservations have changed, for a little later: the first at once, and those that follow it within a second together. */
 export class HoldWaker {
   private pending = new Map<string, { readonly organisation: string; readonly waking: Waking }>();
   private running = false;
@@ -201,6 +204,7 @@ export class HoldWaker {
         for (const organisation of new Set(all.map((one) => one.organisation))) {
           await wake(this.db, organisation, all.filter((one) => one.organisation === organisation).map(({ waking }) => waking));
         }
+        await setTimeout(REST_MS, undefined, { ref: false });
       }
     } finally {
       this.running = false;

@@ -29,11 +29,10 @@ export interface Prepared {
 
 /** All that needs no lock: who waits for the budgets has it behind them. @throws Failure missing where it has no price */
 export async function prepareReservation(stores: Stores, db: Queryable, organisation: string, request: ReserveRequest): Promise<Prepared> {
-  const { context, asOf } = await stores.quotes.facts(db, organisation, { ...request, team: null });
-  const isTracked = (await stores.organisations.trackedTags(db, organisation)).includes(RESERVATION_TAG);
+  const { context, asOf, trackedTags } = await stores.quotes.facts(db, organisation, { ...request, team: null });
   const detail = quoteInDetail(request.request, context);
   if ('unpriced' in detail) throw missing(`nothing is reserved: ${detail.message}`);
-  return { request, detail, fx: context.fx, asOf, isTracked };
+  return { request, detail, fx: context.fx, asOf, isTracked: trackedTags.includes(RESERVATION_TAG) };
 }
 
 /** A prepared reservation and who asks for it. */
