@@ -74,7 +74,7 @@ left join lateral (
   select sum(remaining_nanos) filter (where currency = b.spec->>'currency')::text as held,
     array_agg(currency) filter (where currency <> b.spec->>'currency') as foreign
   from reservation_hold where organisation = $1 and budget = b.id and expires_at > $4 and at >= s.period_start) h on true
-where b.organisation = $1 and b.team in (select id from above) order by b.id`;
+where b.organisation = $1 and b.team = any(array(select id from above)) order by b.id`;
 
 export class QuoteStore {
   private readonly peaks = new Map<string, { readonly text: string; readonly schedule: PeakSchedule }>();

@@ -114,7 +114,7 @@ async function lockBudgetsOver(tx: Transaction, organisation: string, teams: rea
   await tx.query(
     `with recursive above(id) as (
        select * from unnest($2::text[]) union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-     select b.id from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id for update of b`, [organisation, teams]);
+     select b.id from budget b where b.organisation = $1 and b.team = any(array(select id from above)) order by b.id for update of b`, [organisation, teams]);
 }
 
 /** Null: they hold it. */
