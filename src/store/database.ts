@@ -10,11 +10,10 @@ import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
+import { Listening, LISTENING } from './listening.js';
 
 /** Any number that no other program on the database uses. */
 const MIGRATION_LOCK = 7_406_218_035;
-/** First half of the locks that stand for listeners; the second is of the channel. */
-const LISTENING = 740_621_804;
 
 /** Anything that runs a statement: the pool, or one transaction. */
 export interface Queryable {
@@ -145,24 +144,11 @@ export class Database implements Queryable {
     return this.source.showMigrations();
   }
 
-  /**
-   * Calls back on every notification of the channel, on a connection of its own; returns the way to stop. That somebody listens can be seen by
-   * all (`isHeard`): a shared advisory lock stands for it.
-   */
+  /** Calls back on every notification of the channel, and once after it could not be heard for a while; returns the way to stop. */
   async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
-    const runner = this.source.createQueryRunner();
-    const client = (await runner.connect()) as PoolClient;
-    client.on('notification', (message) => {
-      if (message.channel === channel) heard();
-    });
-    await client.query(`listen ${channel}`);
-    await client.query(`select pg_advisory_lock_shared($1, hashtext($2))`, [LISTENING, channel]);
-    return async () => {
-      await client.query(`unlisten ${channel}`).catch(() => undefined);
-      await client.query(`select pg_advisory_unlock_shared($1, hashtext($2))`, [LISTENING, channel]).catch(() => undefined);
-      client.removeAllListeners('notification');
-      await runner.release();
-    };
+    const listening = new Listening(this.source, channel, heard);
+    await listening.open();
+    return () => listening.stop();
   }
 
   /** Whether any process listens to the channel. */
