@@ -23,7 +23,7 @@ function rolesOf(text: string, context: z.RefinementCtx): Roles {
 }
 
 const schema = z.object({
-  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional().meta({ description: 'PostgreSQL 15 or later; absent: an embedded server in BURSAR_DATA_DIR', secret: true }),
+  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional().meta({ description: 'PostgreSQL 15 or later (through a pooler: in session mode); absent: an embedded server in BURSAR_DATA_DIR', secret: true }),
   REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional().meta({ description: "Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL", secret: true }),
   PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080).describe('Port of the API and the dashboard; 0 takes one that is free'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 is every one'),
