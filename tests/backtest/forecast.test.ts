@@ -65,17 +65,36 @@ describe('month-end forecast on the real cluster, every day of every month', () 
     expect(errors('ls-shared', 'naive').daily).toBeLessThan(1.07);
   });
 
-  it('80 % intervals hold 72 to 88 % of the months', () => {
+  it('80 % intervals hold 72 to 88 % of the months together, and each by itself 65 to 85 %', () => {
     const scores = Object.values(tables).map(({ bursar }) => bursar);
     const coverage = scores.reduce((sum, score) => sum + score.count * (score.coverage ?? 0), 0) / scores.reduce((sum, score) => sum + score.count, 0);
     expect(coverage).toBeGreaterThan(0.72);
     expect(coverage).toBeLessThan(0.88);
-    for (const name of ['total', 'ls', 'ls-one']) expect(Math.abs((tables[name]?.bursar.coverage ?? 0) - 0.8)).toBeLessThan(0.08);
+    for (const score of scores) {
+      expect(score.coverage).toBeGreaterThan(0.65);
+      expect(score.coverage).toBeLessThan(0.85);
+    }
+  });
+});
+
+describe('the short, bursty groups of the real cluster, over periods of 14 days', () => {
+  const fortnights: BacktestOptions = { periodDays: 14, firstDays: [0, 3, 5, 8, 11] };
+  const groups = Object.fromEntries(['Burstable', 'BE', 'Guaranteed'].map((name) => [name, fromFirstSpend(column(name))]));
+
+  it.each(Object.entries(groups))('%s: the total is nearer than by every published opponent', (_, series) => {
+    const { bursar, opponents } = table([series], fortnights);
+    for (const name of PUBLISHED) expect(bursar.totalError).toBeLessThan(opponents[name]?.totalError ?? 0);
   });
 
-  it('the short, bursty groups too, over periods of 14 days', () => {
-    const bursty = [ls, ...['Burstable', 'BE', 'Guaranteed'].map((name) => fromFirstSpend(column(name)))];
-    const { bursar, opponents } = table(bursty, { periodDays: 14, firstDays: [0, 3, 5, 8, 11] });
+  it('where it loses: the last day repeated is better on two of them', () => {
+    for (const name of ['Burstable', 'Guaranteed']) {
+      const { bursar, opponents } = table([groups[name] ?? []], fortnights);
+      expect(bursar.totalError).toBeGreaterThan(opponents['naive']?.totalError ?? Infinity);
+    }
+  });
+
+  it('together with LS: error below every opponent, calibrated', () => {
+    const { bursar, opponents } = table([ls, ...Object.values(groups)], fortnights);
     for (const name of Object.keys(OPPONENTS)) expect(bursar.totalError).toBeLessThan(opponents[name]?.totalError ?? 0);
     expect(bursar.coverage).toBeGreaterThan(0.72);
     expect(bursar.coverage).toBeLessThan(0.88);
@@ -83,18 +102,20 @@ describe('month-end forecast on the real cluster, every day of every month', () 
 });
 
 describe('month-end forecast on seeded weekly series (synthetic)', () => {
-  it('learns the week: error below every opponent, calibrated', () => {
-    const { bursar, opponents } = table([1, 2, 3, 4].map(weekly), { periodDays: 30, firstDays: [0] });
+  const seeds = (first: number, count: number): number[][] => Array.from({ length: count }, (_, index) => weekly(first + index));
+
+  it.each([['1 to 4', seeds(1, 4)], ['301 to 312', seeds(301, 12)]])('seeds %s: learns the week; error below every opponent, calibrated', (_, series) => {
+    const { bursar, opponents } = table(series, { periodDays: 30, firstDays: [0] });
     for (const name of Object.keys(OPPONENTS)) expect(bursar.totalError).toBeLessThan(opponents[name]?.totalError ?? 0);
     expect(bursar.coverage).toBeGreaterThan(0.72);
-    expect(bursar.coverage).toBeLessThan(0.9);
+    expect(bursar.coverage).toBeLessThan(0.88);
   });
 });
 
 describe('honesty of the backtest', () => {
   it('experts never read ahead: with another future every state up to today is the same', () => {
     const shuffled = [...total.slice(0, 60), ...total.slice(60).reverse()];
-    const [one, other] = [runExperts(total), runExperts(shuffled)].map((experts) => experts.map((states) => states.slice(0, 60)));
+    const [one, other] = [runExperts(total), runExperts(shuffled)].map((experts) => experts.map(({ prior, states }) => ({ prior, states: states.slice(0, 60) })));
     expect(one).toEqual(other);
     expect(runExperts(total.slice(0, 60))).toEqual(one);
   });

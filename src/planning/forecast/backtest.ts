@@ -87,6 +87,6 @@ export function scoreForecast(series: readonly (readonly number[])[], options: B
     const { mean, low, high } = forecastPeriodEnd([...history, 0], 0, ahead.length - 1, { coverage });
     // A nano of slack: a flat history makes an interval of no width.
     const slack = 1e-9 * Math.max(1, mean);
-    return { sum: mean, days: forecastDaily(history, ahead.length).mean, inside: (actual) => low - slack <= actual && actual <= high + slack };
+    return { sum: mean, days: forecastDaily(history, ahead.length), inside: (actual) => low - slack <= actual && actual <= high + slack };
   });
 }

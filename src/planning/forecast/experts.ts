@@ -1,120 +1,169 @@
 /**
- * The experts behind the forecast: ways to carry a daily series forward, and weights by how each has done so far.
+ * The experts behind the forecast: ways to carry a daily series forward.
  *
- * An expert is a level (the last value, or smoothed), a damped drift (none, half, all of the last four weeks'), with or
- * without the week's shape. Never reads ahead: what stands at day t was made from days 0..t alone. Forecasts are never
- * below zero.
+ * Most are as simple as the rules that the forecast has to beat: the last day, a smoothed level, the mean of a week or of all
+ * days, the median of four weeks. Beside them stand a level that returns to the mean, damped drifts, and the week. Never reads
+ * ahead: what stands at day t was made from days 0..t alone. Forecasts are never below zero for a series that never was.
  */
+import { runHoltWinters } from './holt-winters.js';
+import { middle, WEEK_DAYS, weekShapes } from './week.js';
 
-export const WEEK_DAYS = 7;
-/** Days over which the drift is taken; drifts are damped (Gardner and McKenzie 1985: trends rarely last). */
+/** Days over which a drift is taken; drifts are damped (Gardner and McKenzie 1985: trends rarely last). */
 const DRIFT_DAYS = 28;
-const DAMPING = 0.97;
 const LEAST_DRIFT_DAYS = 3;
-const LEAST_SEASON_DAYS = 2 * WEEK_DAYS;
-const SEASON_DAYS = 8 * WEEK_DAYS;
+const DAMPING = 0.97;
 /** A falling drift stops above zero: the damped sum of a drift of level / 40 takes at most 32 / 40 of the level. */
 const STEEPEST_FALL = 1 / 40;
+const MEDIAN_DAYS = 28;
+/** What is left each day of the distance to the mean. */
+const RETURNS = [0.9, 0.97] as const;
+const MEAN_DAYS = 60;
+const TREND_DAMPING = 0.9;
+const DRIFT_PRIOR = 0.5;
 
-const SMOOTHING = [1, 0.3] as const;
-const DRIFT_SHARES = [0, 0.5, 1] as const;
-
-/** An expert's state after a day. */
-export interface ExpertState {
-  readonly level: number;
-  readonly drift: number;
-  /** By day of the week, counted from the series' first day; null for an expert without seasons. */
-  readonly season: Float64Array | null;
-  /** Index of the day, so that `season` finds the days after it. */
-  readonly day: number;
+/** What is kept of a drift or a distance per day, and its sums keep + keep^2 + ... + keep^days, made once for a year. */
+interface Keep {
+  readonly share: number;
+  readonly sums: Float64Array;
 }
 
-const damped = (days: number): number => (DAMPING * (1 - DAMPING ** days)) / (1 - DAMPING);
-/** Sum of the damping factors of 1..days, kept for a year: a forecast asks for them a million times. */
-const DAMPED = Float64Array.from({ length: 400 }, (_, days) => damped(days));
-const dampedDays = (days: number): number => DAMPED[days] ?? damped(days);
+const sumOfPowers = (share: number, days: number): number => (share * (1 - share ** days)) / (1 - share);
+const keeping = (share: number): Keep => ({ share, sums: Float64Array.from({ length: 400 }, (_, days) => sumOfPowers(share, days)) });
+const DRIFT_KEEP = keeping(DAMPING);
+const TREND_KEEP = keeping(TREND_DAMPING);
+const RETURN_KEEPS = RETURNS.map(keeping);
+
+/** An expert's state after a day: `h` days ahead it expects `(level + slope (keep + keep^2 + ... + keep^h)) shape + added`. */
+export interface ExpertState {
+  /** Index of the day, so that `shape` and `added` find the days after it. */
+  readonly day: number;
+  readonly level: number;
+  readonly slope: number;
+  readonly keep: Keep;
+  /** By day of the week, counted from the series' first day; null for none. */
+  readonly shape: Float64Array | null;
+  readonly added: Float64Array | null;
+}
+
+export interface Expert {
+  /** Weight before anything is known of how it does: a drift has to earn its trust. */
+  readonly prior: number;
+  /** After each day. */
+  readonly states: readonly ExpertState[];
+}
 
 /** What the expert expects `ahead` (1, 2, ...) days after its state's day. */
-export function expectDay(state: ExpertState, ahead: number): number {
-  const plain = state.level + state.drift * dampedDays(ahead);
-  return plain * (state.season?.[(state.day + ahead) % WEEK_DAYS] ?? 1);
+export function expectDay({ day, level, slope, keep, shape, added }: ExpertState, ahead: number): number {
+  const weekday = (day + ahead) % WEEK_DAYS;
+  const plain = level + slope * (keep.sums[ahead] ?? sumOfPowers(keep.share, ahead));
+  return Math.max(0, (shape === null ? plain : plain * (shape[weekday] ?? 1)) + (added === null ? 0 : (added[weekday] ?? 0)));
 }
 
 /** What the expert expects in all of the next `days` days. */
 export function expectSum(state: ExpertState, days: number): number {
-  if (state.season !== null) {
-    let sum = 0;
-    for (let ahead = 1; ahead <= days; ahead += 1) {
-      sum += (state.level + state.drift * dampedDays(ahead)) * (state.season[(state.day + ahead) % WEEK_DAYS] ?? 1);
-    }
-    return sum;
+  const { level, slope, keep, shape, added } = state;
+  if (shape === null && added === null) {
+    // The sum over h of keep + ... + keep^h, in closed form.
+    const sums = (keep.share / (1 - keep.share)) * (days - (keep.sums[days] ?? sumOfPowers(keep.share, days)));
+    return Math.max(0, level * days + slope * sums);
   }
-  // The sum over h of dampedDays(h), in closed form.
-  const drifted = (DAMPING / (1 - DAMPING)) * (days - dampedDays(days));
-  return state.level * days + state.drift * drifted;
+  let sum = 0;
+  for (let ahead = 1; ahead <= days; ahead += 1) sum += expectDay(state, ahead);
+  return sum;
 }
 
-/** States of all experts after every day: `states[expert][day]`. */
-export function runExperts(history: readonly number[]): ExpertState[][] {
-  const seasons = runSeasons(history);
-  const experts: ExpertState[][] = [];
-  for (const seasonal of [false, true]) {
-    const series = history.map((value, day) => {
-      const factor = seasonal ? (seasons[day]?.[day % WEEK_DAYS] ?? 1) : 1;
-      return value / factor;
-    });
-    for (const smoothing of SMOOTHING) {
-      const levels = smooth(series, smoothing);
-      for (const share of DRIFT_SHARES) {
-        experts.push(levels.map((level, day) => ({ level, drift: share * driftAt(levels, day), season: seasonal ? (seasons[day] ?? null) : null, day })));
-      }
-    }
-  }
-  return experts;
+/** All experts with their states after every day. */
+export function runExperts(history: readonly number[]): Expert[] {
+  const shapes = weekShapes(history);
+  const week = history.map((value, day) => value / (shapes[day]?.[day % WEEK_DAYS] ?? 1));
+  const [half, thirdOfWeek] = [smooth(history, 0.5), smooth(week, 0.3)];
+  const toMeans = means(history, MEAN_DAYS);
+  return [
+    level(history), level(smooth(history, 0.3)), level(smooth(history, 0.07)),
+    level(means(history, WEEK_DAYS)), level(means(history, Infinity)), level(medians(history)),
+    ...RETURN_KEEPS.map((keep) => returning(half, toMeans, keep)),
+    drifting(smooth(week, 0.5), 0, shapes), drifting(history, 1, null), drifting(thirdOfWeek, 0.5, shapes), drifting(thirdOfWeek, 1, shapes),
+    holtWintersDamped(history),
+  ];
 }
 
+const flat = (day: number, value: number): ExpertState => ({ day, level: value, slope: 0, keep: DRIFT_KEEP, shape: null, added: null });
+
+const level = (levels: readonly number[]): Expert => ({ prior: 1, states: levels.map((value, day) => flat(day, value)) });
+
+/** Exponentially smoothed, with the weights of the days that are there brought to 1: no first day counts for more than its own. */
 function smooth(series: readonly number[], share: number): number[] {
-  let level = series[0] ?? 0;
-  return series.map((value) => (level = share * value + (1 - share) * level));
+  let [sum, weight] = [0, 0];
+  return series.map((value) => {
+    sum = (1 - share) * sum + share * value;
+    weight = (1 - share) * weight + share;
+    return sum / weight;
+  });
+}
+
+/** The mean of the last `days` days. */
+function means(series: readonly number[], days: number): number[] {
+  let sum = 0;
+  return series.map((value, day) => {
+    sum += value - (day >= days ? (series[day - days] ?? 0) : 0);
+    return sum / Math.min(day + 1, days);
+  });
+}
+
+/** The median of the last four weeks. */
+function medians(series: readonly number[]): number[] {
+  const sorted: number[] = [];
+  const placeOf = (value: number): number => {
+    const place = sorted.findIndex((other) => other >= value);
+    return place < 0 ? sorted.length : place;
+  };
+  return series.map((value, day) => {
+    sorted.splice(placeOf(value), 0, value);
+    if (day >= MEDIAN_DAYS) sorted.splice(placeOf(series[day - MEDIAN_DAYS] ?? 0), 1);
+    return middle(sorted);
+  });
+}
+
+/** A level that goes back to the mean: an autoregression of order one, its mean and pace given. */
+function returning(levels: readonly number[], toMeans: readonly number[], keep: Keep): Expert {
+  return {
+    prior: 1,
+    // level + (mean - level)(1 - keep^h), and 1 - keep^h is (1 / keep - 1) times keep + ... + keep^h.
+    states: levels.map((from, day) => ({ day, level: from, slope: ((toMeans[day] ?? from) - from) * (1 / keep.share - 1), keep, shape: null, added: null })),
+  };
+}
+
+/** A share of the last four weeks' drift, damped; with the week's shape where one is given. */
+function drifting(levels: readonly number[], share: number, shapes: readonly (Float64Array | null)[] | null): Expert {
+  return {
+    prior: share === 0 ? 1 : DRIFT_PRIOR,
+    states: levels.map((from, day) => ({ day, level: from, slope: share * driftAt(levels, day), keep: DRIFT_KEEP, shape: shapes?.[day] ?? null, added: null })),
+  };
 }
 
 function driftAt(levels: readonly number[], day: number): number {
   const days = Math.min(DRIFT_DAYS, day);
   if (days < LEAST_DRIFT_DAYS) return 0;
-  const level = levels[day] ?? 0;
-  return Math.max((level - (levels[day - days] ?? 0)) / days, -level * STEEPEST_FALL);
+  const now = levels[day] ?? 0;
+  return Math.max((now - (levels[day - days] ?? 0)) / days, -now * STEEPEST_FALL);
 }
 
-/**
- * The week's shape after each day: per weekday the median ratio of a day to the mean of the seven days up to it, over
- * eight weeks. Null before two weeks are known. Whether there is a shape at all is for the weights to say.
- */
-function runSeasons(history: readonly number[]): (Float64Array | null)[] {
-  const ratios = history.map((value, day) => {
-    if (day < WEEK_DAYS - 1) return null;
-    let sum = 0;
-    for (let back = 0; back < WEEK_DAYS; back += 1) sum += history[day - back] ?? 0;
-    return sum > 0 ? (value * WEEK_DAYS) / sum : null;
-  });
-  return history.map((_, day) => {
-    if (day + 1 < LEAST_SEASON_DAYS) return null;
-    const season = new Float64Array(WEEK_DAYS);
-    for (let weekday = 0; weekday < WEEK_DAYS; weekday += 1) {
-      const own: number[] = [];
-      for (let at = day - ((day - weekday) % WEEK_DAYS); at >= Math.max(0, day - SEASON_DAYS + 1); at -= WEEK_DAYS) {
-        const ratio = ratios[at];
-        if (ratio !== null && ratio !== undefined) own.push(ratio);
-      }
-      season[weekday] = own.length === 0 ? 1 : median(own);
-    }
-    const mean = season.reduce((sum, factor) => sum + factor, 0) / WEEK_DAYS;
-    return season.map((factor) => Math.max(factor / mean, 0.05));
-  });
+/** Holt-Winters with its trend damped (FPP3, 8.3); the same day of last week before two weeks are known. */
+function holtWintersDamped(history: readonly number[]): Expert {
+  const fits = runHoltWinters(history);
+  return {
+    prior: 1,
+    states: history.map((value, day) => {
+      const fit = fits[day] ?? null;
+      if (fit !== null) return { day, level: fit.level, slope: fit.trend, keep: TREND_KEEP, shape: null, added: fit.season };
+      return day + 1 < WEEK_DAYS ? flat(day, value) : { ...flat(day, 0), added: lastWeek(history, day) };
+    }),
+  };
 }
 
-export function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = sorted.length >> 1;
-  const upper = sorted[middle] ?? 0;
-  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
+/** The last seven days, by day of the week. */
+function lastWeek(history: readonly number[], day: number): Float64Array {
+  const week = new Float64Array(WEEK_DAYS);
+  for (let at = day - WEEK_DAYS + 1; at <= day; at += 1) week[at % WEEK_DAYS] = history[at] ?? 0;
+  return week;
 }

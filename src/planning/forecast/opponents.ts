@@ -3,7 +3,8 @@
  *
  * Each takes the complete days so far and says the days ahead. None reads ahead; none goes below zero.
  */
-import { WEEK_DAYS } from './experts.js';
+import { runHoltWinters } from './holt-winters.js';
+import { WEEK_DAYS } from './week.js';
 
 /**
  * @param history complete days, oldest first, at least one
@@ -37,50 +38,12 @@ export const naive: DailyForecaster = (history, horizon) => flat(last(history), 
 export const burnRate: DailyForecaster = (history, horizon, daysIntoPeriod) =>
   flat(daysIntoPeriod > 0 ? mean(history.slice(-daysIntoPeriod)) : last(history), horizon);
 
-const ALPHAS = [0.1, 0.3, 0.5, 0.8];
-const BETAS = [0.01, 0.1, 0.3];
-const GAMMAS = [0.05, 0.2, 0.5];
-
-interface HoltWinters {
-  readonly error: number;
-  readonly level: number;
-  readonly trend: number;
-  readonly season: readonly number[];
-}
-
-/** One pass of the additive method with the first two weeks as its start; squared one-step errors. */
-function fitHoltWinters(history: readonly number[], alpha: number, beta: number, gamma: number): HoltWinters {
-  const first = history.slice(0, WEEK_DAYS);
-  let level = mean(first);
-  let trend = (mean(history.slice(WEEK_DAYS, 2 * WEEK_DAYS)) - level) / WEEK_DAYS;
-  const season = first.map((value) => value - level);
-  let error = 0;
-  for (let day = WEEK_DAYS; day < history.length; day += 1) {
-    const value = history[day] ?? 0;
-    const seasonal = season[day % WEEK_DAYS] ?? 0;
-    error += (value - level - trend - seasonal) ** 2;
-    const next = alpha * (value - seasonal) + (1 - alpha) * (level + trend);
-    trend = beta * (next - level) + (1 - beta) * trend;
-    season[day % WEEK_DAYS] = gamma * (value - next) + (1 - gamma) * seasonal;
-    level = next;
-  }
-  return { error, level, trend, season };
-}
-
-/**
- * Holt-Winters, additive, season of a week, its three constants by least squares on a grid (FPP3, 8.3); seasonal naive
- * before two weeks are known.
- */
+/** Holt-Winters (holt-winters.ts), its trend carried on; seasonal naive before two weeks are known. */
 export const holtWinters: DailyForecaster = (history, horizon, daysIntoPeriod) => {
-  if (history.length < 2 * WEEK_DAYS) return seasonalNaive(history, horizon, daysIntoPeriod);
-  let best: HoltWinters | null = null;
-  for (const alpha of ALPHAS) for (const beta of BETAS) for (const gamma of GAMMAS) {
-    const fit = fitHoltWinters(history, alpha, beta, gamma);
-    if (best === null || fit.error < best.error) best = fit;
-  }
-  const { level, trend, season } = best ?? fitHoltWinters(history, 0.3, 0.1, 0.2);
-  return Array.from({ length: horizon }, (_, index) =>
-    Math.max(0, level + (index + 1) * trend + (season[(history.length + index) % WEEK_DAYS] ?? 0)));
+  const fit = runHoltWinters(history).at(-1) ?? null;
+  if (fit === null) return seasonalNaive(history, horizon, daysIntoPeriod);
+  const { level, trend, season } = fit;
+  return Array.from({ length: horizon }, (_, index) => Math.max(0, level + (index + 1) * trend + (season[(history.length + index) % WEEK_DAYS] ?? 0)));
 };
 
 export const OPPONENTS: Readonly<Record<string, DailyForecaster>> = {
