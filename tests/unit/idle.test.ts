@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { below30For30, skiRental, zeroFor60 } from '../../src/planning/idle/opponents.js';
+import { Outlook } from '../../src/planning/idle/outlook.js';
 import { IDLE_DEFAULTS, IdlePlanner } from '../../src/planning/idle/planner.js';
+import { Quiets, SPAN_STARTS, spanOf, SPANS } from '../../src/planning/idle/quiets.js';
 import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } from '../../src/planning/idle/samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy } from '../../src/planning/idle/simulate.js';
+import { mulberry32 } from '../../src/planning/random.js';
 
 const evidence = (minute: number, percent: number | null, more: Partial<IdleEvidence> = {}): IdleEvidence => ({
   resource: 'gpu-0', minute, gpuUtilPercent: percent, requestsPerSecond: null, memoryUsedRatio: 0.1, workload: 'training', ...more,
@@ -70,6 +73,91 @@ describe('scoring', () => {
   });
 });
 
+const PRIOR_SHAPE = 0.4;
+describe('what to expect of a quiet', () => {
+  const costs = { restartMinutes: 10, falseStopMinutes: 70, maximumFalseStopProbability: 0.3 };
+  const seen = (count: number, minutes: number, quiets = new Quiets(100_000)): Quiets => {
+    for (let n = 0; n < count; n++) {
+      quiets.begin();
+      quiets.move(0, spanOf(minutes, 0));
+      quiets.end(spanOf(minutes, 0));
+    }
+    return quiets;
+  };
+  const outlookOn = (...quiets: readonly Quiets[]): Outlook => {
+    const outlook = new Outlook();
+    outlook.look(quiets.map((one) => ({ quiets: one, priorQuiets: 4 })), 0, costs);
+    return outlook;
+  };
+  const at = (minutes: number): number => spanOf(minutes, 0);
+
+  it('is what was seen once much was: half are back soon, and none of those that outlast the short ones', () => {
+    const outlook = outlookOn(seen(1000, 100, seen(1000, 5)));
+    expect(outlook.falseStop[at(2)]).toBeCloseTo(0.5, 1);
+    expect(outlook.falseStop[at(12)]).toBeCloseTo(0, 1);
+    // Of 100 minutes 12 are gone, 10 are the restart.
+    expect(Math.abs(outlook.saved[at(12)]! - 78)).toBeLessThan(20);
+    expect([outlook.stops[at(2)], outlook.stops[at(12)]]).toEqual([0, 1]);
+  });
+
+  it('counts those that still last as having come so far', () => {
+    const quiets = seen(100, 5);
+    const before = outlookOn(quiets).falseStop[at(2)]!;
+    for (let n = 0; n < 100; n++) {
+      quiets.begin();
+      quiets.move(0, at(60));
+    }
+    expect(before).toBeGreaterThan(0.9);
+    expect(outlookOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
+    for (let n = 0; n < 100; n++) quiets.lose(at(60));
+    expect(outlookOn(quiets).falseStop[at(2)]).toBeCloseTo(0.5, 1);
+  });
+
+  it('is drawn from the level above to its own as it sees more', () => {
+    const wide = seen(1000, 5);
+    const own = [0, 20, 400].map((count) => outlookOn(wide, seen(count, 100)).falseStop[at(3)]!);
+    expect(own[0]!).toBeGreaterThan(0.9);
+    expect(own[1]!).toBeLessThan(0.7);
+    expect(own[2]!).toBeLessThan(0.1);
+  });
+
+  it('forgets by and by', () => {
+    expect(outlookOn(seen(200, 100, seen(50, 5, new Quiets(50)))).falseStop[at(2)]!).toBeLessThan(0.1);
+  });
+
+  it('stops where no plan to wait is cheaper, by trying all of them', () => {
+    const random = mulberry32(1);
+    for (let run = 0; run < 200; run++) {
+      const quiets = new Quiets(1000);
+      for (let n = 0; n < 30; n++) seen(1, Math.exp(7 * random()) - 1, quiets);
+      const outlook = outlookOn(quiets);
+      // The chance of each span to be the last, from the counts.
+      const from = Math.floor(random() * 30);
+      const spans = Array.from({ length: SPANS - 1 }, (_, span) => span).slice(from);
+      const ends = spans.map((span) => lastShare(quiets, span));
+      const plans = spans.map((span, n) => {
+        let [cost, left] = [0, 1];
+        for (let before = 0; before < n; before++) {
+          cost += left * (SPAN_STARTS[from + before + 1]! - SPAN_STARTS[from + before]!) * (1 - ends[before]! / 2);
+          left *= 1 - ends[before]!;
+        }
+        const falseStop = outlook.falseStop[span]!;
+        return falseStop > 0.3 ? Infinity : cost + left * (10 + 70 * falseStop);
+      });
+      const later = Math.min(...plans.slice(1));
+      if (Math.abs(plans[0]! - later) > 1e-9) expect(outlook.stops[from] === 1, `run ${run}`).toBe(plans[0]! < later);
+    }
+  });
+
+  /** Of those that came to a span the share that ended in it, with four more that end as (1 + minutes) ** -shape says. */
+  function lastShare(quiets: Quiets, span: number): number {
+    let came = quiets.ended[span]!;
+    for (let later = span + 1; later < SPANS; later++) came += quiets.ended[later]! + quiets.cameTo[later]!;
+    const prior = 1 - ((1 + SPAN_STARTS[span + 1]!) / (1 + SPAN_STARTS[span]!)) ** -PRIOR_SHAPE;
+    return (quiets.ended[span]! + 4 * prior) / (came + 4);
+  }
+});
+
 describe('the idle planner', () => {
   it('never stops on missing evidence, however long', () => {
     expect(firstStop(new IdlePlanner(settings), stream(3000, (minute) => evidence(minute, null)))).toBeNull();
@@ -99,9 +187,52 @@ describe('the idle planner', () => {
     const early = decisions.slice(500, 1000).filter(({ stop }) => stop).length;
     const stopped = decisions.findIndex(({ stop }, minute) => minute >= 990 && stop);
     expect(early).toBe(0);
+    // Ten minutes are known; whatever lasts twice as long is something else.
     expect(stopped).toBeGreaterThanOrEqual(1000);
-    expect(stopped).toBeLessThan(1010);
+    expect(stopped).toBeLessThanOrEqual(1010);
     expect(decisions[stopped]).toMatchObject({ reason: 'idle', quietMinutes: stopped - 990 });
+  });
+
+  /** Work of 60 minutes and a pause, again and again; in the pause a process is left, or none is. */
+  const pausing = (pauses: readonly { minutes: number; memoryUsedRatio: number }[]): IdleEvidence[] => {
+    const samples: IdleEvidence[] = [];
+    for (const { minutes, memoryUsedRatio } of pauses) {
+      for (let n = 0; n < 60; n++) samples.push(evidence(samples.length, 90, { memoryUsedRatio: 0.8 }));
+      for (let n = 0; n < minutes; n++) samples.push(evidence(samples.length, 0, { memoryUsedRatio }));
+    }
+    return samples;
+  };
+  /** Minutes of quiet at the first stop in the last pause. */
+  const lastWait = (samples: readonly IdleEvidence[]): number | null => {
+    const planner = new IdlePlanner(settings);
+    const decisions = samples.map((sample) => planner.decide(sample));
+    const begun = decisions.findLastIndex(({ reason }) => reason === 'working') + 1;
+    return decisions.slice(begun).find(({ stop }) => stop)?.quietMinutes ?? null;
+  };
+  const [short, long] = [{ minutes: 5, memoryUsedRatio: 0.005 }, { minutes: 120, memoryUsedRatio: 0 }];
+
+  it('learns how long a GPU is quiet with a process on it, and how long without', () => {
+    const past = Array.from({ length: 20 }, () => [short, long]).flat();
+    expect(lastWait(pausing([...past, long]))!).toBeLessThanOrEqual(3);
+    expect(lastWait(pausing([...past, { ...short, minutes: 60 }]))!).toBeGreaterThan(5);
+  });
+
+  it('takes no process for no reason to stop where the next job always comes soon', () => {
+    expect(lastWait(pausing(Array.from({ length: 30 }, () => ({ minutes: 6, memoryUsedRatio: 0 }))))).toBeNull();
+  });
+
+  it('begins anew when the process goes: what it waited for is over', () => {
+    const past = Array.from({ length: 20 }, () => long);
+    const samples = pausing([...past, { minutes: 4, memoryUsedRatio: 0.7 }]);
+    const gone = [...samples, ...stream(60, (n) => evidence(samples.length + n, 0, { memoryUsedRatio: 0 }))];
+    const wait = lastWait(gone)!;
+    expect(wait).toBeGreaterThanOrEqual(4);
+    expect(wait).toBeLessThanOrEqual(7);
+  });
+
+  it('goes on where a reading of the memory is lost', () => {
+    const past = pausing([...Array.from({ length: 20 }, () => long), long]);
+    expect(lastWait(past.map((sample, n) => (n > past.length - 120 && n % 2 === 0 ? { ...sample, memoryUsedRatio: null } : sample)))).toBe(lastWait(past));
   });
 
   it('decides from the past alone', () => {

@@ -2,18 +2,18 @@
  * Bursar's rule for idle GPUs: stop when the quiet so far makes a long quiet likely enough to pay for the restart.
  *
  * Never reads the truth of a sample, never stops on missing or stale evidence, never stops what answers requests. Learns
- * only from quiets that have ended: of each, how long it lasted and on which GPU, of what kind. The wait is the one
- * that minimises the expected bill over the remembered quiets that outlasted the present one (ski rental with a learned
- * distribution: Karlin, Manasse, McGeoch, Owicki 1994), a stop that turns out false being charged extra.
+ * only from quiets: how long they lasted, on which GPU, under which label, in which state of its memory. A GPU on which no process is left, one
+ * whose process gave its memory back and one that still holds it are quiet in different ways, and a change from one to the other begins anew.
  */
 
-import { Quiets } from './quiets.js';
+import { Outlook, type Level } from './outlook.js';
+import { Quiets, spanOf } from './quiets.js';
 import { activityOf, type IdleEvidence } from './samples.js';
-import { FALSE_STOP_MINUTES, type IdlePolicy } from './simulate.js';
+import type { IdlePolicy } from './simulate.js';
 
 export interface IdleSettings {
   readonly restartMinutes: number;
-  /** What a false stop costs its users beyond the restart, in GPU-minutes: 70 keeps one stop in ten false on most mixes of pauses. */
+  /** What a false stop costs its users beyond the restart, in GPU-minutes: 60 keeps about one stop in twenty false on most mixes of pauses. */
   readonly falseStopMinutes: number;
   /**
    * Largest probability of a false stop at which a stop is still made. Not lower: where quiets have no memory, waiting
@@ -27,7 +27,7 @@ export interface IdleSettings {
 }
 
 export const IDLE_DEFAULTS: Omit<IdleSettings, 'restartMinutes'> = {
-  falseStopMinutes: 70, maximumFalseStopProbability: 0.3, minimumQuietMinutes: 2, staleMinutes: 5,
+  falseStopMinutes: 60, maximumFalseStopProbability: 0.3, minimumQuietMinutes: 1, staleMinutes: 5,
 };
 
 /** Why a GPU is stopped or not, with the numbers used. */
@@ -41,29 +41,42 @@ export interface IdleDecision {
   readonly expectedSavedMinutes: number | null;
 }
 
-/** Before anything is learned: quiets of all lengths, as many between 1 and 2 minutes as between 10 and 20 hours. */
-const PRIOR = Quiets.of(Array.from({ length: 22 }, (_, i) => 2 ** (i / 2)));
-/** How much a quiet of the same GPU, of the same kind, and of any other counts. */
-const WEIGHTS = { prior: 0.15, resource: 1, kind: 0.5, other: 0.05 } as const;
-const REMEMBERED_PER_RESOURCE = 60;
-const REMEMBERED_PER_KIND = 300;
+/**
+ * What is known of the process behind a quiet. A process that has opened a GPU holds some hundred MiB even when it has freed all it allocated
+ * (647 of 143,771 MiB in data/h200-telemetry), the driver alone holds next to nothing.
+ */
+type MemoryState = 'no process' | 'memory released' | 'memory held' | 'memory unknown';
+const NO_PROCESS_RATIO = 0.001;
+const HELD_SHARE_OF_BUSY = 0.5;
+
+/** With how many quiets of the level above each level begins, and after how many of its own it forgets. */
+const PRIOR_QUIETS = { state: 2, label: 1, resource: 40 } as const;
+const REMEMBERED = { state: 600, label: 300, resource: 60 } as const;
 
 interface Watch {
+  /** The first sample of the quiet, and of its present state; null while it works. */
   quietSince: number | null;
+  stateSince: number;
+  state: MemoryState;
+  /** Where the age of the present state is among the spans. */
+  span: number;
   lastSeen: number;
   /** Shortest time between two samples, which is how often it is sampled; null before the second. */
   interval: number | null;
-  kind: string;
   busyMemory: number;
-  /** Null before the first has ended. */
-  quiets: Quiets | null;
+  /** The levels that this GPU belongs to, by state, from the widest to its own; the present ones. */
+  readonly known: Map<string, readonly Level[]>;
+  levels: readonly Level[];
+  /** What to expect of the present state; not looked at yet, looked at when it began, or again when a stop was first due. */
+  readonly outlook: Outlook;
+  looked: 'not yet' | 'at first' | 'again';
 }
 
 /** Decides for many GPUs; feed it every sample in the order of time. */
 export class IdlePlanner implements IdlePolicy {
   private readonly watches = new Map<string, Watch>();
-  private readonly kinds = new Map<string, Quiets>();
-  private readonly everyone = new Quiets(REMEMBERED_PER_KIND);
+  /** By state, and by label and state. */
+  private readonly shared = new Map<string, Quiets>();
 
   constructor(private readonly settings: IdleSettings) {}
 
@@ -74,154 +87,120 @@ export class IdlePlanner implements IdlePolicy {
   /** The GPU is needed again: its quiet is over, whatever it was, and is remembered. */
   returned(resource: string, minute: number): void {
     const watch = this.watches.get(resource);
-    if (watch !== undefined) this.endQuiet(watch, minute);
+    if (watch !== undefined) endQuiet(watch, minute);
   }
 
   /** Takes one sample and says what to do about its GPU. */
   decide(evidence: IdleEvidence): IdleDecision {
     const watch = this.watchOf(evidence);
     const activity = activityOf(evidence);
-    const gap = evidence.minute - watch.lastSeen;
-    const silent = gap > Math.max(this.settings.staleMinutes, 2.5 * (watch.interval ?? gap));
-    if (activity === 'unknown') return undecided('unknown');
-    watch.lastSeen = evidence.minute;
+    if (activity === 'unknown') return UNKNOWN;
+    const { minute, memoryUsedRatio } = evidence;
+    const gap = minute - watch.lastSeen;
+    if (gap > Math.max(this.settings.staleMinutes, 2.5 * (watch.interval ?? gap))) loseSight(watch);
+    watch.lastSeen = minute;
     if (gap > 0) watch.interval = Math.min(watch.interval ?? gap, gap);
-    if (silent) watch.quietSince = null;
     if (activity === 'working') {
-      this.endQuiet(watch, evidence.minute);
-      if (evidence.memoryUsedRatio !== null) watch.busyMemory = Math.max(watch.busyMemory, evidence.memoryUsedRatio);
-      return undecided('working');
+      endQuiet(watch, minute);
+      if (memoryUsedRatio !== null) watch.busyMemory = Math.max(watch.busyMemory, memoryUsedRatio);
+      return WORKING;
     }
-    watch.quietSince ??= evidence.minute;
-    watch.kind = kindOf(evidence, watch.busyMemory);
-    return this.weigh(watch, evidence.minute - watch.quietSince);
+    // One reading of the memory that is lost changes nothing.
+    const state = memoryUsedRatio === null && watch.quietSince !== null ? watch.state : memoryState(memoryUsedRatio, watch.busyMemory);
+    if (watch.quietSince === null || state !== watch.state) this.begin(watch, evidence, state);
+    return this.weigh(watch, minute);
   }
 
-  private watchOf(evidence: IdleEvidence): Watch {
-    let watch = this.watches.get(evidence.resource);
+  private watchOf({ resource, minute }: IdleEvidence): Watch {
+    let watch = this.watches.get(resource);
     if (watch === undefined) {
-      watch = { quietSince: null, lastSeen: evidence.minute, interval: null, kind: kindOf(evidence, 0), busyMemory: 0, quiets: null };
-      this.watches.set(evidence.resource, watch);
+      watch = {
+        quietSince: null, stateSince: minute, state: 'memory unknown', span: 0, lastSeen: minute, interval: null, busyMemory: 0,
+        known: new Map(), levels: [], outlook: new Outlook(), looked: 'not yet',
+      };
+      this.watches.set(resource, watch);
     }
     return watch;
   }
 
-  private endQuiet(watch: Watch, minute: number): void {
-    if (watch.quietSince === null) return;
-    const minutes = minute - watch.quietSince;
-    watch.quietSince = null;
-    watch.quiets ??= new Quiets(REMEMBERED_PER_RESOURCE);
-    watch.quiets.add(minutes);
-    const kind = this.kinds.get(watch.kind) ?? new Quiets(REMEMBERED_PER_KIND);
-    this.kinds.set(watch.kind, kind);
-    kind.add(minutes);
-    this.everyone.add(minutes);
+  /** A quiet begins, or goes on in another state, of which nothing is known but that the former one lasted until now. */
+  private begin(watch: Watch, { minute, workload }: IdleEvidence, state: MemoryState): void {
+    const since = watch.quietSince ?? minute;
+    loseSight(watch);
+    const name = `${state}/${workload ?? ''}`;
+    let levels = watch.known.get(name);
+    if (levels === undefined) {
+      levels = [
+        { quiets: this.sharedBy(state, REMEMBERED.state), priorQuiets: PRIOR_QUIETS.state },
+        { quiets: this.sharedBy(name, REMEMBERED.label), priorQuiets: PRIOR_QUIETS.label },
+        { quiets: new Quiets(REMEMBERED.resource), priorQuiets: PRIOR_QUIETS.resource },
+      ];
+      watch.known.set(name, levels);
+    }
+    for (const { quiets } of levels) quiets.begin();
+    Object.assign(watch, { quietSince: since, stateSince: minute, state, span: 0, levels, looked: 'not yet' });
   }
 
-  /** All that is remembered, weighted by how near it is to this GPU. */
-  private remembered(watch: Watch): readonly Weighted[] {
-    const kind = this.kinds.get(watch.kind);
-    const known: Weighted[] = [{ quiets: PRIOR, weight: WEIGHTS.prior }, { quiets: this.everyone, weight: WEIGHTS.other }];
-    if (watch.quiets !== null) known.push({ quiets: watch.quiets, weight: WEIGHTS.resource });
-    if (kind !== undefined) known.push({ quiets: kind, weight: WEIGHTS.kind });
-    return known;
+  private sharedBy(name: string, most: number): Quiets {
+    let quiets = this.shared.get(name);
+    if (quiets === undefined) this.shared.set(name, (quiets = new Quiets(most)));
+    return quiets;
   }
 
-  private weigh(watch: Watch, elapsed: number): IdleDecision {
+  private weigh(watch: Watch, minute: number): IdleDecision {
     const { settings } = this;
-    const known = this.remembered(watch);
-    let [total, soon, minutes] = [0, 0, 0];
-    for (const { quiets, weight } of known) {
-      const [ended, back] = [quiets.upTo(elapsed), quiets.upTo(elapsed + FALSE_STOP_MINUTES)];
-      total += weight * (quiets.size - ended);
-      soon += weight * (back - ended);
-      minutes += weight * (quiets.sumOf(quiets.size) - quiets.sumOf(ended) - elapsed * (quiets.size - ended));
+    const { outlook } = watch;
+    moveTo(watch, minute - watch.stateSince);
+    if (watch.looked === 'not yet') {
+      outlook.look(watch.levels, watch.span, settings);
+      watch.looked = 'at first';
     }
-    if (total === 0) {
-      // Longer than anything seen or thought of: the longer it was, the longer it will be.
-      return { stop: elapsed >= settings.minimumQuietMinutes, reason: 'idle', quietMinutes: elapsed, falseStopProbability: 0, expectedSavedMinutes: elapsed };
+    const quietMinutes = minute - watch.quietSince!;
+    const early = quietMinutes < settings.minimumQuietMinutes;
+    if (!early && watch.looked === 'at first' && outlook.stops[watch.span] === 1) {
+      outlook.look(watch.levels, watch.span, settings);
+      watch.looked = 'again';
     }
-    const falseStop = soon / total;
-    const saved = minutes / total - settings.restartMinutes - falseStop * settings.falseStopMinutes;
-    const reason = elapsed < settings.minimumQuietMinutes ? 'too-soon' : falseStop > settings.maximumFalseStopProbability ? 'may-return'
-      : saved <= 0 || waitPays(known, elapsed, settings) ? 'wait-pays' : 'idle';
-    return { stop: reason === 'idle', reason, quietMinutes: elapsed, falseStopProbability: falseStop, expectedSavedMinutes: saved };
+    const { span } = watch;
+    const [stops, falseStopProbability] = [outlook.stops[span] === 1, outlook.falseStop[span]!];
+    const reason = early ? 'too-soon' : stops ? 'idle' : falseStopProbability > settings.maximumFalseStopProbability ? 'may-return' : 'wait-pays';
+    return { stop: reason === 'idle', reason, quietMinutes, falseStopProbability, expectedSavedMinutes: outlook.saved[span]! };
   }
 }
 
-interface Weighted {
-  readonly quiets: Quiets;
-  readonly weight: number;
+/** Enters in all levels how far the present state has come. */
+function moveTo(watch: Watch, age: number): void {
+  const from = watch.span;
+  const to = spanOf(age, from);
+  if (to === from) return;
+  for (const { quiets } of watch.levels) quiets.move(from, to);
+  watch.span = to;
 }
 
-/**
- * Whether stopping just after one of the remembered lengths is cheaper in expectation than stopping now. Walks all lengths once, in their order,
- * with a place in each list for what has ended by then and for what would come back too soon.
- */
-function waitPays(known: readonly Weighted[], elapsed: number, { restartMinutes, falseStopMinutes }: IdleSettings): boolean {
-  // In weights: still quiet at `wait`, back within the time that makes a stop false, and the minutes of those that have ended.
-  let [left, soon, ended] = [0, 0, 0];
-  const walks = known.map(({ quiets, weight }) => new Walk(quiets, weight, elapsed));
-  for (const { weight, quiets, at, back } of walks) {
-    left += weight * (quiets.size - at);
-    soon += weight * (back - at);
-  }
-  const now = restartMinutes * left + falseStopMinutes * soon;
-  while (true) {
-    let wait = Infinity;
-    for (let n = 0; n < walks.length; n++) wait = Math.min(wait, walks[n]!.next);
-    // Beyond an hour more of waiting a restart has long been outweighed.
-    if (wait > elapsed + 60) return false;
-    // Whoever waits so long or longer pays the minutes until then at least.
-    if (ended + (wait - elapsed) * left >= now - 1e-9) return false;
-    for (let n = 0; n < walks.length; n++) {
-      const walk = walks[n]!;
-      const [gone, coming] = [walk.goTo(wait), walk.lookTo(wait + FALSE_STOP_MINUTES)];
-      left -= gone;
-      ended += gone * (wait - elapsed);
-      soon += coming - gone;
-    }
-    if (ended + (wait - elapsed + restartMinutes) * left + falseStopMinutes * soon < now - 1e-9) return true;
-  }
+/** The quiet, if there is one, ended in work, and is remembered. */
+function endQuiet(watch: Watch, minute: number): void {
+  if (watch.quietSince === null) return;
+  moveTo(watch, minute - watch.stateSince);
+  for (const { quiets } of watch.levels) quiets.end(watch.span);
+  watch.quietSince = null;
 }
 
-/** A place in a list of quiets, and one further on that looks ahead; both only go forward. */
-class Walk {
-  at: number;
-  back: number;
-  /** The length at the place; infinite at the end. */
-  next: number;
-  private backNext: number;
-
-  constructor(readonly quiets: Quiets, readonly weight: number, from: number) {
-    this.at = quiets.upTo(from);
-    this.back = quiets.upTo(from + FALSE_STOP_MINUTES);
-    this.next = quiets.lengthAt(this.at);
-    this.backNext = quiets.lengthAt(this.back);
-  }
-
-  /** Passes all quiets of that length; their weight. */
-  goTo(minutes: number): number {
-    const from = this.at;
-    while (this.next <= minutes) this.next = this.quiets.lengthAt(++this.at);
-    return this.weight * (this.at - from);
-  }
-
-  /** The weight of those that the further place passes. */
-  lookTo(minutes: number): number {
-    const from = this.back;
-    while (this.backNext <= minutes) this.backNext = this.quiets.lengthAt(++this.back);
-    return this.weight * (this.back - from);
-  }
+/** The state, if there is one, is not observed any more; how it would have ended nobody knows. */
+function loseSight(watch: Watch): void {
+  if (watch.quietSince === null) return;
+  for (const { quiets } of watch.levels) quiets.lose(watch.span);
+  watch.quietSince = null;
 }
 
-/** GPUs of one label whose memory is as full as when they worked, or given back, are of one kind. */
-function kindOf(evidence: IdleEvidence, busyMemory: number): string {
-  const memory = evidence.memoryUsedRatio;
-  const held = memory === null || busyMemory === 0 ? 'memory unknown' : memory >= 0.5 * busyMemory ? 'memory held' : 'memory released';
-  return `${evidence.workload ?? 'no label'}/${held}`;
+function memoryState(ratio: number | null, busyRatio: number): MemoryState {
+  if (ratio === null) return 'memory unknown';
+  if (ratio < NO_PROCESS_RATIO) return 'no process';
+  if (busyRatio === 0) return 'memory unknown';
+  return ratio >= HELD_SHARE_OF_BUSY * busyRatio ? 'memory held' : 'memory released';
 }
 
 const undecided = (reason: 'working' | 'unknown'): IdleDecision => ({
   stop: false, reason, quietMinutes: 0, falseStopProbability: null, expectedSavedMinutes: null,
 });
+const WORKING = undecided('working');
+const UNKNOWN = undecided('unknown');

@@ -1,66 +1,84 @@
 /**
- * Lengths of quiets that have ended, the newest few, kept sorted with running sums: how many outlast a length and how long they are in all is a
- * binary search. Forgets the oldest first; never holds more than it was made for.
+ * How long quiets of one kind lasted: by span of ages, how many ended there and how many came so far.
+ *
+ * One that ended counts for the ages around its own too, since the next will not end at the same minute. One that still lasts counts as having
+ * come so far, so that the long ones are not overlooked while only short ones have ended. Forgets by halving, and holds no quiet itself.
  */
 
+/** Ages in minutes at which spans begin: each minute up to 12, then each a tenth later up to 33 hours; the last span has no end. */
+export const SPAN_STARTS: readonly number[] = spanStarts();
+export const SPANS = SPAN_STARTS.length;
+
+function spanStarts(): number[] {
+  const starts = Array.from({ length: 12 }, (_, minute) => minute);
+  for (let minutes = 12; minutes < 2000; minutes *= 1.1) starts.push(minutes);
+  return starts;
+}
+
+/** Where a span ends, in minutes of age; of the last, which has no end, where another would begin. */
+export const spanEnd = (span: number): number => SPAN_STARTS[span + 1] ?? SPAN_STARTS[span]! * 1.1;
+
+/** The span that holds an age of some minutes, looked for from one that begins no later. */
+export function spanOf(minutes: number, from: number): number {
+  let span = from;
+  while (span + 1 < SPANS && SPAN_STARTS[span + 1]! <= minutes) span++;
+  return span;
+}
+
+/** How far apart two lengths may be, as a logarithm of their ratio, for one to say something of the other. */
+const LIKENESS = 0.6;
+
+/** For each span the weights that a quiet which ended in it has for all spans: a kernel over the logarithm of the length, which sums to 1. */
+const KERNEL = SPAN_STARTS.map((_, ended) => {
+  const middle = (span: number): number => (SPAN_STARTS[span]! + spanEnd(span)) / 2;
+  const weights = SPAN_STARTS.map((start, span) => {
+    // A quiet of less than a minute is a sample or two between others, and says nothing of a pause.
+    if (ended === 0 || span === 0) return ended === span ? 1 : 0;
+    return Math.max(0, 1 - Math.abs(Math.log(middle(span) / middle(ended))) / LIKENESS) * (spanEnd(span) - start);
+  });
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  return weights.flatMap((weight, span) => (weight > 0 ? [{ span, weight: weight / sum }] : []));
+});
+
 export class Quiets {
-  /** In the order of arrival, as a ring. */
-  private readonly arrived: Float64Array;
-  private next = 0;
-  /** Minutes, ascending; the first `size` count. */
-  private readonly sorted: Float64Array;
-  /** sums[n]: minutes of the n shortest. */
-  private readonly sums: Float64Array;
-  size = 0;
+  /** By span: those that ended in it, in work. */
+  readonly ended = new Float64Array(SPANS);
+  /** By span: those that came as far and still last, or were lost sight of there. */
+  readonly cameTo = new Float64Array(SPANS);
+  private readonly lost = new Float64Array(SPANS);
+  private size = 0;
 
-  constructor(readonly most: number) {
-    this.arrived = new Float64Array(most);
-    this.sorted = new Float64Array(most);
-    this.sums = new Float64Array(most + 1);
+  /** @param most when more than so many have ended, all that ended or were lost count half from then on. */
+  constructor(private readonly most: number) {}
+
+  begin(): void {
+    this.cameTo[0]!++;
   }
 
-  static of(lengths: readonly number[]): Quiets {
-    const quiets = new Quiets(lengths.length);
-    for (const minutes of lengths) quiets.add(minutes);
-    return quiets;
+  /** One that lasts is in a later span now. */
+  move(from: number, to: number): void {
+    this.cameTo[from]!--;
+    this.cameTo[to]!++;
   }
 
-  add(minutes: number): void {
-    let { size } = this;
-    let from = size;
-    if (size === this.most) {
-      size -= 1;
-      from = this.upTo(this.arrived[this.next]!) - 1;
-      this.sorted.copyWithin(from, from + 1, size + 1);
+  /** One ended in work. */
+  end(at: number): void {
+    this.cameTo[at]!--;
+    for (const { span, weight } of KERNEL[at]!) this.ended[span]! += weight;
+    if (++this.size > this.most) this.forget();
+  }
+
+  /** One is out of sight: it came to its span, and what became of it is not known. */
+  lose(at: number): void {
+    this.lost[at]!++;
+  }
+
+  private forget(): void {
+    this.size /= 2;
+    for (let span = 0; span < SPANS; span++) {
+      this.ended[span]! /= 2;
+      this.lost[span]! /= 2;
+      this.cameTo[span]! -= this.lost[span]!;
     }
-    this.size = size;
-    const place = this.upTo(minutes);
-    this.sorted.copyWithin(place + 1, place, size);
-    this.sorted[place] = minutes;
-    this.size = size + 1;
-    for (let n = Math.min(place, from); n < this.size; n++) this.sums[n + 1] = this.sums[n]! + this.sorted[n]!;
-    this.arrived[this.next] = minutes;
-    this.next = (this.next + 1) % this.most;
-  }
-
-  /** How many are no longer than some minutes. */
-  upTo(minutes: number): number {
-    let [low, high] = [0, this.size];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.sorted[middle]! <= minutes) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  /** Minutes of the shortest `count` in all. */
-  sumOf(count: number): number {
-    return this.sums[count]!;
-  }
-
-  /** The length at a place in the order of lengths; infinite beyond the last. */
-  lengthAt(place: number): number {
-    return place < this.size ? this.sorted[place]! : Infinity;
   }
 }
