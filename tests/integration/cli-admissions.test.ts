@@ -1,25 +1,13 @@
 /** bursar admissions: what the webhook refused, on the database and through the API alike. */
 import { beforeAll, expect, it } from 'vitest';
-import { run } from '../../src/cli/program.js';
 import type { AdmissionNote } from '../../src/core/admission.js';
+import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();
 const DAY = 86_400_000;
 
-const ran = async (remote: { url: string; apiKey: string } | null, argv: readonly string[]): Promise<{ code: number; out: string; err: string }> => {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await run(argv, {
-    environment: {}, clock: { now: () => NOW }, remote, stdout: { write: (text) => out.push(text) }, stderr: { write: (text) => err.push(text) }, serve: async () => undefined,
-    async connect() {
-      if (remote !== null) throw new Error('the database is not asked');
-      return { stores: api.stores, importer: { usageFormats: [], priceFormats: [] } as never, organisation: 'default', drain: async () => undefined, migrate: async () => [], close: async () => undefined };
-    },
-  });
-  return { code, out: out.join(''), err: err.join('') };
-};
-const here = (...argv: string[]) => ran(null, argv);
-const there = (...argv: string[]) => ran({ url: api.url, apiKey: api.admin }, argv);
+const { here, there, thereAs } = bothDoors(api);
 
 beforeAll(async () => {
   const note = (team: string, workload: string, outcome: AdmissionNote['outcome']): AdmissionNote => ({ team, outcome, cluster: 'east', namespace: 'ml', workload, reasons: ['budget-spent'], message: `team ${team} has no budget left` });
@@ -51,7 +39,7 @@ it('answers alike on the database and through the API', async () => {
 
 it('shows a key its own teams, and says what is no day', async () => {
   const key = await api.keyFor({ teams: ['blue'] });
-  const { code, out } = await ran({ url: api.url, apiKey: key }, ['admissions', '--json']);
+  const { code, out } = await thereAs(key, 'admissions', '--json');
   expect([code, (JSON.parse(out) as { admissions: { team: string }[] }).admissions.map(({ team }) => team)]).toEqual([0, ['blue']]);
   expect(await here('admissions', '--from', 'yesterday')).toMatchObject({ code: 2, err: expect.stringContaining('It is not a day: write 2026-12-01.') as string });
 });

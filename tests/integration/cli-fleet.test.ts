@@ -1,31 +1,18 @@
 /** What runs, how the GPUs fare, what is unusual, and what is done about alerts, on the command line: on the database and through the API alike. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { run } from '../../src/cli/program.js';
 import type { FleetReading, FleetTarget } from '../../src/core/fleet.js';
 import { formatInstant } from '../../src/core/time.js';
+import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();
-const clock = { now: () => NOW };
 
 const target = (name: string, team: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
   target: `instance/${name}`, kind: 'instance', name, provider: 'Fake Cloud', account: null, region: 'fake-east', sku: 'fake.t4x1', gpuModel: 'T4', gpus: 1, term: 'spot', state: 'running', billing: 'billed',
   replicas: null, spotRatio: null, labels: { team }, launchedAt: null, revision: '3', ...over,
 });
 
-const ran = async (remote: { url: string; apiKey: string } | null, argv: readonly string[]): Promise<{ code: number; out: string; err: string }> => {
-  const [out, err]: [string[], string[]] = [[], []];
-  const code = await run(argv, {
-    environment: {}, clock, remote, stdout: { write: (text) => out.push(text) }, stderr: { write: (text) => err.push(text) }, serve: async () => undefined,
-    async connect() {
-      if (remote !== null) throw new Error('the database is not asked');
-      return { stores: api.stores, importer: { usageFormats: [], priceFormats: [] } as never, organisation: 'default', drain: async () => undefined, migrate: async () => [], close: async () => undefined };
-    },
-  });
-  return { code, out: out.join(''), err: err.join('') };
-};
-const here = (...argv: string[]) => ran(null, argv);
-const there = (...argv: string[]) => ran({ url: api.url, apiKey: api.admin }, argv);
+const { here, there, thereAs } = bothDoors(api);
 const json = async <T>(way: typeof here, ...argv: string[]): Promise<T> => {
   const { code, out, err } = await way(...argv, '--json');
   expect({ argv, code, err }).toEqual({ argv, code: 0, err: '' });
@@ -67,7 +54,7 @@ describe('bursar fleet', () => {
 
   it('shows a key its own teams, and leaves out what it may not know of the whole', async () => {
     const key = await api.keyFor({ teams: ['blue'] });
-    const { code, out } = await ran({ url: api.url, apiKey: key }, ['fleet', '--json']);
+    const { code, out } = await thereAs(key, 'fleet', '--json');
     expect([code, JSON.parse(out)]).toEqual([0, expect.objectContaining({ targets: [expect.objectContaining({ target: 'instance/b' })], coverage: null })]);
     expect((await here('fleet', '--kind', 'stone')).code).toBe(2);
   });
