@@ -4,8 +4,11 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { instantMilliseconds, readArrivals, runScalingBacktest } from '../../src/cli/backtest/scaling.js';
 import type { PolicyResult } from '../../src/core/backtest.js';
+import { mulberry32 } from '../../src/planning/random.js';
 import { scalingReport } from '../../src/planning/scaling/backtest.js';
-import { seededSeries, SERIES_DEFAULTS } from '../../src/planning/scaling/series.js';
+import { bursarPolicies } from '../../src/planning/scaling/planner.js';
+import { poisson, seededSeries, SERIES_DEFAULTS } from '../../src/planning/scaling/series.js';
+import { simulate, startingReplicas, type ScalingPolicy } from '../../src/planning/scaling/simulate.js';
 
 const AZURE = 'tests/fixtures/azure-llm-inference/code_first_2400.csv';
 const MOONCAKE = 'tests/fixtures/mooncake-arrivals/conversation_first_3000.csv';
@@ -85,6 +88,24 @@ describe('backtest scaling', () => {
       const own = scalingReport(requests, { bootMinutes: 5, peakReplicas: 20 }).cells[0]!.policies.find(({ name }) => name === 'bursar');
       expect(number(own, 'unservedShare'), `seed ${seed}`).toBeLessThan(0.25);
     }
+  });
+
+  it('settles where the load falls as a coin does: at its own price within a third of the best static fleet of hindsight', () => {
+    const price = 20;
+    let own = 0;
+    let best = 0;
+    for (let seed = 1; seed <= 8; seed++) {
+      const random = mulberry32(seed);
+      const load = Float64Array.from({ length: 60 }, () => poisson(random() < 0.5 ? 200 : 5, random) / 20);
+      const limits = { bootMinutes: 5, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 };
+      const bill = (policy: ScalingPolicy): number => {
+        const run = simulate(load, limits, policy);
+        return run.replicaMinutes + price * run.unserved;
+      };
+      own += bill(bursarPolicies(load, limits, startingReplicas(load, limits), [{ price, reserve: 0 }])[0]!);
+      best += Math.min(...Array.from({ length: limits.maxReplicas }, (_, i) => bill(() => i + 1)));
+    }
+    expect(own / best).toBeLessThan(4 / 3);
   });
 
   it('cuts it by 30 % on the measured chat arrivals', async () => {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { LoadForecaster } from '../../src/planning/scaling/forecast.js';
 import { bursarPolicies, DEFAULT_RISK, planReplicas, RISK_SETTINGS, riskName } from '../../src/planning/scaling/planner.js';
+import { mulberry32 } from '../../src/planning/random.js';
 import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
 import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
 import { newsvendor, Rehearsal } from '../../src/planning/scaling/rehearsal.js';
@@ -47,6 +48,20 @@ describe('the scaling planner', () => {
     expect(plan.replicas).toBeGreaterThanOrEqual(8);
     expect(plan.replicas).toBeLessThanOrEqual(10);
     expect(plan.expectedUnservedShare).toBeLessThan(0.02);
+  });
+
+  it('lets hardly a replica go for a quiet minute where the load jumps: it could not be had back within a boot', () => {
+    let minutesWithout = 0;
+    for (let seed = 1; seed <= 8; seed++) {
+      // Three minutes of nothing, then the load is 12 or 0, as a coin falls.
+      const random = mulberry32(seed);
+      const load = Float64Array.from({ length: 60 }, (_, minute) => (minute >= 3 && random() < 0.5 ? 12 : 0));
+      const [policy] = bursarPolicies(load, limits, 1, [{ price: 20, reserve: 0 }]);
+      const held = simulate(load, limits, policy!).replicas.subarray(load.indexOf(12) + 5);
+      expect(Math.max(...held), `seed ${seed}`).toBeLessThanOrEqual(14);
+      minutesWithout += held.filter((replicas) => replicas < 12).length;
+    }
+    expect(minutesWithout).toBeLessThanOrEqual(2);
   });
 
   it('keeps the fleet when nothing was observed', () => {
@@ -204,15 +219,21 @@ describe('trust in two views', () => {
     expect([scoreOf(certain, 2), scoreOf(even, 2), scoreOf(even, 0)]).toEqual([1, 0.5, 0.5]);
   });
 
-  it('begins evenly, and goes over to the view that foretold, once its minutes have come', () => {
+  it('begins with seven to one for the view without memory', () => {
+    expect([...new Trust(2).weigh(certain, even)]).toEqual([1, 0.4375, 0]);
+  });
+
+  it('is scored from the first minute on, by how much better the better view is', () => {
     const trust = new Trust(2);
-    expect([...trust.weigh(certain, even)]).toEqual([1, 0.25, 0]);
-    const beyondOne: number[] = [];
-    for (let minute = 0; minute < 6; minute++) {
-      trust.observe(minute % 2 === 0 ? 2 : 0);
-      beyondOne.push(trust.weigh(certain, even)[1]!);
+    trust.weigh(certain, even);
+    trust.observe(2);
+    // Scores 1 and 0.5, and 0.99 of the logarithm of seven: the certain view weighs 1 to 7^0.99 e^10.
+    expect(trust.weigh(certain, even)[1]).toBeCloseTo(0.5 * (1 - 1 / (1 + 7 ** 0.99 * Math.E ** 10)), 12);
+    for (let minute = 0; minute < 8; minute++) {
+      trust.observe(1);
+      trust.weigh(certain, even);
     }
-    expect(beyondOne.slice(0, 2)).toEqual([0.25, 0.25]);
-    expect(beyondOne[5]).toBeGreaterThan(0.49);
+    // About 0.92 and 4.3: e^-36 for the view without memory.
+    expect(trust.weigh(certain, even)[1]).toBeLessThan(1e-12);
   });
 });

@@ -3,13 +3,16 @@
  *
  * Knows only what was foretold and what came. A view is a shortfall: expected load beyond k replicas, whose steps are how much of the k-th replica
  * is expected to be needed. Its score is the squared error of these needs, summed over the replicas (the Brier score, replica
- * by replica); the weights are exponential in the scores.
+ * by replica); the weights are exponential in the scores. To begin with the view without memory is the likelier: where it is wrong a
+ * fleet is held for some minutes too long, but a replica let go for a quiet minute is missed, and paid, for a whole boot.
  */
 
 /** A score counts half after some seventy minutes. */
 const FORGETTING = 0.99;
 /** How much a share of the better score counts. */
 const SHARPNESS = 10;
+/** Odds of the view without memory before anything is scored; forgotten as the scores are. */
+const MEMORYLESS_ODDS = 7;
 
 interface Foretold {
   readonly following: Float64Array;
@@ -20,14 +23,20 @@ export class Trust {
   private readonly pending: Foretold[] = [];
   private followingScore = 0;
   private memorylessScore = 0;
+  private priorLogOdds = Math.log(MEMORYLESS_ODDS);
 
   /** @param leadMinutes minutes between the one in which a view is given and the one that it is about. */
   constructor(private readonly leadMinutes: number) {}
 
-  /** Takes the load of the minute that just ended, in replicas, and scores what was said about it. */
+  /**
+   * Takes the load of the minute that just ended, in replicas, and scores what was said about it. Until the first minute foretold has come the first views are
+   * scored by the minutes before it: a load that cannot be told so little ahead is not told further ahead.
+   */
   observe(load: number): void {
-    if (this.pending.length <= this.leadMinutes) return;
-    const { following, memoryless } = this.pending.shift()!;
+    const oldest = this.pending.length > this.leadMinutes ? this.pending.shift() : this.pending[0];
+    if (oldest === undefined) return;
+    const { following, memoryless } = oldest;
+    this.priorLogOdds *= FORGETTING;
     this.followingScore = this.followingScore * FORGETTING + scoreOf(following, load);
     this.memorylessScore = this.memorylessScore * FORGETTING + scoreOf(memoryless, load);
   }
@@ -36,7 +45,8 @@ export class Trust {
   weigh(following: Float64Array, memoryless: Float64Array): Float64Array {
     this.pending.push({ following, memoryless });
     const least = Math.max(1e-9, Math.min(this.followingScore, this.memorylessScore));
-    const share = 1 / (1 + Math.exp((SHARPNESS * (this.followingScore - this.memorylessScore)) / least));
+    const logOdds = this.priorLogOdds + (SHARPNESS * (this.followingScore - this.memorylessScore)) / least;
+    const share = 1 / (1 + Math.exp(logOdds));
     return following.map((value, k) => share * value + (1 - share) * memoryless[k]!);
   }
 }
