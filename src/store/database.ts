@@ -48,17 +48,19 @@ function isOneResult(result: unknown): result is { readonly rows: unknown[] } {
 
 /**
  * A statement with a name is read and rewritten once per connection, and planned anew only while PostgreSQL finds that worth its time (its documentation,
- * "PREPARE", "Notes"). Planning is most of the work of a small statement. Beyond so many texts none gets a name, so that texts which a request shapes cannot
- * fill the server's memory.
+ * "PREPARE", "Notes"). Planning is most of the work of a small statement. One whose conditions fall away with its values (`$3::text is null or ...`) has no
+ * name: the plan for all values reads what the plan for these ones need not. Beyond so many texts none gets a name, so that texts which a request shapes
+ * cannot fill the server's memory.
  */
 const MOST_NAMES = 1000;
-const names = new Map<string, string>();
+const OPTIONAL_CONDITION = /\$\d+(?:::\w+(?:\[\])?)? is (?:not )?null\b/;
+const names = new Map<string, string | null>();
 
 function nameOf(sql: string, parameters: readonly unknown[]): string | null {
   if (parameters.length === 0) return null;
   const known = names.get(sql);
   if (known !== undefined || names.size >= MOST_NAMES) return known ?? null;
-  const name = `bursar-${names.size}`;
+  const name = OPTIONAL_CONDITION.test(sql) ? null : `bursar-${names.size}`;
   names.set(sql, name);
   return name;
 }
