@@ -37,6 +37,7 @@ export class Transaction implements Queryable {
 
 async function rowsOf<Row>(client: PoolClient, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
   const name = nameOf(sql, parameters);
+  if (name !== null) await forgetOldPlans(client);
   const result: unknown = await client.query({ text: sql, ...(parameters.length > 0 ? { values: [...parameters] } : {}), ...(name === null ? {} : { name }) });
   return isOneResult(result) ? (result.rows as Row[]) : [];
 }
@@ -63,6 +64,18 @@ function nameOf(sql: string, parameters: readonly unknown[]): string | null {
   const name = OPTIONAL_CONDITION.test(sql) ? null : `bursar-${names.size}`;
   names.set(sql, name);
   return name;
+}
+
+/** A kept plan suits the tables as they were: one that was made for an empty table reads all of it, until the server next analyses what has grown since. */
+const PLANS_MILLISECONDS = 5000;
+const plannedSince = new WeakMap<PoolClient, number>();
+
+async function forgetOldPlans(client: PoolClient): Promise<void> {
+  const now = performance.now();
+  const since = plannedSince.get(client);
+  if (since !== undefined && now - since < PLANS_MILLISECONDS) return;
+  plannedSince.set(client, now);
+  if (since !== undefined) await client.query('discard plans');
 }
 
 function* chunks(rows: Iterable<string>): Generator<string> {
