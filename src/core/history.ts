@@ -4,13 +4,22 @@
  * It holds what was, never what a policy may know: which part of it a view shows is planning/policy/history.ts' to say.
  */
 import type { Budget, SpendPoint } from './budget.js';
+import type { JobWork } from './job-work.js';
 import type { Rate } from './money.js';
 import type { PeakSchedule } from './peak.js';
-import type { DemandSeries, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
+import type { DemandSeries, FleetFacts, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
 
 export interface SeriesPrices {
   readonly onDemand: Rate | null;
   readonly reserved: readonly ReservedOffer[];
+}
+
+/** A workload that ends: its owner's word on its work, and the machines that it was last seen with, which may be long ago. */
+export interface RecordedJob {
+  readonly workload: string;
+  /** Null: nobody said how much, and since when. */
+  readonly work: JobWork | null;
+  readonly fleet: FleetFacts | null;
 }
 
 export interface RecordedHistory {
@@ -23,6 +32,8 @@ export interface RecordedHistory {
   readonly demand: readonly DemandSeries[];
   readonly resources: readonly ResourceView[];
   readonly workloads: readonly WorkloadView[];
+  /** Those of the workloads that end, seen in the window or after it. */
+  readonly jobs: readonly RecordedJob[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
   /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */

@@ -31,7 +31,7 @@ export async function readHistory(stores: Stores, organisation: string, team: st
   })));
   const leases = await workloads.leases(db, organisation, team, to);
   return {
-    organisation, team, currency, from, to, demand, resources: readings, workloads: running, budgets: spent,
+    organisation, team, currency, from, to, demand, resources: readings, workloads: running, jobs: await workloads.jobs(db, organisation, team, from), budgets: spent,
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from) })),
     peak: await organisations.peak(db, organisation), ...pricesOver(prices, currency, [...demand, ...running]),

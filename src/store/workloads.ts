@@ -4,6 +4,7 @@
  *
  * What was not seen lately is unknown: a fleet that nobody has reported for a while is no fleet of that size. Nothing is ever filled in.
  */
+import type { RecordedJob } from '../core/history.js';
 import type { JobWork } from '../core/job-work.js';
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../core/policy.js';
 import { READINGS_DAYS } from '../core/policy.js';
@@ -108,6 +109,13 @@ export class WorkloadStore {
         service: service === null || load === undefined ? null : { bootMinutes: service.bootMinutes, capacityPerReplica: service.capacityPerReplica, load },
       };
     });
+  }
+
+  /** A team's workloads that end, seen at `since` or later, as they were last seen. */
+  async jobs(db: Queryable, organisation: string, team: string, since: number): Promise<RecordedJob[]> {
+    const rows = await db.query<{ id: string; facts: Omit<WorkloadFacts, 'workload'> }>(
+      `select id, facts from workload where organisation = $1 and team = $2 and seen_at >= $3 and jsonb_typeof(facts -> 'job') = 'object' order by id`, [organisation, team, formatInstant(since)]);
+    return rows.map(({ id, facts: { work, fleet } }) => ({ workload: id, work: work ?? null, fleet }));
   }
 
   private async metrics(db: Queryable, organisation: string, workloads: readonly string[], asOf: number, days: number): Promise<Map<string, Record<string, MinuteSeries>>> {

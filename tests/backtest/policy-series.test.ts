@@ -20,7 +20,7 @@ const NEVER = { policy: of('lease'), params: {}, document: 'd', forecaster: null
 
 function history(hours: number, over: Partial<RecordedHistory> = {}): RecordedHistory {
   return {
-    organisation: 'default', team: 'lab', currency: 'USD', from: AS_OF, to: AS_OF + hours * HOUR_MS, demand: [], resources: [], workloads: [], spotMarkets: [], leases: [], budgets: [], peak: NO_PEAK,
+    organisation: 'default', team: 'lab', currency: 'USD', from: AS_OF, to: AS_OF + hours * HOUR_MS, demand: [], resources: [], workloads: [], jobs: [], spotMarkets: [], leases: [], budgets: [], peak: NO_PEAK,
     offersAt: () => OFFERS, pricesAt: () => ({ onDemand: rate(3000), reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1800), source: 'test' }] }), ...over,
   };
 }

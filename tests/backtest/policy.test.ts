@@ -19,7 +19,7 @@ const SETTINGS: ReplaySettings = { stepHours: 1, restartMinutes: 10, forecaster:
 function history(over: Partial<RecordedHistory> & { readonly hours: number }): RecordedHistory {
   const { hours, ...rest } = over;
   return {
-    organisation: 'default', team: 'lab', currency: 'USD', from: AS_OF, to: AS_OF + hours * HOUR_MS, demand: [], resources: [], workloads: [], spotMarkets: [], leases: [], budgets: [], peak: NO_PEAK,
+    organisation: 'default', team: 'lab', currency: 'USD', from: AS_OF, to: AS_OF + hours * HOUR_MS, demand: [], resources: [], workloads: [], jobs: [], spotMarkets: [], leases: [], budgets: [], peak: NO_PEAK,
     offersAt: () => OFFERS,
     pricesAt: () => ({ onDemand: rate(3000), reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1800), source: 'test' }] }), ...rest,
   };

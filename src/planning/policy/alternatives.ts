@@ -25,6 +25,8 @@ export interface Alternative {
   readonly cost: number;
   /** Share of the load that went unserved; null where there is none. */
   readonly unservedShare?: number | null;
+  /** More of what it did, beside its cost. */
+  readonly measures?: Readonly<Record<string, number | null>>;
   /** Cost of each step of the window; absent where it is not known when it was paid. */
   readonly paid?: Float64Array;
 }

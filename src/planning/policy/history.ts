@@ -12,8 +12,11 @@ import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 export interface Changed {
   /** GPUs of a series that commitments of the replay hold, by its index, and the hours that they still do. */
   readonly committed: (series: number) => readonly { readonly units: number; readonly hoursLeft: number; readonly since: number }[];
-  readonly workload: (one: WorkloadView) => WorkloadView;
+  /** Null: it is not there yet. */
+  readonly workload: (one: WorkloadView) => WorkloadView | null;
   readonly budgets: PolicyView['budgets'];
+  /** Whether a market's reading of this very instant has come; else the newest is of the step before. */
+  readonly seesMarketNow?: boolean;
 }
 
 export function viewAt(history: RecordedHistory, asOf: number, changed: Changed): PolicyView {
@@ -26,8 +29,8 @@ export function viewAt(history: RecordedHistory, asOf: number, changed: Changed)
     },
     demand: history.demand.flatMap((series, index) => demandAt(history, series, asOf, changed.committed(index))),
     resources: history.resources.flatMap((resource) => resourceAt(resource, asOf)),
-    workloads: history.workloads.map((one) => changed.workload(workloadAt(one, asOf))),
-    spotMarkets: history.spotMarkets.map((market) => ({ ...market, available: market.available.slice(0, Math.max(0, Math.floor((asOf - market.from) / (market.tickSeconds * 1000)))) })),
+    workloads: history.workloads.flatMap((one) => changed.workload(workloadAt(one, asOf)) ?? []),
+    spotMarkets: history.spotMarkets.map((market) => ({ ...market, available: market.available.slice(0, Math.max(0, Math.floor((asOf - market.from) / (market.tickSeconds * 1000)) + (changed.seesMarketNow === true ? 1 : 0))) })),
     leases: history.leases.filter(({ startedAt }) => startedAt <= asOf),
   };
 }

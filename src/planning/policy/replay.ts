@@ -1,5 +1,5 @@
 /**
- * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts and workloads.ts.
+ * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts, workloads.ts and jobs.ts.
  *
  * At each step the policy sees a view of the past alone and its proposals are taken at once, as if somebody approved them all. Purchases hold for
  * their term; what is said of a team's launches or of its demand on spot holds while the policy goes on saying it; a change of a workload holds
@@ -7,10 +7,13 @@
  */
 import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget.js';
 import type { RecordedHistory } from '../../core/history.js';
-import { isWorthwhile, type DemandSeries, type Policy, type PolicyView, type Proposal } from '../../core/policy.js';
+import { isWorthwhile, type DemandSeries, type FleetFacts, type Policy, type PolicyView, type Proposal, type WorkloadView } from '../../core/policy.js';
 import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';
+import { fleetsOf, isToCome, jobCases, type JobOrReason } from './job-cases.js';
+import { LOOK_MS } from './job-run.js';
+import { jobMeasures, ReplayedJob, type JobsBill } from './jobs.js';
 import { ReplayedResource } from './resources.js';
 import { CostSteps, finished, type Steps } from './steps.js';
 import { ReplayedWorkload, type WorkloadBill } from './workloads.js';
@@ -29,7 +32,7 @@ export interface ReplayedDecision {
   readonly target: string;
 }
 
-/** One series, resource or workload of the history, in its order. */
+/** One series, resource, workload or job of the history, in its order. */
 export interface ReplayedCase {
   readonly name: string;
   readonly cost: number;
@@ -43,18 +46,23 @@ export interface ReplayRun {
   readonly demand: DemandBill;
   readonly resources: { readonly cost: number; readonly stops: number; readonly falseStops: number; readonly preventedMinutes: number };
   readonly workloads: WorkloadBill;
+  /** Of the jobs that are known. */
+  readonly jobs: JobsBill;
   readonly commitments: readonly Commitment[];
   readonly decisions: readonly ReplayedDecision[];
-  /** Proposals whose effect the model does not know: notices, keeps, what concerns single jobs. */
+  /** Proposals whose effect the model does not know: notices, keeps, other sizes of a job. */
   readonly withoutEffect: number;
   /** Cost of each step of the window, per part. */
-  readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array };
+  readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array; readonly jobs: Float64Array };
   /** The same, one by one; of the demand only what is bought on demand. */
-  readonly cases: { readonly demand: readonly ReplayedCase[]; readonly resources: readonly ReplayedCase[]; readonly workloads: readonly ReplayedCase[] };
+  readonly cases: { readonly demand: readonly ReplayedCase[]; readonly resources: readonly ReplayedCase[]; readonly workloads: readonly ReplayedCase[]; readonly jobs: readonly ReplayedCase[] };
 }
 
 /** Days between the looks of policies that decide over weeks; all others look every hour. */
 const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
+
+/** Policies that follow spot: they look at jobs as often as it is looked at. The line shows them a team whenever a machine of it goes, not by the hour. */
+const BY_LOOK: ReadonlySet<string> = new Set(['spot-shift']);
 
 /** How often a policy is asked in a replay. */
 export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
@@ -64,13 +72,20 @@ export function replayPolicy(history: RecordedHistory, policy: Policy | null, pa
   return finished(replaySteps(history, policy, params, settings));
 }
 
-/** The same, hour by hour. */
-export function* replaySteps(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings): Steps<ReplayRun> {
-  const replay = new Replay(history, policy, settings);
+/**
+ * The same, hour by hour.
+ * @param jobs of the history, where they are worked out already
+ */
+export function* replaySteps(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings, jobs = jobCases(history)): Steps<ReplayRun> {
+  const replay = new Replay(history, policy, settings, jobs);
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
-      replay.take(policy.evaluate(replay.view(hour), read).filter(isWorthwhile), hour);
+      const isOwn = ({ target }: Proposal): boolean => !BY_LOOK.has(policy.name) || !replay.followsSpot(target, hour);
+      replay.take(policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)), hour);
+    }
+    if (policy !== null && BY_LOOK.has(policy.name)) {
+      for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at), read).filter(isWorthwhile), at);
     }
     replay.runHour(hour);
     yield (hour + HOUR_MS - history.from) / (history.to - history.from);
@@ -81,6 +96,9 @@ export function* replaySteps(history: RecordedHistory, policy: Policy | null, pa
 class Replay {
   private readonly workloads: ReadonlyMap<string, ReplayedWorkload>;
   private readonly baseline: readonly ReplayedWorkload[];
+  private readonly jobs: ReadonlyMap<string, { readonly own: ReplayedJob; readonly base: ReplayedJob }>;
+  /** Workloads that are said to begin after the window. */
+  private readonly toCome: ReadonlySet<string>;
   private readonly resources: ReadonlyMap<string, ReplayedResource>;
   private readonly commitments: Commitment[] = [];
   private readonly decisions: ReplayedDecision[] = [];
@@ -90,18 +108,24 @@ class Replay {
   private onSpot: ReadonlySet<number> = new Set();
   private demand: DemandBill = NO_BILL;
   private withoutEffect = 0;
+  /** What jobs have cost less than where nothing is done. */
+  private jobsAhead = 0;
   private readonly steps: CostSteps;
   private readonly paidDemand: readonly Float64Array[];
   private readonly paidWorkloads: ReadonlyMap<string, Float64Array>;
   private readonly demandOf: DemandBill[];
 
-  constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings) {
-    this.workloads = new Map(history.workloads.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
-    this.baseline = history.workloads.map((one) => new ReplayedWorkload(history, one));
+  constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings, jobs: readonly JobOrReason[]) {
+    const fleets = fleetsOf(history);
+    this.workloads = new Map(fleets.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
+    this.baseline = fleets.map((one) => new ReplayedWorkload(history, one));
     this.resources = new Map(history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]));
-    this.steps = new CostSteps(history);
+    const steps = (this.steps = new CostSteps(history));
+    const fleetOf = (name: string): FleetFacts | null => history.jobs.find(({ workload }) => workload === name)?.fleet ?? null;
+    this.jobs = new Map(jobs.map((one) => [one.name, { own: new ReplayedJob(one, fleetOf(one.name), steps), base: new ReplayedJob(one, fleetOf(one.name), steps) }]));
+    this.toCome = new Set(history.jobs.filter((one) => isToCome(one, history)).map(({ workload }) => workload));
     this.paidDemand = history.demand.map(() => this.steps.none());
-    this.paidWorkloads = new Map(history.workloads.map(({ workload }) => [workload, this.steps.none()]));
+    this.paidWorkloads = new Map(fleets.map(({ workload }) => [workload, steps.none()]));
     this.demandOf = history.demand.map(() => NO_BILL);
   }
 
@@ -109,9 +133,44 @@ class Replay {
     return viewAt(this.history, asOf, {
       committed: (series) => this.commitments.filter((one) => one.series === series && asOf < one.since + one.termHours * HOUR_MS)
         .map(({ units, since, termHours }) => ({ units, since, hoursLeft: termHours - (asOf - since) / HOUR_MS })),
-      workload: (one) => (this.policy?.holdsWhileProposed === true ? one : (this.workloads.get(one.workload)?.view(one) ?? one)),
+      workload: (one) => this.viewOf(one, asOf),
       budgets: this.budgets(asOf),
     });
+  }
+
+  /** Those jobs alone, as whoever follows spot sees them: with the market's reading that has just come. */
+  viewOfJobs(asOf: number): PolicyView {
+    const { history } = this;
+    const workloads = history.workloads.filter(({ workload }) => this.followsSpot(workload, asOf));
+    return viewAt({ ...history, demand: [], resources: [], leases: [], workloads }, asOf, { committed: () => [], workload: (one) => this.viewOf(one, asOf), budgets: [], seesMarketNow: true });
+  }
+
+  /** Runs the jobs that follow spot up to an instant; whether any of them is still on the way then. */
+  isSpotFollowed(asOf: number): boolean {
+    const all = [...this.jobs.values()].map(({ own }) => own).filter((one) => one.followsSpot(asOf));
+    for (const one of all) one.runUntil(asOf);
+    return all.some((one) => one.followsSpot(asOf));
+  }
+
+  followsSpot(target: string, asOf: number): boolean {
+    return this.jobs.get(target)?.own.followsSpot(asOf) === true;
+  }
+
+  takeOfJobs(proposals: readonly Proposal[], at: number): void {
+    for (const { action, target, change = {} } of proposals) {
+      const job = this.jobs.get(target);
+      if (job === undefined || !job.own.followsSpot(at)) continue;
+      this.decisions.push({ at, action, target });
+      if (!job.own.change(action, change, at)) this.withoutEffect++;
+    }
+  }
+
+  private viewOf(one: WorkloadView, asOf: number): WorkloadView | null {
+    const isRestored = this.policy?.holdsWhileProposed === true;
+    const job = this.jobs.get(one.workload);
+    if (job !== undefined) return job.own.view(one, asOf, isRestored);
+    if (this.toCome.has(one.workload)) return null;
+    return isRestored ? one : (this.workloads.get(one.workload)?.view(one) ?? one);
   }
 
   /**
@@ -127,7 +186,7 @@ class Replay {
 
   take(proposals: readonly Proposal[], at: number): void {
     const standing = { refuses: false, spot: new Set<number>(), stopped: new Set<string>() };
-    if (this.policy?.holdsWhileProposed === true) for (const one of this.workloads.values()) one.restore();
+    if (this.policy?.holdsWhileProposed === true) for (const one of [...this.workloads.values(), ...[...this.jobs.values()].map(({ own }) => own)]) one.restore();
     for (const proposal of proposals) {
       this.decisions.push({ at, action: proposal.action, target: proposal.target });
       if (!this.takeOne(proposal, at, standing)) this.withoutEffect++;
@@ -140,6 +199,8 @@ class Replay {
   private takeOne({ action, target, subject, change = {} }: Proposal, at: number, standing: { refuses: boolean; spot: Set<number>; stopped: Set<string> }): boolean {
     const workload = this.workloads.get(target);
     if (workload !== undefined) return workload.change(action, change, at);
+    const job = this.jobs.get(target);
+    if (job !== undefined) return job.own.change(action, change, at);
     const resource = this.resources.get(target);
     if (resource !== undefined && (action === 'Stop' || action === 'Release')) {
       standing.stopped.add(target);
@@ -179,17 +240,33 @@ class Replay {
       if (!of.isUnpriced && !without.isUnpriced) saved += without.cost - of.cost;
       add(this.paidWorkloads.get(own.facts.workload), step, of.cost);
     }
+    saved += this.runJobs(hour + HOUR_MS);
     if (saved !== 0) this.adjustments.push({ at: hour, nanos: BigInt(Math.round(-saved * 1e9)), creditNanos: 0n, unpricedQuantity: 0n });
+  }
+
+  /** Runs jobs up to an instant, and says what they saved since they last were. */
+  private runJobs(until: number): number {
+    let ahead = 0;
+    for (const { own, base } of this.jobs.values()) {
+      own.runUntil(until);
+      base.runUntil(until);
+      ahead += base.cost - own.cost;
+    }
+    const saved = ahead - this.jobsAhead;
+    this.jobsAhead = ahead;
+    return saved;
   }
 
   result(): ReplayRun {
     const { restartMinutes } = this.settings;
     const bills = [...this.resources.values()].map((one) => one.bill(restartMinutes));
     const totals = [...this.workloads.values()].map(({ total }) => total);
+    const jobs = [...this.jobs.values()].map(({ own }) => ({ own, bill: own.bill() }));
     const cases: ReplayRun['cases'] = {
       demand: this.history.demand.flatMap((one, series) => (isOnDemand(one) ? [this.demandCase(one, series)] : [])),
       resources: [...this.resources.values()].map((one, at) => ({ name: one.resource.resource, cost: bills[at]?.cost ?? 0, paid: one.paid(restartMinutes, this.steps), unknown: one.unknown })),
       workloads: [...this.workloads.values()].map((one) => ({ name: one.facts.workload, cost: one.total.cost, paid: this.paidWorkloads.get(one.facts.workload) ?? this.steps.none(), unknown: one.unknown })),
+      jobs: jobs.map(({ own, bill }) => ({ name: own.name, cost: bill?.cost ?? 0, paid: bill?.paid ?? this.steps.none(), unknown: own.unknown })),
     };
     const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
     return {
@@ -199,7 +276,8 @@ class Replay {
         cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
         unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes), unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
       },
-      paid: { demand: this.steps.sum(cases.demand), resources: this.steps.sum(cases.resources), workloads: this.steps.sum(cases.workloads) }, cases,
+      jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])),
+      paid: { demand: this.steps.sum(cases.demand), resources: this.steps.sum(cases.resources), workloads: this.steps.sum(cases.workloads), jobs: this.steps.sum(cases.jobs) }, cases,
     };
   }
 

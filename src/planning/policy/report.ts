@@ -1,6 +1,6 @@
 /**
  * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed, against doing nothing, the
- * published rules and the optimum, where there are any. A cell is a team and what is billed there: its demand, its resources, its workloads.
+ * published rules and the optimum, where there are any. A cell is a team and what is billed there: its demand, its resources, its workloads, its jobs.
  *
  * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in no figure and stands beside them with the reason; where
  * nothing of a cell has a price its figures are null. Cells are not added up: the same GPU may be metered and sampled.
@@ -11,6 +11,8 @@ import type { RecordedHistory } from '../../core/history.js';
 import type { Policy } from '../../core/policy.js';
 import { formatInstant } from '../../core/time.js';
 import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type IsKnown, type PendingAlternative } from './alternatives.js';
+import { jobAlternatives } from './job-alternatives.js';
+import { fleetsOf, jobCases } from './job-cases.js';
 import { isOnDemand, replaySteps, stepHoursOf, type ReplayedCase, type ReplayRun } from './replay.js';
 import { CostSteps, finished, within, type Steps } from './steps.js';
 
@@ -44,16 +46,18 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   const { policy, params } = request;
   const restartMinutes = restartMinutesOf(request);
   const settings = { stepHours: stepHoursOf(policy.name), restartMinutes, forecaster: request.forecaster };
-  const run = yield* within(replaySteps(history, policy, params, settings), 0, POLICY_DONE);
-  const nothing = yield* within(replaySteps(history, null, params, settings), POLICY_DONE, NOTHING_DONE);
-  const unknown = { demand: unknownOf(run, nothing, 'demand'), resources: unknownOf(run, nothing, 'resources'), workloads: unknownOf(run, nothing, 'workloads') };
+  const jobs = jobCases(history);
+  const run = yield* within(replaySteps(history, policy, params, settings, jobs), 0, POLICY_DONE);
+  const nothing = yield* within(replaySteps(history, null, params, settings, jobs), POLICY_DONE, NOTHING_DONE);
+  const unknown = { demand: unknownOf(run, nothing, 'demand'), resources: unknownOf(run, nothing, 'resources'), workloads: unknownOf(run, nothing, 'workloads'), jobs: unknownOf(run, nothing, 'jobs') };
   const onDemand = history.demand.flatMap((series, index) => (isOnDemand(series) ? [index] : []));
   const isKnown = (name: Part): IsKnown => (index) => unknown[name][index] === null;
   const pending = {
     demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))), resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
-    workloads: scalingAlternatives(history, policy, isKnown('workloads')),
+    workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
+    jobs: jobAlternatives(jobs.flatMap((one) => ('job' in one ? [one.job] : [])), policy.name, new CostSteps(history)),
   };
-  const count = pending.demand.length + pending.resources.length + pending.workloads.length;
+  const count = pending.demand.length + pending.resources.length + pending.workloads.length + pending.jobs.length;
   let worked = 0;
   function* work(all: readonly PendingAlternative[]): Steps<Alternative[]> {
     const found: Alternative[] = [];
@@ -65,11 +69,11 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   }
   const steps = new CostSteps(history);
   const { demand, resources, workloads } = run;
-  const part = (name: Part, alternatives: readonly Alternative[], measures: Measures): BacktestCell => {
+  const part = (name: Part, alternatives: readonly Alternative[], measures: Measures, without: Measures = {}): BacktestCell => {
     const known = (of: ReplayRun): readonly ReplayedCase[] => of.cases[name].filter((_, index) => isKnown(name)(index));
     const cost = (of: ReplayRun): number => known(of).reduce((sum, one) => sum + one.cost, 0);
     const left = run.cases[name].flatMap((one, index): UnknownCase[] => (isKnown(name)(index) ? [] : [{ name: one.name, why: unknown[name][index] ?? '' }]));
-    return cell(`${history.team}/${name}`, { all: run.cases[name].length, unknown: left }, { baseline: cost(nothing), cost: cost(run), alternatives, measures }, steps, new Map([
+    return cell(`${history.team}/${name}`, { all: run.cases[name].length, unknown: left }, { baseline: cost(nothing), cost: cost(run), alternatives, measures, without }, steps, new Map([
       ['none', steps.sum(known(nothing))], ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])), ['bursar', steps.sum(known(run))],
     ]));
   };
@@ -84,6 +88,7 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
     part('workloads', yield* work(pending.workloads), {
       changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null, unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
     }),
+    part('jobs', yield* work(pending.jobs), { ...run.jobs }, { ...nothing.jobs }),
   ].filter(({ count: size }) => size > 0);
   return { team: history.team, run, cells };
 }
@@ -101,21 +106,23 @@ interface Costs {
   readonly alternatives: readonly Alternative[];
   /** Of the policy itself, beside its cost. */
   readonly measures: Measures;
+  /** Of doing nothing. */
+  readonly without: Measures;
 }
 
 /** `none`, the published rules, `bursar` (the policy itself) and, where it is known, `clairvoyant`. */
-function cell(name: string, cases: { readonly all: number; readonly unknown: readonly UnknownCase[] }, { baseline, cost, alternatives, measures }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
+function cell(name: string, cases: { readonly all: number; readonly unknown: readonly UnknownCase[] }, { baseline, cost, alternatives, measures, without }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
   const count = cases.all - cases.unknown.length;
   const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
   const of = (who: string, whole: number, more: Measures = {}): PolicyResult => (count === 0 ? { name: who, meanCost: null, meanShare: null, cost: null, saved: null, ...more } : {
     name: who, meanCost: whole / count, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
   });
   const published = alternatives.filter((one) => one.name !== 'clairvoyant');
-  const served = (one: Alternative): Measures => (one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare });
+  const served = (one: Alternative): Measures => ({ ...(one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare }), ...one.measures });
   return {
     name, count: cases.all, ...(cases.unknown.length === 0 ? {} : { unknown: cases.unknown }),
     policies: [
-      of('none', baseline), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
+      of('none', baseline, without), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
       ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
     ],
     ...(count === 0 ? {} : { series: steps.series(paid) }),
@@ -133,7 +140,7 @@ export function policyReport(teams: readonly TeamBacktest[], request: PolicyBack
     problem: 'policy',
     settings: {
       document, policy: policy.name, policyVersion: policy.version, params, from: formatInstant(window.from), to: formatInstant(window.to), stepHours: stepHoursOf(policy.name),
-      restartMinutes: restartMinutesOf(request), teams: teams.map(({ team }) => team), costUnit: `${window.currency} over the whole window, per series, resource or workload`,
+      restartMinutes: restartMinutesOf(request), teams: teams.map(({ team }) => team), costUnit: `${window.currency} over the whole window, per series, resource, workload or job`,
       shareBaseline: 'doing nothing', proposals: decided.length, proposalsByAction: countsOf(decided.map(({ action }) => action)),
       proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0), inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
       assumed: 'every proposal is taken at once; workloads and leases are as they are known now',

@@ -1,0 +1,63 @@
+/**
+ * What the published rules and the optimum would have made of the same jobs: on demand in one piece at once, Greedy and Uniform Progress (Wu et al., "Can't
+ * Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that sees all prices and all spot.
+ *
+ * They change only what its owner lets be interrupted; any other job is as when nothing is done. The optimum is done by the deadline, or, where there is
+ * none, where doing nothing misses it, by the instant at which that is done: a policy that is done later may have paid less.
+ */
+import { greedy, uniformProgress } from '../spot/opponents.js';
+import { IDLE, ON_DEMAND, SPOT, type Mode, type SpotProblem } from '../spot/problem.js';
+import type { SpotPolicy } from '../spot/simulate.js';
+import type { Alternative, PendingAlternative } from './alternatives.js';
+import { asRecorded } from './job-cases.js';
+import { cheapestSchedule } from './job-optimum.js';
+import { LOOK_MS, runJob, type JobCase, type JobSlot, type JobState } from './job-run.js';
+import { jobMeasures } from './jobs.js';
+import type { CostSteps } from './steps.js';
+
+/** Policies that have something to say of jobs; beside any other there is nothing to compare. */
+const OF_JOBS: ReadonlySet<string> = new Set(['off-peak-shift', 'spot-shift', 'budget-brake', 'ramp']);
+
+export function jobAlternatives(jobs: readonly JobCase[], policy: string, steps: CostSteps): PendingAlternative[] {
+  if (!OF_JOBS.has(policy) || jobs.length === 0) return [];
+  const ruled = (name: string, decide: (job: JobCase) => (slot: JobSlot, state: JobState) => Mode): PendingAlternative => (): Alternative => {
+    const bills = jobs.map((job) => runJob(job, steps, decide(job)).bill());
+    const { restarts, missedDeadlines, hoursLate, unfinishedJobs } = jobMeasures(bills);
+    return { name, cost: bills.reduce((sum, { cost }) => sum + cost, 0), paid: steps.sum(bills), measures: { restarts, missedDeadlines, hoursLate, unfinishedJobs } };
+  };
+  const spotRule = (make: (problem: SpotProblem) => SpotPolicy) => (job: JobCase): (slot: JobSlot, state: JobState) => Mode => (isRisky(job) ? bySpotRule(job, make) : () => job.own);
+  return [
+    ruled('on-demand', (job) => () => (job.mayMove ? ON_DEMAND : job.own)),
+    ...(jobs.some(isRisky) ? [
+      ruled('greedy', spotRule((problem) => greedy(problem))),
+      ruled('uniform-progress', spotRule((problem) => uniformProgress(problem, { hysteresis: true, keepsOnDemand: false }))),
+    ] : []),
+    () => ({ name: 'clairvoyant', cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps), 0) }),
+  ];
+}
+
+/** May be on spot, has a deadline to be kept, and somebody saw spot before it. */
+const isRisky = ({ mayMove, deadline, slots }: JobCase): boolean => mayMove && deadline !== null && slots.some(({ from, spot, isVerified }) => from < deadline && isVerified && spot !== null);
+
+/** The rules of planning/spot, in milliseconds; no slot of a job that has a market is longer than a look. */
+function bySpotRule({ since, deadline, first, restartMs }: JobCase, make: (problem: SpotProblem) => SpotPolicy): (slot: JobSlot, state: JobState) => Mode {
+  const until = deadline ?? since;
+  const decide = make({ unitSeconds: 0.001, tickUnits: LOOK_MS, jobUnits: first.workLeftMs, restartUnits: restartMs, ticks: (until - since) / LOOK_MS, unitPrice: [0, 0, 0] }).start();
+  return ({ from, spot, isVerified }, state) => {
+    const mode = state.held === SPOT && spot === null ? IDLE : state.held;
+    // Where nobody looked spot is not chosen, and not left.
+    const available = spot !== null && (isVerified || mode === SPOT);
+    return decide({ tick: (from - since) / LOOK_MS, available, mode, restartLeft: mode === IDLE ? 0 : state.restartLeftMs, workLeft: state.workLeftMs, timeLeft: until - from });
+  };
+}
+
+function optimumOf(job: JobCase, steps: CostSteps): number {
+  const { cost, doneAt } = asRecorded(job, steps);
+  if (!job.mayMove || doneAt === null) return cost;
+  const until = Math.max(job.deadline ?? 0, doneAt);
+  return cheapestSchedule({ slots: slotsUntil(job.slots, until), first: job.first, restartMs: job.restartMs }, cost);
+}
+
+function slotsUntil(slots: readonly JobSlot[], until: number): JobSlot[] {
+  return slots.filter(({ from }) => from < until).map((slot) => ({ ...slot, ms: Math.min(slot.ms, until - slot.from) }));
+}

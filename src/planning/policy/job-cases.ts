@@ -1,0 +1,139 @@
+/**
+ * Which jobs of a recording can be run again, and on what terms; of every other one, why not.
+ *
+ * A job can be where its owner said its work and since when, the instant lies in the window, and its size, its restart and every price from then on
+ * are known. Nothing is filled in: what is missing is a reason. Spot that was seen to be gone is gone; where nobody looked, a job that was on spot is
+ * taken to have had it, and one that was not pays on demand.
+ */
+import type { RecordedHistory, RecordedJob } from '../../core/history.js';
+import type { SpotMarket, WorkloadView } from '../../core/policy.js';
+import { HOUR_MS, hourOf } from '../../core/time.js';
+import type { Term } from '../../core/usage.js';
+import { IDLE, ON_DEMAND, SPOT } from '../spot/problem.js';
+import { gpuHour, peakOf } from './bills.js';
+import { LOOK_MS, runJob, type JobCase, type JobSlot } from './job-run.js';
+import { CostSteps } from './steps.js';
+
+/** A case, or why it is none. */
+export type JobOrReason = { readonly name: string; readonly job: JobCase } | { readonly name: string; readonly why: string };
+
+/** Workloads that run on and on, with what is known of no job. */
+export function fleetsOf({ workloads, jobs }: Pick<RecordedHistory, 'workloads' | 'jobs'>): readonly WorkloadView[] {
+  const names = new Set(jobs.map(({ workload }) => workload));
+  return workloads.filter(({ workload }) => !names.has(workload));
+}
+
+/** Whether it is said to begin after the window: then it is none of it. */
+export const isToCome = ({ work }: RecordedJob, { to }: Pick<RecordedHistory, 'to'>): boolean => work !== null && work.since >= to;
+
+/** Every job of the window, in the recording's order. */
+export function jobCases(history: RecordedHistory): JobOrReason[] {
+  const all = history.jobs.filter((one) => !isToCome(one, history)).map((recorded) => ({ recorded, facts: history.workloads.find(({ workload }) => workload === recorded.workload) ?? null }));
+  const priceOf = pricesOver(history, all.flatMap(({ facts, recorded: { work } }) => (facts === null || work === null || work.since < history.from ? [] : [{ facts, since: work.since }])));
+  return all.map(({ recorded, facts }): JobOrReason => {
+    const found = facts === null ? 'nothing is known of it but its work' : caseOf(history, recorded, facts, priceOf);
+    return typeof found === 'string' ? { name: recorded.workload, why: found } : { name: recorded.workload, job: found };
+  });
+}
+
+/** Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it (store/job-usage.ts). */
+function replicasOf({ fleet }: RecordedJob): number | null {
+  if (fleet === null) return null;
+  const now = fleet.ready + fleet.booting;
+  return now > 0 ? now : fleet.maxReplicas === 1 ? 1 : null;
+}
+
+const inMs = (hours: number): number => Math.ceil(hours * HOUR_MS - 1e-6);
+
+function caseOf(history: RecordedHistory, recorded: RecordedJob, facts: WorkloadView, priceOf: PriceOf): JobCase | string {
+  const { work } = recorded;
+  const { job, term, gpusPerReplica } = facts;
+  const replicas = replicasOf(recorded);
+  if (work === null) return 'nobody said how much work it had, and since when';
+  if (work.since < history.from) return 'its work was told from before the window on';
+  if (replicas === null) return 'how many replicas it has is not known';
+  if (gpusPerReplica === null || gpusPerReplica <= 0) return 'how many GPUs a replica has is not known';
+  if (term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
+  if (term !== 'on-demand' && term !== 'spot') return `what an hour of it costs under the term ${term} is not known`;
+  if (job === null || job.restartHours === null) return 'how many hours a start of it costs is not known';
+  if (job.deadline !== null && job.deadline > history.to) return 'its deadline lies after the window';
+  const gpus = replicas * gpusPerReplica;
+  const slots = slotsOf(history, facts, priceOf, { term, since: work.since, gpus });
+  if (typeof slots === 'string') return slots;
+  const own = term === 'spot' ? SPOT : ON_DEMAND;
+  const found: JobCase = {
+    name: facts.workload, since: work.since, deadline: job.deadline, gpus, replicas, own, mayMove: facts.interruptible === true && facts.isProtected !== true,
+    first: { held: work.isWhole ? IDLE : own, restartLeftMs: 0, workLeftMs: inMs(work.hours) }, restartMs: inMs(job.restartHours), slots, hasMarket: marketOf(history, facts) !== null,
+  };
+  return asRecorded(found, new CostSteps(history)).doneAt === null ? 'its work does not end within the window' : found;
+}
+
+/** Run as it was: from `since` on, on its own term, without a stop but those of spot that was gone. */
+export const asRecorded = (job: JobCase, steps: CostSteps): ReturnType<typeof runJob> => runJob(job, steps, () => job.own);
+
+/** Hours, or parts of them alike, from `since` on; or which price is missing. */
+function slotsOf(history: RecordedHistory, facts: WorkloadView, priceOf: PriceOf, { term, since, gpus }: { readonly term: Term; readonly since: number; readonly gpus: number }): JobSlot[] | string {
+  const market = marketOf(history, facts);
+  const slots: JobSlot[] = [];
+  for (let hour = hourOf(since); hour < history.to; hour += HOUR_MS) {
+    const [onDemand, spot] = [priceOf(facts, hour, 'on-demand'), priceOf(facts, hour, 'spot')];
+    const missing = onDemand === null ? 'on-demand' : spot === null && term === 'spot' ? 'spot' : null;
+    if (onDemand === null || missing !== null) return missingPrice(facts, missing ?? 'on-demand');
+    const factor = gpus * peakOf(history, hour);
+    for (const { from, ms, isThere } of stretchesOf(market, Math.max(hour, since), Math.min(hour + HOUR_MS, history.to))) {
+      const isSeen = isThere ?? (term === 'spot' ? true : null);
+      const isVerified = spot !== null && isSeen !== null;
+      slots.push({ from, ms, onDemand: onDemand * factor, spot: !isVerified ? onDemand * factor : isSeen ? spot * factor : null, isVerified });
+    }
+  }
+  return slots;
+}
+
+const marketOf = ({ spotMarkets }: RecordedHistory, { provider, gpuModel, region }: WorkloadView): SpotMarket | null =>
+  spotMarkets.find((one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region)) ?? null;
+
+function missingPrice({ sku, provider, region }: WorkloadView, term: Term): string {
+  if (sku === null || provider === null) return 'which machines it runs on is not known';
+  return `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${term} is known in every hour from its beginning on`;
+}
+
+/** Currency units of one GPU for one hour, the cheapest offer; null: there is none. */
+type PriceOf = (facts: WorkloadView, hour: number, term: Term) => number | null;
+
+/** Hour by hour, each list of thousands of prices looked at once for all jobs. */
+function pricesOver(history: RecordedHistory, jobs: readonly { readonly facts: WorkloadView; readonly since: number }[]): PriceOf {
+  const places = [...new Map(jobs.map(({ facts }) => [placeOf(facts), facts])).values()];
+  const known = new Map<string, number>();
+  const first = jobs.reduce((least, { since }) => Math.min(least, hourOf(since)), history.to);
+  for (let hour = first; hour < history.to; hour += HOUR_MS) {
+    const offers = history.offersAt(hour);
+    for (const place of places) {
+      for (const offer of offers) {
+        if (offer.provider !== place.provider || offer.sku !== place.sku || (offer.region !== place.region && offer.region !== null)) continue;
+        const name = `${placeOf(place)}\u0001${offer.term}\u0001${hour}`;
+        known.set(name, Math.min(known.get(name) ?? Infinity, gpuHour(offer.rate)));
+      }
+    }
+  }
+  return (facts, hour, term) => known.get(`${placeOf(facts)}\u0001${term}\u0001${hour}`) ?? null;
+}
+
+const placeOf = ({ provider, sku, region }: WorkloadView): string => [provider, sku, region].join('\u0001');
+
+/** [from, to) of one hour, cut at each look and where the recorded availability turns; null: nobody looked. */
+function stretchesOf(market: SpotMarket | null, from: number, to: number): { readonly from: number; ms: number; readonly isThere: boolean | null }[] {
+  if (market === null) return [{ from, ms: to - from, isThere: null }];
+  const tickMs = market.tickSeconds * 1000;
+  const stretches: { from: number; ms: number; isThere: boolean | null }[] = [];
+  for (let at = from; at < to;) {
+    const tick = Math.floor((at - market.from) / tickMs);
+    const look = Math.floor(at / LOOK_MS);
+    const end = Math.min(to, market.from + (tick + 1) * tickMs, (look + 1) * LOOK_MS);
+    const isThere = market.available[tick] ?? null;
+    const last = stretches.at(-1);
+    if (last !== undefined && last.isThere === isThere && Math.floor(last.from / LOOK_MS) === look) last.ms += end - at;
+    else stretches.push({ from: at, ms: end - at, isThere });
+    at = end;
+  }
+  return stretches;
+}

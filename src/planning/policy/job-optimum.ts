@@ -1,0 +1,78 @@
+/**
+ * The least that a job can cost until an instant, for somebody who knows every price and every hour with spot: a yardstick, never a policy.
+ *
+ * A forward dynamic program over (slot, machine held, restart left, work left). Of two ways to the same machine and restart the one that has no more work
+ * left and has cost no more is enough: whatever the other does then, it can do too, and is done no later. So only the ways that none beats are
+ * kept, with their work left as it is: nothing is rounded, and the answer is exact. It decides at the start of each slot, as the published rules do;
+ * policies decide at some of these.
+ */
+import { HOUR_MS } from '../../core/time.js';
+import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
+import { spendSlot, type JobSlot, type JobState } from './job-run.js';
+
+export interface ScheduleProblem {
+  /** In order, without a gap, up to the instant by which the work has to be done. */
+  readonly slots: readonly JobSlot[];
+  readonly first: JobState;
+  readonly restartMs: number;
+}
+
+interface Way {
+  readonly state: JobState;
+  readonly cost: number;
+}
+
+const MODES: readonly Mode[] = [IDLE, SPOT, ON_DEMAND];
+
+/**
+ * @param known what some schedule that is done in time costs: the answer is never more. Infinity: none is known of
+ * @returns currency units; Infinity: it cannot be done in time
+ */
+export function cheapestSchedule({ slots, first, restartMs }: ScheduleProblem, known = Infinity): number {
+  if (first.workLeftMs <= 0) return 0;
+  const { timeLeft, cheapest } = aheadOf(slots);
+  let best = known;
+  let ways: readonly Way[] = [{ state: first, cost: 0 }];
+  slots.forEach((slot, at) => {
+    const next = new Map<number, Way[]>();
+    for (const { state, cost } of ways) {
+      for (const mode of MODES) {
+        if (mode === SPOT && slot.spot === null) continue;
+        const spent = spendSlot(slot, state, mode, restartMs);
+        const whole = cost + spent.cost;
+        const { held, restartLeftMs, workLeftMs } = spent.state;
+        if (workLeftMs <= 0) {
+          best = Math.min(best, whole);
+          continue;
+        }
+        // It cannot be done in time any more, or not for less.
+        if (workLeftMs + restartLeftMs > (timeLeft[at + 1] ?? 0) || whole + (workLeftMs / HOUR_MS) * (cheapest[at + 1] ?? 0) >= best) continue;
+        const name = restartLeftMs * MODES.length + held;
+        const alike = next.get(name);
+        if (alike === undefined) next.set(name, [{ state: spent.state, cost: whole }]);
+        else alike.push({ state: spent.state, cost: whole });
+      }
+    }
+    ways = [...next.values()].flatMap(unbeaten);
+  });
+  return best;
+}
+
+/** Before each slot: the time that there is, and the least that an hour costs from there on. */
+function aheadOf(slots: readonly JobSlot[]): { readonly timeLeft: Float64Array; readonly cheapest: Float64Array } {
+  const timeLeft = new Float64Array(slots.length + 1);
+  const cheapest = new Float64Array(slots.length + 1).fill(Infinity);
+  for (let at = slots.length - 1; at >= 0; at--) {
+    const { ms, onDemand, spot } = slots[at]!;
+    timeLeft[at] = timeLeft[at + 1]! + ms;
+    cheapest[at] = Math.min(cheapest[at + 1]!, onDemand, spot ?? Infinity);
+  }
+  return { timeLeft, cheapest };
+}
+
+/** Of ways to the same machine those that no other beats in both cost and work left. */
+function unbeaten(ways: Way[]): Way[] {
+  ways.sort((a, b) => a.cost - b.cost || a.state.workLeftMs - b.state.workLeftMs);
+  let least = Infinity;
+  return ways.filter(({ state }) => state.workLeftMs < least && ((least = state.workLeftMs), true));
+}

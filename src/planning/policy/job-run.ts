@@ -1,0 +1,143 @@
+/**
+ * What a stretch of time does to a job that ends, and what it costs: the one rule for a policy, its opponents and the optimum.
+ *
+ * A slot is an hour, or, where there is a spot market, ten minutes of one or the part of these in which it was recorded as alike. A machine that comes up loses a restart first, which is paid; a
+ * machine that runs on loses nothing; a lost spot is a machine that has to come up again. That is how job-work.ts (core) counts what was metered.
+ * The invariant: work left never grows, and work that is not done when the window ends is paid all the same, so that nobody saves by leaving it.
+ */
+import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
+import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
+import type { CostSteps } from './steps.js';
+
+/** How often a spot market is looked at, as in the traces of Wu et al. ("Can't Be Late", NSDI 2024). */
+export const LOOK_MS = 10 * MINUTE_MS;
+
+export interface JobSlot {
+  /** Epoch milliseconds. */
+  readonly from: number;
+  readonly ms: number;
+  /** Currency units per hour of all GPUs of the job, peak factor included. */
+  readonly onDemand: number;
+  /** The same on spot; null: spot was seen to be gone. Where nobody looked it is the on-demand price. */
+  readonly spot: number | null;
+  /** Whether somebody saw spot there. */
+  readonly isVerified: boolean;
+}
+
+export interface JobState {
+  readonly held: Mode;
+  /** Of the machine that is held. */
+  readonly restartLeftMs: number;
+  readonly workLeftMs: number;
+}
+
+export interface SpentSlot {
+  readonly state: JobState;
+  readonly cost: number;
+  /** Milliseconds that machines were held. */
+  readonly ranMs: number;
+  readonly isStart: boolean;
+}
+
+/** A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then is paid. */
+export function spendSlot({ ms, onDemand, spot }: JobSlot, state: JobState, wanted: Mode, restartMs: number): SpentSlot {
+  if (state.workLeftMs <= 0) return { state, cost: 0, ranMs: 0, isStart: false };
+  if (wanted === IDLE || (wanted === SPOT && spot === null)) return { state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs }, cost: 0, ranMs: 0, isStart: false };
+  const isStart = wanted !== state.held;
+  const restart = isStart ? restartMs : state.restartLeftMs;
+  const ranMs = Math.min(ms, restart + state.workLeftMs);
+  const lost = Math.min(ranMs, restart);
+  const perHour = wanted === SPOT ? (spot ?? onDemand) : onDemand;
+  return { state: { held: wanted, restartLeftMs: restart - lost, workLeftMs: state.workLeftMs - (ranMs - lost) }, cost: (ranMs / HOUR_MS) * perHour, ranMs, isStart };
+}
+
+/** A job that can be run again. */
+export interface JobCase {
+  readonly name: string;
+  /** Epoch milliseconds, within the window. */
+  readonly since: number;
+  readonly deadline: number | null;
+  readonly gpus: number;
+  readonly replicas: number;
+  /** The term that it has: SPOT or ON_DEMAND. */
+  readonly own: Mode;
+  /** Somebody looks at spot where it runs. */
+  readonly hasMarket: boolean;
+  /** Its owner lets it be stopped and moved. */
+  readonly mayMove: boolean;
+  /** At `since`. Idle: its first start is still to come, and is no restart. */
+  readonly first: JobState;
+  readonly restartMs: number;
+  /** From `since` to the end of the window, without a gap. */
+  readonly slots: readonly JobSlot[];
+}
+
+export interface JobBill {
+  readonly cost: number;
+  /** Cost of each step of the window. */
+  readonly paid: Float64Array;
+  /** Starts beside the first. */
+  readonly restarts: number;
+  readonly isLate: boolean;
+  readonly hoursLate: number;
+  /** Not done when the window ended. */
+  readonly isUnfinished: boolean;
+  /** GPU-hours that wanted spot where nobody had looked for it: paid on demand. */
+  readonly unverifiedGpuHours: number;
+}
+
+/** A job on its way through the window. */
+export class JobRun {
+  state: JobState;
+  /** Epoch milliseconds; null: it is not done. */
+  doneAt: number | null;
+  cost = 0;
+  private readonly paid: Float64Array;
+  private starts = 0;
+  private unverifiedMs = 0;
+
+  constructor(private readonly job: JobCase, private readonly steps: CostSteps) {
+    this.state = job.first;
+    this.doneAt = job.first.workLeftMs > 0 ? null : job.since;
+    this.paid = steps.none();
+  }
+
+  spend(slot: JobSlot, wanted: Mode): void {
+    const { state, cost, ranMs, isStart } = spendSlot(slot, this.state, wanted, this.job.restartMs);
+    this.state = state;
+    if (isStart) this.starts++;
+    if (wanted === SPOT && !slot.isVerified) this.unverifiedMs += ranMs;
+    if (state.workLeftMs <= 0) this.doneAt ??= slot.from + ranMs;
+    this.pay(slot.from, cost);
+  }
+
+  private pay(at: number, cost: number): void {
+    this.cost += cost;
+    const step = this.steps.at(at);
+    this.paid[step] = (this.paid[step] ?? 0) + cost;
+  }
+
+  /** At the end of the window: what is left is paid as if it ran on demand from then on, at the last hour's price. */
+  bill(): JobBill {
+    const { job, state } = this;
+    const last = job.slots.at(-1);
+    const isUnfinished = this.doneAt === null;
+    const restMs = isUnfinished ? state.workLeftMs + (state.held === ON_DEMAND ? state.restartLeftMs : job.restartMs) : 0;
+    const end = last === undefined ? job.since : last.from + last.ms;
+    const rest = (restMs / HOUR_MS) * (last?.onDemand ?? 0);
+    const paid = this.paid.slice();
+    paid[paid.length - 1] = (paid.at(-1) ?? 0) + rest;
+    const lateMs = job.deadline === null ? 0 : Math.max(0, (this.doneAt ?? end + restMs) - job.deadline);
+    return {
+      cost: this.cost + rest, paid, restarts: Math.max(0, this.starts - (job.first.held === IDLE ? 1 : 0)), isLate: lateMs > 0, hoursLate: lateMs / HOUR_MS, isUnfinished,
+      unverifiedGpuHours: (this.unverifiedMs / HOUR_MS) * job.gpus,
+    };
+  }
+}
+
+/** All of it, decided slot by slot. */
+export function runJob(job: JobCase, steps: CostSteps, decide: (slot: JobSlot, state: JobState) => Mode): JobRun {
+  const run = new JobRun(job, steps);
+  for (const slot of job.slots) if (run.doneAt === null) run.spend(slot, decide(slot, run.state));
+  return run;
+}

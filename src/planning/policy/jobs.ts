@@ -1,0 +1,142 @@
+/**
+ * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, and done later or for less.
+ *
+ * The policy sees it as the replay has it, by the same count of its work as a view's (core/job-work.ts), and never what comes. Before its beginning it is
+ * not there. What cannot be run again (job-cases.ts) is shown as it is known and changes for nothing that is proposed.
+ */
+import type { Change } from '../../core/recommendation.js';
+import type { FleetFacts, WorkloadView } from '../../core/policy.js';
+import { HOUR_MS, parseInstant } from '../../core/time.js';
+import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
+import type { JobOrReason } from './job-cases.js';
+import { JobRun, type JobBill, type JobCase } from './job-run.js';
+import type { CostSteps } from './steps.js';
+
+export class ReplayedJob {
+  readonly name: string;
+  /** Why nobody can tell what it cost; null: it is known. */
+  readonly unknown: string | null;
+  private readonly job: JobCase | null;
+  private readonly run: JobRun | null;
+  private term: Mode;
+  /** Until when it is paused; Infinity: until something starts it; null: it is not. */
+  private pausedUntil: number | null = null;
+  private changedAt: number | null = null;
+  private next = 0;
+
+  /** @param known the fleet that it was last seen with, and by which it is shown */
+  constructor(one: JobOrReason, private readonly known: FleetFacts | null, steps: CostSteps) {
+    this.name = one.name;
+    this.job = 'job' in one ? one.job : null;
+    this.unknown = 'job' in one ? null : one.why;
+    this.run = this.job === null ? null : new JobRun(this.job, steps);
+    this.term = this.job?.own ?? ON_DEMAND;
+  }
+
+  /**
+   * How it looks to a policy at an instant; null: it is not there yet.
+   * @param isRestored as it would be with nothing held against it, for a policy whose word holds only while it says it
+   */
+  view(one: WorkloadView, asOf: number, isRestored: boolean): WorkloadView | null {
+    const { job, run, known } = this;
+    if (job === null || run === null || known === null || one.job === null) return one;
+    if (asOf < job.since) return null;
+    const { state } = run;
+    const rests = run.doneAt !== null || (!isRestored && this.isPaused(asOf));
+    // A machine that has not come up yet has its restart before it.
+    const isUp = !rests && state.held !== IDLE;
+    const startedAt = one.job.startedAt !== null && one.job.startedAt > asOf ? null : one.job.startedAt;
+    return {
+      ...one, term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
+      fleet: { ...known, ready: isUp ? job.replicas : 0, booting: rests || isUp ? 0 : job.replicas, changedAt: this.changedAt ?? job.since },
+      job: { ...one.job, startedAt, workLeftHours: state.workLeftMs / HOUR_MS },
+    };
+  }
+
+  private isPaused(instant: number): boolean {
+    return this.pausedUntil !== null && instant < this.pausedUntil;
+  }
+
+  /** Takes back what holds against it. */
+  restore(): void {
+    this.pausedUntil = null;
+    this.term = this.job?.own ?? this.term;
+  }
+
+  /** Does what a proposal says; false where this model knows no such thing: another number of replicas, whose speed nobody knows. */
+  change(action: string, change: Change, at: number): boolean {
+    const { job, run } = this;
+    if (job === null || run === null || run.doneAt !== null || at < job.since) return false;
+    const before = `${this.term} ${this.isPaused(at)}`;
+    const isDone = this.take(action, change, job.replicas);
+    if (`${this.term} ${this.isPaused(at)}` !== before) this.changedAt = at;
+    return isDone;
+  }
+
+  private take(action: string, change: Change, whole: number): boolean {
+    const { replicas, startsAt } = change;
+    switch (action) {
+      case 'MoveToSpot':
+      case 'MoveToOnDemand':
+        this.term = action === 'MoveToSpot' ? SPOT : ON_DEMAND;
+        return true;
+      case 'MoveToOffPeak':
+        // Without an instant its first hours are now.
+        this.pausedUntil = typeof startsAt === 'string' ? (parseInstant(startsAt) ?? null) : null;
+        return true;
+      case 'Stop':
+      case 'Release':
+        this.pausedUntil = Infinity;
+        return true;
+      case 'Start':
+      case 'ScaleOut':
+      case 'ScaleIn':
+        if (replicas !== 0 && replicas !== whole && !(replicas === undefined && action === 'Start')) return false;
+        this.pausedUntil = replicas === 0 ? Infinity : null;
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  /** Runs it up to an instant of a look. */
+  runUntil(instant: number): void {
+    const { job, run } = this;
+    if (job === null || run === null) return;
+    for (let slot = job.slots[this.next]; slot !== undefined && slot.from < instant; slot = job.slots[++this.next]) {
+      run.spend(slot, this.isPaused(slot.from) ? IDLE : this.term);
+    }
+  }
+
+  /** Whether it is there, not done, and its machines may come and go within the hour. */
+  followsSpot(asOf: number): boolean {
+    return this.job !== null && this.run !== null && asOf >= this.job.since && this.run.doneAt === null && this.job.hasMarket;
+  }
+
+  /** What it has cost so far. */
+  get cost(): number {
+    return this.run?.cost ?? 0;
+  }
+
+  /** Null: it is not known. */
+  bill(): JobBill | null {
+    return this.run?.bill() ?? null;
+  }
+}
+
+export interface JobsBill {
+  readonly restarts: number;
+  readonly missedDeadlines: number;
+  readonly hoursLate: number;
+  readonly unfinishedJobs: number;
+  readonly unverifiedGpuHours: number;
+}
+
+/** What jobs went through, beside their costs. */
+export function jobMeasures(bills: readonly JobBill[]): JobsBill {
+  const sum = (of: (one: JobBill) => number): number => bills.reduce((whole, one) => whole + of(one), 0);
+  return {
+    restarts: sum((one) => one.restarts), missedDeadlines: sum((one) => (one.isLate ? 1 : 0)), hoursLate: sum((one) => one.hoursLate),
+    unfinishedJobs: sum((one) => (one.isUnfinished ? 1 : 0)), unverifiedGpuHours: sum((one) => one.unverifiedGpuHours),
+  };
+}
