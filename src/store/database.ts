@@ -11,6 +11,7 @@ import { Readable } from 'node:stream';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
+import { rowsOf } from './statements.js';
 
 /** Any number that no other program on the database uses. */
 const MIGRATION_LOCK = 7_406_218_035;
@@ -33,49 +34,6 @@ export class Transaction implements Queryable {
     const client = (await this.runner.connect()) as PoolClient;
     await pipeline(Readable.from(chunks(rows)), client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)));
   }
-}
-
-async function rowsOf<Row>(client: PoolClient, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
-  const name = nameOf(sql, parameters);
-  if (name !== null) await forgetOldPlans(client);
-  const result: unknown = await client.query({ text: sql, ...(parameters.length > 0 ? { values: [...parameters] } : {}), ...(name === null ? {} : { name }) });
-  return isOneResult(result) ? (result.rows as Row[]) : [];
-}
-
-/** A text of several statements, which has no parameters, gives a list of results. */
-function isOneResult(result: unknown): result is { readonly rows: unknown[] } {
-  return typeof result === 'object' && result !== null && 'rows' in result;
-}
-
-/**
- * A statement with a name is read and rewritten once per connection, and planned anew only while PostgreSQL finds that worth its time (its documentation,
- * "PREPARE", "Notes"). Planning is most of the work of a small statement. One whose conditions fall away with its values (`$3::text is null or ...`) has no
- * name: the plan for all values reads what the plan for these ones need not. Beyond so many texts none gets a name, so that texts which a request shapes
- * cannot fill the server's memory.
- */
-const MOST_NAMES = 1000;
-const OPTIONAL_CONDITION = /\$\d+(?:::\w+(?:\[\])?)? is (?:not )?null\b/;
-const names = new Map<string, string | null>();
-
-function nameOf(sql: string, parameters: readonly unknown[]): string | null {
-  if (parameters.length === 0) return null;
-  const known = names.get(sql);
-  if (known !== undefined || names.size >= MOST_NAMES) return known ?? null;
-  const name = OPTIONAL_CONDITION.test(sql) ? null : `bursar-${names.size}`;
-  names.set(sql, name);
-  return name;
-}
-
-/** A kept plan suits the tables as they were: one that was made for an empty table reads all of it, until the server next analyses what has grown since. */
-const PLANS_MILLISECONDS = 5000;
-const plannedSince = new WeakMap<PoolClient, number>();
-
-async function forgetOldPlans(client: PoolClient): Promise<void> {
-  const now = performance.now();
-  const since = plannedSince.get(client);
-  if (since !== undefined && now - since < PLANS_MILLISECONDS) return;
-  plannedSince.set(client, now);
-  if (since !== undefined) await client.query('discard plans');
 }
 
 function* chunks(rows: Iterable<string>): Generator<string> {

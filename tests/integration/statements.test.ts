@@ -1,11 +1,13 @@
 /** Which statements PostgreSQL keeps planned for a connection. */
-import { afterAll, expect, it } from 'vitest';
+import { afterAll, afterEach, expect, it, vi } from 'vitest';
 import { Database } from '../../src/store/database.js';
 import { freshDatabase } from '../support/database.js';
 
 const { url } = await freshDatabase();
 const db = await Database.open(url, 1);
 afterAll(() => db.close());
+
+afterEach(() => void vi.useRealTimers());
 
 const kept = async (): Promise<string[]> => (await db.query<{ statement: string }>(`select statement from pg_prepared_statements order by prepare_time`)).map(({ statement }) => statement);
 
@@ -28,4 +30,19 @@ it('gives the rows of what changes rows, and none of several statements at once'
   expect(await db.query(`update organisation set name = $2 where id = $1 returning name`, ['one', 'two'])).toEqual([{ name: 'two' }]);
   expect(await db.query(`update organisation set name = $2 where id = $1`, ['one', 'three'])).toEqual([]);
   expect(await db.query(`select 1; select 2`)).toEqual([]);
+});
+
+it('forgets a plan that was made while a table was empty', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  await db.query(`create table grown (id int primary key, said text) with (autovacuum_enabled = off)`);
+  await db.query(`vacuum analyze grown`);
+  const text = `select said from grown where id = $1`;
+  for (let n = 0; n < 8; n++) await db.query(text, [n]);
+  await db.query(`insert into grown select n, 'word' from generate_series(1, 50000) n`);
+  const [found] = await db.query<{ name: string }>(`select name from pg_prepared_statements where statement = $1`, [text]);
+  const plan = async (): Promise<string> => JSON.stringify(await db.query(`explain execute "${found?.name}" (7)`));
+  expect(await plan()).toContain('Seq Scan');
+  vi.advanceTimersByTime(6000);
+  expect(await db.query(text, [7])).toEqual([{ said: 'word' }]);
+  expect(await plan()).toContain('grown_pkey');
 });
