@@ -11,6 +11,7 @@ import { sparesOf, workloadOf } from '../core/fleet-workload.js';
 import type { CommitmentOffer, PlanRate } from '../core/ports.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
+import { forgetJobs, recordJobs } from './recorded-jobs.js';
 import type { FoundTarget, TargetFinder } from './targets.js';
 
 /** Complete readings without a target, one after the other, that make it gone. */
@@ -75,6 +76,7 @@ export class FleetStore implements TargetFinder {
       [organisation, connection, at, targets.map(({ target }) => target), targets.map(resourceOf), targets.map(teamOf), targets.map((target) => JSON.stringify(target))]);
     const gone = reading.complete ? await this.miss(tx, organisation, connection, at) : [];
     await tx.query(`delete from fleet_target where organisation = $1 and connection = $2 and gone_at < $3`, [organisation, connection, formatInstant(reading.at - GONE_KEPT_MS)]);
+    await forgetJobs(tx, organisation, reading.at);
     await this.saveWorkloads(tx, organisation, connection);
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }
@@ -113,15 +115,16 @@ export class FleetStore implements TargetFinder {
       const { workload, ...own } = found;
       const spares = standingBy.get(target) ?? standingBy.get(body.name);
       const facts = spares === undefined ? own : { ...own, spares };
-      return [{ workload, team, seen: seen.toISOString(), facts: JSON.stringify(facts) }];
+      return [{ id: workload, team, seen: seen.toISOString(), facts }];
     });
-    await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [organisation, connection, all.map(({ workload }) => workload)]);
+    await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [organisation, connection, all.map(({ id }) => id)]);
+    await recordJobs(tx, organisation, all);
     if (all.length === 0) return;
     await tx.query(
       `insert into workload (organisation, id, team, facts, seen_at, connection)
        select $1, id, team, facts, seen_at, $2 from unnest($3::text[], $4::text[], $5::jsonb[], $6::timestamptz[]) as w(id, team, facts, seen_at)
        on conflict (organisation, id) do update set team = excluded.team, facts = excluded.facts, seen_at = excluded.seen_at where workload.connection = excluded.connection`,
-      [organisation, connection, all.map(({ workload }) => workload), all.map(({ team }) => team), all.map(({ facts }) => facts), all.map(({ seen }) => seen)]);
+      [organisation, connection, all.map(({ id }) => id), all.map(({ team }) => team), all.map(({ facts }) => JSON.stringify(facts)), all.map(({ seen }) => seen)]);
   }
 
   /** What was known of a connection's fleet before its next reading. */

@@ -8,6 +8,7 @@ import { READINGS_DAYS } from '../core/policy.js';
 import { periodAt } from '../core/budget.js';
 import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
 import type { CurrentPrices } from './prices.js';
+import { jobsOfWindow } from './recorded-jobs.js';
 import type { Stores } from './stores.js';
 
 /** Hours before the window that its first views may look at. */
@@ -24,17 +25,17 @@ export async function readHistory(stores: Stores, organisation: string, team: st
   const readings = await views.resources(db, { ...request, asOf: to - 1 }, from - READINGS_DAYS * DAY_MS, prices);
   const demand = await views.demand(db, request, from - PAST_DAYS * DAY_MS, prices);
   const days = Math.ceil((to - from) / DAY_MS);
-  const running = await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS);
+  const running = await jobsOfWindow(db, workloads, { organisation, team, from, to, days: days + READINGS_DAYS }, await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS));
   const over = await budgets.over(db, organisation, new Set([team]));
   const spent = await Promise.all(over.map(async (budget) => ({
     budget, spend: (await budgets.spend(db, organisation, { ...budget, zone: 'UTC' }, { start: periodAt(budget, from).start, end: to }, prices.fx)).points,
   })));
   const leases = await workloads.leases(db, organisation, team, to);
   return {
-    organisation, team, currency, from, to, demand, resources: readings, workloads: running, jobs: await workloads.jobs(db, organisation, team, from), budgets: spent,
+    organisation, team, currency, from, to, demand, resources: readings, ...running, budgets: spent,
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from) })),
-    peak: await organisations.peak(db, organisation), ...pricesOver(prices, currency, [...demand, ...running]),
+    peak: await organisations.peak(db, organisation), ...pricesOver(prices, currency, [...demand, ...running.workloads]),
   };
 }
 

@@ -4,12 +4,12 @@
  *
  * What was not seen lately is unknown: a fleet that nobody has reported for a while is no fleet of that size. Nothing is ever filled in.
  */
-import type { RecordedJob } from '../core/history.js';
 import type { JobWork } from '../core/job-work.js';
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../core/policy.js';
 import { READINGS_DAYS } from '../core/policy.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
+import { recordJobs } from './recorded-jobs.js';
 
 /** A workload as its collector reports it; the load of a service is one of its metrics. */
 export type WorkloadFacts = Omit<WorkloadView, 'metrics' | 'service'> & {
@@ -55,6 +55,7 @@ export class WorkloadStore {
        on conflict (organisation, id) do update set team = excluded.team, facts = excluded.facts, seen_at = excluded.seen_at where workload.seen_at <= excluded.seen_at`,
       [organisation, workload, team, JSON.stringify(facts), formatInstant(seenAt)],
     );
+    await recordJobs(tx, organisation, [{ id: workload, team, seen: formatInstant(seenAt), facts }]);
   }
 
   async saveMetrics(tx: Queryable, organisation: string, points: readonly MetricPoint[]): Promise<void> {
@@ -97,25 +98,23 @@ export class WorkloadStore {
   async workloads(db: Queryable, organisation: string, team: string, asOf: number, days = READINGS_DAYS): Promise<WorkloadView[]> {
     const rows = await db.query<{ id: string; facts: Omit<WorkloadFacts, 'workload'>; seen: Date }>(
       `select id, facts, seen_at as seen from workload where organisation = $1 and team = $2 order by id`, [organisation, team]);
+    return this.viewsOf(db, organisation, rows.map((row) => ({ ...row, seen: row.seen.getTime() })), asOf, days);
+  }
+
+  /** The same of what was seen of workloads at instants of their own. */
+  async viewsOf(db: Queryable, organisation: string, rows: readonly { readonly id: string; readonly facts: Omit<WorkloadFacts, 'workload'>; readonly seen: number }[], asOf: number, days: number): Promise<WorkloadView[]> {
     if (rows.length === 0) return [];
     const metrics = await this.metrics(db, organisation, rows.map(({ id }) => id), asOf, days);
     return rows.map(({ id, facts, seen }) => {
       const own = metrics.get(id) ?? {};
       const { service, work: _work, ...rest } = facts;
       const load = service === null ? undefined : own[service.loadMetric];
-      const isStale = asOf - seen.getTime() > FLEET_STALE_MS;
+      const isStale = asOf - seen > FLEET_STALE_MS;
       return {
         ...rest, workload: id, metrics: own, fleet: isStale ? null : rest.fleet, job: rest.job === null ? null : jobAt(rest.job, asOf),
         service: service === null || load === undefined ? null : { bootMinutes: service.bootMinutes, capacityPerReplica: service.capacityPerReplica, load },
       };
     });
-  }
-
-  /** A team's workloads that end, seen at `since` or later, as they were last seen. */
-  async jobs(db: Queryable, organisation: string, team: string, since: number): Promise<RecordedJob[]> {
-    const rows = await db.query<{ id: string; facts: Omit<WorkloadFacts, 'workload'> }>(
-      `select id, facts from workload where organisation = $1 and team = $2 and seen_at >= $3 and jsonb_typeof(facts -> 'job') = 'object' order by id`, [organisation, team, formatInstant(since)]);
-    return rows.map(({ id, facts: { work, fleet } }) => ({ workload: id, work: work ?? null, fleet }));
   }
 
   private async metrics(db: Queryable, organisation: string, workloads: readonly string[], asOf: number, days: number): Promise<Map<string, Record<string, MinuteSeries>>> {

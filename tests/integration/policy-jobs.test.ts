@@ -109,3 +109,61 @@ describe('jobs that labels tell of, in a backtest', async () => {
     expect((await readHistory(stores, 'default', 'night', at(72), at(96))).jobs).toEqual([]);
   });
 });
+
+describe('jobs whose machines are gone, in a backtest', async () => {
+  const connections = new Map<string, ProviderConnection>();
+  const { db, stores, clock, runner } = await testBursar({ now: START, connections, targets: new FleetStore(), policies: [policy] });
+  const jobs = (labels: Readonly<Record<string, string>>): Record<string, string> => ({ ...machine('any', { 'job-restart-hours': '0.5', ...labels }).labels });
+  const cloud = new FakeCloud({
+    seed: 5, clock, from: START, bootSeconds: 0, stopSeconds: 0, spotUpHours: 1e6, machines: [
+      machine('short', { ...JOB, 'job-work-hours': '3' }), machine('told', { 'job-restart-hours': '0.5', 'job-work-left-hours': '30', 'job-work-left-at': '20261005T000000Z' }),
+      machine('shared', { ...JOB, 'job-work-hours': '2' }),
+    ],
+  });
+  connections.set('fake', connectTo(cloud));
+  const schedule = new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS);
+  const [short, told, shared] = NAMES;
+  async function look(hours: number): Promise<void> {
+    clock.at = at(hours) + SECOND;
+    await schedule.wakeDue(clock.at);
+    await runner.drain();
+  }
+
+  beforeAll(async () => {
+    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ match: { label: { key: 'team', value: 'night' } }, team: 'night' }], 'test'));
+    await look(2);
+    cloud.lose(short);
+    cloud.change(told, { labels: jobs({ 'job-work-left-hours': '28', 'job-work-left-at': '20261005T020000Z' }) });
+    for (const hours of [4, 6]) await look(hours);
+    // The same machine, another job.
+    cloud.change(shared, { labels: jobs({ 'job-started-at': '20261005T060000Z', 'job-work-hours': '5' }) });
+    await look(8);
+    for (const day of [1, 2]) {
+      cloud.change(told, { labels: jobs({ 'job-work-left-hours': String(28 - 22 * day), 'job-work-left-at': `2026100${5 + day}T000000Z` }) });
+      await look(day * 24 + 1);
+    }
+  }, 120_000);
+
+  it('stay, each with its first word in the window, an earlier one of a machine under a name of its own', async () => {
+    expect((await stores.workloads.workloads(db, 'default', 'night', clock.at)).map(({ workload }) => workload)).toEqual([told, shared]);
+    const history = await readHistory(stores, 'default', 'night', START, at(72));
+    expect(history.jobs.map(({ workload, work, fleet }) => [workload, work?.hours, ((work?.since ?? 0) - START) / HOUR, fleet?.ready])).toEqual([
+      [short, 3, 0, 1], [told, 30, 0, 1], [`${shared} since 2026-10-05T00:00:00Z`, 2, 0, 1], [shared, 5, 6, 1],
+    ]);
+    expect(history.workloads.map(({ workload }) => workload).sort()).toEqual(history.jobs.map(({ workload }) => workload).sort());
+    // Of the second day on there is a later word of the one that still tells.
+    const later = await readHistory(stores, 'default', 'night', at(24), at(72));
+    expect(later.jobs.map(({ workload, work }) => [workload, work?.hours])).toEqual([[told, 6], [shared, 5]]);
+  });
+
+  it('cost what they did', async () => {
+    const history = await readHistory(stores, 'default', 'night', START, at(72));
+    const { cells } = backtestTeam(history, { policy, params: policy.params.parse({}) as Record<string, unknown>, document: 'd', forecaster: null });
+    const cell = cells.find(({ name }) => name === 'night/jobs')!;
+    const hour = Number(cloud.catalogue.hourlyNanos('fake.a100x8', 'fake-east', 'on-demand', START)) / 1e9;
+    expect(cell).toMatchObject({ count: 4 });
+    expect(cell['unknown'] ?? []).toEqual([]);
+    // Work and a restart each; what was left of a job that ran has no start.
+    expect(Number(cell.policies.find(({ name }) => name === 'none')?.['cost']) / hour).toBeCloseTo(3.5 + 30 + 2.5 + 5.5, 6);
+  });
+});
