@@ -18,10 +18,11 @@ import { Witnesses1764000000016 } from './0016-witnesses.js';
 import { CountedOnce1764000000017 } from './0017-counted-once.js';
 import { RemainingHolds1764000000018 } from './0018-remaining-holds.js';
 import { RecordedJobs1764000000019 } from './0019-recorded-jobs.js';
+import { Measurements1764000000020 } from './0020-measurements.js';
 
 export const migrations = [
   Foundation1764000000001, Policies1764000000002, Actions1764000000003, Savings1764000000004, Reconciliation1764000000005, Quotes1764000000006,
   Telemetry1764000000007, Telling1764000000008, Fleet1764000000009, Sessions1764000000010, Reports1764000000011, Backtests1764000000012,
   Wakers1764000000013, BillCells1764000000014, Admissions1764000000015, Witnesses1764000000016, CountedOnce1764000000017, RemainingHolds1764000000018,
-  RecordedJobs1764000000019,
+  RecordedJobs1764000000019, Measurements1764000000020,
 ];

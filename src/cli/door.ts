@@ -31,6 +31,7 @@ import type { ReconciliationDoor } from './reconciliation-door.js';
 import type { QuoteDoor } from './quotes-door.js';
 import type { ReportDoor } from './reports-door.js';
 import type { SavingDoor } from './savings-door.js';
+import type { ThroughputDoor } from './throughput-door.js';
 
 export interface FilesToImport {
   readonly paths: readonly string[];
@@ -80,6 +81,7 @@ export interface Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly throughputs: ThroughputDoor;
   readonly fleet: FleetDoor;
   readonly admissions: AdmissionDoor;
   importUsage(request: FilesToImport): Promise<readonly ImportedFile[]>;

@@ -38,6 +38,7 @@ import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-d
 import { LocalReports, type ReportDoor } from './reports-door.js';
 import { LocalAlerts, type AlertDoor } from './alerts-door.js';
 import { LocalSavings, type SavingDoor } from './savings-door.js';
+import { LocalThroughputs, type ThroughputDoor } from './throughput-door.js';
 import type { Progress } from './progress.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
@@ -57,6 +58,7 @@ export class LocalDoor implements Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly throughputs: ThroughputDoor;
   readonly fleet: FleetDoor;
   readonly admissions: AdmissionDoor;
   private readonly stores: Stores;
@@ -79,6 +81,7 @@ export class LocalDoor implements Door {
     this.fleet = new LocalFleet(bursar, clock);
     this.admissions = new LocalAdmissions(bursar);
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());
+    this.throughputs = new LocalThroughputs(bursar.stores, bursar.organisation, clock, actor);
     this.actions = new LocalActions(bursar, clock, actor, () => this.drained(), note);
   }
 

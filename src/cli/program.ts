@@ -31,6 +31,7 @@ import { addSavings } from './verbs/savings.js';
 import { addServe } from './verbs/serve.js';
 import { addLeases } from './verbs/leases.js';
 import { addTeams } from './verbs/teams.js';
+import { addThroughput } from './verbs/throughput.js';
 
 export type { CliContext, DrainProgress, LocalBursar, Output, Role } from './context.js';
 
@@ -76,7 +77,7 @@ export function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAdmissions, addAlerts, addMutes, addReconcile, addTeams, addLeases, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
+    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAdmissions, addAlerts, addMutes, addReconcile, addTeams, addLeases, addThroughput, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
   ]) add(program, session);
   return program;
 }

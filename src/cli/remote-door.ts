@@ -35,6 +35,7 @@ import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-
 import { RemoteReports, type ReportDoor } from './reports-door.js';
 import { RemoteAlerts, type AlertDoor } from './alerts-door.js';
 import { RemoteSavings, type SavingDoor } from './savings-door.js';
+import { RemoteThroughputs, type ThroughputDoor } from './throughput-door.js';
 import { grouped } from './table.js';
 import { WrongUse } from './usage-error.js';
 
@@ -54,6 +55,7 @@ export class RemoteDoor implements Door {
   readonly reconciliation: ReconciliationDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
+  readonly throughputs: ThroughputDoor;
   readonly fleet: FleetDoor;
   readonly admissions: AdmissionDoor;
 
@@ -71,6 +73,7 @@ export class RemoteDoor implements Door {
     this.fleet = new RemoteFleet(remote);
     this.admissions = new RemoteAdmissions(remote);
     this.quotes = new RemoteQuotes(remote);
+    this.throughputs = new RemoteThroughputs(remote);
     this.actions = new RemoteActions(remote, () => this.drained());
   }
 

@@ -38,6 +38,13 @@ export const WORKLOAD_LABELS = {
   /** Lost at each start. */
   jobRestartHours: 'bursar.io/job-restart-hours',
   jobResizable: 'bursar.io/job-resizable',
+  /** What it runs, as measurements of its throughput name it; of the others what is not said is as it was measured last. */
+  model: 'bursar.io/model',
+  batch: 'bursar.io/batch',
+  precision: 'bursar.io/precision',
+  optimizer: 'bursar.io/optimizer',
+  /** Image edge in pixels, or sequence length in tokens. */
+  inputSize: 'bursar.io/input-size',
 } as const;
 
 export type TargetWorkload = Omit<WorkloadView, 'metrics' | 'service'> & {
@@ -59,7 +66,7 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
   return {
     workload, kind: labels[WORKLOAD_LABELS.kind] ?? null, provider: target.provider, region: target.region, sku: target.sku, gpuModel: target.gpuModel,
     term: target.term, gpusPerReplica: target.gpus, interruptible: truth(labels[WORKLOAD_LABELS.interruptible]), isProtected: truth(labels[WORKLOAD_LABELS.protected]),
-    fleet, service: serviceOf(target), ...jobOf(target, fleet), performance: [],
+    fleet, service: serviceOf(target), ...jobOf(target, fleet), performance: [], ...runsOf(labels),
   };
 }
 
@@ -78,6 +85,16 @@ function serviceOf({ labels }: FleetTarget): TargetWorkload['service'] {
   const loadMetric = labels[WORKLOAD_LABELS.loadMetric];
   const bootMinutes = positive(labels[WORKLOAD_LABELS.bootMinutes]);
   return loadMetric === undefined || bootMinutes === null ? null : { loadMetric, bootMinutes, capacityPerReplica: positive(labels[WORKLOAD_LABELS.capacityPerReplica]) };
+}
+
+function runsOf(labels: FleetTarget['labels']): Pick<TargetWorkload, 'runs'> {
+  const text = (label: string): string | null => (labels[label]?.trim() ?? '') || null;
+  const model = text(WORKLOAD_LABELS.model);
+  if (model === null) return {};
+  const [batch, size] = [positive(labels[WORKLOAD_LABELS.batch]), positive(labels[WORKLOAD_LABELS.inputSize])];
+  // Said, and not readable: then it is not known which run it is.
+  if ((batch === null && text(WORKLOAD_LABELS.batch) !== null) || (size === null && text(WORKLOAD_LABELS.inputSize) !== null)) return {};
+  return { runs: { model, batch, size, precision: text(WORKLOAD_LABELS.precision), optimizer: text(WORKLOAD_LABELS.optimizer) } };
 }
 
 const JOB_LABELS = [
@@ -137,7 +154,7 @@ interface Form {
 const FORMS: readonly Form[] = [
   { labels: [WORKLOAD_LABELS.interruptible, WORKLOAD_LABELS.protected, WORKLOAD_LABELS.jobResizable], read: truth, is: 'neither true nor false' },
   { labels: [WORKLOAD_LABELS.minReplicas, WORKLOAD_LABELS.maxReplicas], read: whole, is: 'no whole number' },
-  { labels: [WORKLOAD_LABELS.bootMinutes, WORKLOAD_LABELS.capacityPerReplica, WORKLOAD_LABELS.jobWorkHours], read: positive, is: 'no number above 0' },
+  { labels: [WORKLOAD_LABELS.bootMinutes, WORKLOAD_LABELS.capacityPerReplica, WORKLOAD_LABELS.jobWorkHours, WORKLOAD_LABELS.batch, WORKLOAD_LABELS.inputSize], read: positive, is: 'no number above 0' },
   { labels: [WORKLOAD_LABELS.jobWorkLeftHours, WORKLOAD_LABELS.jobRestartHours], read: hoursOf, is: 'no number of hours' },
   { labels: [WORKLOAD_LABELS.jobDeadline, WORKLOAD_LABELS.jobStartedAt, WORKLOAD_LABELS.jobWorkLeftAt], read: instant, is: 'no instant such as 20261122T060000Z' },
 ];

@@ -5,6 +5,7 @@
  */
 import type { Budget, SpendPoint } from './budget.js';
 import type { JobWork } from './job-work.js';
+import type { TakenMeasurement } from './measurement.js';
 import type { Rate } from './money.js';
 import type { PeakSchedule } from './peak.js';
 import type { DemandSeries, FleetFacts, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
@@ -39,6 +40,8 @@ export interface RecordedHistory {
   /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
   readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
   readonly peak: PeakSchedule;
+  /** Throughputs that the organisation has measured up to `to`, oldest first; absent: none. */
+  readonly measurements?: readonly TakenMeasurement[];
   offersAt(instant: number): readonly GpuOffer[];
   pricesAt(series: DemandSeries, instant: number): SeriesPrices;
 }

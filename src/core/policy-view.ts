@@ -7,6 +7,7 @@
 import type { Budget, BudgetState } from './budget.js';
 import type { Calibrations } from './calibration.js';
 import type { HealthFinding } from './health.js';
+import type { RunFacts, TakenMeasurement } from './measurement.js';
 import type { Rate } from './money.js';
 import { NO_PEAK, type PeakSchedule } from './peak.js';
 import type { Upfront } from './price.js';
@@ -138,7 +139,10 @@ export interface WorkloadView {
   readonly job: JobFacts | null;
   /** By metric name, such as `gpu_utilisation_ratio`, `memory_used_ratio`, `scaling_efficiency_ratio`. */
   readonly metrics: Readonly<Record<string, MinuteSeries>>;
+  /** As somebody states it; what was measured of what it runs is in the view's measurements. */
   readonly performance: readonly ModelPerformance[];
+  /** What it runs; absent: nobody said. */
+  readonly runs?: RunFacts;
   /** What is found about the health of its GPUs and not cleared; absent: nothing. */
   readonly health?: readonly HealthFinding[];
   /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
@@ -203,6 +207,8 @@ export interface PolicyView {
   readonly peak: PeakSchedule;
   /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
   readonly calibrations?: Calibrations;
+  /** Throughputs that the organisation has measured, oldest first; absent: none. */
+  readonly measurements?: readonly TakenMeasurement[];
 }
 
 /** A view of a team of which nothing is known, with what is given put in. */

@@ -159,7 +159,7 @@ const HOURS = HOUR_MS / MINUTE_MS;
 
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 3,
+  version: 4,
   description: 'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
   evaluate,

@@ -1,13 +1,14 @@
 /**
  * mix: the cheapest GPU models, one kind or two side by side, that do a workload's work: A100 beside V100, T4 for small inference.
  *
- * Only models whose performance on this very workload is stated, and that are known to hold it, are considered; only at prices that hold now.
+ * Only models whose performance on this very workload is stated, measured or predicted from measurements, and that are known to hold it, are considered; only at prices that hold now.
  * The search is exact over all pairs of offers. A service is sized by the highest minute of a whole window; a minute that was not measured could have been higher.
  */
 import { z } from 'zod';
 import type { GpuOffer, ModelPerformance, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
-import { exampleView, minutes, offer, OFFERS, steady, workload } from './estimating/examples.js';
+import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
+import { performanceOf } from './estimating/performance.js';
 import { cheapest, evidenceOf, gpuHourNanos, monthly, replicasOf, units, workloadHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
@@ -41,7 +42,7 @@ function needOf(view: PolicyView, one: WorkloadView, given: Params): { readonly 
     const peak = window.values.reduce<number>((most, value) => Math.max(most, value ?? 0), 0);
     return peak > 0 ? { unitsPerMinute: peak * (1 + given.headroomRatio), what: `highest minute of ${given.windowMinutes}, with headroom` } : null;
   }
-  const own = one.performance.find(({ gpuModel }) => gpuModel === one.gpuModel);
+  const own = performanceOf(view, one).find(({ gpuModel }) => gpuModel === one.gpuModel);
   const replicas = replicasOf(one);
   if (own === undefined || replicas === null || one.gpusPerReplica === null) return null;
   const pace = own.unitsPerMinute * replicas * one.gpusPerReplica;
@@ -50,7 +51,7 @@ function needOf(view: PolicyView, one: WorkloadView, given: Params): { readonly 
 
 /** The cheapest instance of each model and size that holds the workload. */
 function kindsFor(view: PolicyView, one: WorkloadView, given: Params): Kind[] {
-  const usable = one.performance.filter(({ fits, unitsPerMinute }) => fits === true && unitsPerMinute > 0);
+  const usable = performanceOf(view, one).filter(({ fits, unitsPerMinute }) => fits === true && unitsPerMinute > 0);
   return usable.flatMap((model) => {
     const offers = view.offers.filter((each) => each.gpuModel === model.gpuModel && each.term === (one.term ?? 'on-demand')
       && (given.anyProvider || each.provider === one.provider) && (given.anyProvider || given.anyRegion || each.region === null || each.region === one.region));
@@ -133,7 +134,7 @@ const small = (load: readonly (number | null)[]): WorkloadView => workload('clas
 
 export const policy: Policy<Params> = {
   name: 'mix',
-  version: 1,
+  version: 2,
   description: 'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
@@ -143,6 +144,14 @@ export const policy: Policy<Params> = {
       title: 'A training that an A100 beside a V100 runs as fast as two A100', params: {},
       view: exampleView({ offers: [...OFFERS, offer('V100-16GB', 'on-demand', 3000, { sku: 'other', region: 'eu-west-1' })], workloads: [workload('tune', { kind: 'training', fleet: fleet(2), performance: [measured('A100-80GB', 100), measured('V100-16GB', 100)] })] }),
       proposes: [{ action: 'Rightsize', target: 'tune' }],
+    },
+    {
+      title: 'Measured on an A100 and on a T4, where it fits: two T4', params: { windowMinutes: 60 },
+      view: exampleView({
+        workloads: [{ ...small(steady(300, 60)), performance: [], runs: { model: 'classifier', batch: 32, precision: null, optimizer: null, size: null } }],
+        measurements: [measurement('A100-80GB', 1000), measurement('T4', 200)],
+      }),
+      proposes: [{ action: 'Rightsize', target: 'classify' }],
     },
     { title: 'Nobody knows whether it fits into a T4', params: { windowMinutes: 60 }, view: exampleView({ workloads: [{ ...small(steady(900, 60)), fleet: fleet(1), performance: [measured('A100-80GB', 1100), measured('T4', 600, null)] }] }), proposes: [] },
     { title: 'A minute of its load is missing', params: { windowMinutes: 60 }, view: exampleView({ workloads: [small([null, ...steady(300, 59)])] }), proposes: [] },

@@ -17,7 +17,7 @@ const MOST_CACHED_PRICES = 200_000;
 
 /** @param from epoch milliseconds, a whole hour, as `to` is; nothing of `to` or later is read. */
 export async function readHistory(stores: Stores, organisation: string, team: string, from: number, to: number): Promise<RecordedHistory> {
-  const { db, organisations, views, workloads, budgets } = stores;
+  const { db, organisations, views, workloads, budgets, measurements } = stores;
   const prices = await stores.prices.book(db, organisation);
   const currency = await organisations.currencyOf(db, organisation, team);
   const request = { organisation, team, currency, asOf: to };
@@ -35,7 +35,7 @@ export async function readHistory(stores: Stores, organisation: string, team: st
     organisation, team, currency, from, to, demand, resources: readings, ...running, budgets: spent,
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
     leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from) })),
-    peak: await organisations.peak(db, organisation), ...pricesOver(prices, currency, [...demand, ...running.workloads]),
+    peak: await organisations.peak(db, organisation), measurements: await measurements.upTo(db, organisation, to), ...pricesOver(prices, currency, [...demand, ...running.workloads]),
   };
 }
 

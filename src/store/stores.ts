@@ -25,6 +25,7 @@ import { Intake } from './intake.js';
 import { KeyStore } from './keys.js';
 import { LeaseStore } from './leases.js';
 import { LearnedRateStore } from './learned-rates.js';
+import { MeasurementStore } from './measurements.js';
 import { OrganisationStore } from './organisation.js';
 import { PolicyStore } from './policies.js';
 import { PriceStore } from './prices.js';
@@ -86,6 +87,7 @@ export class Stores {
   readonly policies = new PolicyStore();
   readonly backtests = new BacktestStore();
   readonly workloads = new WorkloadStore();
+  readonly measurements = new MeasurementStore();
   readonly leases = new LeaseStore();
   readonly fleet = new FleetStore();
   readonly collections = new CollectionStore();
@@ -113,7 +115,7 @@ export class Stores {
     this.reservations = new ReservationStore(db);
     this.admissions = new AdmissionStore(db);
     this.reservationPods = new ReservationPods(db);
-    this.views = new ViewStore(this.budgets, this.workloads, this.healthFindings);
+    this.views = new ViewStore(this.budgets, this.workloads, this.measurements, this.healthFindings);
     this.recommendations = new RecommendationStore(db);
     this.actions = new ActionStore(db);
     this.safety = new SafetyStore(this.organisations, this.policies);

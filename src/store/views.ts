@@ -19,6 +19,7 @@ import { HealthFindingStore } from './health-findings.js';
 import { JobUsage } from './job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from './offers.js';
 import { FleetStore } from './fleet.js';
+import { MeasurementStore } from './measurements.js';
 import type { CurrentPrices } from './prices.js';
 import { SavingStore } from './savings.js';
 import type { WorkloadStore } from './workloads.js';
@@ -46,7 +47,7 @@ export class ViewStore {
   private readonly offers = new OfferBook();
   private readonly jobs = new JobUsage();
 
-  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore, private readonly findings = new HealthFindingStore(), private readonly fleet = new FleetStore(), private readonly savings = new SavingStore()) {}
+  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore, private readonly measurements = new MeasurementStore(), private readonly findings = new HealthFindingStore(), private readonly fleet = new FleetStore(), private readonly savings = new SavingStore()) {}
 
   async view(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices, peak: PeakSchedule): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
@@ -57,12 +58,14 @@ export class ViewStore {
     const workloads = running.map((one) => withHealth(one, health.filter(({ workload }) => workload === one.workload)));
     const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
     const leases = await this.workloads.leases(db, organisation, team, asOf);
+    // Asked for only where somebody says what a workload runs.
+    const measurements = workloads.some(({ runs }) => runs !== undefined) ? await this.measurements.upTo(db, organisation, asOf) : [];
     const { offers } = this;
     return {
       organisation, team, asOf, currency, demand, workloads, peak,
       resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map((one) => withHealth(one, health.filter(({ resource }) => resource === one.resource))),
       budgets: await this.budgetStates(db, organisation, team, asOf),
-      calibrations: await this.savings.calibrations(db, organisation),
+      calibrations: await this.savings.calibrations(db, organisation), measurements,
       // Thousands of prices, which most policies never look at.
       get offers() {
         return offers.offers(prices, currency, asOf, own);

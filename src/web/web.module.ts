@@ -23,6 +23,7 @@ import { FxController } from './resources/fx.js';
 import { HealthFindingsController } from './resources/health-findings.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
+import { MeasurementsController } from './resources/measurements.js';
 import { OperationsController } from './resources/operations.js';
 import { CreditsController } from './resources/credits.js';
 import { LeasesController } from './resources/leases.js';
@@ -47,7 +48,7 @@ import { TeamsController } from './resources/teams.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
-  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
+  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, MeasurementsController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
   FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, AdmissionsController, OperationsController, ProcessController, DocsController,
   AlertsController, AlertSettingsController, SlackController, OverviewController, ProgressController, SessionController, DashboardController,
 ];

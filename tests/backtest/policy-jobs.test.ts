@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { BacktestCell } from '../../src/core/backtest.js';
 import type { RecordedHistory, RecordedJob } from '../../src/core/history.js';
+import type { TakenMeasurement } from '../../src/core/measurement.js';
 import { compilePeak } from '../../src/core/peak.js';
 import type { JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../../src/core/policy.js';
 import type { RecommendedAction } from '../../src/core/recommendation.js';
@@ -124,19 +125,93 @@ describe('what is done to a job', () => {
     expect(seen.slice(0, 10)).toEqual([[1, 4], [1, 4], [1, 4], [1, 4], [1, 4], [1, 3], [1, 2], [1, 1], [0, 0], [0, 0]]);
   });
 
-  it('is another size: nobody knows how fast it were', () => {
+  it('is another size: nobody has measured how fast it were', () => {
     const run = replayPolicy(recorded(24, [one]), saying((hour) => (hour === 1 ? [{ action: 'ScaleOut', target: 'job', change: { replicas: 4 } }, { action: 'Keep', target: 'job' }] : [])), {}, SETTINGS);
     expect(run).toMatchObject({ withoutEffect: 2, cases: { jobs: [{ cost: 20 }] } });
   });
 
-  it('is shown as the replay has it: before its beginning nothing, then its work less a start', () => {
+  it('is shown as the replay has it: before its beginning nothing, at it one that has not begun, then its work less a start', () => {
     const views: (readonly [number, number, number, number | null, number | null] | null)[] = [];
     const watch = saying((hour, { workloads: [job] }) => {
       views.push(job === undefined ? null : [hour, job.fleet!.ready, job.fleet!.booting, job.job!.workLeftHours, job.job!.startedAt]);
       return hour === 4 ? [{ action: 'MoveToOffPeak', target: 'job', change: { startsAt: formatInstant(at(6)), startsBy: formatInstant(at(9)) } }] : [];
     });
     cellOf(recorded(12, [said('job', { since: 1.5, hours: 4, deadline: 12, restartHours: 1 })]), watch);
-    expect(views.slice(0, 9)).toEqual([null, null, [2, 1, 0, 4, at(1.5)], [3, 1, 0, 3.5, at(1.5)], [4, 1, 0, 2.5, at(1.5)], [5, 0, 0, 2.5, at(1.5)], [6, 0, 1, 2.5, at(1.5)], [7, 1, 0, 2.5, at(1.5)], [8, 1, 0, 1.5, at(1.5)]]);
+    expect(views.slice(0, 10)).toEqual([null, null, [1.5, 0, 1, 4, null], [2, 1, 0, 4, at(1.5)], [3, 1, 0, 3.5, at(1.5)], [4, 1, 0, 2.5, at(1.5)], [5, 0, 0, 2.5, at(1.5)], [6, 0, 1, 2.5, at(1.5)], [7, 1, 0, 2.5, at(1.5)], [8, 1, 0, 1.5, at(1.5)]]);
+  });
+});
+
+describe('another size of a job', () => {
+  const measured = (gpuCount: number, samplesPerSecond: number, hour = -1): TakenMeasurement => ({
+    id: `${gpuCount}`, team: 'lab', model: 'llm', gpu: 'A100-80GB', gpuCount, batch: 64, samplesPerSecond, family: 'transformer', params: null, size: null, optimizer: null, precision: 'bf16', nodes: null, peakMemoryGib: null, measuredAt: at(hour),
+  });
+  /** Four GPUs do 100 samples a second, sixteen 320: 3.2 times as fast for four times the price. */
+  const measurements = [measured(4, 100), measured(16, 320)];
+  const runs = { model: 'llm', batch: null, precision: null, optimizer: null, size: null };
+  /** Of four replicas with four GPUs each: 64 an hour. */
+  const training = (hours: number, over: Partial<WorkloadView> = {}, since = 0): ReturnType<typeof said> => {
+    const one = said('llm', { since, hours, deadline: 40 }, { gpusPerReplica: 4, runs, ...over });
+    return {
+      workload: { ...one.workload, job: { ...one.workload.job!, resizable: true } },
+      job: { ...one.job, fleet: { ready: 4, booting: 0, minReplicas: 1, maxReplicas: 4, changedAt: null } },
+    };
+  };
+  const small = (hour: number, until = Infinity): { action: RecommendedAction; target: string; change: { replicas: number; gpus: number } }[] =>
+    (hour === 0 ? [{ action: 'Rightsize', target: 'llm', change: { replicas: 1, gpus: 4 } }] : hour === until ? [{ action: 'ScaleOut', target: 'llm', change: { replicas: 4, gpus: 16 } }] : []);
+  const flat = compilePeak([]);
+
+  it('takes as long as was measured and costs its own machines, started anew where it changes', () => {
+    const past = recorded(48, [training(2)], { measurements, peak: flat });
+    // A start and two hours at 64; or a start and 3.2 times two hours at 16.
+    const stays = cellOf(past, saying((hour) => small(hour)));
+    expect(row(stays, 'none')).toMatchObject({ cost: 2.5 * 64, restarts: 0 });
+    expect(row(stays, 'bursar')).toMatchObject({ cost: expect.closeTo((0.5 + 6.4) * 16, 9) as number, restarts: 0, missedDeadlines: 0 });
+    // Four hours small, of which half a one is the start: 3.5 / 3.2 of the two hours are done, and the rest takes a start again.
+    const grows = cellOf(past, saying((hour) => small(hour, 4)));
+    expect(row(grows, 'bursar')).toMatchObject({ cost: expect.closeTo(4 * 16 + (0.5 + 2 - 3.5 / 3.2) * 64, 9) as number, restarts: 1 });
+    // Whoever may choose the size too takes the small one.
+    for (const cell of [stays, grows]) expect(row(cell, 'clairvoyant')['cost']).toBeCloseTo(6.9 * 16, 9);
+    expect(row(stays, 'bursar')).toMatchObject({ meanShare: expect.closeTo(1, 9) as number });
+  });
+
+  it('is seen by the policy: fewer replicas, and hours of these', () => {
+    const seen: unknown[] = [];
+    replayPolicy(recorded(48, [training(2)], { measurements, peak: flat }), saying((hour, { workloads: [job] }) => {
+      seen.push(job === undefined ? null : [job.fleet!.ready, job.fleet!.booting, Number(job.job!.workLeftHours!.toFixed(9))]);
+      return small(hour, 4);
+    }), {}, SETTINGS);
+    expect(seen.slice(0, 6)).toEqual([[0, 4, 2], [1, 0, 5.9], [1, 0, 4.9], [1, 0, 3.9], [1, 0, 2.9], [4, 0, Number((2.9 / 3.2 - 0.5).toFixed(9))]]);
+  });
+
+  it('has no effect where nobody has measured the model, and none of another machine', () => {
+    for (const [over, change] of [[{}, undefined], [{ measurements: [measured(4, 100)].map((one) => ({ ...one, model: 'other' })) }, undefined], [{ measurements }, { sku: 'other', replicas: 1 }]] as const) {
+      const policy = saying((hour) => small(hour).map((one) => ({ ...one, ...(change === undefined ? {} : { change }) })));
+      expect(replayPolicy(recorded(48, [training(2)], { ...over, peak: flat }), policy, {}, SETTINGS)).toMatchObject({ withoutEffect: 1, cases: { jobs: [{ cost: 160 }] } });
+    }
+  });
+
+  it('of ramp: small at the start, full size once its signal says so, beside the cheapest of both', () => {
+    // The signal is measured from the third hour on.
+    const signal = { from: AS_OF, values: Array.from({ length: 24 * 60 }, (_, minute) => (minute < 150 ? null : 0.9)) };
+    const cell = cellOf(recorded(48, [training(4, { metrics: { scaling_efficiency_ratio: signal } })], { measurements, peak: flat }), of('ramp'));
+    // At three it has been there for half an hour: three small hours, two and a half of them work, and a start.
+    expect(row(cell, 'bursar')).toMatchObject({ cost: expect.closeTo(3 * 16 + (0.5 + 4 - 2.5 / 3.2) * 64, 9) as number, restarts: 1 });
+    expect(row(cell, 'none')).toMatchObject({ cost: 4.5 * 64 });
+    expect(row(cell, 'clairvoyant')['cost']).toBeCloseTo((0.5 + 4 * 3.2) * 16, 9);
+    // It begins between two looks as well.
+    const between = cellOf(recorded(48, [training(4, { metrics: { scaling_efficiency_ratio: signal } }, 0.25)], { measurements, peak: flat }), of('ramp'));
+    expect(row(between, 'bursar')).toMatchObject({ cost: expect.closeTo(2.75 * 16 + (0.5 + 4 - 2.25 / 3.2) * 64, 9) as number, restarts: 1 });
+  });
+
+  it('is what was known by then to the policy, and what is known at all to the replay', () => {
+    const seen: number[] = [];
+    const past = recorded(48, [training(2)], { measurements: [measured(4, 100), measured(16, 320, 2.5)], peak: flat });
+    const run = replayPolicy(past, saying((hour, view) => {
+      seen.push(view.measurements!.length);
+      return small(hour);
+    }), {}, SETTINGS);
+    expect(seen.slice(0, 6)).toEqual([1, 1, 1, 2, 2, 2]);
+    expect(run.withoutEffect).toBe(0);
   });
 });
 

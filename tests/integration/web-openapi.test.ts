@@ -32,7 +32,7 @@ describe('the OpenAPI document', async () => {
   it('protects everything below /v1, and writes take an Idempotency-Key', async () => {
     for (const endpoint of endpoints()) {
       expect(endpoint.access === 'open', endpoint.path).toBe(!endpoint.path.startsWith('/v1/'));
-      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/placements', '/v1/rules/preview', '/v1/policies/validate', '/admission/v1/reviews', '/admission/v1/reviews/{key}', '/session'].includes(endpoint.path);
+      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/placements', '/v1/throughput-predictions', '/v1/rules/preview', '/v1/policies/validate', '/admission/v1/reviews', '/admission/v1/reviews/{key}', '/session'].includes(endpoint.path);
       expect(endpoint.writes ?? false, `${endpoint.method} ${endpoint.path}`).toBe(!reads);
       if (!reads) expect(endpoint.access).not.toBe('viewer');
     }

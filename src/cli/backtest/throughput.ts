@@ -10,7 +10,7 @@ import { gunzipSync } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { throughputReport } from '../../planning/throughput/backtest.js';
-import type { Measurement } from '../../planning/throughput/measurement.js';
+import type { Measurement } from '../../core/measurement.js';
 
 export interface ThroughputBacktestOptions {
   /** JSON lines with `model`, `gpu`, `gpu_count`, `batch`, `samples_per_s`, and where known the other fields of the contract. */
@@ -32,7 +32,8 @@ export async function runThroughputBacktest(options: ThroughputBacktestOptions):
   return throughputReport(measurements, points, seed, { measurements: file, skippedWithoutThroughput: skipped }, options.progress);
 }
 
-async function readText(file: string): Promise<string> {
+/** @throws missing when the file is not there. */
+export async function readText(file: string): Promise<string> {
   let bytes: Buffer;
   try {
     bytes = await readFile(file);
@@ -46,7 +47,13 @@ async function readText(file: string): Promise<string> {
 
 /** Measurements in file order, and how many rows had no throughput. */
 export function parseMeasurements(text: string, file: string): { measurements: Measurement[]; skipped: number } {
-  const measurements: Measurement[] = [];
+  const { rows, skipped } = readMeasurements(text, file);
+  return { measurements: rows.map(({ measurement }) => measurement), skipped };
+}
+
+/** The same with the row that each was read from, for what a row tells of its own outcome. @throws invalid with every problem of the file. */
+export function readMeasurements(text: string, file: string): { rows: { readonly measurement: Measurement; readonly row: Row }[]; skipped: number } {
+  const rows: { readonly measurement: Measurement; readonly row: Row }[] = [];
   const problems: Problem[] = [];
   let skipped = 0;
   text.replace(/^\uFEFF/, '').split(/\r?\n/).forEach((line, index) => {
@@ -58,12 +65,12 @@ export function parseMeasurements(text: string, file: string): { measurements: M
     else {
       const found = measurementOf(row);
       if ('problems' in found) problems.push(...found.problems.map((message) => ({ path, message })));
-      else measurements.push(found);
+      else rows.push({ measurement: found, row });
     }
   });
-  if (measurements.length === 0 && problems.length === 0) problems.push({ path: file, message: 'holds no measured row' });
+  if (rows.length === 0 && problems.length === 0) problems.push({ path: file, message: 'holds no measured row' });
   if (problems.length > 0) throw invalid('the measurements cannot be read', problems.slice(0, PROBLEMS_MAX));
-  return { measurements, skipped };
+  return { rows, skipped };
 }
 
 type Row = Readonly<Record<string, unknown>>;

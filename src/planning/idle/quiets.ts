@@ -26,7 +26,7 @@ export function spanOf(minutes: number, from: number): number {
 }
 
 /** How far apart two lengths may be, as a logarithm of their ratio, for one to say something of the other. */
-const LIKENESS = 0.6;
+const LIKENESS = 0.55;
 
 /** For each span the weights that a quiet which ended in it has for all spans: a kernel over the logarithm of the length, which sums to 1. */
 const KERNEL = SPAN_STARTS.map((_, ended) => {

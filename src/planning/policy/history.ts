@@ -5,6 +5,7 @@
  * that is not over nor a price. What was never recorded over time (the facts of a workload, a lease) is shown as it is known now, which a report says.
  */
 import type { RecordedHistory } from '../../core/history.js';
+import type { TakenMeasurement } from '../../core/measurement.js';
 import { READINGS_DAYS, type DemandSeries, type MinuteSeries, type PolicyView, type ResourceView, type WorkloadView } from '../../core/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 
@@ -32,8 +33,22 @@ export function viewAt(history: RecordedHistory, asOf: number, changed: Changed)
     workloads: history.workloads.flatMap((one) => changed.workload(workloadAt(one, asOf)) ?? []),
     spotMarkets: history.spotMarkets.map((market) => ({ ...market, available: market.available.slice(0, Math.max(0, Math.floor((asOf - market.from) / (market.tickSeconds * 1000)) + (changed.seesMarketNow === true ? 1 : 0))) })),
     leases: history.leases.filter(({ startedAt }) => startedAt <= asOf),
+    ...(history.measurements === undefined ? {} : { measurements: measuredBy(history.measurements, asOf) }),
   };
 }
+
+/** Those of the past; the same list for as long as nothing was added, as what is learned from one is kept for it. */
+function measuredBy(all: readonly TakenMeasurement[], asOf: number): readonly TakenMeasurement[] {
+  const later = all.findIndex(({ measuredAt }) => measuredAt > asOf);
+  if (later < 0) return all;
+  const parts = PASTS.get(all) ?? new Map<number, readonly TakenMeasurement[]>();
+  PASTS.set(all, parts);
+  const past = parts.get(later) ?? all.slice(0, later);
+  parts.set(later, past);
+  return past;
+}
+
+const PASTS = new WeakMap<readonly TakenMeasurement[], Map<number, readonly TakenMeasurement[]>>();
 
 function demandAt(history: RecordedHistory, series: DemandSeries, asOf: number, committed: ReturnType<Changed['committed']>): DemandSeries[] {
   const hours = Math.min(series.gpus.length, (hourOf(asOf) - series.from) / HOUR_MS);

@@ -2,7 +2,7 @@
  * What the published rules and the optimum would have made of the same jobs: on demand in one piece at once, Greedy and Uniform Progress (Wu et al., "Can't
  * Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that sees all prices and all spot.
  *
- * They change only what its owner lets be interrupted; any other job is as when nothing is done. The optimum is done by the deadline, or, where there is
+ * They change only what its owner lets be interrupted; any other job is as when nothing is done, but for its size, where the policy changes that. The optimum is done by the deadline, or, where there is
  * none, where doing nothing misses it, by the instant at which that is done: a policy that is done later may have paid less.
  */
 import { greedy, uniformProgress } from '../spot/opponents.js';
@@ -11,14 +11,15 @@ import type { SpotPolicy } from '../spot/simulate.js';
 import type { Alternative, PendingAlternative } from './alternatives.js';
 import { asRecorded } from './job-cases.js';
 import { cheapestSchedule } from './job-optimum.js';
-import { LOOK_MS, runJob, type JobCase, type JobSlot, type JobState } from './job-run.js';
+import { LOOK_MS, runJob, type JobCase, type JobSize, type JobSlot, type JobState } from './job-run.js';
 import { jobMeasures } from './jobs.js';
 import type { CostSteps } from './steps.js';
 
 /** Policies that have something to say of jobs; beside any other there is nothing to compare. */
 const OF_JOBS: ReadonlySet<string> = new Set(['off-peak-shift', 'spot-shift', 'budget-brake', 'ramp']);
 
-export function jobAlternatives(jobs: readonly JobCase[], policy: string, steps: CostSteps): PendingAlternative[] {
+/** @param sizes beside their own that the policy gave jobs, by name: the optimum may have them too */
+export function jobAlternatives(jobs: readonly JobCase[], policy: string, steps: CostSteps, sizes: ReadonlyMap<string, readonly JobSize[]>): PendingAlternative[] {
   if (!OF_JOBS.has(policy) || jobs.length === 0) return [];
   const ruled = (name: string, decide: (job: JobCase) => (slot: JobSlot, state: JobState) => Mode): PendingAlternative => (): Alternative => {
     const bills = jobs.map((job) => runJob(job, steps, decide(job)).bill());
@@ -32,7 +33,7 @@ export function jobAlternatives(jobs: readonly JobCase[], policy: string, steps:
       ruled('greedy', spotRule((problem) => greedy(problem))),
       ruled('uniform-progress', spotRule((problem) => uniformProgress(problem, { hysteresis: true, keepsOnDemand: false }))),
     ] : []),
-    () => ({ name: 'clairvoyant', cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps), 0) }),
+    () => ({ name: 'clairvoyant', cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps, sizes.get(job.name) ?? []), 0) }),
   ];
 }
 
@@ -51,11 +52,11 @@ function bySpotRule({ since, deadline, first, restartMs }: JobCase, make: (probl
   };
 }
 
-function optimumOf(job: JobCase, steps: CostSteps): number {
+function optimumOf(job: JobCase, steps: CostSteps, sizes: readonly JobSize[]): number {
   const { cost, doneAt } = asRecorded(job, steps);
-  if (!job.mayMove || doneAt === null) return cost;
+  if ((!job.mayMove && sizes.length === 0) || doneAt === null) return cost;
   const until = Math.max(job.deadline ?? 0, doneAt);
-  return cheapestSchedule({ slots: slotsUntil(job.slots, until), first: job.first, restartMs: job.restartMs }, cost);
+  return cheapestSchedule({ slots: slotsUntil(job.slots, until), first: job.first, restartMs: job.restartMs, sizes, ...(job.mayMove ? {} : { modes: [job.own] }) }, cost);
 }
 
 function slotsUntil(slots: readonly JobSlot[], until: number): JobSlot[] {

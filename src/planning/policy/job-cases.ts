@@ -10,6 +10,7 @@ import type { SpotMarket, WorkloadView } from '../../core/policy.js';
 import { HOUR_MS, hourOf } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { IDLE, ON_DEMAND, SPOT } from '../spot/problem.js';
+import { pacesOf } from '../throughput/pace.js';
 import { gpuHour, peakOf } from './bills.js';
 import { LOOK_MS, runJob, type JobCase, type JobSlot } from './job-run.js';
 import { CostSteps } from './steps.js';
@@ -62,10 +63,20 @@ function caseOf(history: RecordedHistory, recorded: RecordedJob, facts: Workload
   if (typeof slots === 'string') return slots;
   const own = term === 'spot' ? SPOT : ON_DEMAND;
   const found: JobCase = {
-    name: facts.workload, since: work.since, deadline: job.deadline, gpus, replicas, own, mayMove: facts.interruptible === true && facts.isProtected !== true,
+    name: facts.workload, since: work.since, deadline: job.deadline, gpus, replicas, own, speedAt: speedsOf(history, facts, gpus), mayMove: facts.interruptible === true && facts.isProtected !== true,
     first: { held: work.isWhole ? IDLE : own, restartLeftMs: 0, workLeftMs: inMs(work.hours) }, restartMs: inMs(job.restartHours), slots, hasMarket: marketOf(history, facts) !== null,
   };
   return asRecorded(found, new CostSteps(history)).doneAt === null ? 'its work does not end within the window' : found;
+}
+
+/** By what the team has measured of what it runs, at any time: the recording is what happened, not what a policy knew. */
+function speedsOf({ measurements, team }: RecordedHistory, { runs, gpuModel }: WorkloadView, own: number): JobCase['speedAt'] {
+  if (measurements === undefined || runs === undefined || gpuModel === null) return () => null;
+  const paces = pacesOf(measurements, team);
+  return (gpus) => {
+    const [now, then] = [paces.of(runs, gpuModel, own), paces.of(runs, gpuModel, gpus)];
+    return now === null || then === null ? null : then.samplesPerSecond / now.samplesPerSecond;
+  };
 }
 
 /** Run as it was: from `since` on, on its own term, without a stop but those of spot that was gone. */

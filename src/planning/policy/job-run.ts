@@ -24,10 +24,19 @@ export interface JobSlot {
   readonly isVerified: boolean;
 }
 
+/** Another number of GPUs than the job's own, and how fast it is with them; both relative to its own. */
+export interface JobSize {
+  readonly share: number;
+  readonly speed: number;
+}
+
 export interface JobState {
   readonly held: Mode;
+  /** Of the machines that are held; absent: the job's own. */
+  readonly size?: JobSize;
   /** Of the machine that is held. */
   readonly restartLeftMs: number;
+  /** Of its own GPUs. */
   readonly workLeftMs: number;
 }
 
@@ -39,17 +48,24 @@ export interface SpentSlot {
   readonly isStart: boolean;
 }
 
-/** A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then is paid. */
-export function spendSlot({ ms, onDemand, spot }: JobSlot, state: JobState, wanted: Mode, restartMs: number): SpentSlot {
+/**
+ * A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then is paid.
+ * @param size of the machines that are wanted; absent: the job's own. Another size than is held is another start
+ */
+export function spendSlot({ ms, onDemand, spot }: JobSlot, state: JobState, wanted: Mode, restartMs: number, size?: JobSize): SpentSlot {
   if (state.workLeftMs <= 0) return { state, cost: 0, ranMs: 0, isStart: false };
   if (wanted === IDLE || (wanted === SPOT && spot === null)) return { state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs }, cost: 0, ranMs: 0, isStart: false };
-  const isStart = wanted !== state.held;
+  const { share, speed } = size ?? OWN;
+  const isStart = wanted !== state.held || share !== (state.size ?? OWN).share;
   const restart = isStart ? restartMs : state.restartLeftMs;
-  const ranMs = Math.min(ms, restart + state.workLeftMs);
+  const ranMs = Math.min(ms, restart + state.workLeftMs / speed);
   const lost = Math.min(ranMs, restart);
-  const perHour = wanted === SPOT ? (spot ?? onDemand) : onDemand;
-  return { state: { held: wanted, restartLeftMs: restart - lost, workLeftMs: state.workLeftMs - (ranMs - lost) }, cost: (ranMs / HOUR_MS) * perHour, ranMs, isStart };
+  const workLeftMs = restart + state.workLeftMs / speed <= ms ? 0 : state.workLeftMs - (ranMs - lost) * speed;
+  const perHour = (wanted === SPOT ? (spot ?? onDemand) : onDemand) * share;
+  return { state: { held: wanted, restartLeftMs: restart - lost, workLeftMs, ...(size === undefined ? {} : { size }) }, cost: (ranMs / HOUR_MS) * perHour, ranMs, isStart };
 }
+
+const OWN: JobSize = { share: 1, speed: 1 };
 
 /** A job that can be run again. */
 export interface JobCase {
@@ -59,6 +75,8 @@ export interface JobCase {
   readonly deadline: number | null;
   readonly gpus: number;
   readonly replicas: number;
+  /** How fast it is with another number of GPUs, relative to its own; null: nobody has measured it. */
+  readonly speedAt: (gpus: number) => number | null;
   /** The term that it has: SPOT or ON_DEMAND. */
   readonly own: Mode;
   /** Somebody looks at spot where it runs. */
@@ -102,11 +120,11 @@ export class JobRun {
     this.paid = steps.none();
   }
 
-  spend(slot: JobSlot, wanted: Mode): void {
-    const { state, cost, ranMs, isStart } = spendSlot(slot, this.state, wanted, this.job.restartMs);
+  spend(slot: JobSlot, wanted: Mode, size?: JobSize): void {
+    const { state, cost, ranMs, isStart } = spendSlot(slot, this.state, wanted, this.job.restartMs, size);
     this.state = state;
     if (isStart) this.starts++;
-    if (wanted === SPOT && !slot.isVerified) this.unverifiedMs += ranMs;
+    if (wanted === SPOT && !slot.isVerified) this.unverifiedMs += ranMs * (size ?? OWN).share;
     if (state.workLeftMs <= 0) this.doneAt ??= slot.from + ranMs;
     this.pay(slot.from, cost);
   }
@@ -117,12 +135,12 @@ export class JobRun {
     this.paid[step] = (this.paid[step] ?? 0) + cost;
   }
 
-  /** At the end of the window: what is left is paid as if it ran on demand from then on, at the last hour's price. */
+  /** At the end of the window: what is left is paid as if it ran on demand and at its own size from then on, at the last hour's price. */
   bill(): JobBill {
     const { job, state } = this;
     const last = job.slots.at(-1);
     const isUnfinished = this.doneAt === null;
-    const restMs = isUnfinished ? state.workLeftMs + (state.held === ON_DEMAND ? state.restartLeftMs : job.restartMs) : 0;
+    const restMs = isUnfinished ? state.workLeftMs + (state.held === ON_DEMAND && state.size === undefined ? state.restartLeftMs : job.restartMs) : 0;
     const end = last === undefined ? job.since : last.from + last.ms;
     const rest = (restMs / HOUR_MS) * (last?.onDemand ?? 0);
     const paid = this.paid.slice();

@@ -1,5 +1,5 @@
 /**
- * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, and done later or for less.
+ * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, given more machines or fewer, and done later or for less.
  *
  * The policy sees it as the replay has it, by the same count of its work as a view's (core/job-work.ts), and never what comes. Before its beginning it is
  * not there. What cannot be run again (job-cases.ts) is shown as it is known and changes for nothing that is proposed.
@@ -9,7 +9,7 @@ import type { FleetFacts, WorkloadView } from '../../core/policy.js';
 import { HOUR_MS, parseInstant } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
 import type { JobOrReason } from './job-cases.js';
-import { JobRun, type JobBill, type JobCase } from './job-run.js';
+import { JobRun, type JobBill, type JobCase, type JobSize } from './job-run.js';
 import type { CostSteps } from './steps.js';
 
 export class ReplayedJob {
@@ -21,6 +21,9 @@ export class ReplayedJob {
   private term: Mode;
   /** Until when it is paused; Infinity: until something starts it; null: it is not. */
   private pausedUntil: number | null = null;
+  /** Undefined: its own. */
+  private size: JobSize | undefined;
+  private readonly tried = new Map<number, JobSize>();
   private changedAt: number | null = null;
   private next = 0;
 
@@ -45,11 +48,15 @@ export class ReplayedJob {
     const rests = run.doneAt !== null || (!isRestored && this.isPaused(asOf));
     // A machine that has not come up yet has its restart before it.
     const isUp = !rests && state.held !== IDLE;
-    const startedAt = one.job.startedAt !== null && one.job.startedAt > asOf ? null : one.job.startedAt;
+    // A brake that says nothing more takes back its size too.
+    const { share, speed } = (isRestored ? undefined : this.size) ?? { share: 1, speed: 1 };
+    const replicas = Math.round(job.replicas * share);
+    // At the instant of its start it has not begun.
+    const startedAt = one.job.startedAt !== null && (one.job.startedAt > asOf || (asOf === job.since && job.first.held === IDLE)) ? null : one.job.startedAt;
     return {
       ...one, term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
-      fleet: { ...known, ready: isUp ? job.replicas : 0, booting: rests || isUp ? 0 : job.replicas, changedAt: this.changedAt ?? job.since },
-      job: { ...one.job, startedAt, workLeftHours: state.workLeftMs / HOUR_MS },
+      fleet: { ...known, ready: isUp ? replicas : 0, booting: rests || isUp ? 0 : replicas, changedAt: this.changedAt ?? job.since },
+      job: { ...one.job, startedAt, workLeftHours: state.workLeftMs / speed / HOUR_MS },
     };
   }
 
@@ -60,20 +67,27 @@ export class ReplayedJob {
   /** Takes back what holds against it. */
   restore(): void {
     this.pausedUntil = null;
+    this.size = undefined;
     this.term = this.job?.own ?? this.term;
   }
 
-  /** Does what a proposal says; false where this model knows no such thing: another number of replicas, whose speed nobody knows. */
+  /** Sizes beside its own that it was given. */
+  get sizes(): readonly JobSize[] {
+    return [...this.tried.values()];
+  }
+
+  /** Does what a proposal says; false where this model knows no such thing: another number of replicas whose speed nobody has measured, another machine. */
   change(action: string, change: Change, at: number): boolean {
     const { job, run } = this;
     if (job === null || run === null || run.doneAt !== null || at < job.since) return false;
-    const before = `${this.term} ${this.isPaused(at)}`;
-    const isDone = this.take(action, change, job.replicas);
-    if (`${this.term} ${this.isPaused(at)}` !== before) this.changedAt = at;
+    const now = (): string => [this.term, this.isPaused(at), this.size?.share].join(' ');
+    const before = now();
+    const isDone = this.take(action, change, job);
+    if (now() !== before) this.changedAt = at;
     return isDone;
   }
 
-  private take(action: string, change: Change, whole: number): boolean {
+  private take(action: string, change: Change, job: JobCase): boolean {
     const { replicas, startsAt } = change;
     switch (action) {
       case 'MoveToSpot':
@@ -91,12 +105,27 @@ export class ReplayedJob {
       case 'Start':
       case 'ScaleOut':
       case 'ScaleIn':
-        if (replicas !== 0 && replicas !== whole && !(replicas === undefined && action === 'Start')) return false;
-        this.pausedUntil = replicas === 0 ? Infinity : null;
+      case 'Rightsize':
+        if (action === 'Start' && replicas === undefined) this.pausedUntil = null;
+        else if (typeof replicas !== 'number' || 'sku' in change || 'instances' in change || (replicas > 0 && !this.resize(replicas, job))) return false;
+        else this.pausedUntil = replicas === 0 ? Infinity : null;
         return true;
       default:
         return false;
     }
+  }
+
+  private resize(replicas: number, job: JobCase): boolean {
+    if (replicas === job.replicas) {
+      this.size = undefined;
+      return true;
+    }
+    const share = replicas / job.replicas;
+    const speed = job.speedAt(job.gpus * share);
+    if (speed === null) return false;
+    this.size = { share, speed };
+    this.tried.set(share, this.size);
+    return true;
   }
 
   /** Runs it up to an instant of a look. */
@@ -104,13 +133,18 @@ export class ReplayedJob {
     const { job, run } = this;
     if (job === null || run === null) return;
     for (let slot = job.slots[this.next]; slot !== undefined && slot.from < instant; slot = job.slots[++this.next]) {
-      run.spend(slot, this.isPaused(slot.from) ? IDLE : this.term);
+      run.spend(slot, this.isPaused(slot.from) ? IDLE : this.term, this.size);
     }
   }
 
   /** Whether it is there, not done, and its machines may come and go within the hour. */
   followsSpot(asOf: number): boolean {
     return this.job !== null && this.run !== null && asOf >= this.job.since && this.run.doneAt === null && this.job.hasMarket;
+  }
+
+  /** When it begins; null: nobody can tell what it does. */
+  get since(): number | null {
+    return this.job?.since ?? null;
   }
 
   /** What it has cost so far. */

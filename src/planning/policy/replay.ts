@@ -12,7 +12,7 @@ import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';
 import { fleetsOf, isToCome, jobCases, type JobOrReason } from './job-cases.js';
-import { LOOK_MS } from './job-run.js';
+import { LOOK_MS, type JobSize } from './job-run.js';
 import { jobMeasures, ReplayedJob, type JobsBill } from './jobs.js';
 import { ReplayedResource } from './resources.js';
 import { CostSteps, finished, type Steps } from './steps.js';
@@ -48,9 +48,11 @@ export interface ReplayRun {
   readonly workloads: WorkloadBill;
   /** Of the jobs that are known. */
   readonly jobs: JobsBill;
+  /** Sizes beside their own that jobs were given, by name. */
+  readonly jobSizes: ReadonlyMap<string, readonly JobSize[]>;
   readonly commitments: readonly Commitment[];
   readonly decisions: readonly ReplayedDecision[];
-  /** Proposals whose effect the model does not know: notices, keeps, other sizes of a job. */
+  /** Proposals whose effect the model does not know: notices, keeps, sizes of a job that nobody has measured. */
   readonly withoutEffect: number;
   /** Cost of each step of the window, per part. */
   readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array; readonly jobs: Float64Array };
@@ -85,7 +87,9 @@ export function* replaySteps(history: RecordedHistory, policy: Policy | null, pa
       replay.take(policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)), hour);
     }
     if (policy !== null && BY_LOOK.has(policy.name)) {
-      for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at), read).filter(isWorthwhile), at);
+      for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, replay.spotFollowers(at)), read).filter(isWorthwhile), at, replay.spotFollowers(at));
+    } else if (policy !== null && settings.stepHours === 1) {
+      for (const { at, names } of replay.beginnings(hour)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
     }
     replay.runHour(hour);
     yield (hour + HOUR_MS - history.from) / (history.to - history.from);
@@ -138,10 +142,10 @@ class Replay {
     });
   }
 
-  /** Those jobs alone, as whoever follows spot sees them: with the market's reading that has just come. */
-  viewOfJobs(asOf: number): PolicyView {
+  /** Those jobs alone, as whoever is asked because of them sees them: with the market's reading that has just come. */
+  viewOfJobs(asOf: number, names: ReadonlySet<string>): PolicyView {
     const { history } = this;
-    const workloads = history.workloads.filter(({ workload }) => this.followsSpot(workload, asOf));
+    const workloads = history.workloads.filter(({ workload }) => names.has(workload));
     return viewAt({ ...history, demand: [], resources: [], leases: [], workloads }, asOf, { committed: () => [], workload: (one) => this.viewOf(one, asOf), budgets: [], seesMarketNow: true });
   }
 
@@ -156,10 +160,20 @@ class Replay {
     return this.jobs.get(target)?.own.followsSpot(asOf) === true;
   }
 
-  takeOfJobs(proposals: readonly Proposal[], at: number): void {
+  spotFollowers(asOf: number): ReadonlySet<string> {
+    return new Set([...this.jobs.keys()].filter((name) => this.followsSpot(name, asOf)));
+  }
+
+  /** Jobs that begin within an hour, and not with it: the line shows a team whose fleet has changed at once. */
+  beginnings(hour: number): { readonly at: number; readonly names: ReadonlySet<string> }[] {
+    const begun = [...this.jobs.values()].flatMap(({ own: { name, since } }) => (since !== null && since > hour && since < hour + HOUR_MS ? [{ name, since }] : []));
+    return [...new Set(begun.map(({ since }) => since))].sort((a, b) => a - b).map((at) => ({ at, names: new Set(begun.flatMap(({ name, since }) => (since === at ? [name] : []))) }));
+  }
+
+  takeOfJobs(proposals: readonly Proposal[], at: number, names: ReadonlySet<string>): void {
     for (const { action, target, change = {} } of proposals) {
       const job = this.jobs.get(target);
-      if (job === undefined || !job.own.followsSpot(at)) continue;
+      if (job === undefined || !names.has(target)) continue;
       this.decisions.push({ at, action, target });
       if (!job.own.change(action, change, at)) this.withoutEffect++;
     }
@@ -276,7 +290,7 @@ class Replay {
         cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
         unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes), unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
       },
-      jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])),
+      jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])), jobSizes: new Map(jobs.map(({ own }) => [own.name, own.sizes])),
       paid: { demand: this.steps.sum(cases.demand), resources: this.steps.sum(cases.resources), workloads: this.steps.sum(cases.workloads), jobs: this.steps.sum(cases.jobs) }, cases,
     };
   }

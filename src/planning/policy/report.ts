@@ -55,7 +55,7 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   const pending = {
     demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))), resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
     workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
-    jobs: jobAlternatives(jobs.flatMap((one) => ('job' in one ? [one.job] : [])), policy.name, new CostSteps(history)),
+    jobs: jobAlternatives(jobs.flatMap((one) => ('job' in one ? [one.job] : [])), policy.name, new CostSteps(history), run.jobSizes),
   };
   const count = pending.demand.length + pending.resources.length + pending.workloads.length + pending.jobs.length;
   let worked = 0;

@@ -9,7 +9,8 @@ import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestRep
 import { invalid, type Problem } from '../../core/errors.js';
 import { mulberry32, type Random } from '../random.js';
 import { learnThroughput } from './hierarchy.js';
-import { byModel, configurationOf, type Configuration, type Measurement } from './measurement.js';
+import type { Configuration, Measurement } from '../../core/measurement.js';
+import { byModel, configurationOf } from './measurement.js';
 import { linearGlobal, linearPerModel, linearPerModelFeatures, logLinearPerModel, logLinearPerModelFeatures, type Line } from './opponents.js';
 import { predictWith } from './predict.js';
 

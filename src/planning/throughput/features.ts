@@ -6,7 +6,8 @@
  * counts as factors. Beliefs are broad and are the same for every model of a kind; measurements move them. Features look
  * at a configuration only, never at a measured value.
  */
-import { familyOf, optimizerOf, precisionOf, type Configuration } from './measurement.js';
+import type { Configuration } from '../../core/measurement.js';
+import { familyOf, optimizerOf, precisionOf } from './measurement.js';
 
 /** Whether `batch` counts the samples of all GPUs or of each one; sources differ, and the data decide (see hierarchy.ts). */
 export type BatchMeaning = 'all-gpus' | 'each-gpu';

@@ -8,7 +8,8 @@
  */
 import { cholesky, dot, inverseFactored, solveFactored, varianceAlong } from './linear-algebra.js';
 import { belief, describeModel, featureSpace, type BatchMeaning, type Feature, type FeatureSpace } from './features.js';
-import { byModel, type Configuration, type Measurement } from './measurement.js';
+import type { Configuration, Measurement } from '../../core/measurement.js';
+import { byModel } from './measurement.js';
 import { evaluate, fit, gradient, pointOf, weightOf, type Fit, type Noise, type Point, type Prior } from './step-time.js';
 
 /** Standard deviations of log seconds before any measurement, and how many measurements that belief is worth. */

@@ -1,33 +1,9 @@
 /**
- * What is measured and what is asked: the throughput of one training configuration.
+ * One spelling for the levels of a measured configuration, so that `float32` and `FP32` are one precision; what a name says of a model's family.
  *
- * Holds no model. A field that the source does not state is null, never a default; levels are written one way, so that
- * `float32` and `FP32` are one precision.
+ * Holds no model, and never fills in what is not stated.
  */
-
-/** What is run, on what. */
-export interface Configuration {
-  readonly model: string;
-  /** As the source names it; equal names are one kind. */
-  readonly gpu: string;
-  readonly gpuCount: number;
-  /** Samples per optimiser step, of all GPUs or of each: see BatchMeaning in features.ts. */
-  readonly batch: number;
-  /** `cnn`, `transformer`, `rnn`, or another word. */
-  readonly family: string | null;
-  /** Trainable parameters. */
-  readonly params: number | null;
-  /** Image edge in pixels, or sequence length in tokens. */
-  readonly size: number | null;
-  readonly optimizer: string | null;
-  readonly precision: string | null;
-  readonly nodes: number | null;
-}
-
-export interface Measurement extends Configuration {
-  /** Of all GPUs together; above 0. */
-  readonly samplesPerSecond: number;
-}
+import type { Configuration, Measurement } from '../../core/measurement.js';
 
 /** A measurement without its outcome: what a predictor may be asked. */
 export function configurationOf({ model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes }: Configuration): Configuration {

@@ -2,6 +2,7 @@
 import type { GpuOffer, MinuteSeries, PolicyView, WorkloadView } from '../../core/policy.js';
 import { viewOf } from '../../core/policy.js';
 import type { HealthFinding } from '../../core/health.js';
+import type { TakenMeasurement } from '../../core/measurement.js';
 import type { Rate } from '../../core/money.js';
 import type { Budget } from '../../core/budget.js';
 import { DAY_MS, formatInstant, MINUTE_MS, periodOf } from '../../core/time.js';
@@ -30,6 +31,12 @@ export function workload(name: string, over: Partial<WorkloadView> = {}): Worklo
     interruptible: null, isProtected: null, fleet: null, service: null, job: null, metrics: {}, performance: [], ...over,
   };
 }
+
+/** So many samples a minute of the model `classifier` on one GPU, a day ago. */
+export const measurement = (gpu: string, perMinute: number): TakenMeasurement => ({
+  id: gpu, team: 'research', model: 'classifier', gpu, gpuCount: 1, batch: 32, samplesPerSecond: perMinute / 60, family: null, params: null, size: null, optimizer: null, precision: null, nodes: null,
+  peakMemoryGib: null, measuredAt: AS_OF - DAY_MS,
+});
 
 /** A series whose last minute ends at the examples' instant. */
 export const minutes = (values: readonly (number | null)[]): MinuteSeries => ({ from: AS_OF - values.length * MINUTE_MS, values });

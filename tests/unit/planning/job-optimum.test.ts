@@ -4,7 +4,7 @@ import { workLeft, type MeteredRun } from '../../../src/core/job-work.js';
 import { HOUR_MS } from '../../../src/core/time.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
 import { cheapestSchedule } from '../../../src/planning/policy/job-optimum.js';
-import { spendSlot, type JobSlot, type JobState } from '../../../src/planning/policy/job-run.js';
+import { spendSlot, type JobSize, type JobSlot, type JobState } from '../../../src/planning/policy/job-run.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../../../src/planning/spot/problem.js';
 import { mulberry32 } from '../../../src/planning/random.js';
 
@@ -95,5 +95,37 @@ describe('the cheapest schedule', () => {
       expect(cheapestSchedule({ slots, first, restartMs: restart * MINUTE }, all)).toBeCloseTo(all, 9);
     }
     expect(Math.min(found, impossible)).toBeGreaterThan(40);
+  });
+
+  it('may have other sizes: by hand, and that of all schedules with them', () => {
+    // An hour of work: half the machines do three quarters of it in an hour, for half the price.
+    const half = { share: 0.5, speed: 0.75 };
+    const slots = [slot(0, 4, null), slot(1, 4, null), slot(2, 4, null)];
+    expect(cheapestSchedule({ slots, first: idle(1), restartMs: 0, sizes: [half] })).toBeCloseTo((4 / 3) * 2, 9);
+    expect(cheapestSchedule({ slots: slots.slice(0, 1), first: idle(1), restartMs: 0, sizes: [half] })).toBeCloseTo(4, 9);
+    // Nobody may pause it, and it is on spot: it waits where that is gone.
+    expect(cheapestSchedule({ slots: [slot(0, 1, null), slot(1, 1, 2), slot(2, 1, 2)], first: { ...idle(1), held: SPOT }, restartMs: 0, sizes: [half], modes: [SPOT] })).toBeCloseTo((4 / 3) * 1, 9);
+
+    const random = mulberry32(31);
+    const every = (here: readonly JobSlot[], state: JobState, restartMs: number, sizes: readonly (JobSize | undefined)[]): number => {
+      const [now, ...rest] = here;
+      if (now === undefined) return Infinity;
+      const options = ([IDLE, ON_DEMAND, SPOT] as const).flatMap((mode) => sizes.map((size) => {
+        const spent = spendSlot(now, state, mode, restartMs, size);
+        return spent.cost + (spent.state.workLeftMs <= 0 ? 0 : every(rest, spent.state, restartMs, sizes));
+      }));
+      return Math.min(...options);
+    };
+    let differs = 0;
+    for (let run = 0; run < 60; run++) {
+      const prices = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, hour) => slot(hour, 1 + Math.floor(random() * 5), random() < 0.35 ? null : Math.floor(random() * 4)));
+      const sizes = [{ share: 0.25 + random(), speed: 0.25 + random() }, { share: 2, speed: 1.2 + random() }];
+      const [first, restartMs] = [idle(0.5 + random() * 3), Math.floor(random() * 4) * 10 * MINUTE];
+      const [exact, all] = [cheapestSchedule({ slots: prices, first, restartMs, sizes }), every(prices, first, restartMs, [undefined, ...sizes])];
+      if (all === Infinity) expect(exact).toBe(Infinity);
+      else expect(exact).toBeCloseTo(all, 9);
+      if (all < cheapestSchedule({ slots: prices, first, restartMs }) - 1e-9) differs++;
+    }
+    expect(differs).toBeGreaterThan(20);
   });
 });

@@ -1,0 +1,91 @@
+/**
+ * How fast what a workload runs is on other GPUs, or on more or fewer of them: as it was measured there, else as the throughput model predicts from what
+ * was measured of it.
+ *
+ * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on; of anything else nothing is known.
+ * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past alone learns nothing of what comes.
+ */
+import type { Configuration, RunFacts, TakenMeasurement } from '../../core/measurement.js';
+import { memoryGib } from '../placement/gpu-memory.js';
+import { learnThroughput } from './hierarchy.js';
+import { configurationOf, optimizerOf, precisionOf } from './measurement.js';
+import { predictWith, type ThroughputEstimate } from './predict.js';
+
+/** Samples per second of all GPUs together. */
+export interface Pace extends ThroughputEstimate {
+  /** In this very configuration: `low` and `high` are the least and the most that was measured. Else they are a 90 % interval. */
+  readonly isMeasured: boolean;
+  /** Rows of the model that it rests on. */
+  readonly rows: number;
+}
+
+const KNOWN = new WeakMap<readonly TakenMeasurement[], Map<string, Paces>>();
+
+/** What a team's measurements say; worked out once for the same list. */
+export function pacesOf(measurements: readonly TakenMeasurement[], team: string): Paces {
+  const teams = KNOWN.get(measurements) ?? new Map<string, Paces>();
+  KNOWN.set(measurements, teams);
+  const known = teams.get(team) ?? new Paces(measurements, team);
+  teams.set(team, known);
+  return known;
+}
+
+export class Paces {
+  private readonly known = new Map<string, Pace | null>();
+
+  /** @param measurements of the organisation, oldest first */
+  constructor(private readonly measurements: readonly TakenMeasurement[], private readonly team: string) {}
+
+  /** Kinds of GPU that something was measured on. */
+  kinds(): string[] {
+    return [...new Set(this.measurements.map(({ gpu }) => gpu))].sort();
+  }
+
+  /** Null: the team has measured nothing of the model, or nobody anything on such a GPU. */
+  of(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
+    const name = JSON.stringify([run.model, run.batch, run.precision, run.optimizer, run.size, gpu, gpuCount]);
+    let pace = this.known.get(name);
+    if (pace === undefined) this.known.set(name, (pace = this.find(run, gpu, gpuCount)));
+    return pace;
+  }
+
+  private find(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
+    const own = this.ownRows(run);
+    const newest = own.findLast((row) => says(row, run)) ?? own.at(-1);
+    if (newest === undefined || !this.measurements.some((row) => row.gpu === gpu)) return null;
+    const asked: Configuration = { ...asRun(newest, run), gpu, gpuCount, nodes: newest.gpuCount === gpuCount ? newest.nodes : null };
+    const same = own.filter((row) => isSame(row, asked)).map(({ samplesPerSecond }) => samplesPerSecond);
+    if (same.length > 0) return { samplesPerSecond: same.reduce((sum, one) => sum + one, 0) / same.length, low: Math.min(...same), high: Math.max(...same), isMeasured: true, rows: same.length };
+    // A kind of GPU costs the model a handful of coefficients: only those that bear on the question are learned.
+    const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
+    const background = this.measurements.filter((row) => row.model !== run.model && kinds.has(row.gpu));
+    const [estimate] = predictWith(learnThroughput(background, [...own, asked]), own, [asked]);
+    return estimate === undefined ? null : { ...estimate, isMeasured: false, rows: own.length };
+  }
+
+  /** Whether a GPU of the kind holds it: from the memory that it took at most, with a batch of that size or a larger one; null: not known. */
+  fits(run: RunFacts, gpu: string): boolean | null {
+    const own = this.ownRows(run);
+    const batch = run.batch ?? own.at(-1)?.batch ?? null;
+    if (own.some((row) => row.gpu === gpu && batch !== null && row.batch >= batch)) return true;
+    const size = memoryGib(gpu);
+    const peaks = own.flatMap(({ peakMemoryGib, batch: of }) => (peakMemoryGib !== null && batch !== null && of >= batch ? [peakMemoryGib] : []));
+    return size === null || peaks.length === 0 ? null : Math.min(...peaks) <= size;
+  }
+
+  private ownRows({ model }: RunFacts): TakenMeasurement[] {
+    return this.measurements.filter((row) => row.team === this.team && row.model === model);
+  }
+}
+
+const asRun = (row: TakenMeasurement, { batch, precision, optimizer, size }: RunFacts): Configuration => {
+  const found = configurationOf(row);
+  return { ...found, batch: batch ?? found.batch, precision: precision ?? found.precision, optimizer: optimizer ?? found.optimizer, size: size ?? found.size };
+};
+
+const levels = (one: Configuration): readonly unknown[] => [one.batch, precisionOf(one), optimizerOf(one), one.size];
+
+/** Whether a row has all that the owner says of the run. */
+const says = (row: TakenMeasurement, run: RunFacts): boolean => JSON.stringify(levels(asRun(row, run))) === JSON.stringify(levels(row));
+
+const isSame = (row: Configuration, asked: Configuration): boolean => row.gpu === asked.gpu && row.gpuCount === asked.gpuCount && JSON.stringify(levels(row)) === JSON.stringify(levels(asked));

@@ -1,0 +1,64 @@
+/**
+ * A question about a throughput that was not measured, and its answer: samples a second, time and cost to finish, from what a team measured and at the
+ * cheapest price that holds. Pure: whoever asks brings measurements and prices.
+ */
+import { modelOf } from '../../core/gpu-model.js';
+import type { Configuration, TakenMeasurement } from '../../core/measurement.js';
+import { formatMoney, type Money, type Rate } from '../../core/money.js';
+import type { GpuOffer } from '../../core/policy.js';
+import { providerName } from '../../core/price.js';
+import { predictThroughput, type Range } from './predict.js';
+
+export interface ThroughputQuestion extends Omit<Configuration, 'gpu'> {
+  /** Whose measurements of the model count; those of other models are background. */
+  readonly team: string;
+  readonly gpuModel: string;
+  /** Samples until the work is done; null: neither time nor cost is asked for. */
+  readonly samples: number | null;
+  readonly provider: string | null;
+  readonly region: string | null;
+  readonly term: 'on-demand' | 'spot';
+  /** ISO 4217 code. */
+  readonly currency: string;
+}
+
+/** Amounts are decimal strings. */
+export interface ThroughputAnswer {
+  readonly samplesPerSecond: number;
+  /** Ends of the interval that holds the truth nine times in ten. */
+  readonly low: number;
+  readonly high: number;
+  /** Rows of the model by the team, and of other models. */
+  readonly measurements: number;
+  readonly background: number;
+  readonly secondsToFinish: Range<number> | null;
+  /** Null: no samples were named, or nobody sells such GPUs. */
+  readonly cost: Range<string> | null;
+  readonly price: { readonly provider: string; readonly sku: string; readonly region: string | null; readonly term: string; readonly perGpuHour: string; readonly currency: string; readonly source: string } | null;
+}
+
+/**
+ * @param all of the organisation
+ * @param offers in the question's currency
+ */
+export function answerThroughput(question: ThroughputQuestion, all: readonly TakenMeasurement[], offers: readonly GpuOffer[]): ThroughputAnswer {
+  const { team, gpuModel, samples, provider, region, term, currency: _currency, ...rest } = question;
+  const asked: Configuration = { ...rest, gpu: modelOf(gpuModel) ?? gpuModel };
+  const own = all.filter((row) => row.team === team && row.model === asked.model);
+  // A kind of GPU costs the model a handful of coefficients: only those that bear on the question are learned.
+  const kinds = new Set([asked.gpu, ...own.map(({ gpu }) => gpu)]);
+  const background = all.filter((row) => row.model !== asked.model && kinds.has(row.gpu));
+  const seller = provider === null ? null : providerName(provider);
+  const sold = offers.filter((one) => one.gpuModel === asked.gpu && one.term === term && (seller === null || one.provider === seller) && (region === null || one.region === null || one.region === region));
+  const offer = sold.reduce<GpuOffer | null>((best, one) => (best === null || perSecond(one.rate) < perSecond(best.rate) ? one : best), null);
+  const run = samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) };
+  const { samplesPerSecond, low, high, secondsToFinish, cost } = predictThroughput(own, background, { ...asked, ...run });
+  return {
+    samplesPerSecond, low, high, measurements: own.length, background: background.length, secondsToFinish: secondsToFinish ?? null, cost: cost === undefined ? null : inDecimals(cost),
+    price: offer === null ? null : { provider: offer.provider, sku: offer.sku, region: offer.region, term: offer.term, perGpuHour: perHour(offer.rate), currency: offer.rate.currency, source: offer.source },
+  };
+}
+
+const perSecond = ({ nanos, quantity }: Rate): number => Number(nanos) / Number(quantity);
+const perHour = ({ nanos, quantity, currency }: Rate): string => formatMoney({ nanos: (nanos * 3600n + quantity / 2n) / quantity, currency });
+const inDecimals = ({ expected, low, high }: Range<Money>): Range<string> => ({ expected: formatMoney(expected), low: formatMoney(low), high: formatMoney(high) });

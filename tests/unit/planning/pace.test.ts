@@ -1,0 +1,80 @@
+/** What a team's measurements say of other GPUs and other counts: as measured where they say so themselves, predicted where they do not, and else nothing. */
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import type { RunFacts, TakenMeasurement } from '../../../src/core/measurement.js';
+import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
+import { Paces, pacesOf } from '../../../src/planning/throughput/pace.js';
+
+const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({
+  id: '1', team: 'red', model: 'm', gpu: 'A100-80GB', gpuCount: 1, batch: 32, samplesPerSecond: 100, family: 'cnn', params: 25e6, size: 224, optimizer: 'adamw', precision: 'bf16', nodes: null, peakMemoryGib: null,
+  measuredAt: 0, ...over,
+});
+const run = (over: Partial<RunFacts> = {}): RunFacts => ({ model: 'm', batch: null, precision: null, optimizer: null, size: null, ...over });
+
+describe('the pace of a run', () => {
+  it('is what was measured in this very configuration, all of its rows', () => {
+    const paces = new Paces([row({ samplesPerSecond: 90 }), row({ samplesPerSecond: 110 }), row({ gpu: 'T4', samplesPerSecond: 20 }), row({ batch: 64, samplesPerSecond: 150, measuredAt: -1 })], 'red');
+    expect(paces.of(run({ batch: 32 }), 'A100-80GB', 1)).toEqual({ samplesPerSecond: 100, low: 90, high: 110, isMeasured: true, rows: 2 });
+    // FP32 said in another way is the same; what is not said is as it was measured last.
+    expect(paces.of(run({ precision: 'bfloat16' }), 'T4', 1)).toMatchObject({ isMeasured: false });
+    expect(paces.of(run({ batch: 32 }), 'T4', 1)).toMatchObject({ samplesPerSecond: 20, isMeasured: true });
+    expect(paces.kinds()).toEqual(['A100-80GB', 'T4']);
+  });
+
+  it('is predicted, with an interval, for counts and batches that nobody measured', () => {
+    const paces = new Paces([row({}), row({ gpuCount: 2, samplesPerSecond: 195 }), row({ gpuCount: 4, samplesPerSecond: 370 })], 'red');
+    const eight = paces.of(run(), 'A100-80GB', 8)!;
+    expect(eight.isMeasured).toBe(false);
+    expect(eight.rows).toBe(3);
+    expect(eight.samplesPerSecond).toBeGreaterThan(450);
+    expect(eight.samplesPerSecond).toBeLessThan(900);
+    expect(eight.low).toBeLessThan(eight.samplesPerSecond);
+    expect(eight.high).toBeGreaterThan(eight.samplesPerSecond);
+  });
+
+  it('is not known of a model that the team has not measured, nor on GPUs on which nobody measured anything', () => {
+    const paces = new Paces([row({}), row({ team: 'blue', model: 'theirs' })], 'red');
+    expect(paces.of(run({ model: 'theirs' }), 'A100-80GB', 1)).toBeNull();
+    expect(paces.of(run(), 'H100', 1)).toBeNull();
+    expect(new Paces([], 'red').of(run(), 'A100-80GB', 1)).toBeNull();
+  });
+
+  it('learns of other GPUs from models that were measured on both', () => {
+    const others = [['a', 200, 50], ['b', 300, 80], ['c', 150, 36], ['d', 80, 20]] as const;
+    const rows = others.flatMap(([model, fast, slow]) => [16, 32, 64].flatMap((batch) => [row({ model, team: 'blue', batch, samplesPerSecond: fast }), row({ model, team: 'blue', batch, gpu: 'T4', samplesPerSecond: slow })]));
+    const pace = new Paces([...rows, row({ samplesPerSecond: 100 })], 'red').of(run(), 'T4', 1)!;
+    expect(pace.isMeasured).toBe(false);
+    expect(pace.samplesPerSecond).toBeGreaterThan(18);
+    expect(pace.samplesPerSecond).toBeLessThan(34);
+  });
+
+  it('is near what was measured for recorded trainings, from eight rows of each', () => {
+    const { measurements } = parseMeasurements(readFileSync('tests/fixtures/h200-throughput/throughput.jsonl', 'utf8'), 'throughput.jsonl');
+    const taken = measurements.map((one, at): TakenMeasurement => ({ ...one, id: String(at), team: 'red', peakMemoryGib: null, measuredAt: at }));
+    const errors: number[] = [];
+    for (const model of ['resnet50', 'resnet101', 'resnet18']) {
+      const own = taken.filter((one) => one.model === model);
+      const known = own.filter((_, at) => at % 2 === 0).slice(0, 8);
+      const paces = new Paces([...taken.filter((one) => one.model !== model), ...known], 'red');
+      for (const { batch, precision, optimizer, size, gpu, gpuCount, samplesPerSecond } of own.filter((one) => !known.includes(one))) {
+        const pace = paces.of({ model, batch, precision, optimizer, size }, gpu, gpuCount)!;
+        errors.push(Math.abs(pace.samplesPerSecond / samplesPerSecond - 1));
+      }
+    }
+    expect(errors.length).toBeGreaterThan(20);
+    expect(errors.reduce((sum, one) => sum + one, 0) / errors.length).toBeLessThan(0.15);
+  });
+
+  it('fits where it was measured with that batch or more, or where the memory that it took is no more than there is', () => {
+    const paces = new Paces([row({ peakMemoryGib: 20, batch: 32 }), row({ peakMemoryGib: 38, batch: 64, gpu: 'A100-40GB' }), row({ gpu: 'T4', batch: 8, peakMemoryGib: 9 })], 'red');
+    expect([paces.fits(run({ batch: 32 }), 'A100-80GB'), paces.fits(run({ batch: 32 }), 'L4'), paces.fits(run({ batch: 64 }), 'L4')]).toEqual([true, true, false]);
+    // Measured there, but with a smaller batch; and a GPU whose memory nobody knows.
+    expect([paces.fits(run({ batch: 32 }), 'T4'), paces.fits(run({ batch: 32 }), 'A100'), paces.fits(run({ batch: 128 }), 'A100-80GB')]).toEqual([false, null, null]);
+  });
+
+  it('is worked out once for the same list', () => {
+    const rows = [row({})];
+    expect(pacesOf(rows, 'red')).toBe(pacesOf(rows, 'red'));
+    expect(pacesOf(rows, 'blue').of(run(), 'A100-80GB', 1)).toBeNull();
+  });
+});
