@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Budget } from '../../src/core/budget.js';
 import type { RecordedHistory } from '../../src/core/history.js';
+import type { TakenMeasurement } from '../../src/core/measurement.js';
 import { NO_PEAK } from '../../src/core/peak.js';
 import type { DemandSeries, Policy, PolicyView, Proposal, Reading, ResourceView, WorkloadView } from '../../src/core/policy.js';
 import type { RecommendedAction } from '../../src/core/recommendation.js';
@@ -133,6 +134,49 @@ describe('workloads', () => {
     expect(Object.keys(byName)).toEqual(['none', 'hpa-0.5', 'hpa-0.7', 'hpa-0.9', 'target-tracking-0.7', 'step-scaling', 'bursar', 'clairvoyant']);
     expect(Number(byName['clairvoyant']?.['cost'])).toBeLessThanOrEqual(Number(byName['bursar']?.['cost']) + 1e-9);
     expect(byName['clairvoyant']).toMatchObject({ meanShare: 1, unservedShare: 0 });
+  });
+});
+
+describe('other machines under a workload', () => {
+  const load = { from: AS_OF - 48 * HOUR_MS, values: new Array<number>(96 * 60).fill(300) };
+  const stated = [{ gpuModel: 'A100-80GB', unitsPerMinute: 1000, fits: true, source: 'stated' }, { gpuModel: 'T4', unitsPerMinute: 200, fits: true, source: 'stated' }];
+  /** Two A100 at 4 an hour each, of which one would do; a T4 costs half a one and does a fifth. */
+  const service = (over: Partial<WorkloadView>): WorkloadView => workload('classify', {
+    fleet: { ready: 2, booting: 0, minReplicas: 1, maxReplicas: 20, changedAt: null }, service: { bootMinutes: 3, capacityPerReplica: 1000, load }, performance: stated, ...over,
+  });
+  const measured = (gpu: string, perMinute: number, hour: number): TakenMeasurement => ({
+    id: gpu, team: 'lab', model: 'classifier', gpu, gpuCount: 1, batch: 32, samplesPerSecond: perMinute / 60, family: null, params: null, size: null, optimizer: null, precision: null, nodes: null, peakMemoryGib: null,
+    measuredAt: AS_OF + hour * HOUR_MS,
+  });
+  const runs = { model: 'classifier', batch: null, precision: null, optimizer: null, size: null };
+  const mixed = (recorded: RecordedHistory) => replayPolicy(recorded, of('mix'), of('mix').params.parse({}), { ...SETTINGS, stepHours: 24 });
+
+  it('of mix: the cheaper ones are paid, boot first, serve what they were said to, and are seen by the policy', () => {
+    const run = mixed(history({ hours: 48, workloads: [service({})] }));
+    // 300 and a fifth more need two T4; the first three minutes nobody serves.
+    expect(run.workloads).toMatchObject({ cost: 48 * 2 * 0.5, changes: 1, unserved: 3 * 300, unpricedReplicaMinutes: 0 });
+    expect(run.decisions).toEqual([{ at: AS_OF, action: 'Rightsize', target: 'classify' }]);
+    expect(replayPolicy(history({ hours: 48, workloads: [service({})] }), null, {}, SETTINGS).workloads).toMatchObject({ cost: 48 * 2 * 4, unserved: 0 });
+  });
+
+  it('of mix by what was measured, from when it was', () => {
+    const run = mixed(history({ hours: 72, workloads: [service({ performance: [], runs, service: { bootMinutes: 3, capacityPerReplica: 1000, load: { ...load, values: new Array<number>(120 * 60).fill(300) } } })], measurements: [measured('A100-80GB', 1000, -5), measured('T4', 200, 30)] }));
+    // At first only that one A100 would do.
+    expect(run.decisions).toEqual([0, 48].map((hour) => ({ at: AS_OF + hour * HOUR_MS, action: 'Rightsize', target: 'classify' })));
+    expect(run.workloads).toMatchObject({ unserved: 3 * 300, cost: 48 * 4 + 24 });
+  });
+
+  it('have no effect where nobody knows what they do, or they are of several kinds or elsewhere', () => {
+    const change = (one: Proposal['change']) => saying(({ asOf }) => (asOf === AS_OF ? [{ action: 'Rightsize', target: 'classify', change: one }] : []));
+    for (const [over, one] of [[{ performance: [] }, { sku: 'example.t4', replicas: 2 }], [{}, { instances: '1 x a + 2 x b' }], [{}, { sku: 'nowhere', replicas: 2 }], [{ gpusPerReplica: 8 }, { sku: 'example.t4', replicas: 2 }]] as const) {
+      const run = replayPolicy(history({ hours: 4, workloads: [service(over)] }), change(one), {}, SETTINGS);
+      expect(run).toMatchObject({ withoutEffect: 1, workloads: { changes: 0 } });
+    }
+  });
+
+  it('are taken back by a policy that holds only while it says so', () => {
+    const brake = saying(({ asOf }) => (asOf < AS_OF + 2 * HOUR_MS ? [{ action: 'Rightsize', target: 'classify', change: { sku: 'example.t4', replicas: 2 } }] : []), { holdsWhileProposed: true });
+    expect(replayPolicy(history({ hours: 4, workloads: [service({})] }), brake, {}, SETTINGS).workloads).toMatchObject({ cost: 2 * 1 + 2 * 8 });
   });
 });
 

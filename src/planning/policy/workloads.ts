@@ -1,14 +1,16 @@
 /**
- * A recorded workload under changes of its fleet and its term: what it cost and what load went unserved. How many replicas it had in the past is
+ * A recorded workload under changes of its fleet, its machines and its term: what it cost and what load went unserved. How many replicas it had in the past is
  * not recorded: every run, and doing nothing, begins with the fleet that is known.
  *
  * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has a price says why.
  */
 import type { RecordedHistory } from '../../core/history.js';
+import type { TakenMeasurement } from '../../core/measurement.js';
 import type { Change } from '../../core/recommendation.js';
 import type { WorkloadView } from '../../core/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
+import { pacesOf } from '../throughput/pace.js';
 import { availableShare, gpuHour, peakOf } from './bills.js';
 
 export interface WorkloadBill {
@@ -22,12 +24,20 @@ export interface WorkloadBill {
   readonly unpricedReplicaMinutes: number;
 }
 
+/** What its replicas run on, and what one of them serves in a minute there (null: not measured). */
+interface Machine {
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly capacityPerReplica: number | null;
+}
+
 export class ReplayedWorkload {
   private ready: number;
   private booting: number[] = [];
   private term: Term | null;
+  private machine: Machine;
   private changedAt: number | null = null;
-  /** Replicas and term of the hour before. */
+  /** Replicas, machine and term of the hour before. */
   private before: string;
   private bill: WorkloadBill = { cost: 0, replicaMinutes: 0, load: 0, unserved: 0, changes: 0, unpricedReplicaMinutes: 0 };
   /** Why the first hour that has no price has none. */
@@ -36,17 +46,19 @@ export class ReplayedWorkload {
   constructor(private readonly history: RecordedHistory, readonly facts: WorkloadView) {
     this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
     this.term = facts.term;
+    this.machine = machineOf(facts);
     this.before = this.signature;
   }
 
   private get signature(): string {
-    return `${this.ready + this.booting.length} ${this.term}`;
+    return `${this.ready + this.booting.length} ${this.term} ${this.machine.sku}`;
   }
 
   /** How it looks to a policy now. */
   view(one: WorkloadView): WorkloadView {
-    const { fleet } = one;
-    return fleet === null ? one : { ...one, term: this.term, fleet: { ...fleet, ready: this.ready, booting: this.booting.length, changedAt: this.changedAt ?? this.history.from - 86_400_000 } };
+    const { fleet, service } = one;
+    const { sku, gpuModel, capacityPerReplica } = this.machine;
+    return fleet === null ? one : { ...one, sku, gpuModel, term: this.term, service: service === null ? null : { ...service, capacityPerReplica }, fleet: { ...fleet, ready: this.ready, booting: this.booting.length, changedAt: this.changedAt ?? this.history.from - 86_400_000 } };
   }
 
   /** Takes back what was done to it. */
@@ -55,6 +67,7 @@ export class ReplayedWorkload {
     this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
     this.booting = [];
     this.term = facts.term;
+    this.machine = machineOf(facts);
   }
 
   /** Does what a proposal says; false where this model knows no such thing. */
@@ -62,6 +75,8 @@ export class ReplayedWorkload {
     if (this.facts.fleet === null) return false;
     if (action === 'MoveToSpot' || action === 'MoveToOnDemand') {
       this.term = action === 'MoveToSpot' ? 'spot' : 'on-demand';
+    } else if ('sku' in change || 'instances' in change) {
+      if (!this.replace(change, at)) return false;
     } else {
       const replicas = action === 'Stop' || action === 'Release' ? 0 : change['replicas'];
       if (typeof replicas !== 'number' || action === 'Keep') return false;
@@ -69,6 +84,36 @@ export class ReplayedWorkload {
     }
     this.changedAt = at;
     return true;
+  }
+
+  /** Other machines under every replica, all of which boot anew, or another number of the same; false where it is not one kind at its own place, or nobody measured what it does there. */
+  private replace({ sku, replicas }: Change, at: number): boolean {
+    const { provider, region, gpusPerReplica } = this.facts;
+    const offer = this.history.offersAt(at).find((one) => one.provider === provider && one.sku === sku && (one.region === region || one.region === null) && one.gpus === gpusPerReplica);
+    const speed = offer === undefined ? null : this.speedOn(offer.gpuModel);
+    if (offer === undefined || speed === null || typeof replicas !== 'number' || replicas < 0) return false;
+    const { capacityPerReplica } = machineOf(this.facts);
+    if (offer.sku !== this.machine.sku) {
+      this.ready = 0;
+      this.booting = [];
+    }
+    this.machine = { sku: offer.sku, gpuModel: offer.gpuModel, capacityPerReplica: capacityPerReplica === null ? null : capacityPerReplica * speed };
+    this.resize(Math.round(replicas), at);
+    return true;
+  }
+
+  /** What a replica of that GPU model does, relative to one of its own: as stated, else as measured or predicted; null: nobody knows. */
+  private speedOn(model: string): number | null {
+    const { runs, gpuModel: own, gpusPerReplica } = this.facts;
+    const stated = this.facts.performance;
+    const of = (gpuModel: string | null): number | null => {
+      const known = stated.find((one) => one.gpuModel === gpuModel)?.unitsPerMinute;
+      if (known !== undefined || stated.length > 0) return known ?? null;
+      if (gpuModel === null || runs === undefined || gpusPerReplica === null || !Number.isInteger(gpusPerReplica)) return null;
+      return pacesOf(this.history.measurements ?? NOTHING, this.history.team).of(runs, gpuModel, gpusPerReplica)?.samplesPerSecond ?? null;
+    };
+    const [before, after] = [of(own), of(model)];
+    return before === null || after === null || before <= 0 ? null : after / before;
   }
 
   private resize(wanted: number, at: number): void {
@@ -94,9 +139,9 @@ export class ReplayedWorkload {
       this.booting.splice(0, booted);
       replicaMinutes += this.ready + this.booting.length;
       const offered = service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
-      if (offered === null || service === null || service.capacityPerReplica === null) continue;
+      if (offered === null || service === null || this.machine.capacityPerReplica === null) continue;
       load += offered;
-      unserved += Math.max(0, offered - this.ready * service.capacityPerReplica);
+      unserved += Math.max(0, offered - this.ready * this.machine.capacityPerReplica);
     }
     const { bill } = this;
     const perReplicaHour = this.perReplicaHour(hour);
@@ -116,7 +161,8 @@ export class ReplayedWorkload {
   }
 
   private whyUnpriced(): string {
-    const { sku, region, provider, gpusPerReplica } = this.facts;
+    const { region, provider, gpusPerReplica } = this.facts;
+    const { sku } = this.machine;
     if (this.term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
     if (gpusPerReplica === null) return 'how many GPUs a replica has is not known';
     return sku === null || provider === null ? 'which machines it runs on is not known' : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
@@ -128,8 +174,8 @@ export class ReplayedWorkload {
 
   /** Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null where it has no price. */
   perReplicaHour(hour: number): number | null {
-    const { history, facts } = this;
-    const offers = history.offersAt(hour).filter((offer) => offer.provider === facts.provider && offer.sku === facts.sku && (offer.region === facts.region || offer.region === null));
+    const { history, facts, machine } = this;
+    const offers = history.offersAt(hour).filter((offer) => offer.provider === facts.provider && offer.sku === machine.sku && (offer.region === facts.region || offer.region === null));
     const priceOf = (term: Term): number | null => offers.filter((offer) => offer.term === term).map(({ rate }) => gpuHour(rate)).sort((a, b) => a - b)[0] ?? null;
     const onDemand = priceOf('on-demand');
     const own = this.term === 'spot' ? this.spotPrice(hour, onDemand, priceOf('spot')) : this.term === null ? null : priceOf(this.term);
@@ -137,7 +183,8 @@ export class ReplayedWorkload {
   }
 
   private spotPrice(hour: number, onDemand: number | null, spot: number | null): number | null {
-    const { provider, region, gpuModel } = this.facts;
+    const { provider, region } = this.facts;
+    const { gpuModel } = this.machine;
     const market = this.history.spotMarkets.find((one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region));
     const share = market === undefined ? null : availableShare(market, hour);
     // What was on spot when it was recorded is paid as spot; what a policy moved there needs proof that there was any.
@@ -146,3 +193,7 @@ export class ReplayedWorkload {
     return available * spot + (1 - available) * (onDemand ?? spot);
   }
 }
+
+const machineOf = ({ sku, gpuModel, service }: WorkloadView): Machine => ({ sku, gpuModel, capacityPerReplica: service?.capacityPerReplica ?? null });
+
+const NOTHING: readonly TakenMeasurement[] = [];
