@@ -152,25 +152,25 @@ describe('other machines under a workload', () => {
   const mixed = (recorded: RecordedHistory) => replayPolicy(recorded, of('mix'), of('mix').params.parse({}), { ...SETTINGS, stepHours: 24 });
 
   it('of mix: the cheaper ones are paid, boot first, serve what they were said to, and are seen by the policy', () => {
-    const run = mixed(history({ hours: 48, workloads: [service({})] }));
+    const found = mixed(history({ hours: 48, workloads: [service({})] }));
     // 300 and a fifth more need two T4; the first three minutes nobody serves.
-    expect(run.workloads).toMatchObject({ cost: 48 * 2 * 0.5, changes: 1, unserved: 3 * 300, unpricedReplicaMinutes: 0 });
-    expect(run.decisions).toEqual([{ at: AS_OF, action: 'Rightsize', target: 'classify' }]);
+    expect(found.workloads).toMatchObject({ cost: 48 * 2 * 0.5, changes: 1, unserved: 3 * 300, unpricedReplicaMinutes: 0 });
+    expect(found.decisions).toEqual([{ at: AS_OF, action: 'Rightsize', target: 'classify' }]);
     expect(replayPolicy(history({ hours: 48, workloads: [service({})] }), null, {}, SETTINGS).workloads).toMatchObject({ cost: 48 * 2 * 4, unserved: 0 });
   });
 
   it('of mix by what was measured, from when it was', () => {
-    const run = mixed(history({ hours: 72, workloads: [service({ performance: [], runs, service: { bootMinutes: 3, capacityPerReplica: 1000, load: { ...load, values: new Array<number>(120 * 60).fill(300) } } })], measurements: [measured('A100-80GB', 1000, -5), measured('T4', 200, 30)] }));
+    const found = mixed(history({ hours: 72, workloads: [service({ performance: [], runs, service: { bootMinutes: 3, capacityPerReplica: 1000, load: { ...load, values: new Array<number>(120 * 60).fill(300) } } })], measurements: [measured('A100-80GB', 1000, -5), measured('T4', 200, 30)] }));
     // At first only that one A100 would do.
-    expect(run.decisions).toEqual([0, 48].map((hour) => ({ at: AS_OF + hour * HOUR_MS, action: 'Rightsize', target: 'classify' })));
-    expect(run.workloads).toMatchObject({ unserved: 3 * 300, cost: 48 * 4 + 24 });
+    expect(found.decisions).toEqual([0, 48].map((hour) => ({ at: AS_OF + hour * HOUR_MS, action: 'Rightsize', target: 'classify' })));
+    expect(found.workloads).toMatchObject({ unserved: 3 * 300, cost: 48 * 4 + 24 });
   });
 
   it('have no effect where nobody knows what they do, or they are of several kinds or elsewhere', () => {
     const change = (one: Proposal['change']) => saying(({ asOf }) => (asOf === AS_OF ? [{ action: 'Rightsize', target: 'classify', change: one }] : []));
     for (const [over, one] of [[{ performance: [] }, { sku: 'example.t4', replicas: 2 }], [{}, { instances: '1 x a + 2 x b' }], [{}, { sku: 'nowhere', replicas: 2 }], [{ gpusPerReplica: 8 }, { sku: 'example.t4', replicas: 2 }]] as const) {
-      const run = replayPolicy(history({ hours: 4, workloads: [service(over)] }), change(one), {}, SETTINGS);
-      expect(run).toMatchObject({ withoutEffect: 1, workloads: { changes: 0 } });
+      const found = replayPolicy(history({ hours: 4, workloads: [service(over)] }), change(one), {}, SETTINGS);
+      expect(found).toMatchObject({ withoutEffect: 1, workloads: { changes: 0 } });
     }
   });
 
