@@ -13,7 +13,7 @@ const ROOT = path.resolve(import.meta.dirname, '..');
 const SOURCE = path.join(ROOT, 'src/web/dashboard');
 const TYPES = { '.js': 'text/javascript; charset=utf-8', '.css': 'text/css; charset=utf-8', '.svg': 'image/svg+xml', '.html': 'text/html; charset=utf-8' };
 
-/** Builds into a folder; returns the names of the files that it made with their sizes in bytes. */
+/** Builds into a folder what is not there yet; returns the names of the files that it made with their sizes in bytes. */
 export async function buildDashboard(folder) {
   const { outputFiles, metafile } = await build({
     entryPoints: { main: path.join(SOURCE, 'main.tsx'), icon: path.join(SOURCE, 'icon.svg') }, outdir: folder, absWorkingDir: ROOT, tsconfig: path.join(SOURCE, 'tsconfig.json'),
@@ -25,11 +25,20 @@ export async function buildDashboard(folder) {
   const page = (await readFile(path.join(SOURCE, 'index.html'), 'utf8'))
     .replace('{icon}', nameOf('icon-', '.svg')).replace('{style}', nameOf('main-', '.css')).replace('{script}', nameOf('main-', '.js'));
   const files = [...outputFiles.map(({ path: file, contents }) => ({ name: path.basename(file), contents })), { name: 'index.html', contents: Buffer.from(page) }];
+  const manifest = `${JSON.stringify(Object.fromEntries(files.map(({ name }) => [name, TYPES[path.extname(name)] ?? fail(`no media type for ${name}`)])), null, 2)}\n`;
+  // A server may be running on it.
+  if (await isThere(folder, manifest, page)) return [];
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   const sizes = await Promise.all(files.map(({ name, contents }) => put(folder, name, contents)));
-  await writeFile(path.join(folder, 'manifest.json'), `${JSON.stringify(Object.fromEntries(files.map(({ name }) => [name, TYPES[path.extname(name)] ?? fail(`no media type for ${name}`)])), null, 2)}\n`);
+  await writeFile(path.join(folder, 'manifest.json'), manifest);
   return sizes;
+}
+
+/** The names of the other files are hashes of what is in them; the manifest is written last. */
+async function isThere(folder, manifest, page) {
+  const [known, shown] = await Promise.all(['manifest.json', 'index.html'].map((name) => readFile(path.join(folder, name), 'utf8').catch(() => null)));
+  return known === manifest && shown === page;
 }
 
 async function put(folder, name, contents) {
@@ -45,5 +54,5 @@ function fail(message) {
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const sizes = await buildDashboard(path.resolve(process.argv[2] ?? path.join(ROOT, 'dist/src/web/dashboard')));
-  for (const { name, bytes, gzip: zipped, br } of sizes) console.log(`${name.padEnd(28)} ${String(bytes).padStart(8)} bytes, ${String(zipped).padStart(7)} gzip, ${String(br).padStart(7)} brotli`);
+  for (const { name, bytes, gzip: zipped, br } of sizes) console.error(`${name.padEnd(28)} ${String(bytes).padStart(8)} bytes, ${String(zipped).padStart(7)} gzip, ${String(br).padStart(7)} brotli`);
 }
