@@ -141,10 +141,11 @@ export class SampleStore {
     );
   }
 
-  /** Forgets what is older than so many days before `now`: samples, and findings that were cleared. */
+  /** Forgets what is older than so many days before `now`: samples, workloads' minutes, and findings that were cleared. */
   async purge(tx: Queryable, organisation: string, days: number, now: number): Promise<void> {
     const before = formatInstant(now - Math.max(LEAST_RETENTION_DAYS, days) * DAY_MS);
     await tx.query(`delete from sample where organisation = $1 and at < $2`, [organisation, before]);
+    await tx.query(`delete from workload_metric where organisation = $1 and at < $2`, [organisation, before]);
     await tx.query(`delete from health_finding where organisation = $1 and cleared_at < $2`, [organisation, before]);
   }
 }

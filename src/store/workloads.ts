@@ -34,6 +34,17 @@ export interface MetricPoint {
   readonly value: number;
 }
 
+/** The newest value of a metric of a workload, and in how many of the last minutes there is one. */
+export interface NewestMetric {
+  readonly team: string;
+  readonly workload: string;
+  readonly name: string;
+  readonly minutes: number;
+  /** ISO 8601. */
+  readonly at: string;
+  readonly value: number;
+}
+
 export interface SpotReading {
   readonly provider: string;
   readonly region: string | null;
@@ -115,6 +126,21 @@ export class WorkloadStore {
         service: service === null || load === undefined ? null : { bootMinutes: service.bootMinutes, capacityPerReplica: service.capacityPerReplica, load },
       };
     });
+  }
+
+  /** Names of a team's workloads. */
+  async namesOf(db: Queryable, organisation: string, team: string): Promise<string[]> {
+    return (await db.query<{ id: string }>(`select id from workload where organisation = $1 and team = $2 order by id`, [organisation, team])).map(({ id }) => id);
+  }
+
+  /** What is known minute by minute of workloads, of the days that policies look at. @param teams null: of all */
+  async newestMetrics(db: Queryable, organisation: string, teams: readonly string[] | null, asOf: number): Promise<NewestMetric[]> {
+    const rows = await db.query<{ team: string; workload: string; name: string; minutes: number; at: Date; value: number }>(
+      `select w.team, m.workload, m.name, count(*)::int as minutes, max(m.at) as at, (array_agg(m.value order by m.at desc))[1] as value
+       from workload w join workload_metric m on m.organisation = w.organisation and m.workload = w.id
+       where w.organisation = $1 and ($2::text[] is null or w.team = any($2)) and m.at > $3 and m.at <= $4 group by 1, 2, 3 order by 1, 2, 3`,
+      [organisation, teams, formatInstant(asOf - READINGS_DAYS * DAY_MS), formatInstant(asOf)]);
+    return rows.map(({ at, ...one }) => ({ ...one, at: formatInstant(at.getTime()) }));
   }
 
   private async metrics(db: Queryable, organisation: string, workloads: readonly string[], asOf: number, days: number): Promise<Map<string, Record<string, MinuteSeries>>> {

@@ -45,11 +45,12 @@ import { SessionController } from './resources/session.js';
 import { OverviewController } from './resources/overview.js';
 import { SlackController } from './resources/slack.js';
 import { TeamsController } from './resources/teams.js';
+import { WorkloadMetricsController } from './resources/workload-metrics.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
   UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, MeasurementsController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
-  FleetController, SamplesController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, AdmissionsController, OperationsController, ProcessController, DocsController,
+  FleetController, SamplesController, WorkloadMetricsController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, AdmissionsController, OperationsController, ProcessController, DocsController,
   AlertsController, AlertSettingsController, SlackController, OverviewController, ProgressController, SessionController, DashboardController,
 ];
 
