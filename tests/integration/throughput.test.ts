@@ -80,6 +80,22 @@ describe('the doors of throughputs', async () => {
     expect(await asked({ provider: 'alibaba' })).toMatchObject({ price: null });
   });
 
+  it('tell placements how fast each GPU is', async () => {
+    await api.call('POST', '/v1/throughput-measurements', { body: { team: 'red', measurements: [{ ...one, gpuModel: 'T4', samplesPerSecond: 200 }] } });
+    await api.stores.prices.add(api.stores.db, 'default', [instancePrice('0.80', { sku: 'small', gpuModel: 'T4', gpus: 1 })].map((price) => ({ kind: 'price' as const, price })), 'test');
+    const asked = { kind: 'training', gpus: 1, hours: 10, memoryGibPerGpu: 11.5, terms: ['on-demand'], deadlineHours: 200 };
+    const best = async (more: object): Promise<{ parts: { sku: string }[]; hours: number } | null> => (await api.call<{ best: { parts: { sku: string }[]; hours: number } | null }>('POST', '/v1/placements', { body: { ...asked, ...more } })).body.best;
+    // Four times as slow on a T4: 40 hours of it, for less than ten of eight A100, of which one is needed.
+    const run = { team: 'red', reference: 'A100-80GB', model: 'resnet50', batch: 64, precision: 'bf16' };
+    expect(await best({ measured: run })).toMatchObject({ parts: [{ sku: 'small' }], hours: 40 });
+    expect(await best({ measured: run, deadlineHours: 39 })).toMatchObject({ parts: [{ sku: 'cheap' }], hours: 10 });
+    const refused = async (more: object) => api.call('POST', '/v1/placements', { body: { ...asked, ...more } });
+    expect(await refused({ measured: { ...run, model: 'nobody' } })).toMatchObject({ status: 400, text: expect.stringContaining('has measured nothing of nobody') as string });
+    expect(await refused({ measured: run, relativeSpeeds: { T4: 1 } })).toMatchObject({ status: 400, text: expect.stringContaining('give one of them') as string });
+    const key = await api.keyFor({ teams: ['blue'] });
+    expect((await api.call('POST', '/v1/placements', { key, body: { ...asked, measured: run } })).status).toBe(403);
+  });
+
   it('are the same on the database and through the API, from a file of JSON lines', async () => {
     const file = path.join(folder, 'measured.jsonl');
     const row = (batch: number, rate: number | null, more: object = {}): string => JSON.stringify({ model: 'vit', gpu: 'NVIDIA H100 80GB HBM3', gpu_count: 1, batch, samples_per_s: rate, peak_mem_mib: 20_480, measured_at: '2026-10-02T00:00:00Z', ...more });

@@ -78,6 +78,22 @@ export class Paces {
   }
 }
 
+/**
+ * How fast a run is on each kind of GPU of which something is known, over a reference; kinds that are known not to hold it are left out. What is predicted
+ * counts at the low end of its interval, the reference at its high one.
+ * @returns null where nothing is known of the reference
+ */
+export function relativeSpeeds(paces: Paces, run: RunFacts, reference: string, gpuCount: number): Record<string, number> | null {
+  const base = paces.of(run, reference, gpuCount);
+  if (base === null) return null;
+  const over = base.isMeasured ? base.samplesPerSecond : base.high;
+  return Object.fromEntries(paces.kinds().flatMap((gpu): [string, number][] => {
+    if (gpu === reference) return [[gpu, 1]];
+    const pace = paces.fits(run, gpu) === false ? null : paces.of(run, gpu, gpuCount);
+    return pace === null ? [] : [[gpu, (pace.isMeasured ? pace.samplesPerSecond : pace.low) / over]];
+  }));
+}
+
 const asRun = (row: TakenMeasurement, { batch, precision, optimizer, size }: RunFacts): Configuration => {
   const found = configurationOf(row);
   return { ...found, batch: batch ?? found.batch, precision: precision ?? found.precision, optimizer: optimizer ?? found.optimizer, size: size ?? found.size };

@@ -1,13 +1,15 @@
 /** /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would be cheapest. Writes nothing. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { Failure } from '../../core/errors.js';
+import { Failure, invalid } from '../../core/errors.js';
+import { modelOf } from '../../core/gpu-model.js';
 import { VERDICTS, type BudgetVerdict } from '../../core/quote-budget.js';
 import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { MOST_RUNNERS_UP, type Shortlist } from '../../planning/placement/shortlist.js';
 import { MOST_GPUS, MOST_HOURS } from '../../planning/placement/workload.js';
+import { pacesOf, relativeSpeeds } from '../../planning/throughput/pace.js';
 import { answerQuote, placements, type PlacementQuestion, type QuoteAnswer } from '../../planning/quoting.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
@@ -48,7 +50,11 @@ export const tagsSchema = z.record(z.string().min(1).max(400), z.string().max(40
 const requestSchema = z.strictObject({
   ...quoteFields, team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'), tags: tagsSchema, placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
 }).meta({ id: 'QuoteRequest' });
-const placeRequestSchema = z.strictObject({ ...workload, gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD'), account: accountSchema }).meta({ id: 'PlacementRequest' });
+const measuredSchema = z.strictObject({
+  team: teamId.describe('Whose measurements count'), reference: text.describe('The GPU model of which gpus and hours are'), model: text, batch: z.number().positive().nullable().default(null), precision: text.nullable().default(null),
+  optimizer: text.nullable().default(null), size: z.number().positive().nullable().default(null),
+}).describe('Instead of relativeSpeeds: as the team measured what is run, or as that predicts, at the low end of its interval; see /v1/throughput-measurements');
+const placeRequestSchema = z.strictObject({ ...workload, measured: measuredSchema.optional(), gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD'), account: accountSchema }).meta({ id: 'PlacementRequest' });
 
 export const quoteShape = {
   cost: decimal, currency: z.string(),
@@ -109,11 +115,23 @@ export class QuotesController {
   }
 
   @Endpoint('POST /v1/placements', { summary: 'Find the cheapest places for a workload', description: 'By every price that is known now; each runner-up says what it lost by.', access: 'viewer', answer: shortlistSchema })
-  async place(@Calling() { principal }: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, account, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
+  async place(@Calling() caller: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, account, measured, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
     const { stores, clock } = this.parts;
+    const { principal } = caller;
     const at = clock.now();
+    const speeds = measured === undefined ? {} : { relativeSpeeds: await this.speeds(caller, measured, gpus, body.relativeSpeeds) };
     const { fx, history, effective } = await stores.quotes.pricesOf(stores.db, principal.organisation, account ?? null, at);
-    return placements({ gpus, hours: run }, questionOf(body), currency, { context: { fx, at, effective }, history });
+    return placements({ gpus, hours: run }, questionOf({ ...body, ...speeds }), currency, { context: { fx, at, effective }, history });
+  }
+
+  private async speeds(caller: Caller, { team, reference, ...run }: z.infer<typeof measuredSchema>, gpus: number, stated: unknown): Promise<Record<string, number>> {
+    checkTeam(caller, team);
+    const { stores, clock } = this.parts;
+    const all = await stores.measurements.upTo(stores.db, caller.principal.organisation, clock.now());
+    const found = stated === undefined ? relativeSpeeds(pacesOf(all, team), run, modelOf(reference) ?? reference, gpus) : null;
+    if (found !== null) return found;
+    const message = stated === undefined ? `the team ${team} has measured nothing of ${run.model}, or nobody anything on ${reference}` : 'stands beside relativeSpeeds: give one of them';
+    throw invalid('the workload has problems', [{ path: 'measured', message }]);
   }
 }
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunFacts, TakenMeasurement } from '../../../src/core/measurement.js';
 import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
-import { Paces, pacesOf } from '../../../src/planning/throughput/pace.js';
+import { Paces, pacesOf, relativeSpeeds } from '../../../src/planning/throughput/pace.js';
 
 const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({
   id: '1', team: 'red', model: 'm', gpu: 'A100-80GB', gpuCount: 1, batch: 32, samplesPerSecond: 100, family: 'cnn', params: 25e6, size: 224, optimizer: 'adamw', precision: 'bf16', nodes: null, peakMemoryGib: null,
@@ -70,6 +70,15 @@ describe('the pace of a run', () => {
     expect([paces.fits(run({ batch: 32 }), 'A100-80GB'), paces.fits(run({ batch: 32 }), 'L4'), paces.fits(run({ batch: 64 }), 'L4')]).toEqual([true, true, false]);
     // Measured there, but with a smaller batch; and a GPU whose memory nobody knows.
     expect([paces.fits(run({ batch: 32 }), 'T4'), paces.fits(run({ batch: 32 }), 'A100'), paces.fits(run({ batch: 128 }), 'A100-80GB')]).toEqual([false, null, null]);
+  });
+
+  it('is, over a reference, what placements need: without what does not fit, and a prediction at its low end', () => {
+    const paces = new Paces([row({ peakMemoryGib: 20 }), row({ gpu: 'H100', samplesPerSecond: 250 }), row({ gpu: 'T4', batch: 8, samplesPerSecond: 9 }), row({ gpu: 'L40S', model: 'other' })], 'red');
+    const speeds = relativeSpeeds(paces, run({ batch: 32 }), 'A100-80GB', 1)!;
+    expect(Object.keys(speeds)).toEqual(['A100-80GB', 'H100', 'L40S']);
+    expect([speeds['A100-80GB'], speeds['H100']]).toEqual([1, 2.5]);
+    expect(speeds['L40S']).toBe(paces.of(run({ batch: 32 }), 'L40S', 1)!.low / 100);
+    expect(relativeSpeeds(paces, run({ model: 'unknown' }), 'A100-80GB', 1)).toBeNull();
   });
 
   it('is worked out once for the same list', () => {
