@@ -60,13 +60,6 @@ export function amount(text: string): string {
   return text;
 }
 
-/** A decimal above 0, kept as it was written. */
-export function decimalAboveZero(text: string): string {
-  const value = parseDecimal(text);
-  if (value === null || value.unscaled <= 0n) throw new InvalidArgumentError('It is not a decimal above 0, such as 720 or 0.5.');
-  return text;
-}
-
 /** A flag that may be given several times. */
 export function repeated(text: string, before: readonly string[] | undefined): string[] {
   return [...(before ?? []), text];

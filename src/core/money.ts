@@ -51,11 +51,6 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
   return quotient;
 }
 
-export function addMoney(a: Money, b: Money): Money {
-  assert(a.currency === b.currency, `money of one currency is added (${a.currency}, ${b.currency})`);
-  return { nanos: a.nanos + b.nanos, currency: a.currency };
-}
-
 /** quantity x rate x peak, rounded once. `quantity` is in the rate's unit divided by `quantityScale` (see usage.ts). */
 export function costOf(quantity: bigint, quantityScale: bigint, rate: Rate, peak: Ratio = ONE): Money {
   const numerator = quantity * rate.nanos * peak.numerator;

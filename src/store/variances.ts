@@ -86,12 +86,6 @@ export class VarianceStore {
     return rows.map(({ unpriced, ...total }) => ({ ...total, unpricedGpuHours: gpuHours(BigInt(unpriced)) }));
   }
 
-  /** The newest month that anything is published of; null where nothing is. */
-  async newestMonth(organisation: string): Promise<string | null> {
-    const [row] = await this.db.query<{ month: string | null }>(`select max(month) as month from variance where organisation = $1`, [organisation]);
-    return row?.month ?? null;
-  }
-
   /** Newest month first; `after` is the last one's `month id`. */
   async findings(organisation: string, filter: Pick<VarianceFilter, 'teams' | 'team' | 'month'> & { readonly isOpen: boolean | null }, after: string | null, limit: number): Promise<StoredFinding[]> {
     const rows = await this.db.query<Omit<StoredFinding, 'foundAt' | 'resolvedAt'> & { found: Date; resolved: Date | null }>(

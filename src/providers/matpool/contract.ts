@@ -69,7 +69,6 @@ const effectOf = (kind: WrittenKind) =>
     refused: match.extend({ code: pointer.optional(), detail: pointer.optional() }).optional(),
     reference: pointer.optional(),
   });
-export type WrittenEffect = z.infer<ReturnType<typeof effectOf>>;
 
 const effectShapes = Object.fromEntries(WRITTEN_KINDS.map((kind) => [kind, effectOf(kind).optional()])) as Record<WrittenKind, z.ZodOptional<ReturnType<typeof effectOf>>>;
 
