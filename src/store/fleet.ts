@@ -11,7 +11,7 @@ import { sparesOf, workloadOf } from '../core/fleet-workload.js';
 import type { CommitmentOffer, PlanRate } from '../core/ports.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../core/time.js';
 import type { Queryable } from './database.js';
-import { forgetJobs, recordJobs } from './recorded-jobs.js';
+import { JOBS_KEPT_MS, recordJobs } from './recorded-jobs.js';
 import type { FoundTarget, TargetFinder } from './targets.js';
 
 /** Complete readings without a target, one after the other, that make it gone. */
@@ -75,8 +75,9 @@ export class FleetStore implements TargetFinder {
        returning team, first_seen_at = $3 or coalesce(changed_at = $3, false) as changed`,
       [organisation, connection, at, targets.map(({ target }) => target), targets.map(resourceOf), targets.map(teamOf), targets.map((target) => JSON.stringify(target))]);
     const gone = reading.complete ? await this.miss(tx, organisation, connection, at) : [];
-    await tx.query(`delete from fleet_target where organisation = $1 and connection = $2 and gone_at < $3`, [organisation, connection, formatInstant(reading.at - GONE_KEPT_MS)]);
-    await forgetJobs(tx, organisation, reading.at);
+    await tx.query(
+      `with forgotten as (delete from recorded_job where organisation = $1 and seen_at < $4) delete from fleet_target where organisation = $1 and connection = $2 and gone_at < $3`,
+      [organisation, connection, formatInstant(reading.at - GONE_KEPT_MS), formatInstant(reading.at - JOBS_KEPT_MS)]);
     await this.saveWorkloads(tx, organisation, connection);
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }

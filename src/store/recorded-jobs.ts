@@ -10,8 +10,8 @@ import { DAY_MS, formatInstant } from '../core/time.js';
 import type { Queryable } from './database.js';
 import type { WorkloadFacts, WorkloadStore } from './workloads.js';
 
-/** As long as what was refused at admission: a year and a month. */
-const KEPT_DAYS = 400;
+/** A fleet's reading forgets those that were last seen longer ago: as long as what was refused at admission, a year and a month. */
+export const JOBS_KEPT_MS = 400 * DAY_MS;
 
 export interface SeenJob {
   readonly id: string;
@@ -35,11 +35,6 @@ export async function recordJobs(tx: Queryable, organisation: string, seen: read
        || case when known.facts #> '{work,since}' is not distinct from excluded.facts #> '{work,since}' then '{}' else jsonb_build_object('work', known.facts -> 'work') end
      where known.seen_at <= excluded.seen_at`,
     [organisation, jobs.map(({ id }) => id), jobs.map(started), jobs.map(({ facts: { work } }) => day(work?.since)), jobs.map(({ team }) => team), jobs.map(({ facts }) => JSON.stringify(facts)), jobs.map((one) => one.seen)]);
-}
-
-/** Forgets those that were last seen long ago. */
-export async function forgetJobs(tx: Queryable, organisation: string, now: number): Promise<void> {
-  await tx.query(`delete from recorded_job where organisation = $1 and seen_at < $2`, [organisation, formatInstant(now - KEPT_DAYS * DAY_MS)]);
 }
 
 /**

@@ -156,6 +156,17 @@ describe('jobs whose machines are gone, in a backtest', async () => {
     expect(later.jobs.map(({ workload, work }) => [workload, work?.hours])).toEqual([[told, 6], [shared, 5]]);
   });
 
+  it('are forgotten after 400 days', async () => {
+    const count = async (): Promise<number> => Number((await db.query<{ n: string }>(`select count(*) as n from recorded_job`))[0]?.n);
+    for (const days of [401, 399]) {
+      await db.query(`insert into recorded_job select organisation, $1, started, said_on, team, facts, $2, $2 from recorded_job order by workload limit 1`, [`of ${days} days ago`, new Date(clock.at - days * 24 * HOUR)]);
+    }
+    const before = await count();
+    await look(49.5);
+    expect(await count()).toBe(before - 1);
+    await db.query(`delete from recorded_job where workload = 'of 399 days ago'`);
+  });
+
   it('cost what they did', async () => {
     const history = await readHistory(stores, 'default', 'night', START, at(72));
     const { cells } = backtestTeam(history, { policy, params: policy.params.parse({}) as Record<string, unknown>, document: 'd', forecaster: null });
