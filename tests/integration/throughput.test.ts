@@ -63,12 +63,16 @@ describe('the doors of throughputs', async () => {
 
   it('predict, with the time and the cost at the cheapest price, and without a price no cost', async () => {
     const asked = async (more: object): Promise<Record<string, unknown>> => (await api.call('POST', '/v1/throughput-predictions', { body: { ...question, ...more } })).body;
-    const unpriced = await asked({ samples: 3_600_000 });
-    expect(unpriced).toMatchObject({ measurements: 1, background: 1, price: null, cost: null, secondsToFinish: { expected: 3_600_000 / Number(unpriced['samplesPerSecond']) } });
+    // What was measured is what is answered.
+    expect(await asked({ samples: 3_600_000 })).toMatchObject({ isMeasured: true, samplesPerSecond: 800, low: 800, high: 800, secondsToFinish: { expected: 4500, low: 4500, high: 4500 } });
+    const unpriced = await asked({ samples: 3_600_000, batch: 96 });
+    expect(unpriced).toMatchObject({ isMeasured: false, measurements: 1, background: 1, price: null, cost: null, secondsToFinish: { expected: 3_600_000 / Number(unpriced['samplesPerSecond']) } });
     const [low, middle, high] = [unpriced['low'], unpriced['samplesPerSecond'], unpriced['high']] as number[];
-    expect(low!).toBeLessThan(800);
-    expect(high!).toBeGreaterThan(800);
-    expect(Math.abs(middle! / 800 - 1)).toBeLessThan(0.1);
+    // A batch half as large again takes at most half as long again: as many samples a second, or up to 1,200.
+    expect(low!).toBeLessThan(1000);
+    expect(high!).toBeGreaterThan(1000);
+    expect(middle!).toBeGreaterThan(780);
+    expect(middle!).toBeLessThan(1220);
     await api.stores.prices.add(api.stores.db, 'default', [instancePrice('32.00', { sku: 'dear', gpuModel: 'A100-80GB' }), instancePrice('16.00', { sku: 'cheap', gpuModel: 'A100-80GB' })].map((price) => ({ kind: 'price' as const, price })), 'test');
     const priced = await asked({ samples: 3_600_000, gpuCount: 2 });
     expect(priced['price']).toMatchObject({ sku: 'cheap', currency: 'USD' });

@@ -6,7 +6,7 @@ import type { MeasurementJson } from '../../store/measurements.js';
 import { readMeasurements, readText } from '../backtest/throughput.js';
 import { aboveZero, count } from '../flags.js';
 import type { Session } from '../session.js';
-import { table } from '../table.js';
+import { grouped, table } from '../table.js';
 import type { Handed } from '../throughput-door.js';
 import { WrongUse } from '../usage-error.js';
 
@@ -120,11 +120,12 @@ function handedOf(rows: ReturnType<typeof readMeasurements>['rows'], file: strin
 const measuredTable = (all: readonly MeasurementJson[]): string => table(['id', 'team', 'model', 'GPU', 'GPUs', 'batch', 'precision', 'samples/s', 'measured'],
   all.map((one) => [one.id, one.team, one.model, one.gpuModel, String(one.gpuCount), String(one.batch), one.precision ?? '', one.samplesPerSecond.toPrecision(4), one.measuredAt]));
 
-function textOf({ samplesPerSecond, low, high, measurements, background, secondsToFinish: time, cost, price }: ThroughputAnswer): string {
-  const hours = (seconds: number): string => (seconds / 3600).toPrecision(3);
+function textOf({ samplesPerSecond, isMeasured, low, high, measurements, background, secondsToFinish: time, cost, price }: ThroughputAnswer): string {
+  const short = (value: number): string => (value >= 1000 ? grouped(Math.round(value)) : value.toPrecision(3));
+  const hours = (seconds: number): string => short(seconds / 3600);
   return [
-    `${samplesPerSecond.toPrecision(4)} samples a second, nine times in ten between ${low.toPrecision(4)} and ${high.toPrecision(4)}`,
-    `from ${measurements} measurements of the model and ${background} of others`,
+    isMeasured ? `${short(samplesPerSecond)} samples a second, as measured (${short(low)} to ${short(high)})` : `${short(samplesPerSecond)} samples a second, nine times in ten between ${short(low)} and ${short(high)}`,
+    ...(isMeasured ? [] : [`from ${measurements} measurements of the model and ${background} of others`]),
     ...(time === null ? [] : [`${hours(time.expected)} hours to finish (${hours(time.low)} to ${hours(time.high)})`]),
     ...(cost === null || price === null ? [] : [`${cost.expected} ${price.currency} (${cost.low} to ${cost.high})`]),
     price === null ? 'nobody sells such GPUs at a price that is known' : `at ${price.perGpuHour} ${price.currency} per GPU-hour: ${price.provider} ${price.sku}${price.region === null ? '' : ` in ${price.region}`}, ${price.term}`,

@@ -5,7 +5,7 @@
  * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on; of anything else nothing is known.
  * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past alone learns nothing of what comes.
  */
-import type { Configuration, RunFacts, TakenMeasurement } from '../../core/measurement.js';
+import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/measurement.js';
 import { memoryGib } from '../placement/gpu-memory.js';
 import { learnThroughput } from './hierarchy.js';
 import { configurationOf, optimizerOf, precisionOf } from './measurement.js';
@@ -54,8 +54,8 @@ export class Paces {
     const newest = own.findLast((row) => says(row, run)) ?? own.at(-1);
     if (newest === undefined || !this.measurements.some((row) => row.gpu === gpu)) return null;
     const asked: Configuration = { ...asRun(newest, run), gpu, gpuCount, nodes: newest.gpuCount === gpuCount ? newest.nodes : null };
-    const same = own.filter((row) => isSame(row, asked)).map(({ samplesPerSecond }) => samplesPerSecond);
-    if (same.length > 0) return { samplesPerSecond: same.reduce((sum, one) => sum + one, 0) / same.length, low: Math.min(...same), high: Math.max(...same), isMeasured: true, rows: same.length };
+    const measured = measuredAs(own, asked);
+    if (measured !== null) return measured;
     // A kind of GPU costs the model a handful of coefficients: only those that bear on the question are learned.
     const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
     const background = this.measurements.filter((row) => row.model !== run.model && kinds.has(row.gpu));
@@ -76,6 +76,12 @@ export class Paces {
   private ownRows({ model }: RunFacts): TakenMeasurement[] {
     return this.measurements.filter((row) => row.team === this.team && row.model === model);
   }
+}
+
+/** What was measured in this very configuration, all of its rows; null: none was. */
+export function measuredAs(rows: readonly Measurement[], asked: Configuration): Pace | null {
+  const same = rows.filter((row) => isSame(row, asked)).map(({ samplesPerSecond }) => samplesPerSecond);
+  return same.length === 0 ? null : { samplesPerSecond: same.reduce((sum, one) => sum + one, 0) / same.length, low: Math.min(...same), high: Math.max(...same), isMeasured: true, rows: same.length };
 }
 
 /**

@@ -59,7 +59,8 @@ export function predictThroughput(measured: readonly Measurement[], background: 
   return { ...estimate!, ...finish(estimate!, query) };
 }
 
-function finish(estimate: ThroughputEstimate, { samples, rate, gpuCount }: ThroughputQuery): Partial<ThroughputPrediction> {
+/** Time and cost at that throughput, as far as the query has samples and a rate. */
+export function finish(estimate: ThroughputEstimate, { samples, rate, gpuCount }: ThroughputQuery): Pick<ThroughputPrediction, 'secondsToFinish' | 'cost'> {
   if (samples === undefined) return {};
   const secondsToFinish = { expected: samples / estimate.samplesPerSecond, low: samples / estimate.high, high: samples / estimate.low };
   if (rate === undefined) return { secondsToFinish };

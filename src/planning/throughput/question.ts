@@ -7,7 +7,8 @@ import type { Configuration, TakenMeasurement } from '../../core/measurement.js'
 import { formatMoney, type Money, type Rate } from '../../core/money.js';
 import type { GpuOffer } from '../../core/policy.js';
 import { providerName } from '../../core/price.js';
-import { predictThroughput, type Range } from './predict.js';
+import { measuredAs } from './pace.js';
+import { finish, predictThroughput, type Range, type ThroughputQuery } from './predict.js';
 
 export interface ThroughputQuestion extends Omit<Configuration, 'gpu'> {
   /** Whose measurements of the model count; those of other models are background. */
@@ -25,6 +26,8 @@ export interface ThroughputQuestion extends Omit<Configuration, 'gpu'> {
 /** Amounts are decimal strings. */
 export interface ThroughputAnswer {
   readonly samplesPerSecond: number;
+  /** In this very configuration: `low` and `high` are the least and the most that was measured. */
+  readonly isMeasured: boolean;
   /** Ends of the interval that holds the truth nine times in ten. */
   readonly low: number;
   readonly high: number;
@@ -51,10 +54,11 @@ export function answerThroughput(question: ThroughputQuestion, all: readonly Tak
   const seller = provider === null ? null : providerName(provider);
   const sold = offers.filter((one) => one.gpuModel === asked.gpu && one.term === term && (seller === null || one.provider === seller) && (region === null || one.region === null || one.region === region));
   const offer = sold.reduce<GpuOffer | null>((best, one) => (best === null || perSecond(one.rate) < perSecond(best.rate) ? one : best), null);
-  const run = samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) };
-  const { samplesPerSecond, low, high, secondsToFinish, cost } = predictThroughput(own, background, { ...asked, ...run });
+  const run: ThroughputQuery = { ...asked, ...(samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) }) };
+  const measured = measuredAs(own, asked);
+  const { samplesPerSecond, low, high, secondsToFinish, cost } = measured === null ? predictThroughput(own, background, run) : { ...measured, ...finish(measured, run) };
   return {
-    samplesPerSecond, low, high, measurements: own.length, background: background.length, secondsToFinish: secondsToFinish ?? null, cost: cost === undefined ? null : inDecimals(cost),
+    samplesPerSecond, low, high, isMeasured: measured !== null, measurements: own.length, background: background.length, secondsToFinish: secondsToFinish ?? null, cost: cost === undefined ? null : inDecimals(cost),
     price: offer === null ? null : { provider: offer.provider, sku: offer.sku, region: offer.region, term: offer.term, perGpuHour: perHour(offer.rate), currency: offer.rate.currency, source: offer.source },
   };
 }

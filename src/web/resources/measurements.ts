@@ -38,7 +38,7 @@ const predictionBody = z.strictObject({
 const decimal = z.string().describe('Decimal string');
 const rangeOf = <T extends z.ZodType>(one: T): z.ZodObject<{ expected: T; low: T; high: T }> => z.strictObject({ expected: one, low: one, high: one });
 const predictionSchema = z.strictObject({
-  samplesPerSecond: z.number(), low: z.number(), high: z.number().describe('Nine times in ten the truth lies between'), measurements: z.int().describe('Of the model, by the team'), background: z.int().describe('Of other models'),
+  samplesPerSecond: z.number(), isMeasured: z.boolean().describe('In this very configuration; else it is predicted'), low: z.number(), high: z.number().describe('Nine times in ten the truth lies between; of what is measured the least and the most'), measurements: z.int().describe('Of the model, by the team'), background: z.int().describe('Of other models'),
   secondsToFinish: rangeOf(z.number()).nullable(), cost: rangeOf(decimal).nullable().describe("All its GPUs for that long, before a seller's increment and the peak factor; null: no samples, or no price"),
   price: z.strictObject({ provider: z.string(), sku: z.string(), region: z.string().nullable(), term: z.string(), perGpuHour: decimal, currency: z.string(), source: z.string() }).nullable().describe('The cheapest that holds now'),
 }).meta({ id: 'ThroughputPrediction' });
