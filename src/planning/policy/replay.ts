@@ -86,15 +86,25 @@ export function* replaySteps(history: RecordedHistory, policy: Policy | null, pa
       const isOwn = ({ target }: Proposal): boolean => !BY_LOOK.has(policy.name) || !replay.followsSpot(target, hour);
       replay.take(policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)), hour);
     }
-    if (policy !== null && BY_LOOK.has(policy.name)) {
-      for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, replay.spotFollowers(at)), read).filter(isWorthwhile), at, replay.spotFollowers(at));
-    } else if (policy !== null && settings.stepHours === 1) {
-      for (const { at, names } of replay.beginnings(hour)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
+    if (policy !== null) {
+      for (const { at, names } of looksAtJobs(replay, policy, hour, settings)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
     }
     replay.runHour(hour);
     yield (hour + HOUR_MS - history.from) / (history.to - history.from);
   }
   return replay.result();
+}
+
+interface LookAtJobs {
+  readonly at: number;
+  readonly names: ReadonlySet<string>;
+}
+
+/** Within an hour: every ten minutes at jobs that follow spot, for who does so too; for anybody else who looks by the hour at those that begin. */
+function* looksAtJobs(replay: Replay, policy: Policy, hour: number, { stepHours }: ReplaySettings): Generator<LookAtJobs> {
+  if (BY_LOOK.has(policy.name)) {
+    for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) yield { at, names: replay.spotFollowers(at) };
+  } else if (stepHours === 1) yield* replay.beginnings(hour);
 }
 
 class Replay {
@@ -165,7 +175,7 @@ class Replay {
   }
 
   /** Jobs that begin within an hour, and not with it: the line shows a team whose fleet has changed at once. */
-  beginnings(hour: number): { readonly at: number; readonly names: ReadonlySet<string> }[] {
+  beginnings(hour: number): LookAtJobs[] {
     const begun = [...this.jobs.values()].flatMap(({ own: { name, since } }) => (since !== null && since > hour && since < hour + HOUR_MS ? [{ name, since }] : []));
     return [...new Set(begun.map(({ since }) => since))].sort((a, b) => a - b).map((at) => ({ at, names: new Set(begun.flatMap(({ name, since }) => (since === at ? [name] : []))) }));
   }
