@@ -4,7 +4,7 @@
  * `look-back-1d` has 0.94 to 0.96 over all tenants and 0.76 to 0.80 over the variable ones. Says how `bursar` does on them. Needs `npm run build`
  * first; some minutes.
  *
- *   node tests/backtest/draw-commitment-sets.mjs [--first-seed 6001] [--seeds 12] [--draws 1000000]
+ *   node tests/backtest/draw-commitment-sets.mjs [--first-seed 6001] [--seeds 12] [--draws 1000000] [--without-openb]
  *
  * A set has 8 to 17 tenants, with repetition. The reading of `look-back-1d` is the cheapest over the pool, as in the backtest. Terms of 168 hours at 0.6.
  */
@@ -20,7 +20,10 @@ import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/planning/commitme
 import { mulberry32 } from '../../dist/src/planning/random.js';
 
 const { values } = parseArgs({
-  options: { 'first-seed': { type: 'string', default: '6001' }, seeds: { type: 'string', default: '12' }, draws: { type: 'string', default: '1000000' } },
+  options: {
+    'first-seed': { type: 'string', default: '6001' }, seeds: { type: 'string', default: '12' }, draws: { type: 'string', default: '1000000' },
+    'without-openb': { type: 'boolean', default: false },
+  },
 });
 const [first, seeds, draws] = [values['first-seed'], values.seeds, values.draws].map(Number);
 const term = { termHours: 168, priceRatio: 0.6, alpha: 0 };
@@ -51,7 +54,7 @@ const share = (tenants, cost) => sum(tenants, (one) => one.none - cost(one)) / s
 const bursar = (one) => one.bursar;
 
 const seeded = Array.from({ length: seeds }, (_, n) => SERIES_SHAPES.map((shape) => syntheticSeries(shape, 4000, first + n).demand)).flat().map(scored);
-const pool = [...seeded, ...openb().map(scored)];
+const pool = values['without-openb'] ? seeded : [...seeded, ...openb().map(scored)];
 const bills = READINGS.map((_, n) => sum(pool, ({ readings }) => readings[n]));
 const cheapest = bills.indexOf(Math.min(...bills));
 const lookBackOfADay = (one) => one.readings[cheapest];
