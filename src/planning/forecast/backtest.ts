@@ -1,5 +1,5 @@
 /**
- * How good a forecast is: rolling origins over recorded periods, errors of the period's total and of its days, coverage.
+ * How good a forecast is: rolling origins over recorded periods, errors of the period's total and of its days, coverage and score of the interval.
  *
  * A forecaster sees the days before its origin and nothing else. Pooled: errors of all origins over spend of all origins.
  */
@@ -24,6 +24,8 @@ export interface ForecastScore {
   readonly dailyError: number;
   /** Share of period totals inside the interval; null for forecasters without one. */
   readonly coverage: number | null;
+  /** Mean interval score over the mean period's total, lower is better; null for forecasters without an interval. */
+  readonly intervalScore: number | null;
 }
 
 interface Origin {
@@ -50,11 +52,16 @@ function originsOf(series: readonly number[], { periodDays, firstDays }: Backtes
 interface Said {
   readonly sum: number;
   readonly days: readonly number[];
-  readonly inside: ((actual: number) => boolean) | null;
+  readonly interval: { readonly low: number; readonly high: number; readonly coverage: number } | null;
+}
+
+/** The width, and for a miss 2 / (1 - coverage) times what it misses by: least in the mean for the true quantiles (Gneiting and Raftery 2007, 6.2). */
+function intervalScore({ low, high, coverage }: NonNullable<Said['interval']>, actual: number): number {
+  return high - low + (2 / (1 - coverage)) * Math.max(0, low - actual, actual - high);
 }
 
 function score(seriesList: readonly (readonly number[])[], options: BacktestOptions, say: (origin: Origin) => Said): ForecastScore {
-  let [count, totalMiss, totals, dayMiss, dayTotals, held, intervals] = [0, 0, 0, 0, 0, 0, 0];
+  let [count, totalMiss, totals, dayMiss, dayTotals, held, intervals, scores] = [0, 0, 0, 0, 0, 0, 0, 0];
   for (const origin of seriesList.flatMap((series) => originsOf(series, options))) {
     const said = say(origin);
     const actual = origin.ahead.reduce((sum, value) => sum + value, 0);
@@ -63,13 +70,16 @@ function score(seriesList: readonly (readonly number[])[], options: BacktestOpti
     totals += origin.periodTotal;
     origin.ahead.forEach((value, index) => (dayMiss += Math.abs(value - (said.days[index] ?? 0))));
     dayTotals += actual;
-    if (said.inside === null) continue;
+    if (said.interval === null) continue;
     intervals += 1;
-    if (said.inside(actual)) held += 1;
+    scores += intervalScore(said.interval, actual);
+    // A nano of slack: a flat history makes an interval of no width.
+    const slack = 1e-9 * Math.max(1, said.sum);
+    if (said.interval.low - slack <= actual && actual <= said.interval.high + slack) held += 1;
   }
   return {
     count, meanAbsoluteError: totalMiss / count, totalError: totalMiss / totals, dailyError: dayMiss / dayTotals,
-    coverage: intervals === 0 ? null : held / intervals,
+    coverage: intervals === 0 ? null : held / intervals, intervalScore: intervals === 0 ? null : scores / totals,
   };
 }
 
@@ -77,7 +87,7 @@ function score(seriesList: readonly (readonly number[])[], options: BacktestOpti
 export function scoreOpponent(series: readonly (readonly number[])[], options: BacktestOptions, forecaster: DailyForecaster): ForecastScore {
   return score(series, options, ({ history, ahead, daysIntoPeriod }) => {
     const days = forecaster(history, ahead.length, daysIntoPeriod);
-    return { days, sum: days.reduce((sum, value) => sum + value, 0), inside: null };
+    return { days, sum: days.reduce((sum, value) => sum + value, 0), interval: null };
   });
 }
 
@@ -85,8 +95,6 @@ export function scoreOpponent(series: readonly (readonly number[])[], options: B
 export function scoreForecast(series: readonly (readonly number[])[], options: BacktestOptions, coverage = 0.8): ForecastScore {
   return score(series, options, ({ history, ahead }) => {
     const { mean, low, high } = forecastPeriodEnd([...history, 0], 0, ahead.length - 1, { coverage });
-    // A nano of slack: a flat history makes an interval of no width.
-    const slack = 1e-9 * Math.max(1, mean);
-    return { sum: mean, days: forecastDaily(history, ahead.length), inside: (actual) => low - slack <= actual && actual <= high + slack };
+    return { sum: mean, days: forecastDaily(history, ahead.length), interval: { low, high, coverage } };
   });
 }

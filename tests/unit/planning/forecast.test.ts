@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { scoreForecast } from '../../../src/planning/forecast/backtest.js';
 import { expectDay, expectSum, runExperts, type Expert, type ExpertState } from '../../../src/planning/forecast/experts.js';
 import { forecastDaily, forecastPeriodEnd } from '../../../src/planning/forecast/forecast.js';
 import { runHoltWinters } from '../../../src/planning/forecast/holt-winters.js';
@@ -132,20 +133,43 @@ describe('the interval', () => {
   const about = (history: readonly number[], days: number, coverage: number) => intervalOf(history, weigh(history, runExperts(history), days), coverage);
 
   it('after one day is the one of other series, by hand', () => {
-    // Scale: the prior error of 0.235, thirty days ahead of one that is known, and the least scale. Of forty errors of equal weight the
-    // 10 % quantile lies in the middle of the fourth and the fifth, the 90 % quantile of those at the other end.
-    const scale = 0.235 * (1 + 30 / 1) ** 0.4 + 0.003;
+    // Scale: the prior error of 0.235 and the least one, thirty days ahead of one that is known, and what may break. Of forty errors of
+    // equal weight the 10 % quantile lies in the middle of the fourth and the fifth, the 90 % quantile of those at the other end.
+    const scale = (0.235 + 0.003) * 30 ** 0.1 * (1 + 30 / 1) ** 0.4 + (0.4 * 30) / 31;
     const { low, high } = about([100], 30, 0.8);
-    expect(low).toBeCloseTo(3000 * (1 - ((0.86 + 0.72) / 2) * scale), 6);
-    expect(high).toBeCloseTo(3000 * (1 + ((1.87 + 2.28) / 2) * scale), 6);
+    expect(low).toBeCloseTo(3000 * (1 - ((0.57 + 0.48) / 2) * scale), 6);
+    expect(high).toBeCloseTo(3000 * (1 + ((1.2 + 1.49) / 2) * scale), 6);
   });
 
   it('of a day, by hand: own errors beside those of others', () => {
     // Three like days, so two errors of nothing, each of weight 1, beside forty of weight 6 / 40. A tenth of 8 is 0.8, which lies between the
-    // middles of the fifth (0.675) and the sixth (0.825).
-    const scale = ((1.5 * 0.235) / (2 + 1.5)) * (1 + 1 / 3) ** 0.4 + 0.003;
+    // middles of the fifth (0.675) and the sixth (0.825). The last days' errors are those of all days.
+    const daily = (1.5 * 0.235) / (2 + 1.5);
+    const lately = (2 * daily) / (0.9 + 1 + 2);
+    const scale = (daily + 0.003) * ((lately + 0.003) / (daily + 0.003)) ** 0.3 * (1 + 1 / 3) ** 0.4 + 0.4 / 4;
     const { low } = about([100, 100, 100], 1, 0.8);
-    expect(low).toBeCloseTo(100 * (1 + (-0.72 + (0.72 - 0.6) * ((0.8 - 0.675) / 0.15)) * scale), 6);
+    expect(low).toBeCloseTo(100 * (1 + (-0.48 + (0.48 - 0.39) * ((0.8 - 0.675) / 0.15)) * scale), 6);
+  });
+
+  it('does not trust the way that the past took: after days that only rose, a fall is held to be possible', () => {
+    // No own error is below nothing, and they weigh 99 beside 6 of others: by themselves they would put the lower bound at the forecast.
+    const rising = Array.from({ length: 100 }, (_, day) => 100 * 1.2 ** Math.floor(day / 4));
+    const { low, high } = about(rising, 1, 0.9);
+    const mean = weigh(rising, runExperts(rising), 1).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
+    expect(low).toBeLessThan(0.95 * mean);
+    expect(mean - low).toBeGreaterThan((high - mean) / 4);
+  });
+
+  it('is wider for a series that stood still half of the time, and for a short past', () => {
+    const width = (history: readonly number[], days: number): number => {
+      const { low, high } = about(history, days, 0.8);
+      return (high - low) / (weigh(history, runExperts(history), days).tracks.at(-1)?.forecasts.at(-1) ?? NaN);
+    };
+    expect(width(repeat(100, 5), 14)).toBeGreaterThan(1.5 * width(repeat(100, 20), 14));
+    expect(width(repeat(100, 20), 14)).toBeGreaterThan(1.5 * width(repeat(100, 100), 14));
+    const busy = Array.from({ length: 60 }, (_, day) => (day % 2 === 0 ? 130 : 70));
+    const halfStill = Array.from({ length: 60 }, (_, day) => (day % 2 === 0 ? 200 : 0));
+    expect(width(halfStill, 14)).toBeGreaterThan(2 * width(busy, 14));
   });
 
   it('is wider for a larger coverage and holds the forecast', () => {
@@ -199,6 +223,19 @@ describe('the forecast of a period', () => {
         expect(low).toBeGreaterThanOrEqual(0);
       }
     }
+  });
+});
+
+describe('the interval score', () => {
+  it('is the width, and for a miss at 80 % ten times what it misses by; beside the mean period', () => {
+    // One origin each: a day of 100 is known, the next is the period.
+    const { low, high } = forecastPeriodEnd([100, 0], 0, 0);
+    const scored = (next: number) => scoreForecast([[100, next]], { periodDays: 1, firstDays: [1] });
+    expect(scored(100)).toMatchObject({ count: 1, coverage: 1 });
+    expect(scored(100).intervalScore).toBeCloseTo((high - low) / 100, 9);
+    expect(scored(500)).toMatchObject({ count: 1, coverage: 0 });
+    expect(scored(500).intervalScore).toBeCloseTo((high - low + 10 * (500 - high)) / 500, 9);
+    expect(scored(1).intervalScore).toBeCloseTo((high - low + 10 * (low - 1)) / 1, 6);
   });
 });
 
