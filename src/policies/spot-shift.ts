@@ -142,7 +142,7 @@ const series: DemandSeries = {
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
-  version: 3,
+  version: 4,
   description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
   evaluate: (view, given) => [...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],

@@ -23,7 +23,7 @@ import type { SpotPolicy, SpotView } from './simulate.js';
 
 /** How much dearer than on-demand the choice of `table` is expected to be now, over the belief. */
 function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
-  const tables = plan.dearer[tick];
+  const tables = plan.dearer(tick);
   if (tables === undefined || reserve < 0) return Infinity;
   const { points } = plan.grid;
   const rows = tables.length / (TABLES * WIDTH);

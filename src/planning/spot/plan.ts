@@ -6,7 +6,8 @@
  * restart into on-demand where on-demand is not held. Waiting a tick costs a tick of it, a launch of spot one restart, a change
  * from on-demand to spot two. Cost follows from time: what is occupied is paid, so the value needs no work axis of its own.
  * The frailty component is treated as known from the next tick on (QMDP: Littman, Cassandra, Kaelbling, ICML 1995); the policy
- * averages over its belief. The plan reads a model only, never a window. The invariant: no choice below a reserve of zero is priced.
+ * averages over its belief, and so needs the price of a choice for each component, not only which choice is best for it. The plan reads
+ * a model only, never a window. The invariant: no choice below a reserve of zero is priced.
  */
 import { AGE_GRID, COMPONENTS, agePosition, type AvailabilityModel } from './availability-model.js';
 import type { SpotProblem } from './problem.js';
@@ -27,8 +28,8 @@ export interface SpotPlan {
   readonly problem: SpotProblem;
   readonly model: AvailabilityModel;
   readonly grid: ReserveGrid;
-  /** By tick: TABLES x grid points x ages x components, in the unit of the prices. */
-  readonly dearer: readonly Float32Array[];
+  /** The tables of a tick: TABLES x grid points x ages x components, in the unit of the prices; undefined beyond the last tick. */
+  dearer(tick: number): Float32Array | undefined;
 }
 
 /** Reserve in units: fine near zero, where a restart decides, whole ticks above. */
@@ -88,13 +89,16 @@ interface Outlook {
 
 type Values = Omit<Outlook, 'launched'>;
 
-/** Plans `problem` under `model`. Time and space grow with ticks x slack; about a second and 130 MB for 80 hours of ten minutes. */
+/**
+ * Plans `problem` under `model` and holds the tables of every tick, for a plan that many windows use at once. Time and space grow with
+ * ticks x slack; about a second and 110 MB for 80 hours of ten minutes. A plan that is kept is a KeptPlan (kept-plan.ts).
+ */
 export function planSpot(problem: SpotProblem, model: AvailabilityModel): SpotPlan {
   const grid = reserveGrid(problem);
-  const dearer: Float32Array[] = new Array<Float32Array>(problem.ticks);
+  const tables: Float32Array[] = new Array<Float32Array>(problem.ticks);
   const solver = new TickSolver(problem, model, grid);
-  for (let tick = problem.ticks - 1; tick >= 0; tick -= 1) dearer[tick] = solver.solve(tick);
-  return { problem, model, grid, dearer };
+  for (let tick = problem.ticks - 1; tick >= 0; tick -= 1) tables[tick] = solver.solve(tick);
+  return { problem, model, grid, dearer: (tick) => tables[tick] };
 }
 
 const emptyValues = (size: number): Values => ({
@@ -106,7 +110,8 @@ const emptyValues = (size: number): Values => ({
 /** Stands for "cannot be chosen"; finite, so that interpolation stays finite. Prices are in units of a currency (3.06), never in nanos. */
 const BARRED = 1e9;
 
-class TickSolver {
+/** Solves tick after tick backwards. What follows from a tick on is in its values alone, so that a solver can go on from those of any tick. */
+export class TickSolver {
   private readonly values: Values;
   private readonly outlook: Outlook;
   private readonly wait: Shift;
@@ -130,15 +135,43 @@ class TickSolver {
 
   /** Values of this tick from those of the next, and the tables of its decisions. Ticks come in falling order. */
   solve(tick: number): Float32Array {
-    const { problem, grid } = this;
+    const { problem } = this;
     const timeLeft = (problem.ticks - tick) * problem.tickUnits;
-    // Beyond this reserve no work is left at all.
-    let rows = 0;
-    while (rows < grid.points.length && (grid.points[rows] ?? 0) < timeLeft + problem.tickUnits) rows += 1;
+    const rows = this.rowsOf(tick);
     this.look(tick === problem.ticks - 1, rows);
     const tables = new Float32Array(TABLES * rows * WIDTH);
     for (let row = 0; row < rows; row += 1) this.solveRow(row, timeLeft, tables, rows);
     return tables;
+  }
+
+  /** A copy of the values of the tick that was solved last. */
+  valuesOf(tick: number): readonly Float64Array[] {
+    const used = this.rowsOf(tick) * WIDTH;
+    return this.layers().map((values) => values.slice(0, used));
+  }
+
+  /** Puts the values of a tick back; `solve` then goes on with the tick before it. */
+  resume(values: readonly Float64Array[]): void {
+    this.layers().forEach((own, i) => {
+      const kept = values[i] ?? own;
+      own.set(kept);
+      // No work is left beyond, and nothing to pay.
+      own.fill(0, kept.length);
+    });
+  }
+
+  private layers(): Float64Array[] {
+    const { idle, onDemand, spot } = this.values;
+    return [...idle, ...onDemand, spot];
+  }
+
+  /** Grid points of a tick; beyond that reserve no work is left at all. */
+  private rowsOf(tick: number): number {
+    const { problem, grid } = this;
+    const timeLeft = (problem.ticks - tick) * problem.tickUnits;
+    let rows = 0;
+    while (rows < grid.points.length && (grid.points[rows] ?? 0) < timeLeft + problem.tickUnits) rows += 1;
+    return rows;
   }
 
   private solveRow(row: number, timeLeft: number, tables: Float32Array, rows: number): void {

@@ -8,9 +8,10 @@
 import { Failure } from '../../core/errors.js';
 import type { JobFacts, SpotMarket } from '../../core/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
-import { availabilityModel, BUILT_IN_PARAMETERS, leanToPast, type AvailabilityParameters } from '../../planning/spot/availability-model.js';
+import { BUILT_IN_PARAMETERS, leanToPast } from '../../planning/spot/availability-model.js';
 import { bursarPolicy } from '../../planning/spot/bursar.js';
-import { planSpot, type SpotPlan } from '../../planning/spot/plan.js';
+import type { SpotPlan } from '../../planning/spot/plan.js';
+import { PlanShelf } from '../../planning/spot/plan-shelf.js';
 import { IDLE, ON_DEMAND, SPOT, spotProblem, type Mode, type SpotProblem } from '../../planning/spot/problem.js';
 import { staysSafe } from '../../planning/spot/safety.js';
 import type { SpotView } from '../../planning/spot/simulate.js';
@@ -30,14 +31,15 @@ export interface SpotQuestion {
 }
 
 /** Ticks times slack beyond which a plan would take too long: then the safety rule alone decides. */
-const MOST_PLAN_CELLS = 60_000;
-const MOST_PLANS = 2;
-const plans = new Map<string, SpotPlan>();
+const MOST_PLAN_CELLS = 100_000;
+/** What the plans of running jobs may take up together: ten of the longest that are made, some dozens of two-day jobs with little slack. */
+const MOST_PLAN_BYTES = 128_000_000;
+const shelf = new PlanShelf(MOST_PLAN_BYTES);
 /** Readings before the job that are used: as many whole days as stay within what is remembered of a market while a long job runs. */
 const MOST_PAST_DAYS = 14;
 
-/** Null where the job's numbers are not all known. */
-export function spotWord(question: SpotQuestion): SpotWord | null {
+/** Null where the job's numbers are not all known. `plans`: where plans are kept between looks. */
+export function spotWord(question: SpotQuestion, plans: PlanShelf = shelf): SpotWord | null {
   const { job, market, asOf, restartHours } = question;
   const { startedAt, deadline, workHours, workLeftHours } = job;
   if (startedAt === null || deadline === null || workHours === null || workLeftHours === null) return null;
@@ -57,7 +59,7 @@ export function spotWord(question: SpotQuestion): SpotWord | null {
     timeLeft: Math.floor((deadline - asOf) / tickMs) * problem.tickUnits,
   };
   if (view.timeLeft < view.workLeft + Math.round((restartHours * 3600) / problem.unitSeconds)) return 'on-demand';
-  const mode = decided(problem, view, available, pastOf(market, startedAt));
+  const mode = decided({ problem, view, available, past: pastOf(market, startedAt) }, plans);
   return mode === SPOT ? 'spot' : mode === ON_DEMAND ? 'on-demand' : 'wait';
 }
 
@@ -83,8 +85,16 @@ function pastOf(market: SpotMarket, startedAt: number): Uint8Array {
   return Uint8Array.from(market.available.slice(end - days * perDay, end), (reading) => (reading === true ? 1 : 0));
 }
 
-function decided(problem: SpotProblem, view: SpotView, available: (tick: number) => boolean | null, past: Uint8Array): Mode {
-  const plan = planned(problem, past);
+interface Case {
+  readonly problem: SpotProblem;
+  readonly view: SpotView;
+  /** The reading of a tick of the job; null where nobody looked. */
+  readonly available: (tick: number) => boolean | null;
+  readonly past: Uint8Array;
+}
+
+function decided({ problem, view, available, past }: Case, plans: PlanShelf): Mode {
+  const plan = planned(problem, past, plans);
   if (plan === null) {
     const wish = view.available ? SPOT : IDLE;
     return staysSafe(problem, view, wish) ? wish : ON_DEMAND;
@@ -98,16 +108,8 @@ function decided(problem: SpotProblem, view: SpotView, available: (tick: number)
   return decide(view);
 }
 
-function planned(problem: SpotProblem, past: Uint8Array): SpotPlan | null {
+function planned(problem: SpotProblem, past: Uint8Array, plans: PlanShelf): SpotPlan | null {
   const slackTicks = problem.ticks - problem.jobUnits / problem.tickUnits;
   if (problem.ticks * slackTicks > MOST_PLAN_CELLS) return null;
-  const parameters: AvailabilityParameters = leanToPast(BUILT_IN_PARAMETERS, past);
-  const key = JSON.stringify([problem, parameters]);
-  let plan = plans.get(key);
-  if (plan === undefined) {
-    plan = planSpot(problem, availabilityModel(parameters));
-    if (plans.size >= MOST_PLANS) plans.clear();
-    plans.set(key, plan);
-  }
-  return plan;
+  return plans.plan(problem, leanToPast(BUILT_IN_PARAMETERS, past));
 }

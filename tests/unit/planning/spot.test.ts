@@ -287,6 +287,14 @@ describe('the plan', () => {
     [terms(3, 7, 0.6), 1],
     [terms(4, 7, 0.2), 0],
     [terms(2, 7, 1), 1],
+    // A restart of 1.2 ticks, as 0.2 h of ten-minute ticks: what is left of it is carried over.
+    [terms(3, 7, 1.2), 0],
+    [terms(3, 7, 1.2), 1],
+    [terms(2, 7, 1.2), 1],
+    [terms(4.4, 9, 1.2), 0],
+    [terms(4.4, 9, 1.2), 1],
+    [terms(4, 10, 1.2), 1],
+    [terms(5, 10, 1.2), 0],
   ])('is as good as enumeration: %o, first reading %i', (instance, first) => {
     const problem = spotProblem(instance);
     const policy = bursarPolicy(planSpot(problem, availabilityModel(memoryless)), { toleranceRestarts: 0 });
