@@ -50,32 +50,35 @@ export class Paces {
   }
 
   private find(run: RunFacts, gpu: string, gpuCount: number): Pace | null {
-    const own = this.ownRows(run);
+    const { own, background } = rowsFor(this.measurements, this.team, run.model, gpu);
     const newest = own.findLast((row) => says(row, run)) ?? own.at(-1);
     if (newest === undefined || !this.measurements.some((row) => row.gpu === gpu)) return null;
     const asked: Configuration = { ...asRun(newest, run), gpu, gpuCount, nodes: newest.gpuCount === gpuCount ? newest.nodes : null };
     const measured = measuredAs(own, asked);
     if (measured !== null) return measured;
-    // A kind of GPU costs the model a handful of coefficients: only those that bear on the question are learned.
-    const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
-    const background = this.measurements.filter((row) => row.model !== run.model && kinds.has(row.gpu));
     const [estimate] = predictWith(learnThroughput(background, [...own, asked]), own, [asked]);
     return estimate === undefined ? null : { ...estimate, isMeasured: false, rows: own.length };
   }
 
   /** Whether a GPU of the kind holds it: from the memory that it took at most, with a batch of that size or a larger one; null: not known. */
   fits(run: RunFacts, gpu: string): boolean | null {
-    const own = this.ownRows(run);
+    const { own } = rowsFor(this.measurements, this.team, run.model, gpu);
     const batch = run.batch ?? own.at(-1)?.batch ?? null;
     if (own.some((row) => row.gpu === gpu && batch !== null && row.batch >= batch)) return true;
     const size = memoryGib(gpu);
     const peaks = own.flatMap(({ peakMemoryGib, batch: of }) => (peakMemoryGib !== null && batch !== null && of >= batch ? [peakMemoryGib] : []));
     return size === null || peaks.length === 0 ? null : Math.min(...peaks) <= size;
   }
+}
 
-  private ownRows({ model }: RunFacts): TakenMeasurement[] {
-    return this.measurements.filter((row) => row.team === this.team && row.model === model);
-  }
+/**
+ * What tells of a model on a kind of GPU: the team's own rows of the model, and of other models, of whatever team, those on that kind or on a kind that the
+ * own rows know. A kind of GPU costs what is learned a handful of coefficients, so that others are left out.
+ */
+export function rowsFor(all: readonly TakenMeasurement[], team: string, model: string, gpu: string): { readonly own: readonly TakenMeasurement[]; readonly background: readonly TakenMeasurement[] } {
+  const own = all.filter((row) => row.team === team && row.model === model);
+  const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
+  return { own, background: all.filter((row) => row.model !== model && kinds.has(row.gpu)) };
 }
 
 /** What was measured in this very configuration, all of its rows; null: none was. */

@@ -7,7 +7,7 @@ import type { Configuration, TakenMeasurement } from '../../core/measurement.js'
 import { formatMoney, type Money, type Rate } from '../../core/money.js';
 import type { GpuOffer } from '../../core/policy.js';
 import { providerName } from '../../core/price.js';
-import { measuredAs } from './pace.js';
+import { measuredAs, rowsFor } from './pace.js';
 import { finish, predictThroughput, type Range, type ThroughputQuery } from './predict.js';
 
 export interface ThroughputQuestion extends Omit<Configuration, 'gpu'> {
@@ -47,10 +47,7 @@ export interface ThroughputAnswer {
 export function answerThroughput(question: ThroughputQuestion, all: readonly TakenMeasurement[], offers: readonly GpuOffer[]): ThroughputAnswer {
   const { team, gpuModel, samples, provider, region, term, currency: _currency, ...rest } = question;
   const asked: Configuration = { ...rest, gpu: modelOf(gpuModel) ?? gpuModel };
-  const own = all.filter((row) => row.team === team && row.model === asked.model);
-  // A kind of GPU costs the model a handful of coefficients: only those that bear on the question are learned.
-  const kinds = new Set([asked.gpu, ...own.map(({ gpu }) => gpu)]);
-  const background = all.filter((row) => row.model !== asked.model && kinds.has(row.gpu));
+  const { own, background } = rowsFor(all, team, asked.model, asked.gpu);
   const seller = provider === null ? null : providerName(provider);
   const sold = offers.filter((one) => one.gpuModel === asked.gpu && one.term === term && (seller === null || one.provider === seller) && (region === null || one.region === null || one.region === region));
   const offer = sold.reduce<GpuOffer | null>((best, one) => (best === null || perSecond(one.rate) < perSecond(best.rate) ? one : best), null);
