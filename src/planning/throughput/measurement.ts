@@ -36,8 +36,8 @@ export function familyOf({ family, model }: Configuration): string {
 }
 
 /** Measurements by model, in the order of each model's first row. */
-export function byModel(measurements: readonly Measurement[]): Map<string, Measurement[]> {
-  const models = new Map<string, Measurement[]>();
+export function byModel<T extends Measurement>(measurements: readonly T[]): Map<string, T[]> {
+  const models = new Map<string, T[]>();
   for (const measurement of measurements) {
     const rows = models.get(measurement.model);
     if (rows === undefined) models.set(measurement.model, [measurement]);

@@ -8,7 +8,7 @@
 import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/measurement.js';
 import { memoryGib } from '../placement/gpu-memory.js';
 import { learnThroughput } from './hierarchy.js';
-import { configurationOf, optimizerOf, precisionOf } from './measurement.js';
+import { byModel, configurationOf, optimizerOf, precisionOf } from './measurement.js';
 import { predictWith, type ThroughputEstimate } from './predict.js';
 
 /** Samples per second of all GPUs together. */
@@ -18,6 +18,10 @@ export interface Pace extends ThroughputEstimate {
   /** Rows of the model that it rests on. */
   readonly rows: number;
 }
+
+/** Of other models, and of each of them evenly spread: beyond, an answer changes little. */
+const MOST_MODELS = 12;
+const MOST_ROWS = 24;
 
 const KNOWN = new WeakMap<readonly TakenMeasurement[], Map<string, Paces>>();
 
@@ -73,13 +77,17 @@ export class Paces {
 
 /**
  * What tells of a model on a kind of GPU: the team's own rows of the model, and of other models, of whatever team, those on that kind or on a kind that the
- * own rows know. A kind of GPU costs what is learned a handful of coefficients, so that others are left out.
+ * own rows know. A kind of GPU costs what is learned a handful of coefficients, so that others are left out; and of many models those that know most of these
+ * kinds, since whoever asks waits: learning from a whole organisation's rows takes seconds.
  */
 export function rowsFor(all: readonly TakenMeasurement[], team: string, model: string, gpu: string): { readonly own: readonly TakenMeasurement[]; readonly background: readonly TakenMeasurement[] } {
   const own = all.filter((row) => row.team === team && row.model === model);
   const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
-  return { own, background: all.filter((row) => row.model !== model && kinds.has(row.gpu)) };
+  const others = [...byModel(all.filter((row) => row.model !== model && kinds.has(row.gpu))).values()].sort((a, b) => kindsIn(b) - kindsIn(a) || b.length - a.length);
+  return { own, background: others.slice(0, MOST_MODELS).flatMap((rows) => rows.filter((_, at) => Math.floor((at * MOST_ROWS) / rows.length) !== Math.floor(((at - 1) * MOST_ROWS) / rows.length))) };
 }
+
+const kindsIn = (rows: readonly Configuration[]): number => new Set(rows.map(({ gpu }) => gpu)).size;
 
 /** What was measured in this very configuration, all of its rows; null: none was. */
 export function measuredAs(rows: readonly Measurement[], asked: Configuration): Pace | null {

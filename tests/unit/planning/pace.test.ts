@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunFacts, TakenMeasurement } from '../../../src/core/measurement.js';
 import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
-import { Paces, pacesOf, relativeSpeeds } from '../../../src/planning/throughput/pace.js';
+import { Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
 
 const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({
   id: '1', team: 'red', model: 'm', gpu: 'A100-80GB', gpuCount: 1, batch: 32, samplesPerSecond: 100, family: 'cnn', params: 25e6, size: 224, optimizer: 'adamw', precision: 'bf16', nodes: null, peakMemoryGib: null,
@@ -79,6 +79,19 @@ describe('the pace of a run', () => {
     expect([speeds['A100-80GB'], speeds['H100']]).toEqual([1, 2.5]);
     expect(speeds['L40S']).toBe(paces.of(run({ batch: 32 }), 'L40S', 1)!.low / 100);
     expect(relativeSpeeds(paces, run({ model: 'unknown' }), 'A100-80GB', 1)).toBeNull();
+  });
+
+  it('learns from a part of many rows: of the models that know most of the kinds, evenly', () => {
+    const many = Array.from({ length: 40 }, (_, m) => Array.from({ length: 100 }, (__, n) => row({ id: String(n), model: `other-${m}`, gpu: m < 5 && n % 2 === 0 ? 'T4' : 'A100-80GB' }))).flat();
+    const { own, background } = rowsFor([...many, row({}), row({ gpu: 'H100', model: 'other-9' })], 'red', 'm', 'T4');
+    expect(own).toHaveLength(1);
+    const counts = new Map<string, number>();
+    for (const { model } of background) counts.set(model, (counts.get(model) ?? 0) + 1);
+    expect([...counts.keys()].slice(0, 5).sort()).toEqual(['other-0', 'other-1', 'other-2', 'other-3', 'other-4']);
+    expect([...counts.values()]).toEqual(new Array<number>(12).fill(24));
+    expect(background.filter(({ model }) => model === 'other-0').map(({ id }) => Number(id)).slice(0, 4)).toEqual([0, 5, 9, 13]);
+    // A few are all there.
+    expect(rowsFor([row({ model: 'a' }), row({ model: 'b' }), row({})], 'red', 'm', 'A100-80GB').background).toHaveLength(2);
   });
 
   it('is worked out once for the same list', () => {
