@@ -65,10 +65,17 @@ function worldOf(api: TestApi): World {
 const vouched = async (api: TestApi, policy = 'lease'): Promise<{ team: string; result: unknown; made_by: string }[]> =>
   api.stores.db.query(`select team, result, made_by from policy_backtest where policy = $1 order by id`, [policy]);
 
-/** Reads a stream of events to its end. */
-async function eventsOf(api: TestApi, id: string, key = api.admin): Promise<{ status: number; type: string | null; text: string; events: { event: string; data: Record<string, unknown> }[] }> {
+/** Reads a stream of events to its end. @param onFirst called when the first event has come */
+async function eventsOf(api: TestApi, id: string, key = api.admin, onFirst: () => void = () => undefined): Promise<{ status: number; type: string | null; text: string; events: { event: string; data: Record<string, unknown> }[] }> {
   const response = await fetch(`${api.url}/v1/backtests/${id}/events`, { headers: { authorization: `Bearer ${key}` } });
-  const text = await response.text();
+  let text = '';
+  if (response.body !== null) {
+    for await (const part of response.body.pipeThrough(new TextDecoderStream())) {
+      const isFirst = !/event: .*\ndata: .*\n\n/.test(text);
+      text += part;
+      if (isFirst && /event: .*\ndata: .*\n\n/.test(text)) onFirst();
+    }
+  }
   const events = [...text.matchAll(/event: (\w+)\ndata: (.*)\n\n/g)].map(([, event, data]) => ({ event: event ?? '', data: JSON.parse(data ?? '') as Record<string, unknown> }));
   return { status: response.status, type: response.headers.get('content-type'), text, events };
 }
@@ -99,9 +106,11 @@ describe('a backtest by the API', async () => {
   });
 
   it('is followed by events until it is done', async () => {
-    const following = eventsOf(api, id);
     // The stream has told that it waits before anything runs.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    let begin = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const following = eventsOf(api, id, api.admin, () => begin());
+    await Promise.race([begun, following]);
     await world.worker().drain();
     const { status, type, text, events } = await following;
     expect({ status, type }).toEqual({ status: 200, type: 'text/event-stream; charset=utf-8' });
