@@ -19,10 +19,10 @@ export interface SaidJob {
 }
 
 /**
- * Each job that was seen at `from` or later, as its first word in [from, ...) has it, or, where there is none, its last.
+ * Each job that was seen at `from` or later, as its first word in [from, to) has it; where there is none, as its last before, and where there is none either, as its first after.
  * A fleet that stood still then is the one with which it ran later, as far as that was seen.
  */
-export function jobsSince<T extends SaidJob>(said: readonly T[], from: number): T[] {
+export function jobsWithin<T extends SaidJob>(said: readonly T[], { from, to }: { readonly from: number; readonly to: number }): T[] {
   const words = [...said].sort((a, b) => (a.workload < b.workload ? -1 : a.workload > b.workload ? 1 : (startOf(a) - startOf(b) || sinceOf(a) - sinceOf(b))));
   const jobs: T[][] = [];
   for (const word of words) {
@@ -31,7 +31,7 @@ export function jobsSince<T extends SaidJob>(said: readonly T[], from: number): 
     else jobs.push([word]);
   }
   return jobs.flatMap((own) => {
-    const first = own.find((word) => sinceOf(word) >= from) ?? own.at(-1);
+    const first = own.find((word) => sinceOf(word) >= from && sinceOf(word) < to) ?? own.findLast((word) => sinceOf(word) < from) ?? own[0];
     if (first === undefined || own.every(({ seenAt }) => seenAt < from)) return [];
     const fleet = runs(first.fleet) ? first.fleet : (own.find((word) => runs(word.fleet))?.fleet ?? first.fleet);
     return [{ ...first, fleet, seenAt: Math.max(...own.map(({ seenAt }) => seenAt)) }];

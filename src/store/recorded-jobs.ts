@@ -5,7 +5,7 @@
  */
 import type { RecordedJob } from '../core/history.js';
 import type { WorkloadView } from '../core/policy.js';
-import { jobsSince, type SaidJob } from '../core/recorded-jobs.js';
+import { jobsWithin, type SaidJob } from '../core/recorded-jobs.js';
 import { DAY_MS, formatInstant } from '../core/time.js';
 import type { Queryable } from './database.js';
 import type { WorkloadFacts, WorkloadStore } from './workloads.js';
@@ -50,7 +50,7 @@ export async function jobsOfWindow(
      order by workload, started, said_on`,
     [organisation, team, formatInstant(to), formatInstant(from)]);
   const said = rows.flatMap(({ id, facts, seen }) => (facts.job === null ? [] : [{ workload: id, job: facts.job, work: facts.work ?? null, fleet: facts.fleet, seenAt: seen.getTime(), facts }]));
-  const found = jobsSince(said, from);
+  const found = jobsWithin(said, { from, to });
   const now = new Map(running.map((one) => [one.workload, one]));
   const names = found.map((one, at) => {
     const isNewest = found[at + 1]?.workload !== one.workload;

@@ -74,6 +74,8 @@ function speedsOf({ measurements, team }: RecordedHistory, { runs, gpuModel }: W
   if (measurements === undefined || runs === undefined || gpuModel === null) return () => null;
   const paces = pacesOf(measurements, team);
   return (gpus) => {
+    // What is measured is measured on whole GPUs.
+    if (!Number.isInteger(own) || !Number.isInteger(gpus)) return null;
     const [now, then] = [paces.of(runs, gpuModel, own), paces.of(runs, gpuModel, gpus)];
     return now === null || then === null ? null : then.samplesPerSecond / now.samplesPerSecond;
   };
