@@ -14,7 +14,7 @@ import { welcome } from '../dist/src/example/welcome.js';
 import * as pods from '../dist/src/formats/openb-pods.js';
 import { makeLine } from '../dist/src/pipeline/line.js';
 import { Runner } from '../dist/src/pipeline/runner.js';
-import { startEmbedded } from '../dist/src/store/embedded.js';
+import { startEmbedded } from '../dist/src/store/embedded/embedded.js';
 import { Stores } from '../dist/src/store/stores.js';
 import { createWebApp, listen } from '../dist/src/web/server.js';
 import { WebModule } from '../dist/src/web/web.module.js';

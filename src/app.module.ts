@@ -2,14 +2,15 @@
  * The composition root: opens the database, makes the stores, the line and the doors, and hands the parts to those who
  * know them only by their ports. The only file, beside main.ts, that may import every room.
  */
+import type { Clock } from './core/time.js';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import type { Config } from './config.js';
 import { invalid, Failure, type Problem } from './core/errors.js';
-import { ENGLISH } from './core/alert-texts.js';
-import type { Policy } from './core/policy.js';
-import type { Channel, ChannelConnection } from './core/channel.js';
-import type { Clock, Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
+import { ENGLISH } from './core/alert/texts.js';
+import type { Policy } from './core/policy/policy.js';
+import type { Channel, ChannelConnection } from './core/alert/channel.js';
+import type { Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile } from './formats/reading/input.js';
@@ -28,8 +29,8 @@ import type { Watch } from './pipeline/watch.js';
 import { plotter } from './rendering/plotter.js';
 import { mainPicture, renderers } from './rendering/reports.js';
 import { Database } from './store/database.js';
-import { FleetStore } from './store/fleet.js';
-import { DEFAULT_ORGANISATION } from './store/organisation.js';
+import { FleetStore } from './store/fleet/fleet.js';
+import { DEFAULT_ORGANISATION } from './store/access/organisation.js';
 import { Stores } from './store/stores.js';
 import { WebModule } from './web/web.module.js';
 

@@ -7,8 +7,7 @@
  */
 import type { LoggerService } from '@nestjs/common';
 import { trace } from '@opentelemetry/api';
-import type { Clock } from './core/ports.js';
-import { formatInstant } from './core/time.js';
+import { formatInstant, type Clock } from './core/time.js';
 
 /** Loudest first. `log` is what others call info. */
 export const LOG_LEVELS = ['error', 'warn', 'log', 'debug'] as const;

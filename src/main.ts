@@ -21,7 +21,7 @@ import { probePostgres, probeRedis } from './pipeline/queue-probe.js';
 import { tellLog } from './pipeline/watch.js';
 import { plotter } from './rendering/plotter.js';
 import { renderers } from './rendering/reports.js';
-import { acquireServeLock, startEmbedded } from './store/embedded.js';
+import { acquireServeLock, startEmbedded } from './store/embedded/embedded.js';
 import { startTracing, TRACING_SETTINGS } from './tracing.js';
 import { createWebApp, listen } from './web/server.js';
 import { listenTls } from './web/tls.js';

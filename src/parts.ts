@@ -4,10 +4,11 @@
  *
  * A folder's own sub-folders hold what its parts share and are not parts. A wrong part stops the start, by name.
  */
-import type { Channel } from './core/channel.js';
-import type { Clock, Provider, ProviderAbilities, ProviderConnection, TelemetrySource } from './core/ports.js';
+import type { Clock } from './core/time.js';
+import type { Channel } from './core/alert/channel.js';
+import type { Provider, ProviderAbilities, ProviderConnection, TelemetrySource } from './core/ports.js';
 import { Failure, type Problem } from './core/errors.js';
-import { EFFECT_KINDS } from './core/fleet.js';
+import { EFFECT_KINDS } from './core/fleet/fleet.js';
 import type { InstalledPart } from './core/installed.js';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';

@@ -4,15 +4,15 @@
  * Every write is audited in its own transaction. It asks no provider: `serve` does, and is waited for where one runs; else the caller is told that
  * the action waits.
  */
-import { ACTION_STATES, type ActionState } from '../core/action.js';
-import { readLimits, type Limits, type LimitsDocument } from '../core/limits.js';
-import type { Clock } from '../core/ports.js';
-import { actionJson, type ActionJson, type ActionStory } from '../store/action-json.js';
+import { ACTION_STATES, type ActionState } from '../core/action/action.js';
+import { readLimits, type Limits, type LimitsDocument } from '../core/action/limits.js';
+import type { Clock } from '../core/time.js';
+import { actionJson, type ActionJson, type ActionStory } from '../store/action/action-json.js';
 import type { Transaction } from '../store/database.js';
-import type { StoredRecommendation } from '../store/recommendations.js';
-import type { StoredStop } from '../store/safety.js';
-import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../store/set-action.js';
-import { setStop } from '../store/set-safety.js';
+import type { StoredRecommendation } from '../store/policy/recommendations.js';
+import type { StoredStop } from '../store/action/safety.js';
+import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../store/action/set-action.js';
+import { setStop } from '../store/action/set-safety.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

@@ -1,5 +1,5 @@
 /** What the verb about refused launches asks, on this machine's database and through an API; both answer alike. It reads only. */
-import type { StoredAdmission } from '../store/admissions.js';
+import type { StoredAdmission } from '../store/budget/admissions.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 

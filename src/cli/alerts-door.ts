@@ -4,13 +4,13 @@
  * It sends nothing itself: a test is raised like any alert, and the line sends it.
  */
 import { randomUUID } from 'node:crypto';
-import { identityOf, type AlertKind, type AlertState, type TestNews } from '../core/alert.js';
-import type { Mute } from '../core/alert-routes.js';
+import { identityOf, type AlertKind, type AlertState, type TestNews } from '../core/alert/alert.js';
+import type { Mute } from '../core/alert/routes.js';
 import { missing } from '../core/errors.js';
-import type { Clock } from '../core/ports.js';
-import { alertJson, alertStory, type AlertJson, type AlertStory } from '../store/alert-json.js';
-import { MAKE_WAKING } from '../store/alerts.js';
-import { acknowledgeAlert, muteAlerts } from '../store/set-alert.js';
+import type { Clock } from '../core/time.js';
+import { alertJson, alertStory, type AlertJson, type AlertStory } from '../store/alert/alert-json.js';
+import { MAKE_WAKING } from '../store/alert/alerts.js';
+import { acknowledgeAlert, muteAlerts } from '../store/alert/set-alert.js';
 import { wake } from '../store/work.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

@@ -3,10 +3,11 @@
  *
  * Nothing here reads a setting or opens a connection; a verb asks for what it needs, when it needs it.
  */
+import type { Clock } from '../core/time.js';
 import type { Problem } from '../core/errors.js';
 import type { InstalledPart, QueueFacts } from '../core/installed.js';
-import type { Policy } from '../core/policy.js';
-import type { BacktestPlotter, Clock, Importer, ReportRenderers } from '../core/ports.js';
+import type { Policy } from '../core/policy/policy.js';
+import type { BacktestPlotter, Importer, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 
 export interface Output {

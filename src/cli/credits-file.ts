@@ -1,8 +1,8 @@
 /**
- * Reads a file of credits, JSON or YAML. It checks the shapes that the types promise; whether the credits make sense is core/credit.ts' to
+ * Reads a file of credits, JSON or YAML. It checks the shapes that the types promise; whether the credits make sense is core/cost/credit.ts' to
  * say. Every problem is named, with its place.
  */
-import { CREDIT_KINDS, readCredits, type CreditSpec } from '../core/credit.js';
+import { CREDIT_KINDS, readCredits, type CreditSpec } from '../core/cost/credit.js';
 import { invalid, type Problem } from '../core/errors.js';
 import { isObject, readStructured } from './structured-file.js';
 

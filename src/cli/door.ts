@@ -3,25 +3,25 @@
  *
  * The two doors answer alike; a verb reads flags, asks its door and prints.
  */
-import type { AllocationRule } from '../core/allocation.js';
-import type { Budget } from '../core/budget.js';
-import type { FxRate } from '../core/fx.js';
-import type { CreditSpec } from '../core/credit.js';
-import type { PeakRule } from '../core/peak.js';
-import type { CreditView } from '../store/credits.js';
-import type { LeaseJson, LeaseTerms } from '../store/leases.js';
+import type { AllocationRule } from '../core/cost/allocation.js';
+import type { Budget } from '../core/budget/budget.js';
+import type { FxRate } from '../core/price/fx.js';
+import type { CreditSpec } from '../core/cost/credit.js';
+import type { PeakRule } from '../core/price/peak.js';
+import type { CreditView } from '../store/cost/credits.js';
+import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { AuditEntry } from '../store/audit.js';
-import type { BudgetStateJson, StoredState } from '../store/budgets.js';
-import type { KeyRequest, StoredKey } from '../store/keys.js';
-import type { Team } from '../store/organisation.js';
-import type { RulePreview } from '../store/preview.js';
-import type { StoredFxRate } from '../store/prices.js';
-import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
-import type { StoredImport, StoredReject } from '../store/rejects.js';
-import type { FxChange } from '../store/set-rates.js';
-import type { CostsAnswer } from '../store/doubts.js';
-import type { SpendQuery } from '../store/spend.js';
+import type { BudgetStateJson, StoredState } from '../store/budget/budgets.js';
+import type { KeyRequest, StoredKey } from '../store/access/keys.js';
+import type { Team } from '../store/access/organisation.js';
+import type { RulePreview } from '../store/cost/preview.js';
+import type { StoredFxRate } from '../store/price/prices.js';
+import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
+import type { StoredImport, StoredReject } from '../store/usage/rejects.js';
+import type { FxChange } from '../store/price/set-rates.js';
+import type { CostsAnswer } from '../store/usage/doubts.js';
+import type { SpendQuery } from '../store/cost/spend.js';
 import type { ActionDoor } from './actions-door.js';
 import type { AlertDoor } from './alerts-door.js';
 import type { AdmissionDoor } from './admissions-door.js';

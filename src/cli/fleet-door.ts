@@ -3,13 +3,12 @@
  * answer alike. It reads only, and asks no provider.
  */
 import { Failure } from '../core/errors.js';
-import type { TargetKind } from '../core/fleet.js';
-import type { Clock } from '../core/ports.js';
-import { formatInstant } from '../core/time.js';
-import type { StoredAnomaly } from '../store/anomalies.js';
-import { placeOf, type SeenTarget } from '../store/fleet.js';
-import { fleetCoverageJson, fleetTargetJson, type FleetCoverageJson, type FleetTargetJson } from '../store/fleet-json.js';
-import type { StoredFinding } from '../store/health-findings.js';
+import type { TargetKind } from '../core/fleet/fleet.js';
+import { formatInstant, type Clock } from '../core/time.js';
+import type { StoredAnomaly } from '../store/alert/anomalies.js';
+import { placeOf, type SeenTarget } from '../store/fleet/fleet.js';
+import { fleetCoverageJson, fleetTargetJson, type FleetCoverageJson, type FleetTargetJson } from '../store/fleet/fleet-json.js';
+import type { StoredFinding } from '../store/fleet/health-findings.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 

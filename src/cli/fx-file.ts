@@ -3,7 +3,7 @@
  * with its line or place; a file with any is refused whole.
  */
 import { Failure, invalid, type Problem } from '../core/errors.js';
-import { quotesOfRates, type FxRate } from '../core/fx.js';
+import { quotesOfRates, type FxRate } from '../core/price/fx.js';
 import { isObject, parseStructured, textOf } from './structured-file.js';
 
 const COLUMNS = ['day', 'currency', 'per_usd'] as const;

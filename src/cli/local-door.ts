@@ -4,27 +4,28 @@
  *
  * It never prices, weighs or allocates: it saves, wakes the line, and waits until the line has done its work.
  */
+import type { Clock } from '../core/time.js';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { AllocationRule } from '../core/allocation.js';
-import type { Budget } from '../core/budget.js';
+import type { AllocationRule } from '../core/cost/allocation.js';
+import type { Budget } from '../core/budget/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
-import { quotesOfRates, type FxRate } from '../core/fx.js';
-import type { CreditSpec } from '../core/credit.js';
-import type { PeakRule } from '../core/peak.js';
-import { creditViews, type CreditView } from '../store/credits.js';
-import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms, type StoredLease } from '../store/leases.js';
-import type { Clock, ImportedFile, ImportOptions, Input } from '../core/ports.js';
+import { quotesOfRates, type FxRate } from '../core/price/fx.js';
+import type { CreditSpec } from '../core/cost/credit.js';
+import type { PeakRule } from '../core/price/peak.js';
+import { creditViews, type CreditView } from '../store/cost/credits.js';
+import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms, type StoredLease } from '../store/workload/leases.js';
+import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
-import type { KeyRequest, StoredKey } from '../store/keys.js';
-import { isShared, type Team } from '../store/organisation.js';
-import type { RecommendationStatus, StoredRecommendation } from '../store/recommendations.js';
-import { previewRules, type RulePreview } from '../store/preview.js';
-import { withWarnings, type CostsAnswer } from '../store/doubts.js';
-import type { SpendQuery } from '../store/spend.js';
-import type { StoredFxRate } from '../store/prices.js';
-import { setBudget } from '../store/set-budget.js';
-import { setFx, setPeak, type FxChange } from '../store/set-rates.js';
-import { removeTeam, setTeam } from '../store/set-team.js';
+import type { KeyRequest, StoredKey } from '../store/access/keys.js';
+import { isShared, type Team } from '../store/access/organisation.js';
+import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
+import { previewRules, type RulePreview } from '../store/cost/preview.js';
+import { withWarnings, type CostsAnswer } from '../store/usage/doubts.js';
+import type { SpendQuery } from '../store/cost/spend.js';
+import type { StoredFxRate } from '../store/price/prices.js';
+import { setBudget } from '../store/budget/set-budget.js';
+import { setFx, setPeak, type FxChange } from '../store/price/set-rates.js';
+import { removeTeam, setTeam } from '../store/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';

@@ -1,9 +1,9 @@
 /**
  * Reads a file of peak rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make sense is
- * core/peak.ts' to say. Every problem is named, with its place.
+ * core/price/peak.ts' to say. Every problem is named, with its place.
  */
 import { invalid, type Problem } from '../core/errors.js';
-import { compilePeak, type PeakRule } from '../core/peak.js';
+import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { isObject, readStructured } from './structured-file.js';
 
 const FIELDS = ['from', 'to', 'days', 'zone', 'fromDate', 'untilDate', 'factor'];

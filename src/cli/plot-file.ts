@@ -4,7 +4,7 @@
 import { constants } from 'node:fs';
 import { access, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { BacktestReport } from '../core/backtest.js';
+import type { BacktestReport } from '../core/policy/backtest.js';
 import { missing } from '../core/errors.js';
 import type { BacktestPlotter } from '../core/ports.js';
 import { WrongUse } from './usage-error.js';

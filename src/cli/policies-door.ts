@@ -4,12 +4,12 @@
  * A document is checked where it is applied, by the policies that are there. Every write is audited in its own transaction.
  */
 import { unavailable, type Problem } from '../core/errors.js';
-import { checkPolicyDocument, readPolicyDocument, type PolicyDocument } from '../core/policy-document.js';
-import { describePolicy, type PolicyDescription } from '../core/policy-description.js';
-import type { Policy } from '../core/policy.js';
-import type { Clock } from '../core/ports.js';
-import type { StoredPolicy } from '../store/policies.js';
-import { applyPolicy, pausePolicy, type Applied } from '../store/set-policy.js';
+import { checkPolicyDocument, readPolicyDocument, type PolicyDocument } from '../core/policy/document.js';
+import { describePolicy, type PolicyDescription } from '../core/policy/description.js';
+import type { Policy } from '../core/policy/policy.js';
+import type { Clock } from '../core/time.js';
+import type { StoredPolicy } from '../store/policy/policies.js';
+import { applyPolicy, pausePolicy, type Applied } from '../store/policy/set-policy.js';
 import type { Transaction } from '../store/database.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';

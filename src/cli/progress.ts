@@ -1,5 +1,5 @@
 /** How far the work is, on one line of a terminal that rewrites itself; silent where nobody watches. */
-import type { Clock } from '../core/ports.js';
+import type { Clock } from '../core/time.js';
 import type { Output } from './context.js';
 import { printable } from './table.js';
 

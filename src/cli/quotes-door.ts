@@ -1,11 +1,11 @@
 /** What the verbs about quotes and reservations ask, on this machine's database and through an API; both answer alike. */
-import type { Clock } from '../core/ports.js';
-import type { NoQuote } from '../core/quote-close.js';
+import type { Clock } from '../core/time.js';
+import type { NoQuote } from '../core/quote/close.js';
 import { dirtyPrices } from '../planning/anomaly/dirty-prices.js';
 import { answerQuote, type QuoteAnswer, type WholeQuestion } from '../planning/quoting.js';
 import type { Transaction } from '../store/database.js';
-import { releaseReservation, type ListedReservation, type Reserved, type StoredReservation } from '../store/reservations.js';
-import { prepareReservation, reserve } from '../store/reserve.js';
+import { releaseReservation, type ListedReservation, type Reserved, type StoredReservation } from '../store/budget/reservations.js';
+import { prepareReservation, reserve } from '../store/budget/reserve.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
 import type { Remote } from './remote.js';

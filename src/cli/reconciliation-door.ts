@@ -1,7 +1,7 @@
 /** What the verb about bills and accruals asks, on this machine's database and through an API; both answer alike. */
-import type { Clock } from '../core/ports.js';
-import type { StoredRate } from '../store/learned-rates.js';
-import type { StoredVariance, VarianceTotal } from '../store/variances.js';
+import type { Clock } from '../core/time.js';
+import type { StoredRate } from '../store/price/learned-rates.js';
+import type { StoredVariance, VarianceTotal } from '../store/bill/variances.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 

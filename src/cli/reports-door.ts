@@ -1,7 +1,7 @@
 /** What the verb about reports asks, on this machine's database and through an API; both answer with the model, which is written here. */
 import { Failure } from '../core/errors.js';
-import type { Clock } from '../core/ports.js';
-import type { Report } from '../core/report.js';
+import type { Clock } from '../core/time.js';
+import type { Report } from '../core/report/report.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 

@@ -1,8 +1,8 @@
 /**
  * Reads a file of allocation rules, JSON or YAML. It checks the shapes that the types promise; whether the rules make
- * sense is core/allocation.ts' to say. Every problem is named, with its place.
+ * sense is core/cost/allocation.ts' to say. Every problem is named, with its place.
  */
-import { problemsOfRules, type AllocationRule } from '../core/allocation.js';
+import { problemsOfRules, type AllocationRule } from '../core/cost/allocation.js';
 import { invalid, type Problem } from '../core/errors.js';
 import { isObject, readStructured } from './structured-file.js';
 

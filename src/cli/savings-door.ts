@@ -1,5 +1,5 @@
 /** What the verb about savings asks, on this machine's database and through an API; both answer alike. */
-import type { SavingDetail, SavingLedger, SavingTotals, StoredHour, StoredSaving } from '../store/saving-ledger.js';
+import type { SavingDetail, SavingLedger, SavingTotals, StoredHour, StoredSaving } from '../store/saving/ledger.js';
 import type { Remote } from './remote.js';
 
 type Shown<T extends StoredSaving> = Omit<T, 'place'>;

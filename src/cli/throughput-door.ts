@@ -1,9 +1,8 @@
 /** What the verb about throughputs asks, on this machine's database and through an API; both answer alike. */
-import type { Clock } from '../core/ports.js';
 import { missing } from '../core/errors.js';
-import { formatInstant } from '../core/time.js';
+import { formatInstant, type Clock } from '../core/time.js';
 import { answerThroughput, type ThroughputAnswer, type ThroughputQuestion } from '../planning/throughput/question.js';
-import { measurementJson, type MeasurementJson, type NewMeasurement } from '../store/measurements.js';
+import { measurementJson, type MeasurementJson, type NewMeasurement } from '../store/workload/measurements.js';
 import type { Stores } from '../store/stores.js';
 import type { Remote } from './remote.js';
 

@@ -4,7 +4,7 @@
  * One part's wrong settings say nothing about another's: each stands by itself, so that one fault hides no other.
  */
 import type { Problem } from './errors.js';
-import type { Channel, ChannelConnection } from './channel.js';
+import type { Channel, ChannelConnection } from './alert/channel.js';
 import type { Provider, ProviderConnection, TelemetryConnection, TelemetrySource } from './ports.js';
 
 interface Installed<Kind extends string, Part, Connection> {

@@ -1,14 +1,19 @@
 /**
- * The shapes of the parts: what a format, a policy, a provider and a telemetry source must be. A channel's is in channel.ts.
+ * The shapes of the parts: what a format, a policy, a provider and a telemetry source must be. A channel's is in alert/channel.ts.
  *
  * Parts live in folders (one file or folder each), are loaded by parts.ts and handed to the line by app.module. The line
  * knows them by these types alone.
  */
-import type { BacktestReport } from './backtest.js';
-import type { Effect, EffectKind, FleetReading, FleetTarget } from './fleet.js';
-import type { PriceEvent } from './price.js';
-import type { Reader, ReportFormat } from './report-reader.js';
-import type { Report } from './report.js';
+import type { Clock } from './time.js';
+import type { ProviderSetting } from './setting.js';
+import type { SilentExporter } from './fleet/silence.js';
+import type { SpotReading } from './price/spot-reading.js';
+import type { CommitmentOffer } from './price/commitment-offer.js';
+import type { BacktestReport } from './policy/backtest.js';
+import type { Effect, EffectKind, FleetReading, FleetTarget } from './fleet/fleet.js';
+import type { PriceEvent } from './price/price.js';
+import type { Reader, ReportFormat } from './report/reader.js';
+import type { Report } from './report/report.js';
 import type { RecordBatch, Reject } from './usage.js';
 
 /** A file or an upload, already un-gzipped. `slice` and `size` are there for formats that read at random (Parquet). */
@@ -115,18 +120,6 @@ export interface Importer {
   readonly priceFormats: readonly { readonly name: string; readonly description: string }[];
 }
 
-/** One setting of a provider, read from the environment (or from what stands for it). */
-export interface ProviderSetting {
-  /** Name of the variable, such as `BURSAR_AWS_REGIONS`. */
-  readonly name: string;
-  readonly description: string;
-  readonly required: boolean;
-  /** Never logged, never shown. */
-  readonly secret: boolean;
-  /** `read`: for looking; `act`: for acting. The second is its own credential: without it the connection is read-only. */
-  readonly use: 'read' | 'act';
-}
-
 /** What a provider's part can do, and which of the cloud's own permissions each ability needs. */
 export interface ProviderAbilities {
   readonly prices: readonly string[] | null;
@@ -166,46 +159,6 @@ export type EffectOutcome =
   | { readonly kind: 'absent' }
   /** Nobody can tell (a lost answer): ask again later, do not send again. */
   | { readonly kind: 'unknown'; readonly detail: string };
-
-/** Whether spot of a model could be had at a place at an instant, and at what price per instance-hour. */
-export interface SpotReading {
-  readonly provider: string;
-  readonly region: string;
-  readonly sku: string;
-  readonly gpuModel: string | null;
-  /** Epoch milliseconds. */
-  readonly at: number;
-  /** Null: only the price is known. */
-  readonly available: boolean | null;
-  readonly price: { readonly nanos: bigint; readonly currency: string } | null;
-}
-
-/** A commitment on sale: a reserved instance, a savings plan. */
-export interface CommitmentOffer {
-  readonly offer: string;
-  readonly kind: 'reserved-instance' | 'savings-plan';
-  /** What is reserved; of a savings plan the family that it is for, null: any. */
-  readonly sku: string | null;
-  readonly region: string | null;
-  readonly termHours: number;
-  readonly upfront: 'none' | 'partial' | 'all';
-  /** Per unit (instance, or one currency unit of hourly commitment): paid at once, and per hour. */
-  readonly upfrontNanos: bigint;
-  readonly hourlyNanos: bigint;
-  readonly currency: string;
-  /** Of a savings plan: what it charges for the machines with GPUs that it covers; absent: not known, and then it is compared with nothing. */
-  readonly rates?: readonly PlanRate[];
-}
-
-/** What an hour of a machine takes up of a savings plan's hourly commitment, in the currency of the offer. */
-export interface PlanRate {
-  readonly sku: string;
-  readonly region: string;
-  readonly gpuModel: string | null;
-  /** Of one machine; thousandths are allowed. */
-  readonly gpus: number;
-  readonly hourlyNanos: bigint;
-}
 
 /**
  * A connection to one account of one cloud. Every failure is a Failure: `unavailable` where trying again may help (throttled, network,
@@ -286,25 +239,6 @@ export interface TelemetryReading {
   readonly silent?: readonly SilentExporter[];
 }
 
-/** An exporter that fell silent, as its source sees it and its machine. What follows is core/silence.ts' word. */
-export interface SilentExporter {
-  /** As GpuSample.exporter and exportersUp name it. */
-  readonly exporter: string;
-  /** What its machine is called: host and node names, addresses. */
-  readonly names: readonly string[];
-  /** The first failed scrape after its last answer, and the newest of any target of its machine; epoch milliseconds. */
-  readonly since: number;
-  readonly until: number;
-  /** Failed scrapes within, of the exporter and of what else is scraped on its machine. A target that is not scraped any more counts as one. */
-  readonly failures: number;
-  /** Other targets of its machine that answered shortly before: how many are silent now, and how many answer. */
-  readonly othersSilent: number;
-  readonly othersAnswering: number;
-  /** Machines with GPUs that are silent as a whole, this one with them, and machines of any kind that answer: whether it is the source that is blind. */
-  readonly machinesSilent: number;
-  readonly machinesAnswering: number;
-}
-
 /** A source of GPU evidence: one file of telemetry/, exported as `source`. */
 export interface TelemetrySource {
   readonly name: string;
@@ -334,11 +268,6 @@ export interface ReportRenderer {
 
 /** By format. */
 export type ReportRenderers = ReadonlyMap<ReportFormat, ReportRenderer>;
-
-/** Tells the time, in epoch milliseconds UTC; clock.ts has the real one. */
-export interface Clock {
-  now(): number;
-}
 
 /** Draws backtests; made of rendering/ by the composition root. */
 export interface BacktestPlotter {

@@ -7,6 +7,11 @@
  */
 import { assert, invalid } from './errors.js';
 
+/** Tells the time, in epoch milliseconds UTC; clock.ts has the real one. */
+export interface Clock {
+  now(): number;
+}
+
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 86_400_000;

@@ -46,7 +46,7 @@ export interface Charge {
 export interface UsageRecord {
   /** Identity within its source: the same id again is the same record. */
   readonly id: string;
-  /** FOCUS ProviderName: `AWS`, `Microsoft`, `Google Cloud`, `Alibaba Cloud`, ... see providers in price.ts. */
+  /** FOCUS ProviderName: `AWS`, `Microsoft`, `Google Cloud`, `Alibaba Cloud`, ... see providers in price/price.ts. */
   readonly provider: string;
   /** FOCUS BillingAccountId. */
   readonly account: string | null;
@@ -62,7 +62,7 @@ export interface UsageRecord {
   readonly sku: string | null;
   readonly region: string | null;
   readonly term: Term | null;
-  /** `H100`, `A100-80GB`, `V100`, ... as modelOf in gpu-model.ts writes it. */
+  /** `H100`, `A100-80GB`, `V100`, ... as modelOf in fleet/gpu-model.ts writes it. */
   readonly gpuModel: string | null;
   /** Tags and labels; later keys win. */
   readonly tags: Readonly<Record<string, string>> | null;

@@ -9,15 +9,15 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { checkBudget, type Budget } from '../core/budget.js';
-import type { AllocationRule } from '../core/allocation.js';
+import { checkBudget, type Budget } from '../core/budget/budget.js';
+import type { AllocationRule } from '../core/cost/allocation.js';
 import { parseDecimal } from '../core/decimal.js';
-import { modelOf } from '../core/gpu-model.js';
+import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Importer, ImportOptions, UsageFormat } from '../core/ports.js';
 import { HOUR_MS } from '../core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../core/usage.js';
-import type { FileToImport } from '../store/intake.js';
-import type { Team } from '../store/organisation.js';
+import type { FileToImport } from '../store/usage/intake.js';
+import type { Team } from '../store/access/organisation.js';
 import type { Stores } from '../store/stores.js';
 import { placePods, type Node, type PodToPlace } from './placement.js';
 

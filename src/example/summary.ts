@@ -2,7 +2,7 @@
  * The readable summary of a first run: spend per team, budgets, what has no price, what is recommended. Reads only.
  */
 import { monthLabel, formatInstant } from '../core/time.js';
-import { parseSpendQuery, type SpendRow } from '../store/spend.js';
+import { parseSpendQuery, type SpendRow } from '../store/cost/spend.js';
 import type { Stores } from '../store/stores.js';
 
 const column = (cells: readonly string[], widths: readonly number[]): string =>

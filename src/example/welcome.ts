@@ -1,7 +1,8 @@
 /**
  * What a first start says: loads the example where there is nothing, runs the line once with progress, prints the summary.
  */
-import type { Clock, Importer } from '../core/ports.js';
+import type { Clock } from '../core/time.js';
+import type { Importer } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 import { loadExample, wantsExample, type PodSource } from './example.js';
 import { summarise } from './summary.js';

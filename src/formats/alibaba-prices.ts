@@ -7,7 +7,7 @@
  * instance families"); of families that share a GPU (sgn, vgn) the list's count is not a count of GPUs and is not taken.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
-import type { PriceEvent } from '../core/price.js';
+import type { PriceEvent } from '../core/price/price.js';
 import type { Term } from '../core/usage.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';

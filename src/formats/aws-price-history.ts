@@ -5,7 +5,7 @@
  * from the instant at which it was seen.
  */
 import type { PriceFormat } from '../core/ports.js';
-import type { PriceEvent } from '../core/price.js';
+import type { PriceEvent } from '../core/price/price.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { shown } from './reading/bill.js';
 import { instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';

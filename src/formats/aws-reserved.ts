@@ -6,7 +6,7 @@
  * without a snapshot column is dated by its file's name, else by its published snapshot, 2026-07-20.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
-import type { PriceEvent, Upfront } from '../core/price.js';
+import type { PriceEvent, Upfront } from '../core/price/price.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
 import { shown } from './reading/bill.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';

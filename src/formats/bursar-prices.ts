@@ -6,10 +6,10 @@
  * incrementSeconds, minimumSeconds, source, event. `per` says what the price is for (see PER); a month has 730 hours.
  */
 import { invalid, type Problem } from '../core/errors.js';
-import { modelOf } from '../core/gpu-model.js';
+import { modelOf } from '../core/fleet/gpu-model.js';
 import { rateOf, type RateUnit } from '../core/money.js';
 import type { Input, PriceFormat } from '../core/ports.js';
-import { providerName, type Component, type PriceEvent, type Upfront } from '../core/price.js';
+import { providerName, type Component, type PriceEvent, type Upfront } from '../core/price/price.js';
 import { TERMS, type Reject, type Term } from '../core/usage.js';
 import { shown } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';

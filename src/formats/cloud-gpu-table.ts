@@ -6,10 +6,10 @@
  * states no region (its prices hold everywhere), no currency but `$`, and no date: the file's name gives it, else that of
  * the published snapshot, 2025-03-07.
  */
-import { modelOf } from '../core/gpu-model.js';
+import { modelOf } from '../core/fleet/gpu-model.js';
 import { formatDecimal, type Decimal } from '../core/decimal.js';
 import type { Input, PriceFormat } from '../core/ports.js';
-import { providerName, type PriceEvent } from '../core/price.js';
+import { providerName, type PriceEvent } from '../core/price/price.js';
 import { dateInName, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';
 import { hasColumns, type Header, type RowReader } from './reading/table.js';
 import type { Term } from '../core/usage.js';

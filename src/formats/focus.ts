@@ -7,7 +7,7 @@
  */
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import { GPU_PARTS, MOST_GPU_PARTS, type RecordBatch, type Term, type UsageRecord } from '../core/usage.js';
-import { modelOf } from '../core/gpu-model.js';
+import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Decimal } from '../core/decimal.js';
 import { BillRow } from './reading/bill.js';
 import { isParquet } from './reading/input.js';

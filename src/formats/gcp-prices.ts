@@ -6,9 +6,9 @@
  * paid monthly: reserved without upfront. A snapshot's price holds from its date on. The machine types' `a100` has 40 GB and
  * `rtx6000` is the RTX PRO 6000 (Google Cloud, "GPU machine types").
  */
-import { modelOf } from '../core/gpu-model.js';
+import { modelOf } from '../core/fleet/gpu-model.js';
 import type { PriceFormat } from '../core/ports.js';
-import type { PriceEvent } from '../core/price.js';
+import type { PriceEvent } from '../core/price/price.js';
 import type { Term } from '../core/usage.js';
 import { shown } from './reading/bill.js';
 import { HOURS_PER_MONTH, instancePrice, PriceRow, readCsvPrices } from './reading/price-row.js';

@@ -7,9 +7,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { Transporter } from 'nodemailer';
-import { plainText, type Message } from '../core/alert-message.js';
+import { plainText, type Message } from '../core/alert/message.js';
 import { denied, invalid, unavailable, type Problem } from '../core/errors.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
+import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
 import { isLoopback, TIMEOUT_MS } from './sending/post.js';
 
 const URL_NAME = 'BURSAR_SMTP_URL';

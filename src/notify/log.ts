@@ -1,6 +1,6 @@
 /** The log: one line on standard error per alert. It is always there, needs no settings, and is where alerts go while no other channel is connected. */
-import { plainText } from '../core/alert-message.js';
-import type { Channel } from '../core/channel.js';
+import { plainText } from '../core/alert/message.js';
+import type { Channel } from '../core/alert/channel.js';
 import { formatInstant } from '../core/time.js';
 
 export const channel: Channel = {

@@ -6,9 +6,9 @@
  * buttons, and its messages are not changed later.
  */
 import { invalid, type Problem } from '../core/errors.js';
-import type { Message } from '../core/alert-message.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
-import type { Clock } from '../core/ports.js';
+import type { Message } from '../core/alert/message.js';
+import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { Clock } from '../core/time.js';
 import { addressProblem, DEFAULT_REST_MS, post } from './sending/post.js';
 import { slackMessage } from './slack/blocks.js';
 import { SlackBot } from './slack/bot.js';

@@ -5,8 +5,8 @@
  * redirect, and never says its address or secret.
  */
 import { invalid, type Problem } from '../core/errors.js';
-import { plainText } from '../core/alert-message.js';
-import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
+import { plainText } from '../core/alert/message.js';
+import type { Channel, ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
 import { addressProblem, DEFAULT_REST_MS, post } from './sending/post.js';
 import { readSecrets, signedHeaders } from './sending/signature.js';
 import { formatInstant } from '../core/time.js';

@@ -2,14 +2,14 @@
  * alert.make: looks at what has happened since the last look, keeps what is worth telling, once, and intends to send it where the routes say.
  * alert.escalate (alert): when nobody has answered in time, intends to send it to the next ones too.
  *
- * Sends nothing. What is worth telling, and where it goes, is core's word (alert.ts, alert-routes.ts). The mark, the alerts and the intents of a look are
+ * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark, the alerts and the intents of a look are
  * there together or not at all.
  */
-import { needsAnswer, silenceOf, type Alert } from '../core/alert.js';
-import { defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute, type AlertRoutes, type AlertTarget, type Mute } from '../core/alert-routes.js';
+import { needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
+import { defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute, type AlertRoutes, type AlertTarget, type Mute } from '../core/alert/routes.js';
 import { HOUR_MS } from '../core/time.js';
-import { ESCALATE, MAKE, MAKE_WAKING } from '../store/alerts.js';
-import { happened, hasNews, saveMark } from '../store/alert-news.js';
+import { ESCALATE, MAKE, MAKE_WAKING } from '../store/alert/alerts.js';
+import { happened, hasNews, saveMark } from '../store/alert/news.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import { wake, type Waking } from '../store/work.js';

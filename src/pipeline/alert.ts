@@ -8,14 +8,14 @@
  * The intent and its token were committed by whoever made the alert. An outage loses nothing, since what did not arrive waits and is tried again with
  * growing pauses, and repeats nothing, since what may have arrived is asked for first. What is said is made anew at every try: it is never out of date.
  */
-import { askAgainAt, PATIENCE } from '../core/action.js';
-import type { Alert } from '../core/alert.js';
-import { messageOf } from '../core/alert-message.js';
-import type { AlertTexts } from '../core/alert-texts.js';
-import type { ChannelConnection, Telling, ToldOutcome } from '../core/channel.js';
-import type { Report } from '../core/report.js';
+import { askAgainAt, PATIENCE } from '../core/action/action.js';
+import type { Alert } from '../core/alert/alert.js';
+import { messageOf } from '../core/alert/message.js';
+import type { AlertTexts } from '../core/alert/texts.js';
+import type { ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
+import type { Report } from '../core/report/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
-import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alerts.js';
+import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

@@ -2,8 +2,8 @@
  * usage.allocate (source/delivery): gives what was delivered before to teams anew, after the rules or the tracked tags
  * have changed. Raw records stay as they are; only their hour sums are written again.
  */
-import type { OrganisationStore } from '../store/organisation.js';
-import type { RawStore } from '../store/raw.js';
+import type { OrganisationStore } from '../store/access/organisation.js';
+import type { RawStore } from '../store/usage/raw.js';
 import type { Waking } from '../store/work.js';
 import { lastPart, wakeTeamDays } from './keys.js';
 import type { Stage } from './stage.js';

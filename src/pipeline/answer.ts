@@ -5,16 +5,16 @@
  * rights, the same functions and the same name in the audit; the decision and its answer are one commit. The answer is sent at most once: it tells one
  * person what everybody can see.
  */
-import { replyOf, type Act, type Message } from '../core/alert-message.js';
-import type { Alert } from '../core/alert.js';
-import { effectToJson } from '../core/action.js';
+import { replyOf, type Act, type Message } from '../core/alert/message.js';
+import type { Alert } from '../core/alert/alert.js';
+import { effectToJson } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
 import { formatInstant } from '../core/time.js';
-import { MAKE_WAKING } from '../store/alerts.js';
+import { MAKE_WAKING } from '../store/alert/alerts.js';
 import type { Transaction } from '../store/database.js';
-import { ROLES, type Principal } from '../store/keys.js';
-import { approveAction, rejectAction } from '../store/set-action.js';
-import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/slack-desk.js';
+import { ROLES, type Principal } from '../store/access/keys.js';
+import { approveAction, rejectAction } from '../store/action/set-action.js';
+import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/slack-desk.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import type { Channels, TellingOptions } from './alert.js';

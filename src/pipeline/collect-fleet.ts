@@ -1,19 +1,19 @@
 /**
  * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
  *
- * Where the provider has no meter of its own, two readings are one (core/fleet-meter.ts); machines that belong to a cluster whose pods are metered
+ * Where the provider has no meter of its own, two readings are one (core/fleet/meter.ts); machines that belong to a cluster whose pods are metered
  * are left to that. A provider that does not answer leaves the fleet as it was last seen. Teams of which something has changed have their recommendations made
  * anew.
  *
  * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks nobody.
  */
-import type { Allocatable } from '../core/allocation.js';
-import { UNALLOCATED } from '../core/allocation.js';
-import type { FleetTarget } from '../core/fleet.js';
-import { meterFleet } from '../core/fleet-meter.js';
-import { namespaceOf, unreadableLabels } from '../core/fleet-workload.js';
+import type { Allocatable } from '../core/cost/allocation.js';
+import { UNALLOCATED } from '../core/cost/allocation.js';
+import type { FleetTarget } from '../core/fleet/fleet.js';
+import { meterFleet } from '../core/fleet/meter.js';
+import { namespaceOf, unreadableLabels } from '../core/policy/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
-import { isShared, type RuleSet } from '../store/organisation.js';
+import { isShared, type RuleSet } from '../store/access/organisation.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';

@@ -4,11 +4,12 @@
  * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a look does not list is not withdrawn:
  * only the provider's own word withdraws.
  */
-import type { OfferOnSale } from '../core/acting.js';
-import type { CommitmentOffer, ProviderConnection } from '../core/ports.js';
-import type { Price, PriceEvent } from '../core/price.js';
-import { planPrices } from '../core/plan-rates.js';
-import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from '../core/spot-reading.js';
+import type { CommitmentOffer } from '../core/price/commitment-offer.js';
+import type { OfferOnSale } from '../core/action/acting.js';
+import type { ProviderConnection } from '../core/ports.js';
+import type { Price, PriceEvent } from '../core/price/price.js';
+import { planPrices } from '../core/price/plan-rates.js';
+import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from '../core/price/spot-reading.js';
 import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

@@ -5,14 +5,14 @@
  * recommendations at once. Evidence that was pushed (no source of that name is connected) is only settled.
  */
 import { Failure } from '../core/errors.js';
-import { HEALTH_DEFAULTS, isInDoubt, settle } from '../core/health.js';
+import { HEALTH_DEFAULTS, isInDoubt, settle } from '../core/fleet/health.js';
 import type { TelemetryConnection, TelemetryReading } from '../core/ports.js';
 import type { Queryable } from '../store/database.js';
-import { askAbout } from '../store/machines.js';
-import { isShared } from '../store/organisation.js';
-import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/samples.js';
+import { askAbout } from '../store/fleet/machines.js';
+import { isShared } from '../store/access/organisation.js';
+import { DEFAULT_RETENTION_DAYS, RETENTION_SETTING, type SourceState } from '../store/fleet/samples.js';
 import type { Stores } from '../store/stores.js';
-import { takeSamples } from '../store/take-samples.js';
+import { takeSamples } from '../store/fleet/take-samples.js';
 import type { Waking } from '../store/work.js';
 import { collectingKey } from './collecting.js';
 import type { Stage } from './stage.js';

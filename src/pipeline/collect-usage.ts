@@ -8,7 +8,7 @@ import type { ProviderConnection } from '../core/ports.js';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, periodOf } from '../core/time.js';
 import type { RecordBatch } from '../core/usage.js';
 import type { Transaction } from '../store/database.js';
-import type { ImportRequest } from '../store/intake.js';
+import type { ImportRequest } from '../store/usage/intake.js';
 import type { Stores } from '../store/stores.js';
 import { opened, whatOf } from './collecting.js';
 import type { Stage, StageCall } from './stage.js';

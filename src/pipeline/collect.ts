@@ -3,11 +3,12 @@
  *
  * Chooses the format, never reads one itself: the formats are handed in. A row that cannot be read never stops a file.
  */
+import type { Clock } from '../core/time.js';
 import { invalid, type Problem } from '../core/errors.js';
-import type { Clock, ImportedFile, ImportedPrices, Importer, ImportOptions, Input, PriceFormat, UsageFormat } from '../core/ports.js';
-import type { PriceEvent } from '../core/price.js';
+import type { ImportedFile, ImportedPrices, Importer, ImportOptions, Input, PriceFormat, UsageFormat } from '../core/ports.js';
+import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
-import type { FileToImport, ImportRequest } from '../store/intake.js';
+import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
 import { wakeTeamDays } from './keys.js';

@@ -6,7 +6,7 @@
  */
 import { unavailable } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
-import { COLLECTED, type Collected, type DueCollection } from '../store/collections.js';
+import { COLLECTED, type Collected, type DueCollection } from '../store/operation/collections.js';
 import type { Stores } from '../store/stores.js';
 import { wake, type Waking } from '../store/work.js';
 import { lastPart } from './keys.js';

@@ -5,11 +5,11 @@
  * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never dropped and never taken for
  * granted. Asks for readings only.
  */
-import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action.js';
-import type { FleetTarget } from '../core/fleet.js';
+import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action/action.js';
+import type { FleetTarget } from '../core/fleet/fleet.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { HOUR_MS } from '../core/time.js';
-import { CONFIRM, VERIFY } from '../store/actions.js';
+import { CONFIRM, VERIFY } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

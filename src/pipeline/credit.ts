@@ -1,8 +1,8 @@
 /**
  * cost.credit (credits): takes what metered usage is due from the credits that were granted, in the order of days.
  */
-import type { BudgetStore } from '../store/budgets.js';
-import type { CreditStore } from '../store/credits.js';
+import type { BudgetStore } from '../store/budget/budgets.js';
+import type { CreditStore } from '../store/cost/credits.js';
 import type { Waking } from '../store/work.js';
 import type { Stage } from './stage.js';
 import { wakeBudgets } from './weigh.js';

@@ -6,17 +6,17 @@
  *   asked      a crash or a lost answer: the provider is asked what became of it, never blindly for the effect again
  *
  * The work row that a run holds keeps other runners away; what it commits by itself it commits under the action's own row lock, and looks again
- * at the state there. The guard decides (core/guard.ts), the table of states (core/action.ts) says what may follow, and its written limits how
+ * at the state there. The guard decides (core/action/guard.ts), the table of states (core/action/action.ts) says what may follow, and its written limits how
  * long anything is waited for.
  */
-import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action.js';
+import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
-import type { FleetTarget } from '../core/fleet.js';
-import { guard, mayPass, type GuardReason, type Verdict } from '../core/guard.js';
-import type { Policy } from '../core/policy.js';
+import type { FleetTarget } from '../core/fleet/fleet.js';
+import { guard, mayPass, type GuardReason, type Verdict } from '../core/action/guard.js';
+import type { Policy } from '../core/policy/policy.js';
 import type { EffectOutcome, ProviderConnection } from '../core/ports.js';
 import { MINUTE_MS } from '../core/time.js';
-import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/actions.js';
+import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

@@ -5,12 +5,12 @@
  * not known is passed over, never taken for nothing. What lies long back is not kept: it is history, not news.
  */
 import { DAY_MS, dayOf, formatDay, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
-import type { AnomalyNews, PriceNews } from '../core/alert.js';
-import { dailySeries, driversOf, estimateText, peersOf, priceSeries, type PriceSeries } from '../core/alert-numbers.js';
+import type { AnomalyNews, PriceNews } from '../core/alert/alert.js';
+import { dailySeries, driversOf, estimateText, peersOf, priceSeries, type PriceSeries } from '../core/alert/numbers.js';
 import type { Anomaly } from '../planning/anomaly/anomaly.js';
 import { detectPriceAnomalies } from '../planning/anomaly/prices.js';
 import { DAILY, detectSpendAnomalies } from '../planning/anomaly/spend.js';
-import { parseSpendQuery } from '../store/spend.js';
+import { parseSpendQuery } from '../store/cost/spend.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import type { Stage, StageCall } from './stage.js';

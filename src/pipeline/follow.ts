@@ -5,10 +5,10 @@
  * most once, only where the first was done, and never while the first is being taken back or was. Another live action on the target is waited for until it expires. A kill
  * switch is not: the guard refuses, people are told that the job stands still, and taking the first back starts it.
  */
-import { followingEffect } from '../core/acting.js';
-import { pairActor, type Action, type Next } from '../core/action.js';
+import { followingEffect } from '../core/action/acting.js';
+import { pairActor, type Action, type Next } from '../core/action/action.js';
 import { MINUTE_MS } from '../core/time.js';
-import { FOLLOW } from '../store/actions.js';
+import { FOLLOW } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';

@@ -1,5 +1,5 @@
 /** Keys of the line's work: what they look like is written here once. */
-import type { TeamDay } from '../store/raw.js';
+import type { TeamDay } from '../store/usage/raw.js';
 import type { Waking } from '../store/work.js';
 
 /** `research/2026-10-05`; a team's name may hold slashes, a day never does. */

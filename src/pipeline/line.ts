@@ -31,8 +31,8 @@
  * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at all. What takes minutes is worked
  * out before that transaction, under a lease.
  */
-import { ENGLISH } from '../core/alert-texts.js';
-import type { Policy } from '../core/policy.js';
+import { ENGLISH } from '../core/alert/texts.js';
+import type { Policy } from '../core/policy/policy.js';
 import type { TelemetryConnection } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 import { sendStage, type Channels, type TellingOptions } from './alert.js';

@@ -4,14 +4,14 @@
  * Prices the sums of hours; fetches raw records only for the hours that sums cannot price (a price change inside the
  * hour, a billing minimum that bites). Late usage and corrected prices come through here again.
  */
-import { priceFromRecords, priceFromSums } from '../core/hour-pricing.js';
-import type { CostContext } from '../core/cost.js';
-import { dimensionKey, Grouping } from '../core/rollup.js';
+import { priceFromRecords, priceFromSums } from '../core/cost/hour-pricing.js';
+import type { CostContext } from '../core/cost/cost.js';
+import { dimensionKey, Grouping } from '../core/cost/rollup.js';
 import { HOUR_MS } from '../core/time.js';
-import type { CostStore, HourOfDimension, LineOfDimension } from '../store/costs.js';
-import type { LearnedRateStore } from '../store/learned-rates.js';
-import type { OrganisationStore } from '../store/organisation.js';
-import type { PriceStore } from '../store/prices.js';
+import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/costs.js';
+import type { LearnedRateStore } from '../store/price/learned-rates.js';
+import type { OrganisationStore } from '../store/access/organisation.js';
+import type { PriceStore } from '../store/price/prices.js';
 import { lastPart, wakeTeamDays } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 

@@ -1,11 +1,11 @@
 /**
  * recommendation.make (team): shows the team as it stands to the policies whose documents apply to it, and keeps what they propose.
  *
- * Policies are handed in and only ever called through their port; which of them wins is core's word (policy-decision.ts), what becomes of the
+ * Policies are handed in and only ever called through their port; which of them wins is core's word (policy/decision.ts), what becomes of the
  * actions is settle.ts'.
  */
-import { decide } from '../core/policy-decision.js';
-import type { Policy } from '../core/policy.js';
+import { decide } from '../core/policy/decision.js';
+import type { Policy } from '../core/policy/policy.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';

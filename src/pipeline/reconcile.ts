@@ -5,14 +5,14 @@
  * A bill that comes or is restated wakes it, and so does whatever changes a day that the bill speaks of. It wakes no stage itself; a learned rate that
  * changes enters the line at the left, as a price does.
  */
-import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill-cells.js';
-import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill-matching.js';
-import { rateEvidence, reconcile } from '../core/reconciliation.js';
-import { Grouping } from '../core/rollup.js';
-import { afterTheHour } from '../core/saving.js';
-import type { Price } from '../core/price.js';
+import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill/cells.js';
+import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill/matching.js';
+import { rateEvidence, reconcile } from '../core/bill/reconciliation.js';
+import { Grouping } from '../core/cost/rollup.js';
+import { afterTheHour } from '../core/saving/saving.js';
+import type { Price } from '../core/price/price.js';
 import type { Queryable } from '../store/database.js';
-import type { BillScope, ReconciliationStore } from '../store/reconciliation.js';
+import type { BillScope, ReconciliationStore } from '../store/bill/reconciliation.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';

@@ -5,11 +5,11 @@
  * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month: asked for, an old month is made
  * and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere; here they meet.
  */
-import { makeReport } from '../core/report-model.js';
-import type { Report } from '../core/report.js';
+import { makeReport } from '../core/report/model.js';
+import type { Report } from '../core/report/report.js';
 import { optimumOf } from '../planning/commitment/hindsight.js';
 import { nextMonthOf } from '../planning/forecast/next-month.js';
-import { REPORT, settledMonth } from '../store/reports.js';
+import { REPORT, settledMonth } from '../store/report/reports.js';
 import type { Stores } from '../store/stores.js';
 import { wake } from '../store/work.js';
 import { lastPart } from './keys.js';

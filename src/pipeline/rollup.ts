@@ -1,12 +1,12 @@
 /**
  * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and billed.
  */
-import type { CostStore } from '../store/costs.js';
-import { CREDIT_WAKING, type CreditStore } from '../store/credits.js';
-import { isShared, type OrganisationStore } from '../store/organisation.js';
-import type { BudgetStore } from '../store/budgets.js';
-import type { ReconciliationStore } from '../store/reconciliation.js';
-import type { SavingStore } from '../store/savings.js';
+import type { CostStore } from '../store/cost/costs.js';
+import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
+import { isShared, type OrganisationStore } from '../store/access/organisation.js';
+import type { BudgetStore } from '../store/budget/budgets.js';
+import type { ReconciliationStore } from '../store/bill/reconciliation.js';
+import type { SavingStore } from '../store/saving/savings.js';
 import { lastPart } from './keys.js';
 import { reconcileLate } from './reconcile.js';
 import { verifyLate } from './verify.js';

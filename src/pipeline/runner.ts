@@ -5,7 +5,7 @@
  * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
  * again later, any other parks the key with its reason. Knows no stage by name.
  */
-import type { Clock } from '../core/ports.js';
+import type { Clock } from '../core/time.js';
 import { Failure } from '../core/errors.js';
 import type { Database } from '../store/database.js';
 import { following, MOST_ATTEMPTS, wake, type ClaimedWork, type DueLane, type WorkTable } from '../store/work.js';

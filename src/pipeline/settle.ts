@@ -4,16 +4,16 @@
  *
  * Decides nothing itself and asks no provider. The same look again changes nothing.
  */
-import { asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/acting.js';
-import { isApprovedByPolicy, isSameEffect, OPEN_STATES, policyActor, type Action, type Reason } from '../core/action.js';
-import { candidatesOf, isAsSevereAs } from '../core/policy-decision.js';
-import type { Policy, PolicyView } from '../core/policy.js';
-import type { Recommendation } from '../core/recommendation.js';
-import type { HeldAction } from '../store/actions.js';
-import { expiryOf, planExpiry, planOf, proposeAction, type Plan } from '../store/carry-out.js';
+import { asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/action/acting.js';
+import { isApprovedByPolicy, isSameEffect, OPEN_STATES, policyActor, type Action, type Reason } from '../core/action/action.js';
+import { candidatesOf, isAsSevereAs } from '../core/policy/decision.js';
+import type { Policy, PolicyView } from '../core/policy/policy.js';
+import type { Recommendation } from '../core/policy/recommendation.js';
+import type { HeldAction } from '../store/action/actions.js';
+import { expiryOf, planExpiry, planOf, proposeAction, type Plan } from '../store/action/carry-out.js';
 import type { Transaction } from '../store/database.js';
-import type { StoredPolicy } from '../store/policies.js';
-import { liftBrake } from '../store/set-action.js';
+import type { StoredPolicy } from '../store/policy/policies.js';
+import { liftBrake } from '../store/action/set-action.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 

@@ -1,10 +1,10 @@
 /**
  * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use.
  */
-import type { BudgetStore } from '../store/budgets.js';
-import { CREDIT_WAKING, type CreditStore } from '../store/credits.js';
-import type { OrganisationStore } from '../store/organisation.js';
-import type { ShareStore } from '../store/shares.js';
+import type { BudgetStore } from '../store/budget/budgets.js';
+import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
+import type { OrganisationStore } from '../store/access/organisation.js';
+import type { ShareStore } from '../store/cost/shares.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';

@@ -6,8 +6,8 @@
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
-import type { Clock } from '../core/ports.js';
-import { periodLabel } from '../store/budgets.js';
+import type { Clock } from '../core/time.js';
+import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
 import { wake, WAKING_CHANNEL, type DueLane, type Waking } from '../store/work.js';
 import type { LineQueue } from './queue.js';

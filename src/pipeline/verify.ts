@@ -1,19 +1,19 @@
 /**
  * saving.verify (action): writes down what would have held, measures the hours that have passed, and adds what differs to the ledger.
  *
- * Actions that share a target are judged together (core/attribution.ts has the order), so a late one corrects those before it. It comes back by
+ * Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late one corrects those before it. It comes back by
  * itself once a day until the horizon has passed; late usage, prices and bills wake it in between (verifyLate).
  */
-import { attribute } from '../core/attribution.js';
-import type { CostContext } from '../core/cost.js';
-import type { Counterfactual } from '../core/counterfactual.js';
-import { Grouping } from '../core/rollup.js';
-import { afterTheHour, corrections, entryOf, evidenceSpan, nextLook } from '../core/saving.js';
-import { judgedByBill, type TargetUsage } from '../core/saving-bill.js';
+import { attribute } from '../core/saving/attribution.js';
+import type { CostContext } from '../core/cost/cost.js';
+import type { Counterfactual } from '../core/saving/counterfactual.js';
+import { Grouping } from '../core/cost/rollup.js';
+import { afterTheHour, corrections, entryOf, evidenceSpan, nextLook } from '../core/saving/saving.js';
+import { judgedByBill, type TargetUsage } from '../core/saving/bill.js';
 import { hourOf } from '../core/time.js';
-import { VERIFY } from '../store/actions.js';
+import { VERIFY } from '../store/action/actions.js';
 import type { Queryable } from '../store/database.js';
-import type { Chain, SavingStore } from '../store/savings.js';
+import type { Chain, SavingStore } from '../store/saving/savings.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { LINE } from './execute.js';

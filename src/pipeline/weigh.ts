@@ -4,14 +4,14 @@
  * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later. Of the present period it also notes what runs have
  * cost of the budget that was reserved for them, and weighs again when a reservation expires.
  */
-import { crossings, weighBudget, type Forecaster } from '../core/budget.js';
+import { crossings, weighBudget, type Forecaster } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
-import { periodLabel, type BudgetStore } from '../store/budgets.js';
+import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
 import type { Queryable } from '../store/database.js';
-import type { OrganisationStore } from '../store/organisation.js';
-import type { PriceStore } from '../store/prices.js';
-import type { ReservationStore } from '../store/reservations.js';
+import type { OrganisationStore } from '../store/access/organisation.js';
+import type { PriceStore } from '../store/price/prices.js';
+import type { ReservationStore } from '../store/budget/reservations.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';

@@ -3,10 +3,10 @@
  *
  * Puts the parts together and decides nothing: each part says itself what it does not know. Both doors answer by it, so that they answer alike.
  */
-import { judgeBudgets, overall, type BudgetFacts, type BudgetVerdict, type Verdict } from '../core/quote-budget.js';
-import type { NoQuote } from '../core/quote-close.js';
-import { quoteInDetail, type Quote, type QuoteContext, type QuoteDetail, type QuoteRequest } from '../core/quote.js';
-import type { PriceHistory } from '../core/price-book.js';
+import { judgeBudgets, overall, type BudgetFacts, type BudgetVerdict, type Verdict } from '../core/quote/budget.js';
+import type { NoQuote } from '../core/quote/close.js';
+import { quoteInDetail, type Quote, type QuoteContext, type QuoteDetail, type QuoteRequest } from '../core/quote/quote.js';
+import type { PriceHistory } from '../core/price/price-book.js';
 import { shortlist, type Shortlist } from './placement/shortlist.js';
 import type { Workload } from './placement/workload.js';
 

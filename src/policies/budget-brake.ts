@@ -6,10 +6,10 @@
  * savings are for the hours that are left of the period.
  */
 import { z } from 'zod';
-import { covers, type Budget, type BudgetState } from '../core/budget.js';
-import type { Policy, PolicyView, Proposal, ResourceView, SavingsEstimate, WorkloadView } from '../core/policy.js';
+import { covers, type Budget, type BudgetState } from '../core/budget/budget.js';
+import type { Policy, PolicyView, Proposal, ResourceView, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
 import { formatMoney } from '../core/money.js';
-import { compilePeak } from '../core/peak.js';
+import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';

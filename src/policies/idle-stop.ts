@@ -7,7 +7,7 @@
  * that somebody assumed.
  */
 import { z } from 'zod';
-import { READINGS_DAYS, type Policy, type PolicyView, type Proposal, type Reading, type ResourceView, type SavingsEstimate } from '../core/policy.js';
+import { READINGS_DAYS, type Policy, type PolicyView, type Proposal, type Reading, type ResourceView, type SavingsEstimate } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
 import { AS_OF, exampleView } from './estimating/examples.js';

@@ -5,7 +5,7 @@
  * moving the lease's end: then the same view proposes nothing.
  */
 import { z } from 'zod';
-import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy.js';
+import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
 import { evidenceOf, monthly, units } from './estimating/money.js';

@@ -5,7 +5,7 @@
  * The search is exact over all pairs of offers. A service is sized by the highest minute of a whole window; a minute that was not measured could have been higher.
  */
 import { z } from 'zod';
-import type { GpuOffer, ModelPerformance, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
+import type { GpuOffer, ModelPerformance, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';

@@ -8,8 +8,8 @@
  * be in time in one piece. A later look asks for the next pause.
  */
 import { z } from 'zod';
-import type { FleetFacts, JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
-import { compilePeak, type PeakRule } from '../core/peak.js';
+import type { FleetFacts, JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
+import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';

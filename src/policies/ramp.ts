@@ -6,7 +6,7 @@
  * running training is kept as it is, which forbids other policies to resize it.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
+import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, replicaHourNanos, units } from './estimating/money.js';

@@ -5,8 +5,8 @@
  * (planning/commitment), whose distance to the optimum that sees the future is measured in docs/decisions-quality.
  */
 import { z } from 'zod';
-import type { DemandSeries, Policy, PolicyView, Proposal, ReservedOffer } from '../core/policy.js';
-import { HOURS_PER_MONTH } from '../core/policy.js';
+import type { DemandSeries, Policy, PolicyView, Proposal, ReservedOffer } from '../core/policy/policy.js';
+import { HOURS_PER_MONTH } from '../core/policy/policy.js';
 import { HOUR_MS } from '../core/time.js';
 import type { Rate } from '../core/money.js';
 import { recommendReservations, type OfferedTerm, type ReservationAdvice } from '../planning/commitment/recommend.js';

@@ -5,7 +5,7 @@
  * not known to run is not stopped. The saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
+import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, isZone, MINUTE_MS } from '../core/time.js';
 import { Calendar, windowProblems, windowShape } from './estimating/calendar.js';
 import { AS_OF, exampleView, workload } from './estimating/examples.js';

@@ -5,7 +5,7 @@
  * deadline follows the planner (planning/spot), which never risks it. Where nobody has recorded the market's availability the saving is unknown, and is said to be.
  */
 import { z } from 'zod';
-import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../core/policy.js';
+import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';

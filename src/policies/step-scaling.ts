@@ -6,7 +6,7 @@
  * measured, never removes a replica.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy.js';
+import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, steady, workload, AS_OF } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthly, replicaHourNanos, units } from './estimating/money.js';

@@ -6,7 +6,7 @@
  * replaced, whatever the load.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy.js';
+import type { Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
 import { bursarPolicies, DEFAULT_RISK, planReplicas, type PlanSettings, type ReplicaPlan } from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
 import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';

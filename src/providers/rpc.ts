@@ -6,13 +6,13 @@
  * arrived is unknown. An SDK's own error is never carried on: it holds the request with its signature.
  */
 import type { z } from 'zod';
-import { isMember, TARGET_TAG } from '../core/counterfactual.js';
+import { isMember, TARGET_TAG } from '../core/fleet/membership.js';
 import { parseDecimal, type Decimal } from '../core/decimal.js';
 import { denied, Failure, invalid, unavailable, type Problem } from '../core/errors.js';
-import { holds, type Effect, type FleetReading, type FleetTarget } from '../core/fleet.js';
+import { holds, type Effect, type FleetReading, type FleetTarget } from '../core/fleet/fleet.js';
 import { rateOf } from '../core/money.js';
 import type { EffectOutcome } from '../core/ports.js';
-import type { Price } from '../core/price.js';
+import type { Price } from '../core/price/price.js';
 
 export interface KeyPair {
   readonly id: string;

@@ -8,7 +8,7 @@
  *
  * It computes no share: where the report has null nothing is drawn. What does not fit is left out with a word about it.
  */
-import type { BacktestCell, BacktestReport } from '../core/backtest.js';
+import type { BacktestCell, BacktestReport } from '../core/policy/backtest.js';
 import type { Axis, CurvesPanel, Panel, Plot, RowsPanel } from '../core/plot.js';
 import { HOUR_MS, parseInstant } from '../core/time.js';
 

@@ -1,7 +1,7 @@
 /** The formats of a monthly report, by name. What draws and sets is heavy: each is loaded when it is first asked for. */
 import type { ReportRenderers } from '../core/ports.js';
-import { readerOf } from '../core/report-reader.js';
-import type { Report } from '../core/report.js';
+import { readerOf } from '../core/report/reader.js';
+import type { Report } from '../core/report/report.js';
 import { renderer as csv } from './formats/csv.js';
 import { renderer as html } from './formats/html.js';
 import { renderer as json } from './formats/json.js';

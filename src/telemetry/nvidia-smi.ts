@@ -4,12 +4,13 @@
  *
  * It starts no program and writes nothing. What cannot be read is a problem of the reading and never a sample; a machine that is silent is not idle.
  */
+import type { ProviderSetting } from '../core/setting.js';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { denied, invalid, unavailable, type Problem } from '../core/errors.js';
-import type { Clock, GpuSample, ProviderSetting, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
-import { isZone, MINUTE_MS } from '../core/time.js';
+import type { GpuSample, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
+import { isZone, MINUTE_MS, type Clock } from '../core/time.js';
 import type { SmiRead } from './reading/smi-cells.js';
 import { isCsv, readCsv } from './reading/smi-csv.js';
 import { isQueryText, isQueryXml, readQuery } from './reading/smi-query.js';

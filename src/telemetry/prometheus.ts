@@ -4,9 +4,11 @@
  * Asks for the instants that the caller names, at most one a minute, and never fills one in: a series that went stale has no point there
  * (prometheus.io, "Querying basics", Staleness). It only reads.
  */
+import type { ProviderSetting } from '../core/setting.js';
+import type { SilentExporter } from '../core/fleet/silence.js';
 import { z } from 'zod';
 import { Failure, invalid, type Problem } from '../core/errors.js';
-import type { ProviderSetting, SilentExporter, TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
+import type { TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
 import { METRICS, UNITS, type Unit } from './reading/measures.js';
 import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
 import { exporterOf, HOST_LABELS, readingsOf } from './reading/series.js';

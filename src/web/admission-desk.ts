@@ -6,12 +6,12 @@
  */
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { AdmissionFacts, AdmissionSettings } from '../core/admission.js';
+import type { AdmissionFacts, AdmissionSettings } from '../core/budget/admission.js';
 import { denied, Failure } from '../core/errors.js';
-import type { Clock } from '../core/ports.js';
-import type { Taking } from '../core/reservation-pods.js';
-import { admissionFacts } from '../store/admission.js';
-import type { ClaimRequest, LeaveRequest } from '../store/reservation-pods.js';
+import type { Clock } from '../core/time.js';
+import type { Taking } from '../core/budget/reservation-pods.js';
+import { admissionFacts } from '../store/budget/admission.js';
+import type { ClaimRequest, LeaveRequest } from '../store/budget/reservation-pods.js';
 import type { Stores } from '../store/stores.js';
 import { Refusal } from './problem.js';
 

@@ -3,7 +3,7 @@
  * does not matter which process runs it. Never runs anything; ends by itself with the backtest, or with this process.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import type { StoredBacktest } from '../store/backtests.js';
+import type { StoredBacktest } from '../store/policy/backtests.js';
 
 const LOOK_MS = 500;
 /** Proxies take a connection that says nothing for dead, many after 30 seconds. */

@@ -7,7 +7,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { denied } from '../core/errors.js';
-import { ROLES, type KeyStore, type Principal } from '../store/keys.js';
+import { ROLES, type KeyStore, type Principal } from '../store/access/keys.js';
 import type { RouteFacts } from './endpoint.js';
 import { NO_SIGN_IN } from './sign-in.js';
 import type { WebParts } from './parts.js';

@@ -7,7 +7,7 @@
 import { applyDecorators, Body, Delete, Get, HttpCode, Param, Post, Put, Query, SetMetadata, type Type } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { ZodType } from 'zod';
-import type { Role } from '../store/keys.js';
+import type { Role } from '../store/access/keys.js';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 

@@ -6,7 +6,7 @@
  */
 import * as client from 'openid-client';
 import { unavailable } from '../core/errors.js';
-import type { SessionUser } from '../store/sessions.js';
+import type { SessionUser } from '../store/access/sessions.js';
 import { claimOf, userOf, type Claims, type NotLetIn, type OidcSettings } from './sign-in.js';
 
 /** What the browser keeps from the start of a sign-in to its end. */

@@ -1,8 +1,9 @@
 /** What the controllers work with, handed in by the composition root. */
+import type { Clock } from '../core/time.js';
 import { Inject } from '@nestjs/common';
 import type { ZodType } from 'zod';
-import type { Policy } from '../core/policy.js';
-import type { BacktestPlotter, Clock, Importer, ReportRenderers } from '../core/ports.js';
+import type { Policy } from '../core/policy/policy.js';
+import type { BacktestPlotter, Importer, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
 import type { SignInSettings } from './sign-in.js';
 

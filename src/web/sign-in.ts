@@ -3,8 +3,8 @@
  *
  * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never all teams.
  */
-import { ROLES, type Role } from '../store/keys.js';
-import type { SessionUser } from '../store/sessions.js';
+import { ROLES, type Role } from '../store/access/keys.js';
+import type { SessionUser } from '../store/access/sessions.js';
 
 export interface OidcSettings {
   readonly issuer: string;

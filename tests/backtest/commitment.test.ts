@@ -5,7 +5,7 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommitmentBacktest } from '../../src/cli/backtest/commitment.js';
-import type { BacktestCell, PolicyResult } from '../../src/core/backtest.js';
+import type { BacktestCell, PolicyResult } from '../../src/core/policy/backtest.js';
 import { compareCommitments } from '../../src/planning/commitment/comparison.js';
 import { SERIES_SHAPES, syntheticSeries } from '../../src/planning/commitment/series.js';
 

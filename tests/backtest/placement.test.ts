@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FxTable } from '../../src/core/fx.js';
-import { NO_PRICES, applyPriceEvents, type PriceHistory } from '../../src/core/price-book.js';
+import { FxTable } from '../../src/core/price/fx.js';
+import { NO_PRICES, applyPriceEvents, type PriceHistory } from '../../src/core/price/price-book.js';
 import { format as aws } from '../../src/formats/aws-price-history.js';
 import { format as table } from '../../src/formats/cloud-gpu-table.js';
 import { format as gcp } from '../../src/formats/gcp-prices.js';

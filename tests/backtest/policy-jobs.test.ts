@@ -1,11 +1,11 @@
 /** Jobs in the replay of policies: small cases by hand, deadlines, what nobody knows, and no look ahead. */
 import { describe, expect, it } from 'vitest';
-import type { BacktestCell } from '../../src/core/backtest.js';
-import type { RecordedHistory, RecordedJob } from '../../src/core/history.js';
-import type { TakenMeasurement } from '../../src/core/measurement.js';
-import { compilePeak } from '../../src/core/peak.js';
-import type { JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../../src/core/policy.js';
-import type { RecommendedAction } from '../../src/core/recommendation.js';
+import type { BacktestCell } from '../../src/core/policy/backtest.js';
+import type { RecordedHistory, RecordedJob } from '../../src/core/policy/history.js';
+import type { TakenMeasurement } from '../../src/core/workload/measurement.js';
+import { compilePeak } from '../../src/core/price/peak.js';
+import type { JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../../src/core/policy/policy.js';
+import type { RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { replayPolicy, type ReplaySettings } from '../../src/planning/policy/replay.js';

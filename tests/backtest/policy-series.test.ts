@@ -1,10 +1,10 @@
 /** When what was paid in a replay, by hand and against the bills; and the steps in which a backtest comes. */
 import { describe, expect, it } from 'vitest';
-import { checkWindow } from '../../src/core/backtest-window.js';
-import type { RecordedHistory } from '../../src/core/history.js';
-import { NO_PEAK } from '../../src/core/peak.js';
-import type { DemandSeries, Policy, PolicyView, Proposal, Reading } from '../../src/core/policy.js';
-import type { RecommendedAction } from '../../src/core/recommendation.js';
+import { checkWindow } from '../../src/core/policy/backtest-window.js';
+import type { RecordedHistory } from '../../src/core/policy/history.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import type { DemandSeries, Policy, PolicyView, Proposal, Reading } from '../../src/core/policy/policy.js';
+import type { RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { replayPolicy, type ReplaySettings } from '../../src/planning/policy/replay.js';

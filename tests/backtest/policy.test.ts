@@ -1,11 +1,11 @@
 /** The replay of policies over recorded history: small cases by hand, and no look ahead. */
 import { describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
-import type { RecordedHistory } from '../../src/core/history.js';
-import type { TakenMeasurement } from '../../src/core/measurement.js';
-import { NO_PEAK } from '../../src/core/peak.js';
-import type { DemandSeries, Policy, PolicyView, Proposal, Reading, ResourceView, WorkloadView } from '../../src/core/policy.js';
-import type { RecommendedAction } from '../../src/core/recommendation.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import type { RecordedHistory } from '../../src/core/policy/history.js';
+import type { TakenMeasurement } from '../../src/core/workload/measurement.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import type { DemandSeries, Policy, PolicyView, Proposal, Reading, ResourceView, WorkloadView } from '../../src/core/policy/policy.js';
+import type { RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { replayPolicy, type ReplaySettings } from '../../src/planning/policy/replay.js';

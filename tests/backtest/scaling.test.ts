@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { instantMilliseconds, readArrivals, runScalingBacktest } from '../../src/cli/backtest/scaling.js';
-import type { PolicyResult } from '../../src/core/backtest.js';
+import type { PolicyResult } from '../../src/core/policy/backtest.js';
 import { mulberry32 } from '../../src/planning/random.js';
 import { scalingReport } from '../../src/planning/scaling/backtest.js';
 import { bursarPolicies } from '../../src/planning/scaling/planner.js';

@@ -9,7 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runSpotBacktest, type SpotBacktestOptions } from '../../src/cli/backtest/spot.js';
-import type { BacktestReport } from '../../src/core/backtest.js';
+import type { BacktestReport } from '../../src/core/policy/backtest.js';
 import type { Failure } from '../../src/core/errors.js';
 import { mulberry32 } from '../../src/planning/random.js';
 

@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { startEmbedded } from '../../dist/src/store/embedded.js';
+import { startEmbedded } from '../../dist/src/store/embedded/embedded.js';
 import { compose } from '../../dist/src/app.module.js';
 import { wallClock } from '../../dist/src/clock.js';
 

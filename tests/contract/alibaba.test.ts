@@ -4,7 +4,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import type { PriceEvent } from '../../src/core/price.js';
+import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/alibaba/alibaba.js';
 import { errorReply, reply, rpcServer, type RpcServer } from '../support/rpc-server.js';

@@ -4,9 +4,10 @@
  *
  * It asserts what the ports promise (src/core/ports.ts), never how a provider keeps it.
  */
+import type { ProviderSetting } from '../../src/core/setting.js';
 import { describe, expect, it } from 'vitest';
-import type { Effect } from '../../src/core/fleet.js';
-import type { ProviderAbilities, ProviderConnection, ProviderSetting } from '../../src/core/ports.js';
+import type { Effect } from '../../src/core/fleet/fleet.js';
+import type { ProviderAbilities, ProviderConnection } from '../../src/core/ports.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 
 export interface ContractSubject {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Effect, FleetTarget } from '../../src/core/fleet.js';
+import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { undeclared } from '../../src/parts.js';

@@ -2,13 +2,14 @@
  * The Matpool provider: the two CSV forms by hand-computed cases, and the written HTTP interface over real HTTP, before a gateway of this
  * file and before one that answers as the vendor's published job API does.
  */
+import type { Clock } from '../../src/core/time.js';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import type { Effect } from '../../src/core/fleet.js';
+import type { Effect } from '../../src/core/fleet/fleet.js';
 import { costOf } from '../../src/core/money.js';
-import type { Clock, ProviderConnection } from '../../src/core/ports.js';
+import type { ProviderConnection } from '../../src/core/ports.js';
 import { PART_MS_PER_GPU_SECOND, type RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/matpool/matpool.js';
 import { ROOT } from '../support/source.js';

@@ -2,6 +2,7 @@
  * The webhook provider over real HTTP: before receivers of this file that answer by script, and before the example receiver in a process of
  * its own, with a gate between them that loses requests or answers.
  */
+import type { Clock } from '../../src/core/time.js';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { webcrypto } from 'node:crypto';
@@ -11,9 +12,9 @@ import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { wallClock } from '../../src/clock.js';
-import type { Effect, FleetTarget } from '../../src/core/fleet.js';
-import type { Clock, ProviderConnection } from '../../src/core/ports.js';
-import type { PriceEvent } from '../../src/core/price.js';
+import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
+import type { ProviderConnection } from '../../src/core/ports.js';
+import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { descriptionSchema, envelopeOf, errorSchema, OPERATIONS, RESPONSES, type Operation } from '../../src/providers/webhook/contract.js';
 import { openApi } from '../../src/providers/webhook/openapi.js';

@@ -9,7 +9,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startEmbedded, type EmbeddedDatabase } from '../../src/store/embedded.js';
+import { startEmbedded, type EmbeddedDatabase } from '../../src/store/embedded/embedded.js';
 import { home } from '../support/processes.js';
 
 const ROWS = 90_000;

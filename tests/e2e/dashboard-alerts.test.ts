@@ -3,8 +3,8 @@
  * shows where it went and is taken on. The figures are those of tests/support/dashboard.ts, reckoned by hand.
  */
 import { expect, it } from 'vitest';
-import { messageOf } from '../../src/core/alert-message.js';
-import { ENGLISH } from '../../src/core/alert-texts.js';
+import { messageOf } from '../../src/core/alert/message.js';
+import { ENGLISH } from '../../src/core/alert/texts.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld } from '../support/dashboard.js';
 import { describeWith } from '../support/programs.js';

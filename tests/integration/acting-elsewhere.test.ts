@@ -6,7 +6,7 @@ import { run } from '../../src/cli/program.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
-import type { ActionJson } from '../../src/store/action-json.js';
+import type { ActionJson } from '../../src/store/action/action-json.js';
 import { wake, WAKING_CHANNEL } from '../../src/store/work.js';
 import { actingWorld, codesOf } from '../support/acting.js';
 import { freshDatabase } from '../support/database.js';

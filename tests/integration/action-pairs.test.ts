@@ -1,8 +1,8 @@
 /** Two actions that are approved as one: a job is stopped now and started in its cheap hours, each with its own guard, and taken back together. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Action } from '../../src/core/action.js';
+import type { Action } from '../../src/core/action/action.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { rejectAction } from '../../src/store/set-action.js';
+import { rejectAction } from '../../src/store/action/set-action.js';
 import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 

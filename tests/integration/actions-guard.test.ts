@@ -1,8 +1,8 @@
 /** What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes that are lifted. */
 import { describe, expect, it } from 'vitest';
-import type { Action } from '../../src/core/action.js';
+import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { setStop } from '../../src/store/set-safety.js';
+import { setStop } from '../../src/store/action/set-safety.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 

@@ -1,11 +1,11 @@
 /** Actions from the recommendation to the proof, on a real database and a cloud in memory: what is done, what is not, and that nothing is done twice. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Action } from '../../src/core/action.js';
+import type { Action } from '../../src/core/action/action.js';
 import { unavailable } from '../../src/core/errors.js';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
-import { approveRecommendation, rejectAction } from '../../src/store/set-action.js';
+import { approveRecommendation, rejectAction } from '../../src/store/action/set-action.js';
 import { wake } from '../../src/store/work.js';
 import { actingWorld, codesOf, NOW, step, type ActingWorld } from '../support/acting.js';
 import { group, instance, meeting } from '../support/memory-cloud.js';

@@ -3,9 +3,9 @@
  * the answer; reserved budget is taken, but for the pod that names its reservation.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
-import { weighBudget, type Budget } from '../../src/core/budget.js';
-import type { AdmissionNote } from '../../src/core/admission.js';
-import { AdmissionStore, KEPT_DAYS, type StoredAdmission } from '../../src/store/admissions.js';
+import { weighBudget, type Budget } from '../../src/core/budget/budget.js';
+import type { AdmissionNote } from '../../src/core/budget/admission.js';
+import { AdmissionStore, KEPT_DAYS, type StoredAdmission } from '../../src/store/budget/admissions.js';
 import type { Queryable } from '../../src/store/database.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';

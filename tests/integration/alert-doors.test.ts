@@ -1,6 +1,6 @@
 /** Alerts at the doors: who sees and decides what, routes and mutes, who stands behind a Slack user, and the schedule that looks for news. */
 import { describe, expect, it } from 'vitest';
-import { alertJson } from '../../src/store/alert-json.js';
+import { alertJson } from '../../src/store/alert/alert-json.js';
 import { AlertSchedule } from '../../src/pipeline/alert-make.js';
 import { LocalAlerts } from '../../src/cli/alerts-door.js';
 import { HOUR_MS } from '../../src/core/time.js';

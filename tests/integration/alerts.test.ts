@@ -3,13 +3,13 @@
  * escalation, mutes and anomalies.
  */
 import { describe, expect, it } from 'vitest';
-import { ENGLISH } from '../../src/core/alert-texts.js';
-import type { Report } from '../../src/core/report.js';
+import { ENGLISH } from '../../src/core/alert/texts.js';
+import type { Report } from '../../src/core/report/report.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { channel as slackChannel } from '../../src/notify/slack.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
-import { MAKE_WAKING } from '../../src/store/alerts.js';
+import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
 import { Database } from '../../src/store/database.js';
 import { Stores } from '../../src/store/stores.js';
 import { wake } from '../../src/store/work.js';

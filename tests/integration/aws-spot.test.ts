@@ -1,6 +1,6 @@
 /** What AWS says of spot, through its connection and the real line: prices by zone that price the usage of a region, quotes and what policies see. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { quote } from '../../src/core/quote.js';
+import { quote } from '../../src/core/quote/quote.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { dirtyPrices } from '../../src/planning/anomaly/dirty-prices.js';

@@ -3,17 +3,17 @@
  * covers: its tree of teams, its filters, its zone's months, its currency. Every amount here is computed by hand.
  */
 import { afterAll, describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
+import type { Budget } from '../../src/core/budget/budget.js';
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
-import { periodLabel, type BudgetStateJson } from '../../src/store/budgets.js';
+import { periodLabel, type BudgetStateJson } from '../../src/store/budget/budgets.js';
 import { Database } from '../../src/store/database.js';
-import type { Team } from '../../src/store/organisation.js';
-import { setBudget } from '../../src/store/set-budget.js';
-import { setFx } from '../../src/store/set-rates.js';
-import { removeTeam, setTeam } from '../../src/store/set-team.js';
+import type { Team } from '../../src/store/access/organisation.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
+import { setFx } from '../../src/store/price/set-rates.js';
+import { removeTeam, setTeam } from '../../src/store/access/set-team.js';
 import { Stores } from '../../src/store/stores.js';
 import { wake } from '../../src/store/work.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';

@@ -1,6 +1,6 @@
 /** bursar admissions: what the webhook refused, on the database and through the API alike. */
 import { beforeAll, expect, it } from 'vitest';
-import type { AdmissionNote } from '../../src/core/admission.js';
+import type { AdmissionNote } from '../../src/core/budget/admission.js';
 import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';
 

@@ -1,6 +1,6 @@
 /** What runs, how the GPUs fare, what is unusual, and what is done about alerts, on the command line: on the database and through the API alike. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { FleetReading, FleetTarget } from '../../src/core/fleet.js';
+import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { formatInstant } from '../../src/core/time.js';
 import { bothDoors } from '../support/doors.js';
 import { NOW, testApi } from '../support/web.js';

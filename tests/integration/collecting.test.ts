@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compose, openConnections } from '../../src/app.module.js';
-import type { FleetReading, FleetTarget } from '../../src/core/fleet.js';
+import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import { divideHalfEven } from '../../src/core/money.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { formatInstant } from '../../src/core/time.js';
@@ -13,7 +13,7 @@ import { FakeCloud } from '../../src/providers/fake/cloud.js';
 import { recount } from '../../src/providers/fake/metering.js';
 import type { CloudOptions } from '../../src/providers/fake/options.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from '../../src/pipeline/collecting.js';
-import { FleetStore } from '../../src/store/fleet.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { testBursar, type TestBursar } from '../support/bursar.js';
 import { freshDatabase } from '../support/database.js';
 import { NOW, testApi } from '../support/web.js';

@@ -1,9 +1,9 @@
 /** Credits along the line: their own rows below zero, in the order of days, counted by budgets or not. Amounts computed by hand. */
 import { describe, expect, it } from 'vitest';
-import type { CreditSpec } from '../../src/core/credit.js';
-import { creditViews } from '../../src/store/credits.js';
-import { setBudget } from '../../src/store/set-budget.js';
-import type { Budget } from '../../src/core/budget.js';
+import type { CreditSpec } from '../../src/core/cost/credit.js';
+import { creditViews } from '../../src/store/cost/credits.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
+import type { Budget } from '../../src/core/budget/budget.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';

@@ -10,11 +10,11 @@ import { createInterface, type Interface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { isRunning } from '../../src/store/embedded-lock.js';
-import { acquireServeLock, readServeLock } from '../../src/store/embedded.js';
+import { isRunning } from '../../src/store/embedded/lock.js';
+import { acquireServeLock, readServeLock } from '../../src/store/embedded/embedded.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const MODULE = 'dist/src/store/embedded.js';
+const MODULE = 'dist/src/store/embedded/embedded.js';
 const CHILD = path.join(ROOT, 'tests/support/embedded-child.mjs');
 const isRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;

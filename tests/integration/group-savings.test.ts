@@ -4,11 +4,11 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, playFleet, reply as awsReply } from '../support/aws-wire.js';

@@ -1,10 +1,10 @@
 /** A group of the fake cloud that waits for its cheap hours: paused, brought back by the action that follows, and its saving measured from what the cloud metered. */
 import { expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { formatInstant } from '../../src/core/time.js';
 import { fakeCloud } from '../../src/providers/fake/fake.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';

@@ -1,10 +1,10 @@
 /** Taking usage in: nothing twice, nothing lost, all or nothing. On a real PostgreSQL. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordBatch, UsageRecord } from '../../src/core/usage.js';
-import { decodeBlock } from '../../src/store/block.js';
+import { decodeBlock } from '../../src/store/usage/block.js';
 import { Database } from '../../src/store/database.js';
-import { Dimensions } from '../../src/store/dimensions.js';
-import { Intake, type FileToImport, type ImportRequest } from '../../src/store/intake.js';
+import { Dimensions } from '../../src/store/usage/dimensions.js';
+import { Intake, type FileToImport, type ImportRequest } from '../../src/store/usage/intake.js';
 import { freshDatabase } from '../support/database.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

@@ -4,8 +4,8 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import type { JobFacts, Policy } from '../../src/core/policy.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
+import type { JobFacts, Policy } from '../../src/core/policy/policy.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { FakeCloud } from '../../src/providers/fake/cloud.js';
 import { connectTo } from '../../src/providers/fake/fake.js';
 import type { MachineSpec } from '../../src/providers/fake/machines.js';
@@ -13,9 +13,9 @@ import { COLLECTING_INTERVALS, CollectingSchedule } from '../../src/pipeline/col
 import { policy as offPeakShift } from '../../src/policies/off-peak-shift.js';
 import { policy as ramp } from '../../src/policies/ramp.js';
 import { policy as spotShift } from '../../src/policies/spot-shift.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
-import { setPeak } from '../../src/store/set-rates.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { setPeak } from '../../src/store/price/set-rates.js';
 import { testBursar } from '../support/bursar.js';
 
 const SECOND = 1000;

@@ -1,12 +1,12 @@
 /** Leases: given, renewed and ended through the door, seen by the policy `lease`, and hidden from other teams. */
 import { describe, expect, it } from 'vitest';
-import type { FleetTarget } from '../../src/core/fleet.js';
+import type { FleetTarget } from '../../src/core/fleet/fleet.js';
 import { policy as leasePolicy } from '../../src/policies/lease.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
-import type { Policy } from '../../src/core/policy.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
-import { giveLease, renewLease, type LeaseTerms } from '../../src/store/leases.js';
-import { FleetStore } from '../../src/store/fleet.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import type { Policy } from '../../src/core/policy/policy.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
+import { giveLease, renewLease, type LeaseTerms } from '../../src/store/workload/leases.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
 import { testBursar } from '../support/bursar.js';
 import { MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';

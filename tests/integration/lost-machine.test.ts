@@ -3,15 +3,15 @@
  * time-out), the line as it is due, and how long it takes from the first failed scrape that can be seen to the committed intent.
  */
 import { describe, expect, it } from 'vitest';
-import type { Policy } from '../../src/core/policy.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
-import type { FleetReading, FleetTarget } from '../../src/core/fleet.js';
+import type { Policy } from '../../src/core/policy/policy.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import type { FleetReading, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { GpuSample, ProviderConnection, TelemetryConnection, TelemetryReading } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { policy as tracking } from '../../src/policies/target-tracking.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import type { Series } from '../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../src/telemetry/reading/silence.js';

@@ -1,8 +1,8 @@
 /** docs/reference/metrics.md is made of a scrape in which every metric has a sample. BURSAR_WRITE_DOCS=1 writes it anew. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
+import type { Budget } from '../../src/core/budget/budget.js';
 import { formatInstant } from '../../src/core/time.js';
-import { setBudget } from '../../src/store/set-budget.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
 import { wake } from '../../src/store/work.js';
 import { code, expectPage, madeOf, markdownTable } from '../support/reference-page.js';
 import { NOW, testApi } from '../support/web.js';

@@ -3,8 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
-import { setBudget } from '../../src/store/set-budget.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
 import { describeWith } from '../support/programs.js';
 import { NOW, testApi } from '../support/web.js';
 

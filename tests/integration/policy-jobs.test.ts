@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import type { Policy } from '../../src/core/policy.js';
+import type { Policy } from '../../src/core/policy/policy.js';
 import { FakeCloud } from '../../src/providers/fake/cloud.js';
 import { connectTo } from '../../src/providers/fake/fake.js';
 import type { MachineSpec } from '../../src/providers/fake/machines.js';
@@ -12,9 +12,9 @@ import { COLLECTING_INTERVALS, CollectingSchedule } from '../../src/pipeline/col
 import { replayPolicy } from '../../src/planning/policy/replay.js';
 import { backtestTeam } from '../../src/planning/policy/report.js';
 import { policy as offPeakShift } from '../../src/policies/off-peak-shift.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { readHistory } from '../../src/store/history.js';
-import { setPeak } from '../../src/store/set-rates.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { readHistory } from '../../src/store/policy/history.js';
+import { setPeak } from '../../src/store/price/set-rates.js';
 import { testBursar } from '../support/bursar.js';
 
 const SECOND = 1000;

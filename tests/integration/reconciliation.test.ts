@@ -2,12 +2,12 @@
 import path from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
+import type { Budget } from '../../src/core/budget/budget.js';
 import { addDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
 import { openFile } from '../../src/formats/reading/input.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { setBudget } from '../../src/store/set-budget.js';
-import type { StoredVariance } from '../../src/store/variances.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
+import type { StoredVariance } from '../../src/store/bill/variances.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered } from '../support/records.js';
 import { ROOT } from '../support/source.js';

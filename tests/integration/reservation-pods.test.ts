@@ -1,6 +1,6 @@
 /** Pods that name a reservation, over HTTP on a real database: together they take no more GPUs than it reserved, each once, and what goes gives back. */
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { weighBudget, type Budget } from '../../src/core/budget.js';
+import { weighBudget, type Budget } from '../../src/core/budget/budget.js';
 import { GPU_PARTS } from '../../src/core/usage.js';
 import { instancePrice } from '../support/bursar.js';
 import { reply as captured } from '../support/kubernetes-api.js';

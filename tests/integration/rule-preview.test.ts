@@ -1,10 +1,10 @@
 /** A preview of rules against the real thing: what it says each team would have is what the team has once the rules hold and the line is done. */
 import { describe, expect, it } from 'vitest';
-import type { AllocationRule } from '../../src/core/allocation.js';
+import type { AllocationRule } from '../../src/core/cost/allocation.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { previewRules, type RulePreview } from '../../src/store/preview.js';
-import { setFx, setPeak } from '../../src/store/set-rates.js';
-import { setTeam } from '../../src/store/set-team.js';
+import { previewRules, type RulePreview } from '../../src/store/cost/preview.js';
+import { setFx, setPeak } from '../../src/store/price/set-rates.js';
+import { setTeam } from '../../src/store/access/set-team.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

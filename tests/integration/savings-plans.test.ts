@@ -3,11 +3,11 @@
  * its token, and what it served is measured against the whole commitment.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { approveAction } from '../../src/store/set-action.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { approveAction } from '../../src/store/action/set-action.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { NOW, Script } from '../support/acting.js';
 import { acting, call, connect, reply, sent } from '../support/aws-wire.js';

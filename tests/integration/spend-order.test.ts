@@ -1,7 +1,7 @@
 /** Rows of an answer about costs come in the order of what they are grouped by, column by column, what is unknown last: whatever is asked, and however many values there are. */
 import { expect, it } from 'vitest';
 import { Chance } from '../simulation/chance.js';
-import { GROUP_KEYS } from '../../src/store/spend.js';
+import { GROUP_KEYS } from '../../src/store/cost/spend.js';
 import { testBursar } from '../support/bursar.js';
 
 const bursar = await testBursar();

@@ -6,7 +6,7 @@ import { SchedulerRegistry } from '@nestjs/schedule';
 import { setTimeout as pause } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Failure } from '../../src/core/errors.js';
-import type { Policy } from '../../src/core/policy.js';
+import type { Policy } from '../../src/core/policy/policy.js';
 import type { GpuSample, TelemetryConnection, TelemetryReading } from '../../src/core/ports.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { makeLine } from '../../src/pipeline/line.js';

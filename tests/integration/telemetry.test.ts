@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { wallClock } from '../../src/clock.js';
-import type { Policy } from '../../src/core/policy.js';
+import type { Policy } from '../../src/core/policy/policy.js';
 import type { GpuSample, TelemetryConnection, TelemetryReading } from '../../src/core/ports.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';

@@ -1,8 +1,8 @@
 /** Metered usage that names no account meets the bill: the only account's, that of its sub-account, or it is said to be counted twice perhaps. */
 import { describe, expect, it } from 'vitest';
 import type { UsageRecord } from '../../src/core/usage.js';
-import { doubtsOf, withWarnings } from '../../src/store/doubts.js';
-import { parseSpendQuery } from '../../src/store/spend.js';
+import { doubtsOf, withWarnings } from '../../src/store/usage/doubts.js';
+import { parseSpendQuery } from '../../src/store/cost/spend.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

@@ -1,9 +1,9 @@
 /** What a person has just asked for does not wait for a lane's pause, nor does what follows from it; what a meter sends does. */
 import { describe, expect, it } from 'vitest';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
-import { setBudget } from '../../src/store/set-budget.js';
-import { applyPolicy, pausePolicy } from '../../src/store/set-policy.js';
-import { setStop } from '../../src/store/set-safety.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
+import { applyPolicy, pausePolicy } from '../../src/store/policy/set-policy.js';
+import { setStop } from '../../src/store/action/set-safety.js';
 import { wake } from '../../src/store/work.js';
 import { Script } from '../support/acting.js';
 import { instancePrice, testBursar } from '../support/bursar.js';

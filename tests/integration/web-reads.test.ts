@@ -1,6 +1,6 @@
 /** Lists, quotes, budgets, rules, recommendations and problems over HTTP. On a real PostgreSQL. */
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Recommendation } from '../../src/core/recommendation.js';
+import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { makeLine } from '../../src/pipeline/line.js';
 import { Runner } from '../../src/pipeline/runner.js';
 import { NOW, testApi, type TestApi } from '../support/web.js';
@@ -93,7 +93,7 @@ describe('the API', async () => {
 
   it('an unexpected error is 500 without internals', async () => {
     const { list } = api.stores.keys;
-    api.stores.keys.list = () => Promise.reject(new Error('password=hunter2 at store/keys.ts'));
+    api.stores.keys.list = () => Promise.reject(new Error('password=hunter2 at store/access/keys.ts'));
     const failed = await api.call('GET', '/v1/keys');
     api.stores.keys.list = list;
     expect(failed.status).toBe(500);

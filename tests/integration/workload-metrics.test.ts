@@ -1,6 +1,6 @@
 /** Metrics that a workload's owner sends: taken whole or not at all, seen by the team's policies, hidden from others, and forgotten with the samples. */
 import { beforeAll, expect, it } from 'vitest';
-import type { WorkloadFacts } from '../../src/store/workloads.js';
+import type { WorkloadFacts } from '../../src/store/workload/workloads.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();

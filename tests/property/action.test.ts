@@ -4,12 +4,12 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ACTION_STATES, effectFromJson, effectToJson, isFinal, NEXT, progressOf, type ActionState } from '../../src/core/action.js';
-import { effectOf, reachOf, sizeAfter } from '../../src/core/acting.js';
-import { inverseOf, type Effect, type FleetTarget } from '../../src/core/fleet.js';
-import { guard, type GuardFacts } from '../../src/core/guard.js';
-import { bindingLimits, DEFAULT_LIMITS, type LimitsDocument } from '../../src/core/limits.js';
-import { ACTIONS } from '../../src/core/recommendation.js';
+import { ACTION_STATES, effectFromJson, effectToJson, isFinal, NEXT, progressOf, type ActionState } from '../../src/core/action/action.js';
+import { effectOf, reachOf, sizeAfter } from '../../src/core/action/acting.js';
+import { inverseOf, type Effect, type FleetTarget } from '../../src/core/fleet/fleet.js';
+import { guard, type GuardFacts } from '../../src/core/action/guard.js';
+import { bindingLimits, DEFAULT_LIMITS, type LimitsDocument } from '../../src/core/action/limits.js';
+import { ACTIONS } from '../../src/core/policy/recommendation.js';
 import { facts, NOW } from '../support/guard-facts.js';
 import { group, instance } from '../support/memory-cloud.js';
 

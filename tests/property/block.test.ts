@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
-import { BlockBuilder, decodeBlock } from '../../src/store/block.js';
+import { BlockBuilder, decodeBlock } from '../../src/store/usage/block.js';
 import { billed, metered } from '../support/records.js';
 
 const quantity = fc.option(fc.oneof(fc.nat(8 * GPU_PARTS), fc.maxSafeNat()), { nil: null });

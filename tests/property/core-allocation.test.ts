@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   compileRules, matchesGlob, splitShared, UNALLOCATED, type Allocatable, type AllocationRule, type Split,
-} from '../../src/core/allocation.js';
+} from '../../src/core/cost/allocation.js';
 import { splitByLargestRemainder } from '../../src/core/money.js';
 
 const TEAMS = ['a', 'b', 'c'];

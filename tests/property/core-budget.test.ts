@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crossings, weighBudget, type Budget, type SpendPoint } from '../../src/core/budget.js';
+import { crossings, weighBudget, type Budget, type SpendPoint } from '../../src/core/budget/budget.js';
 import { DAY_MS, formatInstant, HOUR_MS, localDays, parseInstant, periodOf, splitAtHours, type PeriodKind } from '../../src/core/time.js';
 
 const START = parseInstant('2026-10-01') ?? 0;

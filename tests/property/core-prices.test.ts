@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutsWithin, priceHour, quantitiesWithin, type CostContext, type CostLine, type UnpricedLine } from '../../src/core/cost.js';
-import { compilePeak, NO_PEAK } from '../../src/core/peak.js';
-import type { Price, PriceEvent } from '../../src/core/price.js';
-import { applyPriceEvents, NO_PRICES, PriceBook, type PriceQuery } from '../../src/core/price-book.js';
-import { savingBetween, checkClaim } from '../../src/core/saving.js';
+import { cutsWithin, priceHour, quantitiesWithin, type CostContext, type CostLine, type UnpricedLine } from '../../src/core/cost/cost.js';
+import { compilePeak, NO_PEAK } from '../../src/core/price/peak.js';
+import type { Price, PriceEvent } from '../../src/core/price/price.js';
+import { applyPriceEvents, NO_PRICES, PriceBook, type PriceQuery } from '../../src/core/price/price-book.js';
+import { savingBetween, checkClaim } from '../../src/core/saving/saving.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.js';
 import type { Term, UsageRecord } from '../../src/core/usage.js';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FxTable } from '../../src/core/fx.js';
-import type { Price } from '../../src/core/price.js';
+import { FxTable } from '../../src/core/price/fx.js';
+import type { Price } from '../../src/core/price/price.js';
 import { cheapestCover, type CoverItem } from '../../src/planning/placement/cover.js';
 import { cheapestOnDemand, place, singleCloud } from '../../src/planning/placement/placement.js';
 import type { Market, Workload } from '../../src/planning/placement/workload.js';

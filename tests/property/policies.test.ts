@@ -4,8 +4,8 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { viewOf, type MinuteSeries, type Policy, type PolicyView, type Proposal, type Reading, type WorkloadView } from '../../src/core/policy.js';
-import { compilePeak } from '../../src/core/peak.js';
+import { viewOf, type MinuteSeries, type Policy, type PolicyView, type Proposal, type Reading, type WorkloadView } from '../../src/core/policy/policy.js';
+import { compilePeak } from '../../src/core/price/peak.js';
 import { HOUR_MS, MINUTE_MS, DAY_MS } from '../../src/core/time.js';
 import { lacksFunctions, loadParts } from '../../src/parts.js';
 import { AS_OF, budgetAt, OFFERS, rate, workload } from '../../src/policies/estimating/examples.js';

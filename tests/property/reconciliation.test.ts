@@ -1,17 +1,17 @@
 /** The rows of a comparison sum to bill less accrual, whatever was metered and billed, and in whatever order it came. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BillCells } from '../../src/core/bill-cells.js';
-import { inTeamsCurrencies, SkuNames, type AccruedCell } from '../../src/core/bill-matching.js';
-import { priceHour, type CostContext, type CostLine } from '../../src/core/cost.js';
+import { BillCells } from '../../src/core/bill/cells.js';
+import { inTeamsCurrencies, SkuNames, type AccruedCell } from '../../src/core/bill/matching.js';
+import { priceHour, type CostContext, type CostLine } from '../../src/core/cost/cost.js';
 import { addDecimal, formatDecimal, negateDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
-import { FxTable } from '../../src/core/fx.js';
-import { Grouping } from '../../src/core/rollup.js';
-import { judgeRate, LearnedRates, type LearnedRate } from '../../src/core/learned-rate.js';
+import { FxTable } from '../../src/core/price/fx.js';
+import { Grouping } from '../../src/core/cost/rollup.js';
+import { judgeRate, LearnedRates, type LearnedRate } from '../../src/core/price/learned-rate.js';
 import { divideHalfEven, type Ratio } from '../../src/core/money.js';
-import { NO_PEAK } from '../../src/core/peak.js';
-import { PriceBook } from '../../src/core/price-book.js';
-import { rateEvidence, readThreshold, reconcile, type VarianceRow } from '../../src/core/reconciliation.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import { PriceBook } from '../../src/core/price/price-book.js';
+import { rateEvidence, readThreshold, reconcile, type VarianceRow } from '../../src/core/bill/reconciliation.js';
 import { DAY_MS, HOUR_MS } from '../../src/core/time.js';
 import { GPU_PARTS, type ChargeCategory, type Term, type UsageRecord } from '../../src/core/usage.js';
 import { instancePrice } from '../support/bursar.js';

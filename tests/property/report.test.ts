@@ -2,9 +2,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { addDecimal, compareDecimal, negateDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
-import { bridgeOf, EFFECTS, type BridgeInput } from '../../src/core/report-bridge.js';
-import type { MonthCell } from '../../src/core/report-facts.js';
-import { bridgeBetween } from '../../src/core/report-spend.js';
+import { bridgeOf, EFFECTS, type BridgeInput } from '../../src/core/report/bridge.js';
+import type { MonthCell } from '../../src/core/report/facts.js';
+import { bridgeBetween } from '../../src/core/report/spend.js';
 import { TERMS } from '../../src/core/usage.js';
 import { decimal } from '../support/report.js';
 

@@ -4,15 +4,15 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
-import { FxTable } from '../../src/core/fx.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import { FxTable } from '../../src/core/price/fx.js';
 import { rateOf } from '../../src/core/money.js';
-import { NO_PEAK } from '../../src/core/peak.js';
-import { PriceBook } from '../../src/core/price-book.js';
-import type { Price } from '../../src/core/price.js';
-import { judgeBudgets, type BudgetFacts } from '../../src/core/quote-budget.js';
-import { quoteInDetail } from '../../src/core/quote.js';
-import { expiryOf, remainingOf } from '../../src/core/reservation.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import { PriceBook } from '../../src/core/price/price-book.js';
+import type { Price } from '../../src/core/price/price.js';
+import { judgeBudgets, type BudgetFacts } from '../../src/core/quote/budget.js';
+import { quoteInDetail } from '../../src/core/quote/quote.js';
+import { expiryOf, remainingOf } from '../../src/core/budget/reservation.js';
 import { HOUR_MS } from '../../src/core/time.js';
 
 const START = Date.UTC(2026, 9, 1);

@@ -2,7 +2,7 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addDecimal, compareDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
-import { divide, share, type DayCost, type Portion } from '../../src/core/rule-preview.js';
+import { divide, share, type DayCost, type Portion } from '../../src/core/cost/rule-preview.js';
 
 const TEAMS = ['a', 'b', 'c', 'shared:0', 'unallocated'];
 const decimal = fc.tuple(fc.bigInt(0n, 10n ** 15n), fc.integer({ min: 0, max: 12 })).map(([unscaled, scale]): Decimal => ({ unscaled, scale }));

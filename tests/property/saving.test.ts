@@ -1,11 +1,11 @@
 /** The laws of the savings ledger: nothing is counted twice, nothing is claimed beyond its counterfactual, and the order of what arrives does not matter. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { attribute, type HourSaving } from '../../src/core/attribution.js';
-import { calibrated, calibrationOf } from '../../src/core/calibration.js';
-import type { ActionFacts } from '../../src/core/counterfactual.js';
-import type { Price } from '../../src/core/price.js';
-import { corrections, judged, type JudgedHour } from '../../src/core/saving.js';
+import { attribute, type HourSaving } from '../../src/core/saving/attribution.js';
+import { calibrated, calibrationOf } from '../../src/core/policy/calibration.js';
+import type { ActionFacts } from '../../src/core/saving/counterfactual.js';
+import type { Price } from '../../src/core/price/price.js';
+import { corrections, judged, type JudgedHour } from '../../src/core/saving/saving.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { instancePrice } from '../support/bursar.js';
 import { HOUR, MONDAY } from '../support/records.js';

@@ -1,9 +1,9 @@
 /** A shortlist is the placement's own beginning: what is left out for speed is never what belongs into it, to the nano. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FxTable } from '../../src/core/fx.js';
+import { FxTable } from '../../src/core/price/fx.js';
 import { formatMoney } from '../../src/core/money.js';
-import type { Price } from '../../src/core/price.js';
+import type { Price } from '../../src/core/price/price.js';
 import { candidatesOf } from '../../src/planning/placement/candidates.js';
 import { cheapestCover } from '../../src/planning/placement/cover.js';
 import { place, placeShort } from '../../src/planning/placement/placement.js';

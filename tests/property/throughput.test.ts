@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Measurement } from '../../src/core/measurement.js';
+import type { Measurement } from '../../src/core/workload/measurement.js';
 import { leastSquares } from '../../src/planning/throughput/opponents.js';
 import { predictThroughput } from '../../src/planning/throughput/predict.js';
 

@@ -6,11 +6,11 @@
  * process begins with.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { reachOf } from '../../src/core/acting.js';
-import type { GuardFacts, Verdict } from '../../src/core/guard.js';
+import { reachOf } from '../../src/core/action/acting.js';
+import type { GuardFacts, Verdict } from '../../src/core/action/guard.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import type { Stage } from '../../src/pipeline/stage.js';
-import type { SeenIds } from '../../src/store/seen.js';
+import type { SeenIds } from '../../src/store/usage/seen.js';
 import type { Stores } from '../../src/store/stores.js';
 import { simulationDatabase } from './database.js';
 import { planOf, simulate } from './simulate.js';
@@ -20,8 +20,8 @@ import type { Breakage } from './world.js';
 const guards = vi.hoisted(() => ({ ignored: new Set<string>() }));
 
 vi.mock('node:crypto', async (original) => (await import('./randomness.js')).seeded(await original()));
-vi.mock('../../src/core/guard.js', async (original) => {
-  const real = await original<typeof import('../../src/core/guard.js')>();
+vi.mock('../../src/core/action/guard.js', async (original) => {
+  const real = await original<typeof import('../../src/core/action/guard.js')>();
   const guard = (facts: GuardFacts): Verdict => {
     const verdict = real.guard(facts);
     const reasons = verdict.allowed ? [] : verdict.reasons.filter(({ code }) => !guards.ignored.has(code));

@@ -4,12 +4,12 @@
  * All of it follows from the seed. It is small, so that a month is fast, and it has one of each thing that Bursar acts on: groups that are scaled,
  * moved and scheduled, a machine that falls idle, one that is protected, one that is lent, and one that belongs to nobody.
  */
-import type { AllocationRule } from '../../src/core/allocation.js';
-import type { Budget } from '../../src/core/budget.js';
+import type { AllocationRule } from '../../src/core/cost/allocation.js';
+import type { Budget } from '../../src/core/budget/budget.js';
 import type { GpuSample } from '../../src/core/ports.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import type { CloudOptions } from '../../src/providers/fake/options.js';
-import type { MetricPoint } from '../../src/store/workloads.js';
+import type { MetricPoint } from '../../src/store/workload/workloads.js';
 import type { Chance } from './chance.js';
 
 /** Parents first: red counts in the budgets of nobody else, blue also in those of red. */

@@ -4,10 +4,10 @@
  *
  * They read the database by SQL of their own and never ask Bursar whether something was right.
  */
-import { LIVE_STATES, NEXT, type ActionState } from '../../src/core/action.js';
-import { isSameEffect, effectFromJson, type EffectJson } from '../../src/core/action.js';
-import type { Budget } from '../../src/core/budget.js';
-import { DEFAULT_LIMITS, type Limits } from '../../src/core/limits.js';
+import { LIVE_STATES, NEXT, type ActionState } from '../../src/core/action/action.js';
+import { isSameEffect, effectFromJson, type EffectJson } from '../../src/core/action/action.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import { DEFAULT_LIMITS, type Limits } from '../../src/core/action/limits.js';
 import { HOUR_MS, MINUTE_MS, formatInstant } from '../../src/core/time.js';
 import type { Sending } from './wire.js';
 import type { LimitsSpan, PulledStop, World } from './world.js';

@@ -5,11 +5,11 @@
  * What was ordered and done is noted in the world, so that the laws need not ask Bursar what it should have kept to.
  */
 import { Failure } from '../../src/core/errors.js';
-import { readLimits, type LimitsDocument } from '../../src/core/limits.js';
+import { readLimits, type LimitsDocument } from '../../src/core/action/limits.js';
 import type { Transaction } from '../../src/store/database.js';
-import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../../src/store/set-action.js';
-import { pausePolicy } from '../../src/store/set-policy.js';
-import { setStop } from '../../src/store/set-safety.js';
+import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../../src/store/action/set-action.js';
+import { pausePolicy } from '../../src/store/policy/set-policy.js';
+import { setStop } from '../../src/store/action/set-safety.js';
 import { documentsOf, NOBODYS, rulesWith } from './company.js';
 import type { World } from './world.js';
 

@@ -5,8 +5,8 @@
  * As every policy it is pure: the same view gives the same proposals.
  */
 import { z } from 'zod';
-import type { Policy, PolicyView, Proposal } from '../../src/core/policy.js';
-import type { Change, RecommendedAction } from '../../src/core/recommendation.js';
+import type { Policy, PolicyView, Proposal } from '../../src/core/policy/policy.js';
+import type { Change, RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS } from '../../src/core/time.js';
 import { chance } from '../../src/providers/fake/faults.js';
 

@@ -1,6 +1,6 @@
 /** Runs the world of a seed from its first instant to its last, and asks the laws on the way. */
 import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
-import { VERIFY } from '../../src/store/actions.js';
+import { VERIFY } from '../../src/store/action/actions.js';
 import type { Database } from '../../src/store/database.js';
 import { Chance } from './chance.js';
 import { forget } from './database.js';

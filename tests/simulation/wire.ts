@@ -4,9 +4,10 @@
  * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is done twice, and shows. It
  * changes nothing that it carries, but for leaving out prices and spot readings of machines that the company does not use.
  */
-import type { Effect, FleetTarget } from '../../src/core/fleet.js';
-import type { EffectOutcome, ProviderConnection, SpotReading } from '../../src/core/ports.js';
-import type { PriceEvent } from '../../src/core/price.js';
+import type { SpotReading } from '../../src/core/price/spot-reading.js';
+import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
+import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
+import type { PriceEvent } from '../../src/core/price/price.js';
 import { HOUR_MS } from '../../src/core/time.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import type { FakeCloud } from '../../src/providers/fake/cloud.js';

@@ -4,11 +4,11 @@
  * Of Bursar everything is real: stores on PostgreSQL, the line, the runner. It runs in a process that dies (crash.ts) and is started anew from what is
  * committed. Nothing sleeps and nothing reads a clock. The same seed gives the same world, event for event.
  */
-import type { Budget } from '../../src/core/budget.js';
-import type { Stop } from '../../src/core/guard.js';
-import type { LimitsDocument } from '../../src/core/limits.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
-import type { Policy } from '../../src/core/policy.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import type { Stop } from '../../src/core/action/guard.js';
+import type { LimitsDocument } from '../../src/core/action/limits.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import type { Policy } from '../../src/core/policy/policy.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { CollectingSchedule, collectingKey } from '../../src/pipeline/collecting.js';
@@ -24,12 +24,12 @@ import { policy as targetTracking } from '../../src/policies/target-tracking.js'
 import { FakeCloud } from '../../src/providers/fake/cloud.js';
 import { SOME_FAULTS } from '../../src/providers/fake/faults.js';
 import type { Database, Transaction } from '../../src/store/database.js';
-import { FleetStore } from '../../src/store/fleet.js';
-import { setBudget } from '../../src/store/set-budget.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { Stores } from '../../src/store/stores.js';
-import { takeSamples } from '../../src/store/take-samples.js';
-import { VERIFY } from '../../src/store/actions.js';
+import { takeSamples } from '../../src/store/fleet/take-samples.js';
+import { VERIFY } from '../../src/store/action/actions.js';
 import { wake, WorkTable, type DueLane } from '../../src/store/work.js';
 import { Chance } from './chance.js';
 import { budgetsOf, documentsOf, fleetOf, leaseOf, loadOf, RULES, samplesOf, TEAMS } from './company.js';

@@ -53,6 +53,13 @@ const ROOMS: Readonly<Record<string, Room>> = {
   'parts.ts': { rooms: ['core'], packages: [NODE] },
 };
 
+/**
+ * The subjects of core, from the ground up: each may import those before it and core's floor (the files beside the folders), never one after it. Of the
+ * floor only what gathers the shapes of the parts looks into the subjects.
+ */
+const SUBJECTS = ['price', 'cost', 'fleet', 'workload', 'budget', 'quote', 'policy', 'action', 'saving', 'bill', 'alert', 'report'];
+const ABOVE_SUBJECTS = new Set(['src/core/ports.ts', 'src/core/installed.ts']);
+
 interface Edge {
   readonly from: string;
   /** What the import statement says. */
@@ -102,11 +109,25 @@ function isAllowed(edge: Edge): boolean {
   if (!room || edge.unresolved) return false;
   if (edge.file !== null) {
     const to = roomOf(edge.file);
-    return to === from || covers(room.rooms, to);
+    return to === from ? !isUphill(edge.from, edge.file) : covers(room.rooms, to);
   }
   const name = edge.node ? NODE : packageOf(edge.specifier);
   if (room === PART && covers(NOT_FOR_PARTS, name)) return false;
   return covers(room.packages, name) || (edge.typeOnly && covers(room.types ?? [], name));
+}
+
+/** Where a file of core stands: 0 on the floor, then by subject; undefined outside core. */
+function heightOf(file: string): number | undefined {
+  const [, core, subject = '', inside] = file.split('/');
+  if (core !== 'core') return undefined;
+  if (inside === undefined) return ABOVE_SUBJECTS.has(file) ? SUBJECTS.length + 1 : 0;
+  return SUBJECTS.includes(subject) ? SUBJECTS.indexOf(subject) + 1 : Infinity;
+}
+
+/** Whether an import within core goes from a subject to one that is built on it, or into a folder that is no subject. */
+function isUphill(from: string, to: string): boolean {
+  const [low, high] = [heightOf(from), heightOf(to)];
+  return low !== undefined && high !== undefined && (high > low || high === Infinity);
 }
 
 describe('the rooms', () => {
@@ -133,6 +154,13 @@ describe('the canary', () => {
   const TREE: Readonly<Record<string, string>> = {
     'src/core/good.ts': "import type { ZodType } from 'zod';\nexport type Shape = ZodType;\nexport const one = 1;\n",
     'src/core/bad.ts': "import type { Pool } from 'pg';\nimport { z } from 'zod';\nimport { readFileSync } from 'node:fs';\nexport const bad = [z, readFileSync] as unknown as Pool;\n",
+    'src/core/price/good.ts': "import { one } from '../good.js';\nexport const price = one;\n",
+    'src/core/cost/good.ts': "import { price } from '../price/good.js';\nexport const cost = price;\n",
+    'src/core/price/bad.ts': "import type { cost } from '../cost/good.js';\nexport type Cost = typeof cost;\n",
+    'src/core/floor.ts': "import { price } from './price/good.js';\nexport const floor = price;\n",
+    'src/core/helpers/bad.ts': "import { one } from '../good.js';\nexport const help = one;\n",
+    'src/core/report/bad.ts': "import { help } from '../helpers/bad.js';\nexport const report = help;\n",
+    'src/core/ports.ts': "import type { price } from './price/good.js';\nexport type Port = typeof price;\n",
     'src/planning/good.ts': "import { one } from '../core/good.js';\nexport const two = one + 1;\n",
     'src/planning/bad.ts': "import type { Store } from '../store/good.js';\nexport type Stolen = Store;\n",
     'src/store/good.ts': "import { one } from '../core/good.js';\nimport pg from 'pg';\nexport interface Store { one: typeof one; pool: pg.Pool }\n",
@@ -155,6 +183,9 @@ describe('the canary', () => {
       'src/core/bad.ts must not import node:fs',
       'src/core/bad.ts must not import pg (type only)',
       'src/core/bad.ts must not import zod',
+      'src/core/floor.ts must not import src/core/price/good.ts',
+      'src/core/price/bad.ts must not import src/core/cost/good.ts (type only)',
+      'src/core/report/bad.ts must not import src/core/helpers/bad.ts',
       'src/formats/bad.ts must not import pg',
       'src/formats/bad.ts must not import src/store/good.ts',
       'src/pipeline/line.ts must not import ./gone.js',

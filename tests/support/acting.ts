@@ -1,15 +1,14 @@
 /** A world for tests of acting: a real database, the line, a policy that proposes what the test says, and a cloud in memory. */
 import { z } from 'zod';
-import type { Action } from '../../src/core/action.js';
-import type { LimitsDocument } from '../../src/core/limits.js';
-import type { ChannelConnection } from '../../src/core/channel.js';
-import type { Clock } from '../../src/core/ports.js';
-import { readPolicyDocument } from '../../src/core/policy-document.js';
-import type { Policy, Proposal } from '../../src/core/policy.js';
-import type { PolicyMode, RecommendedAction } from '../../src/core/recommendation.js';
-import { formatInstant, HOUR_MS } from '../../src/core/time.js';
-import { approveAction, rollBack } from '../../src/store/set-action.js';
-import { applyPolicy } from '../../src/store/set-policy.js';
+import type { Action } from '../../src/core/action/action.js';
+import type { LimitsDocument } from '../../src/core/action/limits.js';
+import type { ChannelConnection } from '../../src/core/alert/channel.js';
+import { readPolicyDocument } from '../../src/core/policy/document.js';
+import type { Policy, Proposal } from '../../src/core/policy/policy.js';
+import type { PolicyMode, RecommendedAction } from '../../src/core/policy/recommendation.js';
+import { formatInstant, HOUR_MS, type Clock } from '../../src/core/time.js';
+import { approveAction, rollBack } from '../../src/store/action/set-action.js';
+import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { testBursar } from './bursar.js';
 import { MemoryCloud } from './memory-cloud.js';

@@ -2,12 +2,12 @@
 import 'reflect-metadata';
 import { createHmac } from 'node:crypto';
 import { afterAll } from 'vitest';
-import type { Budget } from '../../src/core/budget.js';
-import type { ChannelConnection } from '../../src/core/channel.js';
-import type { AlertRoutes } from '../../src/core/alert-routes.js';
+import type { Budget } from '../../src/core/budget/budget.js';
+import type { ChannelConnection } from '../../src/core/alert/channel.js';
+import type { AlertRoutes } from '../../src/core/alert/routes.js';
 import { channel } from '../../src/notify/slack.js';
-import { MAKE_WAKING } from '../../src/store/alerts.js';
-import { setBudget } from '../../src/store/set-budget.js';
+import { MAKE_WAKING } from '../../src/store/alert/alerts.js';
+import { setBudget } from '../../src/store/budget/set-budget.js';
 import { wake } from '../../src/store/work.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';

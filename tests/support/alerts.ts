@@ -1,8 +1,8 @@
 /** Small makers of alerts, messages and tellings for tests. */
-import { identityOf, severityOf, threadOf, type Alert, type ApprovalNews, type BudgetNews, type News } from '../../src/core/alert.js';
-import { messageOf } from '../../src/core/alert-message.js';
-import { ENGLISH } from '../../src/core/alert-texts.js';
-import type { Telling } from '../../src/core/channel.js';
+import { identityOf, severityOf, threadOf, type Alert, type ApprovalNews, type BudgetNews, type News } from '../../src/core/alert/alert.js';
+import { messageOf } from '../../src/core/alert/message.js';
+import { ENGLISH } from '../../src/core/alert/texts.js';
+import type { Telling } from '../../src/core/alert/channel.js';
 
 export const budgetNews = (over: Partial<BudgetNews> = {}): BudgetNews => ({
   kind: 'budget', team: 'research', budget: 'gpus', periodStart: '2026-11-01T00:00:00Z', periodEnd: '2026-12-01T00:00:00Z', threshold: { kind: 'actual', ratio: '0.8' }, currency: 'USD', planned: '10000.000000000',

@@ -2,9 +2,10 @@
  * AWS as the wire server plays it: which request is which, replies of src/providers/aws/replies, errors in AWS' two XML forms, and the
  * connection of the real provider to it. It signs nothing and checks no signature: it only reads whose key signed, and for which region.
  */
+import type { Clock } from '../../src/core/time.js';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Clock, ProviderConnection } from '../../src/core/ports.js';
+import type { ProviderConnection } from '../../src/core/ports.js';
 import { provider } from '../../src/providers/aws/aws.js';
 import { ROOT } from './source.js';
 import type { WireMatch, WireReply, WireRequest, WireServer } from './wire-server.js';

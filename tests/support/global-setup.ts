@@ -63,7 +63,7 @@ async function build(): Promise<void> {
 async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]): Promise<string> {
   const given = process.env['TEST_DATABASE_URL'];
   if (given) return given;
-  const { startEmbedded } = await product<typeof import('../../src/store/embedded.js')>('src/store/embedded.js');
+  const { startEmbedded } = await product<typeof import('../../src/store/embedded/embedded.js')>('src/store/embedded/embedded.js');
   // Nothing here outlives the run, so nothing needs to reach the disk.
   const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB' };
   const database = await startEmbedded({ dataDir: path.join(folder, 'database'), log: () => undefined, settings });

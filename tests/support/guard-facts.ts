@@ -1,7 +1,7 @@
 /** Facts of the guard that speak against nothing: a stop of an instance of eight GPUs, approved by a backtested policy. */
-import type { Action } from '../../src/core/action.js';
-import type { GuardFacts } from '../../src/core/guard.js';
-import { bindingLimits } from '../../src/core/limits.js';
+import type { Action } from '../../src/core/action/action.js';
+import type { GuardFacts } from '../../src/core/action/guard.js';
+import { bindingLimits } from '../../src/core/action/limits.js';
 import { instance } from './memory-cloud.js';
 
 export const NOW = Date.UTC(2026, 10, 18, 12);

@@ -3,10 +3,10 @@
  * and by which token, so that a test can tell an effect that was sent twice.
  */
 import { unavailable } from '../../src/core/errors.js';
-import type { Effect, FleetTarget } from '../../src/core/fleet.js';
+import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
-import type { OfferOnSale } from '../../src/core/acting.js';
-import type { TargetFinder } from '../../src/store/targets.js';
+import type { OfferOnSale } from '../../src/core/action/acting.js';
+import type { TargetFinder } from '../../src/store/action/targets.js';
 
 /**
  * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before it was; it is refused; it

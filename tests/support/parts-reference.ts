@@ -1,7 +1,7 @@
 /** docs/reference/settings.md, formats.md and providers.md as text, made of what the parts and the configuration say of themselves. It decides nothing. */
 import { z } from 'zod';
 import type { Setting } from '../../src/config.js';
-import { EFFECT_KINDS } from '../../src/core/fleet.js';
+import { EFFECT_KINDS } from '../../src/core/fleet/fleet.js';
 import type { InstalledPart } from '../../src/core/installed.js';
 import type { PriceFormat, Provider, ProviderAbilities, UsageFormat } from '../../src/core/ports.js';
 import { code, madeOf, markdownTable } from './reference-page.js';

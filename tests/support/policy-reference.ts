@@ -1,7 +1,7 @@
 /** docs/reference/policies.md as text, made of the policies themselves: their schemas, their examples. It decides nothing. */
-import { describePolicy } from '../../src/core/policy-description.js';
-import { POLICY_MODES } from '../../src/core/policy-document.js';
-import type { Policy } from '../../src/core/policy.js';
+import { describePolicy } from '../../src/core/policy/description.js';
+import { POLICY_MODES } from '../../src/core/policy/document.js';
+import type { Policy } from '../../src/core/policy/policy.js';
 
 interface Schema {
   readonly type?: string | readonly string[];

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll } from 'vitest';
-import { isRunning } from '../../src/store/embedded-lock.js';
+import { isRunning } from '../../src/store/embedded/lock.js';
 import { ROOT } from './source.js';
 
 export interface Ended {

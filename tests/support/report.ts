@@ -1,8 +1,8 @@
 /** A team's October by hand, to make reports of: two providers, two GPU kinds, names that try to break out, and every section with something in it. */
 import { parseDecimal, type Decimal } from '../../src/core/decimal.js';
-import type { MonthCell, ReportFacts, SavingFacts } from '../../src/core/report-facts.js';
-import { makeReport } from '../../src/core/report-model.js';
-import { told, type Report } from '../../src/core/report.js';
+import type { MonthCell, ReportFacts, SavingFacts } from '../../src/core/report/facts.js';
+import { makeReport } from '../../src/core/report/model.js';
+import { told, type Report } from '../../src/core/report/report.js';
 import { rateOf } from '../../src/core/money.js';
 import { monthOfLabel } from '../../src/core/time.js';
 import { optimumOf } from '../../src/planning/commitment/hindsight.js';

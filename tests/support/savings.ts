@@ -1,12 +1,12 @@
 /** Small makers of actions, targets and prices for tests of the ledger. 8 GPUs of p5 cost $80/h on demand and $20/h on spot: round numbers to compute by hand. */
-import { counterfactualOf, type ActionFacts } from '../../src/core/counterfactual.js';
-import type { AppliedEffect, ChainEvidence, Member } from '../../src/core/attribution.js';
-import type { CostContext } from '../../src/core/cost.js';
-import type { Effect, FleetTarget } from '../../src/core/fleet.js';
-import { FxTable } from '../../src/core/fx.js';
-import { NO_PEAK } from '../../src/core/peak.js';
-import { applyPriceEvents, NO_PRICES, PriceBook } from '../../src/core/price-book.js';
-import type { Price } from '../../src/core/price.js';
+import { counterfactualOf, type ActionFacts } from '../../src/core/saving/counterfactual.js';
+import type { AppliedEffect, ChainEvidence, Member } from '../../src/core/saving/attribution.js';
+import type { CostContext } from '../../src/core/cost/cost.js';
+import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
+import { FxTable } from '../../src/core/price/fx.js';
+import { NO_PEAK } from '../../src/core/price/peak.js';
+import { applyPriceEvents, NO_PRICES, PriceBook } from '../../src/core/price/price-book.js';
+import type { Price } from '../../src/core/price/price.js';
 import { GPU_PARTS, type UsageRecord } from '../../src/core/usage.js';
 import { instancePrice } from './bursar.js';
 import { HOUR, metered, MONDAY } from './records.js';

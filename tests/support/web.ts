@@ -1,9 +1,10 @@
 /** The REST API on a free port over a fresh database, with the real formats behind it, and a way to call it. */
+import type { Clock } from '../../src/core/time.js';
 import 'reflect-metadata';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { afterAll, beforeAll } from 'vitest';
-import type { Policy } from '../../src/core/policy.js';
-import type { Clock, PriceFormat, UsageFormat } from '../../src/core/ports.js';
+import type { Policy } from '../../src/core/policy/policy.js';
+import type { PriceFormat, UsageFormat } from '../../src/core/ports.js';
 import { readRecord, recordSchema } from '../../src/formats/bursar.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
 import { openBytes, openFile } from '../../src/formats/reading/input.js';
@@ -12,7 +13,7 @@ import { Collector } from '../../src/pipeline/collect.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { renderers } from '../../src/rendering/reports.js';
 import { Database } from '../../src/store/database.js';
-import type { KeyRequest } from '../../src/store/keys.js';
+import type { KeyRequest } from '../../src/store/access/keys.js';
 import { Stores } from '../../src/store/stores.js';
 import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';

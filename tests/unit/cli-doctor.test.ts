@@ -1,4 +1,5 @@
 /** What doctor says of settings and of connections: by name, never by value, and one fault hides no other. */
+import type { ProviderSetting } from '../../src/core/setting.js';
 import { describe, expect, it } from 'vitest';
 import { examineParts } from '../../src/cli/doctor/connections.js';
 import { closest, settingStates, unknownSettings } from '../../src/cli/doctor/settings.js';
@@ -6,9 +7,9 @@ import type { Examination } from '../../src/cli/context.js';
 import { run, type CliContext } from '../../src/cli/program.js';
 import { parseConfig, SETTING_NAMES } from '../../src/config.js';
 import { denied, Failure, invalid, unavailable } from '../../src/core/errors.js';
-import type { FleetReading } from '../../src/core/fleet.js';
+import type { FleetReading } from '../../src/core/fleet/fleet.js';
 import type { InstalledPart, InstalledProvider, InstalledTelemetry } from '../../src/core/installed.js';
-import type { GpuSample, ProviderConnection, ProviderSetting } from '../../src/core/ports.js';
+import type { GpuSample, ProviderConnection } from '../../src/core/ports.js';
 import { inspectParts } from '../../src/parts.js';
 
 const clock = { now: () => Date.UTC(2026, 9, 21) };

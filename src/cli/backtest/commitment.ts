@@ -9,7 +9,7 @@
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 
-import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { compareCommitments } from '../../planning/commitment/comparison.js';
 import { checkedTerm } from '../../planning/commitment/model.js';

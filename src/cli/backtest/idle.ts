@@ -10,7 +10,7 @@ import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { idleReport } from '../../planning/idle/backtest.js';
 import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } from '../../planning/idle/samples.js';

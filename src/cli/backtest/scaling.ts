@@ -8,7 +8,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { requestsPerMinute } from '../../planning/scaling/load.js';
 import { scalingReport } from '../../planning/scaling/backtest.js';

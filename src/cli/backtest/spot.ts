@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { compareSpot, type SpotZone } from '../../planning/spot/compare.js';
 

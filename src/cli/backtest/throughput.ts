@@ -7,10 +7,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
-import type { BacktestProgress, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { throughputReport } from '../../planning/throughput/backtest.js';
-import type { Measurement } from '../../core/measurement.js';
+import type { Measurement } from '../../core/workload/measurement.js';
 
 export interface ThroughputBacktestOptions {
   /** JSON lines with `model`, `gpu`, `gpu_count`, `batch`, `samples_per_s`, and where known the other fields of the contract. */

@@ -4,9 +4,11 @@
  * Only ever reads, and tells nobody anything. A permission is `granted` or `refused` where the provider itself said so (or was seen to allow it);
  * otherwise it is `not-checked`, never taken for granted.
  */
+import type { Clock } from '../../core/time.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { Failure } from '../../core/errors.js';
 import type { InstalledChannel, InstalledPart, InstalledProvider, InstalledTelemetry } from '../../core/installed.js';
-import type { Clock, ProviderAbilities, ProviderConnection, ProviderSetting, TelemetryReading } from '../../core/ports.js';
+import type { ProviderAbilities, ProviderConnection, TelemetryReading } from '../../core/ports.js';
 import { attend, ok, reasonOf, within, wrong, type Finding } from './finding.js';
 import { titleOf, wrongSettings } from './settings.js';
 

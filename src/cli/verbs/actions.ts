@@ -1,9 +1,9 @@
 /** bursar actions, approve, reject, rollback, stop-all, limits: what was done about recommendations, by whom, and how far it may go. */
 import { Option, type Command } from 'commander';
-import type { ActionJson, ActionStory } from '../../store/action-json.js';
-import type { StoredStop } from '../../store/safety.js';
+import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
+import type { StoredStop } from '../../store/action/safety.js';
 import { STATES, type Decision, type LimitsView } from '../actions-door.js';
-import type { ActionState } from '../../core/action.js';
+import type { ActionState } from '../../core/action/action.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';

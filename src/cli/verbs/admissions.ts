@@ -1,6 +1,6 @@
 /** bursar admissions: launches that the admission webhook refused or warned about. */
 import type { Command } from 'commander';
-import type { StoredAdmission } from '../../store/admissions.js';
+import type { StoredAdmission } from '../../store/budget/admissions.js';
 import { count, day } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';

@@ -1,9 +1,9 @@
 /** bursar alerts, mutes: what people were told and where; taking one on, a test of the channels; muting some for a while. */
 import { Option, type Command } from 'commander';
-import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert.js';
-import type { Mute } from '../../core/alert-routes.js';
+import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert/alert.js';
+import type { Mute } from '../../core/alert/routes.js';
 import { formatInstant } from '../../core/time.js';
-import type { AlertJson, AlertStory } from '../../store/alert-json.js';
+import type { AlertJson, AlertStory } from '../../store/alert/alert-json.js';
 import { instant, whole } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';

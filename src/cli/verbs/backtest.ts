@@ -8,7 +8,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
-import type { BacktestProblem, BacktestReport } from '../../core/backtest.js';
+import type { BacktestProblem, BacktestReport } from '../../core/policy/backtest.js';
 import { Failure, missing } from '../../core/errors.js';
 import { aboveZero, aboveZeroList, count, notNegative, whole } from '../flags.js';
 import { plotFile } from '../plot-file.js';

@@ -1,6 +1,6 @@
 /** bursar budgets: what each team planned, spent and will probably spend; set or remove a plan. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { checkBudget, type Budget, type Threshold } from '../../core/budget.js';
+import { checkBudget, type Budget, type Threshold } from '../../core/budget/budget.js';
 import type { PeriodKind } from '../../core/time.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import type { BudgetView, Door } from '../door.js';

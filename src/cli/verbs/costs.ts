@@ -1,7 +1,7 @@
 /** bursar costs: what was spent, grouped. */
 import type { Command } from 'commander';
-import type { CostsAnswer } from '../../store/doubts.js';
-import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/spend.js';
+import type { CostsAnswer } from '../../store/usage/doubts.js';
+import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/cost/spend.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';

@@ -1,9 +1,9 @@
 /** bursar fleet, health, anomalies: what runs, how well that is known, how the GPUs fare, and what is out of the usual. */
 import { Option, type Command } from 'commander';
-import { TARGET_KINDS, type TargetKind } from '../../core/fleet.js';
-import type { StoredAnomaly } from '../../store/anomalies.js';
-import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet-json.js';
-import type { StoredFinding } from '../../store/health-findings.js';
+import { TARGET_KINDS, type TargetKind } from '../../core/fleet/fleet.js';
+import type { StoredAnomaly } from '../../store/alert/anomalies.js';
+import type { FleetCoverageJson, FleetTargetJson } from '../../store/fleet/fleet-json.js';
+import type { StoredFinding } from '../../store/fleet/health-findings.js';
 import type { EvidenceSource } from '../fleet-door.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';

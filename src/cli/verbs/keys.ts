@@ -1,6 +1,6 @@
 /** bursar keys, bursar audit: who may call the API, and who did what. A key's text is printed once, when it is made. */
 import { Option, type Command } from 'commander';
-import { ROLES, type Role } from '../../store/keys.js';
+import { ROLES, type Role } from '../../store/access/keys.js';
 import { count, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';

@@ -1,7 +1,7 @@
 /** bursar leases: GPUs that somebody holds until a date. */
 import type { Command } from 'commander';
 import { parseInstant } from '../../core/time.js';
-import type { LeaseJson } from '../../store/leases.js';
+import type { LeaseJson } from '../../store/workload/leases.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 import { WrongUse } from '../usage-error.js';

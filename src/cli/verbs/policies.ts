@@ -1,7 +1,7 @@
 /** bursar policies: what the policies are, which documents hold, and how one is checked, applied, paused and resumed. */
 import type { Command } from 'commander';
 import type { Problem } from '../../core/errors.js';
-import type { StoredPolicy } from '../../store/policies.js';
+import type { StoredPolicy } from '../../store/policy/policies.js';
 import type { Session } from '../session.js';
 import { readStructured } from '../structured-file.js';
 import { printable, table } from '../table.js';

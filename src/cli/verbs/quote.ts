@@ -3,12 +3,12 @@
  * for runs to come. A quote without a price says why and exits 1; it never makes one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { BudgetVerdict } from '../../core/quote-budget.js';
-import type { NoQuote } from '../../core/quote-close.js';
+import type { BudgetVerdict } from '../../core/quote/budget.js';
+import type { NoQuote } from '../../core/quote/close.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import type { Shortlist } from '../../planning/placement/shortlist.js';
 import type { PlacementQuestion, QuoteAnswer } from '../../planning/quoting.js';
-import type { StoredReservation } from '../../store/reservations.js';
+import type { StoredReservation } from '../../store/budget/reservations.js';
 import { aboveZero, count, notNegative, pair } from '../flags.js';
 import type { Session } from '../session.js';
 import { printable, table } from '../table.js';

@@ -1,8 +1,8 @@
 /** bursar fx, bursar peak, bursar credits: what metered usage is priced with besides the price lists. */
 import path from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
-import type { PeakRule } from '../../core/peak.js';
-import type { CreditView } from '../../store/credits.js';
+import type { PeakRule } from '../../core/price/peak.js';
+import type { CreditView } from '../../store/cost/credits.js';
 import { readCreditsFile } from '../credits-file.js';
 import { readFx } from '../fx-file.js';
 import { readPeak } from '../peak-file.js';

@@ -1,6 +1,6 @@
 /** bursar recommend: what could be saved. */
 import { Option, type Command } from 'commander';
-import type { RecommendationStatus } from '../../store/recommendations.js';
+import type { RecommendationStatus } from '../../store/policy/recommendations.js';
 import type { Session } from '../session.js';
 import { table } from '../table.js';
 

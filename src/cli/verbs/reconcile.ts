@@ -1,6 +1,6 @@
 /** bursar reconcile: bills beside accruals, and the rates that bills taught. */
 import type { Command } from 'commander';
-import type { StoredVariance } from '../../store/variances.js';
+import type { StoredVariance } from '../../store/bill/variances.js';
 import type { LearnedRateList, VarianceList } from '../reconciliation-door.js';
 import type { Session } from '../session.js';
 import { percent, shortAmount, table } from '../table.js';

@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { Option, type Command } from 'commander';
 import { missing } from '../../core/errors.js';
-import { LANGUAGES, readerOf, type Language, type ReportFormat } from '../../core/report-reader.js';
+import { LANGUAGES, readerOf, type Language, type ReportFormat } from '../../core/report/reader.js';
 import type { Session } from '../session.js';
 import { WrongUse } from '../usage-error.js';
 

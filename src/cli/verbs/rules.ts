@@ -1,7 +1,7 @@
 /** bursar rules: which team a line belongs to. A change is shown before it is made. */
 import type { Command } from 'commander';
-import type { AllocationRule } from '../../core/allocation.js';
-import type { RulePreview, TeamPreview } from '../../store/preview.js';
+import type { AllocationRule } from '../../core/cost/allocation.js';
+import type { RulePreview, TeamPreview } from '../../store/cost/preview.js';
 import { readRules } from '../rules-file.js';
 import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';

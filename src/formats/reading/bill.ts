@@ -5,7 +5,7 @@
  */
 import type { Decimal } from '../../core/decimal.js';
 import type { Problem } from '../../core/errors.js';
-import { providerName } from '../../core/price.js';
+import { providerName } from '../../core/price/price.js';
 import type { ChargeCategory } from '../../core/usage.js';
 import { Memo } from './memo.js';
 import type { Cells } from './table.js';

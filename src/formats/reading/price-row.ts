@@ -7,7 +7,7 @@ import type { Decimal } from '../../core/decimal.js';
 import type { Problem } from '../../core/errors.js';
 import { rateOf } from '../../core/money.js';
 import type { Input, PriceFormat } from '../../core/ports.js';
-import type { Price, PriceEvent, Upfront } from '../../core/price.js';
+import type { Price, PriceEvent, Upfront } from '../../core/price/price.js';
 import type { Term } from '../../core/usage.js';
 import { shown } from './bill.js';
 import { decimalOf } from './numbers.js';

@@ -6,9 +6,9 @@
  * them: a misspelt quantity must not become an unknown one.
  */
 import { z } from 'zod';
-import { migParts, modelOf } from '../../core/gpu-model.js';
+import { migParts, modelOf } from '../../core/fleet/gpu-model.js';
 import type { Problem } from '../../core/errors.js';
-import { providerName } from '../../core/price.js';
+import { providerName } from '../../core/price/price.js';
 import { GPU_PARTS, MOST_GPU_PARTS, TERMS, type Term, type UsageRecord } from '../../core/usage.js';
 import { MOST_KEY_CHARACTERS, MOST_RESOURCE_CHARACTERS } from './bill.js';
 import { Memo } from './memo.js';

@@ -6,7 +6,7 @@
  */
 import { compareDecimal, type Decimal } from '../../core/decimal.js';
 import { invalid } from '../../core/errors.js';
-import type { PriceEvent } from '../../core/price.js';
+import type { PriceEvent } from '../../core/price/price.js';
 import { instancePrice, type InstancePrice } from './price-row.js';
 import { plusDays } from './times.js';
 

@@ -9,7 +9,7 @@ export type Posted =
   | { readonly kind: 'not-sent'; readonly detail: string }
   | { readonly kind: 'unknown'; readonly detail: string };
 
-/** Of Slack, webhooks and mail alike: PATIENCE.requestMs of core/action.ts is longer. */
+/** Of Slack, webhooks and mail alike: PATIENCE.requestMs of core/action/action.ts is longer. */
 export const TIMEOUT_MS = 10_000;
 const MOST_ANSWER_BYTES = 4096;
 /** Where nobody says how long: Slack and most others name seconds. */

@@ -5,9 +5,9 @@
  * elements, composition objects), since one text too long refuses the whole message. What is too long is cut, with a word that says so. The three
  * characters that mean something in mrkdwn are escaped ("Formatting message text: Escaping text"), so that nobody's tag can call a channel.
  */
-import type { Button, Message } from '../../core/alert-message.js';
-import { plainText } from '../../core/alert-message.js';
-import type { Severity } from '../../core/alert.js';
+import type { Button, Message } from '../../core/alert/message.js';
+import { plainText } from '../../core/alert/message.js';
+import type { Severity } from '../../core/alert/alert.js';
 
 /** Characters, unless it says otherwise. `text` beside blocks is what notifications show; chat.postMessage asks for at most 4,000. */
 export const LIMITS = {

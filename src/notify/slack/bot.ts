@@ -6,10 +6,10 @@
  * by its token. The client's own retries are off: what is repeated is decided elsewhere. It never logs, and never says the token.
  */
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from '@slack/web-api';
-import type { Message } from '../../core/alert-message.js';
+import type { Message } from '../../core/alert/message.js';
 import { denied, unavailable } from '../../core/errors.js';
-import type { ChannelConnection, Telling, ToldOutcome } from '../../core/channel.js';
-import type { Clock } from '../../core/ports.js';
+import type { ChannelConnection, Telling, ToldOutcome } from '../../core/alert/channel.js';
+import type { Clock } from '../../core/time.js';
 import { DEFAULT_REST_MS, post, TIMEOUT_MS } from '../sending/post.js';
 import { slackMessage, type SlackMessage } from './blocks.js';
 import { outcomeOfError, REST_OF_ANSWERS } from './failures.js';

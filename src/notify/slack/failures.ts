@@ -3,7 +3,7 @@
  *
  * Never says more than Slack's own code. What is not known to be harmless counts as unknown, and is asked for.
  */
-import type { ToldOutcome } from '../../core/channel.js';
+import type { ToldOutcome } from '../../core/alert/channel.js';
 import { lost } from '../sending/post.js';
 
 /** Where Slack names no pause. */

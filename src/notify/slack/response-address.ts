@@ -3,8 +3,8 @@
  *
  * The address came in a signed request and is still not trusted: only Slack's own hosts are called, and the host of the configured API.
  */
-import type { Message } from '../../core/alert-message.js';
-import type { ToldOutcome } from '../../core/channel.js';
+import type { Message } from '../../core/alert/message.js';
+import type { ToldOutcome } from '../../core/alert/channel.js';
 import { DEFAULT_REST_MS, post } from '../sending/post.js';
 import { slackMessage } from './blocks.js';
 

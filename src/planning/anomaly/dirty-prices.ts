@@ -1,5 +1,5 @@
 /** Which prices of a series are dirty, for whoever would rather go by the last good one. Corrects nothing. */
-import type { DirtyPrices } from '../../core/spot-history.js';
+import type { DirtyPrices } from '../../core/price/spot-history.js';
 import { detectPriceAnomalies } from './prices.js';
 
 /** Instants at which detectPriceAnomalies calls a price dirty. A feed that merely repeats itself repeats a good price. */

@@ -1,10 +1,10 @@
 /**
- * Bursar's rule, the published ones and the optimum on the same tenants, priced alike and pooled as core/backtest.ts says.
+ * Bursar's rule, the published ones and the optimum on the same tenants, priced alike and pooled as core/policy/backtest.ts says.
  *
  * Where a published rule can be read in several ways every reading is run, and the one that costs least over all tenants stands for it, so
  * that the opponent met is the best one. This file reads no input; it never drops a tenant.
  */
-import { type BacktestCell, type BacktestProgress, type PolicyResult, pooledShare } from '../../core/backtest.js';
+import { type BacktestCell, type BacktestProgress, type PolicyResult, pooledShare } from '../../core/policy/backtest.js';
 import { mulberry32 } from '../random.js';
 import { checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost } from './model.js';
 import { type LookBackReading, lookBack, onlineDeterministic, onlineRandomised } from './opponents.js';

@@ -6,9 +6,9 @@
  * the optimum and for what was bought alike. Amounts are hours times quoted prices as of the month's end, not the bill's.
  */
 import { costOf, type Rate } from '../../core/money.js';
-import type { DemandFacts } from '../../core/report-facts.js';
-import { amountText, nanosText, ratioOf } from '../../core/report-spend.js';
-import { told, untold, type ReportOptimum, type ReportOptimumPlace, type Told } from '../../core/report.js';
+import type { DemandFacts } from '../../core/report/facts.js';
+import { amountText, nanosText, ratioOf } from '../../core/report/spend.js';
+import { told, untold, type ReportOptimum, type ReportOptimumPlace, type Told } from '../../core/report/report.js';
 import { coverage, type CommitmentTerm } from './model.js';
 import { optimum } from './optimum.js';
 

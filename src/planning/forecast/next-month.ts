@@ -3,9 +3,9 @@
  *
  * It looks at nothing after the month, also where a report is made later, so that an old report says what could be said then.
  */
-import { dailySeries, lastDayOf, nanosText, nextMonth } from '../../core/report-spend.js';
-import type { ReportFacts } from '../../core/report-facts.js';
-import { told, untold, type ReportForecast, type Told } from '../../core/report.js';
+import { dailySeries, lastDayOf, nanosText, nextMonth } from '../../core/report/spend.js';
+import type { ReportFacts } from '../../core/report/facts.js';
+import { told, untold, type ReportForecast, type Told } from '../../core/report/report.js';
 import { forecastPeriodEnd } from './forecast.js';
 
 const COVERAGE = 0.8;

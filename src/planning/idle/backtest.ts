@@ -5,7 +5,7 @@
  * spell; a share is of the optimum's saving against never stopping.
  */
 
-import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from './opponents.js';
 import { IDLE_DEFAULTS, IdlePlanner } from './planner.js';

@@ -4,11 +4,11 @@
  * Unknown is a reason, never a number: no GPU count, memory, speed, egress price or exchange rate is taken for granted.
  * Each unit (instance) is billed for itself and rounded once, so that costs of units add up exactly.
  */
-import { billableMs } from '../../core/cost.js';
+import { billableMs } from '../../core/cost/cost.js';
 import { costOf, type Money, type Ratio } from '../../core/money.js';
-import type { Price } from '../../core/price.js';
-import { PriceBook, type PriceHistory, type PriceTimeline, type UnpricedReason } from '../../core/price-book.js';
-import { termHours } from '../../core/term.js';
+import type { Price } from '../../core/price/price.js';
+import { PriceBook, type PriceHistory, type PriceTimeline, type UnpricedReason } from '../../core/price/price-book.js';
+import { termHours } from '../../core/price/term.js';
 import { HOUR_MS } from '../../core/time.js';
 import { memoryGib } from './gpu-memory.js';
 import type { Market, Workload } from './workload.js';

@@ -8,7 +8,7 @@
  */
 import { assert } from '../../core/errors.js';
 import type { Money } from '../../core/money.js';
-import type { Price } from '../../core/price.js';
+import type { Price } from '../../core/price/price.js';
 import { candidatesOf, type Candidate, type Refusal, type Refused } from './candidates.js';
 import { cheapestCover } from './cover.js';
 import { checkWorkload, type Market, type Workload } from './workload.js';

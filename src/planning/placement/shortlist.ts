@@ -5,7 +5,7 @@
  * that the placement did not round.
  */
 import { formatMoney, type Money } from '../../core/money.js';
-import type { Price, Upfront } from '../../core/price.js';
+import type { Price, Upfront } from '../../core/price/price.js';
 import type { Term } from '../../core/usage.js';
 import type { Refused } from './candidates.js';
 import { placeShort, type Loss, type Plan } from './placement.js';

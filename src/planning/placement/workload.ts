@@ -4,8 +4,8 @@
  * Nothing here is guessed: what a workload needs is stated by who runs it, and what is not stated does not bind.
  */
 import { invalid, type Problem } from '../../core/errors.js';
-import type { FxTable } from '../../core/fx.js';
-import type { PriceHistory } from '../../core/price-book.js';
+import type { FxTable } from '../../core/price/fx.js';
+import type { PriceHistory } from '../../core/price/price-book.js';
 import type { Term } from '../../core/usage.js';
 
 export interface Workload {

@@ -3,9 +3,9 @@
  * is paid by the same bill as the policy. A part for which nothing is published has no opponent but doing nothing, and no optimum. What nobody can price is left
  * out of theirs as of the policy's.
  */
-import type { RecordedHistory } from '../../core/history.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
-import type { Policy } from '../../core/policy.js';
+import type { Policy } from '../../core/policy/policy.js';
 import { LevelCounts } from '../commitment/level-counts.js';
 import type { CommitmentTerm } from '../commitment/model.js';
 import { optimum } from '../commitment/optimum.js';

@@ -9,8 +9,8 @@
  * - workloads: a fleet is paid by the minute, booting replicas included; load beyond the ready ones is unserved.
  * Amounts are currency units as numbers: they are compared, never billed.
  */
-import type { RecordedHistory } from '../../core/history.js';
-import type { SpotMarket } from '../../core/policy.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
+import type { SpotMarket } from '../../core/policy/policy.js';
 import type { Rate } from '../../core/money.js';
 import { HOUR_MS } from '../../core/time.js';
 

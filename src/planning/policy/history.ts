@@ -1,12 +1,12 @@
 /**
- * From what is recorded of a team (core/history.ts) to the views that a policy would have had, hour by hour.
+ * From what is recorded of a team (core/policy/history.ts) to the views that a policy would have had, hour by hour.
  *
  * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a reading nor a metered hour
  * that is not over nor a price. What was never recorded over time (the facts of a workload, a lease) is shown as it is known now, which a report says.
  */
-import type { RecordedHistory } from '../../core/history.js';
-import type { TakenMeasurement } from '../../core/measurement.js';
-import { READINGS_DAYS, type DemandSeries, type MinuteSeries, type PolicyView, type ResourceView, type WorkloadView } from '../../core/policy.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
+import type { TakenMeasurement } from '../../core/workload/measurement.js';
+import { READINGS_DAYS, type DemandSeries, type MinuteSeries, type PolicyView, type ResourceView, type WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 
 /** What a replay has changed, as far as a view shows it. */

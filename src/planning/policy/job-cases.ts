@@ -5,8 +5,8 @@
  * are known. Nothing is filled in: what is missing is a reason. Spot that was seen to be gone is gone; where nobody looked, a job that was on spot is
  * taken to have had it, and one that was not pays on demand.
  */
-import type { RecordedHistory, RecordedJob } from '../../core/history.js';
-import type { SpotMarket, WorkloadView } from '../../core/policy.js';
+import type { RecordedHistory, RecordedJob } from '../../core/policy/history.js';
+import type { SpotMarket, WorkloadView } from '../../core/policy/policy.js';
 import { HOUR_MS, hourOf } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { IDLE, ON_DEMAND, SPOT } from '../spot/problem.js';
@@ -37,7 +37,7 @@ export function jobCases(history: RecordedHistory): JobOrReason[] {
   });
 }
 
-/** Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it (store/job-usage.ts). */
+/** Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it (store/workload/job-usage.ts). */
 function replicasOf({ fleet }: RecordedJob): number | null {
   if (fleet === null) return null;
   const now = fleet.ready + fleet.booting;

@@ -1,11 +1,11 @@
 /**
  * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, given more machines or fewer, and done later or for less.
  *
- * The policy sees it as the replay has it, by the same count of its work as a view's (core/job-work.ts), and never what comes. Before its beginning it is
+ * The policy sees it as the replay has it, by the same count of its work as a view's (core/workload/job-work.ts), and never what comes. Before its beginning it is
  * not there. What cannot be run again (job-cases.ts) is shown as it is known and changes for nothing that is proposed.
  */
-import type { Change } from '../../core/recommendation.js';
-import type { FleetFacts, WorkloadView } from '../../core/policy.js';
+import type { Change } from '../../core/policy/recommendation.js';
+import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
 import { HOUR_MS, parseInstant } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
 import type { JobOrReason } from './job-cases.js';

@@ -5,9 +5,9 @@
  * their term; what is said of a team's launches or of its demand on spot holds while the policy goes on saying it; a change of a workload holds
  * until the next, or while it is proposed where the policy says so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
  */
-import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget.js';
-import type { RecordedHistory } from '../../core/history.js';
-import { isWorthwhile, type DemandSeries, type FleetFacts, type Policy, type PolicyView, type Proposal, type WorkloadView } from '../../core/policy.js';
+import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget/budget.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
+import { isWorthwhile, type DemandSeries, type FleetFacts, type Policy, type PolicyView, type Proposal, type WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';

@@ -5,10 +5,10 @@
  * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in no figure and stands beside them with the reason; where
  * nothing of a cell has a price its figures are null. Cells are not added up: the same GPU may be metered and sampled.
  */
-import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult, type UnknownCase } from '../../core/backtest.js';
-import type { Forecaster } from '../../core/budget.js';
-import type { RecordedHistory } from '../../core/history.js';
-import type { Policy } from '../../core/policy.js';
+import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult, type UnknownCase } from '../../core/policy/backtest.js';
+import type { Forecaster } from '../../core/budget/budget.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
+import type { Policy } from '../../core/policy/policy.js';
 import { formatInstant } from '../../core/time.js';
 import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type IsKnown, type PendingAlternative } from './alternatives.js';
 import { jobAlternatives } from './job-alternatives.js';

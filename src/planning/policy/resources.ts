@@ -4,7 +4,7 @@
  * A stop of something that rests lasts until a reading shows that it is needed (work, or nothing known: no saving may be claimed for what
  * nobody saw). A stop of something at work lasts as long as the policy goes on saying so, and the work that it kept from being done is counted.
  */
-import type { ResourceView } from '../../core/policy.js';
+import type { ResourceView } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { activityOf, type IdleSample } from '../idle/samples.js';
 import { FALSE_STOP_MINUTES } from '../idle/simulate.js';

@@ -3,11 +3,11 @@
  *
  * It reads and keeps nothing itself. The invariant: how often it rests, and what it is told meanwhile, changes no figure.
  */
-import type { BacktestReport } from '../../core/backtest.js';
-import type { BacktestWindow } from '../../core/backtest-window.js';
-import type { Forecaster } from '../../core/budget.js';
+import type { BacktestReport } from '../../core/policy/backtest.js';
+import type { BacktestWindow } from '../../core/policy/backtest-window.js';
+import type { Forecaster } from '../../core/budget/budget.js';
 import { invalid, missing } from '../../core/errors.js';
-import type { RecordedHistory } from '../../core/history.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
 import { formatInstant } from '../../core/time.js';
 import { forecastPeriodEnd } from '../forecast/forecast.js';
 import { policyReport, teamSteps, type PolicyBacktestRequest, type TeamBacktest } from './report.js';

@@ -4,7 +4,7 @@
  *
  * The invariant: driven in one go or with rests, the work gives the same result.
  */
-import type { CostSeries } from '../../core/backtest.js';
+import type { CostSeries } from '../../core/policy/backtest.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../../core/time.js';
 
 /** Work that yields the share of it that is done, and in the end gives its result. */

@@ -4,10 +4,10 @@
  *
  * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has a price says why.
  */
-import type { RecordedHistory } from '../../core/history.js';
-import type { TakenMeasurement } from '../../core/measurement.js';
-import type { Change } from '../../core/recommendation.js';
-import type { WorkloadView } from '../../core/policy.js';
+import type { RecordedHistory } from '../../core/policy/history.js';
+import type { TakenMeasurement } from '../../core/workload/measurement.js';
+import type { Change } from '../../core/policy/recommendation.js';
+import type { WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { pacesOf } from '../throughput/pace.js';

@@ -6,7 +6,7 @@
  * does not charge unserved load, so it is only comparable between policies whose `unservedShare` is alike.
  */
 
-import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { capacityPerReplica, replicasFor } from './load.js';
 import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from './opponents.js';

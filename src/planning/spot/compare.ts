@@ -1,10 +1,10 @@
 /**
- * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as core/backtest.ts says.
+ * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as core/policy/backtest.ts says.
  *
  * It takes recordings, never files. The invariant: the model with which Bursar runs a window was learned from the recordings handed in
  * for its zone, which are never its own windows, and from that window's own past.
  */
-import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { availabilityModel, fitAvailability, leanToPast, type AvailabilityParameters } from './availability-model.js';
 import { bursarPolicy } from './bursar.js';

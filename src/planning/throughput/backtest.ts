@@ -5,11 +5,11 @@
  * repetition. Its cost is the absolute percentage error, as a fraction; shares are of the saving of the measurements
  * themselves (error 0) over the global line.
  */
-import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/backtest.js';
+import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { mulberry32, type Random } from '../random.js';
 import { learnThroughput } from './hierarchy.js';
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { byModel, configurationOf } from './measurement.js';
 import { linearGlobal, linearPerModel, linearPerModelFeatures, logLinearPerModel, logLinearPerModelFeatures, type Line } from './opponents.js';
 import { predictWith } from './predict.js';

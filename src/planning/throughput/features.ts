@@ -6,7 +6,7 @@
  * counts as factors. Beliefs are broad and are the same for every model of a kind; measurements move them. Features look
  * at a configuration only, never at a measured value.
  */
-import type { Configuration } from '../../core/measurement.js';
+import type { Configuration } from '../../core/workload/measurement.js';
 import { familyOf, optimizerOf, precisionOf } from './measurement.js';
 
 /** Whether `batch` counts the samples of all GPUs or of each one; sources differ, and the data decide (see hierarchy.ts). */

@@ -8,7 +8,7 @@
  */
 import { cholesky, dot, inverseFactored, solveFactored, varianceAlong } from './linear-algebra.js';
 import { belief, describeModel, featureSpace, type BatchMeaning, type Feature, type FeatureSpace } from './features.js';
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { byModel } from './measurement.js';
 import { evaluate, fit, gradient, pointOf, weightOf, type Fit, type Noise, type Point, type Prior } from './step-time.js';
 

@@ -3,7 +3,7 @@
  *
  * Holds no model, and never fills in what is not stated.
  */
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 
 /** A measurement without its outcome: what a predictor may be asked. */
 export function configurationOf({ model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes }: Configuration): Configuration {

@@ -5,7 +5,7 @@
  * so. A per-model fit can be read in several ways: each is here under its own name, and the best of them is the one to beat.
  */
 import { cholesky, dot, solveFactored } from './linear-algebra.js';
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { optimizerOf, precisionOf } from './measurement.js';
 
 /** Columns of a regression without the constant; null where a row does not state the value. */

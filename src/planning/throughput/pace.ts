@@ -5,7 +5,7 @@
  * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on; of anything else nothing is known.
  * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past alone learns nothing of what comes.
  */
-import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/measurement.js';
+import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/workload/measurement.js';
 import { memoryGib } from '../placement/gpu-memory.js';
 import { learnThroughput } from './hierarchy.js';
 import { byModel, configurationOf, optimizerOf, precisionOf } from './measurement.js';

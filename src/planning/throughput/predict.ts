@@ -9,7 +9,7 @@ import { costOf, type Money, type Rate } from '../../core/money.js';
 import { encode } from './features.js';
 import { learnThroughput, priorOf, type Knowledge, type Learned } from './hierarchy.js';
 import { varianceAlong } from './linear-algebra.js';
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { evaluate, fit, gradient, logThroughput, noiseScale, pointOf, type Fit, type Point } from './step-time.js';
 
 /** How many measurements the belief that a model is as noisy as the others is worth; also the t distribution's base freedom. */

@@ -2,11 +2,11 @@
  * A question about a throughput that was not measured, and its answer: samples a second, time and cost to finish, from what a team measured and at the
  * cheapest price that holds. Pure: whoever asks brings measurements and prices.
  */
-import { modelOf } from '../../core/gpu-model.js';
-import type { Configuration, TakenMeasurement } from '../../core/measurement.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
+import type { Configuration, TakenMeasurement } from '../../core/workload/measurement.js';
 import { formatMoney, type Money, type Rate } from '../../core/money.js';
-import type { GpuOffer } from '../../core/policy.js';
-import { providerName } from '../../core/price.js';
+import type { GpuOffer } from '../../core/policy/policy.js';
+import { providerName } from '../../core/price/price.js';
 import { measuredAs, rowsFor } from './pace.js';
 import { finish, predictThroughput, type Range, type ThroughputQuery } from './predict.js';
 

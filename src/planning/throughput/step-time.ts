@@ -6,7 +6,7 @@
  */
 import { cholesky, solveFactored, varianceAlong } from './linear-algebra.js';
 import { encode, logStepSamples, type FeatureSpace } from './features.js';
-import type { Configuration, Measurement } from '../../core/measurement.js';
+import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 
 /** Sharpness of the maximum: 1 would add launch and compute, a large number would let the longer hide the shorter. */
 const SHARPNESS = 2.5;

@@ -3,7 +3,7 @@
  * whose clocks change is as long as it is. Nothing here knows what a window is for.
  */
 import { Failure, type Problem } from '../../core/errors.js';
-import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/peak.js';
+import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
 import { z } from 'zod';
 
 const TIME = /^([01]\d|2[0-4]):[0-5]\d$/;
@@ -38,7 +38,7 @@ export class Calendar {
   }
 }
 
-/** Everything that is wrong with windows and zone, as core/peak.ts says it; nothing where they can be used. */
+/** Everything that is wrong with windows and zone, as core/price/peak.ts says it; nothing where they can be used. */
 export function windowProblems(windows: readonly Spec[], zone: string): readonly Problem[] {
   try {
     compilePeak(windows.map((spec) => ruleOf(spec, zone)));

@@ -1,10 +1,10 @@
 /** What the policies' examples are made of: a small team at one instant, with prices. Everything in it is invented. */
-import type { GpuOffer, MinuteSeries, PolicyView, WorkloadView } from '../../core/policy.js';
-import { viewOf } from '../../core/policy.js';
-import type { HealthFinding } from '../../core/health.js';
-import type { TakenMeasurement } from '../../core/measurement.js';
+import type { GpuOffer, MinuteSeries, PolicyView, WorkloadView } from '../../core/policy/policy.js';
+import { viewOf } from '../../core/policy/policy.js';
+import type { HealthFinding } from '../../core/fleet/health.js';
+import type { TakenMeasurement } from '../../core/workload/measurement.js';
 import type { Rate } from '../../core/money.js';
-import type { Budget } from '../../core/budget.js';
+import type { Budget } from '../../core/budget/budget.js';
 import { DAY_MS, formatInstant, MINUTE_MS, periodOf } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 

@@ -1,7 +1,7 @@
 /**
  * Windows of measured minutes. A window is whole or it is not: a missing minute is unknown, and unknown is never idle.
  */
-import type { MinuteSeries, WorkloadView } from '../../core/policy.js';
+import type { MinuteSeries, WorkloadView } from '../../core/policy/policy.js';
 import { MINUTE_MS } from '../../core/time.js';
 
 export interface Window {

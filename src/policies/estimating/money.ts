@@ -3,9 +3,9 @@
  *
  * Never invents a price: where one is missing the answer is null, and so is every saving made of it.
  */
-import { HOURS_PER_MONTH, type GpuOffer, type PolicyView, type SavingsEstimate, type WorkloadView } from '../../core/policy.js';
+import { HOURS_PER_MONTH, type GpuOffer, type PolicyView, type SavingsEstimate, type WorkloadView } from '../../core/policy/policy.js';
 import type { Rate } from '../../core/money.js';
-import type { Evidence } from '../../core/recommendation.js';
+import type { Evidence } from '../../core/evidence.js';
 import type { Term } from '../../core/usage.js';
 import { formatInstant } from '../../core/time.js';
 

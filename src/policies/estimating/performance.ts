@@ -4,7 +4,7 @@
  * A prediction counts at the end of its 90 % interval that speaks against a change: the low end for other GPUs, the high end for those that it has. Nothing
  * is said of a workload of which nobody says what it runs.
  */
-import type { ModelPerformance, PolicyView, WorkloadView } from '../../core/policy.js';
+import type { ModelPerformance, PolicyView, WorkloadView } from '../../core/policy/policy.js';
 import { pacesOf, type Pace } from '../../planning/throughput/pace.js';
 
 export function performanceOf({ measurements, team }: PolicyView, one: WorkloadView): readonly ModelPerformance[] {

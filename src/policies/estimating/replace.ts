@@ -4,8 +4,8 @@
  * It acts only on findings that are fatal and open; a warning, silence or a stale reading replaces nothing. It saves nothing by itself: it keeps the
  * capacity that is paid for. Hot spares that the fleet declares are started first, each for one resource; what failed is replaced after that.
  */
-import type { HealthFinding } from '../../core/health.js';
-import type { Proposal, WorkloadView } from '../../core/policy.js';
+import type { HealthFinding } from '../../core/fleet/health.js';
+import type { Proposal, WorkloadView } from '../../core/policy/policy.js';
 import { mayTouch } from './minutes.js';
 
 /** Proposals to replace what of a workload is lost. Empty where its owner forbids to touch it, or nothing is. */

@@ -6,7 +6,7 @@
  * market's past says of its future, from which alone they follow.
  */
 import { Failure } from '../../core/errors.js';
-import type { JobFacts, SpotMarket } from '../../core/policy.js';
+import type { JobFacts, SpotMarket } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import { BUILT_IN_PARAMETERS, leanToPast } from '../../planning/spot/availability-model.js';
 import { bursarPolicy } from '../../planning/spot/bursar.js';

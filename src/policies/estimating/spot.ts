@@ -3,7 +3,7 @@
  *
  * An hour in which nobody looked counts as one without spot: a missing reading never makes spot look better.
  */
-import type { GpuOffer, PolicyView, SpotMarket } from '../../core/policy.js';
+import type { GpuOffer, PolicyView, SpotMarket } from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import { EIGHTY_PERCENT, gpuHourNanos, offerAt, ownOffer, type Place } from './money.js';
 

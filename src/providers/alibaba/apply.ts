@@ -9,7 +9,7 @@
  */
 import { z } from 'zod';
 import { denied, invalid } from '../../core/errors.js';
-import type { Effect, EffectKind } from '../../core/fleet.js';
+import type { Effect, EffectKind } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { acting, parseTarget, refused, type RpcTarget, type Sent } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params, type Service } from './client.js';

@@ -3,7 +3,7 @@
  *
  * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
  */
-import type { FleetReading, FleetTarget } from '../../core/fleet.js';
+import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { inGroups, parseTarget, readParts } from '../rpc.js';
 import type { AlibabaClient } from './client.js';
 import { CONFIGURATIONS_PERMISSION, gpuGroups, GROUPS_PERMISSION, MEMBERS_PERMISSION, membersOf, readGroup } from './groups.js';

@@ -6,7 +6,7 @@
  * Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups", "DescribeScalingConfigurations" and "DescribeScalingInstances".
  */
 import { z } from 'zod';
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import { groupTarget, reading, type Membership, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';

@@ -6,7 +6,7 @@
  * ECS User Guide, "Economical mode"). Fields: ECS API Reference (2014-05-26), "DescribeInstances".
  */
 import { z } from 'zod';
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import { instanceTarget, reading } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';

@@ -8,7 +8,7 @@
  * operations" (until December 2025 an empty list was also the answer to who may not list).
  */
 import { z } from 'zod';
-import type { ProviderSetting } from '../../core/ports.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { permitted } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params, type Service } from './client.js';
 import { readInstances, type Instance } from './instances.js';

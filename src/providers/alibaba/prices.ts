@@ -8,8 +8,8 @@
  */
 import { z } from 'zod';
 import { nanosOf } from '../../core/money.js';
-import type { SpotReading } from '../../core/ports.js';
-import type { PriceEvent } from '../../core/price.js';
+import type { SpotReading } from '../../core/price/spot-reading.js';
+import type { PriceEvent } from '../../core/price/price.js';
 import { DAY_MS } from '../../core/time.js';
 import { CallError, decimalOf, instancePrice, parseTarget, reading, type SeenPrices, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';

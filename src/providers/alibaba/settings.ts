@@ -4,7 +4,7 @@
  * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for reading.
  */
 import { invalid } from '../../core/errors.js';
-import type { ProviderSetting } from '../../core/ports.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
 export const PREFIX = 'BURSAR_ALIBABA_';

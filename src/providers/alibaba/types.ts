@@ -6,7 +6,7 @@
  * "GPU-accelerated compute-optimized and vGPU-accelerated instance families" (vgn and sgn share a card).
  */
 import { z } from 'zod';
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import { reading, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient } from './client.js';
 

@@ -4,13 +4,14 @@
  * Never repeats a request. The invariant: what is returned as refused, or thrown, has changed nothing; what may have arrived is `unknown`
  * until AWS' own state tells. EC2 and Auto Scaling take no token for these effects: they are absolute, and their state is their receipt.
  */
+import type { Clock } from '../../core/time.js';
 import {
   SetDesiredCapacityCommand, TerminateInstanceInAutoScalingGroupCommand, UpdateAutoScalingGroupCommand, type LaunchTemplateSpecification, type MixedInstancesPolicy,
 } from '@aws-sdk/client-auto-scaling';
 import { ModifyInstanceAttributeCommand, StartInstancesCommand, StopInstancesCommand, TerminateInstancesCommand } from '@aws-sdk/client-ec2';
 import { denied } from '../../core/errors.js';
-import { holds, type Effect, type EffectKind, type FleetTarget } from '../../core/fleet.js';
-import type { Clock, EffectOutcome } from '../../core/ports.js';
+import { holds, type Effect, type EffectKind, type FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectOutcome } from '../../core/ports.js';
 import type { Clients } from './clients.js';
 import { acting, refused } from './failures.js';
 import { readTarget } from './fleet.js';

@@ -3,9 +3,9 @@
  *
  * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
  */
-import type { FleetReading, FleetTarget } from '../../core/fleet.js';
+import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { Failure } from '../../core/errors.js';
-import type { Clock } from '../../core/ports.js';
+import type { Clock } from '../../core/time.js';
 import type { Clients } from './clients.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
 import { gpuGroups, groupsAsTargets, GROUP_PERMISSION, readGroups, TEMPLATE_PERMISSION } from './groups.js';

@@ -5,7 +5,7 @@
  * GPU has none. Source: Amazon EC2 API Reference, data types GpuInfo and GpuDeviceInfo.
  */
 import { paginateDescribeInstanceTypes, type GpuDeviceInfo, type InstanceTypeInfo, type _InstanceType } from '@aws-sdk/client-ec2';
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 

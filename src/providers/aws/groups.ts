@@ -6,7 +6,7 @@
  */
 import { paginateDescribeAutoScalingGroups, type AutoScalingGroup, type LaunchTemplateSpecification } from '@aws-sdk/client-auto-scaling';
 import { DescribeLaunchTemplateVersionsCommand } from '@aws-sdk/client-ec2';
-import type { BillingState, FleetTarget, Replicas, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, Replicas, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { codeOf, reading, readingPages } from './failures.js';

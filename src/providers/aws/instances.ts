@@ -6,7 +6,7 @@
  * Sources: Amazon EC2 User Guide, "Amazon EC2 instance state changes" (billing by state) and "Capacity Reservation pricing and billing".
  */
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';

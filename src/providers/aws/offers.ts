@@ -8,7 +8,7 @@ import { paginateDescribeReservedInstancesOfferings, type DescribeReservedInstan
 import { DescribeSavingsPlansOfferingsCommand, type DescribeSavingsPlansOfferingsCommandInput, type SavingsPlanOffering } from '@aws-sdk/client-savingsplans';
 import { addDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf, NANOS_PER_UNIT } from '../../core/money.js';
-import type { CommitmentOffer } from '../../core/ports.js';
+import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import type { Clients } from './clients.js';
 import { reading, readingPages } from './failures.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes, type TypeGpus } from './gpus.js';

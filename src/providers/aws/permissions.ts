@@ -15,7 +15,7 @@ import {
 import { GetProductsCommand } from '@aws-sdk/client-pricing';
 import { DescribeSavingsPlansCommand, DescribeSavingsPlansOfferingRatesCommand, DescribeSavingsPlansOfferingsCommand } from '@aws-sdk/client-savingsplans';
 import { Failure } from '../../core/errors.js';
-import type { ProviderSetting } from '../../core/ports.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import type { Clients } from './clients.js';
 import { meaningOf } from './failures.js';
 import type { InstanceTypes } from './gpus.js';

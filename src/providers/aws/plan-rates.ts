@@ -8,7 +8,7 @@ import { DescribeSavingsPlansOfferingRatesCommand, type SavingsPlanOfferingRate 
 import { parseDecimal } from '../../core/decimal.js';
 import { Failure } from '../../core/errors.js';
 import { nanosOf } from '../../core/money.js';
-import type { PlanRate } from '../../core/ports.js';
+import type { PlanRate } from '../../core/price/commitment-offer.js';
 import type { Clients } from './clients.js';
 import { reading } from './failures.js';
 import type { TypeGpus } from './gpus.js';

@@ -4,13 +4,14 @@
  * Never repeated by itself: a purchase cannot be taken back. The invariant: before a purchase its offer is read again, and nothing is
  * bought whose whole cost over the term is above what was allowed; a lost answer stays unknown until AWS shows what was bought.
  */
+import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import {
   CreateTagsCommand, DescribeReservedInstancesCommand, PurchaseReservedInstancesOfferingCommand, type ReservedInstances,
 } from '@aws-sdk/client-ec2';
 import { CreateSavingsPlanCommand, DescribeSavingsPlansCommand } from '@aws-sdk/client-savingsplans';
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
-import type { Effect } from '../../core/fleet.js';
-import type { CommitmentOffer, EffectOutcome } from '../../core/ports.js';
+import type { Effect } from '../../core/fleet/fleet.js';
+import type { EffectOutcome } from '../../core/ports.js';
 import type { Clients } from './clients.js';
 import { acting, codeOf, reading, refused } from './failures.js';
 import { readReservedOffer, readSavingsPlanOffer, RESERVED_PERMISSION, SAVINGS_PLAN_PERMISSION } from './offers.js';

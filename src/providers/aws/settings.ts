@@ -5,7 +5,7 @@
  * SDK's default chain (environment, instance role) is taken for reading only, and only where it is asked for.
  */
 import { invalid, type Problem } from '../../core/errors.js';
-import type { ProviderSetting } from '../../core/ports.js';
+import type { ProviderSetting } from '../../core/setting.js';
 
 export type AwsCredentials =
   | { readonly kind: 'keys'; readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken: string | null }

@@ -6,7 +6,7 @@
 import { paginateDescribeSpotPriceHistory, type SpotPrice, type _InstanceType } from '@aws-sdk/client-ec2';
 import { parseDecimal } from '../../core/decimal.js';
 import { nanosOf } from '../../core/money.js';
-import type { SpotReading } from '../../core/ports.js';
+import type { SpotReading } from '../../core/price/spot-reading.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes, type TypeGpus } from './gpus.js';

@@ -6,8 +6,9 @@
  * the list and comes back, a few per cent at a time, as AWS' does (docs/decisions-quality/anomaly.md: nearly all moves are of at most 5 %).
  */
 import { rateOf } from '../../core/money.js';
-import type { CommitmentOffer, SpotReading } from '../../core/ports.js';
-import type { Price, PriceEvent } from '../../core/price.js';
+import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
+import type { SpotReading } from '../../core/price/spot-reading.js';
+import type { Price, PriceEvent } from '../../core/price/price.js';
 import { DAY_MS, HOUR_MS } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
 import { chance } from './faults.js';

@@ -5,11 +5,11 @@
  * so that how often it is looked at changes nothing. The invariant: an effect takes hold once per token, whatever is sent again. What really
  * happened can be read here directly (`runs`, `applied`); what the cloud's API says of it, with its faults, is connection.ts.
  */
-import { isSameEffect } from '../../core/action.js';
+import { isSameEffect } from '../../core/action/action.js';
 import { assert } from '../../core/errors.js';
-import type { Effect, FleetTarget } from '../../core/fleet.js';
-import type { Clock, EffectOutcome } from '../../core/ports.js';
-import { HOUR_MS } from '../../core/time.js';
+import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectOutcome } from '../../core/ports.js';
+import { HOUR_MS, type Clock } from '../../core/time.js';
 import { Catalogue, kindOf } from './catalogue.js';
 import { chance, faultPlan, type FaultPlan } from './faults.js';
 import { commitmentTarget, groupTarget, machineTarget, type Commitment, type Group, type GroupSpec, type Machine, type MachineSpec, type Run } from './machines.js';

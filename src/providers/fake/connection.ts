@@ -4,10 +4,11 @@
  * A call that fails has sent nothing; a lost answer is said to be unknown, whether or not the request arrived. Every fault follows from the
  * seed and from how many calls came before, or from the token and how often it was sent.
  */
+import type { SpotReading } from '../../core/price/spot-reading.js';
 import { denied, unavailable } from '../../core/errors.js';
-import type { Effect, FleetReading, FleetTarget } from '../../core/fleet.js';
-import type { EffectOutcome, ProviderConnection, SpotReading } from '../../core/ports.js';
-import type { PriceEvent } from '../../core/price.js';
+import type { Effect, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectOutcome, ProviderConnection } from '../../core/ports.js';
+import type { PriceEvent } from '../../core/price/price.js';
 import type { RecordBatch, UsageRecord } from '../../core/usage.js';
 import type { FakeCloud } from './cloud.js';
 import { chance } from './faults.js';

@@ -4,9 +4,10 @@
  * Tests make a FakeCloud of their own and connect to it; `connect` makes one with a small company in it from a seed. It lives as long as the
  * process: a restart begins it again, with the same history up to the actions taken.
  */
+import type { ProviderSetting } from '../../core/setting.js';
 import { invalid, type Problem } from '../../core/errors.js';
-import type { Clock, Provider, ProviderSetting } from '../../core/ports.js';
-import { DAY_MS } from '../../core/time.js';
+import type { Provider } from '../../core/ports.js';
+import { DAY_MS, type Clock } from '../../core/time.js';
 import { KINDS, PROVIDER, REGIONS } from './catalogue.js';
 import { FakeCloud } from './cloud.js';
 import { FakeConnection } from './connection.js';

@@ -3,7 +3,7 @@
  *
  * Shapes, and how the cloud's own API shows them as fleet targets. Decides nothing.
  */
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import { kindOf, PROVIDER } from './catalogue.js';
 

@@ -1,5 +1,5 @@
 /** What a fake cloud is made of: its seed, its clock, what runs in it at first, and how fast it is. */
-import type { Clock } from '../../core/ports.js';
+import type { Clock } from '../../core/time.js';
 import type { FaultPlan } from './faults.js';
 import type { GroupSpec, MachineSpec } from './machines.js';
 

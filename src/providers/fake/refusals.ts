@@ -1,7 +1,7 @@
 /**
  * Why the fake cloud refuses an effect, as a cloud's own API would: decided from the target as it is, nothing changed.
  */
-import type { Effect, FleetTarget } from '../../core/fleet.js';
+import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import { type Catalogue, kindOf } from './catalogue.js';
 import { GROUP_LABEL } from './machines.js';
 

@@ -5,7 +5,7 @@
  * (which ends the machine with its Node; Karpenter, "Disruption: Manual methods") has made it.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
-import type { Effect, FleetTarget } from '../../core/fleet.js';
+import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { changeOf, LAST_TOKEN, refused, type Change } from './change.js';
 import type { Cluster } from './client.js';

@@ -10,7 +10,7 @@
  * of 0 is set on the workload, which pauses its autoscaler until the size is above 0 again (Kubernetes, "Horizontal Pod Autoscaling: Implicit
  * maintenance-mode deactivation").
  */
-import type { Effect } from '../../core/fleet.js';
+import type { Effect } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import type { Autoscaler, Workload } from './objects.js';
 

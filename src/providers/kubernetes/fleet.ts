@@ -6,8 +6,8 @@
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';
-import { ANY_NODE, podGpus } from '../../core/pod-gpus.js';
-import type { FleetReading, FleetTarget } from '../../core/fleet.js';
+import { ANY_NODE, podGpus } from '../../core/fleet/pod-gpus.js';
+import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { allOf, type Cluster } from './client.js';
 import { read } from './failures.js';
 import {

@@ -4,9 +4,11 @@
  * It knows no prices and no bills: machines are their cloud's, and usage is filed under that cloud's name, SKU and region. Acts with
  * credentials of its own or not at all.
  */
+import type { Clock } from '../../core/time.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { denied } from '../../core/errors.js';
-import type { Effect, FleetReading, FleetTarget } from '../../core/fleet.js';
-import type { Clock, EffectOutcome, Provider, ProviderConnection, ProviderSetting } from '../../core/ports.js';
+import type { Effect, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectOutcome, Provider, ProviderConnection } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
 import { Actor } from './apply.js';
 import { clusterOf, type Cluster } from './client.js';

@@ -5,8 +5,8 @@
  * autoscaler's`.
  */
 import type { V1Deployment, V1LabelSelector, V1Node, V1ObjectMeta, V1Pod, V1StatefulSet, V2HorizontalPodAutoscaler } from '@kubernetes/client-node';
-import type { FleetTarget, RunState } from '../../core/fleet.js';
-import { podGpus } from '../../core/pod-gpus.js';
+import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
+import { podGpus } from '../../core/fleet/pod-gpus.js';
 import type { Term } from '../../core/usage.js';
 import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 

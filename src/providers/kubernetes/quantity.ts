@@ -4,8 +4,8 @@
  * Labels are those of NVIDIA's GPU feature discovery ("Generated labels": gpu.product, gpu.count, gpu.replicas; the suffixes -SHARED and
  * -MIG-<profile> of the product) and, where it does not run, of GKE and Karpenter. What they leave open stays unknown.
  */
-import { modelOf, migParts } from '../../core/gpu-model.js';
-import { countOf, podGpus, type GpuUnits } from '../../core/pod-gpus.js';
+import { modelOf, migParts } from '../../core/fleet/gpu-model.js';
+import { countOf, podGpus, type GpuUnits } from '../../core/fleet/pod-gpus.js';
 import { GPU_PARTS } from '../../core/usage.js';
 
 export type Labels = Readonly<Record<string, string>>;

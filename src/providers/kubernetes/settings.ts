@@ -6,8 +6,8 @@
 import { KubeConfig, type User } from '@kubernetes/client-node';
 import { readFileSync } from 'node:fs';
 import { invalid, type Problem } from '../../core/errors.js';
-import type { ProviderSetting } from '../../core/ports.js';
-import { providerName } from '../../core/price.js';
+import type { ProviderSetting } from '../../core/setting.js';
+import { providerName } from '../../core/price/price.js';
 
 const PREFIX = 'BURSAR_KUBERNETES_';
 const DEFAULT_TIMEOUT_SECONDS = 30;

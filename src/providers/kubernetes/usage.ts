@@ -7,8 +7,8 @@
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
-import { podGpus, type GpuUnits } from '../../core/pod-gpus.js';
-import { RESERVATION_TAG, reservationIn } from '../../core/reservation.js';
+import { podGpus, type GpuUnits } from '../../core/fleet/pod-gpus.js';
+import { RESERVATION_TAG, reservationIn } from '../../core/budget/reservation.js';
 import type { RecordBatch, Term, UsageRecord } from '../../core/usage.js';
 import { pagesOf, type Cluster } from './client.js';
 import { cloudOf, isOver, placeOf, type Identity } from './objects.js';

@@ -5,10 +5,11 @@
  * neither a success nor a refusal leaves an effect `unknown`; nothing is concluded from a status alone, save that access was denied or that
  * the other side was too busy to look.
  */
+import type { Clock } from '../../core/time.js';
 import { denied, invalid, unavailable, type Failure } from '../../core/errors.js';
-import { holds, type BillingState, type Effect, type FleetReading, type FleetTarget, type Replicas, type RunState } from '../../core/fleet.js';
-import { modelOf } from '../../core/gpu-model.js';
-import type { Clock, EffectOutcome } from '../../core/ports.js';
+import { holds, type BillingState, type Effect, type FleetReading, type FleetTarget, type Replicas, type RunState } from '../../core/fleet/fleet.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
+import type { EffectOutcome } from '../../core/ports.js';
 import { exchange, retryAfterSeconds, type Exchanged } from '../webhook/exchange.js';
 import { matches, valueAt, WRITTEN_KINDS, type Match, type Reading, type WrittenApi, type WrittenRequest } from './contract.js';
 import { MATPOOL } from './tables.js';

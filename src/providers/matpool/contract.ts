@@ -5,7 +5,7 @@
  * no address and no body ever holds one.
  */
 import { z } from 'zod';
-import type { BillingState, EffectKind, RunState } from '../../core/fleet.js';
+import type { BillingState, EffectKind, RunState } from '../../core/fleet/fleet.js';
 
 /** Effects that can be written down, and what their templates may name beside `{target}` and `{token}`. */
 export const EFFECT_FIELDS = {

@@ -6,10 +6,12 @@
  * publish, a job API (apidoc.matpool.com, "PaaS API": create, query, list, cancel), can be written down like any other: connect-matpool.md has it.
  * Never acts without a second secret. The invariant: what is not written down is unknown or refused, never guessed.
  */
+import type { Clock } from '../../core/time.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { denied, invalid, unavailable, type Problem } from '../../core/errors.js';
-import type { Clock, Provider, ProviderConnection, ProviderSetting } from '../../core/ports.js';
+import type { Provider, ProviderConnection } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
 import { addressProblem, exchange } from '../webhook/exchange.js';
 import { problemsOf } from '../webhook/problems.js';

@@ -7,9 +7,9 @@
 import { z } from 'zod';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import { rateOf } from '../../core/money.js';
-import type { PriceEvent } from '../../core/price.js';
+import type { PriceEvent } from '../../core/price/price.js';
 import { GPU_PARTS, MOST_GPU_PARTS, TERMS, type RecordBatch, type Reject, type Term, type UsageRecord } from '../../core/usage.js';
 import { told } from '../webhook/problems.js';
 import { readCsv, rejectOf, type CsvRow } from './csv.js';

@@ -7,7 +7,7 @@
  * type SpotMixedAllocationPolicy.
  */
 import { z } from 'zod';
-import type { FleetTarget } from '../../core/fleet.js';
+import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import { groupTarget, orAbsent, reading, type Membership, type TypeGpus } from '../rpc.js';
 import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';

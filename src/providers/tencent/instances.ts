@@ -6,7 +6,7 @@
  * Charges"), and not every instance supports it. Fields: CVM API Reference (2017-03-12), "DescribeInstances" and data type Instance.
  */
 import { z } from 'zod';
-import type { BillingState, FleetTarget, RunState } from '../../core/fleet.js';
+import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
 import { instanceTarget, orAbsent, reading } from '../rpc.js';
 import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';

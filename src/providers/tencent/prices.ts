@@ -7,8 +7,8 @@
  * Source: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and ItemPrice.
  */
 import { nanosOf } from '../../core/money.js';
-import type { SpotReading } from '../../core/ports.js';
-import type { Price, PriceEvent } from '../../core/price.js';
+import type { SpotReading } from '../../core/price/spot-reading.js';
+import type { Price, PriceEvent } from '../../core/price/price.js';
 import { decimalOf, instancePrice, type SeenPrices } from '../rpc.js';
 import { CLOUD, type TencentClient } from './client.js';
 import { readOffers, type ChargeType, type Offer } from './types.js';

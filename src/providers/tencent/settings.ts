@@ -5,7 +5,7 @@
  * of the API names a currency: it follows from the site (API references of cloud.tencent.com: yuan; of tencentcloud.com: US dollars).
  */
 import { invalid } from '../../core/errors.js';
-import type { ProviderSetting } from '../../core/ports.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { SettingsReader, type KeyPair } from '../rpc.js';
 
 export const PREFIX = 'BURSAR_TENCENT_';

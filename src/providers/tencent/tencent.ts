@@ -4,7 +4,8 @@
  * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage and commitments
  * on sale have no part here.
  */
-import type { Clock, Provider, ProviderConnection } from '../../core/ports.js';
+import type { Clock } from '../../core/time.js';
+import type { Provider, ProviderConnection } from '../../core/ports.js';
 import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
 import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';

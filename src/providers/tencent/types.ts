@@ -7,7 +7,7 @@
  * site's currency); Cloud GPU Service, "Computing Instances" (models of the families).
  */
 import { z } from 'zod';
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import { HOUR_MS } from '../../core/time.js';
 import { reading, type TypeGpus } from '../rpc.js';
 import { CLOUD, permissionOf, type TencentClient } from './client.js';

@@ -5,7 +5,7 @@
  * field that is not in the contract is an error: a misspelt one must not become an unknown one.
  */
 import { z } from 'zod';
-import { EFFECT_KINDS, TARGET_KINDS, type EffectKind, type RunState, type BillingState } from '../../core/fleet.js';
+import { EFFECT_KINDS, TARGET_KINDS, type EffectKind, type RunState, type BillingState } from '../../core/fleet/fleet.js';
 import { TERMS, type Term } from '../../core/usage.js';
 
 /** The version of the contract that is spoken here. */

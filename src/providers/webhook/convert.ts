@@ -3,13 +3,14 @@
  *
  * Everything that comes in here has passed its schema.
  */
+import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 import { assert } from '../../core/errors.js';
-import type { Effect, FleetTarget } from '../../core/fleet.js';
-import { modelOf } from '../../core/gpu-model.js';
+import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import { formatMoney, nanosOf, rateOf, type RateUnit } from '../../core/money.js';
-import type { CommitmentOffer, EffectOutcome } from '../../core/ports.js';
-import { providerName, type PriceEvent } from '../../core/price.js';
+import type { EffectOutcome } from '../../core/ports.js';
+import { providerName, type PriceEvent } from '../../core/price/price.js';
 import { GPU_PARTS, type UsageRecord } from '../../core/usage.js';
 import { PER, type WireEffect, type WireOffer, type WireOutcome, type WirePrice, type WireRecord, type WireTarget } from './contract.js';
 

@@ -4,10 +4,11 @@
  * Never repeats a request and never shows a secret, a signature or an address. The invariant: what is said of an effect is no more than the
  * answer proves. Only an answer of the contract's own says `taken` or `refused`; whatever leaves it open is `unknown`.
  */
+import type { Clock } from '../../core/time.js';
 import { randomUUID } from 'node:crypto';
 import type { z } from 'zod';
 import { denied, invalid, unavailable, type Failure, type Problem } from '../../core/errors.js';
-import type { Clock, EffectOutcome } from '../../core/ports.js';
+import type { EffectOutcome } from '../../core/ports.js';
 import { appliedSchema, descriptionSchema, errorSchema, type Description, type Operation } from './contract.js';
 import { outcomeOf } from './convert.js';
 import { exchange, retryAfterSeconds, type Exchanged } from './exchange.js';

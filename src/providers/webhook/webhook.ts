@@ -5,11 +5,14 @@
  * Never follows a redirect, never repeats a request, never acts without the second secret. The invariant: an effect is sent at most once
  * under each call, and a lost answer is `unknown` until the receiver itself says what became of the token.
  */
+import type { Clock } from '../../core/time.js';
+import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
+import type { ProviderSetting } from '../../core/setting.js';
 import { z } from 'zod';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
-import { EFFECT_KINDS, type Effect, type FleetReading, type FleetTarget } from '../../core/fleet.js';
-import type { Clock, CommitmentOffer, EffectOutcome, Provider, ProviderAbilities, ProviderConnection, ProviderSetting } from '../../core/ports.js';
-import type { PriceEvent } from '../../core/price.js';
+import { EFFECT_KINDS, type Effect, type FleetReading, type FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectOutcome, Provider, ProviderAbilities, ProviderConnection } from '../../core/ports.js';
+import type { PriceEvent } from '../../core/price/price.js';
 import type { RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
 import { offersSchema, outcomeSchema, pageOf, priceSchema, recordSchema, targetAnswerSchema, targetSchema, type Operation } from './contract.js';
 import { offerOf, outcomeOf, priceOf, recordOf, targetOf, wireEffect, wireTarget } from './convert.js';

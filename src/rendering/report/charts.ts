@@ -4,8 +4,8 @@
  * Colours are Okabe and Ito's (rendering/chart.ts). Names in a picture are cut or broken, never written over others.
  */
 import type { EChartsOption } from 'echarts';
-import { EFFECTS } from '../../core/report-bridge.js';
-import type { Report } from '../../core/report.js';
+import { EFFECTS } from '../../core/report/bridge.js';
+import type { Report } from '../../core/report/report.js';
 import { OKABE_ITO, renderSvg, shortened } from '../chart.js';
 import { CHARTS, type ChartName } from './document.js';
 import { printable, type Formatter } from './format.js';

@@ -3,8 +3,8 @@
  *
  * Chooses what is shown and in what order; never formats a number, never adds one. A value that is not known stays a null with its reason.
  */
-import { EFFECTS, type EffectName } from '../../core/report-bridge.js';
-import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Told } from '../../core/report.js';
+import { EFFECTS, type EffectName } from '../../core/report/bridge.js';
+import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Told } from '../../core/report/report.js';
 import type { TextKey, Texts } from './texts.js';
 
 export type Cell =

@@ -4,7 +4,7 @@
  * Pure, given reader and zone. A decimal is handed to Intl as text, so that no amount passes through a float. It shows amounts to the cent; below one
  * unit to four digits. The exact value is in `exact`.
  */
-import type { Reader } from '../../core/report-reader.js';
+import type { Reader } from '../../core/report/reader.js';
 import type { Cell } from './document.js';
 import type { Texts } from './texts.js';
 

@@ -3,7 +3,7 @@
  *
  * Codes (states, reasons, effects) are looked up as `group.code`; a code without a word of its own is shown as it is. No figure is written here.
  */
-import type { Language } from '../../core/report-reader.js';
+import type { Language } from '../../core/report/reader.js';
 
 const TEXTS = {
   'title': ['Savings report', '节省报告'], 'page': ['Page {page} of {pages}', '第 {page} 页，共 {pages} 页'],

@@ -1,6 +1,6 @@
 /** What the formats share: a report, its reader, and the document, words and pictures that follow from the two. */
-import type { Reader } from '../../core/report-reader.js';
-import type { Report } from '../../core/report.js';
+import type { Reader } from '../../core/report/reader.js';
+import type { Report } from '../../core/report/report.js';
 import { Charts } from './charts.js';
 import { documentOf, type Section } from './document.js';
 import { Formatter, printable } from './format.js';

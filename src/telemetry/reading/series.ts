@@ -4,7 +4,7 @@
  * Pure. Labels are read as exporters write them and as Prometheus renames them when they collide with a target's own (`exported_...`). A pod that
  * is the exporter's own is never taken for the one that holds the GPU. A point that is not there makes no sample.
  */
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample, TelemetryReading } from '../../core/ports.js';
 import { faultOfXid, METRICS, valueOf, type Measure, type Unit } from './measures.js';
 

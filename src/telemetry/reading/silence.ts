@@ -1,10 +1,10 @@
 /**
  * From the scrapes of targets (`up`) to exporters that fell silent, each with what the rest of its machine says meanwhile.
  *
- * Pure. It states facts and judges nothing (core/silence.ts does). Targets belong to one machine where a label of hosts or an address that is not the
+ * Pure. It states facts and judges nothing (core/fleet/silence.ts does). Targets belong to one machine where a label of hosts or an address that is not the
  * loopback names it; what cannot be told to stand on a machine is neither a witness nor against one.
  */
-import type { SilentExporter } from '../../core/ports.js';
+import type { SilentExporter } from '../../core/fleet/silence.js';
 import { exporterOf, HOST_LABELS, type Series } from './series.js';
 
 type Labels = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@
  * From looks at cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of the minute's looks, temperature
  * and faults the worst, counts and memory the last. A look that measured nothing adds nothing to a mean.
  */
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
 import { MINUTE_MS } from '../../core/time.js';
 import { cellOf, type SmiRow } from './smi-cells.js';

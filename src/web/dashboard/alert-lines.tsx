@@ -1,6 +1,6 @@
 /** Alerts in a short list, each with its state: beside what they are about. */
 import type { JSX } from 'preact';
-import type { AlertState, Severity } from '../../core/alert.js';
+import type { AlertState, Severity } from '../../core/alert/alert.js';
 import type { Alert } from './answers.js';
 import { titleOf } from './alert-news.js';
 import { code } from './format.js';

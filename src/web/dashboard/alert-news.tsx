@@ -1,7 +1,7 @@
 /** What an alert says, from its facts and in the reader's language and form: a title, facts, and where its subject has its page. */
 import type { ComponentChildren } from 'preact';
-import type { Driver, News } from '../../core/alert.js';
-import type { EffectJson } from '../../core/action.js';
+import type { Driver, News } from '../../core/alert/alert.js';
+import type { EffectJson } from '../../core/action/action.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
 import { link } from './routes.js';

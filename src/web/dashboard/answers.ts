@@ -1,12 +1,12 @@
 /** What the API answers, as far as the dashboard reads it. Types only; amounts are decimal strings and null is unknown. */
-import type { ActionState, EffectJson, Reason } from '../../core/action.js';
-import type { Alert as CoreAlert } from '../../core/alert.js';
-import type { BacktestReport } from '../../core/backtest.js';
-import type { Budget as BudgetSettings } from '../../core/budget.js';
-import type { FleetTarget } from '../../core/fleet.js';
-import type { Recommendation } from '../../core/recommendation.js';
-import type { ReservationState } from '../../core/reservation.js';
-import type { LedgerState } from '../../core/saving.js';
+import type { ActionState, EffectJson, Reason } from '../../core/action/action.js';
+import type { Alert as CoreAlert } from '../../core/alert/alert.js';
+import type { BacktestReport } from '../../core/policy/backtest.js';
+import type { Budget as BudgetSettings } from '../../core/budget/budget.js';
+import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { Recommendation } from '../../core/policy/recommendation.js';
+import type { ReservationState } from '../../core/budget/reservation.js';
+import type { LedgerState } from '../../core/saving/saving.js';
 
 export interface Page<T> {
   readonly items: readonly T[];

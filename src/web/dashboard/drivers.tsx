@@ -1,6 +1,6 @@
 /** What spend is made of: its largest parts, with their share of the whole. */
 import type { JSX } from 'preact';
-import type { Driver } from '../../core/alert.js';
+import type { Driver } from '../../core/alert/alert.js';
 import { percent } from './format.js';
 import { say } from './language.js';
 import { Table, type Column } from './table.js';

@@ -5,7 +5,7 @@
  * server says (titles of recommendations, descriptions of policies, problems) is the server's and stays as it is.
  */
 import { signal } from '@preact/signals';
-import { readerOf, type Language, type Reader } from '../../core/report-reader.js';
+import { readerOf, type Language, type Reader } from '../../core/report/reader.js';
 import { CHINESE } from './texts/chinese.js';
 import { ENGLISH } from './texts/english.js';
 

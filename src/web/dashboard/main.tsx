@@ -3,7 +3,7 @@ import { render, type JSX } from 'preact';
 import { useRef } from 'preact/hooks';
 import 'uplot/dist/uPlot.min.css';
 import './style.css';
-import { LANGUAGES, type Language } from '../../core/report-reader.js';
+import { LANGUAGES, type Language } from '../../core/report/reader.js';
 import type { Session, SignedIn } from './answers.js';
 import { get, session } from './api.js';
 import { code } from './format.js';

@@ -3,7 +3,7 @@
  * The choice alone is kept in this browser.
  */
 import { effect } from '@preact/signals';
-import { LANGUAGES, readerFor, readerOf, type Language } from '../../core/report-reader.js';
+import { LANGUAGES, readerFor, readerOf, type Language } from '../../core/report/reader.js';
 import { reader, TAGS } from './language.js';
 
 const KEY = 'bursar-language';

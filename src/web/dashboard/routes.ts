@@ -1,5 +1,5 @@
 /**
- * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here (core/alert-message.ts).
+ * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here (core/alert/message.ts).
  *
  * Pure: it reads no window, so that a test can hold every address that is made elsewhere against it.
  */

@@ -1,11 +1,11 @@
 /** /v1/actions: what was proposed, approved and done, with its timeline and its proof; and what people decide about it. Asks no provider. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { ACTION_STATES, type Action, type ActionState } from '../../core/action.js';
+import { ACTION_STATES, type Action, type ActionState } from '../../core/action/action.js';
 import { denied } from '../../core/errors.js';
-import { actionJson, type ActionJson, type ActionStory } from '../../store/action-json.js';
-import { approveAction, rejectAction, rollBack } from '../../store/set-action.js';
-import type { ListedAction } from '../../store/actions.js';
+import { actionJson, type ActionJson, type ActionStory } from '../../store/action/action-json.js';
+import { approveAction, rejectAction, rollBack } from '../../store/action/set-action.js';
+import type { ListedAction } from '../../store/action/actions.js';
 import type { Transaction } from '../../store/database.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

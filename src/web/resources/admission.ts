@@ -8,11 +8,11 @@
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, usesReservation, type AdmissionFacts, type AdmissionSettings, type AdmissionVerdict, type ClusterPlace, type Launch } from '../../core/admission.js';
+import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, usesReservation, type AdmissionFacts, type AdmissionSettings, type AdmissionVerdict, type ClusterPlace, type Launch } from '../../core/budget/admission.js';
 import { invalid } from '../../core/errors.js';
-import { providerName } from '../../core/price.js';
-import { leavingOf, whyTurnedAway } from '../../core/reservation-pods.js';
-import { admissionSettings, saveAdmissionSettings } from '../../store/admission.js';
+import { providerName } from '../../core/price/price.js';
+import { leavingOf, whyTurnedAway } from '../../core/budget/reservation-pods.js';
+import { admissionSettings, saveAdmissionSettings } from '../../store/budget/admission.js';
 import { AdmissionDesk } from '../admission-desk.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

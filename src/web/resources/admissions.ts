@@ -1,7 +1,7 @@
 /** /v1/admissions: launches that the admission webhook refused or warned about, one item a team, workload and day. It changes nothing. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { admissionPlace, type StoredAdmission } from '../../store/admissions.js';
+import { admissionPlace, type StoredAdmission } from '../../store/budget/admissions.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

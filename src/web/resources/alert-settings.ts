@@ -1,12 +1,12 @@
 /** /v1/alert-routes, /v1/alert-mutes and /v1/slack-users: where alerts go, which are kept from being told, and who stands behind a Slack user. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { ALERT_KINDS, SEVERITIES } from '../../core/alert.js';
-import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert-routes.js';
+import { ALERT_KINDS, SEVERITIES } from '../../core/alert/alert.js';
+import { CHANNELS, checkRoutes, defaultRoutes, type AlertRoutes, type Mute } from '../../core/alert/routes.js';
 import { denied } from '../../core/errors.js';
-import { ROLES } from '../../store/keys.js';
-import { muteAlerts } from '../../store/set-alert.js';
-import type { SlackUser } from '../../store/slack-desk.js';
+import { ROLES } from '../../store/access/keys.js';
+import { muteAlerts } from '../../store/alert/set-alert.js';
+import type { SlackUser } from '../../store/alert/slack-desk.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

@@ -2,12 +2,12 @@
 import { Controller } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, type Alert } from '../../core/alert.js';
+import { ALERT_KINDS, ALERT_STATES, ANSWERS, SEVERITIES, type Alert } from '../../core/alert/alert.js';
 import { denied } from '../../core/errors.js';
-import { alertJson, alertStory, type AlertJson, type AlertStory } from '../../store/alert-json.js';
-import { MAKE_WAKING, type ListedAlert } from '../../store/alerts.js';
-import type { StoredAnomaly } from '../../store/anomalies.js';
-import { acknowledgeAlert } from '../../store/set-alert.js';
+import { alertJson, alertStory, type AlertJson, type AlertStory } from '../../store/alert/alert-json.js';
+import { MAKE_WAKING, type ListedAlert } from '../../store/alert/alerts.js';
+import type { StoredAnomaly } from '../../store/alert/anomalies.js';
+import { acknowledgeAlert } from '../../store/alert/set-alert.js';
 import { wake } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';

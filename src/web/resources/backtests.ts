@@ -7,11 +7,11 @@ import { Controller, Header, Res, type BeforeApplicationShutdown } from '@nestjs
 import type { FastifyReply } from 'fastify';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { BacktestReport } from '../../core/backtest.js';
-import { checkWindow } from '../../core/backtest-window.js';
+import type { BacktestReport } from '../../core/policy/backtest.js';
+import { checkWindow } from '../../core/policy/backtest-window.js';
 import { denied, invalid, missing, unavailable, type Problem } from '../../core/errors.js';
-import { checkPolicyDocument, type PolicyDocument } from '../../core/policy-document.js';
-import type { StoredBacktest } from '../../store/backtests.js';
+import { checkPolicyDocument, type PolicyDocument } from '../../core/policy/document.js';
+import type { StoredBacktest } from '../../store/policy/backtests.js';
 import { backtestEvents } from '../backtest-events.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

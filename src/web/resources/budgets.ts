@@ -1,12 +1,12 @@
 /** /v1/budgets: what teams planned, and how it stands. A changed budget is weighed anew by the line. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { checkBudget, type Budget } from '../../core/budget.js';
+import { checkBudget, type Budget } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { TERMS, type Term } from '../../core/usage.js';
-import type { StoredState } from '../../store/budgets.js';
-import { setBudget } from '../../store/set-budget.js';
+import type { StoredState } from '../../store/budget/budgets.js';
+import { setBudget } from '../../store/budget/set-budget.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

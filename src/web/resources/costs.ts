@@ -1,8 +1,8 @@
 /** /v1/costs: what was spent, grouped and converted. A sum always carries its unpriced quantity. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { withWarnings, type CostsAnswer } from '../../store/doubts.js';
-import { BASES, GROUP_KEYS, parseSpendQuery } from '../../store/spend.js';
+import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
+import { BASES, GROUP_KEYS, parseSpendQuery } from '../../store/cost/spend.js';
 import { Calling, sees, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

@@ -1,8 +1,8 @@
 /** /v1/credits: promotional grants and free tiers, and what usage has taken of them. A bill's own credits come with the bill. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { CREDIT_KINDS, readCredits } from '../../core/credit.js';
-import { creditViews, type CreditView } from '../../store/credits.js';
+import { CREDIT_KINDS, readCredits } from '../../core/cost/credit.js';
+import { creditViews, type CreditView } from '../../store/cost/credits.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

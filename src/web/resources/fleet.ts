@@ -1,9 +1,9 @@
 /** /v1/fleet: what runs at the providers, as it was last seen, and how well that is known. Reads only; it calls no provider. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { TARGET_KINDS } from '../../core/fleet.js';
-import { placeOf } from '../../store/fleet.js';
-import { fleetCoverageJson, fleetTargetJson } from '../../store/fleet-json.js';
+import { TARGET_KINDS } from '../../core/fleet/fleet.js';
+import { placeOf } from '../../store/fleet/fleet.js';
+import { fleetCoverageJson, fleetTargetJson } from '../../store/fleet/fleet-json.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

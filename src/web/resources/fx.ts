@@ -1,9 +1,9 @@
 /** /v1/fx: dated exchange rates, units of a currency for one USD. A rate holds from its UTC day until the next one of its currency. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { quotesOfRates } from '../../core/fx.js';
-import type { StoredFxRate } from '../../store/prices.js';
-import { setFx, type FxChange } from '../../store/set-rates.js';
+import { quotesOfRates } from '../../core/price/fx.js';
+import type { StoredFxRate } from '../../store/price/prices.js';
+import { setFx, type FxChange } from '../../store/price/set-rates.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

@@ -1,8 +1,8 @@
 /** /v1/health-findings: what the rules found about GPUs, open and cleared, with the numbers. It changes nothing. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { HEALTH_RULES } from '../../core/health.js';
-import type { StoredFinding } from '../../store/health-findings.js';
+import { HEALTH_RULES } from '../../core/fleet/health.js';
+import type { StoredFinding } from '../../store/fleet/health-findings.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';

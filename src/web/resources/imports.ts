@@ -7,7 +7,7 @@ import { Controller } from '@nestjs/common';
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ImportedFile } from '../../core/ports.js';
-import type { StoredImport, StoredReject } from '../../store/rejects.js';
+import type { StoredImport, StoredReject } from '../../store/usage/rejects.js';
 import { withUpload } from '../body.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';

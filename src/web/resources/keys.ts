@@ -1,7 +1,7 @@
 /** /v1/keys: API keys. Admins only. A key's text is in the answer that made it, and nowhere else. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { ROLES, type StoredKey } from '../../store/keys.js';
+import { ROLES, type StoredKey } from '../../store/access/keys.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

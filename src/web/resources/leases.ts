@@ -3,7 +3,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
-import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms } from '../../store/leases.js';
+import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms } from '../../store/workload/leases.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, type Page } from '../pages.js';

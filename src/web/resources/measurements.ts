@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
 import { answerThroughput, type ThroughputAnswer } from '../../planning/throughput/question.js';
-import { measurementJson, type MeasurementJson } from '../../store/measurements.js';
+import { measurementJson, type MeasurementJson } from '../../store/workload/measurements.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, rowId, type Page } from '../pages.js';

@@ -5,15 +5,15 @@
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { periodAt, plannedFor, weighBudget, type Budget, type SpendPoint } from '../../core/budget.js';
+import { periodAt, plannedFor, weighBudget, type Budget, type SpendPoint } from '../../core/budget/budget.js';
 import { addDecimal, compareDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { divideHalfEven } from '../../core/money.js';
 import { formatInstant, dayLabel, DAY_MS } from '../../core/time.js';
 import { forecastPeriodEnd } from '../../planning/forecast/forecast.js';
-import type { StoredState } from '../../store/budgets.js';
-import { spendByDay, type DaySpend } from '../../store/overview.js';
-import { gpuHours } from '../../store/spend.js';
+import type { StoredState } from '../../store/budget/budgets.js';
+import { spendByDay, type DaySpend } from '../../store/cost/overview.js';
+import { gpuHours } from '../../store/cost/spend.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuery, pageSchema, type Page } from '../pages.js';

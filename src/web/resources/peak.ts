@@ -1,8 +1,8 @@
 /** /v1/peak: the schedule of ratios that multiplies what Bursar prices, hour by hour; never what a bill states. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/peak.js';
-import { setPeak } from '../../store/set-rates.js';
+import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
+import { setPeak } from '../../store/price/set-rates.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

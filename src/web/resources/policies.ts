@@ -2,12 +2,12 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
-import { checkPolicyDocument, POLICY_MODES, readPolicyDocument, type PolicyDocument } from '../../core/policy-document.js';
-import { describePolicy, type PolicyDescription } from '../../core/policy-description.js';
-import type { PolicyMode } from '../../core/recommendation.js';
-import type { Policy } from '../../core/policy.js';
-import type { StoredPolicy } from '../../store/policies.js';
-import { applyPolicy, pausePolicy } from '../../store/set-policy.js';
+import { checkPolicyDocument, POLICY_MODES, readPolicyDocument, type PolicyDocument } from '../../core/policy/document.js';
+import { describePolicy, type PolicyDescription } from '../../core/policy/description.js';
+import type { PolicyMode } from '../../core/policy/recommendation.js';
+import type { Policy } from '../../core/policy/policy.js';
+import type { StoredPolicy } from '../../store/policy/policies.js';
+import { applyPolicy, pausePolicy } from '../../store/policy/set-policy.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput, UncheckedBody } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

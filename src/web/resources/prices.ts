@@ -2,10 +2,10 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import type { ImportedPrices } from '../../core/ports.js';
-import { providerName } from '../../core/price.js';
+import { providerName } from '../../core/price/price.js';
 import { formatMoney } from '../../core/money.js';
 import { formatInstant } from '../../core/time.js';
-import type { PriceStore } from '../../store/prices.js';
+import type { PriceStore } from '../../store/price/prices.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';

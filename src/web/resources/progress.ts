@@ -5,7 +5,7 @@ import { Controller, Header, type BeforeApplicationShutdown } from '@nestjs/comm
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { unavailable } from '../../core/errors.js';
-import type { StageLoad } from '../../store/health.js';
+import type { StageLoad } from '../../store/operation/health.js';
 import { Endpoint } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 

@@ -2,9 +2,9 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { Failure, invalid } from '../../core/errors.js';
-import { modelOf } from '../../core/gpu-model.js';
-import { VERDICTS, type BudgetVerdict } from '../../core/quote-budget.js';
-import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
+import { VERDICTS, type BudgetVerdict } from '../../core/quote/budget.js';
+import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote/quote.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { MOST_RUNNERS_UP, type Shortlist } from '../../planning/placement/shortlist.js';

@@ -1,11 +1,11 @@
 /** /v1/reconciliation: what bills say beside what was accrued, the findings among it, and the rates that bills taught. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { REASONS } from '../../core/reconciliation.js';
+import { REASONS } from '../../core/bill/reconciliation.js';
 import { parseDay } from '../../core/time.js';
-import type { StoredRate } from '../../store/learned-rates.js';
-import type { StoredThreshold } from '../../store/reconciliation.js';
-import type { StoredFinding, StoredVariance, VarianceTotal } from '../../store/variances.js';
+import type { StoredRate } from '../../store/price/learned-rates.js';
+import type { StoredThreshold } from '../../store/bill/reconciliation.js';
+import type { StoredFinding, StoredVariance, VarianceTotal } from '../../store/bill/variances.js';
 import { wake } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

@@ -1,11 +1,11 @@
 /** /v1/reservations: budget held for a launch to come, until it expires, is released, or its launch has cost as much. */
 import { Controller, Logger } from '@nestjs/common';
 import { z } from 'zod';
-import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/reservation.js';
+import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/budget/reservation.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { Failure } from '../../core/errors.js';
-import { HoldWaker, releaseReservation, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/reservations.js';
-import { prepareReservation, reserveAll, type Asked } from '../../store/reserve.js';
+import { HoldWaker, releaseReservation, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/budget/reservations.js';
+import { prepareReservation, reserveAll, type Asked } from '../../store/budget/reserve.js';
 import type { Waking } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';

@@ -1,9 +1,9 @@
 /** /v1/rules: how usage and bills are given to teams. Saving a set allocates history anew; the preview says first what moves. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import type { AllocationRule } from '../../core/allocation.js';
+import type { AllocationRule } from '../../core/cost/allocation.js';
 import { conflict } from '../../core/errors.js';
-import { previewRules, type RulePreview } from '../../store/preview.js';
+import { previewRules, type RulePreview } from '../../store/cost/preview.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

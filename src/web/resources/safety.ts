@@ -1,10 +1,10 @@
 /** /v1/stop and /v1/limits: the kill switch, and what actions may at most do. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import type { Stop } from '../../core/guard.js';
-import { readLimits, type Limits, type LimitsDocument } from '../../core/limits.js';
-import type { StoredStop } from '../../store/safety.js';
-import { setStop } from '../../store/set-safety.js';
+import type { Stop } from '../../core/action/guard.js';
+import { readLimits, type Limits, type LimitsDocument } from '../../core/action/limits.js';
+import type { StoredStop } from '../../store/action/safety.js';
+import { setStop } from '../../store/action/set-safety.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput, UncheckedBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

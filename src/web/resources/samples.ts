@@ -5,11 +5,11 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { invalid } from '../../core/errors.js';
-import { modelOf } from '../../core/gpu-model.js';
+import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
 import { parseInstant } from '../../core/time.js';
-import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/samples.js';
-import { takeSamples } from '../../store/take-samples.js';
+import { DEFAULT_RETENTION_DAYS, LEAST_RETENTION_DAYS, RETENTION_SETTING } from '../../store/fleet/samples.js';
+import { takeSamples } from '../../store/fleet/take-samples.js';
 import { wake } from '../../store/work.js';
 import { Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';

@@ -1,9 +1,9 @@
 /** /v1/savings: the ledger. What actions saved, measured against what would have happened otherwise, down to the lines that each figure came from. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { LEDGER_STATES } from '../../core/saving.js';
+import { LEDGER_STATES } from '../../core/saving/saving.js';
 import { parseInstant } from '../../core/time.js';
-import type { SavingDetail, SavingTotals, StoredHour, StoredSaving } from '../../store/saving-ledger.js';
+import type { SavingDetail, SavingTotals, StoredHour, StoredSaving } from '../../store/saving/ledger.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';

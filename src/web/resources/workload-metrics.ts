@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { invalid } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
 import { wakeAtOnce } from '../../store/work.js';
-import type { NewestMetric } from '../../store/workloads.js';
+import type { NewestMetric } from '../../store/workload/workloads.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';

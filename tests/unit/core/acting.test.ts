@@ -1,9 +1,9 @@
 /** From recommendations to effects, how far each reaches, when a decided question is a new one, and the view without what was done. */
 import { describe, expect, it } from 'vitest';
-import { asUntouched, effectOf, followingEffect, newestEvidence, opensAgain, purchaseOf, reachOf, sizeAfter, subjectOf, type OfferOnSale } from '../../../src/core/acting.js';
-import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
-import { viewOf, type ResourceView, type WorkloadView } from '../../../src/core/policy-view.js';
-import type { RecommendedAction } from '../../../src/core/recommendation.js';
+import { asUntouched, effectOf, followingEffect, newestEvidence, opensAgain, purchaseOf, reachOf, sizeAfter, subjectOf, type OfferOnSale } from '../../../src/core/action/acting.js';
+import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
+import { viewOf, type ResourceView, type WorkloadView } from '../../../src/core/policy/view.js';
+import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
 import { group, instance } from '../../support/memory-cloud.js';
 
 type Change = Readonly<Record<string, string | number | boolean>>;

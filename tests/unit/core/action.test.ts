@@ -1,7 +1,7 @@
 /** The states of an action, how far an effect has come, and when to ask again. */
 import { describe, expect, it } from 'vitest';
-import { ACTION_STATES, askAgainAt, effectFromJson, effectToJson, isFinal, isLive, isSameEffect, mayFollow, NEXT, progressOf, type ActionState } from '../../../src/core/action.js';
-import { inverseOf, type Effect } from '../../../src/core/fleet.js';
+import { ACTION_STATES, askAgainAt, effectFromJson, effectToJson, isFinal, isLive, isSameEffect, mayFollow, NEXT, progressOf, type ActionState } from '../../../src/core/action/action.js';
+import { inverseOf, type Effect } from '../../../src/core/fleet/fleet.js';
 import { group, instance } from '../../support/memory-cloud.js';
 
 /** Every state that can be reached without ever entering one. */

@@ -1,7 +1,7 @@
 /** The verdict about a launch, by hand-made budgets: refused, warned or let in, and what the answer says. */
 import { describe, expect, it } from 'vitest';
-import { admit, admitUnseen, ALLOWED, allocatableOf, DEFAULT_ADMISSION, launchOf, type AdmissionFacts, type AdmissionRequest, type AdmissionSettings, type BudgetStanding, type Launch } from '../../../src/core/admission.js';
-import type { Budget } from '../../../src/core/budget.js';
+import { admit, admitUnseen, ALLOWED, allocatableOf, DEFAULT_ADMISSION, launchOf, type AdmissionFacts, type AdmissionRequest, type AdmissionSettings, type BudgetStanding, type Launch } from '../../../src/core/budget/admission.js';
+import type { Budget } from '../../../src/core/budget/budget.js';
 
 const END = Date.UTC(2026, 10, 1);
 const PLACE = { provider: 'AWS', account: null, cluster: 'east' };

@@ -1,12 +1,12 @@
 /** What is worth telling, to whom, when it goes further, and which news are the same: written rules, case by case. */
 import { describe, expect, it } from 'vitest';
-import { answerOf, identityOf, needsAnswer, outcomeOf, severityOf, silenceOf, threadOf, type HealthNews, type News, type PriceNews, type ResultNews } from '../../../src/core/alert.js';
-import { messageOf, plainText } from '../../../src/core/alert-message.js';
-import { dailySeries, driversOf, nextStepOf, peersOf, priceSeries } from '../../../src/core/alert-numbers.js';
-import { checkRoutes, defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute } from '../../../src/core/alert-routes.js';
-import { ENGLISH } from '../../../src/core/alert-texts.js';
-import { effectWords, shownAmount, shownRatio } from '../../../src/core/alert-words.js';
-import type { Recommendation } from '../../../src/core/recommendation.js';
+import { answerOf, identityOf, needsAnswer, outcomeOf, severityOf, silenceOf, threadOf, type HealthNews, type News, type PriceNews, type ResultNews } from '../../../src/core/alert/alert.js';
+import { messageOf, plainText } from '../../../src/core/alert/message.js';
+import { dailySeries, driversOf, nextStepOf, peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
+import { checkRoutes, defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute } from '../../../src/core/alert/routes.js';
+import { ENGLISH } from '../../../src/core/alert/texts.js';
+import { effectWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
+import type { Recommendation } from '../../../src/core/policy/recommendation.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';
 import { instancePrice } from '../../support/bursar.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   compileRules, matchesGlob, problemsOfRules, splitShared, UNALLOCATED, type Allocatable, type AllocationRule,
-} from '../../../src/core/allocation.js';
+} from '../../../src/core/cost/allocation.js';
 
 const record = (rest: Partial<Allocatable> = {}): Allocatable =>
   ({ provider: 'AWS', account: null, subAccount: null, resource: null, namespace: null, service: null, sku: null, tags: null, ...rest });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   covers, crossings, plannedFor, problemsOfBudget, teamsUnder, weighBudget, type Budget, type BudgetState, type Forecaster, type SpendPoint,
-} from '../../../src/core/budget.js';
+} from '../../../src/core/budget/budget.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;

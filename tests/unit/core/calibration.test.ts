@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { calibrated, calibrationOf, estimateBefore, LEAST_RATIO, MOST_RATIO, withCalibration, type Calibrations } from '../../../src/core/calibration.js';
-import { viewOf, type Policy, type Proposal } from '../../../src/core/policy.js';
-import { decide } from '../../../src/core/policy-decision.js';
+import { calibrated, calibrationOf, estimateBefore, LEAST_RATIO, MOST_RATIO, withCalibration, type Calibrations } from '../../../src/core/policy/calibration.js';
+import { viewOf, type Policy, type Proposal } from '../../../src/core/policy/policy.js';
+import { decide } from '../../../src/core/policy/decision.js';
 
 const cases = (count: number, share: number, predicted = 1000) => Array.from({ length: count }, () => ({ predicted: BigInt(predicted), realised: BigInt(predicted * share) }));
 

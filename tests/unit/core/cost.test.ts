@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import {
   billableMs, cutsWithin, gpuPartMsOfHours, modelCost, priceHour, quantitiesWithin, QUANTITY_SCALE,
   type CostContext, type CostLine, type PriceKey, type UsageSlice,
-} from '../../../src/core/cost.js';
+} from '../../../src/core/cost/cost.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
-import { FxTable } from '../../../src/core/fx.js';
+import { FxTable } from '../../../src/core/price/fx.js';
 import { formatMoney, rateOf } from '../../../src/core/money.js';
-import { compilePeak, NO_PEAK } from '../../../src/core/peak.js';
-import type { Price } from '../../../src/core/price.js';
-import { PriceBook } from '../../../src/core/price-book.js';
+import { compilePeak, NO_PEAK } from '../../../src/core/price/peak.js';
+import type { Price } from '../../../src/core/price/price.js';
+import { PriceBook } from '../../../src/core/price/price-book.js';
 import { HOUR_MS, parseInstant } from '../../../src/core/time.js';
 import { GPU_PARTS, type UsageRecord } from '../../../src/core/usage.js';
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { bearsOn, counterfactualOf, isOf, undoes, type ActionFacts } from '../../../src/core/counterfactual.js';
-import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
+import { isOf } from '../../../src/core/fleet/membership.js';
+import { bearsOn, counterfactualOf, undoes, type ActionFacts } from '../../../src/core/saving/counterfactual.js';
+import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
 import { DAY_MS } from '../../../src/core/time.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
 import { metered, MONDAY } from '../../support/records.js';

@@ -1,7 +1,7 @@
 /** Credits: what is taken of which pot, and what a list of credits is refused for. */
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { applyCredits, readCredits, type Credit, type Creditable } from '../../../src/core/credit.js';
+import { applyCredits, readCredits, type Credit, type Creditable } from '../../../src/core/cost/credit.js';
 
 const at = (day: string): number => Date.parse(`${day}T00:00:00Z`);
 const spend = (team: string, nanos: bigint, rest: Partial<Creditable> = {}): Creditable => ({ team, provider: 'AWS', at: at('2025-02-01'), nanos, currency: 'USD', ...rest });

@@ -1,12 +1,12 @@
 /** Quotes by what bills have taught, against hand-reckoned figures: the rate that is charged, the bill that says so, the list beside it. */
 import { describe, expect, it } from 'vitest';
-import { effectivePrices } from '../../../src/core/effective-prices.js';
-import { FxTable } from '../../../src/core/fx.js';
-import { LearnedRates, type LearnedRate } from '../../../src/core/learned-rate.js';
-import { NO_PEAK } from '../../../src/core/peak.js';
-import type { Price } from '../../../src/core/price.js';
-import { PriceBook } from '../../../src/core/price-book.js';
-import { quote, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote.js';
+import { effectivePrices } from '../../../src/core/price/effective-prices.js';
+import { FxTable } from '../../../src/core/price/fx.js';
+import { LearnedRates, type LearnedRate } from '../../../src/core/price/learned-rate.js';
+import { NO_PEAK } from '../../../src/core/price/peak.js';
+import type { Price } from '../../../src/core/price/price.js';
+import { PriceBook } from '../../../src/core/price/price-book.js';
+import { quote, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { answerQuote } from '../../../src/planning/quoting.js';
 import { instancePrice } from '../../support/bursar.js';
 

@@ -1,7 +1,7 @@
 /** What two readings of a fleet prove of the time between them. */
 import { describe, expect, it } from 'vitest';
-import { meterFleet, type Sighted } from '../../../src/core/fleet-meter.js';
-import type { FleetReading, FleetTarget } from '../../../src/core/fleet.js';
+import { meterFleet, type Sighted } from '../../../src/core/fleet/meter.js';
+import type { FleetReading, FleetTarget } from '../../../src/core/fleet/fleet.js';
 
 const AT = Date.UTC(2026, 9, 5, 10);
 const MINUTE = 60_000;

@@ -1,10 +1,9 @@
 /** What targets say of themselves as workloads, what readings of spot say, and how long a commitment still holds: by hand. */
 import { describe, expect, it } from 'vitest';
-import type { FleetTarget } from '../../../src/core/fleet.js';
-import { hoursLeftOf, namespaceOf, sparesOf, withKnownEnds, workloadOf } from '../../../src/core/fleet-workload.js';
-import type { DemandSeries } from '../../../src/core/policy-view.js';
-import type { SpotReading } from '../../../src/core/ports.js';
-import { availabilityOf, spotPrices } from '../../../src/core/spot-reading.js';
+import type { FleetTarget } from '../../../src/core/fleet/fleet.js';
+import { hoursLeftOf, namespaceOf, sparesOf, withKnownEnds, workloadOf } from '../../../src/core/policy/fleet-workload.js';
+import type { DemandSeries } from '../../../src/core/policy/view.js';
+import { availabilityOf, spotPrices, type SpotReading } from '../../../src/core/price/spot-reading.js';
 
 const HOUR = 3_600_000;
 const group: FleetTarget = {

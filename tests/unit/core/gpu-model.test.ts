@@ -1,6 +1,6 @@
 /** Names of GPU models as people, drivers, price lists and traces write them, and MIG profiles as shares. */
 import { describe, expect, it } from 'vitest';
-import { migParts, modelOf } from '../../../src/core/gpu-model.js';
+import { migParts, modelOf } from '../../../src/core/fleet/gpu-model.js';
 
 describe('modelOf', () => {
   it.each([

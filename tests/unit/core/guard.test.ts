@@ -1,9 +1,9 @@
 /** The guard: each reason by one fact that is wrong, what passes by itself, and the limits that bind. */
 import { describe, expect, it } from 'vitest';
-import type { Action } from '../../../src/core/action.js';
+import type { Action } from '../../../src/core/action/action.js';
 import type { Failure } from '../../../src/core/errors.js';
-import { guard, mayPass, type GuardFacts } from '../../../src/core/guard.js';
-import { bindingLimits, DEFAULT_LIMITS, isQuiet, readLimits, type LimitsDocument } from '../../../src/core/limits.js';
+import { guard, mayPass, type GuardFacts } from '../../../src/core/action/guard.js';
+import { bindingLimits, DEFAULT_LIMITS, isQuiet, readLimits, type LimitsDocument } from '../../../src/core/action/limits.js';
 import { facts, NOW, purchase } from '../../support/guard-facts.js';
 import { group, instance } from '../../support/memory-cloud.js';
 

@@ -1,7 +1,7 @@
 /** Health rules on hand-made histories: what each finds, with its numbers, and that missing evidence finds and clears nothing. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assess, HEALTH_DEFAULTS, HEALTH_RULES, settle, type DeviceHistory, type DeviceReading, type HealthRule, type OpenFinding, type Verdict } from '../../../src/core/health.js';
+import { assess, HEALTH_DEFAULTS, HEALTH_RULES, settle, type DeviceHistory, type DeviceReading, type HealthRule, type OpenFinding, type Verdict } from '../../../src/core/fleet/health.js';
 import { MINUTE_MS } from '../../../src/core/time.js';
 
 const NOW = Date.UTC(2026, 10, 21, 8);

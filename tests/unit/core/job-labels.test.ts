@@ -1,7 +1,7 @@
 /** What labels say of a job, and what of them cannot be read: by hand. */
 import { describe, expect, it } from 'vitest';
-import type { FleetTarget } from '../../../src/core/fleet.js';
-import { unreadableLabels, workloadOf } from '../../../src/core/fleet-workload.js';
+import type { FleetTarget } from '../../../src/core/fleet/fleet.js';
+import { unreadableLabels, workloadOf } from '../../../src/core/policy/fleet-workload.js';
 
 const NOON = Date.UTC(2026, 10, 22, 12);
 const HOUR = 3_600_000;

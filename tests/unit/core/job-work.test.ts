@@ -1,7 +1,7 @@
 /** What is left of a job's work: hand-made runs, hours from its start. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../../src/core/job-work.js';
+import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../../src/core/workload/job-work.js';
 import { GPU_PARTS, type UsageRecord } from '../../../src/core/usage.js';
 
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ONE } from '../../../src/core/money.js';
-import { compilePeak, NO_PEAK, peakAt, type PeakRule } from '../../../src/core/peak.js';
+import { compilePeak, NO_PEAK, peakAt, type PeakRule } from '../../../src/core/price/peak.js';
 import { formatInstant, HOUR_MS, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;

@@ -1,9 +1,9 @@
 /** Savings plans as prices per GPU, and what buying one for some GPUs commits to. */
 import { describe, expect, it } from 'vitest';
-import { planPrices, planPurchase, type PlanOffer } from '../../../src/core/plan-rates.js';
-import type { PlanRate } from '../../../src/core/ports.js';
-import { applyPriceEvents, NO_PRICES, PriceBook } from '../../../src/core/price-book.js';
-import type { Price } from '../../../src/core/price.js';
+import { planPrices, planPurchase, type PlanOffer } from '../../../src/core/price/plan-rates.js';
+import type { PlanRate } from '../../../src/core/price/commitment-offer.js';
+import { applyPriceEvents, NO_PRICES, PriceBook } from '../../../src/core/price/price-book.js';
+import type { Price } from '../../../src/core/price/price.js';
 
 const DOLLAR = 1_000_000_000n;
 const AT = Date.UTC(2026, 10, 18, 12);

@@ -1,6 +1,6 @@
 /** GPUs that pods ask for, by hand-computed parts: whole, MIG, shared, virtual, init containers, and what cannot be told. */
 import { describe, expect, it } from 'vitest';
-import { ANY_NODE, countOf, podGpus, type PodContainer } from '../../../src/core/pod-gpus.js';
+import { ANY_NODE, countOf, podGpus, type PodContainer } from '../../../src/core/fleet/pod-gpus.js';
 import { gpusOfNode, gpusOfParts, unitsOf } from '../../../src/providers/kubernetes/quantity.js';
 
 const asks = (limits: Record<string, string | number>, restartPolicy?: string): PodContainer => ({ resources: { limits }, restartPolicy });

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { rateOf } from '../../../src/core/money.js';
-import type { Price, PriceEvent } from '../../../src/core/price.js';
-import { applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory, type PriceQuery } from '../../../src/core/price-book.js';
+import type { Price, PriceEvent } from '../../../src/core/price/price.js';
+import { applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory, type PriceQuery } from '../../../src/core/price/price-book.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;

@@ -1,15 +1,15 @@
 /** The verdict of budgets over a run, by hand-made standings: what holds, what may not, what nobody knows. */
 import { describe, expect, it } from 'vitest';
-import type { Budget } from '../../../src/core/budget.js';
+import type { Budget } from '../../../src/core/budget/budget.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
-import { FxTable } from '../../../src/core/fx.js';
+import { FxTable } from '../../../src/core/price/fx.js';
 import { rateOf } from '../../../src/core/money.js';
-import { NO_PEAK } from '../../../src/core/peak.js';
-import { PriceBook } from '../../../src/core/price-book.js';
-import type { Price } from '../../../src/core/price.js';
-import { judgeBudgets, overall, type BudgetFacts, type BudgetQuestion, type JudgedBudget, type WeighedFacts } from '../../../src/core/quote-budget.js';
-import { quoteInDetail, type QuoteDetail, type QuoteRequest } from '../../../src/core/quote.js';
-import { expiryOf, remainingOf, stateOfReservation } from '../../../src/core/reservation.js';
+import { NO_PEAK } from '../../../src/core/price/peak.js';
+import { PriceBook } from '../../../src/core/price/price-book.js';
+import type { Price } from '../../../src/core/price/price.js';
+import { judgeBudgets, overall, type BudgetFacts, type BudgetQuestion, type JudgedBudget, type WeighedFacts } from '../../../src/core/quote/budget.js';
+import { quoteInDetail, type QuoteDetail, type QuoteRequest } from '../../../src/core/quote/quote.js';
+import { expiryOf, remainingOf, stateOfReservation } from '../../../src/core/budget/reservation.js';
 import { HOUR_MS } from '../../../src/core/time.js';
 
 /** Twelve days before October ends. */

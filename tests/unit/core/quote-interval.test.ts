@@ -2,13 +2,13 @@
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { Failure } from '../../../src/core/errors.js';
-import { FxTable } from '../../../src/core/fx.js';
+import { FxTable } from '../../../src/core/price/fx.js';
 import { rateOf, type Rate } from '../../../src/core/money.js';
-import { compilePeak, NO_PEAK } from '../../../src/core/peak.js';
-import type { Price } from '../../../src/core/price.js';
-import { PriceBook } from '../../../src/core/price-book.js';
-import { quote, quoteInDetail, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote.js';
-import { extremesOf, interruptionsIn, mostInterruptions, type SpotPrices } from '../../../src/core/spot-history.js';
+import { compilePeak, NO_PEAK } from '../../../src/core/price/peak.js';
+import type { Price } from '../../../src/core/price/price.js';
+import { PriceBook } from '../../../src/core/price/price-book.js';
+import { quote, quoteInDetail, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote/quote.js';
+import { extremesOf, interruptionsIn, mostInterruptions, type SpotPrices } from '../../../src/core/price/spot-history.js';
 import { DAY_MS, HOUR_MS, parseInstant } from '../../../src/core/time.js';
 import { dirtyPrices } from '../../../src/planning/anomaly/dirty-prices.js';
 

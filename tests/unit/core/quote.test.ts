@@ -1,12 +1,12 @@
 /** Quotes against hand-reckoned figures: rounding once, increments, peaks, exchange, and what comes close. */
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/core/decimal.js';
-import { FxTable } from '../../../src/core/fx.js';
+import { FxTable } from '../../../src/core/price/fx.js';
 import { rateOf } from '../../../src/core/money.js';
-import { compilePeak, NO_PEAK } from '../../../src/core/peak.js';
-import type { Price } from '../../../src/core/price.js';
-import { PriceBook } from '../../../src/core/price-book.js';
-import { closest, quote, type NoQuote, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote.js';
+import { compilePeak, NO_PEAK } from '../../../src/core/price/peak.js';
+import type { Price } from '../../../src/core/price/price.js';
+import { PriceBook } from '../../../src/core/price/price-book.js';
+import { closest, quote, type NoQuote, type Quote, type QuoteContext, type QuoteRequest } from '../../../src/core/quote/quote.js';
 import { HOUR_MS, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;

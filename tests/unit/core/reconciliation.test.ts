@@ -1,12 +1,12 @@
 /** Matching, reasons, findings and the rule of trust, on cases worked out by hand. */
 import { describe, expect, it } from 'vitest';
-import { BillCells, type BillSummary } from '../../../src/core/bill-cells.js';
-import { inTeamsCurrencies, matchCells, SkuNames, type AccruedCell, type BilledCell } from '../../../src/core/bill-matching.js';
+import { BillCells, type BillSummary } from '../../../src/core/bill/cells.js';
+import { inTeamsCurrencies, matchCells, SkuNames, type AccruedCell, type BilledCell } from '../../../src/core/bill/matching.js';
 import { parseDecimal, formatDecimal } from '../../../src/core/decimal.js';
-import { FxTable } from '../../../src/core/fx.js';
-import { appliesFrom, judgeRate, LearnedRates, type LearnedRate, type RateEvidence } from '../../../src/core/learned-rate.js';
-import { DEFAULT_THRESHOLD, monthOfPeriod, rateEvidence, readThreshold, reconcile } from '../../../src/core/reconciliation.js';
-import { Grouping } from '../../../src/core/rollup.js';
+import { FxTable } from '../../../src/core/price/fx.js';
+import { appliesFrom, judgeRate, LearnedRates, type LearnedRate, type RateEvidence } from '../../../src/core/price/learned-rate.js';
+import { DEFAULT_THRESHOLD, monthOfPeriod, rateEvidence, readThreshold, reconcile } from '../../../src/core/bill/reconciliation.js';
+import { Grouping } from '../../../src/core/cost/rollup.js';
 import { GPU_PARTS, PART_MS_PER_GPU_HOUR, type UsageRecord } from '../../../src/core/usage.js';
 import { billed as billLine, HOUR, MONDAY } from '../../support/records.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { FleetFacts, JobFacts } from '../../../src/core/policy-view.js';
-import { jobsWithin, type SaidJob } from '../../../src/core/recorded-jobs.js';
+import type { FleetFacts, JobFacts } from '../../../src/core/policy/view.js';
+import { jobsWithin, type SaidJob } from '../../../src/core/policy/recorded-jobs.js';
 import { DAY_MS, HOUR_MS } from '../../../src/core/time.js';
 
 const MONDAY = Date.UTC(2026, 9, 5);

@@ -1,9 +1,9 @@
 /** Spot prices of regions from those of their zones: the dearest that is known, at every change, whatever order they come to be known in. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compareRates, PriceBook } from '../../../src/core/price-book.js';
-import type { Price, PriceEvent } from '../../../src/core/price.js';
-import { regionalSpotPrices } from '../../../src/core/spot-reading.js';
+import { compareRates, PriceBook } from '../../../src/core/price/price-book.js';
+import type { Price, PriceEvent } from '../../../src/core/price/price.js';
+import { regionalSpotPrices } from '../../../src/core/price/spot-reading.js';
 import { instancePrice } from '../../support/bursar.js';
 
 const T0 = Date.UTC(2026, 9, 1);

@@ -1,8 +1,8 @@
 /** The monthly report's arithmetic by hand: the bridge, spend, savings, idle cost, the distance to the optimum, and for whom it is written. */
 import { describe, expect, it } from 'vitest';
-import { bridgeOf, EFFECTS, type BridgeInput, type Effects } from '../../../src/core/report-bridge.js';
-import { formatFor, readerFor } from '../../../src/core/report-reader.js';
-import { amountText, bridgeBetween, dailySeries, nextMonth } from '../../../src/core/report-spend.js';
+import { bridgeOf, EFFECTS, type BridgeInput, type Effects } from '../../../src/core/report/bridge.js';
+import { formatFor, readerFor } from '../../../src/core/report/reader.js';
+import { amountText, bridgeBetween, dailySeries, nextMonth } from '../../../src/core/report/spend.js';
 import { monthOfLabel } from '../../../src/core/time.js';
 import { hindsight, optimumOf } from '../../../src/planning/commitment/hindsight.js';
 import { nextMonthOf } from '../../../src/planning/forecast/next-month.js';

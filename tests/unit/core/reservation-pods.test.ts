@@ -1,6 +1,6 @@
 /** Pods and the GPUs of the reservation that they name. */
 import { describe, expect, it } from 'vitest';
-import { claimOf, leavingOf, partsTaken, whyTurnedAway } from '../../../src/core/reservation-pods.js';
+import { claimOf, leavingOf, partsTaken, whyTurnedAway } from '../../../src/core/budget/reservation-pods.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
 
 const gpus = (count: number | string, resource = 'nvidia.com/gpu') => ({ containers: [{ resources: { limits: { [resource]: count } } }] });

@@ -1,9 +1,9 @@
 /** What other rules would make of costs, reckoned by hand. */
 import { describe, expect, it } from 'vitest';
-import type { Assignment } from '../../../src/core/allocation.js';
-import { readCredits } from '../../../src/core/credit.js';
+import type { Assignment } from '../../../src/core/cost/allocation.js';
+import { readCredits } from '../../../src/core/cost/credit.js';
 import { formatDecimal, parseDecimal } from '../../../src/core/decimal.js';
-import { divide, share, sumsOf, takeCredits, type DayCost, type Portion, type PortionCost } from '../../../src/core/rule-preview.js';
+import { divide, share, sumsOf, takeCredits, type DayCost, type Portion, type PortionCost } from '../../../src/core/cost/rule-preview.js';
 
 const amount = (text: string | null) => (text === null ? null : parseDecimal(text));
 const cost = (team: string, accrued: string | null, actual: string | null = accrued, over: Partial<DayCost> = {}): DayCost =>

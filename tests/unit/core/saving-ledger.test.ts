@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { attribute, type HourSaving } from '../../../src/core/attribution.js';
-import type { ActionFacts } from '../../../src/core/counterfactual.js';
-import { compilePeak } from '../../../src/core/peak.js';
-import { compareWithBill, corrections, entryOf, judged, type JudgedHour } from '../../../src/core/saving.js';
+import { attribute, type HourSaving } from '../../../src/core/saving/attribution.js';
+import type { ActionFacts } from '../../../src/core/saving/counterfactual.js';
+import { compilePeak } from '../../../src/core/price/peak.js';
+import { compareWithBill, corrections, entryOf, judged, type JudgedHour } from '../../../src/core/saving/saving.js';
 import { GPU_PARTS, type UsageRecord } from '../../../src/core/usage.js';
 import { instancePrice } from '../../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../../support/records.js';

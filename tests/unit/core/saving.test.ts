@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkClaim, savingBetween } from '../../../src/core/saving.js';
+import { checkClaim, savingBetween } from '../../../src/core/saving/saving.js';
 
 const usd = (amount: number) => ({ nanos: BigInt(amount) * 1_000_000_000n, currency: 'USD' });
 

@@ -1,7 +1,7 @@
 /** When silence counts: what is demanded, each witness, and everything that speaks against a loss. */
 import { describe, expect, it } from 'vitest';
-import { assess, isInDoubt, type DeviceHistory } from '../../../src/core/health.js';
-import { judgeSilence, type MachineReading, type Silence } from '../../../src/core/silence.js';
+import { assess, isInDoubt, type DeviceHistory } from '../../../src/core/fleet/health.js';
+import { judgeSilence, type MachineReading, type Silence } from '../../../src/core/fleet/silence.js';
 
 const NOW = Date.UTC(2026, 10, 21, 8);
 const ago = (seconds: number): number => NOW - seconds * 1000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { costOf, formatMoney, rateOf } from '../../../src/core/money.js';
-import { amortisedRate, applySavingsPlan, termHours } from '../../../src/core/term.js';
+import { amortisedRate, applySavingsPlan, termHours } from '../../../src/core/price/term.js';
 
 const decimal = (text: string) => parseDecimal(text) ?? { unscaled: 0n, scale: 0 };
 const rate = (hourly: string) => rateOf(decimal(hourly), 'USD', 3600n, 'gpu-second');

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { costOf, formatMoney } from '../../../src/core/money.js';
 import type { PriceFormat } from '../../../src/core/ports.js';
-import type { Price } from '../../../src/core/price.js';
+import type { Price } from '../../../src/core/price/price.js';
 import { GPU_PARTS, PART_MS_PER_GPU_SECOND } from '../../../src/core/usage.js';
 import { format as alibaba } from '../../../src/formats/alibaba-prices.js';
 import { format as history } from '../../../src/formats/aws-price-history.js';

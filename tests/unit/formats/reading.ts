@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import { addDecimal, formatDecimal, ZERO, type Decimal } from '../../../src/core/decimal.js';
 import type { PriceFormat, ReadOptions, UsageFormat } from '../../../src/core/ports.js';
-import type { Price, PriceEvent } from '../../../src/core/price.js';
+import type { Price, PriceEvent } from '../../../src/core/price/price.js';
 import type { Reject, UsageRecord } from '../../../src/core/usage.js';
 import { openBytes, openFile, type OpenInput } from '../../../src/formats/reading/input.js';
 

@@ -1,7 +1,7 @@
 /** The Slack channel against a Slack on this machine: what it sends, what it finds again, and what it says of each way to fail. */
 import { describe, expect, it } from 'vitest';
-import { replyOf } from '../../../src/core/alert-message.js';
-import type { ChannelConnection } from '../../../src/core/channel.js';
+import { replyOf } from '../../../src/core/alert/message.js';
+import type { ChannelConnection } from '../../../src/core/alert/channel.js';
 import { channel } from '../../../src/notify/slack.js';
 import { approvalNews, budgetNews, PIXEL, tellingOf } from '../../support/alerts.js';
 import { SlackServer, slackServer } from '../../support/slack-server.js';

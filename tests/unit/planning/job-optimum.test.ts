@@ -1,6 +1,6 @@
 /** A job's way through its slots, by hand and by the count of metered work; and its cheapest schedule against all schedules there are. */
 import { describe, expect, it } from 'vitest';
-import { workLeft, type MeteredRun } from '../../../src/core/job-work.js';
+import { workLeft, type MeteredRun } from '../../../src/core/workload/job-work.js';
 import { HOUR_MS } from '../../../src/core/time.js';
 import { GPU_PARTS } from '../../../src/core/usage.js';
 import { cheapestSchedule } from '../../../src/planning/policy/job-optimum.js';

@@ -1,7 +1,7 @@
 /** What a team's measurements say of other GPUs and other counts: as measured where they say so themselves, predicted where they do not, and else nothing. */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { RunFacts, TakenMeasurement } from '../../../src/core/measurement.js';
+import type { RunFacts, TakenMeasurement } from '../../../src/core/workload/measurement.js';
 import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
 import { Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../../src/core/errors.js';
-import { FxTable } from '../../../src/core/fx.js';
-import type { Price } from '../../../src/core/price.js';
+import { FxTable } from '../../../src/core/price/fx.js';
+import type { Price } from '../../../src/core/price/price.js';
 import { cheapestCover } from '../../../src/planning/placement/cover.js';
 import { memoryGib } from '../../../src/planning/placement/gpu-memory.js';
 import { cheapestOnDemand, place, singleCloud, type Loss } from '../../../src/planning/placement/placement.js';

@@ -4,7 +4,7 @@ import { Failure } from '../../../src/core/errors.js';
 import { throughputReport } from '../../../src/planning/throughput/backtest.js';
 import { learnThroughput } from '../../../src/planning/throughput/hierarchy.js';
 import { cholesky, inverseFactored, solveFactored, varianceAlong } from '../../../src/planning/throughput/linear-algebra.js';
-import type { Measurement } from '../../../src/core/measurement.js';
+import type { Measurement } from '../../../src/core/workload/measurement.js';
 import { familyOf, precisionOf } from '../../../src/planning/throughput/measurement.js';
 import { leastSquares, linearGlobal, linearPerModel, linearPerModelFeatures, logLinearPerModel } from '../../../src/planning/throughput/opponents.js';
 import { predictThroughput, predictWith, studentQuantile95 } from '../../../src/planning/throughput/predict.js';

@@ -1,9 +1,9 @@
 /** Policy documents: read with every problem named, resolved by the written order. */
 import { describe, expect, it } from 'vitest';
-import { checkPolicyDocument, defaultDocuments, fingerprintOf, readPolicyDocument, type PolicyDocument } from '../../../src/core/policy-document.js';
-import { compare, decide, resolve, type Candidate } from '../../../src/core/policy-decision.js';
-import { viewOf, type Policy, type Proposal } from '../../../src/core/policy.js';
-import type { RecommendedAction } from '../../../src/core/recommendation.js';
+import { checkPolicyDocument, defaultDocuments, fingerprintOf, readPolicyDocument, type PolicyDocument } from '../../../src/core/policy/document.js';
+import { compare, decide, resolve, type Candidate } from '../../../src/core/policy/decision.js';
+import { viewOf, type Policy, type Proposal } from '../../../src/core/policy/policy.js';
+import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
 import { lacksFunctions, loadParts } from '../../../src/parts.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));

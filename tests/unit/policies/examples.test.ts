@@ -1,6 +1,6 @@
 /** Every policy's examples are its tests; its documentation shows them, so they must hold. */
 import { describe, expect, it } from 'vitest';
-import { isWorthwhile, recommendationOf, type Policy } from '../../../src/core/policy.js';
+import { isWorthwhile, recommendationOf, type Policy } from '../../../src/core/policy/policy.js';
 import { lacksFunctions, loadParts } from '../../../src/parts.js';
 
 const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));

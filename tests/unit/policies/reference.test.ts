@@ -2,7 +2,7 @@
 import { readFile, writeFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { Policy } from '../../../src/core/policy.js';
+import type { Policy } from '../../../src/core/policy/policy.js';
 import { lacksFunctions, loadParts } from '../../../src/parts.js';
 import { policyReference } from '../../support/policy-reference.js';
 import { ROOT } from '../../support/source.js';

@@ -1,6 +1,6 @@
 /** The planner's word on a job with a deadline: what the market showed before the job counts, and what nobody saw does not. */
 import { describe, expect, it } from 'vitest';
-import type { SpotMarket } from '../../../src/core/policy.js';
+import type { SpotMarket } from '../../../src/core/policy/policy.js';
 import { HOUR_MS } from '../../../src/core/time.js';
 import { PlanShelf } from '../../../src/planning/spot/plan-shelf.js';
 import { spotWord, type SpotWord } from '../../../src/policies/estimating/spot-job.js';

@@ -1,9 +1,9 @@
 /** The fake cloud: what runs is what is metered and billed, effects hold once, faults come from the seed, and looking changes nothing. */
 import { describe, expect, it } from 'vitest';
-import { peersOf, priceSeries } from '../../../src/core/alert-numbers.js';
-import type { Effect, FleetTarget } from '../../../src/core/fleet.js';
+import { peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
+import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
 import type { EffectOutcome } from '../../../src/core/ports.js';
-import type { PriceEvent } from '../../../src/core/price.js';
+import type { PriceEvent } from '../../../src/core/price/price.js';
 import type { RecordBatch, UsageRecord } from '../../../src/core/usage.js';
 import { detectPriceAnomalies } from '../../../src/planning/anomaly/prices.js';
 import { fakeCloud } from '../../../src/providers/fake/fake.js';

@@ -1,7 +1,7 @@
 /** The pictures of backtests, of reports that the planners themselves make of small inputs. */
 import { Resvg } from '@resvg/resvg-js';
 import { describe, expect, it } from 'vitest';
-import type { BacktestReport } from '../../../src/core/backtest.js';
+import type { BacktestReport } from '../../../src/core/policy/backtest.js';
 import { tablesOf, wordsOf, type CurvesPanel, type Plot, type RowsPanel } from '../../../src/core/plot.js';
 import { compareCommitments } from '../../../src/planning/commitment/comparison.js';
 import { idleReport } from '../../../src/planning/idle/backtest.js';

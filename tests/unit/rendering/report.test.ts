@@ -1,8 +1,8 @@
 /** A report on paper, on the screen, in a table and as a model: the same figures, no name that breaks out, and both languages. */
 import { describe, expect, it } from 'vitest';
 import { compareDecimal } from '../../../src/core/decimal.js';
-import { readerOf, type Language, type ReportFormat } from '../../../src/core/report-reader.js';
-import type { Report } from '../../../src/core/report.js';
+import { readerOf, type Language, type ReportFormat } from '../../../src/core/report/reader.js';
+import type { Report } from '../../../src/core/report/report.js';
 import { documentOf, type Cell } from '../../../src/rendering/report/document.js';
 import { TEXT_KEYS, Texts } from '../../../src/rendering/report/texts.js';
 import { mainPicture, renderers } from '../../../src/rendering/reports.js';

@@ -1,6 +1,6 @@
 /** Exporters that fell silent, from hand-made scrapes: which belong to one machine, what fell silent with them, what answers, and who is blind. */
 import { describe, expect, it } from 'vitest';
-import type { SilentExporter } from '../../../src/core/ports.js';
+import type { SilentExporter } from '../../../src/core/fleet/silence.js';
 import type { Series } from '../../../src/telemetry/reading/series.js';
 import { KnownExporter, silentExporters } from '../../../src/telemetry/reading/silence.js';
 

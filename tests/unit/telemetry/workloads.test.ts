@@ -1,9 +1,9 @@
 /** Which known workload a sample belongs to, and what is proposed for a workload that lost a card. */
 import { describe, expect, it } from 'vitest';
-import type { HealthFinding } from '../../../src/core/health.js';
+import type { HealthFinding } from '../../../src/core/fleet/health.js';
 import { goneCard, workload } from '../../../src/policies/estimating/examples.js';
 import { replacements } from '../../../src/policies/estimating/replace.js';
-import { workloadOf } from '../../../src/store/take-samples.js';
+import { workloadOf } from '../../../src/store/fleet/take-samples.js';
 
 describe('the workload of a sample', () => {
   const known = ['deployment/ml/chat', 'deployment/ml/chat-batch', 'statefulset/ml/db', 'deployment/web/chat', 'trainer'];

@@ -1,8 +1,8 @@
 /** What was proposed, approved and done; and one action with its timeline, its proof, and the decisions that are open. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { ACTION_STATES, effectFromJson, isFinal, type ActionState } from '../../../core/action.js';
-import { inverseOf } from '../../../core/fleet.js';
+import { ACTION_STATES, effectFromJson, isFinal, type ActionState } from '../../../core/action/action.js';
+import { inverseOf } from '../../../core/fleet/fleet.js';
 import type { Action, ActionStory } from '../answers.js';
 import { get, list, refusal, send } from '../api.js';
 import { code, instant, shownCode, within } from '../format.js';

@@ -1,7 +1,7 @@
 /** What people were told; and one alert: its facts, where it went and when it goes further, what became of it, and taking it on. */
 import type { JSX } from 'preact';
-import { ALERT_KINDS, ALERT_STATES } from '../../../core/alert.js';
-import { escalationAt, lineageOf, routeFor, type AlertRoutes, type EscalationStep } from '../../../core/alert-routes.js';
+import { ALERT_KINDS, ALERT_STATES } from '../../../core/alert/alert.js';
+import { escalationAt, lineageOf, routeFor, type AlertRoutes, type EscalationStep } from '../../../core/alert/routes.js';
 import { AlertLines, SEVERITY_TONES, STATE_TONES } from '../alert-lines.js';
 import { driversIn, factsOf, subjectsOf, titleOf } from '../alert-news.js';
 import type { Action, Alert, AlertStory, Standing, Team } from '../answers.js';

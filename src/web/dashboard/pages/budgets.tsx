@@ -1,8 +1,8 @@
 /** All budgets; and one: how it stands, how it burns down, its thresholds, what drives the spend, what is held of it, and where to begin to save. */
 import type { ComponentChildren, JSX } from 'preact';
-import { driversOf, nextStepOf } from '../../../core/alert-numbers.js';
-import type { Driver, NextStep } from '../../../core/alert.js';
-import { teamsUnder } from '../../../core/budget.js';
+import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
+import type { Driver, NextStep } from '../../../core/alert/alert.js';
+import { teamsUnder } from '../../../core/budget/budget.js';
 import { addDecimal, compareDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO, type Decimal } from '../../../core/decimal.js';
 import { AlertLines } from '../alert-lines.js';
 import type { Alert, BudgetSettings, BurnDown, Costs, Reservation, Standing, StoredRecommendation, Team, WeighedBudget } from '../answers.js';

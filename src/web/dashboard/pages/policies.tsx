@@ -1,7 +1,7 @@
 /** The policies and the documents that say for whom they hold; and one document with its form, made of the policy's own schema, and its backtest. */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import { POLICY_MODES } from '../../../core/policy-document.js';
+import { POLICY_MODES } from '../../../core/policy/document.js';
 import type { Page as List, PolicyDocument, PolicyKind } from '../answers.js';
 import { get, refusal, send, session, type Detail } from '../api.js';
 import { BacktestButton } from '../backtest.js';

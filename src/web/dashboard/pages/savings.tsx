@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
-import { LEDGER_STATES, type LedgerState } from '../../../core/saving.js';
+import { LEDGER_STATES, type LedgerState } from '../../../core/saving/saving.js';
 import type { Page as List, Saving, SavingDetail, SavingTotals } from '../answers.js';
 import { get } from '../api.js';
 import { code, count, instant, money, shownCode, within } from '../format.js';

@@ -1,7 +1,7 @@
 /** The teams with what the month costs each, and one team: its cost over time by a dimension, its budgets, its leases. */
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { teamsUnder } from '../../../core/budget.js';
+import { teamsUnder } from '../../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
 import type { Costs, Lease, Overview, Standing, Team as TeamAnswer } from '../answers.js';
 import { get, list } from '../api.js';

@@ -1,0 +1,344 @@
+/**
+ * Alerts: what is worth telling people, how grave it is, and which news are one and the same.
+ *
+ * Pure: it reads nothing and sends nothing. The invariant: the same fact has the same identity, whoever finds it, when and how often; an alert is
+ * kept once per identity, so late data, restarts and replicas repeat none. What is told is a snapshot: amounts are decimal strings, unknown is null.
+ */
+import type { ActionState, EffectJson, Reason } from '../action/action.js';
+import type { HealthRule, HealthSeverity } from '../fleet/health.js';
+import type { Evidence } from '../evidence.js';
+import { DAY_MS, parseInstant } from '../time.js';
+
+export const ALERT_KINDS = ['budget', 'anomaly', 'price', 'approval', 'result', 'health', 'variance', 'digest', 'test'] as const;
+export type AlertKind = (typeof ALERT_KINDS)[number];
+
+export const SEVERITIES = ['info', 'warning', 'critical'] as const;
+export type Severity = (typeof SEVERITIES)[number];
+
+/** What the spend of a period is made of: the largest parts, largest first. */
+export interface Driver {
+  readonly name: string;
+  /** Decimal string in the alert's currency. */
+  readonly cost: string;
+  /** Of all that was spent, 0 to 1; null: nothing was, or it has no one currency. */
+  readonly share: number | null;
+}
+
+/** The open recommendation that a reader may act on first. */
+export interface NextStep {
+  readonly recommendation: string;
+  readonly title: string;
+  readonly monthlySavings: string;
+  readonly currency: string;
+}
+
+/** A budget reached a threshold. */
+export interface BudgetNews {
+  readonly kind: 'budget';
+  readonly team: string;
+  readonly budget: string;
+  /** ISO 8601. */
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly threshold: { readonly kind: 'actual' | 'forecast'; readonly ratio: string };
+  readonly currency: string;
+  readonly planned: string;
+  readonly spent: string;
+  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
+  /** When the plan runs out, or ran out; null: it lasts, as far as is known. */
+  readonly exhaustionAt: string | null;
+  readonly unpricedGpuHours: string;
+  readonly drivers: readonly Driver[];
+  readonly nextStep: NextStep | null;
+}
+
+/** A team's spend of a day that its past does not explain. */
+export interface AnomalyNews {
+  readonly kind: 'anomaly';
+  readonly team: string;
+  readonly what: 'spike' | 'drop' | 'level-shift';
+  /** The first unusual day, `2026-11-18`, and the day on which it could be told. */
+  readonly day: string;
+  readonly decidedDay: string;
+  readonly currency: string;
+  readonly observed: string;
+  readonly expected: { readonly low: string; readonly mean: string; readonly high: string };
+  readonly drivers: readonly Driver[];
+}
+
+/** A price in use that moved out of its usual range, or was never there. */
+export interface PriceNews {
+  readonly kind: 'price';
+  readonly team: null;
+  readonly what: 'dirty-price' | 'spike' | 'drop' | 'level-shift';
+  readonly provider: string;
+  readonly sku: string;
+  readonly region: string | null;
+  readonly term: string;
+  /** ISO 8601: since when it is stated, and when that could be told. */
+  readonly effectiveFrom: string;
+  readonly decidedAt: string;
+  readonly currency: string;
+  /** Per GPU-hour. */
+  readonly observed: string;
+  readonly expected: string;
+  readonly source: string;
+}
+
+/** An action waits for somebody to approve it. */
+export interface ApprovalNews {
+  readonly kind: 'approval';
+  readonly team: string;
+  readonly action: string;
+  readonly effect: EffectJson;
+  readonly connection: string;
+  readonly proposedBy: string;
+  readonly expiresAt: string;
+  /** What the recommendation behind it says; null: a person asked for it. */
+  readonly because: ApprovalReason | null;
+}
+
+export interface ApprovalReason {
+  readonly title: string;
+  readonly monthlySavings: string | null;
+  readonly monthlySavingsLow: string | null;
+  readonly monthlySavingsHigh: string | null;
+  readonly currency: string;
+  readonly risk: string;
+  readonly evidence: readonly Evidence[];
+  readonly computation: Readonly<Record<string, string | number>>;
+}
+
+export const OUTCOMES = ['confirmed', 'refused', 'failed', 'outcome-unknown', 'billing-not-ended', 'not-confirmed', 'expired'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** What became of an action, with the proof where there is one. */
+export interface ResultNews {
+  readonly kind: 'result';
+  readonly team: string;
+  readonly action: string;
+  readonly outcome: Outcome;
+  readonly effect: EffectJson;
+  readonly connection: string;
+  readonly approvedBy: string | null;
+  readonly rollbackOf: string | null;
+  readonly reasons: readonly Reason[];
+  /** The target as the provider showed it; null: no reading shows it. */
+  readonly proof: { readonly at: string; readonly state: string; readonly billing: string; readonly replicas: number | null } | null;
+}
+
+/** A GPU is not well. */
+export interface HealthNews {
+  readonly kind: 'health';
+  readonly team: string;
+  readonly rule: HealthRule;
+  readonly severity: HealthSeverity;
+  readonly source: string;
+  readonly resource: string;
+  readonly gpu: string;
+  readonly migInstance: string | null;
+  readonly workload: string | null;
+  readonly title: string;
+  readonly numbers: Readonly<Record<string, number>>;
+  readonly evidence: Evidence;
+  readonly openedAt: string;
+}
+
+/** A team's part of a month's bill differs from what was metered and priced. */
+export interface VarianceNews {
+  readonly kind: 'variance';
+  readonly team: string;
+  /** Where the bill comes from, and its month, `2026-10`. */
+  readonly source: string;
+  readonly month: string;
+  readonly currency: string;
+  /** Of what differs; null: a part of it is not known. */
+  readonly billed: string | null;
+  readonly expected: string | null;
+  readonly difference: string;
+  /** The largest differences, largest first, and how many there are in all. */
+  readonly parts: readonly { readonly name: string; readonly amount: string }[];
+  readonly findings: number;
+}
+
+/** A month in short, of its report. Its chart is a picture that is kept beside it. */
+export interface DigestNews {
+  readonly kind: 'digest';
+  readonly team: string;
+  readonly teamName: string;
+  readonly month: string;
+  readonly currency: string;
+  /** Null: nothing has a price. */
+  readonly total: string | null;
+  /** Of the month before; null: nothing is recorded of it. */
+  readonly before: string | null;
+  readonly unpricedGpuHours: string;
+  readonly budgets: readonly { readonly budget: string; readonly spent: string; readonly planned: string | null; readonly currency: string; readonly ratio: number | null }[];
+  readonly verified: readonly { readonly currency: string; readonly amount: string }[];
+  readonly measured: readonly { readonly currency: string; readonly amount: string }[];
+  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
+  readonly nextSteps: readonly { readonly title: string; readonly monthlySavings: string | null; readonly currency: string }[];
+}
+
+/** Somebody tries whether alerts arrive. */
+export interface TestNews {
+  readonly kind: 'test';
+  readonly team: null;
+  readonly id: string;
+  readonly by: string;
+}
+
+export type News = BudgetNews | AnomalyNews | PriceNews | ApprovalNews | ResultNews | HealthNews | VarianceNews | DigestNews | TestNews;
+
+/** Parts of an identity; what they hold may hold a slash, so each is marked off. */
+const joined = (...parts: readonly (string | null)[]): string => parts.map((part) => encodePart(part ?? '')).join('/');
+const encodePart = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F');
+
+/** The same for the same fact; two alerts never share it. */
+export function identityOf(news: News): string {
+  switch (news.kind) {
+    case 'budget': return crossingIdentity(news);
+    case 'anomaly': return joined('anomaly', news.team, news.day, news.what);
+    case 'price': return joined('price', news.provider, news.sku, news.region, news.term, news.effectiveFrom, news.what);
+    case 'approval': return approvalIdentity(news.action);
+    case 'result': return joined('result', news.action, news.outcome);
+    // A card that is found, well and found again within a day is told once.
+    case 'health': return joined('health', news.source, news.rule, news.resource, news.gpu, news.migInstance, news.openedAt.slice(0, 10));
+    case 'variance': return joined('variance', news.source, news.month, news.team, news.currency);
+    case 'digest': return digestIdentity(news);
+    case 'test': return joined('test', news.id);
+  }
+}
+
+/** Of the news that a threshold was crossed. */
+export const crossingIdentity = ({ team, budget, periodStart, threshold }: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold'>): string =>
+  joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio);
+
+/** Of the news that a month's report is there. */
+export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string => joined('digest', team, month);
+
+/** Of the request to approve an action. */
+export const approvalIdentity = (action: string): string => joined('approval', action);
+
+/** What belongs together in one conversation: a budget's period, an action from its approval to its proof, a bill. */
+export function threadOf(news: News): string {
+  switch (news.kind) {
+    case 'budget': return joined('budget', news.team, news.budget, news.periodStart);
+    case 'approval':
+    case 'result': return joined('action', news.action);
+    case 'variance': return joined('variance', news.source, news.month);
+    default: return identityOf(news);
+  }
+}
+
+const FULL = 1;
+
+export function severityOf(news: News): Severity {
+  switch (news.kind) {
+    case 'budget': {
+      const isFull = Number(news.threshold.ratio) >= FULL;
+      return news.threshold.kind === 'actual' ? (isFull ? 'critical' : 'warning') : isFull ? 'warning' : 'info';
+    }
+    case 'result': return news.outcome === 'confirmed' ? 'info' : news.outcome === 'failed' || news.outcome === 'outcome-unknown' ? 'critical' : 'warning';
+    case 'health': return news.severity === 'fatal' ? 'critical' : news.severity === 'warning' ? 'warning' : 'info';
+    case 'anomaly': return news.what === 'drop' ? 'info' : 'warning';
+    case 'price':
+    case 'approval':
+    case 'variance': return 'warning';
+    case 'digest':
+    case 'test': return 'info';
+  }
+}
+
+/** Whether somebody has to answer: nobody doing so escalates it. */
+export function needsAnswer(news: News): boolean {
+  return news.kind === 'approval' || (news.kind === 'result' && news.outcome === 'billing-not-ended') || severityOf(news) === 'critical';
+}
+
+/** Late data about a period that ended so long ago changes its books and alarms nobody. */
+const PERIOD_SETTLED_MS = 7 * DAY_MS;
+/** What could have been told so long ago is history: a price list of years. */
+const OLD_MS = 7 * DAY_MS;
+/** A bill of a month that began so long ago is history too. */
+const OLD_BILL_MS = 100 * DAY_MS;
+
+export type Silence = 'period-over' | 'old' | 'notice' | 'muted' | 'no-route';
+
+/**
+ * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never told later.
+ * @param asOf as of when the organisation is looked at, epoch milliseconds
+ */
+export function silenceOf(news: News, asOf: number): Silence | null {
+  const before = (text: string, milliseconds: number): boolean => (parseInstant(text) ?? asOf) < asOf - milliseconds;
+  switch (news.kind) {
+    case 'budget': return before(news.periodEnd, PERIOD_SETTLED_MS) ? 'period-over' : null;
+    case 'anomaly': return before(`${news.decidedDay}T00:00:00Z`, OLD_MS) ? 'old' : null;
+    case 'price': return before(news.decidedAt, OLD_MS) ? 'old' : null;
+    case 'variance': return before(`${news.month}-01T00:00:00Z`, OLD_BILL_MS) ? 'old' : null;
+    case 'health': return news.severity === 'notice' ? 'notice' : null;
+    default: return null;
+  }
+}
+
+/** A step of an action, as its timeline has it. */
+export interface ActionStep {
+  readonly from: ActionState | null;
+  readonly to: ActionState;
+  readonly code: string;
+}
+
+/** Codes of refusals that somebody chose: whoever did so knows. */
+const CHOSEN: ReadonlySet<string> = new Set(['rejected', 'withdrawn']);
+
+/** What a step means for who waits for the action's result; null: nothing that is told. */
+export function outcomeOf({ from, to, code }: ActionStep): Outcome | null {
+  if (from === to) return code === 'billing-not-ended' || code === 'not-confirmed' ? code : null;
+  if (to === 'confirmed') return 'confirmed';
+  if (to === 'failed') return code === 'outcome-unknown' ? 'outcome-unknown' : 'failed';
+  if (to === 'refused') return from !== 'proposed' && !CHOSEN.has(code) ? 'refused' : null;
+  return to === 'expired' && from === 'approved' ? 'expired' : null;
+}
+
+/** How an alert was answered. */
+export const ANSWERS = ['approved', 'rejected', 'withdrawn', 'expired', 'acknowledged'] as const;
+export type AnswerKind = (typeof ANSWERS)[number];
+
+export interface Answer {
+  readonly what: AnswerKind;
+  readonly by: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+/** How a step of a proposed action answers the request to approve it; null: it does not. */
+export function answerOf({ from, to, code }: ActionStep): AnswerKind | null {
+  if (from !== 'proposed' || to === 'proposed') return null;
+  if (to === 'approved') return 'approved';
+  if (to === 'expired') return 'expired';
+  return code === 'withdrawn' ? 'withdrawn' : 'rejected';
+}
+
+export const ALERT_STATES = ['new', 'silent', 'open', 'answered', 'told'] as const;
+export type AlertState = (typeof ALERT_STATES)[number];
+
+/** An alert as it is kept. */
+export interface Alert {
+  readonly id: string;
+  readonly identity: string;
+  readonly kind: AlertKind;
+  /** Null: it concerns all teams. */
+  readonly team: string | null;
+  readonly severity: Severity;
+  readonly thread: string;
+  readonly news: News;
+  /** `new`: where it goes is not decided yet; `open`: it waits for an answer; `told`: it needs none; `silent`: it is kept, and nobody is told. */
+  readonly state: AlertState;
+  readonly silence: Silence | null;
+  readonly answer: Answer | null;
+  /** Steps of its escalation that were taken. */
+  readonly level: number;
+  /** ISO 8601. */
+  readonly madeAt: string;
+  /** Goes up when what is shown changes. */
+  readonly revision: number;
+}

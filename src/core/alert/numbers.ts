@@ -1,0 +1,140 @@
+/**
+ * The numbers that alerts show: what drives the spend, the next step, and the series in which anomalies are looked for.
+ *
+ * Pure. Unknown is never zero: a day whose spend is not known is a gap, and a share without a whole is null.
+ */
+import type { Driver, NextStep } from './alert.js';
+import type { BudgetFilters } from '../budget/budget.js';
+import { compareDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import { divideHalfEven } from '../money.js';
+import type { Price } from '../price/price.js';
+import type { Recommendation } from '../policy/recommendation.js';
+import { DAY_MS, formatDay } from '../time.js';
+
+/** A row of spend as the store answers it. */
+export type SpendLine = Readonly<Record<string, string | null>> & { readonly cost: string | null; readonly currency: string };
+
+const MOST_DRIVERS = 3;
+const SHARE_DIGITS = 10_000n;
+
+/**
+ * The largest parts of what was spent in one currency; what has no price is in none of them.
+ * @param rows grouped by provider and sku (and term, where the filters look at it)
+ */
+export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
+  // Sums by tag are not kept apart: nothing is said rather than something wrong.
+  if (filters.tag !== undefined) return [];
+  const fits = (list: readonly string[] | undefined, value: string | null | undefined): boolean => list === undefined || (value !== null && value !== undefined && list.includes(value));
+  const costs = new Map<string, bigint>();
+  for (const row of rows) {
+    if (row.cost === null || row.currency !== currency) continue;
+    if (!fits(filters.provider, row['provider']) || !fits(filters.sku, row['sku']) || !fits(filters.term, row['term'])) continue;
+    const name = [row['provider'], row['sku'] ?? 'other'].filter((part) => part !== null && part !== undefined).join(' ');
+    costs.set(name, (costs.get(name) ?? 0n) + nanosAbout(row.cost));
+  }
+  const total = [...costs.values()].reduce((sum, nanos) => sum + nanos, 0n);
+  return [...costs].filter(([, nanos]) => nanos > 0n).sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1)).slice(0, MOST_DRIVERS)
+    .map(([name, nanos]) => ({ name, cost: formatDecimal({ unscaled: nanos, scale: 9 }), share: total > 0n ? Number((nanos * SHARE_DIGITS) / total) / Number(SHARE_DIGITS) : null }));
+}
+
+/** To the nearest nano: amounts that are shown, not booked. */
+function nanosAbout(text: string): bigint {
+  const { unscaled, scale } = parseDecimal(text) ?? ZERO;
+  return scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9));
+}
+
+const EFFORTS: readonly Recommendation['implementationEffort'][] = ['VeryLow', 'Low', 'Medium', 'High'];
+
+/**
+ * Where to begin: the largest known saving; of equal ones that with the least effort. What only protects, or saves an unknown amount, is no step
+ * to save money.
+ */
+export function nextStepOf(open: readonly Recommendation[], currency: string): NextStep | null {
+  const known = open.flatMap((one): { readonly one: Recommendation; readonly saving: Decimal; readonly text: string }[] => {
+    const text = one.estimatedMonthlySavings;
+    const saving = text === null ? null : parseDecimal(text);
+    return text === null || saving === null || saving.unscaled <= 0n || one.currency !== currency ? [] : [{ one, saving, text }];
+  });
+  known.sort((a, b) => compareDecimal(b.saving, a.saving) || EFFORTS.indexOf(a.one.implementationEffort) - EFFORTS.indexOf(b.one.implementationEffort) || (a.one.id < b.one.id ? -1 : 1));
+  const [best] = known;
+  return best === undefined ? null : { recommendation: best.one.id, title: best.one.title, monthlySavings: best.text, currency };
+}
+
+export interface SpendAt {
+  /** Epoch milliseconds. */
+  readonly at: number;
+  /** Currency units; null: not known. */
+  readonly spend: number | null;
+}
+
+/** A day with more GPU-hours unpriced than this share is not known. */
+const MOST_UNPRICED = 0.01;
+
+/**
+ * A team's spend by UTC day within [from, to), from the first day that is known. A day that nothing is known of, that holds another currency, or of
+ * which too much has no price, is null.
+ * @param rows by `day`
+ */
+export function dailySeries(rows: readonly (SpendLine & { readonly gpuHours: string | null; readonly unpricedQuantity: string })[], currency: string, from: number, to: number): SpendAt[] {
+  const known = new Map<string, number | null>();
+  for (const { day = null, cost, currency: own, gpuHours, unpricedQuantity } of rows) {
+    if (day === null) continue;
+    const isPriced = Number(unpricedQuantity) <= MOST_UNPRICED * Number(gpuHours ?? 0);
+    const value = cost === null || own !== currency || !isPriced || known.get(day) === null ? null : Number(cost) + (known.get(day) ?? 0);
+    known.set(day, value);
+  }
+  const series: SpendAt[] = [];
+  for (let at = from; at < to; at += DAY_MS) {
+    const day = formatDay(at / DAY_MS);
+    if (series.length === 0 && !known.has(day)) continue;
+    series.push({ at, spend: known.get(day) ?? null });
+  }
+  return series;
+}
+
+/** A SKU's price over time, under one term. */
+export interface PriceSeries {
+  readonly provider: string;
+  readonly sku: string;
+  readonly region: string | null;
+  readonly term: Price['term'];
+  readonly gpuModel: string | null;
+  readonly currency: string;
+  readonly points: readonly PricePoint[];
+}
+
+export interface PricePoint {
+  /** Since when it is stated, epoch milliseconds; strictly rising. */
+  readonly at: number;
+  /** Per GPU-hour, in currency units. */
+  readonly price: number;
+  readonly source: string;
+}
+
+/** As many as are looked at of a series. */
+const MOST_POINTS = 2000;
+
+/** Prices of GPUs that somebody uses, by series, oldest first. @param used whether a provider's SKU is in use */
+export function priceSeries(prices: readonly Price[], used: (provider: string, sku: string) => boolean): PriceSeries[] {
+  const found = new Map<string, { readonly of: Price; readonly points: Map<number, PricePoint> }>();
+  for (const price of prices) {
+    if (price.component !== 'gpu' || price.rate.nanos <= 0n || !used(price.provider, price.sku)) continue;
+    const { provider, sku, region, term, upfront, rate } = price;
+    const key = JSON.stringify([provider, sku, region, term, upfront, rate.currency]);
+    const series = found.get(key) ?? { of: price, points: new Map<number, PricePoint>() };
+    const perHour = (Number(rate.nanos) / Number(rate.quantity)) * 3600 / 1e9;
+    series.points.set(price.effectiveFrom, { at: price.effectiveFrom, price: perHour, source: price.source });
+    found.set(key, series);
+  }
+  return [...found.values()].map(({ of: { provider, sku, region, term, gpuModel, rate }, points }) => ({
+    provider, sku, region, term, gpuModel, currency: rate.currency, points: [...points.values()].sort((a, b) => a.at - b.at).slice(-MOST_POINTS),
+  }));
+}
+
+/** Series that a real move would move too: the same GPU of the same seller under the same term, as another SKU or elsewhere. */
+export function peersOf(series: PriceSeries, all: readonly PriceSeries[]): PriceSeries[] {
+  return all.filter((other) => other !== series && other.provider === series.provider && other.term === series.term && other.gpuModel === series.gpuModel && series.gpuModel !== null);
+}
+
+/** An estimate as a decimal string with so many digits. */
+export const estimateText = (value: number, digits = 2): string => value.toFixed(digits);

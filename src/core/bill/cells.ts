@@ -1,0 +1,112 @@
+/**
+ * Sums the lines of one bill into the cells by which it is compared: per team, UTC day, and what cells are matched by.
+ *
+ * The order of the lines does not matter, every line is in exactly one cell, and amounts keep their digits. It compares nothing. A line is one of
+ * millions: what can be told once per group of lines is not worked out for each.
+ */
+import type { BilledCell } from './matching.js';
+import { addDecimal, ZERO, type Decimal } from '../decimal.js';
+import type { Group } from '../cost/rollup.js';
+import { DAY_MS, formatDay } from '../time.js';
+import type { Charge, UsageRecord } from '../usage.js';
+
+/** What a bill says, whether it is closed or not. */
+export interface BillSummary {
+  readonly cells: readonly Omit<BilledCell, 'isClosed'>[];
+  readonly resources: readonly ResourcesOfSku[];
+}
+
+/** Some of the resources that a bill has under a SKU: they tell what it is where its name does not. */
+export interface ResourcesOfSku {
+  readonly provider: string;
+  readonly sku: string;
+  readonly resources: readonly string[];
+}
+
+/** A few of a SKU's resources tell what it is. */
+const MOST_RESOURCES = 50;
+/** Groups whose cells are remembered, to bound memory where every line is a group of its own. */
+const MOST_NEAR = 500_000;
+/** Makes one number of a group and a day since 1970, also of a day before that. */
+const DAYS = 2 ** 22;
+
+export class BillCells {
+  private readonly cells = new Map<string, Cell>();
+  private readonly near = new Map<number, Cell>();
+  private readonly resources = new Map<string, { readonly provider: string; readonly sku: string; readonly names: Set<string> }>();
+
+  /** @param group of the record, as one Grouping numbers them */
+  add(group: Pick<Group, 'index' | 'team'>, record: UsageRecord): void {
+    const { charge } = record;
+    if (charge === null) return;
+    const day = Math.floor(record.start / DAY_MS);
+    const name = group.index * DAYS + day + DAYS / 2;
+    let cell = this.near.get(name);
+    if (cell === undefined) {
+      if (this.near.size >= MOST_NEAR) this.near.clear();
+      this.near.set(name, (cell = this.cellOf(group.team, day, record, charge)));
+      this.note(record, charge);
+    }
+    cell.add(record, charge, day);
+  }
+
+  /** All that was added. */
+  summary(): BillSummary {
+    return {
+      cells: [...this.cells.values()].map((cell) => cell.asBilled()),
+      resources: [...this.resources.values()].map(({ provider, sku, names }) => ({ provider, sku, resources: [...names] })),
+    };
+  }
+
+  private cellOf(team: string, day: number, { provider, account, sku, gpuModel, region, term }: UsageRecord, { category, currency, periodStart, periodEnd }: Charge): Cell {
+    const name = JSON.stringify([team, day, provider, account, sku, gpuModel, region, term, category, currency, periodStart, periodEnd]);
+    let cell = this.cells.get(name);
+    if (cell === undefined) this.cells.set(name, (cell = new Cell({ team, day: formatDay(day), provider, account, sku, gpuModel, region, term, category, currency, periodStart, periodEnd })));
+    return cell;
+  }
+
+  private note({ provider, sku, resource }: UsageRecord, { category }: Charge): void {
+    if (resource === null || sku === null || category !== 'Usage') return;
+    const name = JSON.stringify([provider, sku]);
+    const known = this.resources.get(name) ?? { provider, sku, names: new Set<string>() };
+    if (known.names.size < MOST_RESOURCES) known.names.add(resource);
+    this.resources.set(name, known);
+  }
+}
+
+type Names = Pick<BilledCell, 'team' | 'day' | 'provider' | 'account' | 'sku' | 'gpuModel' | 'region' | 'term' | 'category' | 'currency' | 'periodStart' | 'periodEnd'>;
+
+class Cell {
+  private billed = ZERO;
+  private compared = ZERO;
+  private effective: Decimal | null = null;
+  private list: Decimal | null = ZERO;
+  private partMs: bigint | null = 0n;
+  private lacksEffective = false;
+  private spansDays = false;
+  private lastDay = -Infinity;
+
+  constructor(private readonly names: Names) {}
+
+  add({ start, end, gpuParts }: UsageRecord, { billed, effective, list }: Charge, day: number): void {
+    const charges = effective ?? billed;
+    // A line that charges nothing (a commitment's negation) says nothing of how much was used.
+    const isSilent = charges.unscaled === 0n;
+    this.billed = addDecimal(this.billed, billed);
+    this.compared = addDecimal(this.compared, charges);
+    if (effective === null) this.lacksEffective = true;
+    else this.effective = this.effective === null ? effective : addDecimal(this.effective, effective);
+    if (list !== null) this.list &&= addDecimal(this.list, list);
+    else if (!isSilent) this.list = null;
+    if (gpuParts !== null) {
+      if (this.partMs !== null) this.partMs += BigInt(gpuParts) * BigInt(end - start);
+    } else if (!isSilent) this.partMs = null;
+    this.spansDays ||= end > (day + 1) * DAY_MS;
+    this.lastDay = Math.max(this.lastDay, Math.floor(Math.max(start, end - 1) / DAY_MS));
+  }
+
+  asBilled(): Omit<BilledCell, 'isClosed'> {
+    const { billed, compared, effective, list, lacksEffective, spansDays } = this;
+    return { ...this.names, billedCurrency: null, isUnconverted: false, billed, effective, list, compared, lacksEffective, billedPartMs: this.partMs, spansDays, lastDay: formatDay(this.lastDay) };
+  }
+}

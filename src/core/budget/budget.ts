@@ -1,0 +1,350 @@
+/**
+ * Budgets in AWS Budgets' terms: what a team (and all teams below it) planned for a period, what it spent, has committed
+ * and will probably spend, and which thresholds that crosses.
+ *
+ * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is crossed once per
+ * period, in whatever order the data comes; a limit of 0 allows nothing; a period that nobody planned is `not-planned`,
+ * never unlimited; unpriced use is carried beside the money, never counted as 0.
+ */
+import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
+import { invalid, type Problem } from '../errors.js';
+import { nanosOf } from '../money.js';
+import { DAY_MS, dayLabel, HOUR_MS, formatInstant, isZone, localDays, parseDay, periodOf, startOfLocalDay, type Interval, type PeriodKind } from '../time.js';
+import { TERMS, type Term } from '../usage.js';
+
+/** AWS: NotificationType ACTUAL or FORECASTED, ThresholdType PERCENTAGE, as a ratio of the planned amount. */
+export interface Threshold {
+  readonly kind: 'actual' | 'forecast';
+  /** A decimal above 0: `0.8` is 80 %. */
+  readonly ratio: string;
+}
+
+/** Each list is any-of, all given lists must hold. Values are exact. */
+export interface BudgetFilters {
+  readonly provider?: readonly string[];
+  readonly sku?: readonly string[];
+  readonly term?: readonly Term[];
+  readonly tag?: readonly { readonly key: string; readonly value: string }[];
+}
+
+/** As stored and sent: plain JSON, amounts as decimal strings. */
+export interface Budget {
+  readonly id: string;
+  /** The team; the teams below it count too. */
+  readonly team: string;
+  readonly period: PeriodKind;
+  /** IANA name: where the period's days begin. */
+  readonly zone: string;
+  /** ISO 4217 code. */
+  readonly currency: string;
+  readonly filters: BudgetFilters;
+  readonly planned: {
+    /** For each period without an amount of its own; null: such a period is not planned. */
+    readonly default: string | null;
+    /** By the period's first local day, `2026-10-01` (AWS: PlannedBudgetLimits). */
+    readonly periods: Readonly<Record<string, string>>;
+  };
+  /** Whether credits lower the spend (AWS: CostTypes.IncludeCredit). */
+  readonly includeCredits: boolean;
+  readonly thresholds: readonly Threshold[];
+}
+
+/** Spend of an hour or a day in the budget's currency, already filtered (see `covers`). */
+export interface SpendPoint {
+  /** First millisecond; the point belongs to the period that holds it. */
+  readonly at: number;
+  /** Without credits. */
+  readonly nanos: bigint;
+  /** Zero or below. */
+  readonly creditNanos: bigint;
+  /** GPU part-milliseconds without a price. */
+  readonly unpricedQuantity: bigint;
+}
+
+/** What a forecaster says: the spend still to come until the period's end, in currency units. */
+export interface RemainingSpend {
+  readonly mean: number;
+  readonly low: number;
+  readonly high: number;
+  readonly method: string;
+}
+
+/**
+ * @param dailySpend spend per local day in currency units, oldest first, the last one today so far
+ * @param elapsedFractionOfDay how much of today is over, 0 to 1
+ * @param daysLeft whole days after today until the period ends
+ */
+export type Forecaster = (dailySpend: readonly number[], elapsedFractionOfDay: number, daysLeft: number) => RemainingSpend;
+
+/** Totals at the period's end, nanos. */
+export interface BudgetForecast {
+  readonly mean: bigint;
+  readonly low: bigint;
+  readonly high: bigint;
+  readonly method: string;
+}
+
+export interface BudgetState {
+  readonly budget: string;
+  readonly period: Interval;
+  readonly currency: string;
+  readonly status: 'planned' | 'not-planned';
+  /** Nanos; null where the period is not planned. */
+  readonly planned: bigint | null;
+  /** Nanos of the period so far, with credits where the budget includes them. */
+  readonly spent: bigint;
+  /** Nanos of credits in the period, counted or not. */
+  readonly credits: bigint;
+  /** Nanos of the period that are owed whatever happens and are not yet in `spent`. */
+  readonly committed: bigint;
+  /** Null where there is no history to forecast from. */
+  readonly forecast: BudgetForecast | null;
+  /** Nanos per 24 hours over the last seven days (or since the first spend); null before an hour is known. */
+  readonly burnRatePerDay: bigint | null;
+  /** The hour in which the plan ran out, or when it will on the way to the forecast; null where it will last. */
+  readonly exhaustionAt: number | null;
+  readonly unpricedQuantity: bigint;
+  /** spent / planned to six digits; null where nothing is planned or 0 is. */
+  readonly ratio: number | null;
+}
+
+export interface Crossing {
+  /** `budget/period start/kind/ratio`: the same crossing has the same id, whoever finds it, and when. */
+  readonly id: string;
+  readonly budget: string;
+  readonly periodStart: number;
+  readonly kind: Threshold['kind'];
+  /** Without zeros at the end. */
+  readonly ratio: string;
+  /** The actual or forecast nanos that crossed. */
+  readonly nanos: bigint;
+  readonly planned: bigint;
+}
+
+const BURN_WINDOW_MS = 7 * DAY_MS;
+const RATIO_DIGITS = 1_000_000n;
+
+/** The budget's period that holds an instant. */
+export const periodAt = (budget: Pick<Budget, 'period' | 'zone'>, instant: number): Interval => periodOf(budget.period, instant, budget.zone);
+
+/** Nanos planned for a period, by its own amount or the default; null: not planned. 0 is a plan: nothing is allowed. */
+export function plannedFor(budget: Budget, period: Interval): bigint | null {
+  const text = budget.planned.periods[dayLabel(period.start, budget.zone)] ?? budget.planned.default;
+  const amount = text === null ? null : parseDecimal(text);
+  return amount === null ? null : nanosOf(amount);
+}
+
+/** The team and every team below it. A team that is its own ancestor ends the walk. */
+export function teamsUnder(team: string, parents: ReadonlyMap<string, string | null>): Set<string> {
+  const children = new Map<string, string[]>();
+  for (const [child, parent] of parents) {
+    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), child]);
+  }
+  const found = new Set([team]);
+  for (const one of found) for (const child of children.get(one) ?? []) found.add(child);
+  return found;
+}
+
+/** The fields of a cost line that filters look at. */
+export interface Filterable {
+  readonly provider: string;
+  readonly sku: string | null;
+  readonly term: Term | null;
+  readonly tags: Readonly<Record<string, string>> | null;
+}
+
+/** Whether a cost line passes the filters. A field that the line does not know passes no filter on it. */
+export function covers(filters: BudgetFilters, line: Filterable): boolean {
+  const { provider, sku, term, tag } = filters;
+  return (provider === undefined || provider.includes(line.provider))
+    && (sku === undefined || (line.sku !== null && sku.includes(line.sku)))
+    && (term === undefined || (line.term !== null && term.includes(line.term)))
+    && (tag === undefined || tag.some(({ key, value }) => line.tags !== null && Object.hasOwn(line.tags, key) && line.tags[key] === value));
+}
+
+export interface Weighing {
+  readonly budget: Budget;
+  /** Any instant of the period to weigh; `now` where absent. Late data weighs a past period again. */
+  readonly instant?: number;
+  /** In any order; what lies before the period is history for the forecast, what lies after it is left out. */
+  readonly spend: readonly SpendPoint[];
+  readonly committed: bigint;
+  /** Nanos that are reserved for launches to come: committed too, and on top of what history lets expect. Absent: none. */
+  readonly reserved?: bigint;
+  readonly now: number;
+  readonly forecaster: Forecaster | null;
+}
+
+/** The state of a budget in one period. The same points in any order give the same state. */
+export function weighBudget({ budget, instant, spend, committed, reserved = 0n, now, forecaster }: Weighing): BudgetState {
+  const period = periodAt(budget, instant ?? now);
+  const planned = plannedFor(budget, period);
+  const points = [...spend].filter(({ at }) => at < period.end).sort((a, b) => a.at - b.at);
+  const within = points.filter(({ at }) => at >= period.start);
+  const counted = (point: SpendPoint): bigint => point.nanos + (budget.includeCredits ? point.creditNanos : 0n);
+  const spent = within.reduce((sum, point) => sum + counted(point), 0n);
+  const burnRatePerDay = burnRate(points, counted, now);
+  const forecast = now >= period.end ? { mean: spent, low: spent, high: spent, method: 'closed' }
+    : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
+  return {
+    budget: budget.id, period, currency: budget.currency, status: planned === null ? 'not-planned' : 'planned', planned, spent,
+    credits: within.reduce((sum, { creditNanos }) => sum + creditNanos, 0n),
+    committed: committed + reserved, forecast, burnRatePerDay,
+    exhaustionAt: planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now }),
+    unpricedQuantity: within.reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
+    ratio: planned === null || planned === 0n ? null : Number((spent * RATIO_DIGITS) / planned) / Number(RATIO_DIGITS),
+  };
+}
+
+type Counted = (point: SpendPoint) => bigint;
+
+function burnRate(points: readonly SpendPoint[], counted: Counted, now: number): bigint | null {
+  const first = points[0];
+  if (first === undefined) return null;
+  const from = Math.max(first.at, now - BURN_WINDOW_MS);
+  if (now - from < HOUR_MS) return null;
+  const sum = points.reduce((total, point) => (point.at >= from && point.at < now ? total + counted(point) : total), 0n);
+  return (sum * BigInt(DAY_MS)) / BigInt(now - from);
+}
+
+interface ForecastContext {
+  readonly period: Interval;
+  readonly now: number;
+  readonly spent: bigint;
+  readonly committed: bigint;
+  readonly reserved: bigint;
+  readonly forecaster: Forecaster | null;
+}
+
+function forecastOf(zone: string, points: readonly SpendPoint[], counted: Counted, context: ForecastContext): BudgetForecast | null {
+  const { period, now, spent, committed, reserved, forecaster } = context;
+  const first = points[0];
+  if (forecaster === null || first === undefined || first.at > now || now < period.start) return null;
+  const today = localDays(zone, now);
+  const begin = localDays(zone, first.at);
+  const daily = new Array<number>(today - begin + 1).fill(0);
+  for (const point of points) {
+    const day = localDays(zone, point.at) - begin;
+    if (point.at <= now && day < daily.length) daily[day] = (daily[day] ?? 0) + Number(counted(point)) / 1e9;
+  }
+  const [start, end] = [startOfLocalDay(zone, today), startOfLocalDay(zone, today + 1)];
+  const daysLeft = Math.max(0, localDays(zone, period.end) - today - 1);
+  const remaining = forecaster(daily, (now - start) / (end - start), daysLeft);
+  if (![remaining.mean, remaining.low, remaining.high].every(Number.isFinite)) return null;
+  const owed = spent + committed;
+  const total = (units: number): bigint => {
+    const sum = spent + BigInt(Math.round(units * 1e9));
+    return (sum < owed ? owed : sum) + reserved;
+  };
+  return { mean: total(remaining.mean), low: total(remaining.low), high: total(remaining.high), method: remaining.method };
+}
+
+interface ExhaustionContext {
+  readonly planned: bigint;
+  readonly spent: bigint;
+  readonly forecast: BudgetForecast | null;
+  readonly burnRatePerDay: bigint | null;
+  readonly period: Interval;
+  readonly now: number;
+}
+
+function exhaustion(within: readonly SpendPoint[], counted: Counted, context: ExhaustionContext): number | null {
+  const { planned, spent, forecast, burnRatePerDay, period, now } = context;
+  if (reaches(spent, planned)) {
+    let sum = 0n;
+    for (const point of within) {
+      sum += counted(point);
+      if (reaches(sum, planned)) return point.at;
+    }
+  }
+  if (now >= period.end) return null;
+  const left = planned - spent;
+  // A straight line to the forecast, so that a date stands here exactly where the forecast is above the plan.
+  const [gain, span] = forecast !== null ? [forecast.mean - spent, period.end - now] : [burnRatePerDay ?? 0n, DAY_MS];
+  if (gain <= 0n) return null;
+  const wait = Number((left * BigInt(Math.max(1, Math.round(span)))) / gain);
+  return wait <= period.end - now && (forecast === null || forecast.mean > planned) ? now + Math.max(0, wait) : null;
+}
+
+/** Whether an amount reaches a limit. Nothing never does; with a limit of 0 anything does. */
+const reaches = (nanos: bigint, limit: bigint): boolean => nanos > 0n && nanos >= limit;
+
+/** `0.80` and `0.8` are one threshold. */
+function canonicalRatio(text: string): { readonly text: string; readonly unscaled: bigint; readonly scale: number } | null {
+  const decimal = parseDecimal(text);
+  if (decimal === null || decimal.unscaled <= 0n) return null;
+  let { unscaled, scale } = decimal;
+  while (scale > 0 && unscaled % 10n === 0n) [unscaled, scale] = [unscaled / 10n, scale - 1];
+  return { text: formatDecimal({ unscaled, scale }), unscaled, scale };
+}
+
+/**
+ * Thresholds that the state has reached and that are not in `already` (ids of this and other periods, in any order).
+ * A threshold once crossed stays crossed, also where late data lowers the spend again. A ratio of 1 is reached at exactly
+ * the planned amount.
+ */
+export function crossings(budget: Budget, state: BudgetState, already: ReadonlySet<string>): Crossing[] {
+  const { planned, period } = state;
+  if (planned === null) return [];
+  const found = new Map<string, Crossing>();
+  for (const threshold of budget.thresholds) {
+    const ratio = canonicalRatio(threshold.ratio);
+    const nanos = threshold.kind === 'actual' ? state.spent : state.forecast?.mean;
+    if (ratio === null || nanos === undefined) continue;
+    const id = `${budget.id}/${formatInstant(period.start)}/${threshold.kind}/${ratio.text}`;
+    if (already.has(id) || !reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled)) continue;
+    found.set(id, { id, budget: budget.id, periodStart: period.start, kind: threshold.kind, ratio: ratio.text, nanos, planned });
+  }
+  return [...found.values()];
+}
+
+/** Every problem of a budget, by path. Empty where it is fine. */
+export function problemsOfBudget(budget: Budget): Problem[] {
+  const problems: Problem[] = [];
+  const check = (path: string, fine: boolean, message: string): void => {
+    if (!fine) problems.push({ path, message });
+  };
+  check('id', budget.id.trim() !== '', 'is empty');
+  check('team', budget.team.trim() !== '', 'is empty');
+  check('zone', isZone(budget.zone), 'is not an IANA time zone');
+  check('currency', /^[A-Z]{3}$/.test(budget.currency), 'is not an ISO 4217 code');
+  const { period } = budget;
+  if (typeof period === 'object') {
+    check('period/start', parseDay(period.start) !== null, 'is not a day written YYYY-MM-DD');
+    check('period/lengthDays', Number.isSafeInteger(period.lengthDays) && period.lengthDays >= 1, 'is not a whole number of 1 or more');
+  } else check('period', ['month', 'quarter', 'year'].includes(period), 'is none of month, quarter, year, { start, lengthDays }');
+  checkPlanned(budget, check, problems.length === 0);
+  const terms: readonly string[] = TERMS;
+  budget.filters.term?.forEach((term, index) => check(`filters/term/${index}`, terms.includes(term), `is none of ${TERMS.join(', ')}`));
+  for (const field of ['provider', 'sku', 'term', 'tag'] as const) check(`filters/${field}`, budget.filters[field]?.length !== 0, 'is an empty list: nothing would pass');
+  budget.thresholds.forEach(({ kind, ratio }, index) => {
+    check(`thresholds/${index}/kind`, kind === 'actual' || kind === 'forecast', 'is neither actual nor forecast');
+    const value = canonicalRatio(ratio);
+    check(`thresholds/${index}/ratio`, value !== null && compareDecimal(value, { unscaled: 100n, scale: 0 }) <= 0, 'is not a decimal above 0 and at most 100');
+  });
+  return problems;
+}
+
+function checkPlanned(budget: Budget, check: (path: string, fine: boolean, message: string) => void, periodsReadable: boolean): void {
+  const amountIsFine = (text: string): boolean => {
+    const amount = parseDecimal(text);
+    return amount !== null && amount.unscaled >= 0n && nanosOf(amount) !== null;
+  };
+  const message = 'is not a decimal of 0 or more, of at most nine digits after the point';
+  if (budget.planned.default !== null) check('planned/default', amountIsFine(budget.planned.default), message);
+  for (const [label, amount] of Object.entries(budget.planned.periods)) {
+    check(`planned/periods/${label}`, amountIsFine(amount), message);
+    const day = parseDay(label);
+    check(`planned/periods/${label}`, day !== null, 'is not a day written YYYY-MM-DD');
+    if (day === null || !periodsReadable) continue;
+    const first = dayLabel(periodAt(budget, startOfLocalDay(budget.zone, day)).start, budget.zone);
+    check(`planned/periods/${label}`, first === label, `is not the first day of a period (that is ${first})`);
+  }
+}
+
+/** @throws Failure `invalid`, naming every problem. */
+export function checkBudget(budget: Budget): Budget {
+  const problems = problemsOfBudget(budget);
+  if (problems.length > 0) throw invalid(`the budget has ${problems.length} problem(s)`, problems);
+  return budget;
+}

@@ -1,0 +1,285 @@
+/**
+ * Folds usage records into sums per (team, hour, dimension): what pricing and reading work on afterwards.
+ *
+ * A metered record is split at UTC hours so that its pieces sum to it exactly. A bill's line is not split: its amounts
+ * belong to the hour in which its charge period starts. Sums do not depend on the order of the records.
+ * This file never prices, and never drops a record: what it cannot place is `unallocated` by the rules that it is given.
+ */
+import { addDecimal, type Decimal } from '../decimal.js';
+import type { ChargeCategory, Term, UsageRecord } from '../usage.js';
+
+const HOUR_MS = 3_600_000;
+/** Above this a sum of part-milliseconds moves into a bigint, far below where numbers stop being exact. */
+const SPILL = 2 ** 52;
+
+/** What a sum is kept apart by, besides team and hour. */
+export interface Dimension {
+  readonly kind: 'metered' | 'billed';
+  readonly provider: string;
+  readonly account: string | null;
+  readonly subAccount: string | null;
+  readonly service: string | null;
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly term: Term | null;
+  readonly gpuModel: string | null;
+  readonly category: ChargeCategory;
+  /** The bill's currency; null for metered usage, which has no money yet. */
+  readonly currency: string | null;
+  /** Only the tag keys that budgets filter by. */
+  readonly tags: Readonly<Record<string, string>> | null;
+}
+
+/** Records that agree in everything but time, amount and identity. */
+export interface Group {
+  readonly index: number;
+  /** A text that is equal exactly where the groups are. */
+  readonly key: string;
+  readonly team: string;
+  readonly cell: Cell;
+}
+
+/** One (team, dimension). */
+export interface Cell {
+  readonly index: number;
+  readonly team: string;
+  readonly dimension: Dimension;
+}
+
+const SEPARATOR = '\u0001';
+
+function tagText(tags: Readonly<Record<string, string>> | null): string {
+  if (tags === null) return '';
+  let text = '';
+  // The length goes before each text, so that no two maps of tags look alike.
+  for (const key in tags) text += `${key.length}:${key}${tags[key]?.length}:${tags[key]}`;
+  return text;
+}
+
+function groupKey(r: UsageRecord): string {
+  const charge = r.charge === null ? '' : r.charge.category + SEPARATOR + r.charge.currency + SEPARATOR + r.charge.periodStart + SEPARATOR + r.charge.periodEnd;
+  return `${r.provider}\u0001${r.account}\u0001${r.subAccount}\u0001${r.resource}\u0001${r.namespace}\u0001${r.service}\u0001${r.sku}\u0001${r.region}\u0001${r.term}\u0001${r.gpuModel}\u0001${charge}\u0001${tagText(r.tags)}`;
+}
+
+function sameTags(a: UsageRecord['tags'], b: UsageRecord['tags']): boolean {
+  if (a === b) return true;
+  if (a === null || b === null) return false;
+  let keys = 0;
+  for (const key in a) {
+    if (a[key] !== b[key]) return false;
+    keys += 1;
+  }
+  for (const _ in b) keys -= 1;
+  return keys === 0;
+}
+
+function sameCharge(a: UsageRecord['charge'], b: UsageRecord['charge']): boolean {
+  if (a === null || b === null) return a === b;
+  return a.category === b.category && a.currency === b.currency && a.periodStart === b.periodStart && a.periodEnd === b.periodEnd;
+}
+
+/** Whether two records are of one group: the same answer as comparing their keys, without making them. */
+function sameGroup(a: UsageRecord, b: UsageRecord): boolean {
+  return a.provider === b.provider && a.account === b.account && a.subAccount === b.subAccount && a.resource === b.resource
+    && a.namespace === b.namespace && a.service === b.service && a.sku === b.sku && a.region === b.region && a.term === b.term
+    && a.gpuModel === b.gpuModel && sameTags(a.tags, b.tags) && sameCharge(a.charge, b.charge);
+}
+
+function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension {
+  const kept = trackedTags.flatMap((key) => {
+    const value = r.tags?.[key];
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return {
+    kind: r.charge === null ? 'metered' : 'billed',
+    provider: r.provider, account: r.account, subAccount: r.subAccount, service: r.service, sku: r.sku, region: r.region,
+    term: r.term, gpuModel: r.gpuModel, category: r.charge?.category ?? 'Usage', currency: r.charge?.currency ?? null,
+    tags: kept.length === 0 ? null : Object.fromEntries(kept),
+  };
+}
+
+/** A text that is equal exactly where two dimensions are. */
+export function dimensionKey(d: Dimension): string {
+  const tags = d.tags === null ? null : Object.entries(d.tags).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return JSON.stringify([d.kind, d.provider, d.account, d.subAccount, d.service, d.sku, d.region, d.term, d.gpuModel, d.category, d.currency, tags]);
+}
+
+/** Numbers the groups and cells of a stream of records; asks the rules for a team once per group. */
+export class Grouping {
+  private readonly groups = new Map<string, Group>();
+  private readonly cells = new Map<string, Cell>();
+  /** The group seen last for each resource: records of one resource are nearly always of one group. */
+  private readonly recent = new Map<string | null, { readonly record: UsageRecord; readonly group: Group }>();
+  private numbered = 0;
+
+  constructor(
+    private readonly teamOf: (record: UsageRecord) => string,
+    private readonly trackedTags: readonly string[],
+  ) {}
+
+  groupOf(record: UsageRecord): Group {
+    const recent = this.recent.get(record.resource);
+    if (recent !== undefined && sameGroup(recent.record, record)) return recent.group;
+    const key = groupKey(record);
+    let group = this.groups.get(key);
+    if (group === undefined) {
+      const team = this.teamOf(record);
+      group = { index: this.numbered++, key, team, cell: this.cellOf(team, dimensionOf(record, this.trackedTags)) };
+      this.groups.set(key, group);
+    }
+    this.recent.set(record.resource, { record, group });
+    return group;
+  }
+
+  private cellOf(team: string, dimension: Dimension): Cell {
+    const key = team + SEPARATOR + dimensionKey(dimension);
+    let cell = this.cells.get(key);
+    if (cell === undefined) {
+      cell = { index: this.cells.size, team, dimension };
+      this.cells.set(key, cell);
+    }
+    return cell;
+  }
+
+  /** Forgets the groups (not the cells), to bound memory where every record is a group of its own. */
+  trim(most: number): void {
+    if (this.groups.size > most) {
+      this.groups.clear();
+      this.recent.clear();
+    }
+  }
+}
+
+/** The sums of one (team, hour, dimension). Null where no record stated the quantity. */
+export class HourSum {
+  records = 0;
+  private gpuNumber = 0;
+  private gpuSpilt = 0n;
+  private gpuKnown = false;
+  storageMibMs: bigint | null = null;
+  networkBytes: bigint | null = null;
+  /** Shortest run that ends here and greatest common divisor of their lengths: they tell whether a price's billing
+   * minimum and increment change anything, see `isLinear`. */
+  shortestMs = Number.MAX_SAFE_INTEGER;
+  granuleMs = 0;
+  billed: Decimal | null = null;
+  effective: Decimal | null = null;
+  list: Decimal | null = null;
+
+  constructor(readonly cell: Cell, readonly hour: number) {}
+
+  get gpuPartMs(): bigint | null {
+    return this.gpuKnown ? this.gpuSpilt + BigInt(this.gpuNumber) : null;
+  }
+
+  addGpu(partMs: number): void {
+    this.gpuKnown = true;
+    this.gpuNumber += partMs;
+    if (this.gpuNumber > SPILL) {
+      this.gpuSpilt += BigInt(this.gpuNumber);
+      this.gpuNumber = 0;
+    }
+  }
+
+  addRun(durationMs: number): void {
+    if (durationMs < this.shortestMs) this.shortestMs = durationMs;
+    if (this.granuleMs === 0) this.granuleMs = durationMs;
+    else if (durationMs % this.granuleMs !== 0) this.granuleMs = commonDivisor(this.granuleMs, durationMs);
+  }
+}
+
+/** Greatest common divisor; of 0 and a number, the number. */
+export function commonDivisor(a: number, b: number): number {
+  let [x, y] = [a, b];
+  while (y !== 0) [x, y] = [y, x % y];
+  return x;
+}
+
+/** Whether billing increments and minimums leave every run as it is, so that a sum can be priced instead of its runs. */
+export function isLinear(shortestMs: number, granuleMs: number, incrementSeconds: number, minimumSeconds: number): boolean {
+  return shortestMs >= minimumSeconds * 1000 && granuleMs % (incrementSeconds * 1000) === 0;
+}
+
+/** Whole units of `total` that lie before `part` of `whole`: floors whose differences sum to the total exactly. */
+function before(total: bigint, part: number, whole: number): bigint {
+  return whole === 0 ? 0n : (total * BigInt(part)) / BigInt(whole);
+}
+
+/** One (hour) piece of a metered record, as `splitAtHours` hands it on. */
+export interface HourPiece {
+  readonly hour: number;
+  readonly durationMs: number;
+  readonly networkBytes: bigint | null;
+  /** The record's end lies in this piece. */
+  readonly last: boolean;
+}
+
+/** The pieces of a metered record at UTC hours. A record without length is one piece of no duration. */
+export function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
+  const { start, end } = record;
+  const network = record.networkBytes === null ? null : BigInt(record.networkBytes);
+  let at = start;
+  do {
+    const hour = Math.floor(at / HOUR_MS) * HOUR_MS;
+    const until = Math.min(end, hour + HOUR_MS);
+    const last = until >= end;
+    const bytes = network === null ? null
+      : (last ? network : before(network, until - start, end - start)) - before(network, at - start, end - start);
+    yield { hour, durationMs: until - at, networkBytes: bytes, last };
+    at = until;
+  } while (at < end);
+}
+
+/** Accumulates sums; `drain` hands them over and starts again, so that memory stays bounded. */
+export class HourSums {
+  private sums = new Map<number, HourSum>();
+
+  get size(): number {
+    return this.sums.size;
+  }
+
+  add(group: Group, record: UsageRecord): void {
+    if (record.charge !== null) this.addCharge(group, record);
+    else this.addMetered(group, record);
+  }
+
+  drain(): HourSum[] {
+    const all = [...this.sums.values()];
+    this.sums = new Map();
+    return all;
+  }
+
+  private sumOf(cell: Cell, hour: number): HourSum {
+    const key = (hour / HOUR_MS) * 0x200000 + cell.index;
+    let sum = this.sums.get(key);
+    if (sum === undefined) {
+      sum = new HourSum(cell, hour);
+      this.sums.set(key, sum);
+    }
+    return sum;
+  }
+
+  private addCharge(group: Group, record: UsageRecord): void {
+    const charge = record.charge;
+    if (charge === null) return;
+    const sum = this.sumOf(group.cell, Math.floor(record.start / HOUR_MS) * HOUR_MS);
+    sum.records += 1;
+    sum.billed = sum.billed === null ? charge.billed : addDecimal(sum.billed, charge.billed);
+    if (charge.effective !== null) sum.effective = sum.effective === null ? charge.effective : addDecimal(sum.effective, charge.effective);
+    if (charge.list !== null) sum.list = sum.list === null ? charge.list : addDecimal(sum.list, charge.list);
+    if (record.gpuParts !== null) sum.addGpu(record.gpuParts * (record.end - record.start));
+  }
+
+  private addMetered(group: Group, record: UsageRecord): void {
+    for (const piece of splitAtHours(record)) {
+      const sum = this.sumOf(group.cell, piece.hour);
+      if (record.gpuParts !== null) sum.addGpu(record.gpuParts * piece.durationMs);
+      if (record.storageMib !== null) sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(piece.durationMs);
+      if (piece.networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + piece.networkBytes;
+      if (piece.last) {
+        sum.records += 1;
+        sum.addRun(record.end - record.start);
+      }
+    }
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * What runs at a provider, as the provider itself reports it, and what Bursar may ask it to do.
+ *
+ * Types and the pure words about them; nothing here calls anybody. Unknown is null (or `unknown`) and never zero: a reading that is missing
+ * never makes a target look stopped, idle or free of charge.
+ */
+import type { Term } from '../usage.js';
+
+export const TARGET_KINDS = ['instance', 'group', 'workload', 'node-pool', 'commitment'] as const;
+/** An instance or pod; a scaling group; a Deployment, StatefulSet or service; a pool of nodes; something bought for a term. */
+export type TargetKind = (typeof TARGET_KINDS)[number];
+
+export type RunState = 'starting' | 'running' | 'stopping' | 'stopped' | 'gone' | 'unknown';
+
+/** Whether the provider still bills the target's machines; `partly` where only storage and the like goes on. */
+export type BillingState = 'billed' | 'partly' | 'ended' | 'unknown';
+
+export interface Replicas {
+  readonly desired: number;
+  /** Null: the provider does not say. */
+  readonly ready: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+}
+
+/** One target as it was seen. */
+export interface FleetTarget {
+  /** Unique within the provider connection and stable: `instance/i-0abc`, `asg/train-a100`, `deployment/ml/trainer`. */
+  readonly target: string;
+  readonly kind: TargetKind;
+  readonly name: string;
+  /** FOCUS ProviderName. */
+  readonly provider: string;
+  readonly account: string | null;
+  readonly region: string | null;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  /** GPUs of one replica (of the instance itself); thousandths are allowed. */
+  readonly gpus: number | null;
+  readonly term: Term | null;
+  readonly state: RunState;
+  readonly billing: BillingState;
+  /** Of groups, workloads and pools; null for an instance. */
+  readonly replicas: Replicas | null;
+  /** Share of the group's capacity that is spot, 0 to 1; null: not a group or not known. */
+  readonly spotRatio: number | null;
+  /** Tags or labels, as the provider spells them. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** Epoch milliseconds; null: not known. */
+  readonly launchedAt: number | null;
+  /** The provider's own version of the target, where it has one: a later write with an older revision is refused. */
+  readonly revision: string | null;
+}
+
+export interface FleetReading {
+  /** Epoch milliseconds at which the provider was asked. */
+  readonly at: number;
+  readonly targets: readonly FleetTarget[];
+  /** False: some pages, regions or kinds could not be read, and a target that is not listed may be there all the same. */
+  readonly complete: boolean;
+  /** What could not be read, as sentences. */
+  readonly problems: readonly string[];
+}
+
+/**
+ * What a provider is asked to do. Absolute, never relative: done twice it has the same effect as done once (but for `purchase`, which is
+ * why a purchase is never repeated blindly).
+ */
+export type Effect =
+  | { readonly kind: 'stop'; readonly target: string }
+  | { readonly kind: 'start'; readonly target: string }
+  | { readonly kind: 'terminate'; readonly target: string }
+  | { readonly kind: 'scale'; readonly target: string; readonly replicas: number }
+  | { readonly kind: 'set-bounds'; readonly target: string; readonly min: number; readonly max: number }
+  /** Share of new capacity that is spot, 0 to 1. */
+  | { readonly kind: 'set-spot-ratio'; readonly target: string; readonly spotRatio: number }
+  /** No new work on a node (`true`), or again (`false`). */
+  | { readonly kind: 'cordon'; readonly target: string; readonly cordoned: boolean }
+  /** Evicts what runs on a node, within its disruption budgets. Has no inverse. */
+  | { readonly kind: 'drain'; readonly target: string }
+  /** Ends the instance `target` and lets its group bring another; where there is none, starts one like it. */
+  | { readonly kind: 'replace'; readonly target: string; readonly group: string | null }
+  | { readonly kind: 'resize'; readonly target: string; readonly sku: string }
+  | Purchase;
+
+/** `units`: instances; of a savings plan, currency units of hourly commitment. */
+export interface Purchase {
+  readonly kind: 'purchase';
+  readonly target: string;
+  readonly offer: string;
+  readonly units: number;
+  readonly mostNanos: bigint;
+  readonly currency: string;
+  /** Of a savings plan: the family and the region that it covers; null: any. */
+  readonly family?: string | null;
+  readonly region?: string | null;
+}
+
+export type EffectKind = Effect['kind'];
+export const EFFECT_KINDS: readonly EffectKind[] = ['stop', 'start', 'terminate', 'scale', 'set-bounds', 'set-spot-ratio', 'cordon', 'drain', 'replace', 'resize', 'purchase'];
+
+/**
+ * What takes an effect back, given the target as it was before; null: nothing does.
+ * @param before the target as the provider reported it just before the effect
+ */
+export function inverseOf(effect: Effect, before: FleetTarget): Effect | null {
+  const { target } = effect;
+  const { min, max } = before.replicas ?? { min: null, max: null };
+  switch (effect.kind) {
+    case 'stop':
+      return before.state === 'running' || before.state === 'starting' ? { kind: 'start', target } : null;
+    case 'start':
+      return before.state === 'stopped' ? { kind: 'stop', target } : null;
+    case 'scale':
+      return before.replicas === null ? null : { kind: 'scale', target, replicas: before.replicas.desired };
+    case 'set-bounds':
+      return min === null || max === null ? null : { kind: 'set-bounds', target, min, max };
+    case 'set-spot-ratio':
+      return before.spotRatio === null ? null : { kind: 'set-spot-ratio', target, spotRatio: before.spotRatio };
+    case 'cordon':
+      return { kind: 'cordon', target, cordoned: !effect.cordoned };
+    case 'resize':
+      return before.sku === null ? null : { kind: 'resize', target, sku: before.sku };
+    default:
+      return null;
+  }
+}
+
+/** Whether the target, as it is seen, is as the effect wanted it; null: it cannot be told from what is known. */
+export function holds(effect: Effect, seen: FleetTarget | null): boolean | null {
+  const { replicas, spotRatio, sku } = seen ?? { replicas: null, spotRatio: null, sku: null };
+  switch (effect.kind) {
+    case 'terminate':
+    case 'replace':
+      return seen === null || seen.state === 'gone' ? true : seen.state === 'unknown' ? null : false;
+    case 'stop':
+      return seen === null || seen.state === 'stopped' || seen.state === 'gone' ? true : seen.state === 'unknown' ? null : false;
+    case 'start':
+      return seen === null || seen.state === 'unknown' ? null : seen.state === 'running';
+    case 'scale':
+      return replicas === null ? null : replicas.desired === effect.replicas;
+    case 'set-bounds':
+      return replicas === null ? null : replicas.min === effect.min && replicas.max === effect.max;
+    case 'set-spot-ratio':
+      return spotRatio === null ? null : Math.abs(spotRatio - effect.spotRatio) < 0.005;
+    case 'resize':
+      return sku === null ? null : sku === effect.sku;
+    case 'cordon':
+    case 'drain':
+    case 'purchase':
+      return null;
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * What is recorded of a team over time, from which a policy can be run again. Read by store/policy/history.ts, replayed by planning/policy.
+ *
+ * It holds what was, never what a policy may know: which part of it a view shows is planning/policy/history.ts' to say.
+ */
+import type { Budget, SpendPoint } from '../budget/budget.js';
+import type { JobWork } from '../workload/job-work.js';
+import type { TakenMeasurement } from '../workload/measurement.js';
+import type { Rate } from '../money.js';
+import type { PeakSchedule } from '../price/peak.js';
+import type { DemandSeries, FleetFacts, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
+
+export interface SeriesPrices {
+  readonly onDemand: Rate | null;
+  readonly reserved: readonly ReservedOffer[];
+}
+
+/** A workload that ends: its owner's word on its work, and the machines that it was last seen with, which may be long ago. */
+export interface RecordedJob {
+  readonly workload: string;
+  /** Null: nobody said how much, and since when. */
+  readonly work: JobWork | null;
+  readonly fleet: FleetFacts | null;
+}
+
+export interface RecordedHistory {
+  readonly organisation: string;
+  readonly team: string;
+  readonly currency: string;
+  /** Epoch milliseconds, whole hours: what is run again. What lies before is past that may be looked at. */
+  readonly from: number;
+  readonly to: number;
+  readonly demand: readonly DemandSeries[];
+  readonly resources: readonly ResourceView[];
+  readonly workloads: readonly WorkloadView[];
+  /** Those of the workloads that end, seen in the window or after it. */
+  readonly jobs: readonly RecordedJob[];
+  readonly spotMarkets: readonly SpotMarket[];
+  readonly leases: readonly LeaseView[];
+  /** Budgets over the team with the spend that was recorded for them, of whatever teams, a point per UTC day. */
+  readonly budgets: readonly { readonly budget: Budget; readonly spend: readonly SpendPoint[] }[];
+  readonly peak: PeakSchedule;
+  /** Throughputs that the organisation has measured up to `to`, oldest first; absent: none. */
+  readonly measurements?: readonly TakenMeasurement[];
+  offersAt(instant: number): readonly GpuOffer[];
+  pricesAt(series: DemandSeries, instant: number): SeriesPrices;
+}

@@ -1,0 +1,70 @@
+/**
+ * A recommendation: one action on one target, what it would save by which numbers, and on what evidence.
+ *
+ * The saving is an estimate with an interval and the numbers that it was made of, never an assumed percentage; where it
+ * cannot be known it is null, which is not zero. Field names follow AWS Cost Optimization Hub where they fit
+ * (estimatedMonthlySavings, implementationEffort, rollbackPossible, restartNeeded). The same view gives the same
+ * recommendation, and the same id.
+ */
+import type { Evidence } from '../evidence.js';
+
+/**
+ * Actions, after Cost Optimization Hub's ActionType where it has the word (Stop, ScaleIn, Rightsize, the purchases). `Release` ends an
+ * allocation, `Replace` ends a resource whose GPU is lost and brings another, `Keep` forbids others to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
+ */
+export const ACTIONS = [
+  'Stop', 'Release', 'Replace', 'Keep', 'ScaleIn', 'MoveToOnDemand', 'MoveToSpot', 'MoveToOffPeak', 'Rightsize', 'ScaleOut', 'Start',
+  'PurchaseReservedInstances', 'PurchaseSavingsPlans', 'RefuseLaunches', 'Notify',
+] as const;
+export type RecommendedAction = (typeof ACTIONS)[number];
+
+export type PolicyMode = 'observe' | 'recommend' | 'approve' | 'enforce';
+
+/** What an action sets, by name with unit: `replicas`, `term`, `sku`, `units`. */
+export type Change = Readonly<Record<string, string | number | boolean>>;
+
+export interface Recommendation {
+  /** Stable: made of team, policy, action and target. */
+  readonly id: string;
+  readonly team: string;
+  readonly policy: string;
+  readonly policyVersion: number;
+  /** The policy document that asked for it, and its mode. */
+  readonly document: string;
+  readonly mode: PolicyMode;
+  readonly action: RecommendedAction;
+  /** What is acted on: a resource, or `provider/region/sku` for a purchase. */
+  readonly target: string;
+  readonly title: string;
+  /** Decimal strings in `currency`; the low and high ends of an 80 % interval. Null: unknown. */
+  readonly estimatedMonthlySavings: string | null;
+  readonly estimatedMonthlySavingsLow: string | null;
+  readonly estimatedMonthlySavingsHigh: string | null;
+  /** The same estimate in nanos, as a decimal string. */
+  readonly estimatedMonthlySavingsNanos: string | null;
+  readonly currency: string;
+  /** Made for another reason than a saving. */
+  readonly protective: boolean;
+  readonly change: Change;
+  /** The numbers used, by name with unit. */
+  readonly computation: Readonly<Record<string, string | number>>;
+  readonly evidence: readonly Evidence[];
+  /** What other policies proposed on the same subject, and lost. */
+  readonly insteadOf: readonly Displaced[];
+  readonly risk: { readonly interruption: 'None' | 'Low' | 'Medium' | 'High'; readonly note: string };
+  readonly restartNeeded: boolean;
+  readonly implementationEffort: 'VeryLow' | 'Low' | 'Medium' | 'High';
+  readonly rollbackPossible: boolean;
+  /** ISO 8601: after this the evidence is too old to act on. */
+  readonly expiresAt: string;
+}
+
+export interface Displaced {
+  readonly document: string;
+  readonly policy: string;
+  readonly action: RecommendedAction;
+  readonly target: string;
+  readonly estimatedMonthlySavings: string | null;
+  /** The rule by which it lost. */
+  readonly because: 'action' | 'priority' | 'saving' | 'name';
+}

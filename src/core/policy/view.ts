@@ -1,0 +1,217 @@
+/**
+ * What a policy sees: one team at one instant, and nothing of the future. Types only, and the empty view.
+ *
+ * Money is in nanos of the view's currency, time in epoch milliseconds, ratios in 0 to 1. What is not known is null, and null is never
+ * taken for zero: a policy that does not know leaves alone. Series are oldest first and hold nothing after `asOf`.
+ */
+import type { Budget, BudgetState } from '../budget/budget.js';
+import type { Calibrations } from './calibration.js';
+import type { HealthFinding } from '../fleet/health.js';
+import type { RunFacts, TakenMeasurement } from '../workload/measurement.js';
+import type { Rate } from '../money.js';
+import { NO_PEAK, type PeakSchedule } from '../price/peak.js';
+import type { Upfront } from '../price/price.js';
+import type { Term } from '../usage.js';
+
+/** Days of readings that a view holds, where there are so many. */
+export const READINGS_DAYS = 14;
+
+/** Whole hours of one kind of GPU at one place, as metered under one term. */
+export interface DemandSeries {
+  readonly provider: string;
+  readonly account: string | null;
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly gpuModel: string | null;
+  readonly term: Term | null;
+  /** First millisecond of the first hour. */
+  readonly from: number;
+  /** GPUs held on average in each hour. */
+  readonly gpus: Float64Array;
+  /** GPUs that commitments served in the same hours, beside `gpus`; absent: none are known of. */
+  readonly coveredGpus?: Float64Array;
+  /** Commitments that hold now; absent: none are known of. */
+  readonly committed?: readonly { readonly units: number; readonly hoursLeft: number }[];
+  /** What an hour of one GPU costs now, in the view's currency; null: it has no price. */
+  readonly onDemand: Rate | null;
+  readonly reserved: readonly ReservedOffer[];
+}
+
+/** A price for committed GPUs, converted to the view's currency. */
+export interface ReservedOffer {
+  readonly term: Term;
+  readonly upfront: Upfront;
+  readonly termHours: number;
+  readonly rate: Rate;
+  readonly source: string;
+}
+
+/** One reading of a resource's GPUs; null where it was not measured or the reading was blank. */
+export interface Reading {
+  readonly at: number;
+  readonly gpuUtilisationRatio: number | null;
+  readonly memoryUsedRatio: number | null;
+  readonly requestsPerSecond: number | null;
+}
+
+export interface ResourceView {
+  readonly resource: string;
+  /** `training`, `inference`, `notebook`, ...; null: nobody said. */
+  readonly workload: string | null;
+  readonly gpus: number | null;
+  readonly gpuModel: string | null;
+  /** What an hour of the whole resource costs; null: it has no price. */
+  readonly hourlyNanos: bigint | null;
+  /** Since when it is watched, within the readings' window; null: not known, and then the whole window is taken. */
+  readonly observedFrom: number | null;
+  readonly readings: readonly Reading[];
+  /** What is found about the health of its GPUs and not cleared; absent: nothing. */
+  readonly health?: readonly HealthFinding[];
+}
+
+/** A measure, minute by minute. */
+export interface MinuteSeries {
+  /** First millisecond of the first minute. */
+  readonly from: number;
+  /** Null where a minute was not measured. */
+  readonly values: readonly (number | null)[];
+}
+
+export interface FleetFacts {
+  readonly ready: number;
+  readonly booting: number;
+  readonly minReplicas: number;
+  readonly maxReplicas: number;
+  /** When the number of replicas last changed; null: not known. */
+  readonly changedAt: number | null;
+}
+
+export interface ServiceFacts {
+  /** Minutes from the order of a replica until it serves. */
+  readonly bootMinutes: number;
+  /** What one replica serves in a minute, in the unit of `load`; null: not measured. */
+  readonly capacityPerReplica: number | null;
+  /** Load offered in each minute (requests, tokens). */
+  readonly load: MinuteSeries;
+}
+
+/** A job that ends. Hours are of the job's present GPUs. */
+export interface JobFacts {
+  /** Null: it waits for its start; or, where it runs, nobody says since when. */
+  readonly startedAt: number | null;
+  readonly deadline: number | null;
+  readonly workHours: number | null;
+  /** Never less than is certain (workload/job-work.ts); 0: it is done. */
+  readonly workLeftHours: number | null;
+  /** Hours lost at each start on another instance; null: not measured. */
+  readonly restartHours: number | null;
+  /** Whether its number of GPUs may change while it runs. */
+  readonly resizable: boolean | null;
+}
+
+/** What one GPU of a model does for a workload, measured or predicted. */
+export interface ModelPerformance {
+  readonly gpuModel: string;
+  /** Units of the workload's load (samples, requests) per minute of one GPU. */
+  readonly unitsPerMinute: number;
+  /** Whether the workload fits into the model's memory; null: not known. */
+  readonly fits: boolean | null;
+  readonly source: string;
+}
+
+/** Something that a team runs: a service, a training, a notebook. */
+export interface WorkloadView {
+  readonly workload: string;
+  /** `training`, `inference`, `batch`, `notebook`; null: nobody said. */
+  readonly kind: string | null;
+  readonly provider: string | null;
+  readonly region: string | null;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly term: Term | null;
+  readonly gpusPerReplica: number | null;
+  /** Whether it outlives the loss of an instance (checkpoints, retries); null: nobody said. */
+  readonly interruptible: boolean | null;
+  /** Its owner forbids stops, moves and resizes; null: nobody said. */
+  readonly isProtected: boolean | null;
+  readonly fleet: FleetFacts | null;
+  readonly service: ServiceFacts | null;
+  readonly job: JobFacts | null;
+  /** By metric name, such as `gpu_utilisation_ratio`, `memory_used_ratio`, `scaling_efficiency_ratio`. */
+  readonly metrics: Readonly<Record<string, MinuteSeries>>;
+  /** As somebody states it; what was measured of what it runs is in the view's measurements. */
+  readonly performance: readonly ModelPerformance[];
+  /** What it runs; absent: nobody said. */
+  readonly runs?: RunFacts;
+  /** What is found about the health of its GPUs and not cleared; absent: nothing. */
+  readonly health?: readonly HealthFinding[];
+  /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
+  readonly spares?: readonly string[];
+}
+
+/** A price per GPU-second that holds now, in the view's currency. */
+export interface GpuOffer {
+  readonly provider: string;
+  readonly sku: string;
+  /** Null: it holds everywhere. */
+  readonly region: string | null;
+  readonly gpuModel: string;
+  readonly term: Term;
+  /** GPUs of one instance. */
+  readonly gpus: number;
+  readonly rate: Rate;
+  readonly source: string;
+}
+
+/** Whether spot of a model could be had at a place, at equal steps. */
+export interface SpotMarket {
+  readonly provider: string;
+  readonly region: string | null;
+  readonly gpuModel: string;
+  readonly from: number;
+  readonly tickSeconds: number;
+  /** Null where nobody looked. */
+  readonly available: readonly (boolean | null)[];
+}
+
+/** GPUs that somebody holds until a date. */
+export interface LeaseView {
+  readonly lease: string;
+  /** What ends with it: a resource or an allocation. */
+  readonly target: string;
+  readonly holder: string | null;
+  readonly gpus: number | null;
+  readonly startedAt: number;
+  /** Null: it was given without an end. */
+  readonly expiresAt: number | null;
+  readonly hourlyNanos: bigint | null;
+  /** Whether it still holds GPUs; null: not known. */
+  readonly active: boolean | null;
+}
+
+export interface PolicyView {
+  readonly organisation: string;
+  readonly team: string;
+  /** The instant as of which everything is seen. */
+  readonly asOf: number;
+  /** ISO 4217 code of every amount here. */
+  readonly currency: string;
+  readonly demand: readonly DemandSeries[];
+  readonly resources: readonly ResourceView[];
+  /** Of the team and of every team above it. */
+  readonly budgets: readonly { readonly budget: Budget; readonly state: BudgetState }[];
+  readonly workloads: readonly WorkloadView[];
+  readonly offers: readonly GpuOffer[];
+  readonly spotMarkets: readonly SpotMarket[];
+  readonly leases: readonly LeaseView[];
+  readonly peak: PeakSchedule;
+  /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
+  readonly calibrations?: Calibrations;
+  /** Throughputs that the organisation has measured, oldest first; absent: none. */
+  readonly measurements?: readonly TakenMeasurement[];
+}
+
+/** A view of a team of which nothing is known, with what is given put in. */
+export function viewOf(known: Pick<PolicyView, 'team' | 'asOf' | 'currency'> & Partial<PolicyView>): PolicyView {
+  return { organisation: 'default', demand: [], resources: [], budgets: [], workloads: [], offers: [], spotMarkets: [], leases: [], peak: NO_PEAK, ...known };
+}

@@ -1,0 +1,75 @@
+/**
+ * Prices as they are really charged: what the lists say, times what bills have taught about it, as the accrual goes by (quote/cost.ts).
+ *
+ * Made once for a history and a set of rates, so that whoever quotes looks up one book. It never changes a list price: it says what it made of which, by
+ * which bill. Where nothing was learned the very same list and book stand.
+ */
+import { formatDecimal } from '../decimal.js';
+import type { LearnedRates } from './learned-rate.js';
+import { divideHalfEven, type Rate, type Ratio } from '../money.js';
+import type { Price } from './price.js';
+import { PriceBook, type PriceHistory } from './price-book.js';
+
+/** What bills taught about a price. */
+export interface LearnedPrice {
+  readonly list: Price;
+  /** `bill:<source>/<month>` */
+  readonly source: string;
+  /** Whose bill it was: rates are an account's. */
+  readonly account: string | null;
+  /** Charged over listed. */
+  readonly ratio: Ratio;
+  /** The lowest and the highest of all accounts, and how many they are; the account's own where one was named. */
+  readonly lowest: Ratio;
+  readonly highest: Ratio;
+  readonly accounts: number;
+}
+
+/** A rate times a share. */
+export const shareOf = (rate: Rate, { numerator, denominator }: Ratio): Rate => ({ ...rate, nanos: rate.nanos * numerator, quantity: rate.quantity * denominator });
+
+/** A share as people read it, to six digits. */
+export const ratioText = ({ numerator, denominator }: Ratio): string => formatDecimal({ unscaled: divideHalfEven(numerator * 1_000_000n, denominator), scale: 6 });
+
+const isBelow = (a: Ratio, b: Ratio): boolean => a.numerator * b.denominator < b.numerator * a.denominator;
+
+export class EffectivePrices {
+  constructor(
+    readonly history: PriceHistory,
+    readonly book: PriceBook,
+    private readonly learned: ReadonlyMap<Price, LearnedPrice>,
+  ) {}
+
+  /** Prices that bills have taught. */
+  get taught(): number {
+    return this.learned.size;
+  }
+
+  /** What a price of this book was made of; null: it is the list's. */
+  learnedOf(price: Price): LearnedPrice | null {
+    return this.learned.get(price) ?? null;
+  }
+}
+
+/**
+ * @param account whose rates; null: of the accounts that have one, that with the most metered usage behind it
+ * @param at epoch milliseconds: the rates that hold then
+ */
+export function effectivePrices(list: { readonly history: PriceHistory; readonly book: PriceBook }, rates: LearnedRates, account: string | null, at: number): EffectivePrices {
+  const learned = new Map<Price, LearnedPrice>();
+  const prices = list.history.prices.map((price) => {
+    const found = price.component === 'gpu' ? rates.ofAccounts(price, at).filter(({ key }) => account === null || key.account === account) : [];
+    const [first] = found;
+    if (first === undefined) return price;
+    const ratios = found.map(({ ratio }) => ratio);
+    const effective: Price = { ...price, rate: shareOf(price.rate, first.ratio) };
+    learned.set(effective, {
+      list: price, source: first.source, account: first.key.account, ratio: first.ratio, accounts: found.length,
+      lowest: ratios.reduce((least, one) => (isBelow(one, least) ? one : least)), highest: ratios.reduce((most, one) => (isBelow(most, one) ? one : most)),
+    });
+    return effective;
+  });
+  if (learned.size === 0) return new EffectivePrices(list.history, list.book, learned);
+  const history = { ...list.history, prices };
+  return new EffectivePrices(history, new PriceBook(history), learned);
+}

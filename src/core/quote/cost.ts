@@ -1,0 +1,85 @@
+/**
+ * What a run of some GPUs costs: its milliseconds, each times its peak factor, times a rate, times an exchange rate.
+ *
+ * Rounds once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end of a budget's
+ * period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
+ */
+import { QUANTITY_SCALE } from '../cost/cost.js';
+import type { FxTable, FxUsed } from '../price/fx.js';
+import { divideHalfEven, ONE, type Rate, type Ratio } from '../money.js';
+import type { PeakSchedule } from '../price/peak.js';
+import { GPU_PARTS } from '../usage.js';
+
+/** A conversion into the currency of an answer. */
+export interface Exchange {
+  readonly currency: string;
+  readonly ratio: Ratio;
+  /** Null: nothing was converted. */
+  readonly used: FxUsed | null;
+}
+
+/** Null where there is no rate on or before the day. A currency of null stays as it is. */
+export function exchangeTo(currency: string | null, from: string, fx: FxTable, at: number): Exchange | null {
+  if (currency === null || currency === from) return { currency: from, ratio: ONE, used: null };
+  const used = fx.rate(from, currency, at);
+  return used === null ? null : { currency, ratio: used.rate, used };
+}
+
+/** One way in which a run may go: how long it is billed, and at what rate on average. */
+export interface BilledRun {
+  readonly rate: Rate;
+  readonly billedMs: number;
+}
+
+interface Weighed {
+  readonly milliseconds: Ratio;
+  readonly peaked: boolean;
+}
+
+/** The costs of runs that all begin at one instant; their weighing by the peak schedule is done once for each length. */
+export class RunCosts {
+  private readonly weighed = new Map<number, Weighed>();
+
+  /** @param at epoch milliseconds: when the runs begin */
+  constructor(private readonly peak: PeakSchedule, private readonly at: number, private readonly gpus: number) {}
+
+  /** Nanos of the first `withinMs` of a run, of all of it where absent. */
+  nanos({ rate, billedMs }: BilledRun, { ratio }: Exchange, withinMs = Infinity): bigint {
+    const parts = BigInt(Math.round(this.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
+    const { milliseconds } = this.weigh(Math.min(billedMs, Math.max(0, withinMs)));
+    return divideHalfEven(parts * milliseconds.numerator * rate.nanos * ratio.numerator, milliseconds.denominator * QUANTITY_SCALE.gpu * rate.quantity * ratio.denominator);
+  }
+
+  /** Whether the peak factor is other than 1 anywhere in the run. */
+  isPeaked(billedMs: number): boolean {
+    return this.weigh(billedMs).peaked;
+  }
+
+  /** The run's milliseconds, each times its peak factor, as one exact fraction. */
+  private weigh(billedMs: number): Weighed {
+    const known = this.weighed.get(billedMs);
+    if (known !== undefined) return known;
+    let milliseconds: Ratio = { numerator: 0n, denominator: 1n };
+    let peaked = false;
+    for (const { start, end, factor } of this.peak.pieces(this.at, this.at + billedMs)) {
+      peaked ||= factor.numerator !== factor.denominator;
+      milliseconds = reduced({
+        numerator: milliseconds.numerator * factor.denominator + BigInt(end - start) * factor.numerator * milliseconds.denominator,
+        denominator: milliseconds.denominator * factor.denominator,
+      });
+    }
+    const result = { milliseconds, peaked };
+    this.weighed.set(billedMs, result);
+    return result;
+  }
+}
+
+export function reduced({ numerator, denominator }: Ratio): Ratio {
+  let [a, b] = [numerator, denominator];
+  while (b !== 0n) [a, b] = [b, a % b];
+  return a === 0n ? { numerator: 0n, denominator: 1n } : { numerator: numerator / a, denominator: denominator / a };
+}
+
+/** Nanos of one GPU for an hour, before the peak factor. */
+export const perGpuHour = (rate: Rate, { ratio }: Exchange): bigint =>
+  divideHalfEven(3600n * rate.nanos * ratio.numerator, rate.quantity * ratio.denominator);

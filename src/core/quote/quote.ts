@@ -1,0 +1,298 @@
+/**
+ * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else would do.
+ *
+ * Never makes up a price: what has none is a reason and the names that come close. The price that holds at the asked
+ * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply. Where bills taught what is really charged, that is
+ * the price, with the list price and the bill beside it.
+ */
+import { billableMs } from '../cost/cost.js';
+import { ratioText, type EffectivePrices, type LearnedPrice } from '../price/effective-prices.js';
+import { invalid, type Problem } from '../errors.js';
+import type { FxTable } from '../price/fx.js';
+import { modelOf } from '../fleet/gpu-model.js';
+import { divideHalfEven, formatMoney } from '../money.js';
+import type { PeakSchedule } from '../price/peak.js';
+import type { Price, Upfront } from '../price/price.js';
+import { providerName } from '../price/price.js';
+import type { PriceBook, Priced, PriceQuery } from '../price/price-book.js';
+import { catalogueOf, noQuote, type NoQuote } from './close.js';
+import { exchangeTo, perGpuHour, RunCosts, type BilledRun, type Exchange } from './cost.js';
+import { intervalOf, type RunInterval } from './interval.js';
+import type { DirtyPrices, Interruptions } from '../price/spot-history.js';
+import { formatInstant, HOUR_MS } from '../time.js';
+import { TERMS, type Term } from '../usage.js';
+
+export { closest, type NoQuote } from './close.js';
+
+export interface QuoteRequest {
+  /** FOCUS ProviderName, or as people write it. */
+  readonly provider: string;
+  /** A SKU; a GPU model (`H100`) stands for the provider's cheapest SKU with it. */
+  readonly sku: string;
+  /** GPUs, not instances; thousandths are allowed. */
+  readonly gpus: number;
+  readonly hours: number;
+  /** The run may end sooner, and later; absent or null: `hours`. */
+  readonly hoursLow?: number | null;
+  readonly hoursHigh?: number | null;
+  /** Hours that an interruption of spot costs: what is computed again, and the start. */
+  readonly restartHours?: number | null;
+  readonly term: Term;
+  /** Null: the cheapest region. */
+  readonly region: string | null;
+  /** How a reservation is paid; null: as the book prefers. */
+  readonly upfront: Upfront | null;
+  /** ISO 4217 code to quote in; null: the price's own. */
+  readonly currency: string | null;
+  /** FOCUS BillingAccountId that the run would be charged to, whose rates hold; absent or null: any. */
+  readonly account?: string | null;
+}
+
+export interface QuoteContext {
+  readonly book: PriceBook;
+  /** The prices behind the book. */
+  readonly prices: readonly Price[];
+  /** Tells what of the book bills have taught; absent: all of it is what the lists say. */
+  readonly effective?: Pick<EffectivePrices, 'learnedOf' | 'taught'>;
+  readonly fx: FxTable;
+  readonly peak: PeakSchedule;
+  /** Epoch milliseconds: when the run begins, and whose prices hold. */
+  readonly at: number;
+  /** Of spot there, as watched; absent or null: nobody has looked. */
+  readonly interruptions?: Interruptions | null;
+  /** Tells slipped prices of a series; absent: all are taken for good. */
+  readonly dirtyPrices?: DirtyPrices;
+}
+
+export interface QuoteAlternative {
+  readonly term: Term;
+  readonly upfront: Upfront;
+  readonly region: string | null;
+  /** Decimal strings in the currency of the quote. */
+  readonly cost: string;
+  readonly unitPrice: string;
+  /** The bill that taught its price; null: it is the list price. */
+  readonly learned: string | null;
+}
+
+/** What bills taught of the price, and what the list says. */
+export interface QuoteLearned {
+  /** `bill:<source>/<month>` */
+  readonly source: string;
+  /** Whose bill. */
+  readonly account: string | null;
+  /** Charged over listed, to six digits. */
+  readonly ratio: string;
+  /** Decimal strings in the currency of the quote. */
+  readonly listCost: string;
+  readonly listUnitPrice: string;
+}
+
+export interface QuoteInterval {
+  /** Decimal strings in the currency of the quote. */
+  readonly low: string;
+  readonly high: string;
+  /** What makes it as wide as it is, as sentences. */
+  readonly because: readonly string[];
+  /** What may move the cost and is not in the interval, because nothing is known of it. */
+  readonly leavesOut: readonly string[];
+}
+
+export interface Quote {
+  /** Decimal string. */
+  readonly cost: string;
+  readonly currency: string;
+  readonly interval: QuoteInterval;
+  /** Per GPU-hour, before the peak factor; to the nano. */
+  readonly unitPrice: string;
+  readonly provider: string;
+  readonly sku: string;
+  readonly region: string | null;
+  readonly term: Term;
+  readonly upfront: Upfront;
+  readonly gpus: number;
+  readonly hours: number;
+  /** After the seller's increment and minimum. */
+  readonly billedHours: string;
+  /** The price list. */
+  readonly source: string;
+  /** Null: no bill has taught anything about the price. */
+  readonly learned: QuoteLearned | null;
+  /** ISO 8601: since when the price holds. */
+  readonly effectiveFrom: string;
+  /** What was taken for granted, as sentences. */
+  readonly assumptions: readonly string[];
+  /** Other terms, and cheaper regions of the same SKU; cheapest first. */
+  readonly alternatives: readonly QuoteAlternative[];
+}
+
+/** Three years: the longest term. */
+export const MOST_QUOTED_HOURS = 26_304;
+export const MOST_QUOTED_GPUS = 100_000;
+const MOST_REGIONS = 5;
+
+/** Everything a quote is asked to find: the request with the names as the book has them. */
+type Question = Omit<PriceQuery, 'component'> & { readonly term: Term };
+
+/** A question's context with what is reckoned once for all its answers. */
+interface Run extends QuoteContext {
+  readonly costs: RunCosts;
+}
+
+interface Costed {
+  readonly nanos: bigint;
+  readonly exchange: Exchange;
+  readonly billedMs: number;
+}
+
+/** Costs in nanos: as quoted, and at the ends of the interval. */
+export interface CostRange {
+  readonly expected: bigint;
+  readonly low: bigint;
+  readonly high: bigint;
+}
+
+/** A quote with what it takes to judge budgets by it. */
+export interface QuoteDetail {
+  readonly quote: Quote;
+  /** Of the first milliseconds of the run; of all of it where absent. In the quote's currency. */
+  costWithin(withinMs?: number): CostRange;
+}
+
+/** The cost of the request, or why there is none. @throws Failure invalid naming every number that cannot be. */
+export function quote(request: QuoteRequest, context: QuoteContext): Quote | NoQuote {
+  const found = quoteInDetail(request, context);
+  return 'unpriced' in found ? found : found.quote;
+}
+
+/** As `quote`, with the costs of any beginning of the run. */
+export function quoteInDetail(request: QuoteRequest, given: QuoteContext): QuoteDetail | NoQuote {
+  checkQuote(request);
+  const context: Run = { ...given, costs: new RunCosts(given.peak, given.at, request.gpus) };
+  const { found, question } = findPrice(request, given);
+  if ('unpriced' in found) return noQuote(found.unpriced, question, request.sku, context.prices);
+  const costed = costOfRun(found.price, request, context);
+  if (costed === null) return noQuote('no-fx-rate', question, request.sku, context.prices);
+  const { price, stale } = found;
+  const { exchange, billedMs } = costed;
+  const learned = context.effective?.learnedOf(price) ?? null;
+  const ends = intervalOf(price, stale, {
+    hours: request.hours, hoursLow: request.hoursLow ?? request.hours, hoursHigh: request.hoursHigh ?? request.hours, restartHours: request.restartHours ?? null,
+  }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null, learned });
+  const costWithin = rangeOf({ rate: price.rate, billedMs }, ends, exchange, context.costs);
+  const { low, high } = costWithin();
+  const { currency } = exchange;
+  return {
+    costWithin,
+    quote: {
+      cost: amount(costed.nanos, currency), currency, interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
+      unitPrice: amount(perGpuHour(price.rate, exchange), currency), provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
+      gpus: request.gpus, hours: request.hours, billedHours: hoursText(billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
+      learned: learned === null ? null : learnedText(learned, costed, context.costs),
+      assumptions: assumptionsOf(found, request, costed, context.costs, learned), alternatives: alternativesTo(found, costed, request, context),
+    },
+  };
+}
+
+const NONE_DIRTY: DirtyPrices = () => new Set();
+
+/** The price that a request is about, as the book names it; a GPU model stands for the cheapest SKU with it. */
+export function findPrice(request: QuoteRequest, { book, at }: Pick<QuoteContext, 'book' | 'at'>): { readonly found: ReturnType<PriceBook['find']>; readonly question: Question } {
+  const asked: Question = {
+    provider: providerName(request.provider), sku: request.sku, gpuModel: null, region: request.region, term: request.term,
+    ...(request.upfront === null ? {} : { upfront: request.upfront }),
+  };
+  const found = book.find({ ...asked, component: 'gpu', at });
+  const model = modelOf(request.sku);
+  if ('unpriced' in found && found.unpriced === 'unknown-sku' && model !== null) {
+    const byModel = { ...asked, sku: null, gpuModel: model };
+    const other = book.find({ ...byModel, component: 'gpu', at });
+    if (!('unpriced' in other) || other.unpriced !== 'unknown-model') return { found: other, question: byModel };
+  }
+  return { found, question: asked };
+}
+
+/** @throws Failure invalid naming every number that cannot be */
+export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, currency }: QuoteRequest): void {
+  const problems: Problem[] = [];
+  const check = (path: string, fine: boolean, message: string): void => {
+    if (!fine) problems.push({ path, message });
+  };
+  const milli = gpus * 1000;
+  check('gpus', gpus > 0 && gpus <= MOST_QUOTED_GPUS && Math.abs(milli - Math.round(milli)) < 1e-6 && Math.round(milli) > 0, `is not above 0 and at most ${MOST_QUOTED_GPUS}, in thousandths`);
+  const fits = (value: number): boolean => value > 0 && value <= MOST_QUOTED_HOURS;
+  check('hours', fits(hours), `is not above 0 and at most ${MOST_QUOTED_HOURS}`);
+  check('hoursLow', hoursLow === undefined || hoursLow === null || (fits(hoursLow) && hoursLow <= hours), 'is not above 0 and at most hours');
+  check('hoursHigh', hoursHigh === undefined || hoursHigh === null || (fits(hoursHigh) && hoursHigh >= hours), `is not hours or more, and at most ${MOST_QUOTED_HOURS}`);
+  check('restartHours', restartHours === undefined || restartHours === null || (restartHours >= 0 && restartHours <= 168), 'is not from 0 to 168');
+  check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
+  if (problems.length > 0) throw invalid(`the quote has ${problems.length} problem(s)`, problems);
+}
+
+/** The interval holds what is quoted, whatever a peak factor below 1 does to a longer run. */
+function rangeOf(quoted: BilledRun, { low, high }: RunInterval, exchange: Exchange, costs: RunCosts): QuoteDetail['costWithin'] {
+  return (withinMs = Infinity) => {
+    const [expected, cheap, dear] = [quoted, low, high].map((run) => costs.nanos(run, exchange, withinMs)) as [bigint, bigint, bigint];
+    return { expected, low: cheap < expected ? cheap : expected, high: dear > expected ? dear : expected };
+  };
+}
+
+function learnedText({ list, source, account, ratio }: LearnedPrice, { exchange, billedMs }: Costed, costs: RunCosts): QuoteLearned {
+  const { currency } = exchange;
+  return { source, account, ratio: ratioText(ratio), listCost: amount(costs.nanos({ rate: list.rate, billedMs }, exchange), currency), listUnitPrice: amount(perGpuHour(list.rate, exchange), currency) };
+}
+
+const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos, currency });
+
+/** Hours with six digits at most. */
+const hoursText = (milliseconds: number): string => amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
+
+/** Null where the price cannot be converted to the asked currency on that day. */
+function costOfRun(price: Price, { hours, currency }: QuoteRequest, { fx, at, costs }: Run): Costed | null {
+  const exchange = exchangeTo(currency, price.rate.currency, fx, at);
+  if (exchange === null) return null;
+  const billedMs = billableMs(Math.round(hours * HOUR_MS), price);
+  return { nanos: costs.nanos({ rate: price.rate, billedMs }, exchange), exchange, billedMs };
+}
+
+function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs }: Costed, costs: RunCosts, learned: LearnedPrice | null): string[] {
+  const texts: string[] = [];
+  if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
+  if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
+  if (assumed.includes('upfront')) texts.push(`the reservation is paid with ${price.upfront} upfront`);
+  if (learned !== null) texts.push(`account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, as ${learned.source} has taught`);
+  if (stale) texts.push('the catalogue no longer lists this price: it is the last one known');
+  if (price.gpus !== null && price.gpus > 0 && request.gpus % price.gpus !== 0) texts.push(`${price.sku} has ${price.gpus} GPUs: ${request.gpus} are a share of whole instances`);
+  if (price.term !== 'on-demand' && price.term !== 'spot') texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
+  if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
+  if (billedMs !== Math.round(request.hours * HOUR_MS)) texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
+  if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
+  if (exchange.used !== null) texts.push(`converted by the exchange rate of ${exchange.used.day}`);
+  return texts;
+}
+
+/** Every other term where the SKU is, and cheaper regions under the same term. */
+function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: Run): QuoteAlternative[] {
+  const { book, at } = context;
+  const ask = (term: Term, region: string | null, upfront: Upfront | null): WeighedAlternative | null => {
+    const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });
+    if ('unpriced' in found || found.stale) return null;
+    const costed = costOfRun(found.price, { ...request, currency: own.exchange.currency }, context);
+    if (costed === null) return null;
+    const { upfront: paid, region: where } = found.price;
+    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency), learned: context.effective?.learnedOf(found.price)?.source ?? null } };
+  };
+  const terms = TERMS.filter((term) => term !== price.term).flatMap((term) => ask(term, price.region, null) ?? []);
+  const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter((region) => region !== null && region !== price.region);
+  const cheaper = regions.flatMap((region) => ask(price.term, region, price.upfront) ?? [])
+    .filter(({ nanos }) => nanos < own.nanos).sort(byCost).slice(0, MOST_REGIONS);
+  return [...terms, ...cheaper].sort(byCost).map(({ alternative }) => alternative);
+}
+
+interface WeighedAlternative {
+  readonly nanos: bigint;
+  readonly alternative: QuoteAlternative;
+}
+
+const byCost = (a: WeighedAlternative, b: WeighedAlternative): number =>
+  a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : (a.alternative.region ?? '') < (b.alternative.region ?? '') ? -1 : 1;

@@ -1,0 +1,132 @@
+/**
+ * What a monthly report is made of, as whoever loads it hands it over: sums, entries and samples of one team's month, nothing rounded and nothing judged.
+ *
+ * Types only. Amounts of spend are exact decimals in the report's currency; nanos elsewhere; times in epoch milliseconds; null is not known.
+ */
+import type { Reason } from '../action/action.js';
+import type { Decimal } from '../decimal.js';
+import type { Rate } from '../money.js';
+import type { ChanceState, ReportBudget, Told, VarianceLine } from './report.js';
+import type { LedgerState } from '../saving/saving.js';
+import type { Interval } from '../time.js';
+import type { ChargeCategory, Term } from '../usage.js';
+
+/** What one team spent in a month on one SKU of a provider under one term, in one charge category. */
+export interface MonthCell {
+  readonly team: string;
+  readonly provider: string;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly term: Term | null;
+  readonly category: ChargeCategory;
+  /** Null: nothing of it has a price. */
+  readonly amount: Decimal | null;
+  /** GPU part-milliseconds metered, unpriced ones too; null: no quantity is stated. */
+  readonly quantity: bigint | null;
+  /** Of the quantity: without a price. */
+  readonly unpriced: bigint;
+}
+
+export interface MonthFacts {
+  readonly cells: readonly MonthCell[];
+  /** By currency: what has no exchange rate on its day. */
+  readonly unconverted: ReadonlyMap<string, Decimal>;
+}
+
+export interface DayAmount {
+  /** `YYYY-MM-DD` of the report's zone. */
+  readonly day: string;
+  readonly amount: Decimal;
+}
+
+/** An entry of the savings ledger, and what of it lies in the month. */
+export interface SavingFacts {
+  readonly action: string;
+  readonly team: string;
+  readonly target: string;
+  readonly effect: string;
+  readonly policy: string | null;
+  readonly state: LedgerState;
+  readonly reason: string | null;
+  readonly appliedAt: string;
+  readonly counterfactual: string;
+  readonly currency: string;
+  /** Nanos, of all hours so far. */
+  readonly savedToDate: bigint;
+  readonly estimatedMonthly: bigint | null;
+  readonly month: { readonly counterfactual: bigint; readonly actual: bigint; readonly measured: bigint; readonly verified: bigint; readonly unverifiableHours: number };
+}
+
+export interface RefusalFacts {
+  readonly action: string;
+  readonly team: string;
+  readonly target: string;
+  readonly effect: string;
+  readonly state: string;
+  readonly at: number;
+  readonly reasons: readonly Reason[];
+  readonly estimatedMonthlySavings: string | null;
+  readonly currency: string;
+}
+
+export interface ChanceFacts {
+  readonly recommendation: string;
+  readonly team: string;
+  readonly title: string;
+  readonly policy: string;
+  readonly state: ChanceState;
+  readonly estimate: { readonly mean: bigint; readonly low: string | null; readonly high: string | null } | null;
+  readonly currency: string;
+  readonly effort: string;
+  readonly obstacle: string | null;
+}
+
+/** GPUs of one kind at one place, hour by hour over the month. */
+export interface DemandFacts {
+  readonly provider: string;
+  readonly region: string | null;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  /** GPUs used on demand in each hour, and those that commitments served. What ran on spot is in neither. */
+  readonly onDemandGpus: Float64Array;
+  readonly committedGpus: Float64Array;
+  /** Null: no price. */
+  readonly onDemand: Rate | null;
+  /** The cheapest commitment of a year or less on offer; null: none. */
+  readonly offer: { readonly term: Term; readonly termHours: number; readonly rate: Rate } | null;
+}
+
+/** Samples of the month's GPUs of one kind, in GPU-minutes: a sample vouches for its minute and no other. */
+export interface SampleFacts {
+  readonly gpuModel: string | null;
+  readonly sampled: number;
+  readonly measured: number;
+  readonly low: number;
+  /** Of the measured ones, summed. */
+  readonly utilisation: number;
+}
+
+export interface ReportFacts {
+  readonly team: string;
+  readonly teamName: string;
+  readonly teams: readonly string[];
+  readonly month: string;
+  readonly zone: string;
+  readonly currency: string;
+  readonly period: Interval;
+  readonly asOf: number;
+  readonly madeAt: number;
+  readonly spend: MonthFacts;
+  readonly before: MonthFacts;
+  /** Days with an amount from the history before the month until its end, or until `asOf`. */
+  readonly days: readonly DayAmount[];
+  readonly budgets: readonly ReportBudget[];
+  readonly savings: readonly SavingFacts[];
+  readonly refusals: readonly RefusalFacts[];
+  readonly refusedLaunches: Told<number>;
+  readonly chances: readonly ChanceFacts[];
+  readonly demand: readonly DemandFacts[];
+  readonly lowUtilisation: number;
+  readonly samples: readonly SampleFacts[];
+  readonly variance: Told<readonly VarianceLine[]>;
+}

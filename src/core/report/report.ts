@@ -1,0 +1,282 @@
+/**
+ * The monthly report of a team: one model that every format shows, so that no two of them can differ. Plain JSON.
+ *
+ * Amounts are decimal strings, exact; shares and ratios are numbers; instants ISO 8601 in UTC; days `YYYY-MM-DD` of the report's zone. What is not
+ * known is null and has its reason as a code; it is never zero. A report covers the team and every team below it, as its budgets do.
+ * This file holds the shapes; how the figures come about is in bridge.ts, spend.ts and model.ts.
+ */
+import type { Reason } from '../action/action.js';
+import type { EffectName } from './bridge.js';
+import type { ChargeCategory, Term } from '../usage.js';
+
+/** What is known, or why it is not. */
+export type Told<T> = { readonly known: T; readonly reason: null } | { readonly known: null; readonly reason: string };
+
+export const told = <T>(known: T): Told<T> => ({ known, reason: null });
+export const untold = (reason: string): { readonly known: null; readonly reason: string } => ({ known: null, reason });
+
+export interface ReportAmount {
+  readonly currency: string;
+  readonly amount: string;
+}
+
+export interface SpendLine {
+  /** Null: not known (a bill that names no GPU kind, a meter that names no term). */
+  readonly name: string | null;
+  /** Null: nothing here has a price. */
+  readonly amount: string | null;
+  /** Of the month before; null: nothing was recorded, or nothing had a price. */
+  readonly before: string | null;
+  /** Of the month's total; null where that is zero or this has no price. */
+  readonly share: number | null;
+  readonly gpuHours: string | null;
+  readonly unpricedGpuHours: string;
+}
+
+export interface ReportDay {
+  readonly day: string;
+  readonly amount: string;
+}
+
+export interface ReportSpend {
+  /** Null: nothing has a price. */
+  readonly total: string | null;
+  /** Of the month before; null: nothing is recorded of it. */
+  readonly before: string | null;
+  /** Zero or below; part of the total. */
+  readonly credits: string;
+  readonly gpuHours: string | null;
+  readonly unpricedGpuHours: string;
+  /** Amounts of the month that have no exchange rate: they are in no other figure. */
+  readonly unconverted: readonly ReportAmount[];
+  readonly byProvider: readonly SpendLine[];
+  readonly byGpuModel: readonly SpendLine[];
+  readonly byTerm: readonly SpendLine[];
+  readonly byTeam: readonly SpendLine[];
+  readonly byDay: readonly ReportDay[];
+}
+
+export interface ReportBudget {
+  readonly budget: string;
+  readonly team: string;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly status: 'planned' | 'not-planned';
+  readonly currency: string;
+  readonly planned: string | null;
+  readonly spent: string;
+  readonly committed: string;
+  readonly ratio: number | null;
+  /** Null: there was nothing to forecast from. */
+  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
+  readonly exhaustionAt: string | null;
+  readonly unpricedGpuHours: string;
+  readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+}
+
+type EffectTexts = Readonly<Record<EffectName, string>>;
+
+export interface ReportBridgeCell {
+  readonly provider: string;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly term: Term | null;
+  readonly category: ChargeCategory;
+  readonly before: string;
+  readonly after: string;
+  readonly effects: EffectTexts;
+}
+
+export interface ReportBridge {
+  readonly before: string;
+  readonly after: string;
+  readonly change: string;
+  readonly effects: EffectTexts;
+  /** The cells with the largest changes. */
+  readonly cells: readonly ReportBridgeCell[];
+  /** All others, summed; null: there are none. */
+  readonly rest: { readonly cells: number; readonly before: string; readonly after: string; readonly effects: EffectTexts } | null;
+  /** GPU-hours without a price: in no amount of either month. */
+  readonly unpricedGpuHours: { readonly before: string; readonly after: string };
+}
+
+export interface ReportSaving {
+  readonly action: string;
+  readonly team: string;
+  readonly target: string;
+  readonly effect: string;
+  readonly policy: string | null;
+  readonly state: string;
+  /** Why it, or hours of it, cannot be verified. */
+  readonly reason: string | null;
+  readonly appliedAt: string;
+  /** What would have held: the kind of world (core/saving/counterfactual.ts). */
+  readonly counterfactual: string;
+  readonly currency: string;
+  /** Of the month's claimed hours. */
+  readonly counterfactualCost: string;
+  readonly actualCost: string;
+  readonly measured: string;
+  readonly verified: string;
+  readonly unverifiableHours: number;
+  /** All that it has saved since it was applied, until the report was made. */
+  readonly savedToDate: string;
+  readonly estimatedMonthlySavings: string | null;
+}
+
+export interface ReportSavings {
+  /** Actions whose saving is an estimate so far. */
+  readonly estimated: { readonly count: number; readonly monthly: readonly ReportAmount[]; readonly unknown: number };
+  /** Of the month's hours, by the state of each hour: nothing is in both. */
+  readonly measured: readonly ReportAmount[];
+  readonly verified: readonly ReportAmount[];
+  readonly unverifiable: { readonly count: number; readonly reasons: readonly { readonly reason: string; readonly count: number }[] };
+  readonly actions: readonly ReportSaving[];
+}
+
+export interface ReportRefusal {
+  readonly action: string;
+  readonly team: string;
+  readonly target: string;
+  readonly effect: string;
+  readonly state: string;
+  readonly at: string;
+  readonly reasons: readonly Reason[];
+  readonly estimatedMonthlySavings: string | null;
+  readonly currency: string;
+}
+
+export interface ReportRefused {
+  readonly total: number;
+  readonly byReason: readonly { readonly reason: string; readonly count: number }[];
+  readonly actions: readonly ReportRefusal[];
+  /** Launches that the admission refused. */
+  readonly launches: Told<number>;
+}
+
+export const CHANCE_STATES = ['open', 'rejected', 'expired'] as const;
+export type ChanceState = (typeof CHANCE_STATES)[number];
+
+/** A recommendation that saves nothing, because nobody took it up. */
+export interface ReportChance {
+  readonly recommendation: string;
+  readonly team: string;
+  readonly title: string;
+  readonly policy: string;
+  readonly state: ChanceState;
+  /** Null: not known. */
+  readonly estimatedMonthlySavings: string | null;
+  readonly estimatedMonthlySavingsLow: string | null;
+  readonly estimatedMonthlySavingsHigh: string | null;
+  readonly currency: string;
+  readonly effort: string;
+  /** Why nothing carries it out; null: it waits for a decision. */
+  readonly obstacle: string | null;
+}
+
+export interface ReportChances {
+  readonly byState: readonly { readonly state: ChanceState; readonly count: number; readonly unknown: number; readonly monthly: readonly ReportAmount[] }[];
+  /** Those with the largest estimates. */
+  readonly chances: readonly ReportChance[];
+}
+
+export interface ReportOptimumPlace {
+  readonly provider: string;
+  readonly region: string | null;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly term: Term;
+  readonly gpuHours: string;
+  /** The same hours all on demand, as they were bought, and as somebody who had known them would have bought them. */
+  readonly onDemandCost: string;
+  readonly actualCost: string;
+  readonly optimumCost: string;
+  /** Null: even the optimum saves nothing here. */
+  readonly share: number | null;
+}
+
+export interface ReportOptimum {
+  /** Share of the clairvoyant's savings, pooled over the places; null: it would have saved nothing. */
+  readonly share: number | null;
+  readonly saved: string;
+  readonly possible: string;
+  readonly places: readonly ReportOptimumPlace[];
+  /** GPU-hours of on-demand and committed use without a price or an offer to compare with. */
+  readonly leftOutGpuHours: string;
+}
+
+export interface UtilisationLine {
+  readonly gpuModel: string | null;
+  /** GPU-hours that samples vouch for, minute by minute. */
+  readonly sampledGpuHours: string;
+  /** Of them those whose utilisation was reported. */
+  readonly measuredGpuHours: string;
+  readonly lowGpuHours: string;
+  readonly meanUtilisation: number | null;
+  /** Sampled over metered GPU-hours; null: none were metered under this name. */
+  readonly coverage: number | null;
+  /** lowGpuHours at what an hour of this kind cost on average; null: it had no price. */
+  readonly lowCost: string | null;
+}
+
+export interface ReportUtilisation {
+  readonly threshold: number;
+  readonly coverage: number | null;
+  readonly lowGpuHours: string;
+  readonly lowCost: string | null;
+  readonly lines: readonly UtilisationLine[];
+}
+
+export interface VarianceLine {
+  readonly provider: string;
+  readonly currency: string;
+  readonly accrued: string;
+  readonly billed: string;
+  /** billed - accrued, where both are known. */
+  readonly amount: string;
+  readonly ratio: number | null;
+  readonly openFindings: number;
+}
+
+export interface ReportForecast {
+  /** First and last day of the next month. */
+  readonly from: string;
+  readonly to: string;
+  readonly mean: string;
+  readonly low: string;
+  readonly high: string;
+  readonly coverage: number;
+  readonly method: string;
+  readonly historyDays: number;
+}
+
+export interface Report {
+  readonly version: 1;
+  readonly team: string;
+  readonly teamName: string;
+  /** The team and those below it. */
+  readonly teams: readonly string[];
+  /** `2026-10` */
+  readonly month: string;
+  /** IANA name: where the month's days begin. */
+  readonly zone: string;
+  readonly from: string;
+  readonly to: string;
+  /** Nothing later is in it. */
+  readonly asOf: string;
+  readonly isOver: boolean;
+  readonly madeAt: string;
+  readonly currency: string;
+  readonly spend: ReportSpend;
+  readonly budgets: readonly ReportBudget[];
+  readonly bridge: Told<ReportBridge>;
+  readonly savings: ReportSavings;
+  readonly refused: ReportRefused;
+  readonly leftOnTable: ReportChances;
+  readonly optimum: Told<ReportOptimum>;
+  readonly utilisation: Told<ReportUtilisation>;
+  readonly billVariance: Told<readonly VarianceLine[]>;
+  readonly forecast: Told<ReportForecast>;
+  /** The open recommendations with the largest estimates, at most three. */
+  readonly nextSteps: readonly ReportChance[];
+}

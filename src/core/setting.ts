@@ -1,0 +1,13 @@
+/** A setting of a part, as it declares it: its name, what it is for, and whether it may be seen. Types only. */
+
+/** One setting of a provider, read from the environment (or from what stands for it). */
+export interface ProviderSetting {
+  /** Name of the variable, such as `BURSAR_AWS_REGIONS`. */
+  readonly name: string;
+  readonly description: string;
+  readonly required: boolean;
+  /** Never logged, never shown. */
+  readonly secret: boolean;
+  /** `read`: for looking; `act`: for acting. The second is its own credential: without it the connection is read-only. */
+  readonly use: 'read' | 'act';
+}

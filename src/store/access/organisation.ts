@@ -1,0 +1,198 @@
+/**
+ * What an organisation has decided: teams, allocation rules, settings. Small tables, read often, changed by people.
+ *
+ * A rule set is never edited: a new version is added, so that history can say under which rules it was allocated.
+ */
+import { compileRules, UNALLOCATED, type Allocatable, type AllocationRule, type Assignment } from '../../core/cost/allocation.js';
+import { conflict, missing } from '../../core/errors.js';
+import { compilePeak, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
+import type { Queryable } from '../database.js';
+import { wake, wakeAtOnce } from '../work.js';
+
+export const DEFAULT_ORGANISATION = 'default';
+/** Teams of this form stand for a shared cost on its way to the teams that share it. */
+const SHARED = 'shared:';
+
+export interface Team {
+  readonly id: string;
+  readonly name: string;
+  readonly parent: string | null;
+  /** IANA zone of the team's periods. */
+  readonly zone: string;
+  /** ISO 4217 code of the team's budgets and accruals. */
+  readonly currency: string;
+  /** The written rule that made the team, where a rule and not a person did. */
+  readonly assignedBy: string | null;
+}
+
+export interface RuleSet {
+  readonly version: number;
+  readonly rules: readonly AllocationRule[];
+  /** The team of a record, or the stand-in of a shared cost. */
+  teamOf(record: Allocatable): string;
+  /** How a stand-in is shared. */
+  assignmentOf(standIn: string): Assignment | null;
+}
+
+export const isShared = (team: string): boolean => team.startsWith(SHARED);
+
+function ruleSetOf(version: number, rules: readonly AllocationRule[]): RuleSet {
+  const assign = compileRules(rules);
+  const shared = new Map<string, Assignment>();
+  return {
+    version, rules,
+    teamOf(record) {
+      const assignment = assign(record);
+      if (assignment.kind === 'team') return assignment.team;
+      const standIn = SHARED + assignment.rule;
+      shared.set(standIn, assignment);
+      return standIn;
+    },
+    assignmentOf(standIn) {
+      const rule = rules[Number(standIn.slice(SHARED.length))];
+      if (rule === undefined || !('split' in rule)) return null;
+      // Compiled alone, the rule's assignment is rule 0's; only its shares matter here.
+      return shared.get(standIn) ?? compileRules([{ match: {}, split: rule.split }])(NOTHING);
+    },
+  };
+}
+
+const NOTHING: Allocatable = { provider: '', account: null, subAccount: null, resource: null, namespace: null, service: null, sku: null, tags: null };
+
+export class OrganisationStore {
+  private readonly ruleSets = new Map<string, RuleSet>();
+
+  async teams(db: Queryable, organisation: string): Promise<Team[]> {
+    return db.query<Team>(
+      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 order by id`, [organisation]);
+  }
+
+  /** Teams that somebody has set, and those that only rules name and that have spend; what is nobody's is no team. */
+  async activeTeams(db: Queryable, organisation: string): Promise<string[]> {
+    const rows = await db.query<{ team: string }>(
+      `select id as team from team where organisation = $1
+       union select w.lane from work w where w.organisation = $1 and w.stage = 'recommendation.make' and w.lane not like '${SHARED}%' and w.lane <> $2
+         and exists (select 1 from cost_day c where c.organisation = w.organisation and c.team = w.lane)
+       order by 1`, [organisation, UNALLOCATED]);
+    return rows.map(({ team }) => team);
+  }
+
+  async team(db: Queryable, organisation: string, id: string): Promise<Team | null> {
+    const [row] = await db.query<Team>(
+      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 and id = $2`, [organisation, id]);
+    return row ?? null;
+  }
+
+  /** Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own ancestor. */
+  async saveTeam(tx: Queryable, organisation: string, team: Team): Promise<void> {
+    let ancestor = team.parent;
+    for (let steps = 0; ancestor !== null; steps++) {
+      if (ancestor === team.id || steps > 100) throw conflict(`team ${team.id} would be its own ancestor`);
+      const above: Team | null = await this.team(tx, organisation, ancestor);
+      if (above === null) throw missing(`team ${ancestor} (the parent of ${team.id}) does not exist`);
+      ancestor = above.parent;
+    }
+    await tx.query(
+      `insert into team (organisation, id, name, parent, zone, currency, assigned_by) values ($1,$2,$3,$4,$5,$6,$7)
+       on conflict (organisation, id) do update set name = excluded.name, parent = excluded.parent, zone = excluded.zone,
+         currency = excluded.currency, assigned_by = excluded.assigned_by`,
+      [organisation, team.id, team.name, team.parent, team.zone, team.currency, team.assignedBy],
+    );
+  }
+
+  /** A team's currency; USD for a team that is only a name in the rules. */
+  async currencyOf(db: Queryable, organisation: string, team: string): Promise<string> {
+    return (await this.team(db, organisation, team))?.currency ?? 'USD';
+  }
+
+  async rules(db: Queryable, organisation: string): Promise<RuleSet> {
+    const [row] = await db.query<{ version: number }>(`select coalesce(max(version), 0)::int as version from rule_set where organisation = $1`, [organisation]);
+    return this.rulesAt(db, organisation, row?.version ?? 0);
+  }
+
+  /** Rules that do not hold, to look at what they would do. @throws Failure invalid naming every problem */
+  asRuleSet(rules: readonly AllocationRule[]): RuleSet {
+    return ruleSetOf(0, rules);
+  }
+
+  private async rulesAt(db: Queryable, organisation: string, version: number): Promise<RuleSet> {
+    const name = `${organisation}\u0001${version}`;
+    const cached = this.ruleSets.get(name);
+    if (cached !== undefined) return cached;
+    const [row] = version === 0 ? [] : await db.query<{ rules: AllocationRule[] }>(
+      `select rules from rule_set where organisation = $1 and version = $2`, [organisation, version]);
+    const set = ruleSetOf(version, row?.rules ?? []);
+    this.ruleSets.set(name, set);
+    return set;
+  }
+
+  /** Adds a version of the rules, wakes the re-allocation of everything delivered so far and of what runs. */
+  async saveRules(tx: Queryable, organisation: string, rules: readonly AllocationRule[], by: string): Promise<RuleSet> {
+    compileRules(rules);
+    const [row] = await tx.query<{ version: number }>(
+      `insert into rule_set (organisation, version, rules, created_by)
+       select $1, coalesce(max(version), 0) + 1, $2, $3 from rule_set where organisation = $1 returning version`,
+      [organisation, JSON.stringify(rules), by],
+    );
+    await this.wakeAllocation(tx, organisation);
+    const fleets = await tx.query<{ connection: string }>(`select connection from fleet_reading where organisation = $1`, [organisation]);
+    await wakeAtOnce(tx, organisation, fleets.map(({ connection }) => ({ stage: 'fleet.allocate', lane: connection, key: connection })));
+    return ruleSetOf(row?.version ?? 1, rules);
+  }
+
+  async wakeAllocation(tx: Queryable, organisation: string): Promise<void> {
+    const deliveries = await tx.query<{ source: string; id: string }>(`select source, id::text as id from delivery where organisation = $1`, [organisation]);
+    await wakeAtOnce(tx, organisation, deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+  }
+
+  /** Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed). */
+  async wakeStale(db: Queryable, organisation: string): Promise<void> {
+    const stale = await db.query<{ source: string; id: string }>(
+      `select source, id::text as id from delivery
+       where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`, [organisation]);
+    await wake(db, organisation, stale.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+  }
+
+  async ids(db: Queryable): Promise<string[]> {
+    return (await db.query<{ id: string }>(`select id from organisation order by id`)).map((row) => row.id);
+  }
+
+  async setting<T>(db: Queryable, organisation: string, key: string): Promise<T | null> {
+    const [row] = await db.query<{ value: T }>(`select value from setting where organisation = $1 and key = $2`, [organisation, key]);
+    return row?.value ?? null;
+  }
+
+  async saveSetting(tx: Queryable, organisation: string, key: string, value: unknown): Promise<void> {
+    await tx.query(
+      `insert into setting (organisation, key, value) values ($1, $2, $3)
+       on conflict (organisation, key) do update set value = excluded.value, updated_at = now()`,
+      [organisation, key, JSON.stringify(value)],
+    );
+  }
+
+  async peak(db: Queryable, organisation: string): Promise<PeakSchedule> {
+    return compilePeak(await this.peakRules(db, organisation));
+  }
+
+  /** The rules of the peak schedule, in their order; none: the factor is 1. */
+  async peakRules(db: Queryable, organisation: string): Promise<readonly PeakRule[]> {
+    return (await this.setting<PeakRule[]>(db, organisation, 'peak')) ?? [];
+  }
+
+  /** Tag keys that budgets filter by: facts are kept apart by them. */
+  async trackedTags(db: Queryable, organisation: string): Promise<string[]> {
+    return (await this.setting<string[]>(db, organisation, 'tracked-tags')) ?? [];
+  }
+
+  /**
+   * The instant as of which the organisation is looked at: the recorded history's end where it is an example or an
+   * archive, else now. Newer usage than the recorded end makes it now again.
+   */
+  async asOf(db: Queryable, organisation: string, now: number): Promise<number> {
+    const recorded = await this.setting<number>(db, organisation, 'as-of');
+    if (recorded === null || recorded >= now) return now;
+    const [row] = await db.query(
+      `select 1 from usage_hour where organisation = $1 and hour > to_timestamp($2::double precision / 1000) limit 1`, [organisation, recorded]);
+    return row === undefined ? recorded : now;
+  }
+}

@@ -1,0 +1,53 @@
+/** What an organisation has decided about alerts: where they go, and what is muted. It tells nobody anything. */
+import { randomBytes } from 'node:crypto';
+import type { AlertKind } from '../../core/alert/alert.js';
+import type { AlertRoutes, Mute } from '../../core/alert/routes.js';
+import { missing } from '../../core/errors.js';
+import { formatInstant } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import type { OrganisationStore } from '../access/organisation.js';
+
+const ROUTES = 'alert-routes';
+
+export type NewMute = Omit<Mute, 'id'>;
+
+export class AlertSettings {
+  constructor(private readonly organisations: OrganisationStore) {}
+
+  /** Null: no document was written, and the default holds. */
+  routes(db: Queryable, organisation: string): Promise<AlertRoutes | null> {
+    return this.organisations.setting<AlertRoutes>(db, organisation, ROUTES);
+  }
+
+  async saveRoutes(tx: Queryable, organisation: string, routes: AlertRoutes): Promise<void> {
+    await this.organisations.saveSetting(tx, organisation, ROUTES, routes);
+  }
+
+  /** Those that hold at an instant, or all that were made. */
+  async mutes(db: Queryable, organisation: string, at: number | null = null): Promise<Mute[]> {
+    const rows = await db.query<Omit<Mute, 'until'> & { until: Date }>(
+      `select id, team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and ($2::timestamptz is null or until > $2) order by id`,
+      [organisation, at === null ? null : formatInstant(at)]);
+    return rows.map(({ until, ...row }) => ({ ...row, until: until.toISOString() }));
+  }
+
+  async mute(tx: Queryable, organisation: string, { team, kind, thread, until, reason, by }: NewMute, now: number): Promise<Mute> {
+    const id = `mute-${randomBytes(8).toString('hex')}`;
+    await tx.query(
+      `insert into alert_mute (organisation, id, team, kind, thread, until, reason, made_by, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+      [organisation, id, team, kind, thread, until, reason, by, formatInstant(now)]);
+    return { id, team, kind, thread, until, reason, by };
+  }
+
+  /** @throws Failure missing. */
+  async knownMute(db: Queryable, organisation: string, id: string): Promise<Mute> {
+    const [row] = await db.query<{ team: string | null; kind: AlertKind | null; thread: string | null; until: Date; reason: string; by: string }>(
+      `select team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and id = $2`, [organisation, id]);
+    if (row === undefined) throw missing(`mute ${id} does not exist`);
+    return { id, ...row, until: row.until.toISOString() };
+  }
+
+  async unmute(tx: Queryable, organisation: string, id: string): Promise<void> {
+    await tx.query(`delete from alert_mute where organisation = $1 and id = $2`, [organisation, id]);
+  }
+}

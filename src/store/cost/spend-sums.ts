@@ -1,0 +1,295 @@
+/**
+ * Sums per group from the sums per day, fetched as few, fat rows.
+ *
+ * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of small rows cost more on
+ * both sides than what they say. Where no day is asked for, it sums the days first, and a row holds all dimensions. Sums are exact: decimals keep
+ * the longest scale.
+ */
+import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
+import type { Dimension } from '../../core/cost/rollup.js';
+import { DAY_MS, formatInstant } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import type { Dimensions } from '../usage/dimensions.js';
+
+export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
+export type Basis = (typeof BASES)[number];
+
+/** Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states a billed cost, and no other line has one. */
+const LINES: Readonly<Record<Basis, string>> = {
+  actual: `(c.actual is not null or c.unpriced_lines > 0)`, accrued: `c.billed is null`, billed: `c.billed is not null`, effective: `c.billed is not null`, list: `c.billed is not null`,
+};
+
+const OF_DIMENSION = ['provider', 'account', 'subAccount', 'service', 'sku', 'region', 'term', 'gpuModel', 'category'] as const;
+export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
+export type GroupKey = (typeof GROUP_KEYS)[number];
+type DimensionKey = (typeof OF_DIMENSION)[number];
+
+const isOfDimension = (key: GroupKey): key is DimensionKey => (OF_DIMENSION as readonly string[]).includes(key);
+
+export interface SumsQuery {
+  readonly from: string | null;
+  readonly to: string | null;
+  readonly groupBy: readonly GroupKey[];
+  readonly basis: Basis;
+  readonly teams: readonly string[] | null;
+}
+
+/** An exact number that stays the text that it came as until something is added to it. */
+export type Figure = string | Decimal;
+
+export const valueOf = (figure: Figure): Decimal => (typeof figure === 'string' ? decimalOf(figure) : figure);
+
+export const textOf = (figure: Figure): string => (typeof figure === 'string' ? figure : formatDecimal(figure));
+
+/** Of a figure without a fraction. A number where it is exact as one: numbers are many times faster. */
+export const wholeOf = (figure: Figure): number | bigint => (typeof figure === 'string' && figure.length <= 15 ? Number(figure) : valueOf(figure).unscaled);
+
+/** `known` with what a text adds to it, if it says anything. */
+const plus = (known: Figure | null, text: string): Figure | null => (text === '' ? known : known === null ? text : addDecimal(valueOf(known), decimalOf(text)));
+
+/** Of a text that PostgreSQL wrote: digits, perhaps a sign and a point, never an exponent. */
+function decimalOf(text: string): Decimal {
+  const point = text.indexOf('.');
+  if (point < 0) return { unscaled: BigInt(text), scale: 0 };
+  return { unscaled: BigInt(text.slice(0, point) + text.slice(point + 1)), scale: text.length - point - 1 };
+}
+
+export interface Sums {
+  readonly sums: readonly Sum[];
+  /** Per currency, over all sums. */
+  readonly totals: ReadonlyMap<string, Figure>;
+  readonly unpriced: bigint;
+}
+
+/**
+ * Lines of a team in a currency, column by column: the values of a column stand in the order of the lines, separated by spaces; an absent one is
+ * empty. They are the days of one dimension, or, where days are summed, all dimensions.
+ */
+interface Pack {
+  readonly team: string;
+  readonly currency: string;
+  readonly shared_from: string;
+  /** One where `days` is there, else one for each line. */
+  readonly dimensions: string;
+  /** Days since 1970; null: they are summed. */
+  readonly days: string | null;
+  readonly costs: string;
+  readonly parts: string;
+  /** Where anything has no price: by turns, which line (its day, else its dimension) and how much. */
+  readonly without: string | null;
+  readonly total: string | null;
+}
+
+/**
+ * @param apart days are kept apart even where nobody groups by them (each is to be converted by its own rate)
+ */
+export async function readSums(db: Queryable, dimensions: Dimensions, organisation: string, query: SumsQuery, apart: boolean): Promise<Sums> {
+  const byDay = apart || query.groupBy.includes('day') || query.groupBy.includes('month');
+  const packs = await fetchPacks(db, organisation, query, byDay);
+  const distinct = new Set<string>();
+  for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
+  const adding = new Adding(query.groupBy, await dimensions.byIds(db, organisation, [...distinct]), apart);
+  for (const pack of packs) adding.addPack(pack);
+  const totals = new Map<string, Figure>();
+  let unpriced = 0n;
+  for (const { currency, total, without } of packs) {
+    for (const more of withoutPrice(without)?.values() ?? []) unpriced += BigInt(more);
+    const sum = plus(totals.get(currency) ?? null, total ?? '');
+    if (sum !== null) totals.set(currency, sum);
+  }
+  return { sums: adding.sorted(), totals, unpriced };
+}
+
+function fetchPacks(db: Queryable, organisation: string, { basis, from, to, teams }: SumsQuery, byDay: boolean): Promise<Pack[]> {
+  const lines = `from cost_day c
+       where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+         and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
+  const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
+  return db.query<Pack>(
+    byDay
+      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, string_agg(day || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
+         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced ${lines}) l
+         group by team, currency, shared_from, dimension`
+      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, string_agg(dimension || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
+         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced ${lines}
+               group by c.team, c.currency, c.shared_from, c.dimension) l
+         group by team, currency, shared_from`,
+    [organisation, from, to, teams],
+  );
+}
+
+/** What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is numbered and made once. */
+interface Side {
+  readonly number: number;
+  /** In the order of the question's group-by, and then the currency; null where another side has the word. */
+  readonly values: readonly (string | null)[];
+}
+
+/** The sum of a group. A class, as thousands are made: literals that often outlive a scavenge are allocated where only a full collection finds them. */
+export class Sum {
+  cost: Figure | null = null;
+  /** Part-milliseconds of GPU metered; null: none was. */
+  parts: Figure | null = null;
+  /** Of them without a price; null: none. */
+  unpriced: Figure | null = null;
+
+  /** @param dayApart UTC day, where days are kept apart; else null */
+  constructor(readonly team: Side, readonly dimension: Side, readonly day: Side, readonly currency: string, readonly dayApart: string | null) {}
+
+  /** Its value of what stands at a place of the question's group-by. */
+  group(place: number): string | null {
+    return this.team.values[place] ?? this.dimension.values[place] ?? this.day.values[place] ?? null;
+  }
+
+  add(cost: string, parts: string, unpriced: string): void {
+    this.cost = plus(this.cost, cost);
+    this.parts = plus(this.parts, parts);
+    this.unpriced = plus(this.unpriced, unpriced);
+  }
+}
+
+class Sides {
+  readonly list: Side[] = [];
+  private readonly byKey = new Map<string, Side>();
+
+  of(key: string, values: () => readonly (string | null)[]): Side {
+    const known = this.byKey.get(key);
+    if (known !== undefined) return known;
+    const made = { number: this.list.length, values: values() };
+    this.list.push(made);
+    this.byKey.set(key, made);
+    return made;
+  }
+
+  /** By side number: which of the distinct values at this place it has, in their order; what is not known comes last. */
+  ranks(place: number): { readonly ranks: readonly number[]; readonly count: number } {
+    const distinct = [...new Set(this.list.map(({ values }) => values[place] ?? null))].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
+    const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
+    return { ranks: this.list.map(({ values }) => rankOf.get(values[place] ?? null) ?? 0), count: distinct.length };
+  }
+}
+
+/** A day of a pack: its side, itself, and as the pack writes it. */
+interface Day {
+  readonly side: Side | null;
+  readonly day: string | null;
+  readonly text: string | null;
+}
+
+/** Where days are summed. */
+const SUMMED: Day = { side: null, day: null, text: null };
+
+/** Adds lines up by group. */
+class Adding {
+  private readonly teams = new Sides();
+  private readonly dimensions = new Sides();
+  private readonly days = new Sides();
+  private readonly dimensionsById = new Map<string, Side>();
+  private readonly daysByList = new Map<string, readonly Day[]>();
+  private readonly allDays = this.days.of('', () => []);
+  /** By the numbers of team, dimension and day. */
+  private readonly byNumbers: Sum[][][] = [];
+  private readonly sums: Sum[] = [];
+
+  constructor(private readonly groupBy: readonly GroupKey[], private readonly known: ReadonlyMap<string, Dimension>, private readonly apart: boolean) {}
+
+  addPack(pack: Pack): void {
+    const team = this.teamOf(pack);
+    const ofTeam = (this.byNumbers[team.number] ??= []);
+    const [dimensions, costs, parts] = [pack.dimensions.split(' '), pack.costs.split(' '), pack.parts.split(' ')];
+    const days = pack.days === null ? null : this.daysOf(pack.days);
+    const without = withoutPrice(pack.without);
+    for (let at = 0; at < costs.length; at++) {
+      const id = (days === null ? dimensions[at] : dimensions[0]) ?? '';
+      const dimension = this.dimensionOf(id);
+      const day = days?.[at] ?? SUMMED;
+      this.sumOf((ofTeam[dimension.number] ??= []), team, dimension, day.side ?? this.allDays, pack.currency, this.apart ? day.day : null)
+        .add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '');
+    }
+  }
+
+  private sumOf(byDay: Sum[], team: Side, dimension: Side, day: Side, currency: string, dayApart: string | null): Sum {
+    const known = byDay[day.number];
+    if (known !== undefined) return known;
+    const made = new Sum(team, dimension, day, currency, dayApart);
+    byDay[day.number] = made;
+    this.sums.push(made);
+    return made;
+  }
+
+  /** By their groups, then by currency; what is not known comes last. */
+  sorted(): Sum[] {
+    const { sums } = this;
+    const columns = [...this.groupBy, 'currency' as const].map((key, place) => ({ side: sideOf(key), ...this[`${sideOf(key)}s`].ranks(place) }));
+    // What each side adds to the place of its sums, a number in which an earlier column outweighs all later ones: numbers compare many times faster than texts.
+    const parts = { team: new Float64Array(this.teams.list.length), dimension: new Float64Array(this.dimensions.list.length), day: new Float64Array(this.days.list.length) };
+    let weight = sums.length;
+    for (const { side, ranks, count } of columns.toReversed()) {
+      const part = parts[side];
+      for (let number = 0; number < part.length; number++) part[number] = (part[number] ?? 0) + (ranks[number] ?? 0) * weight;
+      weight *= count;
+    }
+    if (weight > Number.MAX_SAFE_INTEGER) {
+      const compare = (a: Sum, b: Sum): number => {
+        for (const { side, ranks } of columns) if (a[side] !== b[side]) {
+          const difference = (ranks[a[side].number] ?? 0) - (ranks[b[side].number] ?? 0);
+          if (difference !== 0) return difference;
+        }
+        return 0;
+      };
+      return sums.toSorted(compare);
+    }
+    const { team, dimension, day } = parts;
+    const places = Float64Array.from(sums, (sum, at) => (team[sum.team.number] ?? 0) + (dimension[sum.dimension.number] ?? 0) + (day[sum.day.number] ?? 0) + at).sort();
+    const ordered: Sum[] = [];
+    for (const place of places) {
+      const sum = sums[place % sums.length];
+      if (sum !== undefined) ordered.push(sum);
+    }
+    return ordered;
+  }
+
+  private teamOf({ team, currency, shared_from: sharedFrom }: Pack): Side {
+    const values = this.groupBy.map((key) => (key === 'team' ? team : key === 'sharedFrom' && sharedFrom !== '' ? sharedFrom : null));
+    return this.teams.of(JSON.stringify([...values, currency]), () => [...values, currency]);
+  }
+
+  /** One side for all dimensions that agree in what is grouped by. */
+  private dimensionOf(id: string): Side {
+    const found = this.dimensionsById.get(id);
+    if (found !== undefined) return found;
+    const dimension = this.known.get(id);
+    const values = this.groupBy.map((key) => (isOfDimension(key) ? dimension?.[key] ?? null : null));
+    const side = this.dimensions.of(JSON.stringify(values), () => values);
+    this.dimensionsById.set(id, side);
+    return side;
+  }
+
+  /** The days of a list: most dimensions have the same ones. */
+  private daysOf(list: string): readonly Day[] {
+    const known = this.daysByList.get(list);
+    if (known !== undefined) return known;
+    const days = list.split(' ').map((text) => this.dayOf(text));
+    this.daysByList.set(list, days);
+    return days;
+  }
+
+  /** Days that fall into one group (the day itself, or its month) are one side. */
+  private dayOf(text: string): Day {
+    const day = formatInstant(Number(text) * DAY_MS).slice(0, 10);
+    const month = day.slice(0, 7);
+    const values = this.groupBy.map((key) => (key === 'day' ? day : key === 'month' ? month : null));
+    return { side: this.days.of(this.apart || this.groupBy.includes('day') ? day : month, () => values), day, text };
+  }
+}
+
+const sideOf = (key: GroupKey | 'currency'): 'team' | 'dimension' | 'day' =>
+  key === 'day' || key === 'month' ? 'day' : key !== 'currency' && isOfDimension(key) ? 'dimension' : 'team';
+
+function withoutPrice(text: string | null): ReadonlyMap<string, string> | null {
+  if (text === null) return null;
+  const words = text.split(' ');
+  const byLine = new Map<string, string>();
+  for (let at = 0; at + 1 < words.length; at += 2) byLine.set(words[at] ?? '', words[at + 1] ?? '');
+  return byLine;
+}

@@ -1,0 +1,105 @@
+/**
+ * Prices as policies see them: per GPU, in one currency, as they hold at an instant. Made from the price book; never made up.
+ */
+import type { GpuOffer, ReservedOffer } from '../../core/policy/policy.js';
+import type { FxTable } from '../../core/price/fx.js';
+import type { Rate } from '../../core/money.js';
+import type { Price } from '../../core/price/price.js';
+import { termHours } from '../../core/price/term.js';
+import { hourOf } from '../../core/time.js';
+import { TERMS, type Term } from '../../core/usage.js';
+import type { CurrentPrices } from './prices.js';
+
+/** Where GPUs are bought. */
+export interface PriceKey {
+  readonly provider: string;
+  readonly sku: string | null;
+  readonly gpuModel: string | null;
+  readonly region: string | null;
+}
+
+const OFFERED: readonly Term[] = ['on-demand', 'spot'];
+const COMMITTED = TERMS.filter((term) => termHours(term) !== null);
+const MOST_CACHED = 50;
+
+interface Listed {
+  readonly offers: readonly GpuOffer[];
+  readonly names: ReadonlySet<string>;
+}
+
+export class OfferBook {
+  private readonly cache = new Map<string, Listed>();
+
+  /** Every SKU of a known model that is on offer, and beside them the own places of the asker under their own names. */
+  offers(current: CurrentPrices, currency: string, asOf: number, own: readonly PriceKey[]): readonly GpuOffer[] {
+    const { offers, names } = this.listed(current, currency, hourOf(asOf));
+    const more = new Map<string, GpuOffer>();
+    for (const key of own) {
+      for (const offer of OFFERED.flatMap((term) => (key.sku === null ? [] : offerOf(current, currency, asOf, key, term)))) {
+        if (!names.has(nameOf(offer))) more.set(nameOf(offer), offer);
+      }
+    }
+    return more.size === 0 ? offers : [...offers, ...more.values()];
+  }
+
+  private listed(current: CurrentPrices, currency: string, at: number): Listed {
+    const name = `${current.version}\u0001${currency}\u0001${at}`;
+    const cached = this.cache.get(name);
+    if (cached !== undefined) return cached;
+    const keys = new Map<string, PriceKey & { term: Term }>();
+    for (const { provider, sku, region, term, component, gpuModel } of current.prices) {
+      if (component === 'gpu' && gpuModel !== null && OFFERED.includes(term)) keys.set([provider, sku, region, term].join('\u0001'), { provider, sku, region, term, gpuModel });
+    }
+    const offers = [...keys.values()].flatMap(({ term, ...key }) => offerOf(current, currency, at, key, term));
+    if (this.cache.size >= MOST_CACHED) this.cache.clear();
+    const listed = { offers, names: new Set(offers.map(nameOf)) };
+    this.cache.set(name, listed);
+    return listed;
+  }
+}
+
+const nameOf = ({ provider, sku, region, term }: GpuOffer): string => [provider, sku, region, term].join('\u0001');
+
+function offerOf({ book, fx }: CurrentPrices, currency: string, at: number, key: PriceKey, term: Term): GpuOffer[] {
+  const found = book.find({ provider: key.provider, sku: key.sku, gpuModel: null, region: key.region, term, component: 'gpu', at });
+  if ('unpriced' in found) return [];
+  const { price } = found;
+  const rate = inCurrency(price, fx, currency, at);
+  const gpuModel = price.gpuModel ?? key.gpuModel;
+  if (rate === null || gpuModel === null || price.gpus === null || key.sku === null) return [];
+  // A price without a SKU's own region stands for it only where the list states none.
+  if (price.region !== null && price.region !== key.region) return [];
+  return [{ provider: price.provider, sku: key.sku, region: key.region, gpuModel, term, gpus: price.gpus, rate, source: price.source }];
+}
+
+/** The on-demand price of a place and the reservations on offer for the same SKU and region. */
+export function pricesOf({ book, fx, prices }: CurrentPrices, key: PriceKey, currency: string, at: number): { readonly onDemand: Rate | null; readonly reserved: ReservedOffer[] } {
+  const found = book.find({ ...key, term: 'on-demand', component: 'gpu', at });
+  if ('unpriced' in found) return { onDemand: null, reserved: [] };
+  // A reservation is for the SKU that the on-demand price is of, in the same region.
+  const { sku, region } = found.price;
+  const reserved = COMMITTED.flatMap((term) => {
+    const upfronts = new Set(prices.filter((p) => p.provider === key.provider && p.sku === sku && p.term === term && p.component === 'gpu').map((p) => p.upfront));
+    return [...upfronts].flatMap((upfront): ReservedOffer[] => {
+      const offer = book.find({ provider: key.provider, sku, gpuModel: null, region, term, component: 'gpu', upfront, at });
+      if ('unpriced' in offer) return [];
+      const rate = inCurrency(offer.price, fx, currency, at);
+      return rate === null ? [] : [{ term, upfront, termHours: termHours(term) ?? 8760, rate, source: offer.price.source }];
+    });
+  });
+  return { onDemand: inCurrency(found.price, fx, currency, at), reserved };
+}
+
+/** What an hour of so many GPUs costs on demand; null: no price, or nobody knows how many they are. */
+export function hourlyNanos({ book, fx }: CurrentPrices, key: Omit<PriceKey, 'provider'> & { readonly provider: string | null }, gpus: number | null, currency: string, at: number): bigint | null {
+  if (key.provider === null || gpus === null) return null;
+  const found = book.find({ ...key, provider: key.provider, term: 'on-demand', component: 'gpu', at });
+  const rate = 'unpriced' in found ? null : inCurrency(found.price, fx, currency, at);
+  return rate === null ? null : (rate.nanos * 3600n * BigInt(gpus)) / rate.quantity;
+}
+
+function inCurrency({ rate }: Price, fx: FxTable, currency: string, at: number): Rate | null {
+  const used = fx.rate(rate.currency, currency, at);
+  if (used === null) return null;
+  return { ...rate, currency, nanos: rate.nanos * used.rate.numerator, quantity: rate.quantity * used.rate.denominator };
+}

@@ -1,0 +1,176 @@
+/**
+ * Price events and exchange rates, kept as they were stated; the price book is made from all of them.
+ *
+ * Append-only: the same list again changes nothing, and the order of arrival does not matter. The book in memory is as
+ * old as the organisation's price version says.
+ */
+import { hash } from 'node:crypto';
+import { formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
+import { FxTable, type FxQuote, type FxRate } from '../../core/price/fx.js';
+import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory } from '../../core/price/price-book.js';
+import type { Price, PriceEvent } from '../../core/price/price.js';
+import { formatInstant, HOUR_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import type { TeamDay } from '../usage/raw.js';
+
+export interface CurrentPrices {
+  readonly version: string;
+  readonly prices: readonly Price[];
+  /** What the book is made of. */
+  readonly history: PriceHistory;
+  readonly book: PriceBook;
+  readonly fx: FxTable;
+}
+
+/** A stored exchange rate, units of the currency for one USD. */
+export interface StoredFxRate extends FxRate {
+  readonly source: string;
+}
+
+export class PriceStore {
+  private readonly cache = new Map<string, CurrentPrices>();
+  private readonly loading = new Map<string, Promise<CurrentPrices>>();
+
+  constructor(private readonly db: Queryable) {}
+
+  /** Adds what is new; returns how many events were. The caller wakes what they may re-price. */
+  async add(tx: Queryable, organisation: string, events: readonly PriceEvent[], source: string): Promise<PriceEvent[]> {
+    const byId = new Map(events.map((event) => [hash('md5', eventText(event)), event]));
+    const ids = [...byId.keys()];
+    const fresh: PriceEvent[] = [];
+    for (let at = 0; at < ids.length; at += 2000) {
+      const portion = ids.slice(at, at + 2000);
+      const all = portion.flatMap((id) => byId.get(id) ?? []);
+      const rows = await tx.query<{ id: string }>(
+        `insert into price_event (organisation, id, provider, sku, at, source, event)
+         select $1, decode(id, 'hex'), provider, sku, at, $2, event::jsonb
+         from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) as e(id, provider, sku, at, event)
+         on conflict (organisation, id) do nothing returning encode(id, 'hex') as id`,
+        [organisation, source, portion, all.map((e) => skuOf(e).provider), all.map((e) => skuOf(e).sku), all.map((e) => formatInstant(instantOf(e))), all.map(eventText)],
+      );
+      for (const row of rows) {
+        const event = byId.get(row.id);
+        if (event !== undefined) fresh.push(event);
+      }
+    }
+    if (fresh.length > 0) await this.raiseVersion(tx, organisation);
+    return fresh;
+  }
+
+  /** Adds or corrects daily rates, as units of a currency for one USD; returns the days that are new or changed, in order. */
+  async addFx(tx: Queryable, organisation: string, quotes: readonly FxQuote[], source: string): Promise<string[]> {
+    const rows = await tx.query<{ day: string }>(
+      `insert into fx_rate (organisation, day, currency, per_usd, source)
+       select $1, day, currency, rate, $2 from unnest($3::date[], $4::text[], $5::numeric[]) as r(day, currency, rate)
+       on conflict (organisation, day, currency) do update set per_usd = excluded.per_usd, source = excluded.source
+         where fx_rate.per_usd <> excluded.per_usd returning day::text as day`,
+      [organisation, source, quotes.map((q) => q.day), quotes.map((q) => q.currency), quotes.map((q) => formatDecimal(q.perBase))],
+    );
+    if (rows.length > 0) await this.raiseVersion(tx, organisation);
+    return rows.map(({ day }) => day).sort();
+  }
+
+  /** A page of exchange rates by day and currency; `after` is the last one's `day currency`. */
+  async listFx(organisation: string, currency: string | null, after: string | null, limit: number): Promise<StoredFxRate[]> {
+    return this.db.query<StoredFxRate>(
+      `select day::text as day, currency, per_usd::text as "perUsd", source from fx_rate
+       where organisation = $1 and ($2::text is null or currency = $2) and ($3::text is null or day::text || ' ' || currency > $3)
+       order by day::text || ' ' || currency limit $4`, [organisation, currency, after, limit]);
+  }
+
+  private async raiseVersion(tx: Queryable, organisation: string): Promise<void> {
+    await tx.query(`update organisation set price_version = price_version + 1 where id = $1`, [organisation]);
+  }
+
+  /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
+  async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
+    const [row] = await db.query<{ version: string }>(`select price_version::text as version from organisation where id = $1`, [organisation]);
+    return this.bookOf(db, organisation, row?.version ?? '0');
+  }
+
+  /** The same for who has read the organisation's price version already. Many that ask at once have it made once. */
+  async bookOf(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
+    const cached = this.cache.get(organisation);
+    if (cached !== undefined && cached.version === version) return cached;
+    // What a transaction sees may be its own: it loads for itself.
+    if (db !== this.db) return this.load(db, organisation, version);
+    const name = `${organisation}\u0001${version}`;
+    const loading = this.loading.get(name) ?? this.load(db, organisation, version).finally(() => this.loading.delete(name));
+    this.loading.set(name, loading);
+    return loading;
+  }
+
+  private async load(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
+    const events = await db.query<{ event: string }>(`select event::text as event from price_event where organisation = $1`, [organisation]);
+    const history = applyPriceEvents(NO_PRICES, events.map((e) => eventOf(e.event)));
+    const quotes = await db.query<{ day: string; currency: string; rate: string }>(
+      `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`, [organisation]);
+    const fx = new FxTable('USD', quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })));
+    const fresh = { version, prices: history.prices, history, book: new PriceBook(history), fx };
+    this.cache.set(organisation, fresh);
+    return fresh;
+  }
+
+  /** (team, UTC day)s of metered usage whose price, or whose reason for having none, the events may change. */
+  async affected(tx: Queryable, organisation: string, events: readonly PriceEvent[]): Promise<TeamDay[]> {
+    if (events.length === 0) return [];
+    const from = Math.min(...events.map(instantOf));
+    return tx.query<TeamDay>(
+      `select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+       where u.organisation = $1 and u.hour >= $2 and d.provider = any($3::text[])
+         and (d.sku is null or d.sku = any($4::text[]) or $5::boolean)
+       union
+       select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD')
+       from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and c.unpriced_reason <> '' and d.provider = any($3::text[])`,
+      [organisation, formatInstant(from - HOUR_MS), [...new Set(events.map((e) => skuOf(e).provider))], [...new Set(events.map((e) => skuOf(e).sku))],
+        events.some((e) => skuOf(e).sku === ANY_SKU)]);
+  }
+
+  /** Every (team, UTC day) of metered usage, of one team or from one day on where given: what another rate, schedule or currency prices anew. */
+  async meteredDays(tx: Queryable, organisation: string, { from, team }: { readonly from?: string; readonly team?: string } = {}): Promise<TeamDay[]> {
+    return tx.query<TeamDay>(
+      `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
+       where u.organisation = $1 and ($2::date is null or u.hour >= $2::date::timestamp at time zone 'UTC') and ($3::text is null or u.team = $3)`,
+      [organisation, from ?? null, team ?? null]);
+  }
+
+  /** A page of price versions for people and callers, newest first. */
+  async list(organisation: string, filter: { provider?: string; sku?: string }, after: string | null, limit: number): Promise<{ id: string; event: PriceEvent; source: string }[]> {
+    const rows = await this.db.query<{ id: string; event: string; source: string }>(
+      `select encode(id, 'hex') as id, event::text as event, source from price_event
+       where organisation = $1 and ($2::text is null or provider = $2) and ($3::text is null or sku = $3) and ($4::text is null or encode(id, 'hex') > $4)
+       order by encode(id, 'hex') limit $5`,
+      [organisation, filter.provider ?? null, filter.sku ?? null, after, limit],
+    );
+    return rows.map((r) => ({ id: r.id, event: eventOf(r.event), source: r.source }));
+  }
+}
+
+function decimal(text: string): Decimal {
+  const value = parseDecimal(text);
+  if (value === null) throw new Error(`broken invariant: ${text} is a decimal`);
+  return value;
+}
+
+function skuOf(event: PriceEvent): { provider: string; sku: string } {
+  return event.kind === 'price' ? event.price : event;
+}
+
+function instantOf(event: PriceEvent): number {
+  return event.kind === 'price' ? event.price.effectiveFrom : event.at;
+}
+
+/** One text per fact; bigints as strings. */
+function eventText(event: PriceEvent): string {
+  return JSON.stringify(event, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+function eventOf(text: string): PriceEvent {
+  const event = JSON.parse(text) as PriceEvent;
+  if (event.kind !== 'price') return event;
+  const { rate } = event.price;
+  return { kind: 'price', price: { ...event.price, rate: { ...rate, nanos: BigInt(rate.nanos), quantity: BigInt(rate.quantity) } } };
+}

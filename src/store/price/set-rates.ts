@@ -1,0 +1,45 @@
+/**
+ * Setting what metered usage is priced with besides the price lists: exchange rates, and the peak schedule. The line then
+ * prices anew what they may change. Both doors do it here, so that they do the same. A bill's own amounts stay as they are.
+ */
+import type { FxQuote } from '../../core/price/fx.js';
+import { compilePeak, type PeakRule } from '../../core/price/peak.js';
+import type { Transaction } from '../database.js';
+import type { Stores } from '../stores.js';
+import { wakeAtOnce } from '../work.js';
+
+export interface FxChange {
+  /** Rates that were sent. */
+  readonly rows: number;
+  /** Rates that are new or have another value now. */
+  readonly changed: number;
+  /** The earliest day of those; null where nothing changed. */
+  readonly from: string | null;
+}
+
+/** Adds or corrects rates for one USD; none is taken away. What lies before the earliest day that changed stays as it is. */
+export async function setFx(stores: Stores, tx: Transaction, organisation: string, quotes: readonly FxQuote[], source: string): Promise<FxChange> {
+  const days = await stores.prices.addFx(tx, organisation, quotes, source);
+  const from = days[0] ?? null;
+  if (from !== null) {
+    await wakePricing(stores, tx, organisation, { from });
+    // What a bill states in another currency is converted where a budget is weighed.
+    await stores.budgets.wakeWeighed(tx, organisation, Date.parse(from));
+  }
+  return { rows: quotes.length, changed: days.length, from };
+}
+
+/** Replaces the schedule; returns the one before. @throws Failure invalid naming every problem. */
+export async function setPeak(stores: Stores, tx: Transaction, organisation: string, rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
+  compilePeak(rules);
+  const before = await stores.organisations.peakRules(tx, organisation);
+  await stores.organisations.saveSetting(tx, organisation, 'peak', rules);
+  await wakePricing(stores, tx, organisation);
+  return before;
+}
+
+/** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */
+export async function wakePricing({ prices }: Stores, tx: Transaction, organisation: string, only: { readonly from?: string; readonly team?: string } = {}): Promise<void> {
+  const days = await prices.meteredDays(tx, organisation, only);
+  await wakeAtOnce(tx, organisation, days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+}

@@ -1,0 +1,106 @@
+/**
+ * One delivery: the blocks and hour sums of one bill period of one account, or of one batch of metered usage.
+ *
+ * Writes behind the reader: a full block is sent while the next rows are parsed, at most one write ahead, so memory
+ * stays bounded whatever the size of the file.
+ */
+import { createHash } from 'node:crypto';
+import { formatDecimal, type Decimal } from '../../core/decimal.js';
+import { HourSums, type Group, type HourSum } from '../../core/cost/rollup.js';
+import type { UsageRecord } from '../../core/usage.js';
+import { BlockBuilder } from './block.js';
+import { copyText, type Queryable, type Transaction } from '../database.js';
+import type { Dimensions } from './dimensions.js';
+
+const MOST_SUMS = 100_000;
+const USAGE_HOUR = ['organisation', 'team', 'hour', 'dimension', 'delivery', 'part', 'records', 'gpu_part_ms', 'storage_mib_ms',
+  'network_bytes', 'shortest_ms', 'granule_ms', 'billed', 'effective', 'list'];
+
+/** Where a delivery's rows go. */
+export interface DeliveryTarget {
+  readonly organisation: string;
+  readonly source: string;
+  readonly id: string;
+  readonly tx: Transaction;
+  /** Writes dimensions: the pool, or the transaction where everything is to be rolled back. */
+  readonly dimensionDb: Queryable;
+  readonly dimensions: Dimensions;
+  readonly remember: boolean;
+}
+
+export class DeliveryWriter {
+  private block = new BlockBuilder();
+  private readonly sums = new HourSums();
+  private readonly content = createHash('sha256');
+  private blocks = 0;
+  private parts = 0;
+  records = 0;
+  /** Touched `team/day` keys. */
+  readonly touched = new Map<string, { team: string; day: string }>();
+
+  /** With `sumsOnly` the records are there already and only their sums are written. */
+  constructor(private readonly target: DeliveryTarget, private readonly options: { sumsOnly: boolean } = { sumsOnly: false }) {}
+
+  add(group: Group, record: UsageRecord): void {
+    if (!this.options.sumsOnly) this.block.add(group.index, record);
+    this.sums.add(group, record);
+    this.records += 1;
+  }
+
+  /** True when `flush` should be called before more records are added. */
+  get full(): boolean {
+    return this.block.full || this.sums.size >= MOST_SUMS;
+  }
+
+  async flush(): Promise<void> {
+    if (this.block.full) await this.writeBlock();
+    if (this.sums.size >= MOST_SUMS) await this.writeSums(this.sums.drain());
+  }
+
+  /** Writes what is left; returns the digest of all records in their order. */
+  async finish(): Promise<Buffer> {
+    if (this.block.records > 0) await this.writeBlock();
+    if (this.sums.size > 0) await this.writeSums(this.sums.drain());
+    return this.content.digest();
+  }
+
+  private async writeBlock(): Promise<void> {
+    const { block, target } = this;
+    this.block = new BlockBuilder();
+    const payload = block.encode();
+    this.content.update(payload);
+    await target.tx.query(
+      `insert into block (organisation, source, delivery, no, records, first_start, last_end, payload) values ($1,$2,$3,$4,$5,$6,$7,$8)`,
+      [target.organisation, target.source, target.id, this.blocks++, block.records, new Date(block.firstStart), new Date(block.lastEnd), payload],
+    );
+  }
+
+  private async writeSums(sums: HourSum[]): Promise<void> {
+    const { target } = this;
+    const cells = [...new Map(sums.map((sum) => [sum.cell.index, sum.cell])).values()];
+    const ids = await target.dimensions.idsOf(target.dimensionDb, target.organisation, cells.map((cell) => cell.dimension), target.remember);
+    const idOf = new Map(cells.map((cell, at) => [cell.index, ids[at] ?? '']));
+    for (const { cell: { team }, hour } of sums) this.touch(team, hour);
+    await target.tx.copy('usage_hour', USAGE_HOUR, this.lines(sums, idOf, this.parts++));
+  }
+
+  private touch(team: string, hour: number): void {
+    const day = Math.floor(hour / 86_400_000);
+    const key = `${team}/${day}`;
+    if (!this.touched.has(key)) this.touched.set(key, { team, day: new Date(day * 86_400_000).toISOString().slice(0, 10) });
+  }
+
+  private *lines(sums: readonly HourSum[], idOf: ReadonlyMap<number, string>, part: number): Generator<string> {
+    const { organisation, id } = this.target;
+    const hours = new Map<number, string>();
+    for (const sum of sums) {
+      let hour = hours.get(sum.hour);
+      if (hour === undefined) hours.set(sum.hour, (hour = new Date(sum.hour).toISOString()));
+      yield `${copyText(organisation)}\t${copyText(sum.cell.team)}\t${hour}\t${idOf.get(sum.cell.index)}\t${id}\t${part}\t${sum.records}\t${copyText(sum.gpuPartMs)}\t${copyText(sum.storageMibMs)}\t${copyText(sum.networkBytes)}\t${sum.shortestMs}\t${sum.granuleMs}\t${amount(sum.billed)}\t${amount(sum.effective)}\t${amount(sum.list)}\n`;
+    }
+  }
+}
+
+function amount(decimal: Decimal | null): string {
+  return decimal === null ? '\\N' : formatDecimal(decimal);
+}

@@ -1,0 +1,78 @@
+/**
+ * What may be counted twice: metered usage that names no account, where several accounts of its provider are billed for the hour. It keeps its accrual,
+ * and any of the bills may state the same again.
+ *
+ * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that nobody takes such a sum for exact.
+ */
+import { DAY_MS } from '../../core/time.js';
+import type { Queryable } from '../database.js';
+import type { Spend } from '../cost/spend.js';
+
+/** Accruals of one provider and currency that may be in a bill as well. */
+export interface Doubt {
+  readonly provider: string;
+  /** Decimal string. */
+  readonly cost: string;
+  readonly currency: string;
+  /** UTC days, first and last. */
+  readonly from: string;
+  readonly to: string;
+  /** The accounts whose bills it may be in. */
+  readonly accounts: readonly string[];
+}
+
+export interface DoubtQuery {
+  /** Inclusive and exclusive UTC days; null: no end. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Null: all. */
+  readonly teams: readonly string[] | null;
+}
+
+/** What was spent, with what should be known before the sums are relied on. */
+export type CostsAnswer = Spend & { readonly warnings: readonly string[] };
+
+/** Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this is read at once. */
+const CANDIDATES = `
+select v.provider, array_agg(distinct coalesce(v.account, '') order by coalesce(v.account, '')) as accounts, min(v.period_start) as since, max(v.period_end) as until
+from delivery v
+where v.organisation = $1 and v.scope is not null and exists (
+  select 1 from dimension d where d.organisation = v.organisation and d.provider = v.provider and d.kind = 'metered' and coalesce(d.account, '') = '')
+group by v.provider having count(distinct coalesce(v.account, '')) > 1`;
+
+const DOUBTFUL = `
+select d.provider, l.currency, trim_scale(sum(l.doubtful))::text as cost, to_char(min(l.hour) at time zone 'UTC', 'YYYY-MM-DD') as "from", to_char(max(l.hour) at time zone 'UTC', 'YYYY-MM-DD') as "to"
+from hour_line l join dimension d on d.organisation = l.organisation and d.id = l.dimension
+where l.organisation = $1 and d.provider = any($2::text[]) and l.hour >= $3 and l.hour < $4 and ($5::text[] is null or l.team = any($5::text[])) and l.doubtful <> 0
+group by 1, 2 order by 1, 2`;
+
+export async function doubtsOf(db: Queryable, organisation: string, { from, to, teams }: DoubtQuery): Promise<Doubt[]> {
+  const candidates = await db.query<{ provider: string; accounts: string[]; since: Date; until: Date }>(CANDIDATES, [organisation]);
+  if (candidates.length === 0) return [];
+  const times = candidates.map(({ since, until }) => [since.getTime(), until.getTime()] as const);
+  const start = Math.max(Math.min(...times.map(([since]) => since)), from === null ? -Infinity : Date.parse(from));
+  const end = Math.min(Math.max(...times.map(([, until]) => until)), to === null ? Infinity : Date.parse(to));
+  if (end <= start) return [];
+  const rows = await db.query<Omit<Doubt, 'accounts'>>(DOUBTFUL, [organisation, candidates.map(({ provider }) => provider), new Date(start), new Date(end), teams]);
+  return rows.map((row) => ({ ...row, accounts: candidates.find(({ provider }) => provider === row.provider)?.accounts ?? [] }));
+}
+
+/** A doubt, as a sentence for people. */
+export function sayDoubt({ provider, cost, currency, from, to, accounts }: Doubt): string {
+  const names = accounts.map((account) => (account === '' ? 'no account' : account)).join(', ');
+  return `${cost} ${currency} of metered usage of ${provider} from ${from} to ${to} may be counted twice: it names no account, and bills of several (${names}) cover its hours`;
+}
+
+/** What to do about it. */
+export const REMEDY = 'let the meter name the account or the sub-account (of a connection: its ACCOUNT setting), and send the usage again';
+
+/** Only `actual` has metered usage beside bills. */
+export async function withWarnings(db: Queryable, organisation: string, spend: Spend, query: DoubtQuery): Promise<CostsAnswer> {
+  return { ...spend, warnings: spend.basis === 'actual' ? (await doubtsOf(db, organisation, query)).map(sayDoubt) : [] };
+}
+
+/** The doubts of so many days before an instant. */
+export function recentDoubts(db: Queryable, organisation: string, now: number, days: number): Promise<Doubt[]> {
+  const day = (at: number): string => new Date(at).toISOString().slice(0, 10);
+  return doubtsOf(db, organisation, { from: day(now - days * DAY_MS), to: null, teams: null });
+}

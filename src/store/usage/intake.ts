@@ -1,0 +1,372 @@
+/**
+ * Takes usage in: bills and metered records become blocks, hour sums and wakings, in one transaction.
+ *
+ * Either all of an import is there or nothing. The same record or bill again changes nothing; a restated bill replaces
+ * its period (provider, account, billing period) whole. What could not be read is kept as rejects. Never prices.
+ */
+import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
+import { invalid } from '../../core/errors.js';
+import { monthOfPeriod } from '../../core/bill/reconciliation.js';
+import { Grouping, type Group } from '../../core/cost/rollup.js';
+import type { ImportedFile } from '../../core/ports.js';
+import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../../core/usage.js';
+import type { Database, Transaction } from '../database.js';
+import { DeliveryWriter } from './delivery.js';
+import type { Dimensions } from './dimensions.js';
+import { REJECT, rejectRows } from './rejects.js';
+import { reconcileWaking } from '../bill/reconciliation.js';
+import { digestBytes, SeenIds } from './seen.js';
+import { wake, type Waking } from '../work.js';
+
+const HOUR_MS = 3_600_000;
+const MOST_GROUPS = 200_000;
+
+export interface ImportRequest {
+  readonly organisation: string;
+  /** Names the meter or the origin of the bills; ids are unique within it. */
+  readonly source: string;
+  /** Any reject refuses the import whole. */
+  readonly strict: boolean;
+  /** Everything is done and counted, then rolled back. */
+  readonly dryRun: boolean;
+  readonly by: string;
+  /** Epoch milliseconds: bill periods that have ended by then are closed. */
+  readonly now: number;
+  readonly teamOf: (record: UsageRecord) => string;
+  readonly rulesVersion: number;
+  readonly trackedTags: readonly string[];
+}
+
+export interface FileToImport {
+  readonly name: string;
+  readonly format: string;
+  batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
+}
+
+interface FileCount {
+  accepted: number;
+  unchanged: number;
+  rejected: number;
+  readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
+  readonly unknownColumns: Set<string>;
+  readonly replaced: ImportedFile['replaced'][number][];
+  id: string;
+}
+
+interface Scope {
+  readonly writer: DeliveryWriter;
+  readonly id: string;
+  /** Records by file, to count them as unchanged where the whole scope is. */
+  readonly perFile: Map<FileCount, number>;
+  readonly provider: string;
+  readonly account: string | null;
+  readonly periodStart: number;
+  readonly periodEnd: number;
+}
+
+class RolledBack extends Error {}
+
+export class Intake {
+  private readonly seen = new SeenIds();
+
+  constructor(private readonly db: Database, private readonly dimensions: Dimensions) {}
+
+  /**
+   * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import behind. Should the transaction
+   * fail later, the next import starts from what is committed.
+   * @returns null where nothing was new
+   */
+  async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
+    try {
+      const [result] = await new ImportRun(this.db, tx, request, this.dimensions, this.seen).all([file]);
+      if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
+      await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
+      return null;
+    } catch (error) {
+      this.seen.forget(request.organisation, request.source);
+      throw error;
+    }
+  }
+
+  /** @throws Failure invalid, naming the rejects, where `strict` is set and there are any. */
+  async import(request: ImportRequest, files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
+    let result: ImportedFile[] = [];
+    try {
+      await this.db.transaction(async (tx) => {
+        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen);
+        result = await run.all(files, progress);
+        if (request.dryRun) throw new RolledBack();
+      });
+    } catch (error) {
+      this.seen.forget(request.organisation, request.source);
+      if (!(error instanceof RolledBack)) throw error;
+    }
+    return result;
+  }
+}
+
+/** One import, from its first row to its last statement. */
+class ImportRun {
+  private readonly grouping: Grouping;
+  private readonly scopes = new Map<string, Scope>();
+  private metered: { writer: DeliveryWriter; id: string } | null = null;
+  private version = 0n;
+  private digestPart = 0;
+  private pending: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly db: Database,
+    private readonly tx: Transaction,
+    private readonly request: ImportRequest,
+    private readonly dimensions: Dimensions,
+    private readonly seen: SeenIds,
+  ) {
+    this.grouping = new Grouping(request.teamOf, request.trackedTags);
+  }
+
+  async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
+    const { organisation, source } = this.request;
+    const [row] = await this.tx.query<{ version: string }>(
+      `insert into source (organisation, name, version) values ($1, $2, 1)
+       on conflict (organisation, name) do update set version = source.version + 1 returning version`,
+      [organisation, source],
+    );
+    this.version = BigInt(row?.version ?? 1);
+    const counts: FileCount[] = [];
+    for (const file of files) counts.push(await this.file(file, progress));
+    await this.pending;
+    const wakings = await this.finish();
+    await wake(this.tx, organisation, [...wakings, ...(await this.staleByTags())]);
+    const results: ImportedFile[] = [];
+    for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
+    return results;
+  }
+
+  /**
+   * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end and then sees its
+   * deliveries. Either way they are allocated by the new tags.
+   */
+  private async staleByTags(): Promise<Waking[]> {
+    const { organisation, source, trackedTags } = this.request;
+    // Two statements: what was committed while the first one waited is seen by the second.
+    await this.tx.query(`select 1 from organisation where id = $1 for key share`, [organisation]);
+    const [row] = await this.tx.query<{ tags: string[] }>(`select value as tags from setting where organisation = $1 and key = 'tracked-tags'`, [organisation]);
+    if ((row?.tags ?? []).every((tag) => trackedTags.includes(tag))) return [];
+    const deliveries = await this.tx.query<{ id: string }>(`select id::text as id from delivery where organisation = $1 and source = $2`, [organisation, source]);
+    return deliveries.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
+  }
+
+  private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {
+    const { organisation, source, now, by } = this.request;
+    const [row] = await this.tx.query<{ id: string }>(
+      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by)
+       values ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6) returning id::text as id`,
+      [organisation, source, file.name, file.format, new Date(now), by],
+    );
+    const count: FileCount = { accepted: 0, unchanged: 0, rejected: 0, billed: new Map(), unknownColumns: new Set(), replaced: [], id: row?.id ?? '' };
+    for await (const batch of file.batches((columns) => columns.forEach((c) => count.unknownColumns.add(c)))) {
+      await this.pending;
+      if (batch.rejects.length > 0) await this.reject(file, count, batch.rejects);
+      await this.records(file, count, batch.records);
+      progress?.(count.accepted + count.unchanged + count.rejected);
+    }
+    return count;
+  }
+
+  private async records(file: FileToImport, count: FileCount, records: readonly UsageRecord[]): Promise<void> {
+    const metered: { group: Group; record: UsageRecord }[] = [];
+    for (const record of records) {
+      const group = this.grouping.groupOf(record);
+      if (record.charge === null) {
+        metered.push({ group, record });
+        continue;
+      }
+      const scope = this.scopes.get(scopeKey(record)) ?? (await this.openScope(record));
+      scope.writer.add(group, record);
+      scope.perFile.set(count, (scope.perFile.get(count) ?? 0) + 1);
+      addBilled(count, record);
+      count.accepted += 1;
+      if (scope.writer.full) await this.behind(scope.writer);
+    }
+    if (metered.length > 0) await this.meteredRecords(file, count, metered);
+    this.grouping.trim(MOST_GROUPS);
+  }
+
+  /** Lets one write go on while the next rows are read; a failure surfaces at the next step. */
+  private async behind(writer: DeliveryWriter): Promise<void> {
+    await this.pending;
+    this.pending = writer.flush();
+    this.pending.catch(() => undefined);
+  }
+
+  private async meteredRecords(file: FileToImport, count: FileCount, metered: readonly { group: Group; record: UsageRecord }[]): Promise<void> {
+    const { organisation, source } = this.request;
+    await this.pending;
+    const hours = new Set(metered.map(({ record }) => Math.floor(record.start / HOUR_MS) * HOUR_MS));
+    const sightings = await this.seen.sightings(this.tx, organisation, source, this.version, this, hours);
+    this.metered ??= await this.openDelivery();
+    const conflicts: Reject[] = [];
+    for (const { group, record } of metered) {
+      const sighting = sightings.see(Math.floor(record.start / HOUR_MS) * HOUR_MS, group, record);
+      if (sighting === 'new') {
+        this.metered.writer.add(group, record);
+        count.accepted += 1;
+        if (this.metered.writer.full) await this.metered.writer.flush();
+      } else if (sighting === 'repeated') count.unchanged += 1;
+      else conflicts.push({ line: count.accepted + count.unchanged + conflicts.length + 1, column: 'id', reason: `the id "${record.id}" was sent before with other content`, raw: JSON.stringify(record).slice(0, 4000) });
+    }
+    if (conflicts.length > 0) await this.reject(file, count, conflicts);
+    await this.writeDigests(sightings.fresh, this.metered.id);
+  }
+
+  private async writeDigests(fresh: ReadonlyMap<number, number[]>, delivery: string): Promise<void> {
+    if (fresh.size === 0) return;
+    const { organisation, source } = this.request;
+    const hours = [...fresh.keys()];
+    await this.tx.query(
+      `insert into usage_id (organisation, source, hour, delivery, part, version, digests)
+       select $1, $2, hour, $3, $4, $5, digests from unnest($6::timestamptz[], $7::bytea[]) as d(hour, digests)`,
+      [organisation, source, delivery, this.digestPart++, String(this.version), hours.map((hour) => new Date(hour)), hours.map((hour) => digestBytes(fresh.get(hour) ?? []))],
+    );
+  }
+
+  private async openScope(record: UsageRecord): Promise<Scope> {
+    const charge = record.charge;
+    if (charge === null) throw new Error('broken invariant: a scope belongs to a bill line');
+    const scope: Scope = {
+      ...(await this.openDelivery()), perFile: new Map(), provider: record.provider, account: record.account,
+      periodStart: charge.periodStart, periodEnd: charge.periodEnd,
+    };
+    this.scopes.set(scopeKey(record), scope);
+    return scope;
+  }
+
+  private async openDelivery(): Promise<{ writer: DeliveryWriter; id: string }> {
+    await this.pending;
+    const { organisation, source, rulesVersion, now, dryRun } = this.request;
+    const [row] = await this.tx.query<{ id: string }>(
+      `insert into delivery (organisation, source, records, rules_version, delivered_at) values ($1, $2, 0, $3, $4) returning id::text as id`,
+      [organisation, source, rulesVersion, new Date(now)],
+    );
+    const id = row?.id ?? '';
+    const writer = new DeliveryWriter({
+      organisation, source, id, tx: this.tx, dimensions: this.dimensions, dimensionDb: dryRun ? this.tx : this.db, remember: !dryRun,
+    });
+    return { writer, id };
+  }
+
+  private async finish(): Promise<Waking[]> {
+    const { organisation } = this.request;
+    const wakings: Waking[] = [];
+    if (this.metered !== null) {
+      const digest = await this.metered.writer.finish();
+      if (this.metered.writer.records === 0) await this.drop(this.metered.id);
+      else await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`,
+        [organisation, this.metered.id, this.metered.writer.records, digest]);
+      for (const { team, day } of this.metered.writer.touched.values()) wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
+    }
+    for (const [key, scope] of this.scopes) wakings.push(...(await this.finishScope(key, scope)));
+    return wakings;
+  }
+
+  private async finishScope(key: string, scope: Scope): Promise<Waking[]> {
+    const { organisation, source, now } = this.request;
+    const digest = await scope.writer.finish();
+    const [old] = await this.tx.query<{ id: string; digest: Buffer; records: string }>(
+      `select id::text as id, digest, records::text as records from delivery where organisation = $1 and source = $2 and scope = $3`,
+      [organisation, source, key],
+    );
+    if (old !== undefined && old.digest.equals(digest)) {
+      await this.drop(scope.id);
+      for (const [count, records] of scope.perFile) {
+        count.accepted -= records;
+        count.unchanged += records;
+      }
+      return [];
+    }
+    const touched = new Map(scope.writer.touched);
+    if (old !== undefined) {
+      for (const row of await this.daysOf(old.id)) touched.set(`${row.team}/${row.day}`, row);
+      await this.drop(old.id);
+      const replaced = { provider: scope.provider, account: scope.account, periodStart: new Date(scope.periodStart).toISOString(), records: Number(old.records) };
+      for (const count of scope.perFile.keys()) count.replaced.push(replaced);
+    }
+    await this.tx.query(
+      `update delivery set scope = $3, provider = $4, account = $5, period_start = $6, period_end = $7, closed = $8, digest = $9, records = $10
+       where organisation = $1 and id = $2`,
+      [organisation, scope.id, key, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd), scope.periodEnd <= now, digest, scope.writer.records],
+    );
+    for (const row of await this.accrualDays(scope)) touched.set(`${row.team}/${row.day}`, row);
+    const rollups = [...touched.values()].map(({ team, day }) => ({ stage: 'cost.rollup', lane: team, key: `${team}/${day}` }));
+    return [...rollups, reconcileWaking(source, monthOfPeriod(scope.periodStart, scope.periodEnd))];
+  }
+
+  /**
+   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost changes hands to the bill; of a bill that names none,
+   * of all usage of its provider. Days of the provider's other open bills too, where usage may have been theirs alone until now: that names no account, or a bill that names none.
+   */
+  private async accrualDays(scope: Scope): Promise<{ team: string; day: string }[]> {
+    return this.tx.query(
+      `select distinct c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and d.provider = $2 and (d.account is not distinct from $3 or coalesce(d.account, '') = '' or coalesce($3, '') = '') and c.hour >= $4 and c.hour < $5
+       union
+       select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD')
+       from delivery v join usage_hour u on u.organisation = v.organisation and u.delivery = v.id
+       where v.organisation = $1 and v.scope is not null and not v.closed and v.provider = $2 and v.account is distinct from $3 and v.period_start < $5 and v.period_end > $4
+         and (coalesce(v.account, '') = '' or exists (select 1 from dimension d where d.organisation = $1 and d.kind = 'metered' and d.provider = $2 and coalesce(d.account, '') = ''))`,
+      [this.request.organisation, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd)],
+    );
+  }
+
+  private async daysOf(delivery: string): Promise<{ team: string; day: string }[]> {
+    return this.tx.query(
+      `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
+      [this.request.organisation, delivery],
+    );
+  }
+
+  private async drop(delivery: string): Promise<void> {
+    const { organisation, source } = this.request;
+    await this.tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await this.tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await this.tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [organisation, source, delivery]);
+    await this.tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
+  }
+
+  private async reject(file: FileToImport, count: FileCount, rejects: readonly Reject[]): Promise<void> {
+    if (this.request.strict) {
+      throw invalid(`${file.name}: ${rejects.length} row(s) could not be read, and the import is strict: nothing was imported`,
+        rejects.slice(0, 100).map((r) => ({ path: placeOfReject(r), message: r.reason })));
+    }
+    await this.tx.copy('reject', REJECT, rejectRows(this.request.organisation, count.id, count.rejected, file.name, rejects));
+    count.rejected += rejects.length;
+  }
+
+  private async close(file: FileToImport, count: FileCount): Promise<ImportedFile> {
+    const billed = [...count.billed.values()].map((b) => ({ provider: b.provider, currency: b.currency, amount: formatDecimal(b.amount) }));
+    const rows = count.accepted + count.rejected + count.unchanged;
+    await this.tx.query(
+      `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9
+       where organisation = $1 and id = $2`,
+      [this.request.organisation, count.id, rows, count.accepted, count.rejected, count.unchanged, JSON.stringify(billed), [...count.unknownColumns], JSON.stringify(count.replaced)],
+    );
+    return {
+      import: this.request.dryRun ? null : count.id, file: file.name, format: file.format, rows, accepted: count.accepted, rejected: count.rejected,
+      unchanged: count.unchanged, billed, replaced: count.replaced, unknownColumns: [...count.unknownColumns],
+    };
+  }
+}
+
+function scopeKey(record: UsageRecord): string {
+  return `${record.provider}|${record.account ?? ''}|${record.charge?.periodStart ?? 0}`;
+}
+
+function addBilled(count: FileCount, record: UsageRecord): void {
+  const charge = record.charge;
+  if (charge === null) return;
+  const key = `${record.provider}|${charge.currency}`;
+  const total = count.billed.get(key);
+  if (total === undefined) count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
+  else total.amount = addDecimal(total.amount, charge.billed);
+}
