@@ -119,6 +119,19 @@ describe('the line with policy documents', async () => {
   });
 });
 
+describe('spot readings', () => {
+  it('are forgotten with new ones of their market, after 400 days; those of another stay until it is read again', async () => {
+    const { db, stores } = await testBursar();
+    const reading = (region: string, at: number) => ({ provider: 'AWS', region, gpuModel: 'H100', at, available: true });
+    const old = NOW - 401 * DAY_MS;
+    await db.transaction((tx) => stores.workloads.saveSpot(tx, 'default', [reading('us-east-1', old), reading('us-east-1', NOW - 399 * DAY_MS), reading('us-west-2', old)]));
+    await db.transaction((tx) => stores.workloads.saveSpot(tx, 'default', [reading('us-east-1', NOW)]));
+    await db.transaction((tx) => stores.workloads.saveSpot(tx, 'other', [reading('us-west-2', NOW)]));
+    const kept = await stores.workloads.spotMarkets(db, 'default', NOW, 1000);
+    expect(kept.map(({ region, from, available }) => [region, from, available.filter((one) => one !== null).length])).toEqual([['us-east-1', NOW - 399 * DAY_MS, 2], ['us-west-2', old, 1]]);
+  });
+});
+
 describe('the doors of policies', async () => {
   const api = await testApi();
   let folder = '';

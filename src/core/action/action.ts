@@ -110,9 +110,6 @@ export interface Action {
   readonly follows?: string | null;
 }
 
-/** Whether an action keeps others off its target. */
-export const isLive = ({ state, takenBackBy }: Pick<Action, 'state' | 'takenBackBy'>): boolean => LIVE_STATES.includes(state) && takenBackBy === null;
-
 const POLICY = 'policy:';
 
 /** How a policy document signs what it proposes and approves. */

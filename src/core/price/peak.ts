@@ -89,9 +89,6 @@ export class PeakSchedule {
 /** No rule at all: 1 at every hour. */
 export const NO_PEAK = new PeakSchedule([]);
 
-/** The factor of a schedule at an instant, such as an hour's start. */
-export const peakAt = (schedule: PeakSchedule, instant: number): Ratio => schedule.at(instant);
-
 function push(pieces: PeakPiece[], piece: PeakPiece): void {
   const last = pieces.at(-1);
   const same = last !== undefined && last.end === piece.start

@@ -20,10 +20,10 @@ export interface SpotReading {
   readonly price: { readonly nanos: bigint; readonly currency: string } | null;
 }
 
-/** Whether spot of a GPU model could be had at a place, by any kind of machine. */
+/** Whether spot of a GPU model could be had at a place, by any kind of machine. A region of null: wherever the provider is. `at` in epoch milliseconds. */
 export interface ModelAvailability {
   readonly provider: string;
-  readonly region: string;
+  readonly region: string | null;
   readonly gpuModel: string;
   readonly at: number;
   readonly available: boolean;

@@ -24,6 +24,7 @@ export interface Reservation {
   readonly upfront: Decimal;
   /** Paid for each hour of the term for one instance, used or not; zero for `all`. */
   readonly hourly: Decimal;
+  /** Of one instance; parts of a GPU are allowed. */
   readonly gpus: number;
   readonly currency: string;
 }
@@ -32,9 +33,10 @@ export interface Reservation {
 export function amortisedRate({ term, upfront, hourly, gpus, currency }: Reservation): Rate {
   const hours = termHours(term);
   assert(hours !== null, `a reservation has a committed term (${term})`);
-  assert(Number.isSafeInteger(gpus) && gpus > 0, 'a reservation is for whole GPUs');
+  const gpuSeconds = hours * 3600 * gpus;
+  assert(Number.isSafeInteger(gpuSeconds) && gpuSeconds > 0, `a reservation is for GPUs whose seconds can be counted (${gpus})`);
   const overTerm = addDecimal(upfront, { unscaled: hourly.unscaled * BigInt(hours), scale: hourly.scale });
-  return rateOf(overTerm, currency, BigInt(hours) * 3600n * BigInt(gpus), 'gpu-second');
+  return rateOf(overTerm, currency, BigInt(gpuSeconds), 'gpu-second');
 }
 
 /** An hour's eligible usage: GPU-seconds times `scale`, at the plan's and at the on-demand rate, in the plan's currency. */

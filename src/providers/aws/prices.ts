@@ -8,9 +8,9 @@
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
 import { addDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
-import { rateOf } from '../../core/money.js';
+import { rateOf, type Rate } from '../../core/money.js';
 import type { Price, PriceEvent, Upfront } from '../../core/price/price.js';
-import { termHours } from '../../core/price/term.js';
+import { amortisedRate } from '../../core/price/term.js';
 import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
@@ -62,7 +62,7 @@ function eventsOf(text: string, gpus: ReadonlyMap<string, TypeGpus>, since: numb
   if (!product.success) return [];
   const { publicationDate = '', product: { attributes }, terms } = product.data;
   const type = gpus.get(attributes.instanceType);
-  if (type === undefined || Date.parse(publicationDate) < since) return [];
+  if (type === undefined || !Number.isSafeInteger(3600 * type.gpus) || type.gpus <= 0 || Date.parse(publicationDate) < since) return [];
   const machine = { sku: attributes.instanceType, region: attributes.regionCode, type };
   return [
     ...Object.values(terms.OnDemand ?? {}).flatMap((one) => onDemandPrice(machine, one) ?? []),
@@ -104,41 +104,37 @@ function partsOf({ priceDimensions }: ListedTerm): { readonly hourly: Decimal; r
 
 function onDemandPrice(machine: Machine, one: ListedTerm): PriceEvent | null {
   const parts = partsOf(one);
-  return parts === null || parts.once.unscaled !== 0n ? null : priceOf(machine, one, { term: 'on-demand', upfront: 'none', price: parts.hourly, hours: 1, currency: parts.currency });
+  if (parts === null || parts.once.unscaled !== 0n || parts.hourly.unscaled <= 0n) return null;
+  return priceOf(machine, one, { term: 'on-demand', upfront: 'none', rate: rateOf(parts.hourly, parts.currency, BigInt(3600 * machine.type.gpus), 'gpu-second') });
 }
 
 const UPFRONT: Readonly<Record<string, Upfront>> = { 'No Upfront': 'none', 'Partial Upfront': 'partial', 'All Upfront': 'all' };
 const LEASES: Readonly<Record<string, Term>> = { '1yr': 'reserved-1y', '3yr': 'reserved-3y' };
 
-/** The whole cost of the term over all its hours: amortised without a division. Convertible offers are other goods, with a SKU of their own. */
+/** Convertible offers are other goods, with a SKU of their own. */
 function reservedPrice(machine: Machine, one: ListedTerm): PriceEvent | null {
   const parts = partsOf(one);
   const { LeaseContractLength = '', OfferingClass, PurchaseOption = '' } = one.termAttributes ?? {};
   const lease = LEASES[LeaseContractLength];
   const upfront = UPFRONT[PurchaseOption];
-  const hours = lease === undefined ? null : termHours(lease);
-  if (parts === null || lease === undefined || upfront === undefined || hours === null) return null;
-  const price = addDecimal(parts.once, { unscaled: parts.hourly.unscaled * BigInt(hours), scale: parts.hourly.scale });
+  if (parts === null || lease === undefined || upfront === undefined || (parts.once.unscaled <= 0n && parts.hourly.unscaled <= 0n)) return null;
   const sku = OfferingClass === 'convertible' ? `${machine.sku} (convertible)` : machine.sku;
-  return priceOf({ ...machine, sku }, one, { term: lease, upfront, price, hours, currency: parts.currency });
+  const rate = amortisedRate({ term: lease, upfront: parts.once, hourly: parts.hourly, gpus: machine.type.gpus, currency: parts.currency });
+  return priceOf({ ...machine, sku }, one, { term: lease, upfront, rate });
 }
 
 interface Quoted {
   readonly term: Term;
   readonly upfront: Upfront;
-  /** Of the whole instance for `hours`. */
-  readonly price: Decimal;
-  readonly hours: number;
-  readonly currency: string;
+  readonly rate: Rate;
 }
 
-function priceOf({ sku, region, type }: Machine, { effectiveDate }: ListedTerm, { term: name, upfront, price, hours, currency }: Quoted): PriceEvent | null {
+function priceOf({ sku, region, type }: Machine, { effectiveDate }: ListedTerm, { term: name, upfront, rate }: Quoted): PriceEvent | null {
   const effectiveFrom = Date.parse(effectiveDate);
-  const gpuSeconds = 3600 * hours * type.gpus;
-  if (price.unscaled <= 0n || Number.isNaN(effectiveFrom) || !Number.isSafeInteger(gpuSeconds) || gpuSeconds <= 0) return null;
+  if (Number.isNaN(effectiveFrom)) return null;
   const whole: Price = {
     provider: 'AWS', sku, region, term: name, upfront, component: 'gpu', gpuModel: type.model, gpus: type.gpus,
-    rate: rateOf(price, currency, BigInt(gpuSeconds), 'gpu-second'), effectiveFrom, effectiveTo: null,
+    rate, effectiveFrom, effectiveTo: null,
     // By the second, at least a minute (Amazon EC2 On-Demand Pricing, "Per-second billing").
     incrementSeconds: 1, minimumSeconds: 60, source: SOURCE,
   };

@@ -7,6 +7,7 @@
 import type { JobWork } from '../../core/workload/job-work.js';
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
+import type { ModelAvailability } from '../../core/price/spot-reading.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import { recordJobs } from './recorded-jobs.js';
@@ -45,17 +46,11 @@ export interface NewestMetric {
   readonly value: number;
 }
 
-export interface SpotReading {
-  readonly provider: string;
-  readonly region: string | null;
-  readonly gpuModel: string;
-  readonly at: number;
-  readonly available: boolean;
-}
-
 /** Older reports say nothing of how many replicas run now. */
 const FLEET_STALE_MS = 15 * MINUTE_MS;
 const SPOT_DAYS = 90;
+/** As long as jobs are kept for backtests (recorded-jobs.ts). */
+const SPOT_KEPT_MS = 400 * DAY_MS;
 /** Where fewer than two readings say how often a market is looked at (the traces of Wu et al., NSDI 2024, are of ten minutes). */
 const SPOT_TICK_MS = 600_000;
 
@@ -89,13 +84,22 @@ export class WorkloadStore {
     );
   }
 
-  async saveSpot(tx: Queryable, organisation: string, readings: readonly SpotReading[]): Promise<void> {
+  /** Keeps readings, and forgets those of the same markets that are older than SPOT_KEPT_MS before the newest of them. */
+  async saveSpot(tx: Queryable, organisation: string, readings: readonly ModelAvailability[]): Promise<void> {
+    if (readings.length === 0) return;
+    const [providers, regions, models] = [readings.map((r) => r.provider), readings.map((r) => r.region ?? ''), readings.map((r) => r.gpuModel)];
     await tx.query(
       `insert into spot_reading (organisation, provider, region, gpu_model, at, available)
        select distinct on (provider, region, gpu_model, at) $1, provider, region, gpu_model, at, available
        from unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[], $6::boolean[]) as r(provider, region, gpu_model, at, available)
        on conflict (organisation, provider, region, gpu_model, at) do update set available = excluded.available`,
-      [organisation, readings.map((r) => r.provider), readings.map((r) => r.region ?? ''), readings.map((r) => r.gpuModel), readings.map((r) => formatInstant(r.at)), readings.map((r) => r.available)],
+      [organisation, providers, regions, models, readings.map((r) => formatInstant(r.at)), readings.map((r) => r.available)],
+    );
+    const newest = readings.reduce((last, { at }) => Math.max(last, at), -Infinity);
+    await tx.query(
+      `delete from spot_reading s using (select distinct * from unnest($2::text[], $3::text[], $4::text[]) as m(provider, region, gpu_model)) m
+       where s.organisation = $1 and s.provider = m.provider and s.region = m.region and s.gpu_model = m.gpu_model and s.at < $5`,
+      [organisation, providers, regions, models, formatInstant(newest - SPOT_KEPT_MS)],
     );
   }
 

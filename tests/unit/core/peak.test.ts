@@ -1,18 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { ONE } from '../../../src/core/money.js';
-import { compilePeak, NO_PEAK, peakAt, type PeakRule } from '../../../src/core/price/peak.js';
+import { compilePeak, NO_PEAK, type PeakRule } from '../../../src/core/price/peak.js';
 import { formatInstant, HOUR_MS, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const factor = (rules: PeakRule[], instant: string): string => {
-  const { numerator, denominator } = peakAt(compilePeak(rules), at(instant));
+  const { numerator, denominator } = compilePeak(rules).at(at(instant));
   return `${numerator}/${denominator}`;
 };
 const working: PeakRule = { from: '09:00', to: '18:00', days: ['mon', 'tue', 'wed', 'thu', 'fri'], zone: 'America/New_York', factor: '1.15' };
 
 describe('the peak factor', () => {
   it('is 1 where no rule holds', () => {
-    expect(peakAt(NO_PEAK, 0)).toEqual(ONE);
+    expect(NO_PEAK.at(0)).toEqual(ONE);
     expect(factor([working], '2026-07-04T15:00:00Z')).toBe('1/1');
   });
 
