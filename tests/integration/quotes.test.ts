@@ -29,6 +29,8 @@ import { NOW as API_NOW, testApi, type Reply } from '../support/web.js';
 const OCTOBER_20 = Date.UTC(2026, 9, 20);
 /** Eight GPUs, 10 USD an hour, for any region. */
 const PRICE: Price = instancePrice('10.00', { minimumSeconds: 0 });
+/** 0.10 USD for a GiB and hour. */
+const STORAGE: Price = { ...PRICE, sku: '*', component: 'storage', gpuModel: null, gpus: null, rate: { ...PRICE.rate, nanos: 100_000_000n, quantity: 3600n, unit: 'gib-second' } };
 const RUN: QuoteRequest = { provider: 'AWS', sku: 'p5.48xlarge', gpus: 8, hours: 1, term: 'on-demand', region: 'us-east-1', upfront: null, currency: null };
 
 const budget = (id: string, team: string, amount: string | null, over: Partial<Budget> = {}): Budget =>
@@ -234,6 +236,10 @@ describe('the API', async () => {
       },
     });
     expect((await api.call('POST', '/v1/quotes', { body: { ...body, team: null } })).body).toMatchObject({ budgets: null, placements: null });
+    const unpriced = await api.call('POST', '/v1/quotes', { body: { ...body, team: null, storageGib: 10 } });
+    expect([unpriced.status, unpriced.body]).toMatchObject([404, { detail: 'AWS H100: its storage has no price that holds there (the price lists do not say what it costs)' }]);
+    await stores.prices.add(stores.db, 'default', [{ kind: 'price', price: STORAGE }], 'test');
+    expect((await api.call<QuoteAnswer>('POST', '/v1/quotes', { body: { ...body, storageGib: 100 } })).body).toMatchObject({ cost: '40.00', parts: { gpu: '20.00', storage: '20.00', network: null }, budgets: { budgets: [{ left: { after: '960.00' } }, { left: { after: '10.00' } }] } });
     expect(verdicts((await api.call<QuoteAnswer>('POST', '/v1/quotes', { body: { ...body, hours: 6 } })).body)).toEqual(['lab at-risk 940.00', 'red exceeds -10.00']);
   });
 
@@ -338,6 +344,16 @@ describe('the command line', async () => {
     expect(await stateOf(bursar, 'red')).toMatchObject({ committed: '30.000000000' });
     const told = await verb(...ask, '--memory', '60');
     expect(told.out).toMatch(/From 20\.00 to 30\.00 USD: the run takes 2 to 3 h\n[^]*Budgets of red: at-risk\n[^]*red +at-risk +70\.00 +50\.00[^]*Cheapest places:\n[^]*1 x AWS p5\.48xlarge/);
+  });
+
+  it('quotes and holds what a run takes besides GPUs', async () => {
+    await bursar.setPrices([PRICE, STORAGE]);
+    const { code, out } = await verb(...ask, '--storage', '10', '--reserve', '5', '--json');
+    const { reservation, ...quote } = JSON.parse(out) as QuoteAnswer & { reservation: StoredReservation };
+    expect([code, quote, reservation]).toMatchObject([0, { cost: '22.00', parts: { gpu: '20.00', storage: '2.00', network: null }, interval: { high: '33.00' } }, { amount: '33.00' }]);
+    expect((await verb(...ask, '--storage', '10')).out).toContain('\nMade of 20.00 for GPUs, 2.00 for storage\n');
+    expect(await verb(...ask, '--network', '1')).toMatchObject({ code: 1, out: expect.stringContaining('its network has no price that holds there') as string });
+    await verb('reservations', 'release', reservation.id);
   });
 
   it('lists and releases what is reserved', async () => {

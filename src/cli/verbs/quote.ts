@@ -27,6 +27,8 @@ interface QuoteFlags {
   readonly upfront?: 'none' | 'partial' | 'all';
   readonly currency?: string;
   readonly account?: string;
+  readonly storage?: number;
+  readonly network?: number;
   readonly team?: string;
   readonly tag?: Readonly<Record<string, string>>;
   readonly reserve?: number | true;
@@ -55,6 +57,8 @@ export function addQuote(program: Command, session: Session): void {
     .addOption(new Option('--upfront <how>', 'how a reservation is paid').choices(['none', 'partial', 'all']))
     .option('--currency <code>', "the price's own where absent")
     .option('--account <id>', 'billing account whose bills say what is really charged; any where absent')
+    .option('--storage <gib>', 'GiB that it holds while it runs', notNegative)
+    .option('--network <gib>', 'GiB that leave the cloud over it', notNegative)
     .option('--team <team>', 'whether its budgets, and those above, hold it')
     .option('--tag <key=value>', 'a tag of the usage to come, for budgets that filter by tags; may be given several times', tag)
     .option('--reserve [hours]', 'hold the budget for so many hours; as long as the run takes where none are given', aboveZero)
@@ -78,10 +82,11 @@ Examples:
 }
 
 async function answer(session: Session, flags: QuoteFlags): Promise<void> {
-  const { provider, sku, gpus, hours, term, hoursLow, hoursHigh, restartHours, region, upfront, currency, account, team, reserve: hold, reason } = flags;
+  const { provider, sku, gpus, hours, term, hoursLow, hoursHigh, restartHours, region, upfront, currency, account, storage, network, team, reserve: hold, reason } = flags;
   if (hold !== undefined && team === undefined) throw new WrongUse('--reserve needs --team: whose budget is to be held');
   const tags = flags.tag ?? null;
-  const request = { provider, sku, gpus, hours, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null };
+  const request = { provider, sku, gpus, hours, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null,
+    storageGib: storage ?? null, networkGib: network ?? null };
   const { quotes } = await session.door();
   const quote = await quotes.quote({ request, team: team ?? null, tags, placement: placementOf(flags) });
   if ('unpriced' in quote) {
@@ -111,11 +116,12 @@ function tag(text: string, before: Readonly<Record<string, string>> | undefined)
 }
 
 function quoteText(quote: QuoteAnswer): string {
-  const { cost, currency, interval, unitPrice, provider, sku, region, term, gpus, hours, billedHours, source, effectiveFrom, learned, assumptions, alternatives } = quote;
+  const { cost, currency, parts, interval, unitPrice, provider, sku, region, term, gpus, hours, billedHours, source, effectiveFrom, learned, assumptions, alternatives } = quote;
   const place = region === null ? '' : ` in ${region}`;
   const lines = [
     `${cost} ${currency} for ${gpus} GPU(s) over ${hours} h: ${provider} ${sku}${place}, ${term}`,
     `${unitPrice} ${currency} per GPU-hour, ${billedHours} h billed, by ${source} (holds since ${effectiveFrom})`,
+    ...(parts.storage === null && parts.network === null ? [] : [`Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`]),
     ...(learned === null ? [] : [`By the list: ${learned.listCost} ${currency}, ${learned.listUnitPrice} per GPU-hour; ${learned.source} has taught that ${learned.ratio} of it is charged`]),
     `From ${interval.low} to ${interval.high} ${currency}: ${interval.because.join('; ')}`,
     ...interval.leavesOut.map((text) => `Not in it: ${text}`),

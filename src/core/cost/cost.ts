@@ -14,7 +14,7 @@ import type { PeakSchedule } from '../price/peak.js';
 import type { Component, Price } from '../price/price.js';
 import type { Assumption, PriceBook, PriceQuery, UnpricedReason } from '../price/price-book.js';
 import { hourOf } from '../time.js';
-import { BYTES_PER_GIB, GPU_PARTS, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from '../usage.js';
+import { BYTES_PER_GIB, MIB_MS_PER_GIB_SECOND, PART_MS_PER_GPU_SECOND, type UsageRecord } from '../usage.js';
 
 /** What shares a price: a query without its component, and the account, of which only learned rates know. */
 export type PriceKey = Omit<PriceQuery, 'component'> & { readonly account?: string | null };
@@ -235,7 +235,7 @@ export function billableMs(durationMs: number, price: Pick<Price, 'incrementSeco
 /** A part of the model: a quantity at a rate, or an amount that is known as such (`$500 of storage`). */
 export type ModelPart = Money | { readonly quantity: bigint; readonly quantityScale: bigint; readonly rate: Rate };
 
-/** The model on its own, for quotes and plans: each part times the peak factor, rounded once, and their sum. */
+/** The model on its own, as quotes go by it: each part times the peak factor, rounded once, and their sum. */
 export function modelCost(parts: readonly [ModelPart, ...ModelPart[]], peak: Ratio = ONE): { readonly parts: Money[]; readonly total: Money } {
   const costs = parts.map((part): Money => {
     const [numerator, denominator, currency] = 'rate' in part
@@ -247,6 +247,3 @@ export function modelCost(parts: readonly [ModelPart, ...ModelPart[]], peak: Rat
   assert(costs.every((cost) => cost.currency === currency), 'the parts of a model are in one currency');
   return { parts: costs, total: { nanos: costs.reduce((sum, cost) => sum + cost.nanos, 0n), currency } };
 }
-
-/** GPU part-milliseconds of whole GPUs held for a time, which is taken to the nearest millisecond. */
-export const gpuPartMsOfHours = (gpus: number, hours: number): bigint => BigInt(gpus) * BigInt(GPU_PARTS) * BigInt(Math.round(hours * 3_600_000));

@@ -5,6 +5,7 @@
  */
 import type { Price } from '../price/price.js';
 import type { PriceQuery, UnpricedReason } from '../price/price-book.js';
+import type { BesidesUnpriced } from './besides.js';
 
 export interface NoQuote {
   readonly unpriced: UnpricedReason;
@@ -48,6 +49,12 @@ export function noQuote(unpriced: UnpricedReason, { provider, sku }: Pick<PriceQ
   if (skus === undefined) return { unpriced, message, close: closest(provider, [...catalogue.keys()]) };
   if (unpriced === 'no-region' && sku !== null) return { unpriced, message, close: [...(skus.get(sku) ?? [])].flatMap((region) => region ?? []).sort().slice(0, 2 * MOST_CLOSE) };
   return { unpriced, message, close: closest(asked, [...skus.keys()].filter((name) => name !== sku)) };
+}
+
+/** Why there is no quote of a run that takes more than GPUs. */
+export function noBesides({ unpriced, component }: BesidesUnpriced, { provider }: Pick<PriceQuery, 'provider'>, asked: string): NoQuote {
+  const why = unpriced === 'no-component' ? 'the price lists do not say what it costs' : WHY[unpriced];
+  return { unpriced, message: `${provider} ${asked}: its ${component} has no price that holds there (${why})`, close: [] };
 }
 
 /** The names with the fewest edits to get there, in order. */

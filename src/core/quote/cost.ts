@@ -1,14 +1,15 @@
 /**
- * What a run of some GPUs costs: its milliseconds, each times its peak factor, times a rate, times an exchange rate.
+ * What a run of some GPUs costs, with what it holds and sends besides: the cost model over its milliseconds, each times its peak factor.
  *
- * Rounds once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end of a budget's
+ * Rounds each part once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end of a budget's
  * period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
  */
-import { QUANTITY_SCALE } from '../cost/cost.js';
+import { modelCost, QUANTITY_SCALE, type ModelPart } from '../cost/cost.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
 import { divideHalfEven, ONE, type Rate, type Ratio } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
 import { GPU_PARTS } from '../usage.js';
+import type { Besides } from './besides.js';
 
 /** A conversion into the currency of an answer. */
 export interface Exchange {
@@ -29,6 +30,15 @@ export function exchangeTo(currency: string | null, from: string, fx: FxTable, a
 export interface BilledRun {
   readonly rate: Rate;
   readonly billedMs: number;
+  /** Absent: GPUs alone. */
+  readonly besides?: Besides;
+}
+
+/** Nanos of each part of the model; null: the run has no such part. */
+export interface RunParts {
+  readonly gpu: bigint;
+  readonly storage: bigint | null;
+  readonly network: bigint | null;
 }
 
 interface Weighed {
@@ -44,10 +54,25 @@ export class RunCosts {
   constructor(private readonly peak: PeakSchedule, private readonly at: number, private readonly gpus: number) {}
 
   /** Nanos of the first `withinMs` of a run, of all of it where absent. */
-  nanos({ rate, billedMs }: BilledRun, { ratio }: Exchange, withinMs = Infinity): bigint {
-    const parts = BigInt(Math.round(this.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
-    const { milliseconds } = this.weigh(Math.min(billedMs, Math.max(0, withinMs)));
-    return divideHalfEven(parts * milliseconds.numerator * rate.nanos * ratio.numerator, milliseconds.denominator * QUANTITY_SCALE.gpu * rate.quantity * ratio.denominator);
+  nanos(run: BilledRun, exchange: Exchange, withinMs = Infinity): bigint {
+    const { gpu, storage, network } = this.parts(run, exchange, withinMs);
+    return gpu + (storage ?? 0n) + (network ?? 0n);
+  }
+
+  /** What is held costs by the millisecond; what is sent leaves evenly over the run, as metered traffic is taken to. */
+  parts({ rate, billedMs, besides }: BilledRun, exchange: Exchange, withinMs = Infinity): RunParts {
+    const milliseconds = Math.min(billedMs, Math.max(0, withinMs));
+    const [storage, network] = [besides?.storage ?? null, besides?.network ?? null];
+    if (milliseconds === 0) return { gpu: 0n, storage: storage && 0n, network: network && 0n };
+    const within = BigInt(milliseconds);
+    const gpuParts = BigInt(Math.round(this.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
+    const gpu: ModelPart = { quantity: gpuParts * within, quantityScale: QUANTITY_SCALE.gpu, rate: through(rate, exchange) };
+    const held = storage && { quantity: storage.quantity * within, quantityScale: QUANTITY_SCALE.storage, rate: storage.rate };
+    const sent = network && { quantity: (network.quantity * within) / BigInt(billedMs), quantityScale: QUANTITY_SCALE.network, rate: network.rate };
+    const { milliseconds: weighed } = this.weigh(milliseconds);
+    const costs = modelCost([gpu, ...(held === null ? [] : [held]), ...(sent === null ? [] : [sent])], { numerator: weighed.numerator, denominator: weighed.denominator * within }).parts;
+    const nanosAt = (index: number): bigint => costs[index]?.nanos ?? 0n;
+    return { gpu: nanosAt(0), storage: held && nanosAt(1), network: sent && nanosAt(held === null ? 1 : 2) };
   }
 
   /** Whether the peak factor is other than 1 anywhere in the run. */
@@ -79,6 +104,10 @@ export function reduced({ numerator, denominator }: Ratio): Ratio {
   while (b !== 0n) [a, b] = [b, a % b];
   return a === 0n ? { numerator: 0n, denominator: 1n } : { numerator: numerator / a, denominator: denominator / a };
 }
+
+/** A rate in the currency that it is exchanged into. */
+export const through = (rate: Rate, { currency, ratio }: Exchange): Rate =>
+  ({ ...rate, nanos: rate.nanos * ratio.numerator, quantity: rate.quantity * ratio.denominator, currency });
 
 /** Nanos of one GPU for an hour, before the peak factor. */
 export const perGpuHour = (rate: Rate, { ratio }: Exchange): bigint =>

@@ -15,7 +15,8 @@ import type { PeakSchedule } from '../price/peak.js';
 import type { Price, Upfront } from '../price/price.js';
 import { providerName } from '../price/price.js';
 import type { PriceBook, Priced, PriceQuery } from '../price/price-book.js';
-import { catalogueOf, noQuote, type NoQuote } from './close.js';
+import { besidesOf, MOST_QUOTED_GIB, type Besides, type BesidesAsked, type BesidesUnpriced } from './besides.js';
+import { catalogueOf, noBesides, noQuote, type NoQuote } from './close.js';
 import { exchangeTo, perGpuHour, RunCosts, type BilledRun, type Exchange } from './cost.js';
 import { intervalOf, type RunInterval } from './interval.js';
 import type { DirtyPrices, Interruptions } from '../price/spot-history.js';
@@ -24,7 +25,7 @@ import { TERMS, type Term } from '../usage.js';
 
 export { closest, type NoQuote } from './close.js';
 
-export interface QuoteRequest {
+export interface QuoteRequest extends BesidesAsked {
   /** FOCUS ProviderName, or as people write it. */
   readonly provider: string;
   /** A SKU; a GPU model (`H100`) stands for the provider's cheapest SKU with it. */
@@ -102,6 +103,8 @@ export interface Quote {
   /** Decimal string. */
   readonly cost: string;
   readonly currency: string;
+  /** What the cost is made of, each with its peak factor; decimal strings, null: not asked for. */
+  readonly parts: { readonly gpu: string; readonly storage: string | null; readonly network: string | null };
   readonly interval: QuoteInterval;
   /** Per GPU-hour, before the peak factor; to the nano. */
   readonly unitPrice: string;
@@ -143,6 +146,7 @@ interface Costed {
   readonly nanos: bigint;
   readonly exchange: Exchange;
   readonly billedMs: number;
+  readonly besides: Besides;
 }
 
 /** Costs in nanos: as quoted, and at the ends of the interval. */
@@ -172,20 +176,25 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   const { found, question } = findPrice(request, given);
   if ('unpriced' in found) return noQuote(found.unpriced, question, request.sku, context.prices);
   const costed = costOfRun(found.price, request, context);
-  if (costed === null) return noQuote('no-fx-rate', question, request.sku, context.prices);
+  if ('component' in costed) return noBesides(costed, question, request.sku);
+  if ('unpriced' in costed) return noQuote(costed.unpriced, question, request.sku, context.prices);
   const { price, stale } = found;
-  const { exchange, billedMs } = costed;
+  const { exchange, billedMs, besides } = costed;
   const learned = context.effective?.learnedOf(price) ?? null;
   const ends = intervalOf(price, stale, {
     hours: request.hours, hoursLow: request.hoursLow ?? request.hours, hoursHigh: request.hoursHigh ?? request.hours, restartHours: request.restartHours ?? null,
   }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null, learned });
-  const costWithin = rangeOf({ rate: price.rate, billedMs }, ends, exchange, context.costs);
+  const whole: BilledRun = { rate: price.rate, billedMs, besides };
+  const costWithin = rangeOf(whole, { low: { ...ends.low, besides }, high: { ...ends.high, besides } }, exchange, context.costs);
+  const parts = context.costs.parts(whole, exchange);
   const { low, high } = costWithin();
   const { currency } = exchange;
   return {
     costWithin,
     quote: {
-      cost: amount(costed.nanos, currency), currency, interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
+      cost: amount(costed.nanos, currency), currency,
+      parts: { gpu: amount(parts.gpu, currency), storage: parts.storage === null ? null : amount(parts.storage, currency), network: parts.network === null ? null : amount(parts.network, currency) },
+      interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
       unitPrice: amount(perGpuHour(price.rate, exchange), currency), provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
       gpus: request.gpus, hours: request.hours, billedHours: hoursText(billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
       learned: learned === null ? null : learnedText(learned, costed, context.costs),
@@ -213,7 +222,7 @@ export function findPrice(request: QuoteRequest, { book, at }: Pick<QuoteContext
 }
 
 /** @throws Failure invalid naming every number that cannot be */
-export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, currency }: QuoteRequest): void {
+export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, currency, storageGib, networkGib }: QuoteRequest): void {
   const problems: Problem[] = [];
   const check = (path: string, fine: boolean, message: string): void => {
     if (!fine) problems.push({ path, message });
@@ -225,21 +234,24 @@ export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, cur
   check('hoursLow', hoursLow === undefined || hoursLow === null || (fits(hoursLow) && hoursLow <= hours), 'is not above 0 and at most hours');
   check('hoursHigh', hoursHigh === undefined || hoursHigh === null || (fits(hoursHigh) && hoursHigh >= hours), `is not hours or more, and at most ${MOST_QUOTED_HOURS}`);
   check('restartHours', restartHours === undefined || restartHours === null || (restartHours >= 0 && restartHours <= 168), 'is not from 0 to 168');
+  const isHeld = (value: number | null | undefined): boolean => value === undefined || value === null || (value >= 0 && value <= MOST_QUOTED_GIB);
+  check('storageGib', isHeld(storageGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
+  check('networkGib', isHeld(networkGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
   check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
   if (problems.length > 0) throw invalid(`the quote has ${problems.length} problem(s)`, problems);
 }
 
 /** The interval holds what is quoted, whatever a peak factor below 1 does to a longer run. */
-function rangeOf(quoted: BilledRun, { low, high }: RunInterval, exchange: Exchange, costs: RunCosts): QuoteDetail['costWithin'] {
+function rangeOf(quoted: BilledRun, { low, high }: Pick<RunInterval, 'low' | 'high'>, exchange: Exchange, costs: RunCosts): QuoteDetail['costWithin'] {
   return (withinMs = Infinity) => {
     const [expected, cheap, dear] = [quoted, low, high].map((run) => costs.nanos(run, exchange, withinMs)) as [bigint, bigint, bigint];
     return { expected, low: cheap < expected ? cheap : expected, high: dear > expected ? dear : expected };
   };
 }
 
-function learnedText({ list, source, account, ratio }: LearnedPrice, { exchange, billedMs }: Costed, costs: RunCosts): QuoteLearned {
+function learnedText({ list, source, account, ratio }: LearnedPrice, { exchange, billedMs, besides }: Costed, costs: RunCosts): QuoteLearned {
   const { currency } = exchange;
-  return { source, account, ratio: ratioText(ratio), listCost: amount(costs.nanos({ rate: list.rate, billedMs }, exchange), currency), listUnitPrice: amount(perGpuHour(list.rate, exchange), currency) };
+  return { source, account, ratio: ratioText(ratio), listCost: amount(costs.nanos({ rate: list.rate, billedMs, besides }, exchange), currency), listUnitPrice: amount(perGpuHour(list.rate, exchange), currency) };
 }
 
 const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos, currency });
@@ -247,15 +259,17 @@ const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos,
 /** Hours with six digits at most. */
 const hoursText = (milliseconds: number): string => amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
 
-/** Null where the price cannot be converted to the asked currency on that day. */
-function costOfRun(price: Price, { hours, currency }: QuoteRequest, { fx, at, costs }: Run): Costed | null {
-  const exchange = exchangeTo(currency, price.rate.currency, fx, at);
-  if (exchange === null) return null;
-  const billedMs = billableMs(Math.round(hours * HOUR_MS), price);
-  return { nanos: costs.nanos({ rate: price.rate, billedMs }, exchange), exchange, billedMs };
+/** What a run costs at a price, or why that is not known: no exchange rate on that day, no price of what it takes besides. */
+function costOfRun(price: Price, request: QuoteRequest, { book, fx, at, costs }: Run): Costed | BesidesUnpriced | { readonly unpriced: 'no-fx-rate' } {
+  const exchange = exchangeTo(request.currency, price.rate.currency, fx, at);
+  if (exchange === null) return { unpriced: 'no-fx-rate' };
+  const besides = besidesOf(request, price, exchange.currency, { book, fx, at });
+  if ('unpriced' in besides) return besides;
+  const billedMs = billableMs(Math.round(request.hours * HOUR_MS), price);
+  return { nanos: costs.nanos({ rate: price.rate, billedMs, besides }, exchange), exchange, billedMs, besides };
 }
 
-function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs }: Costed, costs: RunCosts, learned: LearnedPrice | null): string[] {
+function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs, besides }: Costed, costs: RunCosts, learned: LearnedPrice | null): string[] {
   const texts: string[] = [];
   if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
   if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
@@ -266,6 +280,8 @@ function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest,
   if (price.term !== 'on-demand' && price.term !== 'spot') texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
   if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
   if (billedMs !== Math.round(request.hours * HOUR_MS)) texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
+  if (besides.storage !== null) texts.push('the storage is held for as long as the GPUs are billed');
+  if (besides.network !== null) texts.push('the traffic leaves evenly over the run');
   if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
   if (exchange.used !== null) texts.push(`converted by the exchange rate of ${exchange.used.day}`);
   return texts;
@@ -278,7 +294,7 @@ function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, c
     const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });
     if ('unpriced' in found || found.stale) return null;
     const costed = costOfRun(found.price, { ...request, currency: own.exchange.currency }, context);
-    if (costed === null) return null;
+    if ('unpriced' in costed) return null;
     const { upfront: paid, region: where } = found.price;
     return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency), learned: context.effective?.learnedOf(found.price)?.source ?? null } };
   };

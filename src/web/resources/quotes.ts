@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { Failure, invalid } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { VERDICTS, type BudgetVerdict } from '../../core/quote/budget.js';
+import { MOST_QUOTED_GIB } from '../../core/quote/besides.js';
 import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote/quote.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
@@ -21,6 +22,7 @@ const termSchema = z.enum(TERMS as readonly [Term, ...Term[]]);
 const upfrontSchema = z.enum(['none', 'partial', 'all']);
 const decimal = z.string().describe('Decimal string');
 const hours = z.number().positive().max(MOST_QUOTED_HOURS);
+const gib = z.number().min(0).max(MOST_QUOTED_GIB).nullish();
 const list = z.array(text).min(1).max(100).optional();
 const accountSchema = text.nullish().describe('Billing account that it would be charged to: what its bills taught of its prices holds. Absent: of the accounts that have taught anything that with the most usage');
 
@@ -44,6 +46,7 @@ export const quoteFields = {
   restartHours: z.number().min(0).max(168).nullish().describe('What an interruption of spot costs: hours computed again, and the start'),
   term: termSchema.default('on-demand'), region: text.nullish().describe('Absent: the cheapest'), upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
   currency: currencyCode.nullish().describe('Absent: the currency of the price'), account: accountSchema,
+  storageGib: gib.describe('Held for as long as the GPUs are billed'), networkGib: gib.describe('Leaves the cloud over the run'),
 };
 export const tagsSchema = z.record(z.string().min(1).max(400), z.string().max(4096)).nullish().describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
 
@@ -58,6 +61,7 @@ const placeRequestSchema = z.strictObject({ ...workload, measured: measuredSchem
 
 export const quoteShape = {
   cost: decimal, currency: z.string(),
+  parts: z.strictObject({ gpu: decimal, storage: decimal.nullable(), network: decimal.nullable() }).describe('What the cost is made of, each with its peak factor; null: not asked for'),
   interval: z.strictObject({ low: decimal, high: decimal, because: z.array(z.string()).describe('What makes it as wide as it is'), leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known') }),
   unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
   learned: z.strictObject({
@@ -91,8 +95,9 @@ const answerSchema = z.strictObject({
 type Body = z.infer<typeof requestSchema>;
 
 /** The part of a body that is about the run. */
-export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency, account }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
+export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency, account, storageGib, networkGib }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
   provider, sku, gpus, hours: run, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null,
+  storageGib: storageGib ?? null, networkGib: networkGib ?? null,
 });
 
 @Controller()

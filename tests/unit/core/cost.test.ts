@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  billableMs, cutsWithin, gpuPartMsOfHours, modelCost, priceHour, quantitiesWithin, QUANTITY_SCALE,
+  billableMs, cutsWithin, modelCost, priceHour, quantitiesWithin, QUANTITY_SCALE,
   type CostContext, type CostLine, type PriceKey, type UsageSlice,
 } from '../../../src/core/cost/cost.js';
 import { parseDecimal } from '../../../src/core/decimal.js';
@@ -33,6 +33,7 @@ function record(start: number, end: number, rest: Partial<UsageRecord> = {}): Us
     term: 'on-demand', gpuModel: null, tags: null, start, end, gpuParts: 8 * GPU_PARTS, storageMib: null, networkBytes: null, charge: null, ...rest,
   };
 }
+const gpuPartMsOfHours = (gpus: number, hours: number): bigint => BigInt(gpus) * BigInt(GPU_PARTS) * BigInt(hours * HOUR_MS);
 /** Cuts, sums and prices the records over [start, end), as the line does for an hour. */
 function priced(records: UsageRecord[], start: number, end: number, ctx: CostContext, usage: PriceKey = p5) {
   const bounds = [start, ...cutsWithin(usage, start, end, ctx), end];
