@@ -1,5 +1,5 @@
 /**
- * A picture as data: what is drawn, before anybody decides on colours, sizes or formats. The same data is the picture's table and its words.
+ * A picture as data: what is drawn, before anybody decides on colours, sizes or formats. The same data makes its words.
  *
  * It draws nothing and knows no report. The invariant: a value that is not there is null, and is neither drawn nor told as zero.
  */
@@ -54,26 +54,7 @@ export interface Plot {
   readonly panels: readonly Panel[];
 }
 
-export interface PlotTable {
-  readonly title: string;
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly (string | number | null)[])[];
-}
-
-/** What is drawn as tables, one per panel: every value of the picture, and no other. */
-export function tablesOf({ panels }: Plot): PlotTable[] {
-  return panels.map((panel) => {
-    if (panel.kind === 'rows') {
-      return { title: panel.title, columns: ['', ...panel.series.map(({ name }) => name)], rows: panel.rows.map((row, at) => [row, ...panel.series.map(({ values }) => values[at] ?? null)]) };
-    }
-    return {
-      title: panel.title, columns: ['series', panel.x.title, panel.y.title],
-      rows: panel.series.flatMap(({ name, points }) => points.map(({ x, y, label }) => [label ?? name, panel.x.unit === 'instant' ? formatInstant(x) : x, y])),
-    };
-  });
-}
-
-/** Values of a panel that are told in words; beyond them the tables are for. */
+/** Values of a panel that are told in words; whoever wants all of them has the report, as JSON or as the dashboard's tables. */
 const MOST_TOLD = 24;
 
 /** The picture in words, for those who do not see it. */

@@ -2,7 +2,8 @@
 import { Resvg } from '@resvg/resvg-js';
 import { describe, expect, it } from 'vitest';
 import type { BacktestReport } from '../../../src/core/policy/backtest.js';
-import { tablesOf, wordsOf, type CurvesPanel, type Plot, type RowsPanel } from '../../../src/core/plot.js';
+import { wordsOf, type CurvesPanel, type Plot, type RowsPanel } from '../../../src/core/plot.js';
+import { formatInstant } from '../../../src/core/time.js';
 import { compareCommitments } from '../../../src/planning/commitment/comparison.js';
 import { idleReport } from '../../../src/planning/idle/backtest.js';
 import { scalingReport } from '../../../src/planning/scaling/backtest.js';
@@ -56,6 +57,25 @@ const POLICY: BacktestReport = {
 };
 
 const REPORTS: Readonly<Record<string, () => BacktestReport>> = { spot: () => spot(2), 'spot, many cells': () => spot(8), commitment, scaling, idle, throughput, policy: () => POLICY };
+
+interface PlotTable {
+  readonly title: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly (string | number | null)[])[];
+}
+
+/** What is drawn as tables, one per panel: every value of the picture, and no other. */
+function tablesOf({ panels }: Plot): PlotTable[] {
+  return panels.map((panel) => {
+    if (panel.kind === 'rows') {
+      return { title: panel.title, columns: ['', ...panel.series.map(({ name }) => name)], rows: panel.rows.map((row, at) => [row, ...panel.series.map(({ values }) => values[at] ?? null)]) };
+    }
+    return {
+      title: panel.title, columns: ['series', panel.x.title, panel.y.title],
+      rows: panel.series.flatMap(({ name, points }) => points.map(({ x, y, label }) => [label ?? name, panel.x.unit === 'instant' ? formatInstant(x) : x, y])),
+    };
+  });
+}
 
 /** Every number that a picture stands for. */
 const numbersOf = (plot: Plot): number[] => tablesOf(plot).flatMap(({ rows }) => rows.flat()).filter((value) => typeof value === 'number');
