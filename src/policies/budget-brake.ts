@@ -13,7 +13,7 @@ import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, once, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
+import { costOnce, evidenceOf, once, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
 import { cheapHoursFor } from './off-peak-shift.js';
 import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 
@@ -113,14 +113,17 @@ const why = ({ budget, reached, state }: Braking): string =>
 /** An amount per hour over what is left of the period; null: it has no price. */
 const untilTheEnd = (hourNanos: number | null, { hoursLeft }: Braking): SavingsEstimate | null => (hourNanos === null ? null : once(hourNanos * hoursLeft));
 
+/** The same of what a target costs untouched. */
+const costUntilTheEnd = (hourNanos: number | null, { hoursLeft }: Braking): bigint | null => costOnce(hourNanos === null ? null : hourNanos * hoursLeft);
+
 const tell = (view: PolicyView, braking: Braking): Proposal => ({
-  ...shared(view, braking), action: 'Notify', target: `budget/${braking.budget.id}`, title: `Tell ${view.team}: ${why(braking)}`, monthlySavings: null,
+  ...shared(view, braking), action: 'Notify', target: `budget/${braking.budget.id}`, title: `Tell ${view.team}: ${why(braking)}`, monthlySavings: null, monthlyCost: null,
   risk: { interruption: 'None', note: 'Nothing is changed.' }, restartNeeded: false, rollbackPossible: true,
 });
 
 const refuse = (view: PolicyView, braking: Braking): Proposal => ({
   ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }), action: 'RefuseLaunches', target: `team/${view.team}`, title: `Refuse new launches of ${view.team}: ${why(braking)}`,
-  monthlySavings: null, risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' }, restartNeeded: false, rollbackPossible: true,
+  monthlySavings: null, monthlyCost: null, risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' }, restartNeeded: false, rollbackPossible: true,
 });
 
 function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas: number, given: Params): Proposal[] {
@@ -131,7 +134,7 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
   return [{
     ...shared(view, braking, { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown' }),
     action: 'MoveToSpot', target: one.workload, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${one.workload} to spot: ${why(braking)}`,
-    monthlySavings: untilTheEnd(perGpu === null ? null : perGpu * one.gpusPerReplica * replicas, braking),
+    monthlySavings: untilTheEnd(perGpu === null ? null : perGpu * one.gpusPerReplica * replicas, braking), monthlyCost: costUntilTheEnd(prices.onDemand * one.gpusPerReplica * replicas, braking),
     risk: { interruption: 'High', note: 'Spot can be taken away at any time.' }, restartNeeded: true, rollbackPossible: true,
   }];
 }
@@ -146,22 +149,26 @@ function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: num
   return {
     ...shared(view, braking, { replicasNow: now, replicasLeft: least, perReplicaHour: nanos === null ? 'no price' : units(nanos) }),
     action: 'ScaleIn', target: one.workload, change: { replicas: least }, title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
-    monthlySavings: untilTheEnd(nanos === null ? null : nanos * (now - least), braking), risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' }, restartNeeded: false, rollbackPossible: true,
+    monthlySavings: untilTheEnd(nanos === null ? null : nanos * (now - least), braking), monthlyCost: costUntilTheEnd(nanos === null ? null : nanos * now, braking),
+    risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' }, restartNeeded: false, rollbackPossible: true,
   };
 }
 
 const stop = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal => ({
   ...shared(view, braking), action: 'Stop', target: one.workload, change: { replicas: 0 }, title: `Stop ${one.workload}: ${why(braking)}`,
-  monthlySavings: untilTheEnd(workloadHourNanos(view, one), braking), risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+  monthlySavings: untilTheEnd(workloadHourNanos(view, one), braking), monthlyCost: costUntilTheEnd(workloadHourNanos(view, one), braking),
+  risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
 });
 
 /** A resource that is not part of a workload: only of a kind that may be stopped, and only where it was seen a moment ago. */
 function stopResource(view: PolicyView, braking: Braking, { resource, workload: kind, readings, hourlyNanos }: ResourceView, given: Params): Proposal[] {
   const newest = readings.at(-1);
   if (kind === null || !given.stopKinds.includes(kind) || newest === undefined || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
+  const nanos = hourlyNanos === null ? null : Number(hourlyNanos);
   return [{
     ...shared(view, braking), action: 'Stop', target: resource, change: { replicas: 0 }, title: `Stop ${resource}: ${why(braking)}`,
-    monthlySavings: untilTheEnd(hourlyNanos === null ? null : Number(hourlyNanos), braking), risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+    monthlySavings: untilTheEnd(nanos, braking), monthlyCost: costUntilTheEnd(nanos, braking),
+    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
   }];
 }
 

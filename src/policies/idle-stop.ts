@@ -11,7 +11,7 @@ import { READINGS_DAYS, type Policy, type PolicyView, type Proposal, type Readin
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
-import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, units } from './estimating/money.js';
+import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
   restartMinutes: z.number().min(0).max(1440).default(10).describe('Minutes until a stopped resource works again'),
@@ -135,7 +135,7 @@ function proposal(view: PolicyView, resource: ResourceView, hourlyNanos: bigint,
   return {
     action: 'Stop', target: resource.resource, change: { replicas: 0 },
     title: `Stop ${resource.resource}: its ${resource.gpus ?? 'GPUs'} x ${resource.gpuModel ?? 'GPU'} has done nothing for ${Math.round(last.quietMinutes)} minutes`,
-    monthlySavings: savings(hourlyNanos, result, watchedMinutes),
+    monthlySavings: savings(hourlyNanos, result, watchedMinutes), monthlyCost: monthlyCostOf(Number(hourlyNanos)),
     computation: {
       quietMinutes: Math.round(last.quietMinutes), falseStopProbability: last.falseStopProbability ?? 0, stopsInTheReadings: result.savedMinutes.length,
       savedMinutesInTheReadings: Math.round(total(result)), minutesOfReadings: Math.round(watchedMinutes), perHour: units(Number(hourlyNanos)),

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
-import { evidenceOf, monthly, units } from './estimating/money.js';
+import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
   warnHours: z.number().min(0).max(8760).default(48).describe('Hours before the end at which the holder is told'),
@@ -25,8 +25,8 @@ function proposalsFor(view: PolicyView, lease: LeaseView, given: Params): Propos
   return [view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given)];
 }
 
-const common = (view: PolicyView, lease: LeaseView, end: number): Pick<Proposal, 'target' | 'computation' | 'evidence' | 'implementationEffort'> => ({
-  target: lease.target,
+const common = (view: PolicyView, lease: LeaseView, end: number): Pick<Proposal, 'target' | 'monthlyCost' | 'computation' | 'evidence' | 'implementationEffort'> => ({
+  target: lease.target, monthlyCost: monthlyCostOf(lease.hourlyNanos === null ? null : Number(lease.hourlyNanos)),
   computation: { lease: lease.lease, holder: lease.holder ?? 'unknown', gpus: lease.gpus ?? 'unknown', endsAt: formatInstant(end), perHour: lease.hourlyNanos === null ? 'no price' : units(Number(lease.hourlyNanos)) },
   evidence: [evidenceOf(view, `the lease ${lease.lease}`, lease.startedAt, view.asOf)], implementationEffort: 'VeryLow',
 });

@@ -9,7 +9,7 @@ import type { GpuOffer, ModelPerformance, Policy, PolicyView, Proposal, Workload
 import { exampleView, minutes, measurement, offer, OFFERS, steady, workload } from './estimating/examples.js';
 import { mayTouch, windowBefore } from './estimating/minutes.js';
 import { performanceOf } from './estimating/performance.js';
-import { cheapest, evidenceOf, gpuHourNanos, monthly, replicasOf, units, workloadHourNanos } from './estimating/money.js';
+import { cheapest, evidenceOf, gpuHourNanos, monthly, monthlyCostOf, replicasOf, units, workloadHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
   windowMinutes: z.number().int().min(30).max(20_160).default(1440).describe('Minutes of load whose highest a service must serve'),
@@ -93,7 +93,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (Number(saving.mean) < given.minimumSavingPerMonth * 1e9) return [];
   const text = mix.parts.map(({ kind, count }) => `${count} x ${kind.offer.sku} (${kind.offer.gpus} x ${kind.offer.gpuModel})`).join(' + ');
   return [{
-    action: 'Rightsize', target: one.workload, change: { instances: text, ...sizeOf(mix, one) }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving,
+    action: 'Rightsize', target: one.workload, change: { instances: text, ...sizeOf(mix, one) }, title: `Run ${one.workload} on ${text}`, monthlySavings: saving, monthlyCost: monthlyCostOf(now),
     computation: {
       perHourNow: units(now), perHourThen: units(mix.hourNanos), unitsPerMinuteNeeded: need.unitsPerMinute, need: need.what,
       unitsPerMinuteThen: mix.parts.reduce((sum, { kind, count }) => sum + kind.unitsPerMinute * count, 0), kindsConsidered: kinds.length,

@@ -13,7 +13,7 @@ import { compilePeak, type PeakRule } from '../core/price/peak.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import { AS_OF, exampleView, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, once, units, workloadHourNanos } from './estimating/money.js';
+import { costOnce, evidenceOf, once, units, workloadHourNanos } from './estimating/money.js';
 import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
 
 const params = z.strictObject({
@@ -115,7 +115,7 @@ function proposal(view: PolicyView, found: JobCase, plan: HoursPlan, { straight,
   const waits: Readonly<Record<string, string>> = first === undefined || first.from === 0 ? {} : { startsAt: formatInstant(from + first.from * HOUR_MS), startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)) };
   return {
     action: 'MoveToOffPeak', target: one.workload, change: { pieces, ...waits }, title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
-    monthlySavings: once(straight - plan.cost),
+    monthlySavings: once(straight - plan.cost), monthlyCost: costOnce(straight),
     computation: {
       costInOnePiece: units(straight), costInPieces: units(plan.cost), pieces, workHoursLeft: found.workHours, restartHours: found.restartHours, gpus: found.gpus,
       perHour: units(found.hourNanos), idleHoursOnCommitments: idleHours, saving: 'once, for this job',

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { AS_OF, exampleView, minutes, steady, workload } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
-import { evidenceOf, replicaHourNanos, units } from './estimating/money.js';
+import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
   mode: z.enum(['ramp', 'full']).default('ramp').describe('ramp: small first; full: full size at the start and never resized while it runs'),
@@ -57,7 +57,7 @@ function resize(view: PolicyView, { one, gpus, gpusPerReplica, hasStarted }: Tra
   return {
     action: more ? 'ScaleOut' : 'Rightsize', target: one.workload, protective: true, change: { replicas, gpus: replicas * gpusPerReplica },
     title: `${hasStarted ? 'Take' : 'Start'} ${one.workload} ${hasStarted ? `from ${gpus} to` : `on ${wanted} instead of ${gpus} GPUs`}${hasStarted ? ` ${wanted} GPUs` : ''}: ${why}`,
-    monthlySavings: null,
+    monthlySavings: null, monthlyCost: monthlyCostOf(workloadHourNanos(view, one)),
     computation: {
       gpusNow: gpus, gpusWanted: wanted, perReplicaHour: nanos === null ? 'no price' : units(nanos),
       saving: more ? 'unknown: an hour costs more and fewer are needed' : 'unknown: an hour costs less, and how far it gets is what the start will show',
@@ -69,7 +69,8 @@ function resize(view: PolicyView, { one, gpus, gpusPerReplica, hasStarted }: Tra
 }
 
 const keep = (view: PolicyView, { one, gpus }: Training): Proposal => ({
-  action: 'Keep', target: one.workload, protective: true, title: `Keep ${one.workload} at ${gpus} GPUs while it runs`, monthlySavings: null, computation: { gpusNow: gpus },
+  action: 'Keep', target: one.workload, protective: true, title: `Keep ${one.workload} at ${gpus} GPUs while it runs`,
+  monthlySavings: null, monthlyCost: monthlyCostOf(workloadHourNanos(view, one)), computation: { gpusNow: gpus },
   evidence: [evidenceOf(view, `what runs of ${one.workload}`, view.asOf, view.asOf)], risk: { interruption: 'None', note: 'Nothing is changed.' },
   restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
 });

@@ -68,6 +68,8 @@ function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offe
     change: { units: advice.units, term: offer.term, upfront: offer.upfront, termHours: offer.termHours, perGpuHourNanos: gpuHourNanos(offer.rate) },
     title: `${offer.term.startsWith('reserved') ? 'Reserve' : 'Buy a savings plan for'} ${advice.units} x ${kind} at ${series.provider} (${term.name})`,
     monthlySavings: { mean: monthly(advice.expectedSaving), low: monthly(advice.savingInterval.low), high: monthly(advice.savingInterval.high) },
+    // The hours that are expected to be covered cost on demand what the commitment costs and what it saves.
+    monthlyCost: monthly(advice.expectedSaving + advice.fullCost),
     computation: {
       gpusToReserve: advice.units, onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6), reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
       termHours: offer.termHours, breakEvenUseRatio: evidence.breakEvenShare, hoursSeen: evidence.hoursSeen, gpusDemandedNow: evidence.demandNow,

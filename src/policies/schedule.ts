@@ -10,7 +10,7 @@ import { DAY_MS, HOUR_MS, isZone, MINUTE_MS } from '../core/time.js';
 import { Calendar, windowProblems, windowShape } from './estimating/calendar.js';
 import { AS_OF, exampleView, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, monthly, replicaHourNanos, replicasOf, units } from './estimating/money.js';
+import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, replicasOf, units } from './estimating/money.js';
 
 const replicas = z.number().int().min(0).max(100_000);
 const limits = {
@@ -100,7 +100,7 @@ function proposal(view: PolicyView, target: string, action: 'Stop' | 'ScaleIn' |
   return {
     action, target, protective: more, change: { replicas: wanted },
     title: `${{ Stop: 'Stop', ScaleIn: 'Lower', Start: 'Start', ScaleOut: 'Raise' }[action]} ${target} (${now} to ${wanted} replicas): the calendar says so`,
-    monthlySavings: nanos === null ? null : monthly((more ? now - wanted : fewer) * nanos),
+    monthlySavings: nanos === null ? null : monthly((more ? now - wanted : fewer) * nanos), monthlyCost: monthlyCostOf(nanos === null ? null : now * nanos),
     computation: { replicasNow: now, replicasByCalendar: wanted, meanReplicasFewerOverTheComingWeek: fewer, perReplicaHour: nanos === null ? 'no price' : units(nanos) },
     evidence: [evidenceOf(view, `the calendar, and what runs of ${target}`, view.asOf, view.asOf)],
     risk: { interruption: action === 'Stop' ? 'Medium' : 'Low', note: 'The calendar does not look at load: what runs may be at work.' },

@@ -9,7 +9,7 @@ import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, 
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, gpuHourNanos, monthlyBetween, offerAt, units } from './estimating/money.js';
+import { evidenceOf, gpuHourNanos, monthlyBetween, monthlyCostOf, offerAt, units } from './estimating/money.js';
 import { replacements } from './estimating/replace.js';
 import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotRecord } from './estimating/spot.js';
 import { spotWord } from './estimating/spot-job.js';
@@ -84,7 +84,7 @@ function toSpot(view: PolicyView, found: Case): Proposal[] {
   if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0)) return [];
   return [{
     action: 'MoveToSpot', target, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
-    monthlySavings: saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus),
+    monthlySavings: saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus), monthlyCost: monthlyCostOf(prices.onDemand * gpus),
     computation: numbers(found), evidence: evidence(view, found),
     risk: { interruption: 'High', note: record === null ? 'Nobody has recorded how often spot is gone there.' : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.` },
     restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
@@ -96,7 +96,7 @@ function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
   const dearer = (prices.onDemand - prices.spot) * gpus;
   return {
     action: 'MoveToOnDemand', target, protective: true, change: { term: 'on-demand' }, title: `Move ${target} on demand: ${prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
-    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer), computation: numbers(found), evidence: evidence(view, found),
+    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer), monthlyCost: monthlyCostOf(prices.spot * gpus), computation: numbers(found), evidence: evidence(view, found),
     risk: { interruption: 'Low', note: 'It restarts on another instance; it returns when spot does.' }, restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
   };
 }

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
 import { exampleView, minutes, steady, workload, AS_OF } from './estimating/examples.js';
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
-import { evidenceOf, monthly, replicaHourNanos, units } from './estimating/money.js';
+import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, units } from './estimating/money.js';
 
 const UTILISATION = 'gpu_utilisation_ratio';
 const MEMORY = 'memory_used_ratio';
@@ -74,7 +74,7 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   return [{
     action: out ? 'ScaleOut' : 'ScaleIn', target: one.workload, protective: out, change: { replicas: step.to },
     title: `${out ? 'Raise' : 'Lower'} ${one.workload} from ${step.from} to ${step.to} replicas: ${step.why} for ${given.breachMinutes} minutes`,
-    monthlySavings: nanos === null ? null : monthly((step.from - step.to) * nanos * share),
+    monthlySavings: nanos === null ? null : monthly((step.from - step.to) * nanos * share), monthlyCost: monthlyCostOf(nanos === null ? null : step.from * nanos),
     computation: {
       replicasNow: step.from, replicasPlanned: step.to, perReplicaHour: nanos === null ? 'no price' : units(nanos), breachMinutes: given.breachMinutes,
       ...(out ? {} : { shareOfTheWindowThatFits: share, windowMinutes: given.windowMinutes }),

@@ -12,7 +12,7 @@ import { simulate } from '../planning/scaling/simulate.js';
 import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
 import { replacements } from './estimating/replace.js';
-import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, replicaHourNanos, replicasOf, units } from './estimating/money.js';
+import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, monthlyCostOf, replicaHourNanos, replicasOf, units } from './estimating/money.js';
 
 const params = z.strictObject({
   unservedPrice: z.number().min(1.05).max(20_000).default(DEFAULT_RISK.price).describe('What a replica-minute of unserved load is worth, in replica-minutes'),
@@ -58,8 +58,9 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
 const hasCooled = (view: PolicyView, { fleet }: Service, { cooldownMinutes }: Params): boolean =>
   cooldownMinutes === 0 || (fleet.changedAt !== null && view.asOf - fleet.changedAt >= cooldownMinutes * 60_000);
 
-const common = (view: PolicyView, { name, window }: Service, plan: ReplicaPlan): Pick<Proposal, 'target' | 'change' | 'evidence' | 'restartNeeded' | 'implementationEffort' | 'rollbackPossible' | 'validDays'> => ({
-  target: name, change: { replicas: plan.replicas }, evidence: [evidenceOf(view, `load of ${name}, minute by minute`, window.to - plan.historyMinutes * 60_000, window.to)],
+const common = (view: PolicyView, { name, window, replicaNanos }: Service, plan: ReplicaPlan): Pick<Proposal, 'target' | 'change' | 'monthlyCost' | 'evidence' | 'restartNeeded' | 'implementationEffort' | 'rollbackPossible' | 'validDays'> => ({
+  target: name, change: { replicas: plan.replicas }, monthlyCost: monthlyCostOf(replicaNanos === null ? null : plan.current * replicaNanos),
+  evidence: [evidenceOf(view, `load of ${name}, minute by minute`, window.to - plan.historyMinutes * 60_000, window.to)],
   restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
 });
 

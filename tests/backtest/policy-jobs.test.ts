@@ -49,7 +49,7 @@ const row = (cell: BacktestCell, name: string) => cell.policies.find((one) => on
 
 /** A policy under a known name that says at an hour of the window what is written for it. */
 function saying(script: (hour: number, view: PolicyView) => readonly { readonly action: RecommendedAction; readonly target: string; readonly change?: Proposal['change'] }[], over: Partial<Policy> = {}): Policy {
-  const base = { title: '', monthlySavings: null, protective: true, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
+  const base = { title: '', monthlySavings: null, monthlyCost: null, protective: true, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
   return { ...of('off-peak-shift'), evaluate: (view) => script((view.asOf - AS_OF) / HOUR_MS, view).map((one) => ({ ...base, ...one })), ...over };
 }
 

@@ -37,7 +37,7 @@ const resource = (busy: readonly boolean[], gapAfter = Infinity): RecordedHistor
 const run = (busy: boolean, minutes: number): boolean[] => new Array<boolean>(minutes).fill(busy);
 
 function saying(evaluate: (view: PolicyView) => readonly { readonly action: RecommendedAction; readonly target: string; readonly change?: Proposal['change'] }[]): Policy {
-  const base = { title: '', monthlySavings: null, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
+  const base = { title: '', monthlySavings: null, monthlyCost: null, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
   return { ...of('lease'), name: 'says', evaluate: (view) => evaluate(view).map((one) => ({ ...base, ...one })) };
 }
 

@@ -33,7 +33,7 @@ const series = (gpus: readonly number[], past = 0, over: Partial<DemandSeries> =
 
 /** A policy that says what a function of the view says. */
 function saying(evaluate: (view: PolicyView) => readonly { readonly action: RecommendedAction; readonly target: string; readonly change?: Proposal['change'] }[], over: Partial<Policy> = {}): Policy {
-  const base = { title: '', monthlySavings: null, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
+  const base = { title: '', monthlySavings: null, monthlyCost: null, computation: {}, evidence: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1 } as const;
   return { ...of('lease'), name: 'says', evaluate: (view) => evaluate(view).map((one) => ({ ...base, ...one })), ...over };
 }
 

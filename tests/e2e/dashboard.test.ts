@@ -4,8 +4,9 @@
  */
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
+import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { axe, browserFor, expectNoOverflow, quiet, signIn, type Visit } from '../support/browser.js';
-import { dashboardWorld } from '../support/dashboard.js';
+import { dashboardWorld, NOW } from '../support/dashboard.js';
 import { oidcProvider } from '../support/oidc-provider.js';
 import { describeWith } from '../support/programs.js';
 
@@ -129,6 +130,25 @@ describeWith('chromium', 'the dashboard', async (file) => {
     await page.getByRole('status').getByText('Reject: it is refused now.').waitFor();
     await page.getByText('Rejected: it still trains').waitFor();
     expect(w.cloud.done.some(({ effect }) => effect.target === 'instance/i-2')).toBe(false);
+    expect(faults).toEqual([]);
+  });
+
+  it('shows of what a recommendation saves', async () => {
+    const saves: Recommendation = {
+      id: 'rec-priced', team: 'vision', policy: 'elsewhere', policyVersion: 1, document: 'elsewhere', mode: 'recommend', action: 'Stop', target: 'i-priced', title: 'Stop i-priced', estimatedMonthlySavings: '900.00',
+      estimatedMonthlySavingsLow: '800.00', estimatedMonthlySavingsHigh: '1000.00', estimatedMonthlySavingsNanos: '900000000000', estimatedMonthlyCost: '1000.00', estimatedSavingsPercentage: 90, currency: 'USD', protective: false,
+      change: {}, computation: { savingBeforeBoundNanos: '900000000000 800000000000 1200000000000' }, evidence: [], insteadOf: [], risk: { interruption: 'Low', note: '' }, restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true,
+      expiresAt: '2026-12-01T00:00:00Z',
+    };
+    await w.db.transaction((tx) => w.stores.recommendations.replaceOpen(tx, 'default', 'vision', ['elsewhere'], [saves], NOW));
+    const { page, open, faults } = await admin();
+    await open('recommendations');
+    expect(await page.getByRole('row', { name: /Stop i-priced/ }).innerText()).toMatch(/\$900\s+of \$1,000/);
+    await page.getByRole('link', { name: 'Stop i-priced' }).click();
+    const figure = page.locator('.figure', { hasText: 'Estimated per month' });
+    expect([await figure.locator('.value').innerText(), await figure.locator('.note').innerText()]).toEqual(['$900.00', '90% of a cost of $1,000.00, 80% between $800.00 and $1,000.00']);
+    await page.getByText('Saving in nanos before it was cut to the cost').waitFor();
+    await expectNoOverflow(page, 'rec-priced');
     expect(faults).toEqual([]);
   });
 

@@ -131,7 +131,7 @@ describe('the admission webhook', async () => {
   describe('with budget left', () => {
     const refusal = (mode: Recommendation['mode']): Recommendation => ({
       id: `refuse-${mode}`, team: 'research', policy: 'budget-brake', policyVersion: 1, document: 'brake', mode, action: 'RefuseLaunches', target: 'team/research', title: 'Refuse new launches of research: spend has reached 90 %',
-      estimatedMonthlySavings: null, estimatedMonthlySavingsLow: null, estimatedMonthlySavingsHigh: null, estimatedMonthlySavingsNanos: null, currency: 'USD', protective: true, change: {}, computation: {}, evidence: [], insteadOf: [],
+      estimatedMonthlySavings: null, estimatedMonthlySavingsLow: null, estimatedMonthlySavingsHigh: null, estimatedMonthlySavingsNanos: null, estimatedMonthlyCost: null, estimatedSavingsPercentage: null, currency: 'USD', protective: true, change: {}, computation: {}, evidence: [], insteadOf: [],
       risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, expiresAt: new Date(NOW + 86_400_000).toISOString(),
     });
     const make = (...made: Recommendation[]): Promise<void> => api.stores.db.transaction((tx) => api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW));

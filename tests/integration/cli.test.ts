@@ -169,10 +169,16 @@ describe('the command line', async () => {
       const { recommendations } = await json<{ recommendations: Record<string, unknown>[] }>('recommend', '--team', 'red');
       const [first] = recommendations;
       expect(first).toMatchObject({ team: 'red', currency: 'USD', status: 'open', estimatedMonthlySavings: expect.stringMatching(/^\d+\.\d{2}$/) as string });
+      expect(first).toMatchObject({ estimatedMonthlyCost: expect.stringMatching(/^\d+\.\d{2}$/) as string });
+      expect(Number(first?.['estimatedMonthlySavings'])).toBeLessThanOrEqual(Number(first?.['estimatedMonthlyCost']));
+      expect(first?.['estimatedSavingsPercentage']).toBeCloseTo((100 * Number(first?.['estimatedMonthlySavings'])) / Number(first?.['estimatedMonthlyCost']), 1);
       expect(Object.keys(first ?? {})).toEqual(expect.arrayContaining(['id', 'team', 'action', 'target', 'estimatedMonthlySavings', 'currency', 'evidence']));
       expect(await json('recommend', '--team', 'blue')).toEqual({ recommendations: [] });
       const id = String(first?.['id']);
-      expect((await local('recommend')).out).toContain(id);
+      const shown = (await local('recommend')).out;
+      expect(shown).toContain(id);
+      expect(shown.split('\n')[0]).toMatch(/saves a month +from +to +of +currency +why$/);
+      expect(shown).toMatch(new RegExp(`${String(first?.['estimatedMonthlySavings'])} .* ${String(first?.['estimatedMonthlyCost'])} +USD `));
       expect(await json('approve', id)).toMatchObject({ recommendation: { id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string } });
       expect(await local('reject', id)).toMatchObject({ code: 1, err: `bursar: recommendation ${id} is approved, not open\n` });
       expect((await local('approve', 'rec-none')).code).toBe(1);

@@ -139,7 +139,7 @@ describe('jobs that labels tell of', async () => {
     expect(found).toMatchObject({
       action: 'MoveToOffPeak', target: targetOf('nightly'),
       // Five whole hours from noon cost 1.5 each; after eight in the evening, with the restart, five cost 1 each.
-      estimatedMonthlySavings: (2.5 * hour).toFixed(2), computation: { workHoursLeft: 4.5, restartHours: 0.5, gpus: 8, costInOnePiece: (7.5 * hour).toFixed(6), costInPieces: (5 * hour).toFixed(6) },
+      estimatedMonthlySavings: (2.5 * hour).toFixed(2), estimatedMonthlyCost: (7.5 * hour).toFixed(2), estimatedSavingsPercentage: 33.3, computation: { workHoursLeft: 4.5, restartHours: 0.5, gpus: 8, costInOnePiece: (7.5 * hour).toFixed(6), costInPieces: (5 * hour).toFixed(6) },
       // The deadline is noon: with the five hours it is in time from seven in the morning at the latest.
       change: { startsBy: '2026-10-06T07:00:00Z' },
     });

@@ -56,8 +56,8 @@ describe('the line with policy documents', async () => {
     ]);
     const stop = all.find(({ action }) => action === 'Stop')!;
     // Two instances at 55.04 dollars for the hours left of the quarter, which are more than a month of 730.
-    expect(stop).toMatchObject({ mode: 'approve', document: 'brake', estimatedMonthlySavings: (2 * 55.04 * 730).toFixed(2), evidence: [{ what: 'the budget lab' }] });
-    expect(all.find(({ action }) => action === 'RefuseLaunches')).toMatchObject({ estimatedMonthlySavings: null, estimatedMonthlySavingsNanos: null });
+    expect(stop).toMatchObject({ mode: 'approve', document: 'brake', estimatedMonthlySavings: (2 * 55.04 * 730).toFixed(2), estimatedMonthlyCost: (2 * 55.04 * 730).toFixed(2), estimatedSavingsPercentage: 100, evidence: [{ what: 'the budget lab' }] });
+    expect(all.find(({ action }) => action === 'RefuseLaunches')).toMatchObject({ estimatedMonthlySavings: null, estimatedMonthlySavingsNanos: null, estimatedMonthlyCost: null, estimatedSavingsPercentage: null });
     expect((await stores.recommendations.list('default', { team: 'lab', status: 'superseded' }, null, 10)).map(({ policy }) => policy)).toEqual(['reserve-baseline']);
   });
 

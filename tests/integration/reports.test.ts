@@ -40,7 +40,7 @@ const hours = (name: string, from: number, count: number, over: Partial<UsageRec
 
 const recommendation = (id: string, over: Partial<Recommendation> = {}): Recommendation => ({
   id, team: 'red', policy: 'idle-stop', policyVersion: 1, document: 'idle-stop', mode: 'recommend', action: 'Stop', target: `instance/${id}`, title: `Stop <i>${id}</i>`,
-  estimatedMonthlySavings: '730.00', estimatedMonthlySavingsLow: '500.00', estimatedMonthlySavingsHigh: '900.00', estimatedMonthlySavingsNanos: '730000000000', currency: 'USD', protective: false, change: {},
+  estimatedMonthlySavings: '730.00', estimatedMonthlySavingsLow: '500.00', estimatedMonthlySavingsHigh: '900.00', estimatedMonthlySavingsNanos: '730000000000', estimatedMonthlyCost: '1460.00', estimatedSavingsPercentage: 50, currency: 'USD', protective: false, change: {},
   computation: {}, evidence: [], insteadOf: [], risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, expiresAt: '2026-12-01T00:00:00Z', ...over,
 });
 

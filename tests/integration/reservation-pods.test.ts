@@ -103,7 +103,7 @@ describe('a reservation of eight GPUs', async () => {
 
   it('takes nothing for a pod that is refused for another reason, or is exempt', async () => {
     const stop = { id: 'stop', team: 'research', policy: 'budget-brake', policyVersion: 1, document: 'brake', mode: 'enforce', action: 'RefuseLaunches', target: 'team/research', title: 'Refuse', estimatedMonthlySavings: null, estimatedMonthlySavingsLow: null, estimatedMonthlySavingsHigh: null,
-      estimatedMonthlySavingsNanos: null, currency: 'USD', protective: true, change: {}, computation: {}, evidence: [], insteadOf: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, expiresAt: new Date(NOW + 86_400_000).toISOString() } as const;
+      estimatedMonthlySavingsNanos: null, estimatedMonthlyCost: null, estimatedSavingsPercentage: null, currency: 'USD', protective: true, change: {}, computation: {}, evidence: [], insteadOf: [], risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, expiresAt: new Date(NOW + 86_400_000).toISOString() } as const;
     const order = (...made: (typeof stop)[]): Promise<void> => api.stores.db.transaction((tx) => api.stores.recommendations.replaceOpen(tx, 'default', 'research', ['budget-brake'], made, NOW));
     await order(stop);
     expect((await ask('a')).allowed).toBe(false);

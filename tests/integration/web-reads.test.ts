@@ -23,7 +23,7 @@ async function all(api: TestApi, path: string, limit: number): Promise<Record<st
 
 const recommendation = (n: number, team: string): Recommendation => ({
   id: `r${n}`, team, policy: 'idle-stop', policyVersion: 1, action: 'Stop', target: `pod-${n}`, title: 'Stop it', estimatedMonthlySavings: '12.50', estimatedMonthlySavingsLow: '10.00',
-  estimatedMonthlySavingsHigh: '15.00', estimatedMonthlySavingsNanos: '12500000000', currency: 'USD', computation: { hours: 730 },
+  estimatedMonthlySavingsHigh: '15.00', estimatedMonthlySavingsNanos: '12500000000', estimatedMonthlyCost: '50.00', estimatedSavingsPercentage: 25, currency: 'USD', computation: { hours: 730 },
   evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }], risk: { interruption: 'Low', note: '' },
   restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, expiresAt: '2026-11-01T00:00:00Z',
   document: 'idle-stop', mode: 'recommend', protective: false, change: {}, insteadOf: [],
@@ -60,6 +60,18 @@ describe('the API', async () => {
       counts.set(path, whole.length);
     }
     expect(Object.fromEntries(counts)).toMatchObject({ '/v1/teams': 6, '/v1/prices': 5, '/v1/recommendations': 5, '/v1/rejects': 7, '/v1/imports': 3, '/v1/audit': 7 });
+  });
+
+  it('a recommendation says of what it saves, and one that was kept before it could says that nobody knows', async () => {
+    const ofTeam = async (): Promise<Listed['items']> => (await api.call<Listed>('GET', '/v1/recommendations?team=b')).body.items;
+    const figures = { estimatedMonthlySavings: '12.50', estimatedMonthlyCost: '50.00', estimatedSavingsPercentage: 25 };
+    expect(await ofTeam()).toMatchObject([{ id: 'r1', ...figures }, { id: 'r3', ...figures }, { id: 'r5', ...figures }]);
+    await api.stores.db.query(`update recommendation set body = body - 'estimatedMonthlyCost' - 'estimatedSavingsPercentage' where id = 'r3'`, []);
+    expect(await ofTeam()).toMatchObject([{ id: 'r1', ...figures }, { id: 'r3', estimatedMonthlySavings: '12.50', estimatedMonthlyCost: null, estimatedSavingsPercentage: null }, { id: 'r5', ...figures }]);
+    const { body } = await api.call<{ components: { schemas: { Recommendation: { properties: object; required: string[] } } } }>('GET', '/openapi.json');
+    const { properties, required } = body.components.schemas.Recommendation;
+    expect(properties).toMatchObject({ estimatedMonthlyCost: { anyOf: [{ type: 'string' }, { type: 'null' }] }, estimatedSavingsPercentage: { type: ['number', 'null'] } });
+    expect(required).toEqual(expect.arrayContaining(['estimatedMonthlySavings', 'estimatedMonthlyCost', 'estimatedSavingsPercentage']));
   });
 
   it('cursors that are none are refused, and so are unknown fields', async () => {

@@ -33,7 +33,7 @@ function proposalsOf(view: PolicyView): Proposal[] {
 }
 
 const proposalOf = (view: PolicyView, target: string, [action, change]: Wish): Proposal => ({
-  action, target, change, title: `${action} ${target}`, protective: true, monthlySavings: null, computation: {}, risk: { interruption: 'High', note: '' }, restartNeeded: true,
+  action, target, change, title: `${action} ${target}`, protective: true, monthlySavings: null, monthlyCost: null, computation: {}, risk: { interruption: 'High', note: '' }, restartNeeded: true,
   implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1, evidence: [{ what: 'a whim', from: formatInstant(view.asOf - HOUR_MS), to: formatInstant(view.asOf), ageSeconds: 0 }],
 });
 

@@ -25,7 +25,7 @@ export class Script {
     return {
       name, version: 1, description: 'as a test says', params: z.record(z.string(), z.unknown()), holdsWhileProposed, examples: [],
       evaluate: (view) => this.wants.map(({ action, target, change = {}, validDays = 1 }): Proposal => ({
-        action, target, change, title: `${action} ${target}`, monthlySavings: null, computation: {}, risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow',
+        action, target, change, title: `${action} ${target}`, monthlySavings: null, monthlyCost: null, computation: {}, risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow',
         rollbackPossible: true, validDays, evidence: [{ what: 'a test', from: formatInstant(view.asOf - HOUR_MS), to: formatInstant(view.asOf - this.evidenceAgeMs), ageSeconds: 0 }],
       })),
     };

@@ -47,7 +47,8 @@ moves; Rightsize; ScaleOut and Start; purchases; RefuseLaunches; Notify), then t
 winner as \`insteadOf\`, with the rule by which it lost.
 
 **Savings** are made of the numbers in the view: prices, metered hours, recorded availability. Where one is missing the saving is null, which is unknown and not zero. Evidence that
-is missing never makes a stop or a scale-in.
+is missing never makes a stop or a scale-in. Beside it stands what the target costs untouched (\`estimatedMonthlyCost\`): a saving beyond it, or of a cost that nobody knows, is refused and shown as unknown, with \`refused\` among the
+numbers used; what calibration or the width of an interval would make of it is cut to the cost, with \`savingBeforeBoundNanos\`.
 `;
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\n', ' ');

@@ -10,14 +10,15 @@ export function addRecommendations(program: Command, session: Session): void {
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--status <status>', 'other than the open ones').choices(['open', 'observed', 'approved', 'rejected', 'superseded', 'expired']).default('open'))
     .addHelpText('after', `
-An estimate comes with an 80 % interval and the numbers that it was made of: --json has them.
+An estimate comes with an 80 % interval, and "of" says what the target costs untouched over the same time: no saving exceeds it. --json has the
+numbers that it was made of.
 
 Example:
   bursar recommend --team research`)
     .action(async ({ team, status }: { team?: string; status: RecommendationStatus }) => {
       const recommendations = await (await session.door()).recommendations({ team: team ?? null, status });
       session.print({ recommendations }, () => (recommendations.length === 0 ? 'Nothing to recommend.\n' : table(
-        ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'currency', 'why'],
-        recommendations.map((r) => [r.id, r.team, r.action, r.target, r.estimatedMonthlySavings ?? 'unknown', r.estimatedMonthlySavingsLow, r.estimatedMonthlySavingsHigh, r.currency, r.title]))));
+        ['id', 'team', 'action', 'target', 'saves a month', 'from', 'to', 'of', 'currency', 'why'],
+        recommendations.map((r) => [r.id, r.team, r.action, r.target, r.estimatedMonthlySavings ?? 'unknown', r.estimatedMonthlySavingsLow, r.estimatedMonthlySavingsHigh, r.estimatedMonthlyCost, r.currency, r.title]))));
     });
 }

@@ -103,6 +103,8 @@ export interface ApprovalReason {
   readonly monthlySavings: string | null;
   readonly monthlySavingsLow: string | null;
   readonly monthlySavingsHigh: string | null;
+  /** What the target costs a month untouched; null: unknown. Absent from alerts that were kept before it was said. */
+  readonly monthlyCost?: string | null;
   readonly currency: string;
   readonly risk: string;
   readonly evidence: readonly Evidence[];

@@ -6,7 +6,7 @@
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
 import { effectWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
-import type { AnomalyNews, Answer, ApprovalNews, BudgetNews, DigestNews, Driver, HealthNews, News, PriceNews, ResultNews, VarianceNews } from './alert.js';
+import type { AnomalyNews, Answer, ApprovalNews, ApprovalReason, BudgetNews, DigestNews, Driver, HealthNews, News, PriceNews, ResultNews, VarianceNews } from './alert.js';
 import type { Button, Content } from './message.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
 
@@ -69,9 +69,15 @@ function price({ what, provider, sku, region, term, effectiveFrom, currency, obs
   });
 }
 
+/** What is saved, between what and of what, as far as it is known. */
+function savingWords({ monthlySavings, monthlySavingsLow: low, monthlySavingsHigh: high, monthlyCost = null, currency }: ApprovalReason): string {
+  if (monthlySavings === null) return 'unknown';
+  const money = (text: string): string => shownAmount(text, currency);
+  return `${money(monthlySavings)} a month${low === null || high === null ? '' : ` (${money(low)} to ${money(high)})`}${monthlyCost === null ? '' : `, of ${money(monthlyCost)} that it costs`}`;
+}
+
 function approval({ team, action, effect, connection, proposedBy, expiresAt, because }: ApprovalNews): Content {
-  const saving = because === null ? 'unknown' : because.monthlySavings === null ? 'unknown'
-    : `${shownAmount(because.monthlySavings, because.currency)} a month${because.monthlySavingsLow === null || because.monthlySavingsHigh === null ? '' : ` (${shownAmount(because.monthlySavingsLow, because.currency)} to ${shownAmount(because.monthlySavingsHigh, because.currency)})`}`;
+  const saving = because === null ? 'unknown' : savingWords(because);
   return content(`${team}: ${effectWords(effect)}?`, {
     lines: because === null ? [] : [because.title, ...(because.risk === '' ? [] : [because.risk])],
     facts: [

@@ -4,9 +4,11 @@
  *
  * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then the document's priority,
  * then the larger known saving (unknown is smallest), then the name. Losers stay on the winner as `insteadOf`. A document in
- * mode `observe` competes with nobody: what it would propose is kept with the status `observed`.
+ * mode `observe` competes with nobody: what it would propose is kept with the status `observed`. This is the one door between policies and people:
+ * no saving beyond the spend passes it (claim.ts).
  */
-import { calibrationKey, withCalibration } from './calibration.js';
+import { calibrationKey } from './calibration.js';
+import { withinSpend } from './claim.js';
 import { isWorthwhile, recommendationOf, type Policy, type PolicyView, type Proposal } from './policy.js';
 import { appliesTo, type PolicyDocument } from './document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
@@ -40,12 +42,12 @@ export interface Decision {
   readonly status: 'open' | 'observed';
 }
 
-/** Every proposal of the documents that apply to the view's team. A document whose policy is gone proposes nothing. */
+/** Every proposal of the documents that apply to the view's team, each with no more than may be claimed. A document whose policy is gone proposes nothing. */
 export function candidatesOf(view: PolicyView, documents: readonly PolicyDocument[], policies: readonly Policy[]): Candidate[] {
   return documents.filter((document) => appliesTo(document, view.team)).flatMap((document) => {
     const policy = policies.find(({ name }) => name === document.policy);
     return policy === undefined ? [] : policy.evaluate(view, policy.params.parse(document.params))
-      .map((proposal) => ({ document, policy, proposal: withCalibration(proposal, view.calibrations?.[calibrationKey(policy)]) }));
+      .map((proposal) => ({ document, policy, proposal: withinSpend(proposal, view.currency, view.calibrations?.[calibrationKey(policy)]) }));
   }).filter(({ proposal }) => isWorthwhile(proposal));
 }
 

@@ -32,6 +32,11 @@ export interface Proposal {
   readonly title: string;
   /** Null: it cannot be known from the view, and `computation` says why. Below zero: it costs. */
   readonly monthlySavings: SavingsEstimate | null;
+  /**
+   * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a job or a run whose saving happens once;
+   * what is left of a braked budget's period; of a purchase what the covered hours cost on demand. Null: it is not known, and then no saving may be claimed (claim.ts).
+   */
+  readonly monthlyCost: bigint | null;
   /** Made for another reason than a saving (a limit, a deadline, a service level): kept also where it saves nothing. */
   readonly protective?: boolean;
   /** What the action sets, for whoever carries it out. */
@@ -82,9 +87,13 @@ const money = (nanos: bigint): string => formatDecimal({ unscaled: divideHalfEve
 /** Whether a proposal is worth making: it saves, or nobody knows what it saves, or it is made for another reason. */
 export const isWorthwhile = ({ monthlySavings, protective }: Proposal): boolean => protective === true || monthlySavings === null || monthlySavings.mean > 0n;
 
+/** Share of the cost that is saved, in percent with one decimal, ties to even; null where either is unknown, or there is no cost to take a share of. */
+const percentageOf = (monthlySavings: SavingsEstimate | null, monthlyCost: bigint | null): number | null =>
+  (monthlySavings === null || monthlyCost === null || monthlyCost <= 0n ? null : Number(divideHalfEven(monthlySavings.mean * 1000n, monthlyCost)) / 10);
+
 /** A proposal as the recommendation that people see. Its id is the same as long as it proposes the same. */
 export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' | 'version'>, proposal: Proposal, provenance?: Provenance): Recommendation {
-  const { monthlySavings, validDays, subject: _, ...rest } = proposal;
+  const { monthlySavings, monthlyCost, validDays, subject: _, ...rest } = proposal;
   const amount = (end: keyof SavingsEstimate): string | null => (monthlySavings === null ? null : money(monthlySavings[end]));
   return {
     ...rest,
@@ -94,6 +103,7 @@ export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' |
     document: provenance?.document ?? policy.name, mode: provenance?.mode ?? 'recommend', insteadOf: provenance?.insteadOf ?? [],
     estimatedMonthlySavings: amount('mean'), estimatedMonthlySavingsLow: amount('low'), estimatedMonthlySavingsHigh: amount('high'),
     estimatedMonthlySavingsNanos: monthlySavings === null ? null : String(monthlySavings.mean),
+    estimatedMonthlyCost: monthlyCost === null ? null : money(monthlyCost), estimatedSavingsPercentage: percentageOf(monthlySavings, monthlyCost),
     expiresAt: formatInstant(view.asOf + validDays * DAY_MS),
   };
 }

@@ -3,8 +3,8 @@
  *
  * The saving is an estimate with an interval and the numbers that it was made of, never an assumed percentage; where it
  * cannot be known it is null, which is not zero. Field names follow AWS Cost Optimization Hub where they fit
- * (estimatedMonthlySavings, implementationEffort, rollbackPossible, restartNeeded). The same view gives the same
- * recommendation, and the same id.
+ * (estimatedMonthlySavings, estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible, restartNeeded). The same view
+ * gives the same recommendation, and the same id.
  */
 import type { Evidence } from '../evidence.js';
 
@@ -42,6 +42,15 @@ export interface Recommendation {
   readonly estimatedMonthlySavingsHigh: string | null;
   /** The same estimate in nanos, as a decimal string. */
   readonly estimatedMonthlySavingsNanos: string | null;
+  /**
+   * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the whole of a job or run that saves once;
+   * what is left of a braked budget's period; of a purchase what the usage that it would cover costs on demand. Null: unknown.
+   * After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for reservations and savings plans that of the
+   * usage that is eligible for them (AWS Billing and Cost Management API Reference, CostOptimizationHub_Recommendation).
+   */
+  readonly estimatedMonthlyCost: string | null;
+  /** The saving as a share of that cost, in percent with one decimal (ibid., `estimatedSavingsPercentage`); null: either is unknown, or the cost is 0. */
+  readonly estimatedSavingsPercentage: number | null;
   readonly currency: string;
   /** Made for another reason than a saving. */
   readonly protective: boolean;

@@ -1,44 +1,15 @@
 /**
- * What may be claimed as saved: never more than was spent, and nothing where the spend is unknown; and how claims are kept in the ledger.
+ * How savings are kept in the ledger: hour by hour as they are judged, and what they sum to.
  *
- * Decides nothing and estimates nothing. A refusal is a value with its reason: a claim that was refused is shown as such. The ledger only grows:
- * a late record or a new price adds a line with the difference, and the sum of an hour's lines is its truth, whatever order they came in.
- * Which action saved what is worked out in attribution.ts.
+ * Decides nothing and estimates nothing. The ledger only grows: a late record or a new price adds a line with the difference, and the sum of an
+ * hour's lines is its truth, whatever order they came in. Which action saved what is worked out in attribution.ts; what may be claimed beforehand is
+ * policy/claim.ts.
  */
 import type { HourSaving } from './attribution.js';
 import type { Counterfactual } from './counterfactual.js';
-import { divideHalfEven, type Money } from '../money.js';
+import { divideHalfEven } from '../money.js';
 import { HOURS_PER_MONTH } from '../policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, type Interval } from '../time.js';
-
-export interface SavingClaim {
-  readonly claimed: Money;
-  /** All that the claim's target cost, or would cost untouched, over the claim's time; null where any of it is unpriced. */
-  readonly wholeSpend: Money | null;
-}
-
-export type ClaimRefusal = 'exceeds-spend' | 'spend-unknown' | 'currency-differs' | 'negative';
-
-export type ClaimVerdict = { readonly accepted: true } | { readonly accepted: false; readonly reason: ClaimRefusal };
-
-const refused = (reason: ClaimRefusal): ClaimVerdict => ({ accepted: false, reason });
-
-/** Whether a saving can be true at all. Saving everything can: what is stopped costs nothing. */
-export function checkClaim({ claimed, wholeSpend }: SavingClaim): ClaimVerdict {
-  if (wholeSpend === null) return refused('spend-unknown');
-  if (claimed.currency !== wholeSpend.currency) return refused('currency-differs');
-  if (claimed.nanos < 0n) return refused('negative');
-  return claimed.nanos > wholeSpend.nanos ? refused('exceeds-spend') : { accepted: true };
-}
-
-/**
- * What replacing one cost by another saves; null (unverifiable) where either is unpriced. Below zero it is a loss, and
- * says so.
- */
-export function savingBetween(current: Money | null, alternative: Money | null): Money | null {
-  if (current === null || alternative === null || current.currency !== alternative.currency) return null;
-  return { nanos: current.nanos - alternative.nanos, currency: current.currency };
-}
 
 /** Of an hour in the ledger. `withdrawn`: it was claimed once and no longer is (the effect turned out to have ended before). */
 export type LineState = 'measured' | 'verified' | 'unverifiable' | 'withdrawn';

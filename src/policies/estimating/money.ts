@@ -18,6 +18,9 @@ export const gpuHourNanos = (rate: Rate): number => (Number(rate.nanos) * 3600) 
 /** `2.490000`: currency units of nanos, for a computation that people read. */
 export const units = (nanos: number): string => (nanos / 1e9).toFixed(6);
 
+/** What so many nanos per hour come to in a month; null: not known. Rounded as a saving is, so that saving all of it is that much. */
+export const monthlyCostOf = (hourlyNanos: number | null): bigint | null => (hourlyNanos === null ? null : BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH)));
+
 /** A saving of so many nanos per hour, month by month, certain as far as prices are. */
 export function monthly(hourlyNanos: number): SavingsEstimate {
   const mean = BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH));
@@ -35,6 +38,9 @@ export function once(nanos: number): SavingsEstimate {
   const mean = BigInt(Math.round(nanos));
   return { mean, low: mean, high: mean };
 }
+
+/** What is paid once, such as for one job; null: not known. */
+export const costOnce = (nanos: number | null): bigint | null => (nanos === null ? null : BigInt(Math.round(nanos)));
 
 export function evidenceOf(view: PolicyView, what: string, from: number, to: number): Evidence {
   return { what, from: formatInstant(from), to: formatInstant(to), ageSeconds: Math.max(0, (view.asOf - to) / 1000) };

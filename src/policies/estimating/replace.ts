@@ -22,7 +22,7 @@ function replacement({ workload, gpusPerReplica }: WorkloadView, resource: strin
   const cards = new Set(findings.map(({ gpu }) => gpu));
   const why = findings.map(({ title }) => title).join('; ');
   const common = {
-    protective: true, subject: resource, monthlySavings: null, implementationEffort: 'Low' as const, validDays: 1,
+    protective: true, subject: resource, monthlySavings: null, monthlyCost: null, implementationEffort: 'Low' as const, validDays: 1,
     computation: { gpusLost: cards.size, gpusPerReplica: gpusPerReplica ?? 'not known', saving: 'none is claimed: what is paid for works again' },
     evidence: findings.map(({ evidence, gpu, title }) => ({ ...evidence, what: `${gpu}: ${evidence.what} (${title})` })),
   };

@@ -136,8 +136,8 @@ async function justified({ db, actions, recommendations }: Needs, organisation: 
   const action = await actions.get(db, organisation, news.action);
   const found = action?.recommendation ? await recommendations.get(organisation, action.recommendation) : null;
   return found === null ? news : { ...news, because: {
-    title: found.title, monthlySavings: found.estimatedMonthlySavings, monthlySavingsLow: found.estimatedMonthlySavingsLow, monthlySavingsHigh: found.estimatedMonthlySavingsHigh, currency: found.currency,
-    risk: found.risk.note, evidence: found.evidence, computation: found.computation,
+    title: found.title, monthlySavings: found.estimatedMonthlySavings, monthlySavingsLow: found.estimatedMonthlySavingsLow, monthlySavingsHigh: found.estimatedMonthlySavingsHigh,
+    monthlyCost: found.estimatedMonthlyCost, currency: found.currency, risk: found.risk.note, evidence: found.evidence, computation: found.computation,
   } };
 }
 

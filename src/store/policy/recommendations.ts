@@ -126,6 +126,9 @@ export class RecommendationStore {
   }
 }
 
+/** A recommendation that was kept before it had to say what its target costs does not say it. */
+const BEFORE_COSTS = { estimatedMonthlyCost: null, estimatedSavingsPercentage: null } as const;
+
 function storedOf(row: Row): StoredRecommendation {
-  return { ...row.body, status: row.status, madeAt: row.made_at.toISOString(), decidedBy: row.decided_by, actionId: row.action_id, obstacle: row.obstacle };
+  return { ...BEFORE_COSTS, ...row.body, status: row.status, madeAt: row.made_at.toISOString(), decidedBy: row.decided_by, actionId: row.action_id, obstacle: row.obstacle };
 }

@@ -1,6 +1,6 @@
 /** What an alert says, from its facts and in the reader's language and form: a title, facts, and where its subject has its page. */
 import type { ComponentChildren } from 'preact';
-import type { Driver, News } from '../../core/alert/alert.js';
+import type { ApprovalReason, Driver, News } from '../../core/alert/alert.js';
 import type { EffectJson } from '../../core/action/action.js';
 import { code, count, day, decimal, instant, money, month, percent, price, within } from './format.js';
 import { joined, say } from './language.js';
@@ -40,6 +40,12 @@ export function titleOf(news: News): string {
 const between = (low: string, mean: string, high: string, currency: string): string => say('range', { mean: money(mean, currency), low: money(low, currency), high: money(high, currency) });
 const orUnknown = (text: string | null, currency: string): string => money(text, currency);
 
+/** `$900.00 a month, of $1,000.00`, as far as it is known. */
+function savingOf({ monthlySavings, monthlyCost = null, currency }: ApprovalReason): string {
+  if (monthlySavings === null) return say('unknown');
+  return joined([say('alert.monthly', { amount: money(monthlySavings, currency) }), monthlyCost === null ? null : say('saves.of', { cost: money(monthlyCost, currency) })]);
+}
+
 export function factsOf(news: News): readonly FactLine[] {
   switch (news.kind) {
     case 'budget': return [
@@ -51,7 +57,7 @@ export function factsOf(news: News): readonly FactLine[] {
     case 'anomaly': return [[say('alert.observed', { day: day(news.what === 'level-shift' ? news.decidedDay : news.day) }), money(news.observed, news.currency)], [say('alert.expected'), between(news.expected.low, news.expected.mean, news.expected.high, news.currency)]];
     case 'price': return [[say('alert.stated'), price(news.observed, news.currency)], [say('alert.expected'), price(news.expected, news.currency)], [say('column.since'), instant(news.effectiveFrom)], [say('alert.source'), news.source]];
     case 'approval': return [
-      [say('alert.saving'), news.because === null || news.because.monthlySavings === null ? say('unknown') : say('alert.monthly', { amount: money(news.because.monthlySavings, news.because.currency) })],
+      [say('alert.saving'), news.because === null ? say('unknown') : savingOf(news.because)],
       ...(news.because === null ? [] : [[say('column.why'), <AsWritten>{news.because.title}</AsWritten>] as const]),
       [say('column.cloud'), news.connection], [say('alert.proposed-by'), news.proposedBy], [say('alert.approve-until'), instant(news.expiresAt)],
     ];

@@ -174,6 +174,15 @@ describe('words', () => {
     expect(effectWords({ kind: 'purchase', target: 'AWS/x/y', offer: 'o1', units: 2, mostNanos: '1500000000000', currency: 'USD' })).toBe('buy 2 of o1, at most 1,500.00 USD');
   });
 
+  it('say what an action saves, and of what, as far as that is known', () => {
+    const because = approvalNews().because!;
+    const saving = (over: Partial<typeof because>): unknown => messageOf(alertOf(approvalNews({ because: { ...because, ...over } })), ENGLISH, null).facts[0];
+    expect(saving({ monthlyCost: '2000.00' })).toEqual({ name: 'Estimated saving', value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD), of 2,000.00 USD that it costs' });
+    // An alert that was kept before it was said, and one of what nobody can price.
+    for (const over of [{}, { monthlyCost: null }]) expect(saving(over)).toEqual({ name: 'Estimated saving', value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD)' });
+    expect(saving({ monthlySavings: null, monthlyCost: '2000.00' })).toEqual({ name: 'Estimated saving', value: 'unknown' });
+  });
+
   it('say when the budget runs out, and what nobody knows', () => {
     const text = (over: Parameters<typeof budgetNews>[0]): string => plainText(messageOf(alertOf(budgetNews(over)), ENGLISH, null));
     expect(text({})).toContain('At this rate it runs out on 2026-11-24 06:30 UTC.');

@@ -40,7 +40,7 @@ describe('the next estimate', () => {
   });
 
   const proposal = (mean: bigint | null): Proposal => ({
-    action: 'Stop', target: 't', title: '', monthlySavings: mean === null ? null : { mean, low: mean, high: mean }, computation: { gpus: 8 }, evidence: [],
+    action: 'Stop', target: 't', title: '', monthlySavings: mean === null ? null : { mean, low: mean, high: mean }, monthlyCost: 2_000_000_000_000n, computation: { gpus: 8 }, evidence: [],
     risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
   });
   const half = { ratio: 0.5, low: 0.4, high: 0.6, cases: 30 };

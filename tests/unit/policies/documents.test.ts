@@ -48,8 +48,8 @@ describe('a policy document', () => {
 });
 
 const proposal = (action: RecommendedAction, mean: bigint | null, over: Partial<Proposal> = {}): Proposal => ({
-  action, target: 't', title: '', monthlySavings: mean === null ? null : { mean, low: mean, high: mean }, computation: {}, evidence: [], risk: { interruption: 'None', note: '' },
-  restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1, ...over,
+  action, target: 't', title: '', monthlySavings: mean === null ? null : { mean, low: mean, high: mean }, monthlyCost: 1000n, computation: {}, evidence: [],
+  risk: { interruption: 'None', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1, ...over,
 });
 /** A policy that always proposes the same. */
 const saying = (name: string, ...proposals: Proposal[]): Policy => ({ ...policies[0]!, name, params: policies.find((one) => one.name === 'lease')!.params, evaluate: () => proposals, examples: [] });

@@ -3,8 +3,8 @@ import type { JSX } from 'preact';
 import type { StoredRecommendation } from '../answers.js';
 import { list, refusal, send } from '../api.js';
 import { BacktestButton } from '../backtest.js';
-import { code, count, duration, instant, money, shownCode, within, words } from '../format.js';
-import { reader, say } from '../language.js';
+import { code, count, duration, instant, money, percent, shownCode, within, words } from '../format.js';
+import { joined, reader, say } from '../language.js';
 import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
@@ -21,10 +21,18 @@ const columns = (): readonly Column<StoredRecommendation>[] => [
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
   { name: say('column.policy'), text: ({ policy }) => policy },
   { name: say('column.saves'), text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '', number: saving,
-    cell: (one) => (one.protective && one.estimatedMonthlySavings === null ? <span class="quiet">{say('saves.protects')}</span> : <Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole />) },
+    cell: (one) => (one.protective && one.estimatedMonthlySavings === null ? <span class="quiet">{say('saves.protects')}</span> : <><Amount amount={one.estimatedMonthlySavings} currency={one.currency} whole /><OfCost one={one} /></>) },
   { name: say('column.interruption'), text: ({ risk }) => within(code('risk', risk.interruption)) },
   { name: say('column.until'), text: ({ expiresAt }) => expiresAt, cell: ({ expiresAt }) => <Instant at={expiresAt} /> },
 ];
+
+/** Below a saving: of what. Nothing where either is unknown. */
+const OfCost = ({ one }: { readonly one: StoredRecommendation }): JSX.Element | null =>
+  (one.estimatedMonthlySavings === null || one.estimatedMonthlyCost === null ? null : <div class="note">{say('saves.of', { cost: money(one.estimatedMonthlyCost, one.currency, true) })}</div>);
+
+/** `90% of a cost of $1,000.00`; null where nobody knows what the target costs, or it costs nothing. */
+const shareOf = ({ estimatedSavingsPercentage, estimatedMonthlyCost, currency }: StoredRecommendation): string | null =>
+  (estimatedSavingsPercentage === null || estimatedMonthlyCost === null ? null : say('saves.share', { share: percent(estimatedSavingsPercentage / 100), cost: money(estimatedMonthlyCost, currency) }));
 
 function filterOf(): { readonly team: string; readonly status: string } {
   const { query } = place.value;
@@ -73,7 +81,7 @@ function One({ one, again }: { readonly one: StoredRecommendation; readonly agai
       <Card title={say('recommendations.saves')}>
         <dl class="figures">
           <Figure name={say('saved.estimated')} value={one.protective && one.estimatedMonthlySavings === null ? say('saves.protects') : <Amount amount={one.estimatedMonthlySavings} currency={one.currency} />}
-            note={one.estimatedMonthlySavingsLow === null ? undefined : say('interval', { low: money(one.estimatedMonthlySavingsLow, one.currency), high: money(one.estimatedMonthlySavingsHigh, one.currency) })} />
+            note={one.estimatedMonthlySavingsLow === null ? undefined : joined([shareOf(one), say('interval', { low: money(one.estimatedMonthlySavingsLow, one.currency), high: money(one.estimatedMonthlySavingsHigh, one.currency) })])} />
           <Figure name={say('column.interruption')} value={code('risk', one.risk.interruption)} note={<AsWritten>{one.risk.note}</AsWritten>} />
           <Figure name={say('effort')} value={code('effort', one.implementationEffort)} note={one.rollbackPossible ? say('effort.back') : say('effort.no-back')} />
         </dl>

@@ -71,7 +71,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   // Recommendations and actions.
   'recommendations.lead': '您可访问的所有团队，已知节省最大的在前', 'recommendations.all': '全部建议', 'recommendations.missing': '{id} 不在其中：可能已有决定，或已被更新的建议取代。',
   'recommendations.empty': '目前没有建议。建议依据计量用量、价格和利用率采样得出：<a>导入数据</a>，或<policies>查看生效的策略</policies>。', 'recommendations.none': '没有处于“{status}”状态的建议。',
-  'recommendations.many': '此处仅列出一千条：选择一个团队可查看其全部建议。', 'recommendations.for': '{action} <code>{target}</code>，团队 {team}', 'recommendations.saves': '可节省多少', 'saves.protects': '并非为了节省',
+  'recommendations.many': '此处仅列出一千条：选择一个团队可查看其全部建议。', 'recommendations.for': '{action} <code>{target}</code>，团队 {team}', 'recommendations.saves': '可节省多少', 'saves.protects': '并非为了节省', 'saves.of': '总费用 {cost}', 'saves.share': '占 {cost} 的 {share}',
   'effort': '工作量', 'effort.back': '可以撤回', 'effort.no-back': '无法撤回', 'recommendations.obstacle': '无法执行：', 'recommendations.action': '对应的操作', 'recommendations.numbers': '计算数字', 'recommendations.no-numbers': '不依据任何数字。', 'evidence': '依据',
   'recommendations.before': '若在过去采用，是否正确？', 'recommendations.backtest': '策略 {policy}（版本 {version}）可在该团队的历史记录上回测。', 'recommendations.instead': '被它取代的提议',
   'recommendations.other': '{action} {target}（{document}），取舍依据：{because}；预计每月节省 {amount}', 'evidence.line': '{from} 至 {to}；评估时已有 {age}', 'evidence.made': '产生时间', 'evidence.until': '有效期至', 'evidence.decided': '决定者',
@@ -151,6 +151,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'field.mostNanos': '金额上限（nanos）', 'field.currency': '货币', 'field.state': '状态', 'field.billing': '计费', 'field.term': '计费方式', 'field.reason': '原因', 'field.holdings': '持有量', 'field.holding': '持有量', 'field.message': '说明', 'field.detail': '详情',
   'field.reference': '参考号', 'field.token': '令牌', 'field.mode': '模式', 'field.policy': '策略', 'field.document': '文档', 'field.recommendation': '建议',
   'value.running': '运行中', 'value.stopped': '已停止', 'value.starting': '启动中', 'value.stopping': '停止中', 'value.gone': '已不存在', 'value.billed': '计费中', 'value.partly': '部分计费', 'value.ended': '已结束', 'value.unknown': '未知',
+  'value.exceeds-spend': '超过了对象本身的费用', 'value.spend-unknown': '对象的费用未知', 'measure.refused': '节省额未知的原因', 'measure.savingBeforeBoundNanos': '按费用封顶前的节省额（nanos）',
   'stage.usage.collect': '采集用量', 'stage.price.collect': '采集价格', 'stage.fleet.collect': '采集资源', 'stage.sample.collect': '采集采样', 'stage.cost.price': '定价', 'stage.cost.rollup': '成本汇总', 'stage.cost.share': '成本分摊',
   'stage.budget.weigh': '评估预算', 'stage.recommendation.make': '生成建议', 'stage.action.execute': '执行操作', 'stage.action.confirm': '确认操作', 'stage.action.follow': '接续操作', 'stage.saving.verify': '验证节省', 'stage.bill.reconcile': '核对账单',
   'stage.alert.make': '生成告警', 'stage.alert.send': '发送告警', 'stage.report.send': '发送报告',
