@@ -2,18 +2,18 @@
  * budget-brake: the nearer a team comes to its budget, the less it may start, and in the end the less it runs.
  *
  * The grade follows from the view alone, never from what was done before: it lifts by itself when the period turns, the budget grows or a bill is
- * corrected. It touches only what is known: workloads that may be interrupted or are of a kind that may be stopped, never what is protected. The
- * savings are for the hours that are left of the period.
+ * corrected. It touches only what is known: workloads that may be interrupted or are of a kind that may be stopped, never what is protected.
+ * Savings are by the month, as everybody's; what the budget has of one by the period's end is among the numbers used.
  */
 import { z } from 'zod';
 import { covers, type Budget, type BudgetState } from '../core/budget/budget.js';
-import type { Policy, PolicyView, Proposal, ResourceView, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
+import type { Policy, PolicyView, Proposal, ResourceView, WorkloadView } from '../core/policy/policy.js';
 import { formatMoney } from '../core/money.js';
 import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { costOnce, evidenceOf, once, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
+import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
 import { cheapHoursFor } from './off-peak-shift.js';
 import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 
@@ -86,7 +86,7 @@ function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: 
   const replicas = replicasOf(one);
   if (replicas === null || replicas === 0 || one.fleet === null) return [];
   const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
-  if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one)];
+  if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
   if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > one.fleet.minReplicas) return [scaleIn(view, braking, one, replicas, one.fleet.minReplicas)];
   if (!isAtLeast(braking, 'move') || one.interruptible !== true) return [];
   const toCheaper = one.term === 'on-demand' ? toSpot(view, braking, one, replicas, given) : [];
@@ -110,11 +110,13 @@ function shared(view: PolicyView, { budget, state, reached, hoursLeft }: Braking
 const why = ({ budget, reached, state }: Braking): string =>
   `${reached.of === 'actual' ? 'spend' : 'the forecast'} has reached ${(100 * reached.ratio).toFixed(0)} % of the budget ${budget.id} (${formatMoney({ nanos: state.planned ?? 0n, currency: state.currency })} ${state.currency})`;
 
-/** An amount per hour over what is left of the period; null: it has no price. */
-const untilTheEnd = (hourNanos: number | null, { hoursLeft }: Braking): SavingsEstimate | null => (hourNanos === null ? null : once(hourNanos * hoursLeft));
-
-/** The same of what a target costs untouched. */
-const costUntilTheEnd = (hourNanos: number | null, { hoursLeft }: Braking): bigint | null => costOnce(hourNanos === null ? null : hourNanos * hoursLeft);
+/** What an hour saves, of what an hour costs untouched, in nanos; null: it has no price. What the budget has of it by the period's end stands among the numbers used. */
+function saving(shown: Shared, { hoursLeft }: Braking, hourSaved: number | null, hourCost: number | null): Pick<Proposal, 'computation' | 'monthlySavings' | 'monthlyCost'> {
+  return {
+    monthlySavings: hourSaved === null ? null : monthly(hourSaved), monthlyCost: monthlyCostOf(hourCost),
+    computation: { ...shown.computation, savesUntilThePeriodEnds: hourSaved === null ? 'unknown' : units(hourSaved * hoursLeft) },
+  };
+}
 
 const tell = (view: PolicyView, braking: Braking): Proposal => ({
   ...shared(view, braking), action: 'Notify', target: `budget/${braking.budget.id}`, title: `Tell ${view.team}: ${why(braking)}`, monthlySavings: null, monthlyCost: null,
@@ -131,10 +133,11 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
   if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null) return [];
   const record = recordOf(view, marketOf(view, one.provider, one.region, one.gpuModel), given.historyDays);
   const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
+  const shown = shared(view, braking, { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown' });
+  const gpus = one.gpusPerReplica * replicas;
   return [{
-    ...shared(view, braking, { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown' }),
+    ...shown, ...saving(shown, braking, perGpu === null ? null : perGpu * gpus, prices.onDemand * gpus),
     action: 'MoveToSpot', target: one.workload, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${one.workload} to spot: ${why(braking)}`,
-    monthlySavings: untilTheEnd(perGpu === null ? null : perGpu * one.gpusPerReplica * replicas, braking), monthlyCost: costUntilTheEnd(prices.onDemand * one.gpusPerReplica * replicas, braking),
     risk: { interruption: 'High', note: 'Spot can be taken away at any time.' }, restartNeeded: true, rollbackPossible: true,
   }];
 }
@@ -146,30 +149,28 @@ const toOffPeak = (view: PolicyView, braking: Braking, one: WorkloadView): Propo
 
 function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: number, least: number): Proposal {
   const nanos = replicaHourNanos(view, one);
+  const shown = shared(view, braking, { replicasNow: now, replicasLeft: least, perReplicaHour: nanos === null ? 'no price' : units(nanos) });
   return {
-    ...shared(view, braking, { replicasNow: now, replicasLeft: least, perReplicaHour: nanos === null ? 'no price' : units(nanos) }),
+    ...shown, ...saving(shown, braking, nanos === null ? null : nanos * (now - least), nanos === null ? null : nanos * now),
     action: 'ScaleIn', target: one.workload, change: { replicas: least }, title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
-    monthlySavings: untilTheEnd(nanos === null ? null : nanos * (now - least), braking), monthlyCost: costUntilTheEnd(nanos === null ? null : nanos * now, braking),
     risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' }, restartNeeded: false, rollbackPossible: true,
   };
 }
 
-const stop = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal => ({
-  ...shared(view, braking), action: 'Stop', target: one.workload, change: { replicas: 0 }, title: `Stop ${one.workload}: ${why(braking)}`,
-  monthlySavings: untilTheEnd(workloadHourNanos(view, one), braking), monthlyCost: costUntilTheEnd(workloadHourNanos(view, one), braking),
-  risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
-});
+/** All that it costs is saved. */
+function stop(view: PolicyView, braking: Braking, target: string, hourNanos: number | null): Proposal {
+  const shown = shared(view, braking);
+  return {
+    ...shown, ...saving(shown, braking, hourNanos, hourNanos), action: 'Stop', target, change: { replicas: 0 }, title: `Stop ${target}: ${why(braking)}`,
+    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+  };
+}
 
 /** A resource that is not part of a workload: only of a kind that may be stopped, and only where it was seen a moment ago. */
 function stopResource(view: PolicyView, braking: Braking, { resource, workload: kind, readings, hourlyNanos }: ResourceView, given: Params): Proposal[] {
   const newest = readings.at(-1);
   if (kind === null || !given.stopKinds.includes(kind) || newest === undefined || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
-  const nanos = hourlyNanos === null ? null : Number(hourlyNanos);
-  return [{
-    ...shared(view, braking), action: 'Stop', target: resource, change: { replicas: 0 }, title: `Stop ${resource}: ${why(braking)}`,
-    monthlySavings: untilTheEnd(nanos, braking), monthlyCost: costUntilTheEnd(nanos, braking),
-    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
-  }];
+  return [stop(view, braking, resource, hourlyNanos === null ? null : Number(hourlyNanos))];
 }
 
 /** The first budget that asks for an action on a target has it. */
@@ -186,7 +187,7 @@ const REFUSAL = { action: 'RefuseLaunches', target: 'team/research' } as const;
 
 export const policy: Policy<Params> = {
   name: 'budget-brake',
-  version: 2,
+  version: 3,
   description: 'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,
   holdsWhileProposed: true,

@@ -34,7 +34,7 @@ export interface Proposal {
   readonly monthlySavings: SavingsEstimate | null;
   /**
    * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a job or a run whose saving happens once;
-   * what is left of a braked budget's period; of a purchase what the covered hours cost on demand. Null: it is not known, and then no saving may be claimed (claim.ts).
+   * of a purchase what the covered hours cost on demand. Null: it is not known, and then no saving may be claimed (claim.ts).
    */
   readonly monthlyCost: bigint | null;
   /** Made for another reason than a saving (a limit, a deadline, a service level): kept also where it saves nothing. */

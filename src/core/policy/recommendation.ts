@@ -44,7 +44,7 @@ export interface Recommendation {
   readonly estimatedMonthlySavingsNanos: string | null;
   /**
    * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the whole of a job or run that saves once;
-   * what is left of a braked budget's period; of a purchase what the usage that it would cover costs on demand. Null: unknown.
+   * of a purchase what the usage that it would cover costs on demand. Null: unknown.
    * After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for reservations and savings plans that of the
    * usage that is eligible for them (AWS Billing and Cost Management API Reference, CostOptimizationHub_Recommendation).
    */

@@ -18,7 +18,7 @@ const recommendationId = z.string().min(1).max(400);
 const recommendationSchema = z.looseObject({
   id: z.string(), team: z.string(), policy: z.string(), policyVersion: z.int(), action: z.string(), target: z.string(), title: z.string(),
   estimatedMonthlySavings: decimal.nullable().describe('Null: unknown, which is not zero'), estimatedMonthlySavingsLow: decimal.nullable().describe('Low end of an 80 % interval'), estimatedMonthlySavingsHigh: decimal.nullable(),
-  estimatedMonthlyCost: decimal.nullable().describe('What the target costs untouched over the time that the saving is of: no saving exceeds it. A month; the whole of a job that saves once; what is left of a braked budget\'s period; of a purchase what the usage that it would cover costs on demand. Null: unknown'),
+  estimatedMonthlyCost: decimal.nullable().describe('What the target costs untouched over the time that the saving is of: no saving exceeds it. A month; the whole of a job that saves once; of a purchase what the usage that it would cover costs on demand. Null: unknown'),
   estimatedSavingsPercentage: z.number().nullable().describe('The saving as a share of that cost, in percent with one decimal; null: either is unknown, or the cost is 0'),
   currency: z.string(), computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
   evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
