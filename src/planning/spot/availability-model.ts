@@ -193,8 +193,21 @@ function sharesOf(rows: readonly [SpellRows, SpellRows], prior: readonly number[
   return counts.map((count) => count / total);
 }
 
-/** Expectation step: forward-backward over one recording; adds the smoothed weights to the rows of each state. */
+/** Expectation step: adds the smoothed weights of one recording to the rows of each state. */
 function collectRows(model: AvailabilityModel, recording: Uint8Array, rows: readonly [SpellRows, SpellRows]): void {
+  smoothCharacter(model, recording, ({ tick, age, weights, wentOn }) => rows[recording[tick] === 1 ? 1 : 0].add(age, weights, wentOn));
+}
+
+/** A tick in the light of the whole recording: `weights` of the components, by what came before and after; whether its spell `wentOn`. */
+export interface SmoothedTick {
+  readonly tick: number;
+  readonly age: number;
+  readonly weights: Float64Array;
+  readonly wentOn: boolean;
+}
+
+/** Forward-backward over one recording; hands over each tick but the last, in falling order. It reads ahead: for learning, never for running. */
+export function smoothCharacter(model: AvailabilityModel, recording: Uint8Array, take: (smoothed: SmoothedTick) => void): void {
   const steps = recording.length - 1;
   if (steps < 1) return;
   const likelihood: Float64Array[] = [];
@@ -219,8 +232,7 @@ function collectRows(model: AvailabilityModel, recording: Uint8Array, rows: read
     const fresh = backward.reduce((sum, value, k) => sum + value * (model.prior[k] ?? 0), 0);
     const now = likelihood[t] ?? backward;
     backward = normalised(backward.map((value, k) => (now[k] ?? 0) * (keep * value + (1 - keep) * fresh)));
-    const smoothed = normalised(backward.map((value, k) => value * (forward[t]?.[k] ?? 0)));
-    rows[recording[t] === 1 ? 1 : 0].add(ages[t] ?? 1, smoothed, wentOn);
+    take({ tick: t, age: ages[t] ?? 1, weights: normalised(backward.map((value, k) => value * (forward[t]?.[k] ?? 0))), wentOn });
   }
 }
 

@@ -21,8 +21,11 @@ import { IDLE, ON_DEMAND, SPOT, type Mode } from './problem.js';
 import { staysSafe } from './safety.js';
 import type { SpotPolicy, SpotView } from './simulate.js';
 
+/** What the policy goes by: the age of the present spell and the weights of the components, after each reading. */
+export type SpotBelief = Pick<AvailabilityBelief, 'age' | 'components' | 'observe'>;
+
 /** How much dearer than on-demand the choice of `table` is expected to be now, over the belief. */
-function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, table: number, reserve: number): number {
+function dearerBy(plan: SpotPlan, belief: SpotBelief, tick: number, table: number, reserve: number): number {
   const tables = plan.dearer(tick);
   if (tables === undefined || reserve < 0) return Infinity;
   const { points } = plan.grid;
@@ -50,7 +53,7 @@ function dearerBy(plan: SpotPlan, belief: AvailabilityBelief, tick: number, tabl
 const TOLERANCE_RESTARTS = 0.04;
 
 /** What each mode is expected to cost above on-demand, by mode; Infinity where it cannot be had. */
-function pricesOf(plan: SpotPlan, belief: AvailabilityBelief, view: SpotView): readonly [number, number, number] {
+function pricesOf(plan: SpotPlan, belief: SpotBelief, view: SpotView): readonly [number, number, number] {
   const slack = view.timeLeft - view.workLeft;
   const { tick, available } = view;
   if (view.mode === ON_DEMAND) {
@@ -70,6 +73,8 @@ export interface BursarOptions {
   readonly past?: Uint8Array;
   /** How far from the best a choice still counts as good as it, in restarts into spot and back; 0: only the plan decides. */
   readonly toleranceRestarts?: number;
+  /** Begins another belief for each window than the model's own: what knowing more would be worth (tests/backtest/spot-informed.mjs). */
+  readonly startBelief?: () => SpotBelief;
 }
 
 /** The policy of one plan; the same plan serves any number of windows. */
@@ -78,7 +83,7 @@ export function bursarPolicy(plan: SpotPlan, options: BursarOptions = {}): SpotP
   const [, spotPrice, onDemandPrice] = problem.unitPrice;
   const tolerance = (options.toleranceRestarts ?? TOLERANCE_RESTARTS) * problem.restartUnits * (spotPrice + onDemandPrice);
   const published = uniformProgressRule(problem, { hysteresis: false, keepsOnDemand: true });
-  const choose = (belief: AvailabilityBelief, view: SpotView): Mode => {
+  const choose = (belief: SpotBelief, view: SpotView): Mode => {
     const prices = pricesOf(plan, belief, view);
     const least = Math.min(...prices);
     const theirs = published(view);
@@ -87,7 +92,7 @@ export function bursarPolicy(plan: SpotPlan, options: BursarOptions = {}): SpotP
     return prices[SPOT] === least ? SPOT : IDLE;
   };
   const start = (): ((view: SpotView) => Mode) => {
-    const belief = new AvailabilityBelief(model);
+    const belief = options.startBelief?.() ?? new AvailabilityBelief(model);
     options.past?.forEach((reading) => belief.observe(reading));
     return (view) => {
       belief.observe(view.available ? 1 : 0);

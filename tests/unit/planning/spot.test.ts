@@ -11,6 +11,7 @@ import {
   availabilityModel,
   fitAvailability,
   leanToPast,
+  smoothCharacter,
   type AvailabilityParameters,
 } from '../../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../../src/planning/spot/bursar.js';
@@ -218,6 +219,44 @@ describe('the availability model', () => {
   });
 });
 
+describe('what a whole recording reveals', () => {
+  it('is what enumeration of every course of the hidden character finds', () => {
+    const model = availabilityModel(BUILT_IN_PARAMETERS);
+    const { persistence, frailtySd, absent, available } = BUILT_IN_PARAMETERS;
+    const staying = (kind: number, age: number, k: number): number => {
+      const [intercept, slope] = kind === 1 ? available : absent;
+      const node = kind === 1 ? Math.floor(k / 3) - 1 : (k % 3) - 1;
+      return 1 / (1 + Math.exp(-(intercept + slope * (Math.log(age) - 1.2) + frailtySd * Math.sqrt(3) * node)));
+    };
+    // 1 1 | 0 | 1 | 0 0: the first spell is taken to be 16 ticks old; the last goes on for the one tick that is seen of it.
+    const likelihood = [
+      (k: number) => staying(1, 16, k) * (1 - staying(1, 17, k)), (k: number) => 1 - staying(0, 1, k),
+      (k: number) => 1 - staying(1, 1, k), (k: number) => staying(0, 1, k),
+    ];
+    const weights = likelihood.map(() => new Float64Array(9));
+    for (let course = 0; course < 9 ** 4; course += 1) {
+      const characters = [0, 1, 2, 3].map((spell) => Math.floor(course / 9 ** spell) % 9);
+      const chance = characters.reduce((product, k, spell) => {
+        const fresh = model.prior[k]!;
+        const comes = spell === 0 ? fresh : (1 - persistence) * fresh + (characters[spell - 1] === k ? persistence : 0);
+        return product * comes * likelihood[spell]!(k);
+      }, 1);
+      characters.forEach((k, spell) => (weights[spell]![k] = weights[spell]![k]! + chance));
+    }
+    const told: { tick: number; age: number; wentOn: boolean }[] = [];
+    smoothCharacter(model, window('110100'), ({ tick, age, wentOn, weights: found }) => {
+      told.push({ tick, age, wentOn });
+      const expected = weights[[0, 0, 1, 2, 3][tick]!]!;
+      const total = expected.reduce((sum, weight) => sum + weight, 0);
+      found.forEach((weight, k) => expect(weight).toBeCloseTo(expected[k]! / total, 12));
+    });
+    expect(told).toEqual([
+      { tick: 4, age: 1, wentOn: true }, { tick: 3, age: 1, wentOn: false }, { tick: 2, age: 1, wentOn: false },
+      { tick: 1, age: 17, wentOn: false }, { tick: 0, age: 16, wentOn: true },
+    ]);
+  });
+});
+
 describe('what a past teaches', () => {
   it('leans the far future to the characters that the zone showed, and nothing else', () => {
     // The first three components are available spells that end soon, the last three those that last.
@@ -310,5 +349,19 @@ describe('the plan', () => {
       expect(trail(problem, digits, follower)).toBe(trail(problem, digits, theirs));
     }
     expect(trail(problem, '101010101010101010101010101010', bursarPolicy(plan))).not.toBe(trail(problem, '101010101010101010101010101010', theirs));
+  });
+
+  it('goes by another belief where it is begun with one', () => {
+    const problem = spotProblem(terms(20, 24, 1));
+    const plan = planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS));
+    const digits = '001011001110010011100001';
+    const told = (component: number): string => {
+      const components = Float64Array.from({ length: 9 }, (_, k) => (k === component ? 1 : 0));
+      return trail(problem, digits, bursarPolicy(plan, { toleranceRestarts: 0, startBelief: () => ({ age: 1, components, observe: () => undefined }) }));
+    };
+    // Spells of spot that are told to be long, and those of absence short, are worth a restart; the other way round they are not.
+    expect(told(6)).toContain('s');
+    expect(told(2)).not.toContain('s');
+    expect(trail(problem, digits, bursarPolicy(plan, { startBelief: () => new AvailabilityBelief(plan.model) }))).toBe(trail(problem, digits, bursarPolicy(plan)));
   });
 });
