@@ -119,7 +119,7 @@ const service = (replicas: number, load: readonly (number | null)[]): WorkloadVi
 
 export const policy: Policy<Params> = {
   name: 'target-tracking',
-  version: 4,
+  version: 5,
   description: 'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => [...replacements(one), ...(replicasOf(one) === null ? [] : proposalsFor(view, one, given))]),

@@ -13,10 +13,7 @@ import { runScalingBacktest } from '../../dist/src/cli/backtest/scaling.js';
 import { mulberry32 } from '../../dist/src/planning/random.js';
 import { scalingReport } from '../../dist/src/planning/scaling/backtest.js';
 import { normal, poisson, seededSeries, SERIES_DEFAULTS } from '../../dist/src/planning/scaling/series.js';
-
-const PAIRS = [[5, 20], [1, 20], [10, 20], [5, 5], [5, 100]];
-const TARGETS = [0.5, 0.7, 0.9];
-const [FLOOR, AIM] = [0.3, 0.6];
+import { cell, compare, FLOOR, kinds, PAIRS, Tally } from './scaling-comparisons.mjs';
 
 /** Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). */
 function gamma(shape, random) {
@@ -114,49 +111,23 @@ const HOURS = {
   'the week of the tables, from 0 h': firstHourFrom(0), 'from 9 h': firstHourFrom(9), 'from 20 h': firstHourFrom(20),
 };
 
-/** The frontier of the risk settings, dominated ones dropped, on a straight line at an unserved share. Infinity: no setting loses so little. */
-function costAt(settings, unserved) {
-  const frontier = [];
-  for (const point of [...settings].sort((a, b) => a.unserved - b.unserved || a.cost - b.cost)) if (frontier.length === 0 || point.cost < frontier.at(-1).cost) frontier.push(point);
-  if (unserved < frontier[0].unserved - 1e-9) return Infinity;
-  const next = frontier.findIndex((point) => point.unserved > unserved);
-  const [low, high] = next < 0 ? [frontier.at(-1), frontier.at(-1)] : [frontier[Math.max(0, next - 1)], frontier[next]];
-  const along = high.unserved > low.unserved ? Math.max(0, unserved - low.unserved) / (high.unserved - low.unserved) : 0;
-  return low.cost + (high.cost - low.cost) * along;
-}
-
 function comparisons(report) {
   const all = report.cells[0].policies.map(({ name, unservedShare: unserved, costRatio: cost }) => ({ name, unserved, cost }));
-  const settings = all.filter(({ name }) => name.startsWith('bursar@'));
-  return TARGETS.map((target) => {
-    const { unserved, cost } = all.find(({ name }) => name === `hpa-${target}`);
-    const own = costAt(settings, unserved);
-    return { unserved, hpa: cost, own, reaches: (share) => own - 1 <= (1 - share) * (cost - 1) };
-  });
-}
-
-function cell({ unserved, hpa, own, reaches }) {
-  const cut = own === Infinity ? 'no setting loses so little' : hpa <= 1 ? 'HPA below the optimum' : `${Math.round((100 * (hpa - own)) / (hpa - 1)) || 0} %`;
-  return `${unserved.toFixed(4)} | ${hpa.toFixed(3)} | ${own === Infinity ? '-' : own.toFixed(3)} | ${cut}${reaches(FLOOR) ? '' : ' **misses**'}`;
+  return compare(all, all.filter(({ name }) => name.startsWith('bursar@')));
 }
 
 async function weeks(firstSeed, arrivals) {
-  const made = [['days', { minutes: 4320 }], ['week', {}], ['week without bursts', { burstsPerDay: 0 }], ['week of small load', { base: 20 }], ['week of many bursts', { burstsPerDay: 24, burstFactor: 5, burstMinutes: 8 }]];
-  const series = arrivals === undefined ? made.map(([name, over], n) => [`${name}, seed ${firstSeed + n}`, seededSeries({ ...SERIES_DEFAULTS, ...over, seed: firstSeed + n })]) : [[arrivals, null]];
-  const reached = { floor: [0, 0, 0], aim: [0, 0, 0], of: 0 };
+  const series = arrivals === undefined ? kinds(firstSeed).map(({ name, settings }) => [name, seededSeries(settings)]) : [[arrivals, null]];
+  const tally = new Tally();
   for (const [name, requests] of series) {
     for (const [bootMinutes, peakReplicas] of PAIRS) {
       const settings = { bootMinutes, peakReplicas };
       const compared = comparisons(requests === null ? await runScalingBacktest({ arrivals, ...settings }) : scalingReport(requests, settings));
-      compared.forEach(({ reaches }, n) => {
-        if (reaches(FLOOR)) reached.floor[n] += 1;
-        if (reaches(AIM)) reached.aim[n] += 1;
-        reached.of += 1;
-      });
+      tally.add(compared);
       console.log(`| ${name} | ${bootMinutes} | ${peakReplicas} | ${compared.map(cell).join(' | ')} |`);
     }
   }
-  console.log(JSON.stringify(reached));
+  console.log(JSON.stringify(tally));
 }
 
 function hours(seeds) {

@@ -180,6 +180,18 @@ describe('the filter of surges', () => {
     for (let minute = 0; minute < 4320; minute++) filter.observe(9);
     expect(filter.observe(9)).toBeCloseTo(9, 1);
   });
+
+  it('takes no load under the calm for a surge: one that falls by three tenths is the calm within a quarter of an hour', () => {
+    const filter = new RegimeFilter();
+    const noise = mulberry32(1);
+    const around = (load: number): number => load + 1.6 * (noise() - 0.5);
+    for (let minute = 0; minute < 1440; minute++) filter.observe(around(5));
+    for (let minute = 0; minute < 15; minute++) filter.observe(around(3.5));
+    for (let minute = 0; minute < 60; minute++) {
+      const load = around(3.5);
+      expect(filter.observe(load), `minute ${minute}`).toBeCloseTo(load, 1);
+    }
+  });
 });
 
 describe('the rehearsal', () => {

@@ -32,7 +32,7 @@ export interface RiskSetting {
  */
 export const RISK_SETTINGS: readonly RiskSetting[] = [
   ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000, 6000, 20_000].map((price) => ({ price, reserve: 0 })),
-  ...([[20, 0.05], [20, 0.1], [20, 0.2], [50, 0.2], [15, 0.5], [20, 0.8], [20_000, 1]] as const).map(([price, reserve]) => ({ price, reserve })),
+  ...([[20, 0.05], [20, 0.1], [20, 0.2], [30, 0.15], [50, 0.2], [80, 0.05], [150, 0.05], [15, 0.5], [20, 0.5], [20, 0.8], [20_000, 1]] as const).map(([price, reserve]) => ({ price, reserve })),
 ];
 
 /** Where the load jumps from minute to minute a price of 20 leaves up to half as much again unserved. */
@@ -110,13 +110,21 @@ class Outlook {
   }
 
   wanted(risk: RiskSetting): number {
-    const plan = this.minutes === 0 ? this.firstWish(risk) : this.weighedWish(risk.price);
-    return clamp(Math.ceil(plan * (1 + risk.reserve) - 1e-9), this.limits);
+    return this.withReserve(this.plan(risk.price), risk.reserve);
+  }
+
+  /** Replicas to have before a reserve is added. */
+  plan(price: number): number {
+    return this.minutes === 0 ? this.firstWish(price) : this.weighedWish(price);
+  }
+
+  withReserve(plan: number, reserve: number): number {
+    return clamp(Math.ceil(plan * (1 + reserve) - 1e-9), this.limits);
   }
 
   /** Before the first observation: the prior's newsvendor, and never below the fleet that is there. */
-  private firstWish(risk: RiskSetting): number {
-    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.shortfallAhead, risk.price));
+  private firstWish(price: number): number {
+    return Math.max(this.rehearsal.wanted[0]!, newsvendor(this.shortfallAhead, price));
   }
 
   private weighedWish(price: number): number {
@@ -164,10 +172,12 @@ function median(weights: Float64Array, all: number): number {
 export function bursarPolicies(load: Float64Array, limits: FleetLimits, startingReplicas: number, risks: readonly RiskSetting[]): ScalingPolicy[] {
   const outlook = new Outlook(limits, startingReplicas);
   const wishes = risks.map(() => new Int32Array(load.length));
+  const prices = [...new Set(risks.map(({ price }) => price))];
   for (let minute = 0; minute < load.length; minute++) {
     // What is decided for a minute stands before its load is observed: nothing later can change it.
     if (minute > 0) outlook.observe(load[minute - 1]!);
-    risks.forEach((risk, i) => (wishes[i]![minute] = outlook.wanted(risk)));
+    const plans = new Map(prices.map((price) => [price, outlook.plan(price)]));
+    risks.forEach(({ price, reserve }, i) => (wishes[i]![minute] = outlook.withReserve(plans.get(price)!, reserve)));
   }
   return wishes.map((wish) => (view) => wish[view.minute]!);
 }

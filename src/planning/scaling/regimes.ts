@@ -128,7 +128,9 @@ export class RegimeFilter {
     const height = Math.log(Math.max(root, 1e-3) / calm);
     const heightDensity = height > 0 ? this.heights[binOf(height)]! / this.heightSum / HEIGHT_STEP / Math.max(root, 0.1) : 0;
     const asCalm = calmBefore * Math.max(density(calm, deviation), 1e-12);
-    const asGoesOn = this.surgeWeight > 0 ? goesOnBefore * density(this.surge, surgeDeviation) : 0;
+    // A surge that has come down to the calm is over, and a load that fell at once is none: taken for one it would keep the calm where it was for hours.
+    const stands = this.surgeWeight > 0 && this.surge > calm + this.deviationAt(calm);
+    const asGoesOn = stands ? goesOnBefore * density(this.surge, surgeDeviation) : 0;
     const asBegins = beginsBefore * heightDensity;
     const all = asCalm + asGoesOn + asBegins;
     const isCalm = asCalm / all;
