@@ -40,8 +40,8 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
     `Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month, on GPU models that no price list knows; they are in no sum above.`,
     '',
     recommendations.length === 0 ? 'Nothing is recommended.' : 'Recommendations',
-    ...(recommendations.length === 0 ? [] : table(['what', 'team', 'saves USD/month', '80 % interval'], recommendations.map((r) => [
-      r.title, r.team, amount(r.estimatedMonthlySavings), `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`]))),
+    ...(recommendations.length === 0 ? [] : table(['what', 'team', 'saves USD/month', '80 % interval', 'of'], recommendations.map((r) => [
+      r.title, r.team, amount(r.estimatedMonthlySavings), `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`, amount(r.estimatedMonthlyCost)]))),
     '',
   ].join('\n');
 }

@@ -61,9 +61,9 @@ export function factsOf(over: Partial<ReportFacts> = {}): ReportFacts {
     refusals: [{ action: 'act-9', team: 'red', target: 'asg/train', effect: 'scale', state: 'refused', at: Date.UTC(2026, 9, 20), reasons: [{ code: 'floor', message: 'the floor of 2 replicas' }], estimatedMonthlySavings: '120.00', currency: 'USD' }],
     refusedLaunches: { known: null, reason: 'not-recorded' },
     chances: [
-      { recommendation: 'rec-1', team: 'red', title: 'Stop <b>i-7</b>, idle for 40 h', policy: 'idle-stop', state: 'open', estimate: { mean: 900_000_000_000n, low: '400.00', high: '1100.00' }, currency: 'USD', effort: 'Low', obstacle: null },
-      { recommendation: 'rec-2', team: 'red', title: '-2+3 GPUs to spot', policy: 'spot-shift', state: 'rejected', estimate: { mean: 50_000_000_000n, low: null, high: null }, currency: 'USD', effort: 'Medium', obstacle: null },
-      { recommendation: 'rec-3', team: 'red', title: 'Ask who owns asg/x', policy: 'idle-stop', state: 'open', estimate: null, currency: 'USD', effort: 'VeryLow', obstacle: 'there is no such target' },
+      { recommendation: 'rec-1', team: 'red', title: 'Stop <b>i-7</b>, idle for 40 h', policy: 'idle-stop', state: 'open', estimate: { mean: 900_000_000_000n, low: '400.00', high: '1100.00' }, estimatedMonthlyCost: '16819.20', currency: 'USD', effort: 'Low', obstacle: null },
+      { recommendation: 'rec-2', team: 'red', title: '-2+3 GPUs to spot', policy: 'spot-shift', state: 'rejected', estimate: { mean: 50_000_000_000n, low: null, high: null }, estimatedMonthlyCost: null, currency: 'USD', effort: 'Medium', obstacle: null },
+      { recommendation: 'rec-3', team: 'red', title: 'Ask who owns asg/x', policy: 'idle-stop', state: 'open', estimate: null, estimatedMonthlyCost: null, currency: 'USD', effort: 'VeryLow', obstacle: 'there is no such target' },
     ],
     demand: [{
       provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', onDemandGpus: steady(2), committedGpus: steady(1), onDemand: rateOf(decimal('10'), 'USD', 3600n, 'gpu-second'),

@@ -76,6 +76,8 @@ export interface ChanceFacts {
   readonly policy: string;
   readonly state: ChanceState;
   readonly estimate: { readonly mean: bigint; readonly low: string | null; readonly high: string | null } | null;
+  /** What the target costs untouched; null: not known. */
+  readonly estimatedMonthlyCost: string | null;
   readonly currency: string;
   readonly effort: string;
   readonly obstacle: string | null;

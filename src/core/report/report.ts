@@ -168,6 +168,8 @@ export interface ReportChance {
   readonly estimatedMonthlySavings: string | null;
   readonly estimatedMonthlySavingsLow: string | null;
   readonly estimatedMonthlySavingsHigh: string | null;
+  /** What the target costs untouched; null: not known. Reports that were made before it was told lack it. */
+  readonly estimatedMonthlyCost?: string | null;
   readonly currency: string;
   readonly effort: string;
   /** Why nothing carries it out; null: it waits for a decision. */

@@ -183,9 +183,9 @@ class Writer {
   }
 
   private chances(id: string, all: readonly ReportChance[]): Table {
-    return this.table(id, ['title', 'team', 'state', 'estimated', 'low', 'high', 'effort', 'why'], 2, all.map((one) => [
+    return this.table(id, ['title', 'team', 'state', 'estimated', 'low', 'high', 'costs-now', 'effort', 'why'], 2, all.map((one) => [
       name(one.title), name(one.team), text(this.texts.code('state', one.state)), money(one.estimatedMonthlySavings, one.currency), money(one.estimatedMonthlySavingsLow, one.currency),
-      money(one.estimatedMonthlySavingsHigh, one.currency), text(this.texts.code('effort', one.effort)), one.obstacle === null ? text('') : name(one.obstacle)]));
+      money(one.estimatedMonthlySavingsHigh, one.currency), money(one.estimatedMonthlyCost ?? null, one.currency), text(this.texts.code('effort', one.effort)), one.obstacle === null ? text('') : name(one.obstacle)]));
   }
 
   private left(): Section {

@@ -115,7 +115,7 @@ export async function chanceFacts(db: Queryable, { organisation, teams, currency
     [organisation, teams, formatInstant(start), formatInstant(end), formatInstant(asOf)]);
   return rows.map(({ id, state, body, nanos, obstacle }) => ({
     recommendation: id, team: body.team, title: body.title, policy: body.policy, state, effort: body.implementationEffort, currency: body.currency ?? currency, obstacle: obstacle?.message ?? null,
-    estimate: nanos === null ? null : { mean: BigInt(nanos), low: body.estimatedMonthlySavingsLow, high: body.estimatedMonthlySavingsHigh },
+    estimatedMonthlyCost: body.estimatedMonthlyCost ?? null, estimate: nanos === null ? null : { mean: BigInt(nanos), low: body.estimatedMonthlySavingsLow, high: body.estimatedMonthlySavingsHigh },
   }));
 }
 

@@ -146,7 +146,7 @@ describe('the booklet', () => {
 
   it('goes over pages with a head on each, however long the names', async () => {
     const chances = Array.from({ length: 49 }, (_, at) => ({
-      recommendation: `rec-${at}`, team: 'red', title: `${'W'.repeat(300)} ${at}`, policy: 'idle-stop', state: 'open' as const, estimate: { mean: 10n ** 18n, low: null, high: null }, currency: 'USD', effort: 'Low', obstacle: null,
+      recommendation: `rec-${at}`, team: 'red', title: `${'W'.repeat(300)} ${at}`, policy: 'idle-stop', state: 'open' as const, estimate: { mean: 10n ** 18n, low: null, high: null }, estimatedMonthlyCost: '1234567890.50', currency: 'USD', effort: 'Low', obstacle: null,
     }));
     const pdf = new Pdf(await bytesOf(reportOf({ chances }), 'pdf'));
     expect(overlapping(pdf.texts)).toEqual([]);
