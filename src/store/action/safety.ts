@@ -5,7 +5,7 @@
  */
 import { isApprovedByPolicy, LIVE_STATES, type Action } from '../../core/action/action.js';
 import { appliesTo, fingerprintOf } from '../../core/policy/document.js';
-import { recentSince, type Gate, type RecentActions, type Stop } from '../../core/action/guard.js';
+import { recentSince, type GuardFacts, type Gate, type Stop } from '../../core/action/guard.js';
 import { bindingLimits, type BindingLimits, type Limits, type LimitsDocument } from '../../core/action/limits.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { monthLabel, parseDay, DAY_MS } from '../../core/time.js';
@@ -21,16 +21,7 @@ export interface StoredStop extends Stop {
 }
 
 /** The facts of the guard that the database has. */
-export interface KnownFacts {
-  readonly limits: BindingLimits;
-  readonly recent: { readonly team: RecentActions; readonly organisation: RecentActions };
-  readonly lastOnTargetAt: number | null;
-  readonly liveOnTarget: string | null;
-  readonly stillEnforces: boolean | null;
-  readonly gate: Gate;
-  readonly stops: readonly Stop[];
-  readonly isProtected: boolean | null;
-}
+export type KnownFacts = Pick<GuardFacts, 'limits' | 'recent' | 'lastOnTargetAt' | 'liveOnTarget' | 'stillEnforces' | 'gate' | 'stops' | 'isProtected'>;
 
 /** Of the kill switches those that cover a connection and a team with the teams above it: $1 is the organisation. */
 const covering = (connection: string, teams: string): string =>

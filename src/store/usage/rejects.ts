@@ -1,5 +1,5 @@
 /** Rows that could not be read, and the imports that they came in. What brings usage in is written by intake.ts. */
-import type { BilledTotal, ImportedPrices } from '../../core/ports.js';
+import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { Reject } from '../../core/usage.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 
@@ -13,17 +13,9 @@ export interface StoredReject {
   readonly raw: string;
 }
 
-export interface StoredImport {
+export interface StoredImport extends Omit<ImportedFile, 'import' | 'replaced'> {
   readonly id: string;
   readonly source: string;
-  readonly file: string;
-  readonly format: string;
-  readonly rows: number;
-  readonly accepted: number;
-  readonly rejected: number;
-  readonly unchanged: number;
-  readonly billed: readonly BilledTotal[];
-  readonly unknownColumns: readonly string[];
   readonly importedAt: string;
   readonly importedBy: string;
 }
