@@ -47,6 +47,10 @@ export interface QuoteAnswer extends Quote {
   readonly placements: Shortlist | null;
 }
 
+/** Places are compared by GPUs and egress: where the quote holds more than that, their costs do not stand beside its own. */
+const besidesLeftOut = ({ storageGib, networkGib }: QuoteRequest, found: Shortlist): Shortlist =>
+  ((storageGib ?? 0) === 0 && (networkGib ?? 0) === 0 ? found : { ...found, assumptions: [...found.assumptions, 'places are compared by GPUs and egress alone, without the storage and the traffic of the quote'] });
+
 /** @throws Failure invalid naming every number that cannot be, of the quote or of the workload */
 export function answerQuote({ request, team, tags, placement }: WholeQuestion, world: QuoteWorld): QuoteAnswer | NoQuote {
   const detail = quoteInDetail(request, world.context);
@@ -54,7 +58,7 @@ export function answerQuote({ request, team, tags, placement }: WholeQuestion, w
   const { currency } = detail.quote;
   return {
     ...detail.quote, budgets: team === null ? null : budgetsAnswer(team, tags, detail, world),
-    placements: placement === null ? null : placements(request, placement, currency, world),
+    placements: placement === null ? null : besidesLeftOut(request, placements(request, placement, currency, world)),
   };
 }
 

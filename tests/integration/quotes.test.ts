@@ -354,6 +354,9 @@ describe('the command line', async () => {
     expect((await verb(...ask, '--storage', '10')).out).toContain('\nMade of 20.00 for GPUs, 2.00 for storage\n');
     expect(await verb(...ask, '--network', '1')).toMatchObject({ code: 1, out: expect.stringContaining('its network has no price that holds there') as string });
     await verb('reservations', 'release', reservation.id);
+    const leftOut = 'places are compared by GPUs and egress alone, without the storage and the traffic of the quote';
+    expect((await verb(...ask, '--storage', '10', '--memory', '60')).out).toMatch(new RegExp(`Cheapest places:[^]*Taken for granted: ${leftOut}`));
+    expect((await verb(...ask, '--memory', '60')).out).not.toContain(leftOut);
   });
 
   it('lists and releases what is reserved', async () => {

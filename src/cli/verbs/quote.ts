@@ -63,7 +63,7 @@ export function addQuote(program: Command, session: Session): void {
     .option('--tag <key=value>', 'a tag of the usage to come, for budgets that filter by tags; may be given several times', tag)
     .option('--reserve [hours]', 'hold the budget for so many hours; as long as the run takes where none are given', aboveZero)
     .option('--reason <text>', 'what the reservation is for', '')
-    .option('--memory <gib>', 'GiB per GPU that the workload needs: also say where it would be cheapest', notNegative)
+    .option('--memory <gib>', 'GiB per GPU that the workload needs: also say where it would be cheapest, by GPUs and --egress', notNegative)
     .addOption(new Option('--kind <kind>', 'of the workload to place').choices(['training', 'inference']).default('training'))
     .option('--deadline <h>', 'hours until the training must be done', aboveZero)
     .option('--egress <gib>', 'GiB that leave the cloud', notNegative)
@@ -141,12 +141,13 @@ function budgetsText({ budgets }: QuoteAnswer): string {
 
 function placementsText(placements: Shortlist | null): string {
   if (placements === null) return '';
-  const { best, runnersUp, more, refused, currency } = placements;
+  const { best, runnersUp, more, refused, assumptions, currency } = placements;
   const rows = [...(best === null ? [] : [{ ...best, lost: [] }]), ...runnersUp].map(({ parts, gpus, cost, lost }) => [
     parts.map(({ provider, sku, region, term, units }) => `${units} x ${provider} ${sku}${region === null ? '' : ` ${region}`} ${term}`).join(' + '), gpus, cost, currency, lost.map(({ message }) => message).join('; '),
   ]);
   const placed = rows.length === 0 ? '\nNothing can serve the workload.\n' : `\nCheapest places:\n${table(['place', 'GPUs', 'cost', 'currency', 'lost by'], rows)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
-  return placed + (refused.length === 0 ? '' : `\nCannot serve it:\n${table(['prices', 'reason', 'such as'], refused.map(({ kind, count: prices, example }) => [prices, kind, example]))}`);
+  const granted = assumptions.map((text) => `${printable(`Taken for granted: ${text}`)}\n`).join('');
+  return placed + granted + (refused.length === 0 ? '' : `\nCannot serve it:\n${table(['prices', 'reason', 'such as'], refused.map(({ kind, count: prices, example }) => [prices, kind, example]))}`);
 }
 
 function noQuoteText({ message, close }: NoQuote): string {
