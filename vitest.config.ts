@@ -1,6 +1,6 @@
 /**
- * Two kinds of tests. `pure` needs nothing and starts at once; `system` gets the servers of tests/support/global-setup.ts,
- * which are started only when a run holds such a test.
+ * Two kinds of tests. `pure` needs nothing and starts at once; `system` gets the servers of
+ * tests/support/global-setup.ts, which are started only when a run holds such a test.
  */
 import { defineConfig } from 'vitest/config';
 
@@ -13,7 +13,10 @@ export default defineConfig({
     maxWorkers: 2,
     projects: [
       // Its files share modules and nothing that changes: what each would load anew is loaded once for each worker.
-      { extends: true, test: { name: 'pure', include: folders('unit', 'property', 'backtest', 'structure'), isolate: false } },
+      {
+        extends: true,
+        test: { name: 'pure', include: folders('unit', 'property', 'backtest', 'structure'), isolate: false },
+      },
       {
         extends: true,
         test: {

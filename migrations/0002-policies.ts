@@ -1,6 +1,7 @@
 /**
- * What policies need beyond demand and samples: when a document was changed and by whom, whether it is paused, the backtests that vouch for it,
- * and the facts that they look at (workloads, their metrics, leases, spot availability). Expands only.
+ * What policies need beyond demand and samples: when a document was changed and by whom, whether it is paused, the
+ * backtests that vouch for it, and the facts that they look at (workloads, their metrics, leases, spot availability).
+ * Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,8 +1,9 @@
 /**
  * What acting needs: actions with their events, the kill switch, and what a recommendation knows of its action.
  *
- * Two invariants are the database's own: one target has at most one live action (a rollback stands in the place of what it takes back), and a
- * recommendation has at most one open action. Expands only. Actions are few and are counted over all teams: reference tables on Citus.
+ * Two invariants are the database's own: one target has at most one live action (a rollback stands in the place of what
+ * it takes back), and a recommendation has at most one open action. Expands only. Actions are few and are counted over
+ * all teams: reference tables on Citus.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

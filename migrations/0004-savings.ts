@@ -1,8 +1,10 @@
 /**
- * What the savings ledger needs: the counterfactual of every applied action, the lines of its hours, and the state of each entry.
+ * What the savings ledger needs: the counterfactual of every applied action, the lines of its hours, and the state of
+ * each entry.
  *
- * `counterfactual` and `saving_line` are only ever added to. `saving` is their summary, and can be made again from them. `team` is in every key and is the
- * distribution column, beside the facts that the lines come from (docs/decisions/0002-distribution.md). Expands only.
+ * `counterfactual` and `saving_line` are only ever added to. `saving` is their summary, and can be made again from
+ * them. `team` is in every key and is the distribution column, beside the facts that the lines come from
+ * (docs/decisions/0002-distribution.md). Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,6 +1,7 @@
 /**
- * What bills say beside what was metered: the variance per team, SKU and day, its findings, the periods that are closed and since when, and the rates
- * that bills taught. A cost line keeps what it would be without such a rate (`list_nanos`; null: no rate bears on it). Expands only.
+ * What bills say beside what was metered: the variance per team, SKU and day, its findings, the periods that are closed
+ * and since when, and the rates that bills taught. A cost line keeps what it would be without such a rate
+ * (`list_nanos`; null: no rate bears on it). Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

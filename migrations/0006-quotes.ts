@@ -1,7 +1,7 @@
 /**
- * What quotes need: budget that is held for launches to come. A reservation holds an amount on each budget over its team, in that budget's currency,
- * and what usage with its tag has cost there is noted beside it by the weighing of that budget. Expands only. Few rows, summed over all teams of a
- * budget: reference tables on Citus.
+ * What quotes need: budget that is held for launches to come. A reservation holds an amount on each budget over its
+ * team, in that budget's currency, and what usage with its tag has cost there is noted beside it by the weighing of
+ * that budget. Expands only. Few rows, summed over all teams of a budget: reference tables on Citus.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

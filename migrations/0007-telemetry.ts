@@ -1,6 +1,7 @@
 /**
- * What evidence about GPUs needs: one row per GPU (or MIG instance) and minute, how far each source was read, findings about health, and a
- * mark on work that must not wait for its pause. Expands only, but for the key of `sample`, which gains the GPU.
+ * What evidence about GPUs needs: one row per GPU (or MIG instance) and minute, how far each source was read, findings
+ * about health, and a mark on work that must not wait for its pause. Expands only, but for the key of `sample`, which
+ * gains the GPU.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,8 +1,10 @@
 /**
- * What telling needs: alerts, once per identity; what was sent where, each with its token; conversations, pauses, marks and mutes; anomalies that
- * were found; and what came in from Slack. Expands only. All of it is small and read by everybody: reference tables on Citus.
+ * What telling needs: alerts, once per identity; what was sent where, each with its token; conversations, pauses, marks
+ * and mutes; anomalies that were found; and what came in from Slack. Expands only. All of it is small and read by
+ * everybody: reference tables on Citus.
  *
- * Three invariants are the database's own: one alert per identity, one message per alert and place, one conversation per thread and place.
+ * Three invariants are the database's own: one alert per identity, one message per alert and place, one conversation
+ * per thread and place.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -75,6 +77,8 @@ export class Telling1764000000008 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(`drop index variance_finding_seen, health_finding_opened, action_event_at, crossing_at`);
-    await runner.query(`drop table slack_request, slack_user, anomaly, alert_mute, alert_mark, alert_pace, alert_thread, alert_delivery, alert`);
+    await runner.query(
+      `drop table slack_request, slack_user, anomaly, alert_mute, alert_mark, alert_pace, alert_thread, alert_delivery, alert`,
+    );
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What collecting from providers needs: targets as they were last seen, each connection's last reading, commitments on sale, and per connection
- * what was collected up to when and when to look next. Expands only. All of it is small: reference tables on Citus.
+ * What collecting from providers needs: targets as they were last seen, each connection's last reading, commitments on
+ * sale, and per connection what was collected up to when and when to look next. Expands only. All of it is small:
+ * reference tables on Citus.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

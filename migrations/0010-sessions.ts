@@ -1,8 +1,9 @@
 /**
  * Sessions of the dashboard. Expands only.
  *
- * A session's text is in the browser's cookie alone; here is its SHA-256. Signed in with a key it names the key, and ends with it; signed in at an
- * identity provider it holds what the provider's claims allowed. Sessions are few and are looked up without an organisation: a reference table on Citus.
+ * A session's text is in the browser's cookie alone; here is its SHA-256. Signed in with a key it names the key, and
+ * ends with it; signed in at an identity provider it holds what the provider's claims allowed. Sessions are few and are
+ * looked up without an organisation: a reference table on Citus.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

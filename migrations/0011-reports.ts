@@ -1,6 +1,6 @@
 /**
- * Monthly reports: one per team and month, as it was made last, and when it was announced. `team` is in the key and is the distribution column
- * (docs/decisions/0002-distribution.md). Expands only.
+ * Monthly reports: one per team and month, as it was made last, and when it was announced. `team` is in the key and is
+ * the distribution column (docs/decisions/0002-distribution.md). Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

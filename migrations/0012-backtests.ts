@@ -1,6 +1,7 @@
 /**
- * Backtests that were asked for: what is to be run, how far it is, and what came of it. Expands only. Small and rarely written: a reference table
- * on Citus. `runs` counts the beginnings, so that a run that lost its lease cannot overwrite the one that took over.
+ * Backtests that were asked for: what is to be run, how far it is, and what came of it. Expands only. Small and rarely
+ * written: a reference table on Citus. `runs` counts the beginnings, so that a run that lost its lease cannot overwrite
+ * the one that took over.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,6 +1,6 @@
 /**
- * In which trace a piece of work was woken, so that the run of a stage is linked to what caused it. Expands only: who does not know the column
- * leaves it null.
+ * In which trace a piece of work was woken, so that the run of a stage is linked to what caused it. Expands only: who
+ * does not know the column leaves it null.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,6 +1,6 @@
 /**
- * Bills summed into the cells by which they are compared, so that a change of a day does not read a whole bill again. Derived: it may be emptied at
- * any time. Expands only.
+ * Bills summed into the cells by which they are compared, so that a change of a day does not read a whole bill again.
+ * Derived: it may be emptied at any time. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

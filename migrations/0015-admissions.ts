@@ -1,6 +1,7 @@
 /**
- * What the admission webhook refused or warned about, one row a team, workload and day with its counts; how many launches it was asked about, so that none
- * refused is known from nobody asked; and a version that rises with what bills have taught, so that quotes know when to look again. Expands only.
+ * What the admission webhook refused or warned about, one row a team, workload and day with its counts; how many
+ * launches it was asked about, so that none refused is known from nobody asked; and a version that rises with what
+ * bills have taught, so that quotes know when to look again. Expands only.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

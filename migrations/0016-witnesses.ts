@@ -1,11 +1,12 @@
 /**
- * What is needed to decide by more than one witness: what a source knows of exporters that fell silent, and whose bill metered usage meets that names no
- * account. And actions in pairs: what is to follow one, and which one an action follows. Expands only: the view gains a column at its end, and who does not know the others
- * leaves them empty.
+ * What is needed to decide by more than one witness: what a source knows of exporters that fell silent, and whose bill
+ * metered usage meets that names no account. And actions in pairs: what is to follow one, and which one an action
+ * follows. Expands only: the view gains a column at its end, and who does not know the others leaves them empty.
  *
- * `hour_line` as before: `actual` is, per account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its bill. New is the account
- * of usage that names none: that of the bills of its provider and hour which name none either; else the only one that is billed; else the only one
- * whose bills name its sub-account. Where several are left it keeps its accrual, and `doubtful` has it: the bills may state it again.
+ * `hour_line` as before: `actual` is, per account and hour, the bill once its period is closed, else the accrual; an
+ * account that nobody meters has its bill. New is the account of usage that names none: that of the bills of its
+ * provider and hour which name none either; else the only one that is billed; else the only one whose bills name its
+ * sub-account. Where several are left it keeps its accrual, and `doubtful` has it: the bills may state it again.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
@@ -19,8 +20,9 @@ create index dimension_unnamed on dimension (organisation, provider, sub_account
 create index dimension_billed_sub_account on dimension (organisation, provider, sub_account, account) where kind = 'billed' and sub_account is not null;`;
 
 /**
- * By provider, sub-account and stretch of time between two ends of bill periods: the account of metered usage that names none (null: it cannot be told) and
- * the number of accounts that it may be. Small, and made once per question: it reads no fact.
+ * By provider, sub-account and stretch of time between two ends of bill periods: the account of metered usage that
+ * names none (null: it cannot be told) and the number of accounts that it may be. Small, and made once per question: it
+ * reads no fact.
  */
 const ACCOUNTS = `
 create view unnamed_account as

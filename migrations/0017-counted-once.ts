@@ -1,17 +1,19 @@
 /**
- * What is counted once: metered usage that names an account, beside a bill of its provider that names none; and the GPUs of a reservation, which pods that were let in
- * on it have taken before any of them is metered. Adds a view and a table, and changes what another view answers, not its columns: who does not know them loses nothing.
+ * What is counted once: metered usage that names an account, beside a bill of its provider that names none; and the
+ * GPUs of a reservation, which pods that were let in on it have taken before any of them is metered. Adds a view and a
+ * table, and changes what another view answers, not its columns: who does not know them loses nothing.
  *
- * `hour_line` as before: `actual` is, per account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its bill. New is the bill
- * that names no account: it is that of every metered account of its provider that has no bill of its own in the hour. Bills are looked for among bills (`scope is not null`,
- * as their index has it), not among the deliveries of meters, of which there are many more.
+ * `hour_line` as before: `actual` is, per account and hour, the bill once its period is closed, else the accrual; an
+ * account that nobody meters has its bill. New is the bill that names no account: it is that of every metered account
+ * of its provider that has no bill of its own in the hour. Bills are looked for among bills (`scope is not null`, as
+ * their index has it), not among the deliveries of meters, of which there are many more.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * By provider, account and stretch of time between two ends of bill periods: metered accounts without a bill of their own where a bill names none. Small, and made
- * once per question: it reads no fact, and nothing more where no bill lacks its account. It is
- * grouped so that it stays made where a plan asks for it again and again.
+ * By provider, account and stretch of time between two ends of bill periods: metered accounts without a bill of their
+ * own where a bill names none. Small, and made once per question: it reads no fact, and nothing more where no bill
+ * lacks its account. It is grouped so that it stays made where a plan asks for it again and again.
  */
 const NAMELESS = `
 create view nameless_bill as
@@ -99,7 +101,6 @@ from cost_hour c
 join dimension d on d.organisation = c.organisation and d.id = c.dimension
 left join unnamed_account o on o.organisation = c.organisation and o.provider = case when coalesce(d.account, '') = '' then d.provider end
   and o.sub_account = coalesce(d.sub_account, '') and o.start <= c.hour and o.until > c.hour`;
-
 
 export class CountedOnce1764000000017 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {

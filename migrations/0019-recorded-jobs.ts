@@ -1,7 +1,7 @@
 /**
- * Jobs as they were said and seen, kept when their machine leaves the fleet: a backtest is of what ran, most of which is gone. A row for each UTC day on which
- * something new was said of a job's work, so that a job which says hourly what is left of it is no longer known by its last word alone. Expands only; begins
- * with what is known now.
+ * Jobs as they were said and seen, kept when their machine leaves the fleet: a backtest is of what ran, most of which
+ * is gone. A row for each UTC day on which something new was said of a job's work, so that a job which says hourly what
+ * is left of it is no longer known by its last word alone. Expands only; begins with what is known now.
  */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 

@@ -1,4 +1,7 @@
-/** Throughputs that teams have measured, from which others are predicted. Expands only. Small and rarely written: a reference table on Citus. */
+/**
+ * Throughputs that teams have measured, from which others are predicted. Expands only. Small and rarely written: a
+ * reference table on Citus.
+ */
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 const EXPAND = `

@@ -10,7 +10,14 @@ import { invalid, Failure, type Problem } from './core/errors.js';
 import { ENGLISH } from './core/alert/texts.js';
 import type { Policy } from './core/policy/policy.js';
 import type { Channel, ChannelConnection } from './core/alert/channel.js';
-import type { Importer, PriceFormat, ProviderConnection, TelemetryConnection, TelemetrySource, UsageFormat } from './core/ports.js';
+import type {
+  Importer,
+  PriceFormat,
+  ProviderConnection,
+  TelemetryConnection,
+  TelemetrySource,
+  UsageFormat,
+} from './core/ports.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
 import { readRecord, recordSchema } from './formats/bursar.js';
 import { openBytes, openFile } from './formats/reading/input.js';
@@ -61,14 +68,18 @@ export interface Bursar {
  * A connection for every provider of which a setting is there; nothing is called yet.
  * @throws Failure invalid naming every wrong setting of all of them, never a value
  */
-export async function openConnections(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Map<string, ProviderConnection>> {
+export async function openConnections(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<Map<string, ProviderConnection>> {
   const connections = new Map<string, ProviderConnection>();
   const problems: Problem[] = [];
   for (const provider of await loadProviders(environment)) {
     try {
       const connection = provider.connect(environment, clock);
       if (connection === null) continue;
-      if (connections.has(connection.name)) throw new Error(`broken invariant: two connections are named ${connection.name}`);
+      if (connections.has(connection.name))
+        throw new Error(`broken invariant: two connections are named ${connection.name}`);
       const wrong = undeclared(provider, connection);
       if (wrong.length > 0) throw new Error(`the provider ${provider.name} is wrong: ${wrong.join('; ')}`);
       connections.set(connection.name, tracedConnection(connection));
@@ -79,21 +90,34 @@ export async function openConnections(environment: Readonly<Record<string, strin
   }
   if (problems.length > 0) {
     await closeConnections(connections);
-    throw invalid(`the providers' settings are wrong: ${problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim()).join('; ')}`, problems);
+    throw invalid(
+      `the providers' settings are wrong: ${problems.map(({ path, message }) => `${path ?? ''} ${message}`.trim()).join('; ')}`,
+      problems,
+    );
   }
   return connections;
 }
 
 /** The same for the sources of GPU evidence. @throws Failure invalid naming every wrong setting */
-export async function openTelemetry(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<TelemetryConnection[]> {
+export async function openTelemetry(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<TelemetryConnection[]> {
   const sources = await loadParts<TelemetrySource>('telemetry', 'source', (part) => lacksFunctions(part, 'connect'));
   return sources.flatMap((source) => source.connect(environment, clock) ?? []);
 }
 
 /** The same for the ways to tell people. @throws Failure invalid naming every wrong setting */
-export async function openChannels(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<Map<string, ChannelConnection>> {
+export async function openChannels(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<Map<string, ChannelConnection>> {
   const channels = await loadParts<Channel>('notify', 'channel', (part) => lacksFunctions(part, 'connect'));
-  return new Map(channels.flatMap((channel) => channel.connect(environment, clock) ?? []).map((connection) => [connection.name, connection]));
+  return new Map(
+    channels
+      .flatMap((channel) => channel.connect(environment, clock) ?? [])
+      .map((connection) => [connection.name, connection]),
+  );
 }
 
 async function closeConnections(connections: ReadonlyMap<string, ProviderConnection>): Promise<void> {
@@ -106,8 +130,9 @@ export interface ComposeOptions {
   /** Told what the line does. */
   readonly watch?: Watch;
   /**
-   * False: no connection to a provider is opened, and what asks one, or tells people, is left to a process that serves. There is one who acts, then,
-   * and the confirming and measuring that follow have a process that stays for them; and where alerts go does not depend on who looked first.
+   * False: no connection to a provider is opened, and what asks one, or tells people, is left to a process that serves.
+   * There is one who acts, then, and the confirming and measuring that follow have a process that stays for them; and
+   * where alerts go does not depend on who looked first.
    */
   readonly reachesOut?: boolean;
   /** Where the providers' settings are; absent: no connection is opened. */
@@ -115,25 +140,61 @@ export interface ComposeOptions {
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
-export async function compose(databaseUrl: string, clock: Clock, { migrate = true, environment = {}, watch, reachesOut = true }: ComposeOptions = {}): Promise<Bursar> {
-  const connections: ReadonlyMap<string, ProviderConnection> = reachesOut ? await openConnections(environment, clock) : new Map();
+export async function compose(
+  databaseUrl: string,
+  clock: Clock,
+  { migrate = true, environment = {}, watch, reachesOut = true }: ComposeOptions = {},
+): Promise<Bursar> {
+  const connections: ReadonlyMap<string, ProviderConnection> = reachesOut
+    ? await openConnections(environment, clock)
+    : new Map();
   const telemetry = await openTelemetry(environment, clock);
   const channels = await openChannels(environment, clock);
-  const telling = { texts: ENGLISH, publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null, chart: mainPicture };
+  const telling = {
+    texts: ENGLISH,
+    publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null,
+    chart: mainPicture,
+  };
   const db = await Database.open(databaseUrl);
   if (migrate) await db.migrate();
   const stores = new Stores(db, new FleetStore());
-  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
+  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+    lacksFunctions(part, 'recognises', 'read'),
+  );
   const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate'));
-  const importer = new Collector(stores, {
-    usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
-    readRecord, readEvent, openFile, openBytes,
-  }, clock);
+  const importer = new Collector(
+    stores,
+    {
+      usageFormats: formats.filter((format) => format.kind === 'usage'),
+      priceFormats: formats.filter((format) => format.kind === 'price'),
+      readRecord,
+      readEvent,
+      openFile,
+      openBytes,
+    },
+    clock,
+  );
   const line = makeLine(stores, policies, telemetry, connections, channels, telling);
   const isLeft = (stage: Stage): boolean => !reachesOut && stage.reachesOut === true;
-  const runner = new Runner(db, stores.work, clock, line.filter((stage) => !isLeft(stage)), watch);
+  const runner = new Runner(
+    db,
+    stores.work,
+    clock,
+    line.filter((stage) => !isLeft(stage)),
+    watch,
+  );
   return {
-    organisation: DEFAULT_ORGANISATION, databaseUrl, stores, importer, policies, runner, leaves: line.filter(isLeft).map(({ name }) => name), connections, telemetry, channels, slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
+    organisation: DEFAULT_ORGANISATION,
+    databaseUrl,
+    stores,
+    importer,
+    policies,
+    runner,
+    leaves: line.filter(isLeft).map(({ name }) => name),
+    connections,
+    telemetry,
+    channels,
+    slackSigningSecret: environment['BURSAR_SLACK_SIGNING_SECRET'] || null,
     async close() {
       await Promise.allSettled([...telemetry, ...channels.values()].map((part) => part.close?.()));
       await closeConnections(connections);
@@ -143,25 +204,77 @@ export async function compose(databaseUrl: string, clock: Clock, { migrate = tru
 }
 
 /** A queue that does work in this process where the role has it do any. */
-export function openQueue(bursar: Bursar, config: Config, role: Role, failed: (error: Error) => void): Promise<LineQueue> {
+export function openQueue(
+  bursar: Bursar,
+  config: Config,
+  role: Role,
+  failed: (error: Error) => void,
+): Promise<LineQueue> {
   const concurrency = role === 'api' ? 0 : config.concurrency;
-  return LineQueue.open({ databaseUrl: bursar.databaseUrl, redisUrl: config.redisUrl, concurrency }, bursar.runner, failed);
+  return LineQueue.open(
+    { databaseUrl: bursar.databaseUrl, redisUrl: config.redisUrl, concurrency },
+    bursar.runner,
+    failed,
+  );
 }
 
 @Module({})
 export class AppModule {
   /** The doors of a role: the API, the tick and the workers, or both. */
-  static of(bursar: Bursar, config: Config, clock: Clock, role: Role, queue: LineQueue, failed: (error: Error) => void): DynamicModule {
+  static of(
+    bursar: Bursar,
+    config: Config,
+    clock: Clock,
+    role: Role,
+    queue: LineQueue,
+    failed: (error: Error) => void,
+  ): DynamicModule {
     const { stores, importer, policies, organisation, connections, telemetry, slackSigningSecret } = bursar;
-    const collecting = new CollectingSchedule(stores, organisation, connections, { ...COLLECTING_INTERVALS, ...config.collectSeconds });
-    const sampling = { organisation, wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', lane: name, key: name })) };
+    const collecting = new CollectingSchedule(stores, organisation, connections, {
+      ...COLLECTING_INTERVALS,
+      ...config.collectSeconds,
+    });
+    const sampling = {
+      organisation,
+      wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', lane: name, key: name })),
+    };
     const tick = {
-      provide: Tick, inject: [SchedulerRegistry],
-      useFactory: (registry: SchedulerRegistry) => new Tick(stores, queue, clock, config.tickSeconds, registry, failed, [sampling], [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation)]),
+      provide: Tick,
+      inject: [SchedulerRegistry],
+      useFactory: (registry: SchedulerRegistry) =>
+        new Tick(
+          stores,
+          queue,
+          clock,
+          config.tickSeconds,
+          registry,
+          failed,
+          [sampling],
+          [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation)],
+        ),
     };
     return {
       module: AppModule,
-      imports: [...(role === 'worker' ? (config.healthPort === null ? [] : [WebModule.probes({ stores, importer, clock, policies })]) : [WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, signIn: config.signIn, recordSchemas: { record: recordSchema, event: eventSchema }, ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }) })]), ...(role === 'api' ? [] : [ScheduleModule.forRoot()])],
+      imports: [
+        ...(role === 'worker'
+          ? config.healthPort === null
+            ? []
+            : [WebModule.probes({ stores, importer, clock, policies })]
+          : [
+              WebModule.register({
+                stores,
+                importer,
+                clock,
+                policies,
+                plotter,
+                reports: renderers,
+                signIn: config.signIn,
+                recordSchemas: { record: recordSchema, event: eventSchema },
+                ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }),
+              }),
+            ]),
+        ...(role === 'api' ? [] : [ScheduleModule.forRoot()]),
+      ],
       providers: role === 'api' ? [] : [tick],
     };
   }

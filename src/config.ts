@@ -15,41 +15,154 @@ function rolesOf(text: string, context: z.RefinementCtx): Roles {
   for (const part of text.split(';').filter((one) => one.trim() !== '')) {
     const [name = '', ...groups] = part.split('=');
     const role = ROLES.find((one) => one === name.trim());
-    const list = groups.join('=').split(',').map((group) => group.trim()).filter((group) => group !== '');
-    if (role === undefined || list.length === 0) context.addIssue('is not written admin=group,group;operator=group;viewer=*');
+    const list = groups
+      .join('=')
+      .split(',')
+      .map((group) => group.trim())
+      .filter((group) => group !== '');
+    if (role === undefined || list.length === 0)
+      context.addIssue('is not written admin=group,group;operator=group;viewer=*');
     else roles[role] = list;
   }
   return roles;
 }
 
 const schema = z.object({
-  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL').optional().meta({ description: 'PostgreSQL 15 or later (through a pooler: in session mode); absent: an embedded server in BURSAR_DATA_DIR', secret: true }),
-  REDIS_URL: url(/^rediss?$/, 'a redis:// URL').optional().meta({ description: "Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL", secret: true }),
-  PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8080).describe('Port of the API and the dashboard; 0 takes one that is free'),
+  DATABASE_URL: url(/^postgres(ql)?$/, 'a postgres:// URL')
+    .optional()
+    .meta({
+      description:
+        'PostgreSQL 15 or later (through a pooler: in session mode); absent: an embedded server in BURSAR_DATA_DIR',
+      secret: true,
+    }),
+  REDIS_URL: url(/^rediss?$/, 'a redis:// URL')
+    .optional()
+    .meta({
+      description: "Redis (or a cluster's first node) for the queue; absent: the queue is in PostgreSQL",
+      secret: true,
+    }),
+  PORT: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8080)
+    .describe('Port of the API and the dashboard; 0 takes one that is free'),
   HOST: z.string().min(1).default('127.0.0.1').describe('Address that the API listens on; 0.0.0.0 is every one'),
-  BURSAR_HEALTH_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).optional().describe('Port on which a process of the role worker answers /healthz, /readyz and /metrics, on HOST; absent: it listens nowhere. The container image sets 8081. The other roles answer them on PORT'),
+  BURSAR_HEALTH_PORT: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(0)
+    .max(65535)
+    .optional()
+    .describe(
+      'Port on which a process of the role worker answers /healthz, /readyz and /metrics, on HOST; absent: it listens nowhere. The container image sets 8081. The other roles answer them on PORT',
+    ),
   BURSAR_DATA_DIR: z.string().min(1).default('.bursar').describe('Folder of the embedded database'),
-  BURSAR_EXAMPLE: z.enum(['on', 'off'], { error: 'is neither on nor off' }).default('on').describe('`off`: serve does not load the bundled example into an empty embedded database'),
-  BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL').optional().describe('The command line goes through this API instead of the database; needs BURSAR_API_KEY'),
-  BURSAR_API_KEY: z.string().min(1).optional().meta({ description: 'Key that the command line sends to BURSAR_URL', secret: true }),
-  BURSAR_TICK_SECONDS: z.coerce.number({ error: 'is not a number' }).min(0.1).max(3600).default(5).describe('Seconds between two looks at the clock: what is due is then handed out'),
-  BURSAR_CONCURRENCY: z.coerce.number({ error: 'is not a number' }).int().min(1).max(64).default(2).describe('Jobs that one worker process does at a time'),
-  BURSAR_COLLECT_FLEET_SECONDS: z.coerce.number({ error: 'is not a number' }).min(5).max(3600).default(60).describe('Seconds between two looks at what runs at a provider'),
-  BURSAR_COLLECT_USAGE_SECONDS: z.coerce.number({ error: 'is not a number' }).min(60).max(86_400).default(300).describe("Seconds between two looks at a provider's metered usage"),
-  BURSAR_COLLECT_PRICES_SECONDS: z.coerce.number({ error: 'is not a number' }).min(300).max(604_800).default(86_400).describe("Seconds between two looks at a provider's prices"),
-  BURSAR_ADMISSION_TLS_CERT: z.string().min(1).optional().describe('Certificate, a file in PEM form: the admission webhook is then served by TLS, on a port of its own; needs the key'),
+  BURSAR_EXAMPLE: z
+    .enum(['on', 'off'], { error: 'is neither on nor off' })
+    .default('on')
+    .describe('`off`: serve does not load the bundled example into an empty embedded database'),
+  BURSAR_URL: url(/^https?$/, 'an http:// or https:// URL')
+    .optional()
+    .describe('The command line goes through this API instead of the database; needs BURSAR_API_KEY'),
+  BURSAR_API_KEY: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'Key that the command line sends to BURSAR_URL', secret: true }),
+  BURSAR_TICK_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(0.1)
+    .max(3600)
+    .default(5)
+    .describe('Seconds between two looks at the clock: what is due is then handed out'),
+  BURSAR_CONCURRENCY: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(1)
+    .max(64)
+    .default(2)
+    .describe('Jobs that one worker process does at a time'),
+  BURSAR_COLLECT_FLEET_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(5)
+    .max(3600)
+    .default(60)
+    .describe('Seconds between two looks at what runs at a provider'),
+  BURSAR_COLLECT_USAGE_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(60)
+    .max(86_400)
+    .default(300)
+    .describe("Seconds between two looks at a provider's metered usage"),
+  BURSAR_COLLECT_PRICES_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(300)
+    .max(604_800)
+    .default(86_400)
+    .describe("Seconds between two looks at a provider's prices"),
+  BURSAR_ADMISSION_TLS_CERT: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Certificate, a file in PEM form: the admission webhook is then served by TLS, on a port of its own; needs the key',
+    ),
   BURSAR_ADMISSION_TLS_KEY: z.string().min(1).optional().describe('Its private key, a file in PEM form'),
-  BURSAR_ADMISSION_PORT: z.coerce.number({ error: 'is not a number' }).int().min(0).max(65535).default(8443).describe('Port of the admission webhook by TLS'),
-  BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL').optional().describe('Where people reach the dashboard, for links and sign-in; absent: as the request says, and alerts have no link'),
-  BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL').optional().describe("An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles"),
+  BURSAR_ADMISSION_PORT: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(0)
+    .max(65535)
+    .default(8443)
+    .describe('Port of the admission webhook by TLS'),
+  BURSAR_PUBLIC_URL: url(/^https?$/, 'an http:// or https:// URL')
+    .optional()
+    .describe(
+      'Where people reach the dashboard, for links and sign-in; absent: as the request says, and alerts have no link',
+    ),
+  BURSAR_OIDC_ISSUER: url(/^https?$/, 'an http:// or https:// URL')
+    .optional()
+    .describe(
+      "An OpenID Connect provider that people sign in to the dashboard with; needs the client's id and the roles",
+    ),
   BURSAR_OIDC_CLIENT_ID: z.string().min(1).optional().describe('Id of the client that Bursar is at the provider'),
-  BURSAR_OIDC_CLIENT_SECRET: z.string().min(1).optional().meta({ description: 'Its secret; absent: a public client', secret: true }),
-  BURSAR_OIDC_SCOPES: z.string().regex(/(^| )openid( |$)/, 'does not hold openid').default('openid profile email').describe('Scopes that are asked for'),
-  BURSAR_OIDC_ROLES_CLAIM: z.string().min(1).default('groups').describe('The claim that lists groups or roles; `realm_access.roles` reaches into objects'),
-  BURSAR_OIDC_ROLES: z.string().transform(rolesOf).optional().describe('`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody'),
-  BURSAR_OIDC_TEAMS_CLAIM: z.string().min(1).optional().describe('The claim that lists teams, for those who are no admins; absent: all teams'),
-  BURSAR_LOG_LEVEL: z.enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' }).default('log').describe('The least grave that is logged: `error`, `warn`, `log` or `debug`'),
-  BURSAR_LOG_FORMAT: z.enum(['text', 'json'], { error: 'is neither text nor json' }).default('text').describe('`json`: one line of JSON per event on standard error'),
+  BURSAR_OIDC_CLIENT_SECRET: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: 'Its secret; absent: a public client', secret: true }),
+  BURSAR_OIDC_SCOPES: z
+    .string()
+    .regex(/(^| )openid( |$)/, 'does not hold openid')
+    .default('openid profile email')
+    .describe('Scopes that are asked for'),
+  BURSAR_OIDC_ROLES_CLAIM: z
+    .string()
+    .min(1)
+    .default('groups')
+    .describe('The claim that lists groups or roles; `realm_access.roles` reaches into objects'),
+  BURSAR_OIDC_ROLES: z
+    .string()
+    .transform(rolesOf)
+    .optional()
+    .describe(
+      '`admin=finops;operator=platform,sre;viewer=*`: the highest role of which a group is there; * is everybody',
+    ),
+  BURSAR_OIDC_TEAMS_CLAIM: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('The claim that lists teams, for those who are no admins; absent: all teams'),
+  BURSAR_LOG_LEVEL: z
+    .enum(['error', 'warn', 'log', 'debug'], { error: 'is not one of error, warn, log, debug' })
+    .default('log')
+    .describe('The least grave that is logged: `error`, `warn`, `log` or `debug`'),
+  BURSAR_LOG_FORMAT: z
+    .enum(['text', 'json'], { error: 'is neither text nor json' })
+    .default('text')
+    .describe('`json`: one line of JSON per event on standard error'),
 });
 
 /** Names of all settings but the parts' own. */
@@ -82,10 +195,23 @@ export interface Config {
   readonly dataDir: string;
   readonly example: boolean;
   readonly remote: { readonly url: string; readonly apiKey: string } | null;
-  readonly admissionTls: { readonly host: string; readonly port: number; readonly certFile: string; readonly keyFile: string } | null;
+  readonly admissionTls: {
+    readonly host: string;
+    readonly port: number;
+    readonly certFile: string;
+    readonly keyFile: string;
+  } | null;
   readonly signIn: {
     readonly publicUrl: string | null;
-    readonly oidc: { readonly issuer: string; readonly clientId: string; readonly clientSecret: string | null; readonly scopes: string; readonly rolesClaim: string; readonly roles: Roles; readonly teamsClaim: string | null } | null;
+    readonly oidc: {
+      readonly issuer: string;
+      readonly clientId: string;
+      readonly clientSecret: string | null;
+      readonly scopes: string;
+      readonly rolesClaim: string;
+      readonly roles: Roles;
+      readonly teamsClaim: string | null;
+    } | null;
   };
   readonly tickSeconds: number;
   readonly concurrency: number;
@@ -98,7 +224,9 @@ export interface Config {
 
 /** @throws Failure invalid naming every variable that is wrong. */
 export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const given = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
   const parsed = schema.safeParse(given);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => ({ path: issue.path.join('.'), message: issue.message }));
@@ -106,9 +234,16 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   }
   const { DATABASE_URL, REDIS_URL, BURSAR_URL, BURSAR_API_KEY } = parsed.data;
   if (BURSAR_URL !== undefined && BURSAR_API_KEY === undefined) {
-    throw invalid('the configuration is wrong: BURSAR_URL needs BURSAR_API_KEY', [{ path: 'BURSAR_API_KEY', message: 'is missing' }]);
+    throw invalid('the configuration is wrong: BURSAR_URL needs BURSAR_API_KEY', [
+      { path: 'BURSAR_API_KEY', message: 'is missing' },
+    ]);
   }
-  const { BURSAR_ADMISSION_TLS_CERT: certFile, BURSAR_ADMISSION_TLS_KEY: keyFile, HOST: host, BURSAR_ADMISSION_PORT: port } = parsed.data;
+  const {
+    BURSAR_ADMISSION_TLS_CERT: certFile,
+    BURSAR_ADMISSION_TLS_KEY: keyFile,
+    HOST: host,
+    BURSAR_ADMISSION_PORT: port,
+  } = parsed.data;
   if ((certFile === undefined) !== (keyFile === undefined)) {
     const path = certFile === undefined ? 'BURSAR_ADMISSION_TLS_CERT' : 'BURSAR_ADMISSION_TLS_KEY';
     throw invalid(`the configuration is wrong: ${path} is missing`, [{ path, message: 'is missing' }]);
@@ -116,25 +251,57 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   return {
     signIn: signInOf(parsed.data),
     admissionTls: certFile === undefined || keyFile === undefined ? null : { host, port, certFile, keyFile },
-    databaseUrl: DATABASE_URL ?? null, redisUrl: REDIS_URL ?? null, port: parsed.data.PORT, host: parsed.data.HOST, healthPort: parsed.data.BURSAR_HEALTH_PORT ?? null,
-    dataDir: parsed.data.BURSAR_DATA_DIR, example: parsed.data.BURSAR_EXAMPLE === 'on',
-    remote: BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
-    tickSeconds: parsed.data.BURSAR_TICK_SECONDS, concurrency: parsed.data.BURSAR_CONCURRENCY,
-    collectSeconds: { fleet: parsed.data.BURSAR_COLLECT_FLEET_SECONDS, usage: parsed.data.BURSAR_COLLECT_USAGE_SECONDS, prices: parsed.data.BURSAR_COLLECT_PRICES_SECONDS },
-    environment, logLevel: parsed.data.BURSAR_LOG_LEVEL, logFormat: parsed.data.BURSAR_LOG_FORMAT,
+    databaseUrl: DATABASE_URL ?? null,
+    redisUrl: REDIS_URL ?? null,
+    port: parsed.data.PORT,
+    host: parsed.data.HOST,
+    healthPort: parsed.data.BURSAR_HEALTH_PORT ?? null,
+    dataDir: parsed.data.BURSAR_DATA_DIR,
+    example: parsed.data.BURSAR_EXAMPLE === 'on',
+    remote:
+      BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
+    tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
+    concurrency: parsed.data.BURSAR_CONCURRENCY,
+    collectSeconds: {
+      fleet: parsed.data.BURSAR_COLLECT_FLEET_SECONDS,
+      usage: parsed.data.BURSAR_COLLECT_USAGE_SECONDS,
+      prices: parsed.data.BURSAR_COLLECT_PRICES_SECONDS,
+    },
+    environment,
+    logLevel: parsed.data.BURSAR_LOG_LEVEL,
+    logFormat: parsed.data.BURSAR_LOG_FORMAT,
   };
 }
 
 /** @throws Failure invalid where a provider is named without what it needs. */
 function signInOf(data: z.infer<typeof schema>): Config['signIn'] {
-  const { BURSAR_PUBLIC_URL: publicUrl = null, BURSAR_OIDC_ISSUER: issuer, BURSAR_OIDC_CLIENT_ID: clientId, BURSAR_OIDC_ROLES: roles } = data;
+  const {
+    BURSAR_PUBLIC_URL: publicUrl = null,
+    BURSAR_OIDC_ISSUER: issuer,
+    BURSAR_OIDC_CLIENT_ID: clientId,
+    BURSAR_OIDC_ROLES: roles,
+  } = data;
   if (issuer === undefined) return { publicUrl, oidc: null };
   if (clientId === undefined || roles === undefined) {
-    const missing = [...(clientId === undefined ? ['BURSAR_OIDC_CLIENT_ID'] : []), ...(roles === undefined ? ['BURSAR_OIDC_ROLES'] : [])];
-    throw invalid(`the configuration is wrong: BURSAR_OIDC_ISSUER needs ${missing.join(' and ')}`, missing.map((path) => ({ path, message: 'is missing' })));
+    const missing = [
+      ...(clientId === undefined ? ['BURSAR_OIDC_CLIENT_ID'] : []),
+      ...(roles === undefined ? ['BURSAR_OIDC_ROLES'] : []),
+    ];
+    throw invalid(
+      `the configuration is wrong: BURSAR_OIDC_ISSUER needs ${missing.join(' and ')}`,
+      missing.map((path) => ({ path, message: 'is missing' })),
+    );
   }
   return {
     publicUrl,
-    oidc: { issuer, clientId, clientSecret: data.BURSAR_OIDC_CLIENT_SECRET ?? null, scopes: data.BURSAR_OIDC_SCOPES, rolesClaim: data.BURSAR_OIDC_ROLES_CLAIM, roles, teamsClaim: data.BURSAR_OIDC_TEAMS_CLAIM ?? null },
+    oidc: {
+      issuer,
+      clientId,
+      clientSecret: data.BURSAR_OIDC_CLIENT_SECRET ?? null,
+      scopes: data.BURSAR_OIDC_SCOPES,
+      rolesClaim: data.BURSAR_OIDC_ROLES_CLAIM,
+      roles,
+      teamsClaim: data.BURSAR_OIDC_TEAMS_CLAIM ?? null,
+    },
   };
 }

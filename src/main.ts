@@ -1,6 +1,6 @@
 /**
- * The process door: reads the environment, opens the database, and hands everything to the command line, of which serving
- * is one verb. Never decides anything about money.
+ * The process door: reads the environment, opens the database, and hands everything to the command line, of which
+ * serving is one verb. Never decides anything about money.
  */
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
@@ -37,19 +37,29 @@ function readConfig(): { readonly config: Config | null; readonly problems: read
 }
 
 const found = readConfig();
-const log = new ProcessLog({ level: found.config?.logLevel ?? 'log', format: found.config?.logFormat ?? 'text' }, wallClock, (line) => void process.stderr.write(line));
+const log = new ProcessLog(
+  { level: found.config?.logLevel ?? 'log', format: found.config?.logFormat ?? 'text' },
+  wallClock,
+  (line) => void process.stderr.write(line),
+);
 // Whatever a room says by Nest's Logger comes here, and never to standard output.
 Logger.overrideLogger(log);
 const say = (text: string): void => log.say(text);
 
 /** The database of the configuration; `leave` stops an embedded server where nobody else uses it. */
-async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut'> = {}): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
+async function openDatabase(
+  config: Config,
+  given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut'> = {},
+): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
   const options = { ...given, environment: config.environment };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
     return { bursar, leave: () => bursar.close() };
   }
-  const embedded = await startEmbedded({ dataDir: config.dataDir, log: config.logLevel === 'debug' ? say : () => undefined });
+  const embedded = await startEmbedded({
+    dataDir: config.dataDir,
+    log: config.logLevel === 'debug' ? say : () => undefined,
+  });
   try {
     const bursar = await compose(embedded.url, wallClock, options);
     return {
@@ -65,25 +75,41 @@ async function openDatabase(config: Config, given: Pick<ComposeOptions, 'migrate
   }
 }
 
-async function connect(): Promise<Parameters<typeof run>[1] extends { connect(): Promise<infer Local> } ? Local : never> {
+async function connect(): Promise<
+  Parameters<typeof run>[1] extends { connect(): Promise<infer Local> } ? Local : never
+> {
   const isDoctor = process.argv.slice(2).includes('doctor');
   // These two say themselves which migrations have not run.
   const migrate = !isDoctor && !process.argv.slice(2).includes('migrate');
   const config = parseConfig(process.env);
   // doctor connects the parts itself, one by one: a wrong setting of one must not keep it from the rest.
-  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, { migrate, reachesOut: false });
+  const { bursar, leave } = await openDatabase(isDoctor ? { ...config, environment: {} } : config, {
+    migrate,
+    reachesOut: false,
+  });
   const { stores, importer, organisation, policies, runner, leaves } = bursar;
-  return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), leaves, migrate: () => stores.db.migrate(), close: leave };
+  return {
+    stores,
+    importer,
+    organisation,
+    policies,
+    drain: (progress) => runner.drain(progress),
+    leaves,
+    migrate: () => stores.db.migrate(),
+    close: leave,
+  };
 }
 
 async function serve(role: Role): Promise<void> {
   const config = typed(() => parseConfig(process.env));
   const stop = stopped();
   const lock = config.databaseUrl === null ? await acquireServeLock(config.dataDir) : null;
-  const { bursar, leave } = await openDatabase(config, { watch: tellLog(new Logger('line')) }).catch(async (error: unknown) => {
-    await lock?.release();
-    throw error;
-  });
+  const { bursar, leave } = await openDatabase(config, { watch: tellLog(new Logger('line')) }).catch(
+    async (error: unknown) => {
+      await lock?.release();
+      throw error;
+    },
+  );
   let told = '';
   // The same trouble again and again (a database that is away) is told once.
   const failed = ({ message }: Error): void => {
@@ -91,7 +117,13 @@ async function serve(role: Role): Promise<void> {
     told = message;
   };
   try {
-    const welcomed = welcome({ bursar, example: role === 'all' && config.databaseUrl === null && config.example, pods: openbPods, clock: wallClock, say });
+    const welcomed = welcome({
+      bursar,
+      example: role === 'all' && config.databaseUrl === null && config.example,
+      pods: openbPods,
+      clock: wallClock,
+      say,
+    });
     if ((await Promise.race([welcomed, stop])) === 'stop') {
       say('Stopping: what is not loaded yet is loaded by the next start.');
       // It ends with its next statement, when the pool is closed.
@@ -138,7 +170,10 @@ async function startApi(module: ReturnType<typeof AppModule.of>, config: Config)
 }
 
 /** Works; where a port is set for it, it answers probes and Prometheus there. */
-async function startWorker(module: ReturnType<typeof AppModule.of>, { host, healthPort: port }: Config): Promise<Started> {
+async function startWorker(
+  module: ReturnType<typeof AppModule.of>,
+  { host, healthPort: port }: Config,
+): Promise<Started> {
   if (port === null) {
     const app = await NestFactory.createApplicationContext(module, { logger: log });
     return { address: null, close: () => app.close() };
@@ -156,8 +191,13 @@ async function startWorker(module: ReturnType<typeof AppModule.of>, { host, heal
 /** What the user can do about a port that cannot be had. */
 function portTrouble(error: unknown, host: string, port: number, setting: string): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : null;
-  if (code === 'EADDRINUSE') return unavailable(`port ${port} of ${host} is taken: set ${setting} to another one (0 takes any that is free)`, error);
-  if (code === 'EACCES') return unavailable(`port ${port} may not be opened by this user: set ${setting} to one above 1023`, error);
+  if (code === 'EADDRINUSE')
+    return unavailable(
+      `port ${port} of ${host} is taken: set ${setting} to another one (0 takes any that is free)`,
+      error,
+    );
+  if (code === 'EACCES')
+    return unavailable(`port ${port} may not be opened by this user: set ${setting} to one above 1023`, error);
   return error;
 }
 
@@ -170,7 +210,11 @@ function stopped(): Promise<'stop'> {
 }
 
 const examination: Examination = {
-  settings: [...SETTING_NAMES, ...TRACING_SETTINGS], problems: () => found.problems, parts: () => inspectParts(process.env, wallClock), redis: probeRedis, tables: ({ db }) => probePostgres(db),
+  settings: [...SETTING_NAMES, ...TRACING_SETTINGS],
+  problems: () => found.problems,
+  parts: () => inspectParts(process.env, wallClock),
+  redis: probeRedis,
+  tables: ({ db }) => probePostgres(db),
 };
 
 // A reader that has seen enough (`bursar costs | head`) is no failure.
@@ -181,6 +225,16 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 
 const tracing = await startTracing(process.env);
 process.exitCode = await run(process.argv.slice(2), {
-  environment: process.env, clock: wallClock, stdout: process.stdout, stderr: found.config?.logFormat === 'json' ? { write: say } : process.stderr, connect, serve, examination, remote: found.config?.remote ?? null, parseYaml, plotter, reports: renderers,
+  environment: process.env,
+  clock: wallClock,
+  stdout: process.stdout,
+  stderr: found.config?.logFormat === 'json' ? { write: say } : process.stderr,
+  connect,
+  serve,
+  examination,
+  remote: found.config?.remote ?? null,
+  parseYaml,
+  plotter,
+  reports: renderers,
 });
 await tracing?.stop();

@@ -1,5 +1,6 @@
 /**
- * Loads a folder of parts and checks them at boot: each file exports `part` under the name that its file has. A provider is a folder:
+ * Loads a folder of parts and checks them at boot: each file exports `part` under the name that its file has. A
+ * provider is a folder:
  * `providers/<name>/<name>.ts`, and the files beside it are its own.
  *
  * A folder's own sub-folders hold what its parts share and are not parts. A wrong part stops the start, by name.
@@ -23,28 +24,54 @@ export interface Named {
  * @param exported the name under which each file exports its part
  * @param check problems of a part's shape, empty where it is fine
  */
-export async function loadParts<Part extends Named>(folder: string, exported: string, check: (part: Record<string, unknown>) => readonly string[]): Promise<Part[]> {
-  const files = (await readdir(path.join(import.meta.dirname, folder))).filter((file) => /^[\w-]+\.(js|ts)$/.test(file) && !file.endsWith('.d.ts')).sort();
+export async function loadParts<Part extends Named>(
+  folder: string,
+  exported: string,
+  check: (part: Record<string, unknown>) => readonly string[],
+): Promise<Part[]> {
+  const files = (await readdir(path.join(import.meta.dirname, folder)))
+    .filter((file) => /^[\w-]+\.(js|ts)$/.test(file) && !file.endsWith('.d.ts'))
+    .sort();
   return loadFiles(folder, files, exported, check);
 }
 
-/** The parts of a folder of folders, in the order of their names; a folder without a file of its own name holds no part. */
-async function loadFolders<Part extends Named>(folder: string, exported: string, wanted: (name: string) => boolean, check: (part: Record<string, unknown>) => readonly string[]): Promise<Part[]> {
+/**
+ * The parts of a folder of folders, in the order of their names; a folder without a file of its own name holds no part.
+ */
+async function loadFolders<Part extends Named>(
+  folder: string,
+  exported: string,
+  wanted: (name: string) => boolean,
+  check: (part: Record<string, unknown>) => readonly string[],
+): Promise<Part[]> {
   const here = path.join(import.meta.dirname, folder);
-  const names = (await readdir(here, { withFileTypes: true })).filter((entry) => entry.isDirectory() && wanted(entry.name)).map(({ name }) => name).sort();
-  const files = await Promise.all(names.map(async (name) => {
-    const inside = await readdir(path.join(here, name));
-    return inside.filter((file) => file === `${name}.js` || file === `${name}.ts`).map((file) => `${name}/${file}`);
-  }));
+  const names = (await readdir(here, { withFileTypes: true }))
+    .filter((entry) => entry.isDirectory() && wanted(entry.name))
+    .map(({ name }) => name)
+    .sort();
+  const files = await Promise.all(
+    names.map(async (name) => {
+      const inside = await readdir(path.join(here, name));
+      return inside.filter((file) => file === `${name}.js` || file === `${name}.ts`).map((file) => `${name}/${file}`);
+    }),
+  );
   return loadFiles(folder, files.flat(), exported, check);
 }
 
-async function loadFiles<Part extends Named>(folder: string, files: readonly string[], exported: string, check: (part: Record<string, unknown>) => readonly string[]): Promise<Part[]> {
+async function loadFiles<Part extends Named>(
+  folder: string,
+  files: readonly string[],
+  exported: string,
+  check: (part: Record<string, unknown>) => readonly string[],
+): Promise<Part[]> {
   const problems: string[] = [];
   const parts: Part[] = [];
   for (const file of files) {
     const name = path.basename(file).replace(/\.(js|ts)$/, '');
-    const module = (await import(pathToFileURL(path.join(import.meta.dirname, folder, file)).href)) as Record<string, unknown>;
+    const module = (await import(pathToFileURL(path.join(import.meta.dirname, folder, file)).href)) as Record<
+      string,
+      unknown
+    >;
     const part = module[exported];
     if (typeof part !== 'object' || part === null) {
       problems.push(`${folder}/${file} exports no ${exported}`);
@@ -68,16 +95,31 @@ export function lacksFunctions(part: Record<string, unknown>, ...names: string[]
 const prefixOf = (provider: string): string => `BURSAR_${provider.toUpperCase().replaceAll('-', '_')}_`;
 
 /**
- * The providers, checked: each ability lists its permissions, each setting says what it is, under a name of the provider's own.
+ * The providers, checked: each ability lists its permissions, each setting says what it is, under a name of the
+ * provider's own.
  * @param environment only the providers of which it holds a setting: the others' SDKs are not even read. Absent: all.
  */
 export async function loadProviders(environment?: Readonly<Record<string, string | undefined>>): Promise<Provider[]> {
-  const given = environment === undefined ? null : Object.entries(environment).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [name]));
-  const isWanted = (name: string): boolean => given === null || given.some((setting) => setting.startsWith(prefixOf(name)));
-  return loadFolders<Provider>('providers', 'provider', isWanted, (part) => [...lacksFunctions(part, 'connect'), ...providerProblems(part)]);
+  const given =
+    environment === undefined
+      ? null
+      : Object.entries(environment).flatMap(([name, value]) => (value === undefined || value === '' ? [] : [name]));
+  const isWanted = (name: string): boolean =>
+    given === null || given.some((setting) => setting.startsWith(prefixOf(name)));
+  return loadFolders<Provider>('providers', 'provider', isWanted, (part) => [
+    ...lacksFunctions(part, 'connect'),
+    ...providerProblems(part),
+  ]);
 }
 
-const READING: readonly (keyof ProviderAbilities & keyof ProviderConnection)[] = ['prices', 'usage', 'bill', 'spotHistory', 'offers', 'fleet'];
+const READING: readonly (keyof ProviderAbilities & keyof ProviderConnection)[] = [
+  'prices',
+  'usage',
+  'bill',
+  'spotHistory',
+  'offers',
+  'fleet',
+];
 
 function providerProblems(part: Record<string, unknown>): string[] {
   const { name: provider = '', description, abilities, settings } = part as Partial<Provider>;
@@ -85,51 +127,83 @@ function providerProblems(part: Record<string, unknown>): string[] {
   if (abilities === undefined || settings === undefined) return ['says nothing of its abilities or its settings'];
   const problems: string[] = [];
   // An empty list says that none is needed.
-  const isList = (permissions: unknown): boolean => Array.isArray(permissions) && permissions.every((one) => typeof one === 'string' && one !== '');
-  for (const ability of READING) if (abilities[ability] !== null && !isList(abilities[ability])) problems.push(`lists no permission for ${ability}`);
+  const isList = (permissions: unknown): boolean =>
+    Array.isArray(permissions) && permissions.every((one) => typeof one === 'string' && one !== '');
+  for (const ability of READING)
+    if (abilities[ability] !== null && !isList(abilities[ability])) problems.push(`lists no permission for ${ability}`);
   for (const [kind, permissions] of Object.entries(abilities.effects)) {
-    if (!(EFFECT_KINDS as readonly string[]).includes(kind)) problems.push(`knows an effect ${kind} that nobody asks for`);
+    if (!(EFFECT_KINDS as readonly string[]).includes(kind))
+      problems.push(`knows an effect ${kind} that nobody asks for`);
     if (!isList(permissions)) problems.push(`lists no permission for ${kind}`);
   }
-  if (Object.keys(abilities.effects).length > 0 && !settings.some(({ use }) => use === 'act')) problems.push('acts without a setting of its own for acting');
+  if (Object.keys(abilities.effects).length > 0 && !settings.some(({ use }) => use === 'act'))
+    problems.push('acts without a setting of its own for acting');
   for (const { name, description: words, required, secret, use } of settings) {
-    if (!/^[A-Z][A-Z0-9_]*$/.test(name) || !name.startsWith(prefixOf(provider))) problems.push(`has a setting ${name}, which is no variable's name that begins with ${prefixOf(provider)}`);
+    if (!/^[A-Z][A-Z0-9_]*$/.test(name) || !name.startsWith(prefixOf(provider)))
+      problems.push(`has a setting ${name}, which is no variable's name that begins with ${prefixOf(provider)}`);
     if (settings.filter((other) => other.name === name).length > 1) problems.push(`has two settings ${name}`);
     if (typeof words !== 'string' || words.trim() === '') problems.push(`does not describe ${name}`);
-    if (typeof required !== 'boolean' || typeof secret !== 'boolean' || (use !== 'read' && use !== 'act')) problems.push(`does not say whether ${name} is required, secret, and for what`);
+    if (typeof required !== 'boolean' || typeof secret !== 'boolean' || (use !== 'read' && use !== 'act'))
+      problems.push(`does not say whether ${name} is required, secret, and for what`);
   }
   return problems;
 }
 
 /** What a connection can do beyond what its provider declares; what the given settings do not allow it may lack. */
 export function undeclared({ abilities }: Provider, connection: ProviderConnection): string[] {
-  const problems = READING.filter((ability) => abilities[ability] === null && typeof connection[ability] === 'function').map((ability) => `has ${ability}, which its provider does not declare`);
-  if (Object.keys(abilities.effects).length === 0 && (connection.canAct || typeof connection.apply === 'function')) problems.push('may act, and its provider declares no effect');
-  if (connection.canAct && (typeof connection.apply !== 'function' || typeof connection.outcome !== 'function' || typeof connection.target !== 'function')) {
+  const problems = READING.filter(
+    (ability) => abilities[ability] === null && typeof connection[ability] === 'function',
+  ).map((ability) => `has ${ability}, which its provider does not declare`);
+  if (Object.keys(abilities.effects).length === 0 && (connection.canAct || typeof connection.apply === 'function'))
+    problems.push('may act, and its provider declares no effect');
+  if (
+    connection.canAct &&
+    (typeof connection.apply !== 'function' ||
+      typeof connection.outcome !== 'function' ||
+      typeof connection.target !== 'function')
+  ) {
     problems.push('may act, and lacks apply, outcome or target');
   }
   return problems;
 }
 
 /** A connection by itself; what is wrong with its settings is a value here. */
-function attempt<Connection>(connect: () => Connection | null): { readonly connection: Connection | null; readonly problems: readonly Problem[] } {
+function attempt<Connection>(connect: () => Connection | null): {
+  readonly connection: Connection | null;
+  readonly problems: readonly Problem[];
+} {
   try {
     return { connection: connect(), problems: [] };
   } catch (error) {
     if (!(error instanceof Failure) || error.kind !== 'invalid') throw error;
-    return { connection: null, problems: error.problems.length > 0 ? error.problems : [{ path: null, message: error.message }] };
+    return {
+      connection: null,
+      problems: error.problems.length > 0 ? error.problems : [{ path: null, message: error.message }],
+    };
   }
 }
 
-/** Every cloud, source of evidence and channel, each connected by itself where its settings allow it; nothing is called yet. Whoever asks closes them. */
-export async function inspectParts(environment: Readonly<Record<string, string | undefined>>, clock: Clock): Promise<InstalledPart[]> {
+/**
+ * Every cloud, source of evidence and channel, each connected by itself where its settings allow it; nothing is called
+ * yet. Whoever asks closes them.
+ */
+export async function inspectParts(
+  environment: Readonly<Record<string, string | undefined>>,
+  clock: Clock,
+): Promise<InstalledPart[]> {
   const hasConnect = (part: Record<string, unknown>): string[] => lacksFunctions(part, 'connect');
   const providers = await loadProviders();
   const sources = await loadParts<TelemetrySource>('telemetry', 'source', hasConnect);
   const channels = await loadParts<Channel>('notify', 'channel', hasConnect);
   return [
-    ...providers.map((part): InstalledPart => ({ kind: 'provider', part, ...attempt(() => part.connect(environment, clock)) })),
-    ...sources.map((part): InstalledPart => ({ kind: 'telemetry', part, ...attempt(() => part.connect(environment, clock)) })),
-    ...channels.map((part): InstalledPart => ({ kind: 'channel', part, ...attempt(() => part.connect(environment, clock)) })),
+    ...providers.map(
+      (part): InstalledPart => ({ kind: 'provider', part, ...attempt(() => part.connect(environment, clock)) }),
+    ),
+    ...sources.map(
+      (part): InstalledPart => ({ kind: 'telemetry', part, ...attempt(() => part.connect(environment, clock)) }),
+    ),
+    ...channels.map(
+      (part): InstalledPart => ({ kind: 'channel', part, ...attempt(() => part.connect(environment, clock)) }),
+    ),
   ];
 }

@@ -1,8 +1,8 @@
 /**
  * What the verbs about actions ask, on this machine's database and through an API; both answer alike.
  *
- * Every write is audited in its own transaction. It asks no provider: `serve` does, and is waited for where one runs; else the caller is told that
- * the action waits.
+ * Every write is audited in its own transaction. It asks no provider: `serve` does, and is waited for where one runs;
+ * else the caller is told that the action waits.
  */
 import { ACTION_STATES, type ActionState } from '../core/action/action.js';
 import { readLimits, type Limits, type LimitsDocument } from '../core/action/limits.js';
@@ -11,7 +11,13 @@ import { actionJson, type ActionJson, type ActionStory } from '../store/action/a
 import type { Transaction } from '../store/database.js';
 import type { StoredRecommendation } from '../store/policy/recommendations.js';
 import type { StoredStop } from '../store/action/safety.js';
-import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../store/action/set-action.js';
+import {
+  approveAction,
+  approveRecommendation,
+  rejectAction,
+  rejectRecommendation,
+  rollBack,
+} from '../store/action/set-action.js';
 import { setStop } from '../store/action/set-safety.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
@@ -41,7 +47,10 @@ export interface LimitsView {
 /** Every method throws Failure for what it cannot do. */
 export interface ActionDoor {
   /** Newest first. */
-  list(filter: { readonly team: string | null; readonly state: ActionState | null }, limit: number): Promise<readonly ActionJson[]>;
+  list(
+    filter: { readonly team: string | null; readonly state: ActionState | null },
+    limit: number,
+  ): Promise<readonly ActionJson[]>;
   show(id: string): Promise<ActionStory>;
   /** @param id of an action or of a recommendation */
   approve(id: string): Promise<Decision>;
@@ -64,14 +73,23 @@ const UNDER_WAY: ReadonlySet<ActionState> = new Set(['approved', 'intended', 'ap
 export class LocalActions implements ActionDoor {
   private readonly organisation: string;
 
-  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock, private readonly actor: string, private readonly drained: () => Promise<void>, private readonly note: (text: string) => void) {
+  constructor(
+    private readonly bursar: LocalBursar,
+    private readonly clock: Clock,
+    private readonly actor: string,
+    private readonly drained: () => Promise<void>,
+    private readonly note: (text: string) => void,
+  ) {
     this.organisation = bursar.organisation;
   }
 
-  async list(filter: { readonly team: string | null; readonly state: ActionState | null }, limit: number): Promise<readonly ActionJson[]> {
+  async list(
+    filter: { readonly team: string | null; readonly state: ActionState | null },
+    limit: number,
+  ): Promise<readonly ActionJson[]> {
     const { actions } = this.bursar.stores;
     const found: ActionJson[] = [];
-    for (let before: string | null = null; found.length < limit;) {
+    for (let before: string | null = null; found.length < limit; ) {
       const page = await actions.list(this.organisation, filter, before, Math.min(PAGE, limit - found.length));
       found.push(...page.map(({ action }) => actionJson(action)));
       before = page.at(-1)?.place ?? null;
@@ -82,20 +100,41 @@ export class LocalActions implements ActionDoor {
 
   async show(id: string): Promise<ActionStory> {
     const { stores } = this.bursar;
-    return { ...actionJson(await stores.actions.known(stores.db, this.organisation, id)), events: await stores.actions.events(stores.db, this.organisation, id) };
+    return {
+      ...actionJson(await stores.actions.known(stores.db, this.organisation, id)),
+      events: await stores.actions.events(stores.db, this.organisation, id),
+    };
   }
 
   approve(id: string): Promise<Decision> {
-    return this.decide(id, 'approve', (tx, now) => approveAction(this.bursar.stores, tx, this.organisation, id, this.actor, now), approveRecommendation);
+    return this.decide(
+      id,
+      'approve',
+      (tx, now) => approveAction(this.bursar.stores, tx, this.organisation, id, this.actor, now),
+      approveRecommendation,
+    );
   }
 
   reject(id: string, reason: string): Promise<Decision> {
-    return this.decide(id, 'reject', (tx, now) => rejectAction(this.bursar.stores, tx, this.organisation, id, reason, this.actor, now), rejectRecommendation);
+    return this.decide(
+      id,
+      'reject',
+      (tx, now) => rejectAction(this.bursar.stores, tx, this.organisation, id, reason, this.actor, now),
+      rejectRecommendation,
+    );
   }
 
   async rollback(id: string, underStop: boolean): Promise<ActionStory> {
     const rollback = await this.write('action.rollback', id, async (tx) => {
-      const action = await rollBack(this.bursar.stores, tx, this.organisation, id, this.actor, { underStop }, this.clock.now());
+      const action = await rollBack(
+        this.bursar.stores,
+        tx,
+        this.organisation,
+        id,
+        this.actor,
+        { underStop },
+        this.clock.now(),
+      );
       return [action, { team: action.team, target: action.target, action: action.id }];
     });
     await this.drained();
@@ -119,26 +158,58 @@ export class LocalActions implements ActionDoor {
 
   async limits(team: string | null): Promise<LimitsView> {
     const { safety, db } = this.bursar.stores;
-    return { team, document: await safety.limitsDocument(db, this.organisation, team), limits: await safety.binding(db, this.organisation, team) };
+    return {
+      team,
+      document: await safety.limitsDocument(db, this.organisation, team),
+      limits: await safety.binding(db, this.organisation, team),
+    };
   }
 
   async saveLimits(team: string | null, document: unknown): Promise<LimitsView> {
     const after = readLimits(document);
-    await this.write('limits.save', team ?? 'organisation', async (tx) => [null, { before: await this.bursar.stores.safety.saveLimits(tx, this.organisation, team, after), after }]);
+    await this.write('limits.save', team ?? 'organisation', async (tx) => [
+      null,
+      { before: await this.bursar.stores.safety.saveLimits(tx, this.organisation, team, after), after },
+    ]);
     return this.limits(team);
   }
 
-  private async decide(id: string, verb: 'approve' | 'reject', ofAction: (tx: Transaction, now: number) => Promise<{ readonly id: string; readonly team: string; readonly target: string }>, ofRecommendation: typeof approveRecommendation): Promise<Decision> {
+  private async decide(
+    id: string,
+    verb: 'approve' | 'reject',
+    ofAction: (
+      tx: Transaction,
+      now: number,
+    ) => Promise<{ readonly id: string; readonly team: string; readonly target: string }>,
+    ofRecommendation: typeof approveRecommendation,
+  ): Promise<Decision> {
     const { stores } = this.bursar;
     const now = this.clock.now();
-    const decided = await this.write(`${isAction(id) ? 'action' : 'recommendation'}.${verb}`, id, async (tx): Promise<[{ readonly recommendation: StoredRecommendation | null; readonly action: string | null }, Readonly<Record<string, unknown>>]> => {
-      if (isAction(id)) {
-        const action = await ofAction(tx, now);
-        return [{ recommendation: null, action: id }, { team: action.team, target: action.target }];
-      }
-      const { recommendation, action } = await ofRecommendation(stores, tx, this.organisation, id, this.actor, now);
-      return [{ recommendation, action: action?.id ?? null }, { team: recommendation.team, action: recommendation.action, actionId: action?.id ?? null }];
-    });
+    const decided = await this.write(
+      `${isAction(id) ? 'action' : 'recommendation'}.${verb}`,
+      id,
+      async (
+        tx,
+      ): Promise<
+        [
+          { readonly recommendation: StoredRecommendation | null; readonly action: string | null },
+          Readonly<Record<string, unknown>>,
+        ]
+      > => {
+        if (isAction(id)) {
+          const action = await ofAction(tx, now);
+          return [
+            { recommendation: null, action: id },
+            { team: action.team, target: action.target },
+          ];
+        }
+        const { recommendation, action } = await ofRecommendation(stores, tx, this.organisation, id, this.actor, now);
+        return [
+          { recommendation, action: action?.id ?? null },
+          { team: recommendation.team, action: recommendation.action, actionId: action?.id ?? null },
+        ];
+      },
+    );
     if (decided.action === null) return { recommendation: decided.recommendation, action: null };
     await this.drained();
     const action = actionJson(await stores.actions.known(stores.db, this.organisation, decided.action));
@@ -150,19 +221,38 @@ export class LocalActions implements ActionDoor {
   private async noteWaiting({ id, state, connection, expiresAt }: ActionJson): Promise<void> {
     if ((this.bursar.leaves ?? []).length === 0 || !UNDER_WAY.has(state)) return;
     const isServed = await this.bursar.stores.db.isHeard(WAKING_CHANNEL);
-    this.note(isServed ? `bursar serve goes on with it: bursar actions show ${id} says how far it is`
-      : `It waits for bursar serve: nothing else asks ${connection}, and none runs on this database.${state === 'approved' ? ` It lapses at ${expiresAt}.` : ''}`);
+    this.note(
+      isServed
+        ? `bursar serve goes on with it: bursar actions show ${id} says how far it is`
+        : `It waits for bursar serve: nothing else asks ${connection}, and none runs on this database.${state === 'approved' ? ` It lapses at ${expiresAt}.` : ''}`,
+    );
   }
 
   private async setStop(scope: StopScope, lift: boolean, reason: string): Promise<readonly StoredStop[]> {
-    const target = scope.team !== undefined ? `team/${scope.team}` : scope.provider !== undefined ? `provider/${scope.provider}` : 'all';
+    const target =
+      scope.team !== undefined
+        ? `team/${scope.team}`
+        : scope.provider !== undefined
+          ? `provider/${scope.provider}`
+          : 'all';
     await this.write(lift ? 'stop.lift' : 'stop.set', target, async (tx) => [
-      await setStop(this.bursar.stores, tx, this.organisation, scope, { lift, reason, by: this.actor, now: this.clock.now() }), { reason }]);
+      await setStop(this.bursar.stores, tx, this.organisation, scope, {
+        lift,
+        reason,
+        by: this.actor,
+        now: this.clock.now(),
+      }),
+      { reason },
+    ]);
     return this.stops();
   }
 
   /** One transaction with its entry in the audit: `work` returns its result and the entry's detail. */
-  private write<T>(verb: string, target: string, work: (tx: Transaction) => Promise<[T, Readonly<Record<string, unknown>>]>): Promise<T> {
+  private write<T>(
+    verb: string,
+    target: string,
+    work: (tx: Transaction) => Promise<[T, Readonly<Record<string, unknown>>]>,
+  ): Promise<T> {
     const { stores } = this.bursar;
     return stores.db.transaction(async (tx) => {
       const [result, detail] = await work(tx);
@@ -173,9 +263,15 @@ export class LocalActions implements ActionDoor {
 }
 
 export class RemoteActions implements ActionDoor {
-  constructor(private readonly remote: Remote, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly remote: Remote,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
-  list({ team, state }: { readonly team: string | null; readonly state: ActionState | null }, limit: number): Promise<readonly ActionJson[]> {
+  list(
+    { team, state }: { readonly team: string | null; readonly state: ActionState | null },
+    limit: number,
+  ): Promise<readonly ActionJson[]> {
     return this.remote.list('/v1/actions', limit, { team, state });
   }
 
@@ -202,11 +298,13 @@ export class RemoteActions implements ActionDoor {
   }
 
   async stop({ team, provider }: StopScope, reason: string): Promise<readonly StoredStop[]> {
-    return (await this.remote.call<{ stops: StoredStop[] }>('POST', '/v1/stop', { json: { team, provider, reason } })).stops;
+    return (await this.remote.call<{ stops: StoredStop[] }>('POST', '/v1/stop', { json: { team, provider, reason } }))
+      .stops;
   }
 
   async lift({ team, provider }: StopScope): Promise<readonly StoredStop[]> {
-    return (await this.remote.call<{ stops: StoredStop[] }>('POST', '/v1/stop/lift', { json: { team, provider } })).stops;
+    return (await this.remote.call<{ stops: StoredStop[] }>('POST', '/v1/stop/lift', { json: { team, provider } }))
+      .stops;
   }
 
   limits(team: string | null): Promise<LimitsView> {
@@ -223,7 +321,10 @@ export class RemoteActions implements ActionDoor {
       await this.drained();
       return { recommendation: null, action: plain(await this.show(id)) };
     }
-    const recommendation = await this.remote.call<StoredRecommendation>('POST', `/v1/recommendations/${encodeURIComponent(id)}/${verb}`);
+    const recommendation = await this.remote.call<StoredRecommendation>(
+      'POST',
+      `/v1/recommendations/${encodeURIComponent(id)}/${verb}`,
+    );
     if (recommendation.actionId === null || recommendation.obstacle !== null) return { recommendation, action: null };
     await this.drained();
     return { recommendation, action: plain(await this.show(recommendation.actionId)) };

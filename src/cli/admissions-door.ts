@@ -1,4 +1,7 @@
-/** What the verb about refused launches asks, on this machine's database and through an API; both answer alike. It reads only. */
+/**
+ * What the verb about refused launches asks, on this machine's database and through an API; both answer alike. It reads
+ * only.
+ */
 import type { StoredAdmission } from '../store/budget/admissions.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
@@ -22,7 +25,10 @@ export class LocalAdmissions implements AdmissionDoor {
   constructor(private readonly bursar: LocalBursar) {}
 
   async list(question: AdmissionQuestion, limit: number): Promise<readonly StoredAdmission[]> {
-    const { stores: { admissions }, organisation } = this.bursar;
+    const {
+      stores: { admissions },
+      organisation,
+    } = this.bursar;
     const all: StoredAdmission[] = [];
     while (all.length < limit) {
       const items = await admissions.list(organisation, { ...question, teams: null }, all.at(-1) ?? null, PAGE);

@@ -43,14 +43,24 @@ export type MuteWish = Omit<Mute, 'id' | 'by'>;
 const PAGE = 500;
 
 export class LocalAlerts implements AlertDoor {
-  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock, private readonly actor: string, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly bursar: LocalBursar,
+    private readonly clock: Clock,
+    private readonly actor: string,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
   async list({ team, kind, state }: AlertListFilter, limit: number): Promise<readonly AlertJson[]> {
     const { stores, organisation } = this.bursar;
     const found: AlertJson[] = [];
-    for (let before: string | null = null; found.length < limit;) {
+    for (let before: string | null = null; found.length < limit; ) {
       const most = Math.min(PAGE, limit - found.length);
-      const page = await stores.alerts.list(organisation, { team: team ?? undefined, kind: kind ?? undefined, state: state ?? undefined }, before, most);
+      const page = await stores.alerts.list(
+        organisation,
+        { team: team ?? undefined, kind: kind ?? undefined, state: state ?? undefined },
+        before,
+        most,
+      );
       found.push(...page.map(({ alert }) => alertJson(alert)));
       before = page.at(-1)?.place ?? null;
       if (page.length < most) break;
@@ -72,7 +82,9 @@ export class LocalAlerts implements AlertDoor {
       await wake(tx, organisation, [MAKE_WAKING]);
     });
     await this.drained();
-    const raised = (await this.list({ team: null, kind: 'test', state: null }, PAGE)).find((one) => identityOf(one.news) === identityOf(news));
+    const raised = (await this.list({ team: null, kind: 'test', state: null }, PAGE)).find(
+      (one) => identityOf(one.news) === identityOf(news),
+    );
     if (raised === undefined) throw missing('the test is not among the alerts any more');
     return this.show(raised.id);
   }
@@ -115,7 +127,10 @@ export class LocalAlerts implements AlertDoor {
 }
 
 export class RemoteAlerts implements AlertDoor {
-  constructor(private readonly remote: Remote, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly remote: Remote,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
   list({ team, kind, state }: AlertListFilter, limit: number): Promise<readonly AlertJson[]> {
     return this.remote.list('/v1/alerts', limit, { team, kind, state });
@@ -128,7 +143,9 @@ export class RemoteAlerts implements AlertDoor {
   async test(): Promise<AlertStory> {
     const { test } = await this.remote.call<{ test: string }>('POST', '/v1/alerts/test');
     await this.drained();
-    const raised = (await this.list({ team: null, kind: 'test', state: null }, PAGE)).find(({ news }) => news.kind === 'test' && news.id === test);
+    const raised = (await this.list({ team: null, kind: 'test', state: null }, PAGE)).find(
+      ({ news }) => news.kind === 'test' && news.id === test,
+    );
     if (raised === undefined) throw missing('the test is not among the alerts any more');
     return this.show(raised.id);
   }

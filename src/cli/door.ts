@@ -47,7 +47,14 @@ export interface FilesToImport {
 /** A price list's counts; its rejects are listed with all others. */
 export type PricesCount = Omit<ImportedPrices, 'rejects'>;
 
-export const countOf = ({ file, format, rows, accepted, rejected, unchanged }: ImportedPrices): PricesCount => ({ file, format, rows, accepted, rejected, unchanged });
+export const countOf = ({ file, format, rows, accepted, rejected, unchanged }: ImportedPrices): PricesCount => ({
+  file,
+  format,
+  rows,
+  accepted,
+  rejected,
+  unchanged,
+});
 
 /** A budget as it was set, with its newest weighed period; nulls before the first weighing. */
 export type BudgetView = Budget & {
@@ -65,10 +72,20 @@ export interface RuleSetView {
 }
 
 /** The view of a budget and what the store or the API says of its newest period. */
-export function budgetView(budget: Budget, stored: StoredState | null, crossings: readonly (BudgetView['crossings'][number] & { readonly periodStart: string })[]): BudgetView {
+export function budgetView(
+  budget: Budget,
+  stored: StoredState | null,
+  crossings: readonly (BudgetView['crossings'][number] & { readonly periodStart: string })[],
+): BudgetView {
   return {
-    ...budget, periodStart: stored?.periodStart ?? null, periodEnd: stored?.periodEnd ?? null, weighedAt: stored?.weighedAt ?? null, state: stored?.state ?? null,
-    crossings: crossings.filter(({ periodStart }) => periodStart === stored?.periodStart).map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
+    ...budget,
+    periodStart: stored?.periodStart ?? null,
+    periodEnd: stored?.periodEnd ?? null,
+    weighedAt: stored?.weighedAt ?? null,
+    state: stored?.state ?? null,
+    crossings: crossings
+      .filter(({ periodStart }) => periodStart === stored?.periodStart)
+      .map(({ kind, ratio, crossedAt }) => ({ kind, ratio, crossedAt })),
   };
 }
 
@@ -114,7 +131,10 @@ export interface Door {
   saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]>;
   peak(): Promise<readonly PeakRule[]>;
   savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]>;
-  recommendations(filter: { readonly team: string | null; readonly status: RecommendationStatus }): Promise<readonly StoredRecommendation[]>;
+  recommendations(filter: {
+    readonly team: string | null;
+    readonly status: RecommendationStatus;
+  }): Promise<readonly StoredRecommendation[]>;
   keys(): Promise<readonly StoredKey[]>;
   createKey(request: KeyRequest): Promise<StoredKey & { readonly text: string }>;
   revokeKey(id: string): Promise<StoredKey>;

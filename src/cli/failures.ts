@@ -21,14 +21,17 @@ export function told(error: unknown): Told {
     const message = error.code === 'commander.help' ? 'no verb is given' : error.message.replace(/^error: /, '');
     return { exitCode, kind: 'usage', message, problems: [], said: true };
   }
-  if (error instanceof WrongUse) return { exitCode: 2, kind: 'usage', message: error.message, problems: error.problems, said: false };
-  if (error instanceof Failure) return { exitCode: 1, kind: error.kind, message: error.message, problems: error.problems, said: false };
+  if (error instanceof WrongUse)
+    return { exitCode: 2, kind: 'usage', message: error.message, problems: error.problems, said: false };
+  if (error instanceof Failure)
+    return { exitCode: 1, kind: error.kind, message: error.message, problems: error.problems, said: false };
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return { exitCode: 1, kind: 'bug', message: `this is a bug in Bursar: ${message}`, problems: [], said: false };
 }
 
 export function textOf({ message, problems }: Told): string {
-  const lines = problems.filter((problem) => problems.length > 1 || !message.includes(problem.message))
+  const lines = problems
+    .filter((problem) => problems.length > 1 || !message.includes(problem.message))
     .map(({ path, message: what }) => `  ${path === null ? '' : `${path} `}${what}`);
   return [`bursar: ${headline(message, problems)}`, ...lines, ''].join('\n');
 }
@@ -36,7 +39,11 @@ export function textOf({ message, problems }: Told): string {
 /** A message that already lists its problems, as one sentence, gives way to their lines. */
 function headline(message: string, problems: readonly Problem[]): string {
   if (problems.length < 2 || !problems.every((problem) => message.includes(problem.message))) return message;
-  const start = Math.min(...problems.map(({ path, message: what }) => message.indexOf(path === null ? what : `${path} ${what}`)).filter((at) => at >= 0));
+  const start = Math.min(
+    ...problems
+      .map(({ path, message: what }) => message.indexOf(path === null ? what : `${path} ${what}`))
+      .filter((at) => at >= 0),
+  );
   const before = Number.isFinite(start) ? message.slice(0, start).trim().replace(/:$/, '') : message;
   return before === '' ? `${problems.length} problems` : before;
 }

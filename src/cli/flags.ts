@@ -25,7 +25,8 @@ export function notNegative(text: string): number {
 /** A whole number of 1 or more. */
 export function count(text: string): number {
   const value = number(text);
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It is not a whole number of 1 or more.');
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new InvalidArgumentError('It is not a whole number of 1 or more.');
   return value;
 }
 
@@ -44,7 +45,8 @@ export function instant(text: string): number {
 
 /** A day, kept as it was written: `2026-12-01`. */
 export function day(text: string): string {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || parseInstant(text) === null) throw new InvalidArgumentError('It is not a day: write 2026-12-01.');
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || parseInstant(text) === null)
+    throw new InvalidArgumentError('It is not a day: write 2026-12-01.');
   return text;
 }
 
@@ -56,7 +58,8 @@ export function aboveZeroList(text: string, before: readonly number[] | undefine
 /** A decimal of 0 or more, kept as it was written. */
 export function amount(text: string): string {
   const value = parseDecimal(text);
-  if (value === null || value.unscaled < 0n) throw new InvalidArgumentError('It is not an amount of 0 or more, such as 12000 or 12.50.');
+  if (value === null || value.unscaled < 0n)
+    throw new InvalidArgumentError('It is not an amount of 0 or more, such as 12000 or 12.50.');
   return text;
 }
 

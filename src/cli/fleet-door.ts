@@ -1,13 +1,18 @@
 /**
- * What the verbs about the fleet ask, on this machine's database and through an API: what runs, how well that is known, and how it fares. Both
- * answer alike. It reads only, and asks no provider.
+ * What the verbs about the fleet ask, on this machine's database and through an API: what runs, how well that is known,
+ * and how it fares. Both answer alike. It reads only, and asks no provider.
  */
 import { Failure } from '../core/errors.js';
 import type { TargetKind } from '../core/fleet/fleet.js';
 import { formatInstant, type Clock } from '../core/time.js';
 import type { StoredAnomaly } from '../store/alert/anomalies.js';
 import { placeOf, type SeenTarget } from '../store/fleet/fleet.js';
-import { fleetCoverageJson, fleetTargetJson, type FleetCoverageJson, type FleetTargetJson } from '../store/fleet/fleet-json.js';
+import {
+  fleetCoverageJson,
+  fleetTargetJson,
+  type FleetCoverageJson,
+  type FleetTargetJson,
+} from '../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../store/fleet/health-findings.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
@@ -48,12 +53,22 @@ export interface FleetDoor {
 const PAGE = 500;
 
 export class LocalFleet implements FleetDoor {
-  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock) {}
+  constructor(
+    private readonly bursar: LocalBursar,
+    private readonly clock: Clock,
+  ) {}
 
   async targets({ team, connection, kind }: FleetFilter): Promise<readonly FleetTargetJson[]> {
     const { stores, organisation } = this.bursar;
-    const filter = { teams: team === null ? null : [team], connection: connection ?? undefined, kind: kind ?? undefined };
-    const found = await pages<SeenTarget>((last) => stores.fleet.list(stores.db, organisation, filter, last === null ? null : placeOf(last), PAGE), Infinity);
+    const filter = {
+      teams: team === null ? null : [team],
+      connection: connection ?? undefined,
+      kind: kind ?? undefined,
+    };
+    const found = await pages<SeenTarget>(
+      (last) => stores.fleet.list(stores.db, organisation, filter, last === null ? null : placeOf(last), PAGE),
+      Infinity,
+    );
     return found.map((one) => fleetTargetJson(one, this.clock.now()));
   }
 
@@ -64,17 +79,35 @@ export class LocalFleet implements FleetDoor {
 
   findings({ team, status }: FindingFilter, limit: number): Promise<readonly StoredFinding[]> {
     const { stores, organisation } = this.bursar;
-    return pages<StoredFinding>((last) => stores.healthFindings.list(stores.db, organisation, { team: team ?? undefined, status: status ?? undefined, teams: null }, last?.id ?? null, PAGE), limit);
+    return pages<StoredFinding>(
+      (last) =>
+        stores.healthFindings.list(
+          stores.db,
+          organisation,
+          { team: team ?? undefined, status: status ?? undefined, teams: null },
+          last?.id ?? null,
+          PAGE,
+        ),
+      limit,
+    );
   }
 
   async sources(): Promise<readonly EvidenceSource[]> {
     const { stores, organisation } = this.bursar;
-    return (await stores.samples.states(stores.db, organisation)).map(({ name, readTo, coverage, problems }) => ({ name, readTo: formatInstant(readTo), coverage, problems }));
+    return (await stores.samples.states(stores.db, organisation)).map(({ name, readTo, coverage, problems }) => ({
+      name,
+      readTo: formatInstant(readTo),
+      coverage,
+      problems,
+    }));
   }
 
   anomalies(team: string | null, limit: number): Promise<readonly StoredAnomaly[]> {
     const { stores, organisation } = this.bursar;
-    return pages<StoredAnomaly>((last) => stores.anomalies.list(organisation, { team: team ?? undefined, teams: null }, last?.id ?? null, PAGE), limit);
+    return pages<StoredAnomaly>(
+      (last) => stores.anomalies.list(organisation, { team: team ?? undefined, teams: null }, last?.id ?? null, PAGE),
+      limit,
+    );
   }
 }
 
@@ -111,7 +144,12 @@ export class RemoteFleet implements FleetDoor {
 
   async sources(): Promise<readonly EvidenceSource[]> {
     const { items } = await this.remote.call<{ items: EvidenceSource[] }>('GET', '/v1/samples/sources');
-    return items.map(({ name, readTo, coverage, problems }) => ({ name, readTo: formatInstant(Date.parse(readTo)), coverage, problems }));
+    return items.map(({ name, readTo, coverage, problems }) => ({
+      name,
+      readTo: formatInstant(Date.parse(readTo)),
+      coverage,
+      problems,
+    }));
   }
 
   anomalies(team: string | null, limit: number): Promise<readonly StoredAnomaly[]> {

@@ -1,6 +1,6 @@
 /**
- * Reads a file of exchange rates: CSV with the columns day, currency and per_usd, or the same in JSON. Every problem is named,
- * with its line or place; a file with any is refused whole.
+ * Reads a file of exchange rates: CSV with the columns day, currency and per_usd, or the same in JSON. Every problem is
+ * named, with its line or place; a file with any is refused whole.
  */
 import { Failure, invalid, type Problem } from '../core/errors.js';
 import { quotesOfRates, type FxRate } from '../core/price/fx.js';
@@ -24,7 +24,10 @@ export async function readFx(file: string): Promise<FxRate[]> {
     quotesOfRates(rates);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    throw invalid(`${file} has ${error.problems.length} problem(s)`, error.problems.map((problem) => inFile(problem, placed)));
+    throw invalid(
+      `${file} has ${error.problems.length} problem(s)`,
+      error.problems.map((problem) => inFile(problem, placed)),
+    );
   }
   return rates;
 }
@@ -34,15 +37,21 @@ function inFile({ path, message }: Problem, placed: readonly PlacedRate[]): Prob
   const match = /^rates\/(\d+)\/(\w+)$/.exec(path ?? '');
   if (match === null) return { path, message };
   const place = placed[Number(match[1])]?.place ?? '';
-  return { path: `${place}/${match[2] === 'perUsd' ? 'per_usd' : match[2] ?? ''}`, message };
+  return { path: `${place}/${match[2] === 'perUsd' ? 'per_usd' : (match[2] ?? '')}`, message };
 }
 
 function fromCsv(text: string, file: string): PlacedRate[] {
-  const lines = text.split(/\r?\n/).map((line, at) => ({ cells: cellsOf(line), place: `line ${at + 1}` })).filter(({ cells }) => cells.some((cell) => cell !== ''));
+  const lines = text
+    .split(/\r?\n/)
+    .map((line, at) => ({ cells: cellsOf(line), place: `line ${at + 1}` }))
+    .filter(({ cells }) => cells.some((cell) => cell !== ''));
   const head = lines[0]?.cells.map((cell) => cell.toLowerCase()) ?? [];
   const at = COLUMNS.map((name) => head.indexOf(name));
   const absent = COLUMNS.filter((_, n) => at[n] === -1);
-  if (absent.length > 0) throw invalid(`${file} begins without the column(s) ${absent.join(', ')}: a file of rates has ${COLUMNS.join(',')}`);
+  if (absent.length > 0)
+    throw invalid(
+      `${file} begins without the column(s) ${absent.join(', ')}: a file of rates has ${COLUMNS.join(',')}`,
+    );
   return lines.slice(1).map(({ cells, place }) => {
     const [day = '', currency = '', perUsd = ''] = at.map((column) => cells[column] ?? '');
     return { place, rate: { day, currency, perUsd } };
@@ -57,9 +66,17 @@ function fromJson(content: unknown, file: string): PlacedRate[] {
   if (!Array.isArray(list)) throw invalid(`${file} holds neither a list of rates nor { "rates": [...] }`);
   return list.map((item: unknown, at) => {
     const rate = isObject(item) ? item : {};
-    return { place: `rates/${at}`, rate: { day: textIn(rate['day']), currency: textIn(rate['currency']), perUsd: textIn(rate['per_usd'] ?? rate['perUsd']) } };
+    return {
+      place: `rates/${at}`,
+      rate: {
+        day: textIn(rate['day']),
+        currency: textIn(rate['currency']),
+        perUsd: textIn(rate['per_usd'] ?? rate['perUsd']),
+      },
+    };
   });
 }
 
 /** A number of JSON as it is written; anything else but a text is none. */
-const textIn = (value: unknown): string => (typeof value === 'string' || typeof value === 'number' ? String(value) : '');
+const textIn = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : '';

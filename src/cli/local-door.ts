@@ -13,7 +13,15 @@ import { quotesOfRates, type FxRate } from '../core/price/fx.js';
 import type { CreditSpec } from '../core/cost/credit.js';
 import type { PeakRule } from '../core/price/peak.js';
 import { creditViews, type CreditView } from '../store/cost/credits.js';
-import { endLease, giveLease, leaseJson, renewLease, type LeaseJson, type LeaseTerms, type StoredLease } from '../store/workload/leases.js';
+import {
+  endLease,
+  giveLease,
+  leaseJson,
+  renewLease,
+  type LeaseJson,
+  type LeaseTerms,
+  type StoredLease,
+} from '../store/workload/leases.js';
 import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
@@ -29,7 +37,15 @@ import { removeTeam, setTeam } from '../store/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
-import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
+import {
+  budgetView,
+  countOf,
+  type BudgetView,
+  type Door,
+  type FilesToImport,
+  type PricesCount,
+  type RuleSetView,
+} from './door.js';
 import { LocalActions, type ActionDoor } from './actions-door.js';
 import { LocalPolicies, type PolicyDoor } from './policies-door.js';
 import { LocalAdmissions, type AdmissionDoor } from './admissions-door.js';
@@ -90,7 +106,8 @@ export class LocalDoor implements Door {
     const { importer } = this.bursar;
     this.checkFormat(request.format, importer.usageFormats);
     const files = await this.withInputs(request.paths, (inputs) =>
-      importer.files(inputs, this.options(request), (rows) => this.progress.show(`reading: ${grouped(rows)} rows`)));
+      importer.files(inputs, this.options(request), (rows) => this.progress.show(`reading: ${grouped(rows)} rows`)),
+    );
     if (request.dryRun) return files;
     const detail = { files: files.map(({ import: id, accepted, rejected }) => ({ import: id, accepted, rejected })) };
     await this.noteWrite(this.stores.db, 'usage.import', request.paths.join(' '), detail);
@@ -119,7 +136,12 @@ export class LocalDoor implements Door {
 
   async costs(query: SpendQuery): Promise<CostsAnswer> {
     const { fx } = await this.stores.prices.book(this.stores.db, this.organisation);
-    return withWarnings(this.stores.db, this.organisation, await this.stores.spend.spend(this.organisation, query, fx), query);
+    return withWarnings(
+      this.stores.db,
+      this.organisation,
+      await this.stores.spend.spend(this.organisation, query, fx),
+      query,
+    );
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -128,7 +150,8 @@ export class LocalDoor implements Door {
 
   async saveBudget(budget: Budget): Promise<BudgetView> {
     await this.write('budget.save', budget.id, async (tx) => ({
-      before: await setBudget(this.stores, tx, this.organisation, budget, this.clock.now()), after: budget,
+      before: await setBudget(this.stores, tx, this.organisation, budget, this.clock.now()),
+      after: budget,
     }));
     await this.drained();
     const [view] = await this.budgetViews([budget]);
@@ -189,9 +212,14 @@ export class LocalDoor implements Door {
 
   async fx(currency: string | null): Promise<readonly StoredFxRate[]> {
     const all: StoredFxRate[] = [];
-    for (let more = true; more;) {
+    for (let more = true; more; ) {
       const last = all.at(-1);
-      const page = await this.stores.prices.listFx(this.organisation, currency, last === undefined ? null : `${last.day} ${last.currency}`, PAGE);
+      const page = await this.stores.prices.listFx(
+        this.organisation,
+        currency,
+        last === undefined ? null : `${last.day} ${last.currency}`,
+        PAGE,
+      );
       all.push(...page);
       more = page.length === PAGE;
     }
@@ -211,12 +239,16 @@ export class LocalDoor implements Door {
 
   async leases(team: string | null): Promise<readonly LeaseJson[]> {
     const { leases, db } = this.stores;
-    const all = await allOf((after) => leases.list(db, this.organisation, { teams: null, ...(team === null ? {} : { team }) }, after, PAGE));
+    const all = await allOf((after) =>
+      leases.list(db, this.organisation, { teams: null, ...(team === null ? {} : { team }) }, after, PAGE),
+    );
     return all.map(leaseJson);
   }
 
   async giveLease(id: string, terms: LeaseTerms): Promise<LeaseJson> {
-    return this.lease('lease.give', id, (tx) => giveLease(this.stores, tx, this.organisation, id, terms, this.clock.now()));
+    return this.lease('lease.give', id, (tx) =>
+      giveLease(this.stores, tx, this.organisation, id, terms, this.clock.now()),
+    );
   }
 
   async renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
@@ -240,7 +272,10 @@ export class LocalDoor implements Door {
   }
 
   async saveCredits(credits: readonly CreditSpec[]): Promise<readonly CreditView[]> {
-    await this.write('credits.save', 'credits', async (tx) => ({ before: await this.stores.credits.save(tx, this.organisation, credits), after: credits }));
+    await this.write('credits.save', 'credits', async (tx) => ({
+      before: await this.stores.credits.save(tx, this.organisation, credits),
+      after: credits,
+    }));
     await this.drained();
     return this.credits();
   }
@@ -250,12 +285,21 @@ export class LocalDoor implements Door {
   }
 
   async savePeak(rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
-    await this.write('peak.save', 'peak', async (tx) => ({ before: await setPeak(this.stores, tx, this.organisation, rules), after: rules }));
+    await this.write('peak.save', 'peak', async (tx) => ({
+      before: await setPeak(this.stores, tx, this.organisation, rules),
+      after: rules,
+    }));
     await this.drained();
     return rules;
   }
 
-  recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
+  recommendations({
+    team,
+    status,
+  }: {
+    team: string | null;
+    status: RecommendationStatus;
+  }): Promise<readonly StoredRecommendation[]> {
     return allOf((after) => this.stores.recommendations.list(this.organisation, { team, status }, after, PAGE));
   }
 
@@ -287,7 +331,11 @@ export class LocalDoor implements Door {
     const { db, organisations, budgets: store } = this.stores;
     const asOf = await organisations.asOf(db, this.organisation, this.clock.now());
     const states = new Map((await store.states(this.organisation, asOf)).map((state) => [state.budget, state]));
-    return Promise.all(budgets.map(async (budget) => budgetView(budget, states.get(budget.id) ?? null, await store.crossings(this.organisation, budget.id))));
+    return Promise.all(
+      budgets.map(async (budget) =>
+        budgetView(budget, states.get(budget.id) ?? null, await store.crossings(this.organisation, budget.id)),
+      ),
+    );
   }
 
   private options({ source, format, strict, dryRun }: FilesToImport): ImportOptions {
@@ -299,7 +347,10 @@ export class LocalDoor implements Door {
     if (!names.includes(format)) throw new WrongUse(`there is no format "${format}": it is one of ${names.join(', ')}`);
   }
 
-  /** Opens the files, hands them to `use`, and closes them whatever happens. The error names every file that cannot be opened. */
+  /**
+   * Opens the files, hands them to `use`, and closes them whatever happens. The error names every file that cannot be
+   * opened.
+   */
   private async withInputs<T>(paths: readonly string[], use: (inputs: readonly Input[]) => Promise<T>): Promise<T> {
     const opened: OpenInput[] = [];
     const problems: Problem[] = [];
@@ -321,17 +372,26 @@ export class LocalDoor implements Door {
   }
 
   /** Runs `work` in one transaction with its entry in the audit; what it returns is the entry's detail. */
-  private write(verb: string, target: string, work: (tx: Transaction) => Promise<Readonly<Record<string, unknown>>>): Promise<void> {
+  private write(
+    verb: string,
+    target: string,
+    work: (tx: Transaction) => Promise<Readonly<Record<string, unknown>>>,
+  ): Promise<void> {
     return this.stores.db.transaction(async (tx) => this.noteWrite(tx, verb, target, await work(tx)));
   }
 
-  private noteWrite(tx: Queryable, verb: string, target: string, detail: Readonly<Record<string, unknown>>): Promise<void> {
+  private noteWrite(
+    tx: Queryable,
+    verb: string,
+    target: string,
+    detail: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
     return this.stores.audit.audit(tx, this.organisation, this.actor, verb, target, detail);
   }
 
   /**
-   * Returns when the line has nothing left to do, another process' part included; says so where that takes too long. What only `serve` does is
-   * waited for while one runs.
+   * Returns when the line has nothing left to do, another process' part included; says so where that takes too long.
+   * What only `serve` does is waited for while one runs.
    */
   private async drained(): Promise<void> {
     const { work, db } = this.stores;
@@ -339,8 +399,13 @@ export class LocalDoor implements Door {
     let [left, since] = [-1, this.clock.now()];
     try {
       for (;;) {
-        await this.bursar.drain((stage, done, waiting) => this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`));
-        const waiting = await work.waiting(this.clock.now(), leaves.length === 0 || (await db.isHeard(WAKING_CHANNEL)) ? [] : leaves);
+        await this.bursar.drain((stage, done, waiting) =>
+          this.progress.show(`${stage}: ${grouped(done)} of ${grouped(waiting)}`),
+        );
+        const waiting = await work.waiting(
+          this.clock.now(),
+          leaves.length === 0 || (await db.isHeard(WAKING_CHANNEL)) ? [] : leaves,
+        );
         if (waiting === 0) break;
         const now = this.clock.now();
         if (waiting !== left) [left, since] = [waiting, now];
@@ -355,12 +420,15 @@ export class LocalDoor implements Door {
       this.progress.end();
     }
     const parked = await work.parked(this.organisation);
-    if (parked.length > 0) this.note(`${parked.length} keys of the line are parked because of an error: bursar doctor lists them`);
+    if (parked.length > 0)
+      this.note(`${parked.length} keys of the line are parked because of an error: bursar doctor lists them`);
   }
 }
 
 /** Every item of a list that comes in pages by id. */
-async function allOf<T extends { readonly id: string }>(page: (after: string | null) => Promise<readonly T[]>): Promise<T[]> {
+async function allOf<T extends { readonly id: string }>(
+  page: (after: string | null) => Promise<readonly T[]>,
+): Promise<T[]> {
   const all: T[] = [];
   for (;;) {
     const items = await page(all.at(-1)?.id ?? null);

@@ -19,13 +19,16 @@ export interface PlotFile {
  * @throws WrongUse for a file of another kind or a place where none can be written, Failure missing where nothing draws
  */
 export async function plotFile(file: string, plotter: BacktestPlotter | undefined): Promise<PlotFile> {
-  const wrong = (message: string): WrongUse => new WrongUse('the picture cannot be written', [{ path: '--plot', message }]);
+  const wrong = (message: string): WrongUse =>
+    new WrongUse('the picture cannot be written', [{ path: '--plot', message }]);
   const format = path.extname(file).toLowerCase();
   if (format !== '.svg' && format !== '.png') throw wrong('is neither a .svg nor a .png file');
   const there = await stat(file).catch(() => null);
   if (there?.isDirectory() === true) throw wrong(`${file} is a folder`);
   await access(there === null ? path.dirname(path.resolve(file)) : file, constants.W_OK).catch(() => {
-    throw wrong(there === null ? `the folder of ${file} is not there or may not be written` : `${file} may not be written`);
+    throw wrong(
+      there === null ? `the folder of ${file} is not there or may not be written` : `${file} may not be written`,
+    );
   });
   if (plotter === undefined) throw missing('this program draws no pictures');
   return { write: async (report) => writeFile(file, await plotter.plot(report, format === '.svg' ? 'svg' : 'png')) };

@@ -1,7 +1,8 @@
 /**
  * What the verbs about policies ask, on this machine's database and through an API; both answer alike.
  *
- * A document is checked where it is applied, by the policies that are there. Every write is audited in its own transaction.
+ * A document is checked where it is applied, by the policies that are there. Every write is audited in its own
+ * transaction.
  */
 import { unavailable, type Problem } from '../core/errors.js';
 import { checkPolicyDocument, readPolicyDocument, type PolicyDocument } from '../core/policy/document.js';
@@ -54,7 +55,10 @@ export class LocalPolicies implements PolicyDoor {
 
   async list(): Promise<PolicyList> {
     const { stores, organisation } = this.bursar;
-    return { policies: this.policies.map(describePolicy), documents: await stores.policies.list(stores.db, organisation, this.policies) };
+    return {
+      policies: this.policies.map(describePolicy),
+      documents: await stores.policies.list(stores.db, organisation, this.policies),
+    };
   }
 
   async show(name: string): Promise<StoredPolicy> {
@@ -70,11 +74,23 @@ export class LocalPolicies implements PolicyDoor {
 
   async apply(value: unknown, override: string | null): Promise<StoredPolicy> {
     const document = readPolicyDocument(value, this.policies);
-    return this.write('policy.apply', document.name, (tx) => applyPolicy(this.bursar.stores, tx, this.bursar.organisation, this.policies, { document, override }, this.actor, this.clock.now()));
+    return this.write('policy.apply', document.name, (tx) =>
+      applyPolicy(
+        this.bursar.stores,
+        tx,
+        this.bursar.organisation,
+        this.policies,
+        { document, override },
+        this.actor,
+        this.clock.now(),
+      ),
+    );
   }
 
   async pause(name: string, paused: boolean): Promise<StoredPolicy> {
-    return this.write(paused ? 'policy.pause' : 'policy.resume', name, (tx) => pausePolicy(this.bursar.stores, tx, this.bursar.organisation, name, paused, this.actor, this.clock.now()));
+    return this.write(paused ? 'policy.pause' : 'policy.resume', name, (tx) =>
+      pausePolicy(this.bursar.stores, tx, this.bursar.organisation, name, paused, this.actor, this.clock.now()),
+    );
   }
 
   private async write(verb: string, name: string, work: (tx: Transaction) => Promise<Applied>): Promise<StoredPolicy> {
@@ -90,10 +106,15 @@ export class LocalPolicies implements PolicyDoor {
 }
 
 export class RemotePolicies implements PolicyDoor {
-  constructor(private readonly remote: Remote, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly remote: Remote,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
   async list(): Promise<PolicyList> {
-    const { catalogue } = await this.remote.call<{ catalogue: PolicyDescription[] }>('GET', '/v1/policies', { query: { limit: 1 } });
+    const { catalogue } = await this.remote.call<{ catalogue: PolicyDescription[] }>('GET', '/v1/policies', {
+      query: { limit: 1 },
+    });
     return { policies: catalogue, documents: await this.remote.list('/v1/policies') };
   }
 
@@ -106,10 +127,13 @@ export class RemotePolicies implements PolicyDoor {
   }
 
   async apply(value: unknown, override: string | null): Promise<StoredPolicy> {
-    const { name, ...settings } = typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+    const { name, ...settings } =
+      typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
     // What has no name of its own has no address: it is refused with all its problems.
     const address = typeof name === 'string' && name !== '' ? at(name) : at('-');
-    const applied = await this.remote.call<StoredPolicy>('PUT', address, { json: override === null ? settings : { ...settings, override } });
+    const applied = await this.remote.call<StoredPolicy>('PUT', address, {
+      json: override === null ? settings : { ...settings, override },
+    });
     await this.drained();
     return applied;
   }

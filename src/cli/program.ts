@@ -1,8 +1,9 @@
 /**
- * The command line: the verbs, what they take, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong use.
+ * The command line: the verbs, what they take, and the exit code of a run: 0 done, 1 the work found a failure, 2 wrong
+ * use.
  *
- * It never decides anything: a verb reads its flags, asks its door (door.ts) and prints (session.ts). With --json standard
- * output holds exactly one JSON document, also where the verb fails.
+ * It never decides anything: a verb reads its flags, asks its door (door.ts) and prints (session.ts). With --json
+ * standard output holds exactly one JSON document, also where the verb fails.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -77,8 +78,31 @@ export function programOf(session: Session): Command {
     .exitOverride()
     .addHelpText('after', EPILOGUE);
   for (const add of [
-    addServe, addDoctor, addImports, addCosts, addQuote, addBudgets, addRecommendations, addActions, addSavings, addFleet, addAdmissions, addAlerts, addMutes, addReconcile, addTeams, addLeases, addThroughput, addRules, addRates, addKeys, addPolicies, addReport, addBacktests,
-  ]) add(program, session);
+    addServe,
+    addDoctor,
+    addImports,
+    addCosts,
+    addQuote,
+    addBudgets,
+    addRecommendations,
+    addActions,
+    addSavings,
+    addFleet,
+    addAdmissions,
+    addAlerts,
+    addMutes,
+    addReconcile,
+    addTeams,
+    addLeases,
+    addThroughput,
+    addRules,
+    addRates,
+    addKeys,
+    addPolicies,
+    addReport,
+    addBacktests,
+  ])
+    add(program, session);
   return program;
 }
 
@@ -86,7 +110,10 @@ export function programOf(session: Session): Command {
 function version(): string {
   for (let folder = import.meta.dirname; folder !== path.dirname(folder); folder = path.dirname(folder)) {
     try {
-      const found = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as { name?: unknown; version?: unknown };
+      const found = JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')) as {
+        name?: unknown;
+        version?: unknown;
+      };
       if (found.name === 'bursar' && typeof found.version === 'string') return found.version;
     } catch {
       continue;

@@ -10,7 +10,10 @@ export class Progress {
   private shownAt = -Infinity;
   private shown = false;
 
-  constructor(private readonly output: Output, private readonly clock: Clock) {}
+  constructor(
+    private readonly output: Output,
+    private readonly clock: Clock,
+  ) {}
 
   show(text: string): void {
     const now = this.clock.now();

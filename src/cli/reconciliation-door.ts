@@ -34,7 +34,12 @@ export interface ReconciliationDoor {
 const PAGE = 1000;
 
 export class LocalReconciliation implements ReconciliationDoor {
-  constructor(private readonly bursar: LocalBursar, private readonly clock: Clock, private readonly actor: string, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly bursar: LocalBursar,
+    private readonly clock: Clock,
+    private readonly actor: string,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
   async variance(question: VarianceQuestion): Promise<VarianceList> {
     const { stores, organisation } = this.bursar;
@@ -43,8 +48,14 @@ export class LocalReconciliation implements ReconciliationDoor {
   }
 
   async rates(): Promise<LearnedRateList> {
-    const { stores: { db, learnedRates }, organisation } = this.bursar;
-    return { applied: await learnedRates.areApplied(db, organisation), rates: await allOf((after) => learnedRates.list(db, organisation, after, PAGE)) };
+    const {
+      stores: { db, learnedRates },
+      organisation,
+    } = this.bursar;
+    return {
+      applied: await learnedRates.areApplied(db, organisation),
+      rates: await allOf((after) => learnedRates.list(db, organisation, after, PAGE)),
+    };
   }
 
   async withdraw(id: string): Promise<StoredRate> {
@@ -62,16 +73,21 @@ export class LocalReconciliation implements ReconciliationDoor {
     const { stores, organisation } = this.bursar;
     await stores.db.transaction(async (tx) => {
       const before = await stores.learnedRates.setApplied(tx, organisation, on);
-      await stores.audit.audit(tx, organisation, this.actor, 'reconciliation.save', 'reconciliation', { before: { learnRates: before }, after: { learnRates: on } });
+      await stores.audit.audit(tx, organisation, this.actor, 'reconciliation.save', 'reconciliation', {
+        before: { learnRates: before },
+        after: { learnRates: on },
+      });
     });
     await this.drained();
     return this.rates();
   }
 }
 
-async function allOf<T extends { readonly place: string }>(page: (after: string | null) => Promise<readonly T[]>): Promise<Omit<T, 'place'>[]> {
+async function allOf<T extends { readonly place: string }>(
+  page: (after: string | null) => Promise<readonly T[]>,
+): Promise<Omit<T, 'place'>[]> {
   const all: Omit<T, 'place'>[] = [];
-  for (let after: string | null = null;;) {
+  for (let after: string | null = null; ; ) {
     const items = await page(after);
     for (const { place, ...item } of items) {
       all.push(item);
@@ -87,10 +103,15 @@ interface Settings {
 }
 
 export class RemoteReconciliation implements ReconciliationDoor {
-  constructor(private readonly remote: Remote, private readonly drained: () => Promise<void>) {}
+  constructor(
+    private readonly remote: Remote,
+    private readonly drained: () => Promise<void>,
+  ) {}
 
   async variance({ month, team }: VarianceQuestion): Promise<VarianceList> {
-    const { totals } = await this.remote.call<{ totals: VarianceTotal[] }>('GET', '/v1/reconciliation', { query: { month, team, limit: 1 } });
+    const { totals } = await this.remote.call<{ totals: VarianceTotal[] }>('GET', '/v1/reconciliation', {
+      query: { month, team, limit: 1 },
+    });
     return { rows: await this.remote.list('/v1/reconciliation', Infinity, { month, team }), totals };
   }
 
@@ -100,7 +121,10 @@ export class RemoteReconciliation implements ReconciliationDoor {
   }
 
   async withdraw(id: string): Promise<StoredRate> {
-    const withdrawn = await this.remote.call<StoredRate>('POST', `/v1/reconciliation/rates/${encodeURIComponent(id)}/withdraw`);
+    const withdrawn = await this.remote.call<StoredRate>(
+      'POST',
+      `/v1/reconciliation/rates/${encodeURIComponent(id)}/withdraw`,
+    );
     await this.drained();
     return withdrawn;
   }

@@ -1,4 +1,6 @@
-/** The verbs through an API: the same questions and writes, as whoever the key stands for. It decides nothing itself. */
+/**
+ * The verbs through an API: the same questions and writes, as whoever the key stands for. It decides nothing itself.
+ */
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
@@ -23,7 +25,15 @@ import type { FxChange } from '../store/price/set-rates.js';
 import type { CostsAnswer } from '../store/usage/doubts.js';
 import type { RulePreview } from '../store/cost/preview.js';
 import type { SpendQuery } from '../store/cost/spend.js';
-import { budgetView, countOf, type BudgetView, type Door, type FilesToImport, type PricesCount, type RuleSetView } from './door.js';
+import {
+  budgetView,
+  countOf,
+  type BudgetView,
+  type Door,
+  type FilesToImport,
+  type PricesCount,
+  type RuleSetView,
+} from './door.js';
 import { RemoteActions, type ActionDoor } from './actions-door.js';
 import { RemotePolicies, type PolicyDoor } from './policies-door.js';
 import { RemoteAdmissions, type AdmissionDoor } from './admissions-door.js';
@@ -94,8 +104,18 @@ export class RemoteDoor implements Door {
   }
 
   costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<CostsAnswer> {
-    if (teams !== null && teams.length > 1) throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
-    return this.remote.call('GET', '/v1/costs', { query: { from, to, 'group-by': groupBy.length === 0 ? null : groupBy.join(','), basis, currency, team: teams?.[0] } });
+    if (teams !== null && teams.length > 1)
+      throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
+    return this.remote.call('GET', '/v1/costs', {
+      query: {
+        from,
+        to,
+        'group-by': groupBy.length === 0 ? null : groupBy.join(','),
+        basis,
+        currency,
+        team: teams?.[0],
+      },
+    });
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -155,7 +175,9 @@ export class RemoteDoor implements Door {
   }
 
   giveLease(id: string, { expiresAt, ...terms }: LeaseTerms): Promise<LeaseJson> {
-    return this.remote.call('PUT', at('leases', id), { json: { ...terms, expiresAt: expiresAt === null ? null : formatInstant(expiresAt) } });
+    return this.remote.call('PUT', at('leases', id), {
+      json: { ...terms, expiresAt: expiresAt === null ? null : formatInstant(expiresAt) },
+    });
   }
 
   renewLease(id: string, expiresAt: number): Promise<LeaseJson> {
@@ -186,7 +208,13 @@ export class RemoteDoor implements Door {
     return saved.rules;
   }
 
-  recommendations({ team, status }: { team: string | null; status: RecommendationStatus }): Promise<readonly StoredRecommendation[]> {
+  recommendations({
+    team,
+    status,
+  }: {
+    team: string | null;
+    status: RecommendationStatus;
+  }): Promise<readonly StoredRecommendation[]> {
     return this.remote.list('/v1/recommendations', Infinity, { team, status });
   }
 
@@ -214,11 +242,15 @@ export class RemoteDoor implements Door {
       for (const file of paths) {
         this.progress.show(`sending ${path.basename(file)}`);
         const query = { filename: path.basename(file), format, source, strict, dryRun };
-        const { files } = await this.remote.call<{ files: T[] }>('POST', route, { query, stream: createReadStream(file) });
+        const { files } = await this.remote.call<{ files: T[] }>('POST', route, {
+          query,
+          stream: createReadStream(file),
+        });
         results.push(...files);
       }
     } catch (error) {
-      if (results.length > 0) this.note(`${results.length} of ${paths.length} files were taken in before this one was refused`);
+      if (results.length > 0)
+        this.note(`${results.length} of ${paths.length} files were taken in before this one was refused`);
       throw error;
     } finally {
       this.progress.end();
@@ -229,7 +261,10 @@ export class RemoteDoor implements Door {
 
   private async viewOf(budget: Budget): Promise<BudgetView> {
     try {
-      const { crossings, ...state } = await this.remote.call<StoredState & { crossings: StoredCrossing[] }>('GET', `${at('budgets', budget.id)}/state`);
+      const { crossings, ...state } = await this.remote.call<StoredState & { crossings: StoredCrossing[] }>(
+        'GET',
+        `${at('budgets', budget.id)}/state`,
+      );
       return budgetView(budget, state, crossings);
     } catch (error) {
       // Not weighed yet.
@@ -262,7 +297,9 @@ export class RemoteDoor implements Door {
 
 /** The sum of bursar_work_waiting over the stages. */
 export function waitingIn(metrics: string): number {
-  const values = metrics.split('\n').flatMap((line) => /^bursar_work_waiting(?:\{[^}]*\})? (\d+)$/.exec(line)?.[1] ?? []);
+  const values = metrics
+    .split('\n')
+    .flatMap((line) => /^bursar_work_waiting(?:\{[^}]*\})? (\d+)$/.exec(line)?.[1] ?? []);
   return values.reduce((sum, value) => sum + Number(value), 0);
 }
 
@@ -271,7 +308,13 @@ async function readable(paths: readonly string[]): Promise<void> {
   const problems: Problem[] = [];
   for (const file of paths) {
     await access(file).catch((error: NodeJS.ErrnoException) => {
-      problems.push({ path: null, message: error.code === 'ENOENT' ? `${file}: there is no such file` : `${file}: the file cannot be read (${error.code ?? error.message})` });
+      problems.push({
+        path: null,
+        message:
+          error.code === 'ENOENT'
+            ? `${file}: there is no such file`
+            : `${file}: the file cannot be read (${error.code ?? error.message})`,
+      });
     });
   }
   if (problems.length > 0) throw new Failure('missing', 'nothing was imported', problems);

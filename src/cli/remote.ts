@@ -1,8 +1,9 @@
 /**
- * A client of Bursar's API: JSON in, JSON out, a file as a stream; problem+json becomes a Failure that names every problem.
+ * A client of Bursar's API: JSON in, JSON out, a file as a stream; problem+json becomes a Failure that names every
+ * problem.
  *
- * It never shows the key, and never follows a redirect: the key goes to the address that the environment names and to no
- * other. A large import may take long: no time limit is set.
+ * It never shows the key, and never follows a redirect: the key goes to the address that the environment names and to
+ * no other. A large import may take long: no time limit is set.
  */
 import { randomUUID } from 'node:crypto';
 import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
@@ -27,7 +28,14 @@ interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-const KINDS: Readonly<Record<number, FailureKind>> = { 400: 'invalid', 401: 'denied', 403: 'denied', 404: 'missing', 409: 'conflict', 503: 'unavailable' };
+const KINDS: Readonly<Record<number, FailureKind>> = {
+  400: 'invalid',
+  401: 'denied',
+  403: 'denied',
+  404: 'missing',
+  409: 'conflict',
+  503: 'unavailable',
+};
 const MOST_PER_PAGE = 1000;
 
 export class Remote {
@@ -66,7 +74,9 @@ export class Remote {
     const items: T[] = [];
     let cursor: string | null = null;
     do {
-      const page: Page<T> = await this.call<Page<T>>('GET', path, { query: { ...query, limit: Math.min(MOST_PER_PAGE, most - items.length), cursor } });
+      const page: Page<T> = await this.call<Page<T>>('GET', path, {
+        query: { ...query, limit: Math.min(MOST_PER_PAGE, most - items.length), cursor },
+      });
       items.push(...page.items);
       cursor = page.nextCursor;
     } while (cursor !== null && items.length < most);
@@ -80,7 +90,8 @@ export class Remote {
     }
     const body = json === undefined ? null : Buffer.from(JSON.stringify(json));
     const headers: OutgoingHttpHeaders = {
-      authorization: this.authorization, accept: 'application/json',
+      authorization: this.authorization,
+      accept: 'application/json',
       ...(method === 'GET' ? {} : { 'idempotency-key': randomUUID() }),
       ...(body === null ? {} : { 'content-type': 'application/json', 'content-length': body.length }),
       ...(stream === undefined ? {} : { 'content-type': 'application/octet-stream' }),
@@ -103,7 +114,12 @@ export class Remote {
   }
 
   private unreachable(cause: unknown): Failure {
-    const code = typeof cause === 'object' && cause !== null && 'code' in cause ? String(cause.code) : cause instanceof Error ? cause.message : 'no reason given';
+    const code =
+      typeof cause === 'object' && cause !== null && 'code' in cause
+        ? String(cause.code)
+        : cause instanceof Error
+          ? cause.message
+          : 'no reason given';
     return unavailable(`${this.base.origin} (BURSAR_URL) cannot be reached: ${code}`, cause);
   }
 }
@@ -116,11 +132,16 @@ function failureOf(status: number, body: string, asked: string): Failure {
   const problems = Array.isArray(document['problems']) ? document['problems'].flatMap(problemOf) : [];
   const detail = document['detail'] ?? document['title'];
   const id = status >= 500 && typeof document['requestId'] === 'string' ? ` (request ${document['requestId']})` : '';
-  return new Failure(kind, `${typeof detail === 'string' ? detail : `status ${status}`}${status === 401 ? ' (BURSAR_API_KEY)' : ''}${id}`, problems);
+  return new Failure(
+    kind,
+    `${typeof detail === 'string' ? detail : `status ${status}`}${status === 401 ? ' (BURSAR_API_KEY)' : ''}${id}`,
+    problems,
+  );
 }
 
 function problemOf(value: unknown): Problem[] {
-  if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string') return [];
+  if (typeof value !== 'object' || value === null || !('message' in value) || typeof value.message !== 'string')
+    return [];
   return [{ path: 'path' in value && typeof value.path === 'string' ? value.path : null, message: value.message }];
 }
 

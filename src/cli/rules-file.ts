@@ -26,12 +26,16 @@ function shapeProblems(rule: unknown, path: string): Problem[] {
   if (!isObject(match)) problems.push({ path: `${path}/match`, message: 'is not an object; {} matches everything' });
   else {
     for (const field of ['tag', 'label']) {
-      if (match[field] !== undefined && !isObject(match[field])) problems.push({ path: `${path}/match/${field}`, message: 'is not { key, value }' });
+      if (match[field] !== undefined && !isObject(match[field]))
+        problems.push({ path: `${path}/match/${field}`, message: 'is not { key, value }' });
     }
   }
   if (split === undefined) return problems;
-  if (!isObject(split)) problems.push({ path: `${path}/split`, message: 'is not { by: fixed, shares } or { by: use }' });
-  else if (split['by'] === 'fixed' && !isObject(split['shares'])) problems.push({ path: `${path}/split/shares`, message: 'is not an object of teams and their shares' });
-  else if (split['by'] === 'use' && split['of'] !== undefined && !Array.isArray(split['of'])) problems.push({ path: `${path}/split/of`, message: 'is not a list of teams' });
+  if (!isObject(split))
+    problems.push({ path: `${path}/split`, message: 'is not { by: fixed, shares } or { by: use }' });
+  else if (split['by'] === 'fixed' && !isObject(split['shares']))
+    problems.push({ path: `${path}/split/shares`, message: 'is not an object of teams and their shares' });
+  else if (split['by'] === 'use' && split['of'] !== undefined && !Array.isArray(split['of']))
+    problems.push({ path: `${path}/split/of`, message: 'is not a list of teams' });
   return problems;
 }

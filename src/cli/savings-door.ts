@@ -22,16 +22,28 @@ export interface SavingDoor {
 const PAGE = 500;
 
 export class LocalSavings implements SavingDoor {
-  constructor(private readonly ledger: SavingLedger, private readonly organisation: string) {}
+  constructor(
+    private readonly ledger: SavingLedger,
+    private readonly organisation: string,
+  ) {}
 
   async list(team: string | null): Promise<SavingList> {
-    const all = await allOf<StoredSaving>(({ place }) => place, (after) => this.ledger.list(this.organisation, { team }, after, PAGE));
+    const all = await allOf<StoredSaving>(
+      ({ place }) => place,
+      (after) => this.ledger.list(this.organisation, { team }, after, PAGE),
+    );
     return { savings: all.map(shown), totals: await this.ledger.totals(this.organisation, { team }) };
   }
 
   async show(action: string): Promise<SavingStory> {
     const saving = shown(await this.ledger.known(this.organisation, action));
-    return { ...saving, ledger: await allOf<StoredHour>(({ hour }) => hour, (after) => this.ledger.hoursWithLines(this.organisation, saving.team, action, after, PAGE)) };
+    return {
+      ...saving,
+      ledger: await allOf<StoredHour>(
+        ({ hour }) => hour,
+        (after) => this.ledger.hoursWithLines(this.organisation, saving.team, action, after, PAGE),
+      ),
+    };
   }
 }
 
@@ -40,7 +52,10 @@ function shown<T extends StoredSaving>(stored: T): Shown<T> {
   return saving;
 }
 
-async function allOf<T>(placeOf: (item: T) => string, page: (after: string | null) => Promise<readonly T[]>): Promise<T[]> {
+async function allOf<T>(
+  placeOf: (item: T) => string,
+  page: (after: string | null) => Promise<readonly T[]>,
+): Promise<T[]> {
   const all: T[] = [];
   for (;;) {
     const last = all.at(-1);
@@ -54,15 +69,24 @@ export class RemoteSavings implements SavingDoor {
   constructor(private readonly remote: Remote) {}
 
   async list(team: string | null): Promise<SavingList> {
-    const { totals } = await this.remote.call<{ totals: SavingTotals }>('GET', '/v1/savings', { query: { team, limit: 1 } });
+    const { totals } = await this.remote.call<{ totals: SavingTotals }>('GET', '/v1/savings', {
+      query: { team, limit: 1 },
+    });
     return { savings: await this.remote.list('/v1/savings', Infinity, { team }), totals };
   }
 
   async show(action: string): Promise<SavingStory> {
     const path = `/v1/savings/${encodeURIComponent(action)}`;
     const hours: StoredHour[] = [];
-    for (let cursor: string | null = null;;) {
-      const { ledger, ...saving }: Shown<SavingDetail> & { ledger: { items: StoredHour[]; nextCursor: string | null } } = await this.remote.call('GET', path, { query: { limit: 1000, cursor } });
+    for (let cursor: string | null = null; ; ) {
+      const {
+        ledger,
+        ...saving
+      }: Shown<SavingDetail> & { ledger: { items: StoredHour[]; nextCursor: string | null } } = await this.remote.call(
+        'GET',
+        path,
+        { query: { limit: 1000, cursor } },
+      );
       hours.push(...ledger.items);
       cursor = ledger.nextCursor;
       if (cursor === null) return { ...saving, ledger: hours };

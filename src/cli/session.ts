@@ -34,7 +34,10 @@ export class Session {
     return this.opened;
   }
 
-  /** Where the verbs that the API has too are carried out: the API that the environment names, else this machine's database. */
+  /**
+   * Where the verbs that the API has too are carried out: the API that the environment names, else this machine's
+   * database.
+   */
   async door(): Promise<Door> {
     const { remote, clock, stderr } = this.context;
     const note = (text: string): void => this.note(text);

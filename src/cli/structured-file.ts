@@ -1,5 +1,6 @@
 /**
- * Reads a file that holds JSON or, where a parser of it was handed in, YAML. What the content means is the reader's to say.
+ * Reads a file that holds JSON or, where a parser of it was handed in, YAML. What the content means is the reader's to
+ * say.
  */
 import { readFile } from 'node:fs/promises';
 import { invalid, missing } from '../core/errors.js';
@@ -40,6 +41,9 @@ function parseAsYaml(text: string, file: string, parseYaml: (text: string) => un
 }
 
 const unreadable = (file: string, error: unknown): Error =>
-  invalid(`${file} is neither JSON nor YAML: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason given'}`);
+  invalid(
+    `${file} is neither JSON nor YAML: ${error instanceof Error ? error.message.split('\n', 1)[0] : 'no reason given'}`,
+  );
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -19,10 +19,19 @@ const MOST_WIDTH_LAST = 160;
  * cell is a number stands to the right.
  */
 export function table(titles: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const texts = rows.map((row) => titles.map((_, at) => cellText(row[at], at === titles.length - 1 ? MOST_WIDTH_LAST : MOST_WIDTH)));
+  const texts = rows.map((row) =>
+    titles.map((_, at) => cellText(row[at], at === titles.length - 1 ? MOST_WIDTH_LAST : MOST_WIDTH)),
+  );
   const widths = titles.map((title, at) => Math.max(widthOf(title), ...texts.map((row) => widthOf(row[at] ?? ''))));
-  const right = titles.map((_, at) => texts.some((row) => row[at] !== ABSENT) && texts.every((row) => row[at] === ABSENT || NUMBER.test(row[at] ?? '')));
-  const line = (cells: readonly string[]): string => cells.map((cell, at) => pad(cell, widths[at] ?? 0, right[at] ?? false)).join('  ').trimEnd();
+  const right = titles.map(
+    (_, at) =>
+      texts.some((row) => row[at] !== ABSENT) && texts.every((row) => row[at] === ABSENT || NUMBER.test(row[at] ?? '')),
+  );
+  const line = (cells: readonly string[]): string =>
+    cells
+      .map((cell, at) => pad(cell, widths[at] ?? 0, right[at] ?? false))
+      .join('  ')
+      .trimEnd();
   return [line(titles), line(widths.map((width) => '-'.repeat(width))), ...texts.map(line), ''].join('\n');
 }
 
@@ -45,7 +54,12 @@ function pad(text: string, width: number, right: boolean): string {
 /** Columns on a terminal: the wide characters of East Asia take two. */
 function widthOf(text: string): number {
   let width = 0;
-  for (const character of text) width += /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uff60]/u.test(character) ? 2 : 1;
+  for (const character of text)
+    width += /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\u3000-\u303f\uff00-\uff60]/u.test(
+      character,
+    )
+      ? 2
+      : 1;
   return width;
 }
 

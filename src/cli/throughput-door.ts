@@ -14,7 +14,10 @@ export interface Handed extends Omit<NewMeasurement, 'measuredAt'> {
 /** Every method throws Failure for what it cannot do. */
 export interface ThroughputDoor {
   /** Newest first. */
-  measurements(filter: { readonly team: string | null; readonly model: string | null }): Promise<readonly MeasurementJson[]>;
+  measurements(filter: {
+    readonly team: string | null;
+    readonly model: string | null;
+  }): Promise<readonly MeasurementJson[]>;
   /** How many were taken. */
   add(team: string, handed: readonly Handed[]): Promise<number>;
   remove(id: string): Promise<void>;
@@ -24,13 +27,30 @@ export interface ThroughputDoor {
 const PAGE = 1000;
 
 export class LocalThroughputs implements ThroughputDoor {
-  constructor(private readonly stores: Stores, private readonly organisation: string, private readonly clock: Clock, private readonly actor: string) {}
+  constructor(
+    private readonly stores: Stores,
+    private readonly organisation: string,
+    private readonly clock: Clock,
+    private readonly actor: string,
+  ) {}
 
-  async measurements({ team, model }: { readonly team: string | null; readonly model: string | null }): Promise<readonly MeasurementJson[]> {
+  async measurements({
+    team,
+    model,
+  }: {
+    readonly team: string | null;
+    readonly model: string | null;
+  }): Promise<readonly MeasurementJson[]> {
     const { measurements, db } = this.stores;
     const found: MeasurementJson[] = [];
-    for (let before: string | null = null;;) {
-      const page = await measurements.list(db, this.organisation, { teams: null, team: team ?? undefined, model: model ?? undefined }, before, PAGE);
+    for (let before: string | null = null; ; ) {
+      const page = await measurements.list(
+        db,
+        this.organisation,
+        { teams: null, team: team ?? undefined, model: model ?? undefined },
+        before,
+        PAGE,
+      );
       found.push(...page.map(measurementJson));
       before = page.at(-1)?.id ?? null;
       if (page.length < PAGE) return found;
@@ -41,8 +61,18 @@ export class LocalThroughputs implements ThroughputDoor {
     const { db, measurements, audit } = this.stores;
     const now = this.clock.now();
     await db.transaction(async (tx) => {
-      await measurements.add(tx, this.organisation, team, handed.map((one) => ({ ...one, measuredAt: one.measuredAt ?? now })), this.actor, now);
-      await audit.audit(tx, this.organisation, this.actor, 'measurement.add', team, { team, measurements: handed.length });
+      await measurements.add(
+        tx,
+        this.organisation,
+        team,
+        handed.map((one) => ({ ...one, measuredAt: one.measuredAt ?? now })),
+        this.actor,
+        now,
+      );
+      await audit.audit(tx, this.organisation, this.actor, 'measurement.add', team, {
+        team,
+        measurements: handed.length,
+      });
     });
     return handed.length;
   }
@@ -57,7 +87,12 @@ export class LocalThroughputs implements ThroughputDoor {
   }
 
   async predict(question: ThroughputQuestion): Promise<ThroughputAnswer> {
-    const facts = await this.stores.measurements.facts(this.stores, this.organisation, question.currency, this.clock.now());
+    const facts = await this.stores.measurements.facts(
+      this.stores,
+      this.organisation,
+      question.currency,
+      this.clock.now(),
+    );
     return answerThroughput(question, facts.measurements, facts.offers);
   }
 }
@@ -65,15 +100,31 @@ export class LocalThroughputs implements ThroughputDoor {
 export class RemoteThroughputs implements ThroughputDoor {
   constructor(private readonly remote: Remote) {}
 
-  measurements({ team, model }: { readonly team: string | null; readonly model: string | null }): Promise<readonly MeasurementJson[]> {
+  measurements({
+    team,
+    model,
+  }: {
+    readonly team: string | null;
+    readonly model: string | null;
+  }): Promise<readonly MeasurementJson[]> {
     return this.remote.list('/v1/throughput-measurements', Infinity, { team, model });
   }
 
   async add(team: string, handed: readonly Handed[]): Promise<number> {
     let taken = 0;
     for (let first = 0; first < handed.length; first += PAGE) {
-      const measurements = handed.slice(first, first + PAGE).map(({ gpu, measuredAt, ...one }) => ({ ...one, gpuModel: gpu, measuredAt: measuredAt === null ? null : formatInstant(measuredAt) }));
-      taken += (await this.remote.call<{ accepted: number }>('POST', '/v1/throughput-measurements', { json: { team, measurements } })).accepted;
+      const measurements = handed
+        .slice(first, first + PAGE)
+        .map(({ gpu, measuredAt, ...one }) => ({
+          ...one,
+          gpuModel: gpu,
+          measuredAt: measuredAt === null ? null : formatInstant(measuredAt),
+        }));
+      taken += (
+        await this.remote.call<{ accepted: number }>('POST', '/v1/throughput-measurements', {
+          json: { team, measurements },
+        })
+      ).accepted;
     }
     return taken;
   }
@@ -83,6 +134,13 @@ export class RemoteThroughputs implements ThroughputDoor {
   }
 
   predict({ samples, provider, region, ...question }: ThroughputQuestion): Promise<ThroughputAnswer> {
-    return this.remote.call('POST', '/v1/throughput-predictions', { json: { ...question, ...(samples === null ? {} : { samples }), ...(provider === null ? {} : { provider }), ...(region === null ? {} : { region }) } });
+    return this.remote.call('POST', '/v1/throughput-predictions', {
+      json: {
+        ...question,
+        ...(samples === null ? {} : { samples }),
+        ...(provider === null ? {} : { provider }),
+        ...(region === null ? {} : { region }),
+      },
+    });
   }
 }

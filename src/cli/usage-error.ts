@@ -4,7 +4,10 @@ import { Failure, type Problem } from '../core/errors.js';
 export class WrongUse extends Error {
   override readonly name = 'WrongUse';
 
-  constructor(message: string, readonly problems: readonly Problem[] = []) {
+  constructor(
+    message: string,
+    readonly problems: readonly Problem[] = [],
+  ) {
     super(message);
   }
 }

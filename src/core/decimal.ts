@@ -1,5 +1,6 @@
 /**
- * Exact decimals for amounts and quantities that somebody else states: a bill's own digits survive, zeros at the end too.
+ * Exact decimals for amounts and quantities that somebody else states: a bill's own digits survive, zeros at the end
+ * too.
  *
  * Never rounds. What Bursar prices itself is Money (nanos), see money.ts.
  */
@@ -62,7 +63,9 @@ export function compareDecimal(a: Decimal, b: Decimal): number {
 
 /** Plain notation with every digit of the scale: `8.00155109870`. */
 export function formatDecimal(decimal: Decimal): string {
-  const digits = (decimal.unscaled < 0n ? -decimal.unscaled : decimal.unscaled).toString().padStart(decimal.scale + 1, '0');
+  const digits = (decimal.unscaled < 0n ? -decimal.unscaled : decimal.unscaled)
+    .toString()
+    .padStart(decimal.scale + 1, '0');
   const sign = decimal.unscaled < 0n ? '-' : '';
   if (decimal.scale === 0) return sign + digits;
   return `${sign}${digits.slice(0, -decimal.scale)}.${digits.slice(-decimal.scale)}`;

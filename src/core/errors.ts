@@ -27,11 +27,14 @@ export class Failure extends Error {
   }
 }
 
-export const invalid = (message: string, problems: readonly Problem[] = []): Failure => new Failure('invalid', message, problems);
+export const invalid = (message: string, problems: readonly Problem[] = []): Failure =>
+  new Failure('invalid', message, problems);
 export const missing = (message: string): Failure => new Failure('missing', message);
-export const conflict = (message: string, problems: readonly Problem[] = []): Failure => new Failure('conflict', message, problems);
+export const conflict = (message: string, problems: readonly Problem[] = []): Failure =>
+  new Failure('conflict', message, problems);
 export const denied = (message: string): Failure => new Failure('denied', message);
-export const unavailable = (message: string, cause?: unknown): Failure => new Failure('unavailable', message, [], { cause });
+export const unavailable = (message: string, cause?: unknown): Failure =>
+  new Failure('unavailable', message, [], { cause });
 
 /** Stops the program on a broken invariant. */
 export function assert(condition: boolean, message: string): asserts condition {

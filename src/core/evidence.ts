@@ -1,4 +1,7 @@
-/** What a judgement goes by: what was seen, over which time, and how old the newest of it was when it was looked at. Types only. */
+/**
+ * What a judgement goes by: what was seen, over which time, and how old the newest of it was when it was looked at.
+ * Types only.
+ */
 export interface Evidence {
   readonly what: string;
   readonly from: string;

@@ -1,5 +1,6 @@
 /**
- * A part as an installation has it: its declaration, the connection that the settings make, and what is wrong with them.
+ * A part as an installation has it: its declaration, the connection that the settings make, and what is wrong with
+ * them.
  *
  * One part's wrong settings say nothing about another's: each stands by itself, so that one fault hides no other.
  */

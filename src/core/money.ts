@@ -54,7 +54,10 @@ export function divideHalfEven(numerator: bigint, denominator: bigint): bigint {
 /** quantity x rate x peak, rounded once. `quantity` is in the rate's unit divided by `quantityScale` (see usage.ts). */
 export function costOf(quantity: bigint, quantityScale: bigint, rate: Rate, peak: Ratio = ONE): Money {
   const numerator = quantity * rate.nanos * peak.numerator;
-  return { nanos: divideHalfEven(numerator, quantityScale * rate.quantity * peak.denominator), currency: rate.currency };
+  return {
+    nanos: divideHalfEven(numerator, quantityScale * rate.quantity * peak.denominator),
+    currency: rate.currency,
+  };
 }
 
 /** Converts by a dated rate: `rate` units of `currency` for one unit of the amount's own currency. */
@@ -63,8 +66,8 @@ export function convert(amount: Money, rate: Decimal, currency: string): Money {
 }
 
 /**
- * Splits `total` in proportion to `weights` so that the parts sum to it exactly: floors first, then one unit each to the
- * largest remainders, ties to the earlier part. All-zero weights are a bug: the caller knows what no use means.
+ * Splits `total` in proportion to `weights` so that the parts sum to it exactly: floors first, then one unit each to
+ * the largest remainders, ties to the earlier part. All-zero weights are a bug: the caller knows what no use means.
  */
 export function splitByLargestRemainder(total: bigint, weights: readonly bigint[]): bigint[] {
   const sum = weights.reduce((a, b) => a + b, 0n);

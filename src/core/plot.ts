@@ -1,7 +1,8 @@
 /**
  * A picture as data: what is drawn, before anybody decides on colours, sizes or formats. The same data makes its words.
  *
- * It draws nothing and knows no report. The invariant: a value that is not there is null, and is neither drawn nor told as zero.
+ * It draws nothing and knows no report. The invariant: a value that is not there is null, and is neither drawn nor told
+ * as zero.
  */
 import { formatInstant } from './time.js';
 
@@ -42,7 +43,11 @@ export interface CurvesPanel {
   readonly title: string;
   readonly x: Axis;
   readonly y: Axis;
-  readonly series: readonly { readonly name: string; readonly marks: 'line' | 'points'; readonly points: readonly PlotPoint[] }[];
+  readonly series: readonly {
+    readonly name: string;
+    readonly marks: 'line' | 'points';
+    readonly points: readonly PlotPoint[];
+  }[];
 }
 
 export type Panel = RowsPanel | CurvesPanel;
@@ -54,25 +59,47 @@ export interface Plot {
   readonly panels: readonly Panel[];
 }
 
-/** Values of a panel that are told in words; whoever wants all of them has the report, as JSON or as the dashboard's tables. */
+/**
+ * Values of a panel that are told in words; whoever wants all of them has the report, as JSON or as the dashboard's
+ * tables.
+ */
 const MOST_TOLD = 24;
 
 /** The picture in words, for those who do not see it. */
 export function wordsOf({ title, subtitle, panels }: Plot): string {
-  return [title, subtitle, ...panels.map((panel) => `${panel.title}: ${panel.kind === 'rows' ? rowsInWords(panel) : curvesInWords(panel)}`)].filter((part) => part !== '').map((part) => `${part}.`).join(' ');
+  return [
+    title,
+    subtitle,
+    ...panels.map((panel) => `${panel.title}: ${panel.kind === 'rows' ? rowsInWords(panel) : curvesInWords(panel)}`),
+  ]
+    .filter((part) => part !== '')
+    .map((part) => `${part}.`)
+    .join(' ');
 }
 
 function rowsInWords({ axis, rows, series, reference }: RowsPanel): string {
   const told = Math.max(1, Math.floor(MOST_TOLD / Math.max(1, series.length)));
-  const parts = rows.slice(0, told).map((row, at) => `${row}: ${series.map(({ name, values }) => `${name} ${valueText(values[at] ?? null, axis)}`).join(', ')}`);
+  const parts = rows
+    .slice(0, told)
+    .map(
+      (row, at) =>
+        `${row}: ${series.map(({ name, values }) => `${name} ${valueText(values[at] ?? null, axis)}`).join(', ')}`,
+    );
   const rest = rows.length > told ? [`and ${rows.length - told} more`] : [];
-  return [axis.title, ...parts, ...rest, ...(reference === null ? [] : [`a line marks ${reference.name} at ${valueText(reference.at, axis)}`])].join('; ');
+  return [
+    axis.title,
+    ...parts,
+    ...rest,
+    ...(reference === null ? [] : [`a line marks ${reference.name} at ${valueText(reference.at, axis)}`]),
+  ].join('; ');
 }
 
 function curvesInWords({ x, y, series }: CurvesPanel): string {
   const ends = series.map(({ name, points }) => {
     const last = points.at(-1);
-    return last === undefined ? `${name} has no point` : `${name} ${points.length > 1 ? 'ends' : 'lies'} at ${valueText(last.x, x)}, ${valueText(last.y, y)}`;
+    return last === undefined
+      ? `${name} has no point`
+      : `${name} ${points.length > 1 ? 'ends' : 'lies'} at ${valueText(last.x, x)}, ${valueText(last.y, y)}`;
   });
   return [`${y.title} over ${x.title}`, ...ends].join('; ');
 }

@@ -1,8 +1,9 @@
 /**
- * The shapes of the parts: what a format, a policy, a provider and a telemetry source must be. A channel's is in alert/channel.ts.
+ * The shapes of the parts: what a format, a policy, a provider and a telemetry source must be. A channel's is in
+ * alert/channel.ts.
  *
- * Parts live in folders (one file or folder each), are loaded by parts.ts and handed to the line by app.module. The line
- * knows them by these types alone.
+ * Parts live in folders (one file or folder each), are loaded by parts.ts and handed to the line by app.module. The
+ * line knows them by these types alone.
  */
 import type { Clock } from './time.js';
 import type { ProviderSetting } from './setting.js';
@@ -151,7 +152,10 @@ export interface Provider {
 
 /** What the provider said of an effect. */
 export type EffectOutcome =
-  /** It was taken (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it gives one. */
+  /**
+   * It was taken (perhaps earlier, under the same token). `reference` is the provider's own id of the request, if it
+   * gives one.
+   */
   | { readonly kind: 'taken'; readonly reference: string | null; readonly detail: string }
   /** The provider refused it, and nothing has changed. */
   | { readonly kind: 'refused'; readonly code: string; readonly detail: string }
@@ -161,8 +165,9 @@ export type EffectOutcome =
   | { readonly kind: 'unknown'; readonly detail: string };
 
 /**
- * A connection to one account of one cloud. Every failure is a Failure: `unavailable` where trying again may help (throttled, network,
- * time-out), `denied` where a permission is missing (the message names it), `invalid` otherwise. What the provider cannot do is absent.
+ * A connection to one account of one cloud. Every failure is a Failure: `unavailable` where trying again may help
+ * (throttled, network, time-out), `denied` where a permission is missing (the message names it), `invalid` otherwise.
+ * What the provider cannot do is absent.
  */
 export interface ProviderConnection {
   /** The provider's name, or `name:label` where there are several. */
@@ -181,15 +186,16 @@ export interface ProviderConnection {
   /** One target, read now; null: the provider says that it is not there. */
   target?(target: string): Promise<FleetTarget | null>;
   /**
-   * Asks for an effect, once. An answer that was lost is `unknown`, not a failure: the request may have arrived. A failure means that
-   * nothing was sent.
+   * Asks for an effect, once. An answer that was lost is `unknown`, not a failure: the request may have arrived. A
+   * failure means that nothing was sent.
    * @param before the target as it was read just before: a provider with revisions refuses when it has changed since
    */
   apply?(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome>;
   /** What became of the effect that was sent under the token. */
   outcome?(effect: Effect, token: string): Promise<EffectOutcome>;
   /**
-   * Asks the provider whether it grants a permission, as `abilities` words it, to the credentials for reading or for acting; changes nothing.
+   * Asks the provider whether it grants a permission, as `abilities` words it, to the credentials for reading or for
+   * acting; changes nothing.
    * Null: it does not tell. Absent: there is no way to ask.
    */
   granted?(permission: string, use: ProviderSetting['use']): Promise<boolean | null>;
@@ -197,7 +203,10 @@ export interface ProviderConnection {
   close?(): Promise<void>;
 }
 
-/** One GPU (or MIG slice) at one instant, as a source of evidence reports it. Null: missing, blank or stale; never zero for that. */
+/**
+ * One GPU (or MIG slice) at one instant, as a source of evidence reports it. Null: missing, blank or stale; never zero
+ * for that.
+ */
 export interface GpuSample {
   /** The host or pod's resource name, as the source gives it. */
   readonly resource: string;
@@ -221,7 +230,10 @@ export interface GpuSample {
   readonly labels: Readonly<Record<string, string>>;
   /** Who reported it, as TelemetryReading.exportersUp names it; absent or null: not known. */
   readonly exporter?: string | null;
-  /** What the card itself says is broken about it (an XID that ends it, a recovery action, cells that read ERR!); absent or null: nothing. */
+  /**
+   * What the card itself says is broken about it (an XID that ends it, a recovery action, cells that read ERR!); absent
+   * or null: nothing.
+   */
   readonly fault?: string | null;
 }
 
@@ -233,9 +245,15 @@ export interface TelemetryReading {
   readonly problems: readonly string[];
   /** Exporters that answered: a card that they no longer name is gone. Absent: the source cannot tell. */
   readonly exportersUp?: readonly string[];
-  /** When exporters that answer and name no card any more were started, epoch milliseconds: one that was started since may only not have found them yet. Absent: not known. */
+  /**
+   * When exporters that answer and name no card any more were started, epoch milliseconds: one that was started since
+   * may only not have found them yet. Absent: not known.
+   */
   readonly startedAt?: Readonly<Record<string, number>>;
-  /** Exporters that named cards a while ago and do not answer now, with what else the source knows of their machines. Absent: none, or it cannot tell. */
+  /**
+   * Exporters that named cards a while ago and do not answer now, with what else the source knows of their machines.
+   * Absent: none, or it cannot tell.
+   */
   readonly silent?: readonly SilentExporter[];
 }
 
@@ -251,14 +269,17 @@ export interface TelemetrySource {
 export interface TelemetryConnection {
   readonly name: string;
   /**
-   * Readings within (from, to], oldest first, at most one a minute and GPU; the minute of `from` may come again, with more in it. A source that has
-   * nothing new yet, but may have it later, gives one empty reading at `from`.
+   * Readings within (from, to], oldest first, at most one a minute and GPU; the minute of `from` may come again, with
+   * more in it. A source that has nothing new yet, but may have it later, gives one empty reading at `from`.
    */
   read(from: number, to: number): AsyncIterable<TelemetryReading>;
   close?(): Promise<void>;
 }
 
-/** Writes a report in one format: a file of rendering/formats/, exported as `renderer`. The same report and reader give the same bytes. */
+/**
+ * Writes a report in one format: a file of rendering/formats/, exported as `renderer`. The same report and reader give
+ * the same bytes.
+ */
 export interface ReportRenderer {
   readonly name: ReportFormat;
   /** Media type with its parameters. */

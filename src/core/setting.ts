@@ -8,6 +8,8 @@ export interface ProviderSetting {
   readonly required: boolean;
   /** Never logged, never shown. */
   readonly secret: boolean;
-  /** `read`: for looking; `act`: for acting. The second is its own credential: without it the connection is read-only. */
+  /**
+   * `read`: for looking; `act`: for acting. The second is its own credential: without it the connection is read-only.
+   */
   readonly use: 'read' | 'act';
 }

@@ -61,7 +61,8 @@ export function civilFromDays(days: number): CivilDate {
   const era = Math.floor(shifted / DAYS_PER_ERA);
   const dayOfEra = shifted - era * DAYS_PER_ERA;
   const yearOfEra = Math.floor(
-    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365);
+    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
+  );
   const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
   const monthFromMarch = Math.floor((5 * dayOfYear + 2) / 153);
   const month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9;
@@ -88,7 +89,8 @@ function checkedDays(year: number, month: number, day: number): number | null {
 }
 
 const UNIX_SECONDS = /^-?\d{1,11}(?:\.\d+)?$/;
-const FORM = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?)? ?(Z|z|UTC|([+-])(\d\d)(?::?(\d\d))?)?$/;
+const FORM =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,12}))?)?)? ?(Z|z|UTC|([+-])(\d\d)(?::?(\d\d))?)?$/;
 
 /**
  * Epoch milliseconds of an ISO 8601 instant (`2025-06-23T13:18:30Z`, `... 13:18+02:00`, `2025-06-23 13:18:30`, a date
@@ -132,7 +134,11 @@ export function formatDay(days: number): string {
 export function formatInstant(instant: number): string {
   const days = Math.floor(instant / DAY_MS);
   const time = instant - days * DAY_MS;
-  const [hours, minutes, seconds] = [Math.floor(time / HOUR_MS), Math.floor(time / MINUTE_MS) % 60, Math.floor(time / 1000) % 60];
+  const [hours, minutes, seconds] = [
+    Math.floor(time / HOUR_MS),
+    Math.floor(time / MINUTE_MS) % 60,
+    Math.floor(time / 1000) % 60,
+  ];
   const fraction = time % 1000 === 0 ? '' : `.${pad(time % 1000, 3)}`;
   return `${formatDay(days)}T${pad(hours, 2)}:${pad(minutes, 2)}:${pad(seconds, 2)}${fraction}Z`;
 }
@@ -140,7 +146,7 @@ export function formatInstant(instant: number): string {
 /** Pieces of [start, end) cut at UTC hours, in order. Empty where the interval is. */
 export function splitAtHours(start: number, end: number): Interval[] {
   const pieces: Interval[] = [];
-  for (let from = start; from < end;) {
+  for (let from = start; from < end; ) {
     const to = Math.min(hourOf(from) + HOUR_MS, end);
     pieces.push({ start: from, end: to });
     from = to;
@@ -207,7 +213,8 @@ export function offsetAt(zoneName: string, instant: number): number {
 }
 
 /** Days from 1970-01-01 of the local date at the instant. */
-export const localDays = (zone: string, instant: number): number => Math.floor((instant + offsetAt(zone, instant)) / DAY_MS);
+export const localDays = (zone: string, instant: number): number =>
+  Math.floor((instant + offsetAt(zone, instant)) / DAY_MS);
 
 /**
  * The first instant of a local day: midnight, the first of two, or, where the clocks jump over it, the moment of the
@@ -248,7 +255,9 @@ function customPeriod(start: string, lengthDays: number, today: number, zone: st
   if (first === null || !Number.isSafeInteger(lengthDays) || lengthDays < 1) {
     throw invalid('a custom period has a first day and a length', [
       ...(first === null ? [{ path: 'period/start', message: 'is not a day written YYYY-MM-DD' }] : []),
-      ...(Number.isSafeInteger(lengthDays) && lengthDays >= 1 ? [] : [{ path: 'period/lengthDays', message: 'is not a whole number of 1 or more' }]),
+      ...(Number.isSafeInteger(lengthDays) && lengthDays >= 1
+        ? []
+        : [{ path: 'period/lengthDays', message: 'is not a whole number of 1 or more' }]),
     ]);
   }
   const begin = first + Math.floor((today - first) / lengthDays) * lengthDays;

@@ -21,12 +21,16 @@ export const BYTES_PER_GIB = 1_073_741_824n;
 /** A record may hold at most 100,000 GPUs: an hour of them stays an exact number. */
 export const MOST_GPU_PARTS = 100_000 * GPU_PARTS;
 
-export type Term =
-  | 'on-demand' | 'spot'
-  | 'reserved-1y' | 'reserved-3y'
-  | 'savings-plan-1y' | 'savings-plan-3y';
+export type Term = 'on-demand' | 'spot' | 'reserved-1y' | 'reserved-3y' | 'savings-plan-1y' | 'savings-plan-3y';
 
-export const TERMS: readonly Term[] = ['on-demand', 'spot', 'reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'];
+export const TERMS: readonly Term[] = [
+  'on-demand',
+  'spot',
+  'reserved-1y',
+  'reserved-3y',
+  'savings-plan-1y',
+  'savings-plan-3y',
+];
 
 /** FOCUS 1.2 ChargeCategory. */
 export type ChargeCategory = 'Usage' | 'Purchase' | 'Tax' | 'Credit' | 'Adjustment';
@@ -90,7 +94,8 @@ export interface Reject {
 }
 
 /** Where a row was refused, as a problem's path: its column too, where the reason does not begin with it. */
-export const placeOfReject = ({ line, column, reason }: Reject): string => `line ${line}${column === null || reason.startsWith(`${column}: `) ? '' : `, ${column}`}`;
+export const placeOfReject = ({ line, column, reason }: Reject): string =>
+  `line ${line}${column === null || reason.startsWith(`${column}: `) ? '' : `, ${column}`}`;
 
 /** What a format hands on: some rows of a file, read or refused. */
 export interface RecordBatch {

@@ -76,7 +76,10 @@ export function placePods(pods: readonly PodToPlace[], nodes: readonly Node[]): 
   const order = [...pods].sort((a, b) => a.startSeconds - b.startSeconds || (a.name < b.name ? -1 : 1));
   let begin = 0;
   return order.map((pod) => {
-    const preferred = pod.preferredModel === null ? undefined : slots.find(({ node }, at) => node.model === pod.preferredModel && slots[at]?.take(pod) === true);
+    const preferred =
+      pod.preferredModel === null
+        ? undefined
+        : slots.find(({ node }, at) => node.model === pod.preferredModel && slots[at]?.take(pod) === true);
     if (preferred !== undefined) return { pod, node: preferred.node };
     for (let step = 0; step < slots.length; step++) {
       const at = (begin + step) % slots.length;

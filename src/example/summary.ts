@@ -10,7 +10,14 @@ const column = (cells: readonly string[], widths: readonly number[]): string =>
 
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const widths = head.map((name, at) => Math.max(name.length, ...rows.map((row) => (row[at] ?? '').length)));
-  return [column(head, widths), column(widths.map((width) => '-'.repeat(width)), widths), ...rows.map((row) => column(row, widths))];
+  return [
+    column(head, widths),
+    column(
+      widths.map((width) => '-'.repeat(width)),
+      widths,
+    ),
+    ...rows.map((row) => column(row, widths)),
+  ];
 }
 
 /** Two digits after the point, thousands apart: for reading, not for sums. */
@@ -23,25 +30,56 @@ export async function summarise(stores: Stores, organisation: string, now: numbe
   const asOf = await stores.organisations.asOf(stores.db, organisation, now);
   const { fx } = await stores.prices.book(stores.db, organisation);
   const month = monthLabel(asOf, 'UTC');
-  const spend = await stores.spend.spend(organisation, parseSpendQuery({ from: `${month}-01`, groupBy: 'team', currency: 'USD' }), fx);
+  const spend = await stores.spend.spend(
+    organisation,
+    parseSpendQuery({ from: `${month}-01`, groupBy: 'team', currency: 'USD' }),
+    fx,
+  );
   const states = await stores.budgets.states(organisation, asOf);
   const recommendations = await stores.recommendations.list(organisation, { status: 'open' }, null, 10);
   return [
     `Summary as of ${formatInstant(asOf)} (the last hour of the recorded history; calendar, teams, placement and budgets are assigned, see README)`,
     '',
     `Spend per team, ${month}`,
-    ...table(['team', 'spend USD', 'GPU-hours', 'of them unpriced'], spend.rows.map((row: SpendRow) => [row['team'] ?? '', amount(row.cost), amount(row.gpuHours), amount(row.unpricedQuantity)])),
+    ...table(
+      ['team', 'spend USD', 'GPU-hours', 'of them unpriced'],
+      spend.rows.map((row: SpendRow) => [
+        row['team'] ?? '',
+        amount(row.cost),
+        amount(row.gpuHours),
+        amount(row.unpricedQuantity),
+      ]),
+    ),
     '',
     'Budgets, this month',
-    ...table(['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out', 'unpriced GPU-hours'], states.map(({ budget, state }) => [
-      budget, amount(state.planned), amount(state.spent), state.forecast === null ? 'unknown' : amount(state.forecast.mean),
-      state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`, state.exhaustionAt?.slice(0, 10) ?? 'no', amount(state.unpricedGpuHours)])),
+    ...table(
+      ['budget', 'planned', 'spent', 'forecast', '80 % interval', 'runs out', 'unpriced GPU-hours'],
+      states.map(({ budget, state }) => [
+        budget,
+        amount(state.planned),
+        amount(state.spent),
+        state.forecast === null ? 'unknown' : amount(state.forecast.mean),
+        state.forecast === null ? '' : `${amount(state.forecast.low)} to ${amount(state.forecast.high)}`,
+        state.exhaustionAt?.slice(0, 10) ?? 'no',
+        amount(state.unpricedGpuHours),
+      ]),
+    ),
     '',
     `Without a price: ${amount(spend.unpricedQuantity)} GPU-hours this month, on GPU models that no price list knows; they are in no sum above.`,
     '',
     recommendations.length === 0 ? 'Nothing is recommended.' : 'Recommendations',
-    ...(recommendations.length === 0 ? [] : table(['what', 'team', 'saves USD/month', '80 % interval', 'of'], recommendations.map((r) => [
-      r.title, r.team, amount(r.estimatedMonthlySavings), `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`, amount(r.estimatedMonthlyCost)]))),
+    ...(recommendations.length === 0
+      ? []
+      : table(
+          ['what', 'team', 'saves USD/month', '80 % interval', 'of'],
+          recommendations.map((r) => [
+            r.title,
+            r.team,
+            amount(r.estimatedMonthlySavings),
+            `${amount(r.estimatedMonthlySavingsLow)} to ${amount(r.estimatedMonthlySavingsHigh)}`,
+            amount(r.estimatedMonthlyCost),
+          ]),
+        )),
     '',
   ].join('\n');
 }

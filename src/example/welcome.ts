@@ -1,5 +1,6 @@
 /**
- * What a first start says: loads the example where there is nothing, runs the line once with progress, prints the summary.
+ * What a first start says: loads the example where there is nothing, runs the line once with progress, prints the
+ * summary.
  */
 import type { Clock } from '../core/time.js';
 import type { Importer } from '../core/ports.js';
@@ -8,7 +9,12 @@ import { loadExample, wantsExample, type PodSource } from './example.js';
 import { summarise } from './summary.js';
 
 export interface WelcomeRequest {
-  readonly bursar: { readonly stores: Stores; readonly importer: Importer; readonly runner: { drain(progress: (stage: string, done: number) => void): Promise<void> }; readonly organisation: string };
+  readonly bursar: {
+    readonly stores: Stores;
+    readonly importer: Importer;
+    readonly runner: { drain(progress: (stage: string, done: number) => void): Promise<void> };
+    readonly organisation: string;
+  };
   /** Whether an empty database gets the example. */
   readonly example: boolean;
   readonly pods: PodSource;

@@ -1,10 +1,11 @@
 /**
  * Alibaba Cloud's pay-as-you-go prices of GPU instances by region.
  *
- * The list names no currency and no date. Its amounts are those of yuan, not dollars (19.127 an hour for one A10), so they
- * are read as CNY, and every price's source says so. The date is that of the published snapshot, 2024-10-16, unless the
- * file's name holds one. The model follows from the instance family (Alibaba Cloud, "GPU-accelerated compute-optimized
- * instance families"); of families that share a GPU (sgn, vgn) the list's count is not a count of GPUs and is not taken.
+ * The list names no currency and no date. Its amounts are those of yuan, not dollars (19.127 an hour for one A10), so
+ * they are read as CNY, and every price's source says so. The date is that of the published snapshot, 2024-10-16,
+ * unless the file's name holds one. The model follows from the instance family (Alibaba Cloud, "GPU-accelerated
+ * compute-optimized instance families"); of families that share a GPU (sgn, vgn) the list's count is not a count of
+ * GPUs and is not taken.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
@@ -16,8 +17,15 @@ const NAME = 'alibaba-prices';
 const SNAPSHOT = '2024-10-16';
 
 const MODELS: Readonly<Record<string, string>> = {
-  gn5: 'P100', gn5i: 'P4', gn6v: 'V100-16GB', gn6e: 'V100-32GB', gn6i: 'T4',
-  gn7: 'A100-40GB', gn7e: 'A100-80GB', gn7i: 'A10', gn7ix: 'A10',
+  gn5: 'P100',
+  gn5i: 'P4',
+  gn6v: 'V100-16GB',
+  gn6e: 'V100-32GB',
+  gn6i: 'T4',
+  gn7: 'A100-40GB',
+  gn7e: 'A100-80GB',
+  gn7i: 'A10',
+  gn7ix: 'A10',
 };
 const FAMILY = /^ecs\.(?:ebm)?(gn\d[a-z]*)[-.]/;
 
@@ -25,7 +33,8 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'Alibaba Cloud GPU instances, pay-as-you-go by region (CNY)',
-  recognises: (input) => hasColumns(input, 'region', 'instance_type', 'gpu', 'on_demand_price_per_hour', 'spot_price_per_hour'),
+  recognises: (input) =>
+    hasColumns(input, 'region', 'instance_type', 'gpu', 'on_demand_price_per_hour', 'spot_price_per_hour'),
   read: readCsvPrices(prepare, NAME),
 };
 
@@ -44,10 +53,20 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
     const family = FAMILY.exec(sku)?.[1];
     const add = (term: Term, price: ReturnType<PriceRow['price']>): void => {
       if (price === null) return;
-      out.push(instancePrice({
-        provider: 'Alibaba Cloud', sku, region: place, term, gpuModel: family === undefined ? null : MODELS[family] ?? null,
-        gpus: family === undefined ? null : stated, price, currency: 'CNY', effectiveFrom, source: `${source} (currency not stated, CNY by magnitude)`,
-      }));
+      out.push(
+        instancePrice({
+          provider: 'Alibaba Cloud',
+          sku,
+          region: place,
+          term,
+          gpuModel: family === undefined ? null : (MODELS[family] ?? null),
+          gpus: family === undefined ? null : stated,
+          price,
+          currency: 'CNY',
+          effectiveFrom,
+          source: `${source} (currency not stated, CNY by magnitude)`,
+        }),
+      );
     };
     add('on-demand', row.requiredPrice(onDemand, 'on_demand_price_per_hour'));
     add('spot', row.price(spot, 'spot_price_per_hour'));

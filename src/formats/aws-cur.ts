@@ -1,10 +1,11 @@
 /**
- * AWS Cost and Usage Reports as CSV or Parquet: legacy names (`lineItem/UnblendedCost`) and CUR 2.0 names (`line_item_unblended_cost`).
+ * AWS Cost and Usage Reports as CSV or Parquet: legacy names (`lineItem/UnblendedCost`) and CUR 2.0 names
+ * (`line_item_unblended_cost`).
  *
- * Billed is the unblended cost. Effective is the amortised cost by line item type, after AWS' rules ("Understanding your
- * amortized reservation data", "Understanding Savings Plans"; the amortised-cost query of AWS' CUR Query Library): covered
- * usage carries its commitment's share, recurring fees carry only what was not used, upfront fees and negations carry
- * nothing. Where a column that a rule needs is empty, effective is null: unknown, not zero.
+ * Billed is the unblended cost. Effective is the amortised cost by line item type, after AWS' rules ("Understanding
+ * your amortized reservation data", "Understanding Savings Plans"; the amortised-cost query of AWS' CUR Query Library):
+ * covered usage carries its commitment's share, recurring fees carry only what was not used, upfront fees and negations
+ * carry nothing. Where a column that a rule needs is empty, effective is null: unknown, not zero.
  */
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
@@ -36,13 +37,19 @@ async function* readCur(input: Input, options: ReadOptions): AsyncGenerator<Reco
       out.push(reader.read(cells, problems));
     };
   };
-  const batches = isParquet(input.head) ? readParquetTable(input, prepare, options.mostRowGroupBytes) : readCsvTable(input, prepare);
+  const batches = isParquet(input.head)
+    ? readParquetTable(input, prepare, options.mostRowGroupBytes)
+    : readCsvTable(input, prepare);
   for await (const { items, rejects } of batches) yield { records: items, rejects };
 }
 
 /** `lineItem/UnblendedCost` as CUR 2.0 writes it: `line_item_unblended_cost`. */
 function modernName(legacy: string): string {
-  return legacy.replace(/([a-z0-9])([A-Z])/g, '$1_$2').replace(/([A-Z])(?=[A-Z])/g, '$1_').replace('/', '_').toLowerCase();
+  return legacy
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])(?=[A-Z])/g, '$1_')
+    .replace('/', '_')
+    .toLowerCase();
 }
 
 function columnsOf(header: Header) {
@@ -82,13 +89,21 @@ function columnsOf(header: Header) {
 }
 
 /**
- * What each line item type is in FOCUS' categories. Negations cancel covered usage and are usage with it; discounts that were
- * negotiated are adjustments, not credits that a budget may leave out.
+ * What each line item type is in FOCUS' categories. Negations cancel covered usage and are usage with it; discounts
+ * that were negotiated are adjustments, not credits that a budget may leave out.
  */
 const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
-  Usage: 'Usage', DiscountedUsage: 'Usage', SavingsPlanCoveredUsage: 'Usage', SavingsPlanNegation: 'Usage',
-  Fee: 'Purchase', RIFee: 'Purchase', SavingsPlanUpfrontFee: 'Purchase', SavingsPlanRecurringFee: 'Purchase',
-  Tax: 'Tax', Credit: 'Credit', Refund: 'Adjustment',
+  Usage: 'Usage',
+  DiscountedUsage: 'Usage',
+  SavingsPlanCoveredUsage: 'Usage',
+  SavingsPlanNegation: 'Usage',
+  Fee: 'Purchase',
+  RIFee: 'Purchase',
+  SavingsPlanUpfrontFee: 'Purchase',
+  SavingsPlanRecurringFee: 'Purchase',
+  Tax: 'Tax',
+  Credit: 'Credit',
+  Refund: 'Adjustment',
 };
 
 function categoryOf(type: string): ChargeCategory | null {
@@ -117,7 +132,8 @@ class CurReader {
     row.begin(cells, problems);
     const type = row.requiredKey(columns.type, 'lineItem/LineItemType');
     const category = categoryOf(type);
-    if (category === null && type !== '') row.problem('lineItem/LineItemType', `${shown(type)} is not a line item type`);
+    if (category === null && type !== '')
+      row.problem('lineItem/LineItemType', `${shown(type)} is not a line item type`);
     const start = row.instant(columns.start, 'lineItem/UsageStartDate');
     const end = row.instant(columns.end, 'lineItem/UsageEndDate');
     const periodStart = row.instant(columns.periodStart, 'bill/BillingPeriodStartDate');
@@ -164,9 +180,11 @@ class CurReader {
 
   private term(cells: Cells, type: string): Term | null {
     const { columns } = this;
-    if (type === 'SavingsPlanCoveredUsage' || type.startsWith('SavingsPlan')) return `savings-plan-${yearsOf(cells.repeated(columns.planTerm))}`;
+    if (type === 'SavingsPlanCoveredUsage' || type.startsWith('SavingsPlan'))
+      return `savings-plan-${yearsOf(cells.repeated(columns.planTerm))}`;
     const pricing = cells.repeated(columns.term);
-    if (type === 'DiscountedUsage' || type === 'RIFee' || pricing === 'Reserved') return `reserved-${yearsOf(cells.repeated(columns.lease))}`;
+    if (type === 'DiscountedUsage' || type === 'RIFee' || pricing === 'Reserved')
+      return `reserved-${yearsOf(cells.repeated(columns.lease))}`;
     if (pricing === 'Spot' || cells.repeated(columns.usageType).includes('SpotUsage')) return 'spot';
     return pricing === 'OnDemand' ? 'on-demand' : null;
   }
@@ -174,23 +192,35 @@ class CurReader {
   private effective(cells: Cells, type: string, billed: Decimal): Decimal | null {
     const { row, columns } = this;
     switch (type) {
-      case 'DiscountedUsage': return row.amount(columns.reservedCost, 'reservation/EffectiveCost');
-      case 'SavingsPlanCoveredUsage': return row.amount(columns.planCost, 'savingsPlan/SavingsPlanEffectiveCost');
-      case 'RIFee': return sum(
-        row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'),
-        row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'));
+      case 'DiscountedUsage':
+        return row.amount(columns.reservedCost, 'reservation/EffectiveCost');
+      case 'SavingsPlanCoveredUsage':
+        return row.amount(columns.planCost, 'savingsPlan/SavingsPlanEffectiveCost');
+      case 'RIFee':
+        return sum(
+          row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'),
+          row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'),
+        );
       case 'SavingsPlanRecurringFee': {
         const used = row.amount(columns.planUsed, 'savingsPlan/UsedCommitment');
-        return sum(row.amount(columns.planTotal, 'savingsPlan/TotalCommitmentToDate'), used === null ? null : negateDecimal(used));
+        return sum(
+          row.amount(columns.planTotal, 'savingsPlan/TotalCommitmentToDate'),
+          used === null ? null : negateDecimal(used),
+        );
       }
       case 'SavingsPlanNegation':
-      case 'SavingsPlanUpfrontFee': return ZERO;
-      case 'Fee': return cells.text(columns.reservation) === '' ? billed : ZERO;
-      default: return billed;
+      case 'SavingsPlanUpfrontFee':
+        return ZERO;
+      case 'Fee':
+        return cells.text(columns.reservation) === '' ? billed : ZERO;
+      default:
+        return billed;
     }
   }
 
-  /** Tag columns of the legacy report (`resourceTags/user:team`), or the one map of CUR 2.0. Empty values are no tags. */
+  /**
+   * Tag columns of the legacy report (`resourceTags/user:team`), or the one map of CUR 2.0. Empty values are no tags.
+   */
   private tags(cells: Cells): Tags | null {
     const { row } = this;
     const map = cells.repeated(this.columns.tags);
@@ -200,7 +230,9 @@ class CurReader {
       return tags ?? null;
     }
     if (this.tagColumns.length === 0) return null;
-    const entries = this.tagColumns.map(({ key, column }): [string, string] => [key, cells.repeated(column)]).filter(([, value]) => value !== '');
+    const entries = this.tagColumns
+      .map(({ key, column }): [string, string] => [key, cells.repeated(column)])
+      .filter(([, value]) => value !== '');
     return tagsOf(entries) ?? null;
   }
 }

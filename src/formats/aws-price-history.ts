@@ -1,8 +1,9 @@
 /**
- * AWS' on-demand prices as a history of change events: an instance type was first seen, changed its price, or was removed.
+ * AWS' on-demand prices as a history of change events: an instance type was first seen, changed its price, or was
+ * removed.
  *
- * A removal withdraws the type from the catalogue; whether it is gone or a flap is for the price book to say. A price holds
- * from the instant at which it was seen.
+ * A removal withdraws the type from the catalogue; whether it is gone or a flap is for the price book to say. A price
+ * holds from the instant at which it was seen.
  */
 import type { PriceFormat } from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
@@ -39,13 +40,24 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
       out.push({ kind: 'withdrawn', provider: PROVIDER, sku, region: place, at: effectiveFrom });
       return;
     }
-    if (kind !== 'first_seen' && kind !== 'changed') row.problem('event', `${shown(kind)} is none of first_seen, changed and removed`);
+    if (kind !== 'first_seen' && kind !== 'changed')
+      row.problem('event', `${shown(kind)} is none of first_seen, changed and removed`);
     const price = row.requiredPrice(hourly, 'usd_per_hour');
     if (price === null) return;
     const known = awsInstanceGpus(sku);
-    out.push(instancePrice({
-      provider: PROVIDER, sku, region: place, term: 'on-demand',
-      gpuModel: known?.model ?? null, gpus: known?.gpus ?? null, price, currency: 'USD', effectiveFrom, source,
-    }));
+    out.push(
+      instancePrice({
+        provider: PROVIDER,
+        sku,
+        region: place,
+        term: 'on-demand',
+        gpuModel: known?.model ?? null,
+        gpus: known?.gpus ?? null,
+        price,
+        currency: 'USD',
+        effectiveFrom,
+        source,
+      }),
+    );
   };
 }

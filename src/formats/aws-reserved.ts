@@ -1,9 +1,9 @@
 /**
  * AWS' reserved-instance prices as effective hourly prices: 1 and 3 years; no, partial and all upfront.
  *
- * The effective price has the upfront part spread over the term already. Convertible offers are other goods than standard
- * ones and get a SKU of their own, `p3.2xlarge (convertible)`: no cheaper or dearer offer hides the other. Linux only. A list
- * without a snapshot column is dated by its file's name, else by its published snapshot, 2026-07-20.
+ * The effective price has the upfront part spread over the term already. Convertible offers are other goods than
+ * standard ones and get a SKU of their own, `p3.2xlarge (convertible)`: no cheaper or dearer offer hides the other.
+ * Linux only. A list without a snapshot column is dated by its file's name, else by its published snapshot, 2026-07-20.
  */
 import type { Input, PriceFormat } from '../core/ports.js';
 import type { PriceEvent, Upfront } from '../core/price/price.js';
@@ -21,8 +21,9 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'AWS reserved instances: effective hourly prices by term, class and upfront',
-  recognises: (input) => hasColumns(input, 'instance_type', 'region', 'os')
-    && (hasColumns(input, 'offer', 'usd_per_hour_effective') || hasColumns(input, 'term', 'usd_per_hour')),
+  recognises: (input) =>
+    hasColumns(input, 'instance_type', 'region', 'os') &&
+    (hasColumns(input, 'offer', 'usd_per_hour_effective') || hasColumns(input, 'term', 'usd_per_hour')),
   read: readCsvPrices(prepare, NAME),
 };
 
@@ -43,23 +44,32 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
     const place = row.text(region, 'region');
     const system = row.text(os, 'os');
     if (system !== '' && system !== 'linux') row.problem('os', `${shown(system)} is not linux`);
-    const effectiveFrom = snapshot < 0 ? dateInName(input.name, SNAPSHOT) : row.instant(snapshot, 'snapshot', parseInstant);
+    const effectiveFrom =
+      snapshot < 0 ? dateInName(input.name, SNAPSHOT) : row.instant(snapshot, 'snapshot', parseInstant);
     const terms = row.text(offer, offerName);
     const match = OFFER.exec(terms);
     if (match === null) row.problem(offerName, `${shown(terms)} is not a reserved offer`);
     const price = row.requiredPrice(hourly, priceName);
     const known = awsInstanceGpus(instanceType);
     const instance = {
-      provider: 'AWS', region: place, gpuModel: known?.model ?? null, gpus: known?.gpus ?? null, currency: 'USD', effectiveFrom, source,
+      provider: 'AWS',
+      region: place,
+      gpuModel: known?.model ?? null,
+      gpus: known?.gpus ?? null,
+      currency: 'USD',
+      effectiveFrom,
+      source,
     };
     if (match === null || price === null || !row.sound) return;
-    out.push(instancePrice({
-      ...instance,
-      sku: match[2] === 'Standard' ? instanceType : `${instanceType} (convertible)`,
-      term: match[1] === '1' ? 'reserved-1y' : 'reserved-3y',
-      upfront: UPFRONT[match[3] ?? ''] ?? 'none',
-      price,
-    }));
+    out.push(
+      instancePrice({
+        ...instance,
+        sku: match[2] === 'Standard' ? instanceType : `${instanceType} (convertible)`,
+        term: match[1] === '1' ? 'reserved-1y' : 'reserved-3y',
+        upfront: UPFRONT[match[3] ?? ''] ?? 'none',
+        price,
+      }),
+    );
     const whole = row.price(onDemand, 'on-demand');
     const key = `${instanceType} ${place} ${effectiveFrom}`;
     if (whole === null || stated.has(key)) return;

@@ -1,8 +1,9 @@
 /**
- * AWS' spot price history as describe-spot-price-history gives it, flattened to CSV: change points by availability zone.
+ * AWS' spot price history as describe-spot-price-history gives it, flattened to CSV: change points by availability
+ * zone.
  *
- * Spot prices differ by zone, so that the zone is the price's region: there is no one price of the whole region, and none is
- * made up. Linux/UNIX only: other products have other prices under the same instance type.
+ * Spot prices differ by zone, so that the zone is the price's region: there is no one price of the whole region, and
+ * none is made up. Linux/UNIX only: other products have other prices under the same instance type.
  */
 import type { PriceFormat } from '../core/ports.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
@@ -46,6 +47,18 @@ function prepare(header: Header, points: SpotPoints, source: string): RowReader<
     const price = row.requiredPrice(hourly, 'SpotPrice');
     if (price === null || !row.sound) return;
     const known = awsInstanceGpus(sku);
-    points.add({ provider: 'AWS', sku, region, gpuModel: known?.model ?? null, gpus: known?.gpus ?? null, currency: 'USD', source }, instant, price);
+    points.add(
+      {
+        provider: 'AWS',
+        sku,
+        region,
+        gpuModel: known?.model ?? null,
+        gpus: known?.gpus ?? null,
+        currency: 'USD',
+        source,
+      },
+      instant,
+      price,
+    );
   };
 }

@@ -1,10 +1,11 @@
 /**
- * Azure cost exports of Enterprise Agreements as CSV (cost and usage details, actual cost), in both sets of column names.
+ * Azure cost exports of Enterprise Agreements as CSV (cost and usage details, actual cost), in both sets of column
+ * names.
  *
  * Days, not instants: a line covers the UTC day of its Date, and the billing period's last day is inclusive in the file
- * (Microsoft, "Cost and usage details file schema"). Billed is the actual cost in the billing currency. Effective is the
- * same for what no commitment covers, nothing for the purchase of a commitment (FOCUS: a purchase that covers future charges),
- * and unknown for covered usage that the actual file states at zero.
+ * (Microsoft, "Cost and usage details file schema"). Billed is the actual cost in the billing currency. Effective is
+ * the same for what no commitment covers, nothing for the purchase of a commitment (FOCUS: a purchase that covers
+ * future charges), and unknown for covered usage that the actual file states at zero.
  */
 import { ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
@@ -20,7 +21,9 @@ export const format: UsageFormat = {
   kind: 'usage',
   name: 'azure-ea',
   description: 'Azure Enterprise Agreement cost export (actual cost) as CSV',
-  recognises: (input) => hasColumns(input, 'MeterCategory', 'ChargeType', 'Date') && (hasColumns(input, 'Cost') || hasColumns(input, 'CostInBillingCurrency')),
+  recognises: (input) =>
+    hasColumns(input, 'MeterCategory', 'ChargeType', 'Date') &&
+    (hasColumns(input, 'Cost') || hasColumns(input, 'CostInBillingCurrency')),
   read,
 };
 
@@ -57,8 +60,15 @@ function columnsOf(header: Header) {
 
 /** Unused parts of a commitment are usage of it in FOCUS; refunds and rounding are adjustments. */
 const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
-  usage: 'Usage', purchase: 'Purchase', tax: 'Tax', credit: 'Credit', refund: 'Adjustment', adjustment: 'Adjustment', roundingadjustment: 'Adjustment',
-  unusedreservation: 'Usage', unusedsavingsplan: 'Usage',
+  usage: 'Usage',
+  purchase: 'Purchase',
+  tax: 'Tax',
+  credit: 'Credit',
+  refund: 'Adjustment',
+  adjustment: 'Adjustment',
+  roundingadjustment: 'Adjustment',
+  unusedreservation: 'Usage',
+  unusedsavingsplan: 'Usage',
 };
 
 /** `9/2/2023`, `09/02/2023`, or ISO 8601 as newer exports write it. */
@@ -85,7 +95,8 @@ class AzureReader {
     const billed = row.requiredAmount(columns.billed, 'Cost') ?? ZERO;
     const chargeType = row.requiredKey(columns.chargeType, 'ChargeType');
     const category = CATEGORIES[chargeType.toLowerCase()];
-    if (category === undefined && chargeType !== '') row.problem('ChargeType', `${shown(chargeType)} is not a charge type`);
+    if (category === undefined && chargeType !== '')
+      row.problem('ChargeType', `${shown(chargeType)} is not a charge type`);
     const pricing = cells.repeated(columns.pricing).toLowerCase();
     return {
       id: String(cells.line),
@@ -121,11 +132,16 @@ class AzureReader {
 function termOf(pricing: string, months: string): Term | null {
   const years = Number(months) >= 36 ? '3y' : '1y';
   switch (pricing) {
-    case 'ondemand': return 'on-demand';
-    case 'spot': return 'spot';
-    case 'reservation': return `reserved-${years}`;
-    case 'savingsplan': return `savings-plan-${years}`;
-    default: return null;
+    case 'ondemand':
+      return 'on-demand';
+    case 'spot':
+      return 'spot';
+    case 'reservation':
+      return `reserved-${years}`;
+    case 'savingsplan':
+      return `savings-plan-${years}`;
+    default:
+      return null;
   }
 }
 

@@ -21,22 +21,47 @@ import { parseInstant } from './reading/times.js';
 
 const NAME = 'bursar-prices';
 const COLUMNS = [
-  'provider', 'sku', 'region', 'term', 'upfront', 'component', 'gpuModel', 'gpus', 'price', 'currency', 'per', 'effectiveFrom', 'effectiveTo',
-  'incrementSeconds', 'minimumSeconds', 'source', 'event',
+  'provider',
+  'sku',
+  'region',
+  'term',
+  'upfront',
+  'component',
+  'gpuModel',
+  'gpus',
+  'price',
+  'currency',
+  'per',
+  'effectiveFrom',
+  'effectiveTo',
+  'incrementSeconds',
+  'minimumSeconds',
+  'source',
+  'event',
 ] as const;
 type Column = (typeof COLUMNS)[number];
 /** The text of a field; '' where it is not stated. */
 type Fields = (column: Column) => string;
 
 /** Seconds that a price is for, and whether it is the whole instance's. */
-const PER: Readonly<Record<string, { readonly component: Component; readonly unit: RateUnit; readonly quantity: number; readonly wholeInstance: boolean }>> = {
+const PER: Readonly<
+  Record<
+    string,
+    {
+      readonly component: Component;
+      readonly unit: RateUnit;
+      readonly quantity: number;
+      readonly wholeInstance: boolean;
+    }
+  >
+> = {
   'instance-hour': { component: 'gpu', unit: 'gpu-second', quantity: 3600, wholeInstance: true },
   'instance-month': { component: 'gpu', unit: 'gpu-second', quantity: 3600 * HOURS_PER_MONTH, wholeInstance: true },
   'gpu-hour': { component: 'gpu', unit: 'gpu-second', quantity: 3600, wholeInstance: false },
   'gpu-second': { component: 'gpu', unit: 'gpu-second', quantity: 1, wholeInstance: false },
   'gib-month': { component: 'storage', unit: 'gib-second', quantity: 3600 * HOURS_PER_MONTH, wholeInstance: false },
   'gib-hour': { component: 'storage', unit: 'gib-second', quantity: 3600, wholeInstance: false },
-  'gib': { component: 'network', unit: 'gib', quantity: 1, wholeInstance: false },
+  gib: { component: 'network', unit: 'gib', quantity: 1, wholeInstance: false },
 };
 
 export const format: PriceFormat = {
@@ -48,7 +73,10 @@ export const format: PriceFormat = {
 };
 
 function isJson(input: Input): boolean {
-  const text = Buffer.from(input.head).toString('utf8').replace(/^\uFEFF/, '').trimStart();
+  const text = Buffer.from(input.head)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '')
+    .trimStart();
   return /^\{\s*"prices"\s*:/.test(text) || (text.startsWith('[') && /"effectiveFrom"\s*:/.test(text));
 }
 
@@ -71,22 +99,31 @@ async function* readJson(input: Input): ReturnType<PriceFormat['read']> {
   const rejects: Reject[] = [];
   for (const [index, item] of (await itemsOf(input)).entries()) {
     const problems: Problem[] = [];
-    const object: Readonly<Record<string, unknown>> | null = typeof item === 'object' && item !== null ? { ...item } : null;
+    const object: Readonly<Record<string, unknown>> | null =
+      typeof item === 'object' && item !== null ? { ...item } : null;
     if (object === null) problems.push({ path: null, message: 'the price is not an object' });
     else {
       for (const name of Object.keys(object)) {
-        if (!(COLUMNS as readonly string[]).includes(name)) problems.push({ path: name, message: 'is not a field of a price' });
+        if (!(COLUMNS as readonly string[]).includes(name))
+          problems.push({ path: name, message: 'is not a field of a price' });
       }
       const event = eventOf((name) => textOf(object[name]), input.name, problems);
       if (event !== null && problems.length === 0) events.push(event);
     }
-    if (problems.length > 0) rejects.push(rejectOf(index + 1, problems, JSON.stringify(item).slice(0, MOST_RAW_CHARACTERS)));
+    if (problems.length > 0)
+      rejects.push(rejectOf(index + 1, problems, JSON.stringify(item).slice(0, MOST_RAW_CHARACTERS)));
   }
   yield { events, rejects };
 }
 
 function textOf(value: unknown): string {
-  return typeof value === 'string' ? value.trim() : value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+  return typeof value === 'string'
+    ? value.trim()
+    : value === null || value === undefined
+      ? ''
+      : typeof value === 'object'
+        ? JSON.stringify(value)
+        : String(value);
 }
 
 async function itemsOf(input: Input): Promise<readonly unknown[]> {
@@ -95,11 +132,16 @@ async function itemsOf(input: Input): Promise<readonly unknown[]> {
   for await (const chunk of input.stream()) {
     parts.push(chunk);
     size += chunk.length;
-    if (size > MOST_OBJECT_BYTES) throw invalid(`${input.name}: a price list as JSON has at most ${MOST_OBJECT_BYTES} bytes; use CSV`);
+    if (size > MOST_OBJECT_BYTES)
+      throw invalid(`${input.name}: a price list as JSON has at most ${MOST_OBJECT_BYTES} bytes; use CSV`);
   }
   let value: unknown;
   try {
-    value = JSON.parse(Buffer.concat(parts).toString('utf8').replace(/^\uFEFF/, ''));
+    value = JSON.parse(
+      Buffer.concat(parts)
+        .toString('utf8')
+        .replace(/^\uFEFF/, ''),
+    );
   } catch (error) {
     throw invalid(`${input.name}: the file is not JSON (${error instanceof Error ? error.message : String(error)})`);
   }
@@ -132,7 +174,8 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   };
   const number = (column: Column, otherwise: number): number => {
     const value = field(column) === '' ? otherwise : Number(field(column));
-    if (!Number.isSafeInteger(value) || value < 0) wrong(column, `${shown(field(column))} is not a whole number of at least 0`);
+    if (!Number.isSafeInteger(value) || value < 0)
+      wrong(column, `${shown(field(column))} is not a whole number of at least 0`);
     return value;
   };
   const before = problems.length;
@@ -147,11 +190,14 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   const component = oneOf<Component>('component', ['gpu', 'storage', 'network'], 'gpu');
   const per = PER[field('per') === '' ? 'instance-hour' : field('per')];
   if (per === undefined) wrong('per', `${shown(field('per'))} is none of ${Object.keys(PER).join(', ')}`);
-  else if (per.component !== component) wrong('per', `a price of ${component} is not per ${field('per') || 'instance-hour'}`);
+  else if (per.component !== component)
+    wrong('per', `a price of ${component} is not per ${field('per') || 'instance-hour'}`);
   const gpus = field('gpus') === '' ? null : Number(field('gpus'));
-  if (gpus !== null && !(gpus > 0 && gpus <= 1000 && Number.isInteger(gpus * 3600))) wrong('gpus', `${shown(field('gpus'))} is not a number of GPUs`);
+  if (gpus !== null && !(gpus > 0 && gpus <= 1000 && Number.isInteger(gpus * 3600)))
+    wrong('gpus', `${shown(field('gpus'))} is not a number of GPUs`);
   const price = decimalOf(required('price'));
-  if (field('price') !== '' && (price === undefined || price.unscaled <= 0n)) wrong('price', `${shown(field('price'))} is not a price above zero`);
+  if (field('price') !== '' && (price === undefined || price.unscaled <= 0n))
+    wrong('price', `${shown(field('price'))} is not a price above zero`);
   const currency = required('currency');
   if (currency !== '' && !/^[A-Z]{3}$/.test(currency)) wrong('currency', `${shown(currency)} is not a currency code`);
   const effectiveTo = field('effectiveTo') === '' ? null : instant('effectiveTo');
@@ -163,13 +209,24 @@ function eventOf(field: Fields, fileName: string, problems: Problem[]): PriceEve
   if (incrementSeconds === 0) wrong('incrementSeconds', 'is not at least 1');
   const minimumSeconds = number('minimumSeconds', billing.minimumSeconds);
   if (problems.length > before || price === undefined || per === undefined) return null;
-  const quantity = BigInt(Math.round(per.quantity * (per.wholeInstance ? gpus ?? 1 : 1)));
+  const quantity = BigInt(Math.round(per.quantity * (per.wholeInstance ? (gpus ?? 1) : 1)));
   return {
     kind: 'price',
     price: {
-      provider, sku, region, term, upfront, component, gpuModel: field('gpuModel') === '' ? null : modelOf(field('gpuModel')) ?? field('gpuModel'),
-      gpus: gpus ?? (per.unit === 'gpu-second' && !per.wholeInstance ? 1 : null), rate: rateOf(price, currency, quantity, per.unit), effectiveFrom, effectiveTo,
-      incrementSeconds, minimumSeconds, source: field('source') === '' ? `${NAME}: ${fileName}` : field('source'),
+      provider,
+      sku,
+      region,
+      term,
+      upfront,
+      component,
+      gpuModel: field('gpuModel') === '' ? null : (modelOf(field('gpuModel')) ?? field('gpuModel')),
+      gpus: gpus ?? (per.unit === 'gpu-second' && !per.wholeInstance ? 1 : null),
+      rate: rateOf(price, currency, quantity, per.unit),
+      effectiveFrom,
+      effectiveTo,
+      incrementSeconds,
+      minimumSeconds,
+      source: field('source') === '' ? `${NAME}: ${fileName}` : field('source'),
     },
   };
 }

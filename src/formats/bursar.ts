@@ -1,8 +1,8 @@
 /**
  * Bursar's own usage records as JSON: `{ "records": [...] }`, an array, one object, or JSON lines.
  *
- * The fields of a record are defined in reading/record.ts. The `id` is the record's identity within its source: the same id
- * again is the same record.
+ * The fields of a record are defined in reading/record.ts. The `id` is the record's identity within its source: the
+ * same id again is the same record.
  */
 import type { Problem } from '../core/errors.js';
 import type { Input, UsageFormat } from '../core/ports.js';
@@ -22,7 +22,10 @@ export const format: UsageFormat = {
 
 function recognises(input: Input): boolean {
   if (looksLikeJson(input, /"specversion"\s*:/)) return false;
-  return looksLikeJson(input, /"records"\s*:\s*\[/) || (looksLikeJson(input, /"provider"\s*:/) && looksLikeJson(input, /"start"\s*:/));
+  return (
+    looksLikeJson(input, /"records"\s*:\s*\[/) ||
+    (looksLikeJson(input, /"provider"\s*:/) && looksLikeJson(input, /"start"\s*:/))
+  );
 }
 
 /** The record in a JSON value, or null with every problem named under `path`. */

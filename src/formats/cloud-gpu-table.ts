@@ -1,10 +1,10 @@
 /**
  * A table of GPU prices across clouds, collected by hand: instances on demand and spot, or serverless GPUs by the hour.
  *
- * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. The instance's price counts, the one
- * per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged. The table
- * states no region (its prices hold everywhere), no currency but `$`, and no date: the file's name gives it, else that of
- * the published snapshot, 2025-03-07.
+ * Dirty as people's tables are: blanks, `$` signs, one name for several configurations. The instance's price counts,
+ * the one per GPU stands in where it is blank; a row whose two prices contradict each other is rejected, not averaged.
+ * The table states no region (its prices hold everywhere), no currency but `$`, and no date: the file's name gives it,
+ * else that of the published snapshot, 2025-03-07.
  */
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { formatDecimal, type Decimal } from '../core/decimal.js';
@@ -21,8 +21,9 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'GPU prices across clouds, collected by hand (instances or serverless)',
-  recognises: (input) => hasColumns(input, 'GPU Type', 'GPUs', 'Per-GPU')
-    && (hasColumns(input, 'Cloud', 'On-demand') || hasColumns(input, 'Vendor', 'Per-Hour')),
+  recognises: (input) =>
+    hasColumns(input, 'GPU Type', 'GPUs', 'Per-GPU') &&
+    (hasColumns(input, 'Cloud', 'On-demand') || hasColumns(input, 'Vendor', 'Per-Hour')),
   read: readCsvPrices(prepare, NAME),
 };
 
@@ -55,12 +56,27 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
       row.problem(wholeName, `${formatDecimal(whole)} for ${gpus} GPUs contradicts ${formatDecimal(each)} per GPU`);
     }
     const name = cells.repeated(columns.name).trim();
-    const sku = offers.nameOf(whole ?? each, skuOf({ name, type, gpus, serverless, cpus: cells.text(columns.cpus), memory: cells.text(columns.memory) }));
+    const sku = offers.nameOf(
+      whole ?? each,
+      skuOf({ name, type, gpus, serverless, cpus: cells.text(columns.cpus), memory: cells.text(columns.memory) }),
+    );
     const add = (term: Term, price: Decimal | null, hours: number): void => {
       if (price === null) return;
-      out.push(instancePrice({
-        provider, sku, region: null, term, gpuModel: modelOf(type), gpus, price, hours, currency: 'USD', effectiveFrom, source,
-      }));
+      out.push(
+        instancePrice({
+          provider,
+          sku,
+          region: null,
+          term,
+          gpuModel: modelOf(type),
+          gpus,
+          price,
+          hours,
+          currency: 'USD',
+          effectiveFrom,
+          source,
+        }),
+      );
     };
     if (!row.sound) return;
     // A price per GPU over 1/gpus of an hour of the instance: the same GPU-seconds.
@@ -69,14 +85,19 @@ function prepare(header: Header, source: string, input: Input): RowReader<PriceE
   };
 }
 
-/** Some sellers' price per GPU leaves out the CPUs and memory beside it, so that the instance may cost up to a third more. */
+/**
+ * Some sellers' price per GPU leaves out the CPUs and memory beside it, so that the instance may cost up to a third
+ * more.
+ */
 function contradict(whole: Decimal, each: Decimal, gpus: number): boolean {
   const instance = Number(formatDecimal(whole));
   const parts = Number(formatDecimal(each)) * gpus;
   return instance > parts * 1.34 || instance < parts * 0.9;
 }
 
-/** Some sellers list one configuration twice at two prices: the second is another offer, numbered in the table's order. */
+/**
+ * Some sellers list one configuration twice at two prices: the second is another offer, numbered in the table's order.
+ */
 class Offers {
   private readonly prices = new Map<string, string[]>();
 
@@ -103,6 +124,8 @@ interface Configuration {
 function skuOf({ name, type, gpus, serverless, cpus, memory }: Configuration): string {
   if (name.startsWith('n1-')) return `${name} + ${gpus}x ${type}`;
   if (name !== '') return name;
-  const size = [cpus === '' ? '' : `${cpus} vCPU`, memory === '' ? '' : `${memory} GB`].filter((part) => part !== '').join(', ');
+  const size = [cpus === '' ? '' : `${cpus} vCPU`, memory === '' ? '' : `${memory} GB`]
+    .filter((part) => part !== '')
+    .join(', ');
   return `${serverless ? 'serverless ' : ''}${gpus}x ${type}${size === '' ? '' : `, ${size}`}`;
 }

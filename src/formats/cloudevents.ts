@@ -1,9 +1,9 @@
 /**
  * Usage as CloudEvents 1.0 in structured mode: one event, a batch (array) or JSON lines.
  *
- * Source: CloudEvents specification 1.0.2 (REQUIRED attributes id, source, specversion, type; source + id is unique for each
- * distinct event) and its JSON event format. `data` holds the fields of Bursar's own record; the identity of the record is
- * the event's source and id. Attributes that Bursar does not use, extensions among them, are allowed.
+ * Source: CloudEvents specification 1.0.2 (REQUIRED attributes id, source, specversion, type; source + id is unique for
+ * each distinct event) and its JSON event format. `data` holds the fields of Bursar's own record; the identity of the
+ * record is the event's source and id. Attributes that Bursar does not use, extensions among them, are allowed.
  */
 import { z } from 'zod';
 import type { Problem } from '../core/errors.js';
@@ -45,15 +45,26 @@ export function readRecord(value: unknown, path: string, problems: Problem[]): U
   if (specversion !== '1.0') wrong('specversion', specversion === undefined ? 'is missing' : 'is not 1.0');
   if (type !== USAGE_EVENT_TYPE) wrong('type', type === undefined ? 'is missing' : `is not ${USAGE_EVENT_TYPE}`);
   if (!isPart(source) || !isSource(source)) {
-    wrong('source', source === undefined ? 'is missing' : `is not a URI reference of at most ${MOST_PART_CHARACTERS - 1} characters`);
+    wrong(
+      'source',
+      source === undefined ? 'is missing' : `is not a URI reference of at most ${MOST_PART_CHARACTERS - 1} characters`,
+    );
   }
-  if (!isPart(id) || !isStorable(id)) wrong('id', id === undefined ? 'is missing' : `is not a text of 1 to ${MOST_PART_CHARACTERS - 1} characters`);
-  if (datacontenttype !== undefined && datacontenttype !== null && (typeof datacontenttype !== 'string' || !JSON_TYPE.test(datacontenttype))) {
+  if (!isPart(id) || !isStorable(id))
+    wrong('id', id === undefined ? 'is missing' : `is not a text of 1 to ${MOST_PART_CHARACTERS - 1} characters`);
+  if (
+    datacontenttype !== undefined &&
+    datacontenttype !== null &&
+    (typeof datacontenttype !== 'string' || !JSON_TYPE.test(datacontenttype))
+  ) {
     wrong('datacontenttype', 'is not JSON');
   }
   if (data === undefined) wrong('data', 'is missing');
   // A URI reference has no blank, so that source and id cannot run into each other.
-  const record = data === undefined ? null : readFields(data, path === '' ? 'data' : `${path}/data`, problems, `${String(source)} ${String(id)}`);
+  const record =
+    data === undefined
+      ? null
+      : readFields(data, path === '' ? 'data' : `${path}/data`, problems, `${String(source)} ${String(id)}`);
   return problems.length === before ? record : null;
 }
 
@@ -62,11 +73,21 @@ function isPart(value: unknown): value is string {
 }
 
 /** The event, as `readRecord` reads it. */
-export const recordSchema = z.looseObject({
-  specversion: z.literal('1.0'),
-  type: z.literal(USAGE_EVENT_TYPE),
-  source: z.string().min(1).max(MOST_PART_CHARACTERS - 1).refine(isSource),
-  id: z.string().min(1).max(MOST_PART_CHARACTERS - 1).refine(isStorable),
-  datacontenttype: z.string().regex(JSON_TYPE).nullish(),
-  data: enclosedRecordSchema,
-}).meta({ id: 'UsageEvent' });
+export const recordSchema = z
+  .looseObject({
+    specversion: z.literal('1.0'),
+    type: z.literal(USAGE_EVENT_TYPE),
+    source: z
+      .string()
+      .min(1)
+      .max(MOST_PART_CHARACTERS - 1)
+      .refine(isSource),
+    id: z
+      .string()
+      .min(1)
+      .max(MOST_PART_CHARACTERS - 1)
+      .refine(isStorable),
+    datacontenttype: z.string().regex(JSON_TYPE).nullish(),
+    data: enclosedRecordSchema,
+  })
+  .meta({ id: 'UsageEvent' });

@@ -1,9 +1,10 @@
 /**
  * FOCUS bills (FinOps Open Cost and Usage Specification, https://focus.finops.org), 1.0 to 1.2, as CSV or Parquet.
  *
- * Columns of later versions import too: what Bursar does not know is named to the caller and kept aside. Amounts keep the
- * bill's own digits. The id of a line is its line number: a bill is replaced by period as a whole, so that the id needs to be
- * unique within one delivery only. Columns whose absence makes a bill unusable fail the file; all others may be missing.
+ * Columns of later versions import too: what Bursar does not know is named to the caller and kept aside. Amounts keep
+ * the bill's own digits. The id of a line is its line number: a bill is replaced by period as a whole, so that the id
+ * needs to be unique within one delivery only. Columns whose absence makes a bill unusable fail the file; all others
+ * may be missing.
  */
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
 import { GPU_PARTS, MOST_GPU_PARTS, type RecordBatch, type Term, type UsageRecord } from '../core/usage.js';
@@ -17,23 +18,82 @@ import { readParquetTable } from './reading/parquet.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
 import { parseTags } from './reading/tags.js';
 
-/** Columns of FOCUS 1.0, 1.1 and 1.2 (specification/columns), the successor of ProviderName in 1.3, and one of Microsoft's. */
+/**
+ * Columns of FOCUS 1.0, 1.1 and 1.2 (specification/columns), the successor of ProviderName in 1.3, and one of
+ * Microsoft's.
+ */
 const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
-  'AvailabilityZone', 'BilledCost', 'BillingAccountId', 'BillingAccountName', 'BillingAccountType', 'BillingCurrency',
-  'BillingPeriodEnd', 'BillingPeriodStart', 'CapacityReservationId', 'CapacityReservationStatus', 'ChargeCategory',
-  'ChargeClass', 'ChargeDescription', 'ChargeFrequency', 'ChargePeriodEnd', 'ChargePeriodStart',
-  'CommitmentDiscountCategory', 'CommitmentDiscountId', 'CommitmentDiscountName', 'CommitmentDiscountQuantity',
-  'CommitmentDiscountStatus', 'CommitmentDiscountType', 'CommitmentDiscountUnit', 'ConsumedQuantity', 'ConsumedUnit',
-  'ContractedCost', 'ContractedUnitPrice', 'EffectiveCost', 'InvoiceId', 'InvoiceIssuerName', 'ListCost', 'ListUnitPrice',
-  'PricingCategory', 'PricingCurrency', 'PricingCurrencyContractedUnitPrice', 'PricingCurrencyEffectiveCost',
-  'PricingCurrencyListUnitPrice', 'PricingQuantity', 'PricingUnit', 'ProviderName', 'PublisherName', 'RegionId',
-  'RegionName', 'ResourceId', 'ResourceName', 'ResourceType', 'ServiceCategory', 'ServiceName', 'ServiceSubcategory',
-  'SkuId', 'SkuMeter', 'SkuPriceDetails', 'SkuPriceId', 'SubAccountId', 'SubAccountName', 'SubAccountType', 'Tags',
-  'ServiceProviderName', 'x_SkuTerm',
+  'AvailabilityZone',
+  'BilledCost',
+  'BillingAccountId',
+  'BillingAccountName',
+  'BillingAccountType',
+  'BillingCurrency',
+  'BillingPeriodEnd',
+  'BillingPeriodStart',
+  'CapacityReservationId',
+  'CapacityReservationStatus',
+  'ChargeCategory',
+  'ChargeClass',
+  'ChargeDescription',
+  'ChargeFrequency',
+  'ChargePeriodEnd',
+  'ChargePeriodStart',
+  'CommitmentDiscountCategory',
+  'CommitmentDiscountId',
+  'CommitmentDiscountName',
+  'CommitmentDiscountQuantity',
+  'CommitmentDiscountStatus',
+  'CommitmentDiscountType',
+  'CommitmentDiscountUnit',
+  'ConsumedQuantity',
+  'ConsumedUnit',
+  'ContractedCost',
+  'ContractedUnitPrice',
+  'EffectiveCost',
+  'InvoiceId',
+  'InvoiceIssuerName',
+  'ListCost',
+  'ListUnitPrice',
+  'PricingCategory',
+  'PricingCurrency',
+  'PricingCurrencyContractedUnitPrice',
+  'PricingCurrencyEffectiveCost',
+  'PricingCurrencyListUnitPrice',
+  'PricingQuantity',
+  'PricingUnit',
+  'ProviderName',
+  'PublisherName',
+  'RegionId',
+  'RegionName',
+  'ResourceId',
+  'ResourceName',
+  'ResourceType',
+  'ServiceCategory',
+  'ServiceName',
+  'ServiceSubcategory',
+  'SkuId',
+  'SkuMeter',
+  'SkuPriceDetails',
+  'SkuPriceId',
+  'SubAccountId',
+  'SubAccountName',
+  'SubAccountType',
+  'Tags',
+  'ServiceProviderName',
+  'x_SkuTerm',
 ]);
 
 /** So many of these in a header make it FOCUS', even where some that must be there are not. */
-const TELLING_COLUMNS = ['BilledCost', 'EffectiveCost', 'BillingCurrency', 'BillingPeriodStart', 'ChargeCategory', 'ChargePeriodStart', 'ChargePeriodEnd'];
+const TELLING_COLUMNS = [
+  'BilledCost',
+  'EffectiveCost',
+  'BillingCurrency',
+  'BillingPeriodStart',
+  'ChargeCategory',
+  'ChargePeriodStart',
+  'ChargePeriodEnd',
+];
 const ENOUGH_TELLING_COLUMNS = 4;
 
 export const format: UsageFormat = {
@@ -57,7 +117,9 @@ async function* readFocus(input: Input, options: ReadOptions): AsyncGenerator<Re
       out.push(reader.read(cells, problems));
     };
   };
-  const batches = isParquet(input.head) ? readParquetTable(input, prepare, options.mostRowGroupBytes) : readCsvTable(input, prepare);
+  const batches = isParquet(input.head)
+    ? readParquetTable(input, prepare, options.mostRowGroupBytes)
+    : readCsvTable(input, prepare);
   for await (const { items, rejects } of batches) yield { records: items, rejects };
 }
 
@@ -168,7 +230,8 @@ class FocusReader {
   /** GpuCount x hours used / hours of the interval, where that is a share Bursar can hold exactly. */
   private gpuParts(cells: Cells, gpus: number, milliseconds: number): number | null {
     const hours = cells.decimal(this.columns.quantity);
-    if (!HOURS.test(cells.repeated(this.columns.unit)) || hours === null || hours === undefined || !(milliseconds > 0)) return null;
+    if (!HOURS.test(cells.repeated(this.columns.unit)) || hours === null || hours === undefined || !(milliseconds > 0))
+      return null;
     const partMilliseconds = scaledInteger(hours, BigInt(gpus * GPU_PARTS) * 3_600_000n);
     if (partMilliseconds === null || partMilliseconds < 0 || partMilliseconds % milliseconds !== 0) return null;
     const parts = partMilliseconds / milliseconds;
@@ -180,7 +243,9 @@ const HOURS = /^(?:1 )?(?:hours?|hrs?)$/i;
 const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
 const THREE_YEARS = /\b(?:3|three)[ _-]?(?:y|yr|yrs|year|years)\b/i;
 
-/** By Microsoft's x_SkuTerm (months) or the commitment's own name; where neither says, the shorter, which promises less. */
+/**
+ * By Microsoft's x_SkuTerm (months) or the commitment's own name; where neither says, the shorter, which promises less.
+ */
 function committedYears(months: string, name: string): '1y' | '3y' {
   if (months !== '') return Number(months) === 36 ? '3y' : '1y';
   return THREE_YEARS.test(name) ? '3y' : '1y';

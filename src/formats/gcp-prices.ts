@@ -2,9 +2,9 @@
  * Google Cloud's list prices of accelerator machine types, as one row per machine type and region with hourly, spot and
  * committed prices and the date of the snapshot.
  *
- * `hour` is on demand, `hour_spot` spot, `month_1y` and `month_3y` are resource-based commitments over months of 730 hours,
- * paid monthly: reserved without upfront. A snapshot's price holds from its date on. The machine types' `a100` has 40 GB and
- * `rtx6000` is the RTX PRO 6000 (Google Cloud, "GPU machine types").
+ * `hour` is on demand, `hour_spot` spot, `month_1y` and `month_3y` are resource-based commitments over months of 730
+ * hours, paid monthly: reserved without upfront. A snapshot's price holds from its date on. The machine types' `a100`
+ * has 40 GB and `rtx6000` is the RTX PRO 6000 (Google Cloud, "GPU machine types").
  */
 import { modelOf } from '../core/fleet/gpu-model.js';
 import type { PriceFormat } from '../core/ports.js';
@@ -52,10 +52,21 @@ function prepare(header: Header, source: string): RowReader<PriceEvent> {
     for (const { name: offer, column, term, hours } of offers) {
       const price = row.price(column, offer);
       if (price === null) continue;
-      out.push(instancePrice({
-        provider: PROVIDER, sku, region: place, term,
-        gpuModel: MODELS[name] ?? modelOf(name), gpus: Number(match[2]), price, hours, currency: 'USD', effectiveFrom, source,
-      }));
+      out.push(
+        instancePrice({
+          provider: PROVIDER,
+          sku,
+          region: place,
+          term,
+          gpuModel: MODELS[name] ?? modelOf(name),
+          gpus: Number(match[2]),
+          price,
+          hours,
+          currency: 'USD',
+          effectiveFrom,
+          source,
+        }),
+      );
     }
   };
 }

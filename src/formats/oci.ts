@@ -1,7 +1,8 @@
 /**
  * Oracle Cloud Infrastructure cost reports as CSV.
  *
- * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar month:
+ * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar
+ * month:
  * "Cost and usage reports overview"). `lineItem/referenceNo` is the line's identity; a correction is an adjustment.
  */
 import { ZERO } from '../core/decimal.js';
@@ -55,7 +56,9 @@ class OciReader {
 
   constructor(header: Header) {
     this.columns = columnsOf(header);
-    this.tagColumns = header.columns.filter((name) => name.startsWith('tags/')).map((name) => ({ key: name.slice(5), column: header.optional(name) }));
+    this.tagColumns = header.columns
+      .filter((name) => name.startsWith('tags/'))
+      .map((name) => ({ key: name.slice(5), column: header.optional(name) }));
   }
 
   read(cells: Cells, problems: Problem[]): UsageRecord {
@@ -66,7 +69,11 @@ class OciReader {
     row.interval(start, end, 'lineItem/intervalUsageEnd', false);
     const billed = row.requiredAmount(columns.billed, 'cost/myCost') ?? ZERO;
     const period = this.month(start);
-    const tags = tagsOf(this.tagColumns.map(({ key, column }): [string, string] => [key, cells.repeated(column)]).filter(([, value]) => value !== ''));
+    const tags = tagsOf(
+      this.tagColumns
+        .map(({ key, column }): [string, string] => [key, cells.repeated(column)])
+        .filter(([, value]) => value !== ''),
+    );
     return {
       id: row.resource(columns.reference, 'lineItem/referenceNo') ?? String(cells.line),
       provider: 'Oracle',

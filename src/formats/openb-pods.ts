@@ -1,8 +1,10 @@
 /**
- * The pod list of Alibaba's openb GPU cluster trace (cluster-trace-gpu-v2023): what each pod held, from scheduling to deletion.
+ * The pod list of Alibaba's openb GPU cluster trace (cluster-trace-gpu-v2023): what each pod held, from scheduling to
+ * deletion.
  *
- * Times are seconds from the trace's start; the instant of that start is not published, so that an origin is assigned. A pod
- * that was never scheduled, or asked for no GPU, has used none and makes no record. The list names no node and no model:
+ * Times are seconds from the trace's start; the instant of that start is not published, so that an origin is assigned.
+ * A pod that was never scheduled, or asked for no GPU, has used none and makes no record. The list names no node and no
+ * model:
  * placing pods on nodes is not done here.
  */
 import { invalid, type Problem } from '../core/errors.js';
@@ -42,7 +44,8 @@ export const format: UsageFormat & { read(input: Input, options?: PodReadOptions
   kind: 'usage',
   name: 'openb-pods',
   description: "Pod list of Alibaba's openb GPU cluster trace, metered from scheduling to deletion",
-  recognises: (input) => hasColumns(input, 'name', 'num_gpu', 'gpu_milli', 'creation_time', 'deletion_time', 'scheduled_time'),
+  recognises: (input) =>
+    hasColumns(input, 'name', 'num_gpu', 'gpu_milli', 'creation_time', 'deletion_time', 'scheduled_time'),
   read,
 };
 
@@ -116,7 +119,10 @@ function preparePods(header: Header): RowReader<Pod> {
       memoryMib: row.whole(columns.memory, 'memory_mib') ?? 0,
       gpus: row.whole(columns.gpus, 'num_gpu') ?? 0,
       gpuMilli: row.whole(columns.milli, 'gpu_milli') ?? 0,
-      gpuSpecs: cells.repeated(columns.specs).split('|').filter((spec) => spec !== ''),
+      gpuSpecs: cells
+        .repeated(columns.specs)
+        .split('|')
+        .filter((spec) => spec !== ''),
       qos: cells.repeated(columns.qos),
       phase: cells.repeated(columns.phase),
       createdSeconds: row.whole(columns.created, 'creation_time') ?? 0,
@@ -147,7 +153,8 @@ class PodRow {
     const text = this.cells.text(column);
     if (text === '' && mayBeEmpty) return null;
     const number = /^\d{1,12}(?:\.0*)?$/.test(text) ? Number(text) : null;
-    if (number === null) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a whole number`);
+    if (number === null)
+      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a whole number`);
     return number;
   }
 }

@@ -1,9 +1,10 @@
 /**
  * E-mail by SMTP: plain text and HTML of the same message, a picture inside it.
  *
- * At least once: a message keeps its Message-ID however often it is sent, and mail systems that know the id drop the second. What belongs together
- * refers to one id (RFC 5322, section 3.6.4). Everything that people named is escaped; nothing is loaded from anywhere. TLS is required, save on this
- * machine. It never says the server's address, user or password.
+ * At least once: a message keeps its Message-ID however often it is sent, and mail systems that know the id drop the
+ * second. What belongs together refers to one id (RFC 5322, section 3.6.4). Everything that people named is escaped;
+ * nothing is loaded from anywhere. TLS is required, save on this machine. It never says the server's address, user or
+ * password.
  */
 import { createHash } from 'node:crypto';
 import type { Transporter } from 'nodemailer';
@@ -21,25 +22,47 @@ export const channel: Channel = {
   name: 'email',
   description: 'E-mail by SMTP.',
   settings: [
-    { name: URL_NAME, description: 'smtps://user:password@host:465, or smtp://...:587 with STARTTLS', required: true, secret: true },
+    {
+      name: URL_NAME,
+      description: 'smtps://user:password@host:465, or smtp://...:587 with STARTTLS',
+      required: true,
+      secret: true,
+    },
     { name: FROM, description: 'The sender, an e-mail address', required: true, secret: false },
-    { name: TO, description: 'Who gets what no route addresses: e-mail addresses, divided by commas', required: true, secret: false },
+    {
+      name: TO,
+      description: 'Who gets what no route addresses: e-mail addresses, divided by commas',
+      required: true,
+      secret: false,
+    },
   ],
   connect(settings) {
     const [url, from, to] = [settings[URL_NAME] ?? '', settings[FROM] ?? '', settings[TO] ?? ''];
     if (url === '' && from === '' && to === '') return null;
-    const recipients = to.split(',').map((one) => one.trim()).filter((one) => one !== '');
+    const recipients = to
+      .split(',')
+      .map((one) => one.trim())
+      .filter((one) => one !== '');
     const problems: Problem[] = [
-      ...(isSmtp(url) ? [] : [{ path: URL_NAME, message: url === '' ? 'is missing' : 'is not an smtp:// or smtps:// URL' }]),
+      ...(isSmtp(url)
+        ? []
+        : [{ path: URL_NAME, message: url === '' ? 'is missing' : 'is not an smtp:// or smtps:// URL' }]),
       ...(ADDRESS.test(from) ? [] : [{ path: FROM, message: from === '' ? 'is missing' : 'is not an e-mail address' }]),
-      ...(recipients.length > 0 && recipients.every((one) => ADDRESS.test(one)) ? [] : [{ path: TO, message: to === '' ? 'is missing' : 'is not a list of e-mail addresses' }]),
+      ...(recipients.length > 0 && recipients.every((one) => ADDRESS.test(one))
+        ? []
+        : [{ path: TO, message: to === '' ? 'is missing' : 'is not a list of e-mail addresses' }]),
     ];
-    if (problems.length > 0) throw invalid(`the settings of e-mail are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    if (problems.length > 0)
+      throw invalid(
+        `the settings of e-mail are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+        problems,
+      );
     return new Mail(url, from, recipients);
   },
 };
 
-const isSmtp = (url: string): boolean => URL.canParse(url) && /^smtps?:$/.test(new URL(url).protocol) && new URL(url).hostname !== '';
+const isSmtp = (url: string): boolean =>
+  URL.canParse(url) && /^smtps?:$/.test(new URL(url).protocol) && new URL(url).hostname !== '';
 
 class Mail implements ChannelConnection {
   readonly name = 'email';
@@ -49,16 +72,31 @@ class Mail implements ChannelConnection {
   readonly pictures = 'within';
   private opened: Promise<Transporter> | null = null;
 
-  constructor(private readonly url: string, private readonly from: string, private readonly to: readonly string[]) {}
+  constructor(
+    private readonly url: string,
+    private readonly from: string,
+    private readonly to: readonly string[],
+  ) {}
 
   private transport(): Promise<Transporter> {
     const { protocol, hostname, port, username, password } = new URL(this.url);
     const secure = protocol === 'smtps:';
-    this.opened ??= import('nodemailer').then(({ createTransport }) => createTransport({
-      host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? (secure ? 465 : 587) : Number(port), secure, requireTLS: !secure && !isLoopback(hostname),
-      ...(username === '' ? {} : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
-      connectionTimeout: TIMEOUT_MS, greetingTimeout: TIMEOUT_MS, socketTimeout: TIMEOUT_MS, disableFileAccess: true, disableUrlAccess: true,
-    }));
+    this.opened ??= import('nodemailer').then(({ createTransport }) =>
+      createTransport({
+        host: hostname.replace(/^\[|\]$/g, ''),
+        port: port === '' ? (secure ? 465 : 587) : Number(port),
+        secure,
+        requireTLS: !secure && !isLoopback(hostname),
+        ...(username === ''
+          ? {}
+          : { auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) } }),
+        connectionTimeout: TIMEOUT_MS,
+        greetingTimeout: TIMEOUT_MS,
+        socketTimeout: TIMEOUT_MS,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }),
+    );
     return this.opened;
   }
 
@@ -69,9 +107,19 @@ class Mail implements ChannelConnection {
     try {
       const transport = await this.transport();
       await transport.sendMail({
-        from: this.from, to: address === null ? [...this.to] : [address], subject: message.title.replaceAll(/\s+/g, ' ').slice(0, 200), text: plainText(message), html: htmlOf(message, picture === null ? null : picture.text),
-        messageId: `<${token}@${domain}>`, inReplyTo: root, references: [root], headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
-        attachments: picture === null ? [] : [{ filename: 'chart.png', content: Buffer.from(picture.png), contentType: 'image/png', cid: 'chart' }],
+        from: this.from,
+        to: address === null ? [...this.to] : [address],
+        subject: message.title.replaceAll(/\s+/g, ' ').slice(0, 200),
+        text: plainText(message),
+        html: htmlOf(message, picture === null ? null : picture.text),
+        messageId: `<${token}@${domain}>`,
+        inReplyTo: root,
+        references: [root],
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+        attachments:
+          picture === null
+            ? []
+            : [{ filename: 'chart.png', content: Buffer.from(picture.png), contentType: 'image/png', cid: 'chart' }],
       });
       return { kind: 'told', reference: null };
     } catch (error) {
@@ -96,27 +144,60 @@ class Mail implements ChannelConnection {
   }
 }
 
-/** By the server's reply (RFC 5321, section 4.2.1): 4yz may be tried again, 5yz not as it is. Without one it is not known how far it came. */
+/**
+ * By the server's reply (RFC 5321, section 4.2.1): 4yz may be tried again, 5yz not as it is. Without one it is not
+ * known how far it came.
+ */
 function failureOf(error: unknown): ToldOutcome {
-  const { responseCode, code, command } = (typeof error === 'object' && error !== null ? error : {}) as { responseCode?: unknown; code?: unknown; command?: unknown };
+  const { responseCode, code, command } = (typeof error === 'object' && error !== null ? error : {}) as {
+    responseCode?: unknown;
+    code?: unknown;
+    command?: unknown;
+  };
   const step = typeof command === 'string' && /^[A-Z ]{1,20}$/.test(command) ? command : 'unknown step';
-  if (typeof responseCode === 'number' && responseCode >= 500) return { kind: 'refused', code: `smtp-${responseCode}`, detail: `the mail server refused at ${step}` };
-  if (typeof responseCode === 'number' && responseCode >= 400) return { kind: 'not-sent', detail: `the mail server asks to try again (${responseCode} at ${step})` };
+  if (typeof responseCode === 'number' && responseCode >= 500)
+    return { kind: 'refused', code: `smtp-${responseCode}`, detail: `the mail server refused at ${step}` };
+  if (typeof responseCode === 'number' && responseCode >= 400)
+    return { kind: 'not-sent', detail: `the mail server asks to try again (${responseCode} at ${step})` };
   const name = typeof code === 'string' && /^[A-Z]{1,30}$/.test(code) ? code : 'no code';
-  if (name === 'EAUTH' || name === 'ETLS' || name === 'EENVELOPE') return { kind: 'refused', code: name, detail: `it failed at ${step}` };
-  return step === 'CONN' || name === 'EDNS' || name === 'ECONNECTION' ? { kind: 'not-sent', detail: `no connection (${name})` } : { kind: 'unknown', detail: `the connection was lost (${name} at ${step})` };
+  if (name === 'EAUTH' || name === 'ETLS' || name === 'EENVELOPE')
+    return { kind: 'refused', code: name, detail: `it failed at ${step}` };
+  return step === 'CONN' || name === 'EDNS' || name === 'ECONNECTION'
+    ? { kind: 'not-sent', detail: `no connection (${name})` }
+    : { kind: 'unknown', detail: `the connection was lost (${name} at ${step})` };
 }
 
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
 const escape = (text: string): string => text.replaceAll(/[&<>"']/g, (character) => ESCAPES[character] ?? character);
 
 /** The message as HTML that every mail program shows: a title, paragraphs, a table and lists. */
 function htmlOf({ title, lines, facts, lists, note, link }: Message, pictureText: string | null): string {
-  const rows = facts.map(({ name, value }) => `<tr><th scope="row" align="left" style="padding-right:1em">${escape(name)}</th><td>${escape(value)}</td></tr>`).join('');
+  const rows = facts
+    .map(
+      ({ name, value }) =>
+        `<tr><th scope="row" align="left" style="padding-right:1em">${escape(name)}</th><td>${escape(value)}</td></tr>`,
+    )
+    .join('');
   return [
-    '<!doctype html><html><head><meta charset="utf-8"></head><body style="font-family:sans-serif">', `<h2>${escape(title)}</h2>`, ...lines.map((line) => `<p>${escape(line)}</p>`),
-    rows === '' ? '' : `<table>${rows}</table>`, pictureText === null ? '' : `<p><img src="cid:chart" alt="${escape(pictureText)}" style="max-width:100%"></p>`,
-    ...lists.map((list) => `<h3>${escape(list.title)}</h3><ul>${list.items.map((item) => `<li>${escape(item)}</li>`).join('')}</ul>`),
-    note === null ? '' : `<p><small>${escape(note)}</small></p>`, link === null ? '' : `<p><a href="${escape(link.url)}">${escape(link.text)}</a></p>`, '</body></html>',
-  ].filter((part) => part !== '').join('\n');
+    '<!doctype html><html><head><meta charset="utf-8"></head><body style="font-family:sans-serif">',
+    `<h2>${escape(title)}</h2>`,
+    ...lines.map((line) => `<p>${escape(line)}</p>`),
+    rows === '' ? '' : `<table>${rows}</table>`,
+    pictureText === null ? '' : `<p><img src="cid:chart" alt="${escape(pictureText)}" style="max-width:100%"></p>`,
+    ...lists.map(
+      (list) =>
+        `<h3>${escape(list.title)}</h3><ul>${list.items.map((item) => `<li>${escape(item)}</li>`).join('')}</ul>`,
+    ),
+    note === null ? '' : `<p><small>${escape(note)}</small></p>`,
+    link === null ? '' : `<p><a href="${escape(link.url)}">${escape(link.text)}</a></p>`,
+    '</body></html>',
+  ]
+    .filter((part) => part !== '')
+    .join('\n');
 }

@@ -1,4 +1,7 @@
-/** The log: one line on standard error per alert. It is always there, needs no settings, and is where alerts go while no other channel is connected. */
+/**
+ * The log: one line on standard error per alert. It is always there, needs no settings, and is where alerts go while no
+ * other channel is connected.
+ */
 import { plainText } from '../core/alert/message.js';
 import type { Channel } from '../core/alert/channel.js';
 import { formatInstant } from '../core/time.js';
@@ -8,12 +11,24 @@ export const channel: Channel = {
   description: 'One line per alert on standard error.',
   settings: [],
   connect: (settings, clock) => ({
-    name: 'log', leastPauseMs: 0, whenUnknown: 'leave', threads: false, pictures: 'none',
+    name: 'log',
+    leastPauseMs: 0,
+    whenUnknown: 'leave',
+    threads: false,
+    pictures: 'none',
     async send({ message }) {
       const text = oneLine(plainText(message));
       // As the process' own log has it: nothing there is read that is not a line of JSON.
-      const event = { time: formatInstant(clock.now()), level: message.severity === 'critical' ? 'warn' : 'info', name: 'alert', message: text, severity: message.severity };
-      process.stderr.write(`${settings['BURSAR_LOG_FORMAT'] === 'json' ? JSON.stringify(event) : `alert (${message.severity}): ${text}`}\n`);
+      const event = {
+        time: formatInstant(clock.now()),
+        level: message.severity === 'critical' ? 'warn' : 'info',
+        name: 'alert',
+        message: text,
+        severity: message.severity,
+      };
+      process.stderr.write(
+        `${settings['BURSAR_LOG_FORMAT'] === 'json' ? JSON.stringify(event) : `alert (${message.severity}): ${text}`}\n`,
+      );
       return { kind: 'told', reference: null };
     },
   }),

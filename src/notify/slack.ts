@@ -1,9 +1,9 @@
 /**
  * Slack: with a bot's token all of it; with an incoming webhook, the simple way, messages to one channel.
  *
- * Written rule. With the token nothing is lost and nothing repeated: a message whose answer was lost is looked for first. An incoming webhook gives no
- * way to look: what may have arrived is not sent again (at most once), and the alert says that nobody can tell. A webhook has neither threads nor
- * buttons, and its messages are not changed later.
+ * Written rule. With the token nothing is lost and nothing repeated: a message whose answer was lost is looked for
+ * first. An incoming webhook gives no way to look: what may have arrived is not sent again (at most once), and the
+ * alert says that nobody can tell. A webhook has neither threads nor buttons, and its messages are not changed later.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import type { Message } from '../core/alert/message.js';
@@ -27,11 +27,32 @@ export const channel: Channel = {
   name: 'slack',
   description: 'Slack, by a bot (threads, buttons, pictures, commands) or by an incoming webhook (messages only).',
   settings: [
-    { name: TOKEN, description: "The bot's token, xoxb-...; scopes chat:write, channels:history, groups:history, im:history, im:write, files:write, commands", required: false, secret: true },
-    { name: CHANNEL, description: 'Id of the channel for alerts that no route gives another one, such as C0123ABCD', required: false, secret: false },
-    { name: SIGNING_SECRET, description: 'By which requests from Slack are known to be its: buttons and /bursar need it', required: false, secret: true },
+    {
+      name: TOKEN,
+      description:
+        "The bot's token, xoxb-...; scopes chat:write, channels:history, groups:history, im:history, im:write, files:write, commands",
+      required: false,
+      secret: true,
+    },
+    {
+      name: CHANNEL,
+      description: 'Id of the channel for alerts that no route gives another one, such as C0123ABCD',
+      required: false,
+      secret: false,
+    },
+    {
+      name: SIGNING_SECRET,
+      description: 'By which requests from Slack are known to be its: buttons and /bursar need it',
+      required: false,
+      secret: true,
+    },
     { name: WEBHOOK, description: 'Instead of the token: an incoming webhook', required: false, secret: true },
-    { name: API, description: 'Instead of https://slack.com/api/: GovSlack, or a test', required: false, secret: false },
+    {
+      name: API,
+      description: 'Instead of https://slack.com/api/: GovSlack, or a test',
+      required: false,
+      secret: false,
+    },
   ],
   connect(settings, clock) {
     const [token, place, webhook] = [settings[TOKEN] ?? '', settings[CHANNEL] ?? '', settings[WEBHOOK] ?? ''];
@@ -44,11 +65,24 @@ export const channel: Channel = {
     check(API, addressProblem(apiUrl));
     if (token !== '') {
       check(TOKEN, /^xox[a-z]-[\w-]{10,}$/.test(token) ? null : 'is not a token of the form xoxb-...');
-      check(CHANNEL, place === '' ? 'is missing' : /^[CGDUW][A-Z0-9]{2,30}$/.test(place) ? null : 'is not the id of a channel, such as C0123ABCD');
+      check(
+        CHANNEL,
+        place === ''
+          ? 'is missing'
+          : /^[CGDUW][A-Z0-9]{2,30}$/.test(place)
+            ? null
+            : 'is not the id of a channel, such as C0123ABCD',
+      );
       check(WEBHOOK, webhook === '' ? null : `is not needed beside ${TOKEN}: set one of them`);
     } else check(WEBHOOK, addressProblem(webhook));
-    if (problems.length > 0) throw invalid(`Slack's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
-    return token === '' ? new IncomingWebhook(webhook, apiUrl, clock) : new SlackBot({ token, channel: place, apiUrl }, clock);
+    if (problems.length > 0)
+      throw invalid(
+        `Slack's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+        problems,
+      );
+    return token === ''
+      ? new IncomingWebhook(webhook, apiUrl, clock)
+      : new SlackBot({ token, channel: place, apiUrl }, clock);
   },
 };
 
@@ -63,18 +97,38 @@ class IncomingWebhook implements ChannelConnection {
   readonly pictures = 'none';
   private readonly responses: ResponseAddress;
 
-  constructor(private readonly url: string, apiUrl: string, private readonly clock: Clock) {
+  constructor(
+    private readonly url: string,
+    apiUrl: string,
+    private readonly clock: Clock,
+  ) {
     this.responses = new ResponseAddress(apiUrl);
   }
 
   async send({ message, address }: Telling): Promise<ToldOutcome> {
-    if (address !== null) return { kind: 'refused', code: 'webhook-has-one-channel', detail: `an incoming webhook writes to its own channel: routes to others need ${TOKEN}` };
+    if (address !== null)
+      return {
+        kind: 'refused',
+        code: 'webhook-has-one-channel',
+        detail: `an incoming webhook writes to its own channel: routes to others need ${TOKEN}`,
+      };
     // A button of a message that cannot be changed would stay after it was pressed.
-    const posted = await post(this.url, { 'content-type': 'application/json' }, JSON.stringify(slackMessage({ ...message, buttons: [] })), this.clock.now());
+    const posted = await post(
+      this.url,
+      { 'content-type': 'application/json' },
+      JSON.stringify(slackMessage({ ...message, buttons: [] })),
+      this.clock.now(),
+    );
     if (posted.kind !== 'answered') return posted;
     if (posted.status === 200) return { kind: 'told', reference: null };
     if (posted.status === 429) return { kind: 'busy', waitMs: posted.retryAfterMs ?? DEFAULT_REST_MS };
-    return posted.status >= 500 ? { kind: 'unknown', detail: `status ${posted.status}` } : { kind: 'refused', code: /^[a-z_]{1,60}$/.test(posted.text) ? posted.text : `status-${posted.status}`, detail: 'Slack does not take it' };
+    return posted.status >= 500
+      ? { kind: 'unknown', detail: `status ${posted.status}` }
+      : {
+          kind: 'refused',
+          code: /^[a-z_]{1,60}$/.test(posted.text) ? posted.text : `status-${posted.status}`,
+          detail: 'Slack does not take it',
+        };
   }
 
   answer(to: string, message: Message): Promise<ToldOutcome> {

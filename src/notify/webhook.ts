@@ -1,8 +1,8 @@
 /**
  * The generic webhook: alerts as signed JSON to an address of one's own.
  *
- * At least once, seen once: `webhook-id` stays the same however often an alert is sent, and a receiver that keeps the ids takes each once. It follows no
- * redirect, and never says its address or secret.
+ * At least once, seen once: `webhook-id` stays the same however often an alert is sent, and a receiver that keeps the
+ * ids takes each once. It follows no redirect, and never says its address or secret.
  */
 import { invalid, type Problem } from '../core/errors.js';
 import { plainText } from '../core/alert/message.js';
@@ -19,21 +19,47 @@ export const channel: Channel = {
   description: 'Signed JSON to an address of your own (Standard Webhooks).',
   settings: [
     { name: URL_NAME, description: 'Where alerts are posted', required: true, secret: true },
-    { name: SECRET_NAME, description: 'The secret that signs them, whsec_ and base64; two, divided by a blank, while one is being replaced', required: true, secret: true },
+    {
+      name: SECRET_NAME,
+      description:
+        'The secret that signs them, whsec_ and base64; two, divided by a blank, while one is being replaced',
+      required: true,
+      secret: true,
+    },
   ],
   connect(settings, clock) {
     const [url, secret] = [settings[URL_NAME] ?? '', settings[SECRET_NAME] ?? ''];
     if (url === '' && secret === '') return null;
     const secrets = secret === '' ? 'is missing' : readSecrets(secret);
     const wrongUrl = url === '' ? 'is missing' : addressProblem(url);
-    const problems: Problem[] = [...(wrongUrl === null ? [] : [{ path: URL_NAME, message: wrongUrl }]), ...(typeof secrets === 'string' ? [{ path: SECRET_NAME, message: secrets }] : [])];
-    if (typeof secrets === 'string' || problems.length > 0) throw invalid(`the alert webhook's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    const problems: Problem[] = [
+      ...(wrongUrl === null ? [] : [{ path: URL_NAME, message: wrongUrl }]),
+      ...(typeof secrets === 'string' ? [{ path: SECRET_NAME, message: secrets }] : []),
+    ];
+    if (typeof secrets === 'string' || problems.length > 0)
+      throw invalid(
+        `the alert webhook's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+        problems,
+      );
     const connection: ChannelConnection = {
-      name: 'webhook', leastPauseMs: 0, whenUnknown: 'send-again', threads: false, pictures: 'within',
+      name: 'webhook',
+      leastPauseMs: 0,
+      whenUnknown: 'send-again',
+      threads: false,
+      pictures: 'within',
       async send(telling) {
         const now = clock.now();
         const body = bodyOf(telling, now);
-        const posted = await post(url, { 'content-type': 'application/json', 'user-agent': 'Bursar', ...signedHeaders(telling.token, Math.floor(now / 1000), body, secrets) }, body, now);
+        const posted = await post(
+          url,
+          {
+            'content-type': 'application/json',
+            'user-agent': 'Bursar',
+            ...signedHeaders(telling.token, Math.floor(now / 1000), body, secrets),
+          },
+          body,
+          now,
+        );
         return posted.kind === 'answered' ? toldBy(posted.status, posted.retryAfterMs) : posted;
       },
     };
@@ -45,14 +71,35 @@ export const channel: Channel = {
 function bodyOf({ message, news, thread, picture }: Telling, now: number): string {
   const { alert, severity, title, lines, facts, lists, note, link } = message;
   return JSON.stringify({
-    type: `alert.${news.kind}`, timestamp: formatInstant(now),
-    data: { alert, severity, thread, title, text: plainText(message), lines, facts, lists, note, link: link?.url ?? null, news, ...(picture === null ? {} : { picture: { media: 'image/png', text: picture.text, base64: Buffer.from(picture.png).toString('base64') } }) },
+    type: `alert.${news.kind}`,
+    timestamp: formatInstant(now),
+    data: {
+      alert,
+      severity,
+      thread,
+      title,
+      text: plainText(message),
+      lines,
+      facts,
+      lists,
+      note,
+      link: link?.url ?? null,
+      news,
+      ...(picture === null
+        ? {}
+        : { picture: { media: 'image/png', text: picture.text, base64: Buffer.from(picture.png).toString('base64') } }),
+    },
   });
 }
 
-/** 2xx: taken. 429 and 503: a pause. Other answers above 499 may have happened after it was taken. The rest says that a person has to change something. */
+/**
+ * 2xx: taken. 429 and 503: a pause. Other answers above 499 may have happened after it was taken. The rest says that a
+ * person has to change something.
+ */
 function toldBy(status: number, retryAfterMs: number | null): ToldOutcome {
   if (status >= 200 && status < 300) return { kind: 'told', reference: null };
   if (status === 429 || status === 503) return { kind: 'busy', waitMs: retryAfterMs ?? DEFAULT_REST_MS };
-  return status >= 500 ? { kind: 'unknown', detail: `status ${status}` } : { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not take it' };
+  return status >= 500
+    ? { kind: 'unknown', detail: `status ${status}` }
+    : { kind: 'refused', code: `status-${status}`, detail: 'the receiver did not take it' };
 }

@@ -1,12 +1,23 @@
 /**
- * alert.make: looks at what has happened since the last look, keeps what is worth telling, once, and intends to send it where the routes say.
+ * alert.make: looks at what has happened since the last look, keeps what is worth telling, once, and intends to send it
+ * where the routes say.
  * alert.escalate (alert): when nobody has answered in time, intends to send it to the next ones too.
  *
- * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark, the alerts and the intents of a look are
- * there together or not at all.
+ * Sends nothing. What is worth telling, and where it goes, is core's word (alert/alert.ts, alert/routes.ts). The mark,
+ * the alerts and the intents of a look are there together or not at all.
  */
 import { needsAnswer, silenceOf, type Alert } from '../core/alert/alert.js';
-import { defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute, type AlertRoutes, type AlertTarget, type Mute } from '../core/alert/routes.js';
+import {
+  defaultRoutes,
+  escalationAt,
+  isMuted,
+  lineageOf,
+  routeFor,
+  type AlertRoute,
+  type AlertRoutes,
+  type AlertTarget,
+  type Mute,
+} from '../core/alert/routes.js';
 import { HOUR_MS } from '../core/time.js';
 import { ESCALATE, MAKE, MAKE_WAKING } from '../store/alert/alerts.js';
 import { happened, hasNews, saveMark } from '../store/alert/news.js';
@@ -17,7 +28,19 @@ import type { Channels } from './alert.js';
 import { anomalyKeys, FIND_PRICES } from './find-anomalies.js';
 import type { Stage } from './stage.js';
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'alertSettings' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices' | 'organisations' | 'reports'>;
+type Needs = Pick<
+  Stores,
+  | 'db'
+  | 'alerts'
+  | 'alertSettings'
+  | 'actions'
+  | 'budgets'
+  | 'recommendations'
+  | 'spend'
+  | 'prices'
+  | 'organisations'
+  | 'reports'
+>;
 
 /** What decides where alerts go, read once per look. */
 interface Directory {
@@ -26,29 +49,41 @@ interface Directory {
   readonly parents: ReadonlyMap<string, string | null>;
 }
 
-async function directoryOf({ alertSettings, organisations }: Needs, db: Queryable, organisation: string, channels: Channels, now: number): Promise<Directory> {
+async function directoryOf(
+  { alertSettings, organisations }: Needs,
+  db: Queryable,
+  organisation: string,
+  channels: Channels,
+  now: number,
+): Promise<Directory> {
   return {
-    routes: (await alertSettings.routes(db, organisation)) ?? defaultRoutes([...channels.keys()]), mutes: await alertSettings.mutes(db, organisation, now),
+    routes: (await alertSettings.routes(db, organisation)) ?? defaultRoutes([...channels.keys()]),
+    mutes: await alertSettings.mutes(db, organisation, now),
     parents: new Map((await organisations.teams(db, organisation)).map(({ id, parent }) => [id, parent])),
   };
 }
 
-const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | null => routeFor(routes, alert, lineageOf(alert.team, parents));
+const routeOf = ({ routes, parents }: Directory, alert: Alert): AlertRoute | null =>
+  routeFor(routes, alert, lineageOf(alert.team, parents));
 
 const asMessages = (to: readonly AlertTarget[]) => to.map((target) => ({ ...target, part: 'message' as const }));
 
 export function makeAlertsStage(stores: Needs, channels: Channels): Stage {
   const { alerts, organisations } = stores;
   return {
-    name: MAKE, most: 1, reachesOut: true,
+    name: MAKE,
+    most: 1,
+    reachesOut: true,
     async run({ organisation, now, tx }) {
       const { news, answers } = await happened(stores, tx, organisation, now);
       for (const one of news) await alerts.raise(tx, organisation, one, now);
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const asOf = await organisations.asOf(tx, organisation, now);
       const wakings: Waking[] = [];
-      for (const alert of await alerts.fresh(tx, organisation)) wakings.push(...(await direct(stores, tx, { organisation, now, asOf }, directory, alert)));
-      for (const { identity, answer } of answers) wakings.push(...((await alerts.answer(tx, organisation, { identity }, answer)) ?? []));
+      for (const alert of await alerts.fresh(tx, organisation))
+        wakings.push(...(await direct(stores, tx, { organisation, now, asOf }, directory, alert)));
+      for (const { identity, answer } of answers)
+        wakings.push(...((await alerts.answer(tx, organisation, { identity }, answer)) ?? []));
       await saveMark(tx, organisation, now);
       return wakings;
     },
@@ -62,16 +97,27 @@ interface Look {
 }
 
 /** Decides about a new alert: silent, or where it goes. */
-async function direct({ alerts }: Needs, tx: Transaction, { organisation, now, asOf }: Look, directory: Directory, alert: Alert): Promise<Waking[]> {
+async function direct(
+  { alerts }: Needs,
+  tx: Transaction,
+  { organisation, now, asOf }: Look,
+  directory: Directory,
+  alert: Alert,
+): Promise<Waking[]> {
   const route = routeOf(directory, alert);
-  const silence = silenceOf(alert.news, asOf) ?? (isMuted(directory.mutes, alert, now) ? 'muted' : route === null || route.to.length === 0 ? 'no-route' : null);
+  const silence =
+    silenceOf(alert.news, asOf) ??
+    (isMuted(directory.mutes, alert, now) ? 'muted' : route === null || route.to.length === 0 ? 'no-route' : null);
   if (silence !== null || route === null) {
     await alerts.settle(tx, organisation, alert, 'silent', silence);
     return [];
   }
   const state = needsAnswer(alert.news) ? 'open' : 'told';
   await alerts.settle(tx, organisation, alert, state, null);
-  return [...(await alerts.intend(tx, organisation, alert, asMessages(route.to), 0, now)), ...nextStep({ ...alert, state }, route)];
+  return [
+    ...(await alerts.intend(tx, organisation, alert, asMessages(route.to), 0, now)),
+    ...nextStep({ ...alert, state }, route),
+  ];
 }
 
 function nextStep(alert: Alert, route: AlertRoute | null): Waking[] {
@@ -85,7 +131,9 @@ const MUTED_MS = HOUR_MS;
 export function escalateStage(stores: Needs, channels: Channels): Stage {
   const { alerts } = stores;
   return {
-    name: ESCALATE, most: 20, reachesOut: true,
+    name: ESCALATE,
+    most: 20,
+    reachesOut: true,
     async run({ organisation, lane, keys, now, tx }) {
       const directory = await directoryOf(stores, tx, organisation, channels, now);
       const wakings: Waking[] = [];
@@ -95,10 +143,22 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
         const at = alert === null ? null : escalationAt(alert, route);
         if (alert === null || at === null) continue;
         if (at > now) wakings.push({ stage: ESCALATE, lane, key: id, notBefore: at });
-        else if (isMuted(directory.mutes, alert, now)) wakings.push({ stage: ESCALATE, lane, key: id, notBefore: now + MUTED_MS });
+        else if (isMuted(directory.mutes, alert, now))
+          wakings.push({ stage: ESCALATE, lane, key: id, notBefore: now + MUTED_MS });
         else {
           const next = { ...alert, level: alert.level + 1 };
-          wakings.push(...(await alerts.escalate(tx, organisation, alert)), ...(await alerts.intend(tx, organisation, next, asMessages(route?.escalation[alert.level]?.to ?? []), next.level, now)), ...nextStep(next, route));
+          wakings.push(
+            ...(await alerts.escalate(tx, organisation, alert)),
+            ...(await alerts.intend(
+              tx,
+              organisation,
+              next,
+              asMessages(route?.escalation[alert.level]?.to ?? []),
+              next.level,
+              now,
+            )),
+            ...nextStep(next, route),
+          );
         }
       }
       return wakings;
@@ -109,13 +169,19 @@ export function escalateStage(stores: Needs, channels: Channels): Stage {
 /** Between two looks for news. */
 const LOOK_MS = 5000;
 
-/** Wakes looks: for news every few seconds where there may be any, for unusual prices every hour, for unusual spend once a day. */
+/**
+ * Wakes looks: for news every few seconds where there may be any, for unusual prices every hour, for unusual spend once
+ * a day.
+ */
 export class AlertSchedule {
   private nextLook = -Infinity;
   private lastHour = -Infinity;
   private lastDay = -Infinity;
 
-  constructor(private readonly stores: Pick<Stores, 'db' | 'organisations'>, private readonly organisation: string) {}
+  constructor(
+    private readonly stores: Pick<Stores, 'db' | 'organisations'>,
+    private readonly organisation: string,
+  ) {}
 
   /** @param now epoch milliseconds */
   async wakeDue(now: number): Promise<void> {
@@ -123,7 +189,11 @@ export class AlertSchedule {
     this.nextLook = now + LOOK_MS;
     const { db, organisations } = this.stores;
     const { hour, day, keys } = anomalyKeys(now, { hour: this.lastHour, day: this.lastDay });
-    const teams = keys.teams ? (await organisations.teams(db, this.organisation)).map(({ id }): Waking => ({ stage: FIND_PRICES.stage, lane: id, key: `team/${id}` })) : [];
+    const teams = keys.teams
+      ? (await organisations.teams(db, this.organisation)).map(
+          ({ id }): Waking => ({ stage: FIND_PRICES.stage, lane: id, key: `team/${id}` }),
+        )
+      : [];
     const news = (await hasNews(db, this.organisation, now)) ? [MAKE_WAKING] : [];
     await wake(db, this.organisation, [...teams, ...(keys.prices ? [FIND_PRICES] : []), ...news]);
     [this.lastHour, this.lastDay] = [hour, day];

@@ -2,11 +2,13 @@
  * alert.send (delivery): from the intent to tell a place to what became of it. One step per run, each its own commit:
  *
  *   waiting   its turn at the place comes, that it is tried is committed; then it is tried, once
- *   tried     a crash or a lost answer: by the channel's rule it is asked for, sent again under its token, or left alone
+ *   tried     a crash or a lost answer: by the channel's rule it is asked for, sent again under its token, or left
+ *   alone
  *   sent      what the place shows is replaced where the alert has changed
  *
- * The intent and its token were committed by whoever made the alert. An outage loses nothing, since what did not arrive waits and is tried again with
- * growing pauses, and repeats nothing, since what may have arrived is asked for first. What is said is made anew at every try: it is never out of date.
+ * The intent and its token were committed by whoever made the alert. An outage loses nothing, since what did not arrive
+ * waits and is tried again with growing pauses, and repeats nothing, since what may have arrived is asked for first.
+ * What is said is made anew at every try: it is never out of date.
  */
 import { askAgainAt, PATIENCE } from '../core/action/action.js';
 import type { Alert } from '../core/alert/alert.js';
@@ -44,10 +46,13 @@ type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions' | 'reports
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
   return {
-    name: SEND, most: 1, reachesOut: true,
+    name: SEND,
+    most: 1,
+    reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
-      for (const id of keys) wakings.push(...(await new Sending(stores, channels, options, organisation, now).advance(id)));
+      for (const id of keys)
+        wakings.push(...(await new Sending(stores, channels, options, organisation, now).advance(id)));
       return wakings;
     },
   };
@@ -57,7 +62,13 @@ export function sendStage(stores: Needs, channels: Channels, options: TellingOpt
 type Turn = { readonly telling: Telling } | { readonly instead: readonly Waking[] };
 
 class Sending {
-  constructor(private readonly stores: Needs, private readonly channels: Channels, private readonly options: TellingOptions, private readonly organisation: string, private readonly now: number) {}
+  constructor(
+    private readonly stores: Needs,
+    private readonly channels: Channels,
+    private readonly options: TellingOptions,
+    private readonly organisation: string,
+    private readonly now: number,
+  ) {}
 
   async advance(id: string): Promise<readonly Waking[]> {
     const { db, alerts } = this.stores;
@@ -68,7 +79,9 @@ class Sending {
     if (delivery.state !== 'waiting' && delivery.state !== 'sent') return [];
     if (connection === undefined) return [sendWaking(delivery, this.now + ELSEWHERE_MS)];
     if (delivery.state === 'sent') return this.refresh(delivery, alert, connection);
-    return delivery.askedAt === null ? this.send(delivery, alert, connection) : this.resolve(delivery, alert, connection);
+    return delivery.askedAt === null
+      ? this.send(delivery, alert, connection)
+      : this.resolve(delivery, alert, connection);
   }
 
   private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
@@ -84,12 +97,23 @@ class Sending {
     });
     const { telling } = turn;
     if (telling === null) return wakings;
-    return this.record({ ...delivery, askedAt: this.now }, alert, connection, await safely(() => connection.send(telling)));
+    return this.record(
+      { ...delivery, askedAt: this.now },
+      alert,
+      connection,
+      await safely(() => connection.send(telling)),
+    );
   }
 
-  private async pictureOf({ part }: Delivery, alert: Alert, { pictures }: ChannelConnection): Promise<Telling['picture']> {
+  private async pictureOf(
+    { part }: Delivery,
+    alert: Alert,
+    { pictures }: ChannelConnection,
+  ): Promise<Telling['picture']> {
     const png = pictures === 'none' ? null : await this.drawn(alert);
-    return png === null || (part === 'message' && pictures === 'apart') ? null : { png, text: this.options.texts.picture(alert.news) };
+    return png === null || (part === 'message' && pictures === 'apart')
+      ? null
+      : { png, text: this.options.texts.picture(alert.news) };
   }
 
   /** Drawn when the first place is told that shows it, and the same from then on. */
@@ -103,42 +127,86 @@ class Sending {
   }
 
   /** Whether it is this delivery's turn at its place and in its conversation. */
-  private async turn(tx: Transaction, delivery: Delivery, alert: Alert, connection: ChannelConnection, picture: Telling['picture']): Promise<Turn> {
+  private async turn(
+    tx: Transaction,
+    delivery: Delivery,
+    alert: Alert,
+    connection: ChannelConnection,
+    picture: Telling['picture'],
+  ): Promise<Turn> {
     const { alertPlaces } = this.stores;
     if (await this.isMoot(tx, delivery, alert)) {
       return { instead: await this.over(tx, delivery, alert, 'dropped', null) };
     }
     let reference: string | null = null;
     if (connection.threads) {
-      const joined = delivery.part === 'message' ? await alertPlaces.join(tx, this.organisation, delivery, alert.thread, delivery.id) : await alertPlaces.conversation(tx, this.organisation, delivery, alert.thread);
+      const joined =
+        delivery.part === 'message'
+          ? await alertPlaces.join(tx, this.organisation, delivery, alert.thread, delivery.id)
+          : await alertPlaces.conversation(tx, this.organisation, delivery, alert.thread);
       reference = joined?.reference ?? null;
-      if (reference === null && joined?.opener !== delivery.id) return { instead: [sendWaking(delivery, this.now + OPENING_MS)] };
+      if (reference === null && joined?.opener !== delivery.id)
+        return { instead: [sendWaking(delivery, this.now + OPENING_MS)] };
     }
     const free = await alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now);
-    return free === null ? { telling: this.tellingOf(delivery, alert, reference, picture) } : { instead: [sendWaking(delivery, free)] };
+    return free === null
+      ? { telling: this.tellingOf(delivery, alert, reference, picture) }
+      : { instead: [sendWaking(delivery, free)] };
   }
 
   /** Nobody needs it any more: what was asked is decided, or whoever was asked before has answered. */
   private async isMoot(tx: Transaction, { level }: Delivery, { state, news }: Alert): Promise<boolean> {
     if (state === 'answered') return news.kind === 'approval' || level > 0;
-    return news.kind === 'approval' && (await this.stores.actions.get(tx, this.organisation, news.action))?.state !== 'proposed';
+    return (
+      news.kind === 'approval' &&
+      (await this.stores.actions.get(tx, this.organisation, news.action))?.state !== 'proposed'
+    );
   }
 
-  private tellingOf({ token, address, part, intendedAt, askedAt }: Delivery, alert: Alert, threadReference: string | null, picture: Telling['picture']): Telling {
+  private tellingOf(
+    { token, address, part, intendedAt, askedAt }: Delivery,
+    alert: Alert,
+    threadReference: string | null,
+    picture: Telling['picture'],
+  ): Telling {
     const { texts, publicUrl } = this.options;
-    return { token, message: messageOf(alert, texts, publicUrl), news: alert.news, address, thread: alert.thread, threadReference, picture, part, since: askedAt ?? intendedAt };
+    return {
+      token,
+      message: messageOf(alert, texts, publicUrl),
+      news: alert.news,
+      address,
+      thread: alert.thread,
+      threadReference,
+      picture,
+      part,
+      since: askedAt ?? intendedAt,
+    };
   }
 
   /** It was tried, and what became of it was not written down. */
   private async resolve(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
-    if (connection.whenUnknown !== 'ask' || connection.outcome === undefined) return this.record(delivery, alert, connection, { kind: 'unknown', detail: 'the process ended before it heard' });
+    if (connection.whenUnknown !== 'ask' || connection.outcome === undefined)
+      return this.record(delivery, alert, connection, { kind: 'unknown', detail: 'the process ended before it heard' });
     const { outcome } = connection;
-    const conversation = await this.stores.alertPlaces.conversation(this.stores.db, this.organisation, delivery, alert.thread);
-    const telling = this.tellingOf(delivery, alert, conversation?.opener === delivery.id ? null : (conversation?.reference ?? null), null);
+    const conversation = await this.stores.alertPlaces.conversation(
+      this.stores.db,
+      this.organisation,
+      delivery,
+      alert.thread,
+    );
+    const telling = this.tellingOf(
+      delivery,
+      alert,
+      conversation?.opener === delivery.id ? null : (conversation?.reference ?? null),
+      null,
+    );
     const found = await safely(() => outcome.call(connection, telling));
     if (found.kind === 'not-sent') return this.absent(delivery);
     // Whoever may not even ask cannot tell: it is not repeated, and a person can see that.
-    if (found.kind === 'refused') return this.commit(delivery, (tx, current) => this.over(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`));
+    if (found.kind === 'refused')
+      return this.commit(delivery, (tx, current) =>
+        this.over(tx, current, alert, 'unknown', `${found.code}: ${found.detail}`),
+      );
     if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
     return this.record(delivery, alert, connection, found);
   }
@@ -154,7 +222,12 @@ class Sending {
   }
 
   /** Commits what the channel said. */
-  private record(tried: Delivery, alert: Alert, connection: ChannelConnection, found: ToldOutcome): Promise<readonly Waking[]> {
+  private record(
+    tried: Delivery,
+    alert: Alert,
+    connection: ChannelConnection,
+    found: ToldOutcome,
+  ): Promise<readonly Waking[]> {
     return this.commit(tried, async (tx, delivery) => {
       switch (found.kind) {
         case 'told':
@@ -173,47 +246,90 @@ class Sending {
           return this.again(tx, delivery, 'the place asks for a pause', this.now + found.waitMs);
         case 'unknown':
           if (connection.whenUnknown === 'leave') return this.over(tx, delivery, alert, 'unknown', found.detail);
-          if (connection.whenUnknown === 'send-again') return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
+          if (connection.whenUnknown === 'send-again')
+            return this.again(tx, delivery, found.detail, askAgainAt(delivery.intendedAt, this.now));
           await this.step(tx, delivery, { problem: found.detail });
           return [sendWaking(delivery, askAgainAt(delivery.askedAt ?? this.now, this.now))];
       }
     });
   }
 
-  private async told(tx: Transaction, delivery: Delivery, alert: Alert, connection: ChannelConnection, reference: string | null): Promise<readonly Waking[]> {
+  private async told(
+    tx: Transaction,
+    delivery: Delivery,
+    alert: Alert,
+    connection: ChannelConnection,
+    reference: string | null,
+  ): Promise<readonly Waking[]> {
     const { alerts, alertPlaces } = this.stores;
     await this.step(tx, delivery, { state: 'sent', sentAt: this.now, reference, shown: alert.revision, problem: null });
     if (delivery.part === 'picture') return [];
-    if (connection.threads) await alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, reference);
+    if (connection.threads)
+      await alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, reference);
     const hasChanged = (await alerts.get(tx, this.organisation, alert.id))?.revision !== alert.revision;
-    const pictures = connection.pictures === 'apart' && (await alerts.hasPicture(tx, this.organisation, alert.id)) ? await alerts.intend(tx, this.organisation, alert, [{ ...delivery, part: 'picture' }], delivery.level, this.now) : [];
+    const pictures =
+      connection.pictures === 'apart' && (await alerts.hasPicture(tx, this.organisation, alert.id))
+        ? await alerts.intend(
+            tx,
+            this.organisation,
+            alert,
+            [{ ...delivery, part: 'picture' }],
+            delivery.level,
+            this.now,
+          )
+        : [];
     return [...pictures, ...(hasChanged ? [sendWaking(delivery)] : [])];
   }
 
   /** Shows what the alert has become, where the place still shows something else. */
   private async refresh(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
     const { reference } = delivery;
-    if (reference === null || connection.update === undefined || delivery.part === 'picture' || (delivery.shown ?? 0) >= alert.revision) return [];
+    if (
+      reference === null ||
+      connection.update === undefined ||
+      delivery.part === 'picture' ||
+      (delivery.shown ?? 0) >= alert.revision
+    )
+      return [];
     const { update } = connection;
-    const free = await this.stores.db.transaction((tx) => this.stores.alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now));
+    const free = await this.stores.db.transaction((tx) =>
+      this.stores.alertPlaces.takeTurn(tx, this.organisation, delivery, connection.leastPauseMs, this.now),
+    );
     if (free !== null) return [sendWaking(delivery, free)];
-    const found = await safely(() => update.call(connection, reference, messageOf(alert, this.options.texts, this.options.publicUrl)));
+    const found = await safely(() =>
+      update.call(connection, reference, messageOf(alert, this.options.texts, this.options.publicUrl)),
+    );
     if (found.kind === 'busy') return [sendWaking(delivery, this.now + found.waitMs)];
-    if (found.kind === 'not-sent' || found.kind === 'unknown') return [sendWaking(delivery, askAgainAt(delivery.sentAt ?? this.now, this.now))];
+    if (found.kind === 'not-sent' || found.kind === 'unknown')
+      return [sendWaking(delivery, askAgainAt(delivery.sentAt ?? this.now, this.now))];
     return this.commit(delivery, async (tx, current) => {
-      await this.step(tx, current, { shown: alert.revision, ...(found.kind === 'refused' ? { problem: `not updated: ${found.code}: ${found.detail}` } : {}) });
+      await this.step(tx, current, {
+        shown: alert.revision,
+        ...(found.kind === 'refused' ? { problem: `not updated: ${found.code}: ${found.detail}` } : {}),
+      });
       return [];
     });
   }
 
   /** It did not arrive, or may be sent again: it waits for its next try. */
-  private async again(tx: Transaction, delivery: Delivery, problem: string, notBefore: number): Promise<readonly Waking[]> {
+  private async again(
+    tx: Transaction,
+    delivery: Delivery,
+    problem: string,
+    notBefore: number,
+  ): Promise<readonly Waking[]> {
     await this.step(tx, delivery, { problem, askedAt: null });
     return [sendWaking(delivery, notBefore)];
   }
 
   /** It comes to nothing; a conversation that it was to begin is the next one's to begin. */
-  private async over(tx: Transaction, delivery: Delivery, alert: Alert, state: 'unknown' | 'failed' | 'dropped', problem: string | null): Promise<readonly Waking[]> {
+  private async over(
+    tx: Transaction,
+    delivery: Delivery,
+    alert: Alert,
+    state: 'unknown' | 'failed' | 'dropped',
+    problem: string | null,
+  ): Promise<readonly Waking[]> {
     await this.step(tx, delivery, { state, problem });
     await this.stores.alertPlaces.opened(tx, this.organisation, delivery, alert.thread, delivery.id, null);
     return [];
@@ -224,7 +340,10 @@ class Sending {
   }
 
   /** A commit of its own under the delivery's lock; nothing where it has left its state meanwhile. */
-  private commit(delivery: Delivery, work: (tx: Transaction, current: Delivery) => Promise<readonly Waking[]>): Promise<readonly Waking[]> {
+  private commit(
+    delivery: Delivery,
+    work: (tx: Transaction, current: Delivery) => Promise<readonly Waking[]>,
+  ): Promise<readonly Waking[]> {
     return this.stores.db.transaction(async (tx) => {
       const current = await this.stores.alerts.lock(tx, this.organisation, delivery.id);
       return current === null || current.state !== delivery.state ? [] : work(tx, current);

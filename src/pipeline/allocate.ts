@@ -10,7 +10,8 @@ import type { Stage } from './stage.js';
 
 export function allocateStage(organisations: OrganisationStore, raw: RawStore): Stage {
   return {
-    name: 'usage.allocate', most: 20,
+    name: 'usage.allocate',
+    most: 20,
     async run({ organisation, lane, keys, tx }) {
       const rules = await organisations.rules(tx, organisation);
       const tags = await organisations.trackedTags(tx, organisation);

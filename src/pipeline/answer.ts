@@ -1,9 +1,9 @@
 /**
  * answer.take (request): what a person in Slack has pressed or asked is done and answered.
  *
- * Slack itself was answered long before: the request lies in the store, taken once. What is decided goes the way that the API goes, with the same
- * rights, the same functions and the same name in the audit; the decision and its answer are one commit. The answer is sent at most once: it tells one
- * person what everybody can see.
+ * Slack itself was answered long before: the request lies in the store, taken once. What is decided goes the way that
+ * the API goes, with the same rights, the same functions and the same name in the audit; the decision and its answer
+ * are one commit. The answer is sent at most once: it tells one person what everybody can see.
  */
 import { replyOf, type Act, type Message } from '../core/alert/message.js';
 import type { Alert } from '../core/alert/alert.js';
@@ -22,10 +22,13 @@ import type { Stage } from './stage.js';
 
 export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
   return {
-    name: ANSWER, most: 1, reachesOut: true,
+    name: ANSWER,
+    most: 1,
+    reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
-      for (const digest of keys) wakings.push(...(await new Answering(stores, channels, options, organisation, now).take(digest)));
+      for (const digest of keys)
+        wakings.push(...(await new Answering(stores, channels, options, organisation, now).take(digest)));
       return wakings;
     },
   };
@@ -38,23 +41,41 @@ const DECIDES = 'operator';
 const MOST_LISTED = 10;
 
 class Answering {
-  constructor(private readonly stores: Stores, private readonly channels: Channels, private readonly options: TellingOptions, private readonly organisation: string, private readonly now: number) {}
+  constructor(
+    private readonly stores: Stores,
+    private readonly channels: Channels,
+    private readonly options: TellingOptions,
+    private readonly organisation: string,
+    private readonly now: number,
+  ) {}
 
   async take(digest: string): Promise<readonly Waking[]> {
     const { db, slackDesk } = this.stores;
     const request = await slackDesk.request(db, this.organisation, digest);
     if (request === null) return [];
-    const { reply, wakings } = request.reply === null ? await this.work(request) : { reply: request.reply, wakings: [] };
+    const { reply, wakings } =
+      request.reply === null ? await this.work(request) : { reply: request.reply, wakings: [] };
     const connection = this.channels.get('slack');
-    if (reply !== null && connection?.answer !== undefined && (await slackDesk.reply(db, this.organisation, digest, this.now))) await connection.answer(request.question.replyTo, reply).catch(() => undefined);
+    if (
+      reply !== null &&
+      connection?.answer !== undefined &&
+      (await slackDesk.reply(db, this.organisation, digest, this.now))
+    )
+      await connection.answer(request.question.replyTo, reply).catch(() => undefined);
     return wakings;
   }
 
   /** Does what is asked, and writes the answer down in the same commit. */
-  private async work({ digest, question }: SlackRequest): Promise<{ readonly reply: Message | null; readonly wakings: readonly Waking[] }> {
+  private async work({
+    digest,
+    question,
+  }: SlackRequest): Promise<{ readonly reply: Message | null; readonly wakings: readonly Waking[] }> {
     const { db, slackDesk } = this.stores;
     const wakings: Waking[] = [];
-    const noted = (reply: Message): Promise<Message | null> => db.transaction(async (tx) => ((await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null));
+    const noted = (reply: Message): Promise<Message | null> =>
+      db.transaction(async (tx) =>
+        (await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null,
+      );
     if (question.kind === 'command') return { reply: await noted(await this.told(question)), wakings };
     try {
       const reply = await db.transaction(async (tx) => {
@@ -70,7 +91,10 @@ class Answering {
     }
   }
 
-  private async press(tx: Transaction, question: Pressed): Promise<{ readonly reply: Message; readonly wakings: readonly Waking[] }> {
+  private async press(
+    tx: Transaction,
+    question: Pressed,
+  ): Promise<{ readonly reply: Message; readonly wakings: readonly Waking[] }> {
     const { texts } = this.options;
     const { alerts, slackDesk } = this.stores;
     const who = await slackDesk.principal(tx, this.organisation, question);
@@ -80,12 +104,26 @@ class Answering {
     if (!mayDecide(who, alert.team)) return { reply: replyOf({ title: texts.mayNot(alert.team) }), wakings: [] };
     const what = await this.decide(tx, question.act, alert, who, `${question.workspace}/${question.user}`);
     if (what === null) return { reply: replyOf({ title: texts.gone }), wakings: [] };
-    const shown = await alerts.answer(tx, this.organisation, { id: alert.id }, { what, by: who.name, at: formatInstant(this.now) });
+    const shown = await alerts.answer(
+      tx,
+      this.organisation,
+      { id: alert.id },
+      { what, by: who.name, at: formatInstant(this.now) },
+    );
     return { reply: replyOf({ title: texts.decided[question.act] }), wakings: [...(shown ?? []), MAKE_WAKING] };
   }
 
-  /** As the API does it, under the same name: whoever may not approve there may not approve here. Null: there is nothing to decide. */
-  private async decide(tx: Transaction, act: Act, { id, news, team }: Alert, who: Principal, slack: string): Promise<'approved' | 'rejected' | 'acknowledged' | null> {
+  /**
+   * As the API does it, under the same name: whoever may not approve there may not approve here. Null: there is nothing
+   * to decide.
+   */
+  private async decide(
+    tx: Transaction,
+    act: Act,
+    { id, news, team }: Alert,
+    who: Principal,
+    slack: string,
+  ): Promise<'approved' | 'rejected' | 'acknowledged' | null> {
     const { audit } = this.stores;
     const by = `key:${who.id} (${who.name})`;
     if (act === 'acknowledge') {
@@ -93,8 +131,17 @@ class Answering {
       return 'acknowledged';
     }
     if (news.kind !== 'approval') return null;
-    const action = act === 'approve' ? await approveAction(this.stores, tx, this.organisation, news.action, by, this.now) : await rejectAction(this.stores, tx, this.organisation, news.action, '', by, this.now);
-    await audit.audit(tx, this.organisation, by, `action.${act}`, action.id, { team: action.team, target: action.target, effect: action.effect.kind, action: action.id, slack });
+    const action =
+      act === 'approve'
+        ? await approveAction(this.stores, tx, this.organisation, news.action, by, this.now)
+        : await rejectAction(this.stores, tx, this.organisation, news.action, '', by, this.now);
+    await audit.audit(tx, this.organisation, by, `action.${act}`, action.id, {
+      team: action.team,
+      target: action.target,
+      effect: action.effect.kind,
+      action: action.id,
+      slack,
+    });
     return act === 'approve' ? 'approved' : 'rejected';
   }
 
@@ -110,11 +157,15 @@ class Answering {
     const who = await slackDesk.principal(db, this.organisation, question);
     if (who === null) return this.stranger(question);
     switch (question.text.trim().toLowerCase()) {
-      case 'status': return this.status(who);
+      case 'status':
+        return this.status(who);
       case 'budget':
-      case 'budgets': return this.budgets(who);
-      case 'actions': return this.actions(who);
-      default: return replyOf({ title: texts.help });
+      case 'budgets':
+        return this.budgets(who);
+      case 'actions':
+        return this.actions(who);
+      default:
+        return replyOf({ title: texts.help });
     }
   }
 
@@ -123,22 +174,46 @@ class Answering {
     const states = await this.states(who);
     const teams = (await organisations.activeTeams(db, this.organisation)).filter((team) => sees(who, team));
     const waiting = await actions.list(this.organisation, { state: 'proposed', teams: who.teams }, null, 1000);
-    return replyOf(this.options.texts.status({
-      teams: teams.length, open: await alerts.countOpen(db, this.organisation, who.teams), waiting: waiting.length,
-      over: states.filter(({ state }) => state.ratio !== null && state.ratio >= 1).length, budgets: states.length,
-    }));
+    return replyOf(
+      this.options.texts.status({
+        teams: teams.length,
+        open: await alerts.countOpen(db, this.organisation, who.teams),
+        waiting: waiting.length,
+        over: states.filter(({ state }) => state.ratio !== null && state.ratio >= 1).length,
+        budgets: states.length,
+      }),
+    );
   }
 
   private async budgets(who: Principal): Promise<Message> {
     const states = await this.states(who);
-    const lines = states.map(({ budget, team, state: { spent, planned, currency, ratio, exhaustionAt } }) => ({ name: budget, team, spent, planned, currency, ratio, exhaustionAt }))
+    const lines = states
+      .map(({ budget, team, state: { spent, planned, currency, ratio, exhaustionAt } }) => ({
+        name: budget,
+        team,
+        spent,
+        planned,
+        currency,
+        ratio,
+        exhaustionAt,
+      }))
       .sort((a, b) => (b.ratio ?? 0) - (a.ratio ?? 0));
     return replyOf(this.options.texts.budgets(lines.slice(0, MOST_LISTED), lines.length - MOST_LISTED));
   }
 
   private async actions(who: Principal): Promise<Message> {
-    const found = await this.stores.actions.list(this.organisation, { state: 'proposed', teams: who.teams }, null, 1000);
-    const lines = found.map(({ action: { id, team, effect, expiresAt } }) => ({ id, team, effect: effectToJson(effect), expiresAt: formatInstant(expiresAt) }));
+    const found = await this.stores.actions.list(
+      this.organisation,
+      { state: 'proposed', teams: who.teams },
+      null,
+      1000,
+    );
+    const lines = found.map(({ action: { id, team, effect, expiresAt } }) => ({
+      id,
+      team,
+      effect: effectToJson(effect),
+      expiresAt: formatInstant(expiresAt),
+    }));
     return replyOf(this.options.texts.actions(lines.slice(0, MOST_LISTED), lines.length - MOST_LISTED));
   }
 
@@ -149,6 +224,8 @@ class Answering {
   }
 }
 
-const sees = ({ teams }: Principal, team: string | null): boolean => teams === null || (team !== null && teams.includes(team));
+const sees = ({ teams }: Principal, team: string | null): boolean =>
+  teams === null || (team !== null && teams.includes(team));
 
-const mayDecide = (who: Principal, team: string | null): boolean => ROLES.indexOf(who.role) >= ROLES.indexOf(DECIDES) && sees(who, team);
+const mayDecide = (who: Principal, team: string | null): boolean =>
+  ROLES.indexOf(who.role) >= ROLES.indexOf(DECIDES) && sees(who, team);

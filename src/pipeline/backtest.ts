@@ -1,11 +1,12 @@
 /**
- * backtest.run (backtest): runs a policy document over the recorded history of its teams, tells how far it is, and keeps the report with the rows
- * that vouch for the policy.
+ * backtest.run (backtest): runs a policy document over the recorded history of its teams, tells how far it is, and
+ * keeps the report with the rows that vouch for the policy.
  *
- * It is done apart (stage.ts): no transaction is open meanwhile. The process' other work goes on, because the replay comes in small steps with a
- * rest after every few milliseconds, and because a process runs one backtest at a time: a second one waits without holding a worker. A crash in the
- * middle leaves the lease to run out; the backtest is begun anew, and what a run that was overtaken brings is not kept. What it finds wrong with the
- * order is its result; only what may pass is tried again.
+ * It is done apart (stage.ts): no transaction is open meanwhile. The process' other work goes on, because the replay
+ * comes in small steps with a rest after every few milliseconds, and because a process runs one backtest at a time: a
+ * second one waits without holding a worker. A crash in the middle leaves the lease to run out; the backtest is begun
+ * anew, and what a run that was overtaken brings is not kept. What it finds wrong with the order is its result; only
+ * what may pass is tried again.
  */
 import { setImmediate as rest } from 'node:timers/promises';
 import { Failure, missing } from '../core/errors.js';
@@ -38,10 +39,24 @@ export function backtestStage(stores: Stores, policies: readonly Policy[]): Stag
       if (begun === null) return async () => [];
       const outcome = await outcomeOf(stores, policies, { organisation, id: key, begun });
       return async (tx, endedAt) => {
-        const ended = await stores.backtests.end(tx, organisation, key, begun.run, 'error' in outcome ? outcome : { report: outcome.report }, endedAt);
+        const ended = await stores.backtests.end(
+          tx,
+          organisation,
+          key,
+          begun.run,
+          'error' in outcome ? outcome : { report: outcome.report },
+          endedAt,
+        );
         if (ended && 'report' in outcome) {
           const { document, from, to, madeBy } = begun;
-          await vouch(stores, tx, organisation, { document, policyVersion: policyOf(policies, begun).version, teams: outcome.teams, from, to }, madeBy, endedAt);
+          await vouch(
+            stores,
+            tx,
+            organisation,
+            { document, policyVersion: policyOf(policies, begun).version, teams: outcome.teams, from, to },
+            madeBy,
+            endedAt,
+          );
         }
         return [];
       };
@@ -63,15 +78,22 @@ interface Run {
 
 /** The report, or what is wrong with the order. @throws Overtaken, and whatever may pass or is a bug. */
 async function outcomeOf(stores: Stores, policies: readonly Policy[], run: Run): Promise<Outcome> {
-  const { organisation, begun: { document, teams: asked, from, to } } = run;
+  const {
+    organisation,
+    begun: { document, teams: asked, from, to },
+  } = run;
   try {
     const policy = policyOf(policies, run.begun);
     const teams = asked === '*' ? await stores.policies.teams(stores.db, organisation) : asked;
-    return await backtestPolicy({ policy, params: document.params, document: document.name }, teams, { from, to }, {
-      historyOf: (team) => readHistory(stores, organisation, team, from, to), step: stepper(stores, run),
-    });
+    return await backtestPolicy(
+      { policy, params: document.params, document: document.name },
+      teams,
+      { from, to },
+      { historyOf: (team) => readHistory(stores, organisation, team, from, to), step: stepper(stores, run) },
+    );
   } catch (error) {
-    if (error instanceof Failure && error.kind !== 'unavailable') return { error: { message: error.message, problems: error.problems } };
+    if (error instanceof Failure && error.kind !== 'unavailable')
+      return { error: { message: error.message, problems: error.problems } };
     throw error;
   }
 }

@@ -1,11 +1,12 @@
 /**
  * fleet.collect (connection): asks a provider what runs there, gives each target its team, and keeps it.
  *
- * Where the provider has no meter of its own, two readings are one (core/fleet/meter.ts); machines that belong to a cluster whose pods are metered
- * are left to that. A provider that does not answer leaves the fleet as it was last seen. Teams of which something has changed have their recommendations made
- * anew.
+ * Where the provider has no meter of its own, two readings are one (core/fleet/meter.ts); machines that belong to a
+ * cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it was last
+ * seen. Teams of which something has changed have their recommendations made anew.
  *
- * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks nobody.
+ * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks
+ * nobody.
  */
 import type { Allocatable } from '../core/cost/allocation.js';
 import { UNALLOCATED } from '../core/cost/allocation.js';
@@ -29,7 +30,9 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
   const { organisations, fleet, collections } = stores;
   const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
   return {
-    name: 'fleet.collect', most: 1, reachesOut: true,
+    name: 'fleet.collect',
+    most: 1,
+    reachesOut: true,
     async run({ organisation, lane, now, tx }): Promise<Waking[]> {
       const connection = opened(connections, lane);
       if (connection.fleet === undefined) return [];
@@ -39,9 +42,11 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
       const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules));
       if (connection.usage === undefined) {
-        const own = (target: FleetTarget): boolean => !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
+        const own = (target: FleetTarget): boolean =>
+          !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));
         const records = meterFleet(before, { ...reading, targets: reading.targets.filter(own) });
-        if (records.length > 0) await takeRecords(stores, tx, organisation, lane, 'readings', now, [{ records, rejects: [] }]);
+        if (records.length > 0)
+          await takeRecords(stores, tx, organisation, lane, 'readings', now, [{ records, rejects: [] }]);
       }
       await collections.saveCollected(tx, organisation, { connection: lane, what: 'fleet' }, reading.at, now);
       return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
@@ -51,7 +56,8 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
 
 export function allocateFleetStage({ organisations, fleet }: Pick<Needed, 'organisations' | 'fleet'>): Stage {
   return {
-    name: 'fleet.allocate', most: 1,
+    name: 'fleet.allocate',
+    most: 1,
     async run({ organisation, lane, tx }) {
       const changed = await fleet.reassign(tx, organisation, lane, teamBy(await organisations.rules(tx, organisation)));
       return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
@@ -60,13 +66,21 @@ export function allocateFleetStage({ organisations, fleet }: Pick<Needed, 'organ
 }
 
 /** Whose a target is. What several teams share is nobody's to act on. */
-const teamBy = (rules: RuleSet) => (target: FleetTarget): string => {
-  const team = rules.teamOf(allocatable(target));
-  return isShared(team) ? UNALLOCATED : team;
-};
+const teamBy =
+  (rules: RuleSet) =>
+  (target: FleetTarget): string => {
+    const team = rules.teamOf(allocatable(target));
+    return isShared(team) ? UNALLOCATED : team;
+  };
 
 /** A target as the rules see it: as its own usage would be seen. */
 const allocatable = (target: FleetTarget): Allocatable => ({
-  provider: target.provider, account: target.account, subAccount: null, resource: target.target.slice(target.target.indexOf('/') + 1), namespace: namespaceOf(target), service: null,
-  sku: target.sku, tags: target.labels,
+  provider: target.provider,
+  account: target.account,
+  subAccount: null,
+  resource: target.target.slice(target.target.indexOf('/') + 1),
+  namespace: namespaceOf(target),
+  service: null,
+  sku: target.sku,
+  tags: target.labels,
 });

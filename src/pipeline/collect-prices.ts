@@ -1,7 +1,9 @@
 /**
- * price.collect of a connection: its price list, its commitments on sale, and what it says of spot become prices, offers and readings.
+ * price.collect of a connection: its price list, its commitments on sale, and what it says of spot become prices,
+ * offers and readings.
  *
- * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a look does not list is not withdrawn:
+ * A price that was stated before changes nothing; what is new prices again the days that it concerns. What a look does
+ * not list is not withdrawn:
  * only the provider's own word withdraws.
  */
 import type { CommitmentOffer } from '../core/price/commitment-offer.js';
@@ -29,17 +31,28 @@ type Needed = Pick<Stores, 'prices' | 'fleet' | 'workloads' | 'collections'>;
 
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return {
-    name: 'price.collect', most: 1, reachesOut: true,
+    name: 'price.collect',
+    most: 1,
+    reachesOut: true,
     async run(call) {
       const connection = opened(connections, call.lane);
       const wakings: Waking[] = [];
-      for (const key of call.keys) wakings.push(...await (whatOf(key) === 'spot' ? collectSpot(stores, connection, call) : collectPrices(stores, connection, call)));
+      for (const key of call.keys)
+        wakings.push(
+          ...(await (whatOf(key) === 'spot'
+            ? collectSpot(stores, connection, call)
+            : collectPrices(stores, connection, call))),
+        );
       return wakings;
     },
   };
 }
 
-async function collectPrices(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<Waking[]> {
+async function collectPrices(
+  stores: Needed,
+  connection: ProviderConnection,
+  { organisation, lane, now, tx }: StageCall,
+): Promise<Waking[]> {
   const collection = { connection: lane, what: 'prices' as const };
   const before = await stores.collections.collectedTo(tx, organisation, collection);
   // Read before anything is added: a book made from what may be rolled back would be remembered.
@@ -47,32 +60,47 @@ async function collectPrices(stores: Needed, connection: ProviderConnection, { o
   const fresh: PriceEvent[] = [];
   for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? []) {
     for (const event of events) if (event.kind === 'price') known.push(event.price);
-    fresh.push(...await stores.prices.add(tx, organisation, events, lane));
+    fresh.push(...(await stores.prices.add(tx, organisation, events, lane)));
   }
   const stated = await connection.offers?.();
   if (stated !== undefined) {
     const offers = offersOf(stated, lane, known);
     await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
     const source = `${lane} savings plans`;
-    fresh.push(...await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source));
+    fresh.push(...(await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source)));
   }
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
 }
 
-/** Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. A savings plan is told by what it has rates for. */
+/**
+ * Offers of SKUs that the price book knows: an offer itself says neither whose it is nor how many GPUs a unit holds. A
+ * savings plan is told by what it has rates for.
+ */
 function offersOf(offers: readonly CommitmentOffer[], connection: string, known: readonly Price[]): OfferOnSale[] {
   const sizeOf = sizes(known);
   const sellers = new Map(known.map(({ sku, provider }) => [sku, provider]));
   return offers.flatMap((offer) => {
-    const sku = offer.kind === 'savings-plan' ? (offer.rates?.find((rate) => sellers.has(rate.sku))?.sku ?? null) : offer.sku;
+    const sku =
+      offer.kind === 'savings-plan' ? (offer.rates?.find((rate) => sellers.has(rate.sku))?.sku ?? null) : offer.sku;
     const provider = sku === null ? undefined : sellers.get(sku);
     if (provider === undefined || sku === null) return [];
-    return [{ ...offer, connection, provider, gpusPerUnit: offer.kind === 'savings-plan' ? null : (sizeOf(provider, sku)?.gpus ?? null) }];
+    return [
+      {
+        ...offer,
+        connection,
+        provider,
+        gpusPerUnit: offer.kind === 'savings-plan' ? null : (sizeOf(provider, sku)?.gpus ?? null),
+      },
+    ];
   });
 }
 
-async function collectSpot(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<Waking[]> {
+async function collectSpot(
+  stores: Needed,
+  connection: ProviderConnection,
+  { organisation, lane, now, tx }: StageCall,
+): Promise<Waking[]> {
   if (connection.spotHistory === undefined) return [];
   const collection = { connection: lane, what: 'spot' as const };
   const before = await stores.collections.collectedTo(tx, organisation, collection);
@@ -80,21 +108,31 @@ async function collectSpot(stores: Needed, connection: ProviderConnection, { org
   const sizeOf = sizes(book.prices);
   const source = `${lane} spot history`;
   // Where the price list itself states spot prices, the history is not asked for them.
-  const listed = new Set(book.prices.flatMap((price) => (price.term === 'spot' && price.source !== source ? [`${price.provider}\u0001${price.sku}`] : [])));
+  const listed = new Set(
+    book.prices.flatMap((price) =>
+      price.term === 'spot' && price.source !== source ? [`${price.provider}\u0001${price.sku}`] : [],
+    ),
+  );
   const fresh: PriceEvent[] = [];
   let pending: Parameters<typeof availabilityOf>[0][number][] = [];
   const flush = async (): Promise<void> => {
     await stores.workloads.saveSpot(tx, organisation, availabilityOf(pending));
-    const events = spotPrices(pending, (provider, sku) => (listed.has(`${provider}\u0001${sku}`) ? null : sizeOf(provider, sku)), source);
-    fresh.push(...await stores.prices.add(tx, organisation, events, source));
+    const events = spotPrices(
+      pending,
+      (provider, sku) => (listed.has(`${provider}\u0001${sku}`) ? null : sizeOf(provider, sku)),
+      source,
+    );
+    fresh.push(...(await stores.prices.add(tx, organisation, events, source)));
     pending = [];
   };
-  for await (const readings of connection.spotHistory(before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS)) {
+  for await (const readings of connection.spotHistory(
+    before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS,
+  )) {
     pending.push(...readings);
     if (pending.length >= SPOT_BATCH) await flush();
   }
   await flush();
-  fresh.push(...await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source));
+  fresh.push(...(await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source)));
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
 }
@@ -102,6 +140,7 @@ async function collectSpot(stores: Needed, connection: ProviderConnection, { org
 /** Machine sizes by the price book: the number of GPUs that any price of a SKU states. */
 function sizes(prices: readonly Price[]): (provider: string, sku: string) => MachineSize | null {
   const known = new Map<string, MachineSize>();
-  for (const { provider, sku, gpus, gpuModel, component } of prices) if (component === 'gpu' && gpus !== null) known.set(`${provider}\u0001${sku}`, { gpus, gpuModel });
+  for (const { provider, sku, gpus, gpuModel, component } of prices)
+    if (component === 'gpu' && gpus !== null) known.set(`${provider}\u0001${sku}`, { gpus, gpuModel });
   return (provider, sku) => known.get(`${provider}\u0001${sku}`) ?? null;
 }

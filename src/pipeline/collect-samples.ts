@@ -1,8 +1,10 @@
 /**
- * sample.collect (source): reads what a source of GPU evidence has new, keeps it, and settles what it says about health.
+ * sample.collect (source): reads what a source of GPU evidence has new, keeps it, and settles what it says about
+ * health.
  *
- * A source that fails leaves everything as it was and is asked again; its silence is never evidence. A card that is gone or broken wakes its team's
- * recommendations at once. Evidence that was pushed (no source of that name is connected) is only settled.
+ * A source that fails leaves everything as it was and is asked again; its silence is never evidence. A card that is
+ * gone or broken wakes its team's recommendations at once. Evidence that was pushed (no source of that name is
+ * connected) is only settled.
  */
 import { Failure } from '../core/errors.js';
 import { HEALTH_DEFAULTS, isInDoubt, settle } from '../core/fleet/health.js';
@@ -34,25 +36,42 @@ type Needed = Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'healthFi
 
 export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnection[]): Stage {
   return {
-    name: 'sample.collect', most: 1,
+    name: 'sample.collect',
+    most: 1,
     async run({ organisation, keys, now, tx }) {
       const wakings: Waking[] = [];
       for (const source of keys) {
         const connection = telemetry.find(({ name }) => name === source);
-        const isBehind = connection !== undefined && await collect(stores, tx, organisation, connection, now);
+        const isBehind = connection !== undefined && (await collect(stores, tx, organisation, connection, now));
         // A process without the source's settings (a command line) only leaves it to one that has them.
-        const isReadElsewhere = connection === undefined && await stores.samples.state(tx, organisation, source) !== null;
+        const isReadElsewhere =
+          connection === undefined && (await stores.samples.state(tx, organisation, source)) !== null;
         const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
         wakings.push(...lost);
-        if (connection !== undefined || isReadElsewhere || stillOpen) wakings.push({ stage: 'sample.collect', lane: source, key: source, notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS) });
+        if (connection !== undefined || isReadElsewhere || stillOpen)
+          wakings.push({
+            stage: 'sample.collect',
+            lane: source,
+            key: source,
+            notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS),
+          });
       }
-      return [...wakings, { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS }];
+      return [
+        ...wakings,
+        { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS },
+      ];
     },
   };
 }
 
 /** Reads on from where the source was left; tells whether there is more to read before now. */
-async function collect(stores: Needed, tx: Queryable, organisation: string, connection: TelemetryConnection, now: number): Promise<boolean> {
+async function collect(
+  stores: Needed,
+  tx: Queryable,
+  organisation: string,
+  connection: TelemetryConnection,
+  now: number,
+): Promise<boolean> {
   const { samples } = stores;
   const before = await samples.state(tx, organisation, connection.name);
   const from = before?.readTo ?? now - FIRST_LOOK_MS;
@@ -63,7 +82,15 @@ async function collect(stores: Needed, tx: Queryable, organisation: string, conn
   let hasFailed = false;
   let pending: TelemetryReading['samples'][number][] = [];
   try {
-    for await (const { samples: read, at, coverage, exportersUp = null, silent = [], startedAt = {}, problems } of connection.read(from, to)) {
+    for await (const {
+      samples: read,
+      at,
+      coverage,
+      exportersUp = null,
+      silent = [],
+      startedAt = {},
+      problems,
+    } of connection.read(from, to)) {
       pending.push(...read);
       // Evidence ages from the newest reading, also where a source lags behind the clock.
       state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, silent, startedAt, problems };
@@ -85,26 +112,54 @@ async function collect(stores: Needed, tx: Queryable, organisation: string, conn
 }
 
 /** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */
-async function settleHealth({ samples, healthFindings }: Needed, tx: Queryable, organisation: string, source: string, now: number): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean; readonly inDoubt: boolean }> {
+async function settleHealth(
+  { samples, healthFindings }: Needed,
+  tx: Queryable,
+  organisation: string,
+  source: string,
+  now: number,
+): Promise<{ readonly lost: readonly Waking[]; readonly stillOpen: boolean; readonly inDoubt: boolean }> {
   const devices = await samples.histories(tx, organisation, source, now, HEALTH_DEFAULTS.replayMinutes);
   const open = await healthFindings.open(tx, organisation, source);
   const settled = settle(open, devices, now);
   await healthFindings.keep(tx, organisation, source, settled, now);
-  const wake = (team: string, urgent: boolean): Waking => ({ stage: 'recommendation.make', lane: team, key: team, urgent });
+  const wake = (team: string, urgent: boolean): Waking => ({
+    stage: 'recommendation.make',
+    lane: team,
+    key: team,
+    urgent,
+  });
   const lost = settled.opened.filter(({ severity }) => severity === 'fatal').map(({ team }) => wake(team, true));
   const ended = settled.cleared.filter((one) => one.open.severity === 'fatal').map((one) => wake(one.open.team, false));
-  const doubtful = devices.flatMap((device) => (device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : []));
+  const doubtful = devices.flatMap((device) =>
+    device.silence !== undefined && isInDoubt(device, now) ? [device.silence] : [],
+  );
   // Whoever runs the machine is asked now, not at the next look by the calendar.
-  const asked = doubtful.length === 0 ? [] : (await askAbout(tx, organisation, doubtful, now, DOUBT_MS)).map((connection): Waking => ({ ...collectingKey({ connection, what: 'fleet' }), urgent: true }));
-  return { lost: [...asked, ...[...ended, ...lost].filter(({ key }) => !isShared(key))], stillOpen: settled.opened.length + open.length > settled.cleared.length, inDoubt: doubtful.length > 0 };
+  const asked =
+    doubtful.length === 0
+      ? []
+      : (await askAbout(tx, organisation, doubtful, now, DOUBT_MS)).map(
+          (connection): Waking => ({ ...collectingKey({ connection, what: 'fleet' }), urgent: true }),
+        );
+  return {
+    lost: [...asked, ...[...ended, ...lost].filter(({ key }) => !isShared(key))],
+    stillOpen: settled.opened.length + open.length > settled.cleared.length,
+    inDoubt: doubtful.length > 0,
+  };
 }
 
 /** sample.purge: once an hour forgets samples that are older than they are kept. */
 export function purgeStage({ organisations, samples }: Pick<Stores, 'organisations' | 'samples'>): Stage {
   return {
-    name: 'sample.purge', most: 1,
+    name: 'sample.purge',
+    most: 1,
     async run({ organisation, now, tx }) {
-      await samples.purge(tx, organisation, (await organisations.setting<number>(tx, organisation, RETENTION_SETTING)) ?? DEFAULT_RETENTION_DAYS, now);
+      await samples.purge(
+        tx,
+        organisation,
+        (await organisations.setting<number>(tx, organisation, RETENTION_SETTING)) ?? DEFAULT_RETENTION_DAYS,
+        now,
+      );
       return [];
     },
   };

@@ -1,8 +1,10 @@
 /**
- * usage.collect of a connection: metered usage since the watermark and the bill of the months at hand become usage in the store.
+ * usage.collect of a connection: metered usage since the watermark and the bill of the months at hand become usage in
+ * the store.
  *
- * Each look begins before the watermark, so that late records are found; what came before is known by its id and changes nothing. A bill is asked
- * for whole months, and the newest one replaces what it stated before. All of a look is there or nothing, its watermark with it.
+ * Each look begins before the watermark, so that late records are found; what came before is known by its id and
+ * changes nothing. A bill is asked for whole months, and the newest one replaces what it stated before. All of a look
+ * is there or nothing, its watermark with it.
  */
 import type { ProviderConnection } from '../core/ports.js';
 import { DAY_MS, dayOf, HOUR_MS, hourOf, periodOf } from '../core/time.js';
@@ -25,17 +27,24 @@ type Needed = Pick<Stores, 'organisations' | 'intake' | 'collections'>;
 
 export function collectUsageStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   return {
-    name: 'usage.collect', most: 1, reachesOut: true,
+    name: 'usage.collect',
+    most: 1,
+    reachesOut: true,
     async run(call) {
       const connection = opened(connections, call.lane);
-      for (const key of call.keys) await (whatOf(key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call));
+      for (const key of call.keys)
+        await (whatOf(key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call));
       // The intake itself wakes what it touches.
       return [];
     },
   };
 }
 
-async function collectUsage(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<void> {
+async function collectUsage(
+  stores: Needed,
+  connection: ProviderConnection,
+  { organisation, lane, now, tx }: StageCall,
+): Promise<void> {
   if (connection.usage === undefined) return;
   const collection = { connection: lane, what: 'usage' as const };
   const before = await stores.collections.collectedTo(tx, organisation, collection);
@@ -49,7 +58,11 @@ function usageFrom(before: number | null, now: number): number {
   return hourOf(before - (dayOf(before) === dayOf(now) ? OVERLAP_MS : DAILY_OVERLAP_MS));
 }
 
-async function collectBill(stores: Needed, connection: ProviderConnection, { organisation, lane, now, tx }: StageCall): Promise<void> {
+async function collectBill(
+  stores: Needed,
+  connection: ProviderConnection,
+  { organisation, lane, now, tx }: StageCall,
+): Promise<void> {
   if (connection.bill === undefined) return;
   const { start } = periodOf('month', now - BILL_SETTLES_MS, 'UTC');
   await takeRecords(stores, tx, organisation, lane, 'bill', now, connection.bill(start, now));
@@ -57,14 +70,31 @@ async function collectBill(stores: Needed, connection: ProviderConnection, { org
 }
 
 /** Takes records of a connection in; `what` names the delivery for people. */
-export async function takeRecords({ organisations, intake }: Pick<Stores, 'organisations' | 'intake'>, tx: Transaction, organisation: string, connection: string, what: string, now: number, batches: AsyncIterable<RecordBatch> | readonly RecordBatch[]): Promise<void> {
+export async function takeRecords(
+  { organisations, intake }: Pick<Stores, 'organisations' | 'intake'>,
+  tx: Transaction,
+  organisation: string,
+  connection: string,
+  what: string,
+  now: number,
+  batches: AsyncIterable<RecordBatch> | readonly RecordBatch[],
+): Promise<void> {
   const rules = await organisations.rules(tx, organisation);
   const trackedTags = await organisations.trackedTags(tx, organisation);
   const request: ImportRequest = {
-    organisation, source: connection, strict: false, dryRun: false, by: `connection:${connection}`, now, teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags,
+    organisation,
+    source: connection,
+    strict: false,
+    dryRun: false,
+    by: `connection:${connection}`,
+    now,
+    teamOf: (record) => rules.teamOf(record),
+    rulesVersion: rules.version,
+    trackedTags,
   };
   await intake.importWithin(tx, request, {
-    name: `${what} of ${connection}`, format: 'provider',
+    name: `${what} of ${connection}`,
+    format: 'provider',
     batches: async function* () {
       yield* batches;
     },

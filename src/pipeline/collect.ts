@@ -5,7 +5,15 @@
  */
 import type { Clock } from '../core/time.js';
 import { invalid, type Problem } from '../core/errors.js';
-import type { ImportedFile, ImportedPrices, Importer, ImportOptions, Input, PriceFormat, UsageFormat } from '../core/ports.js';
+import type {
+  ImportedFile,
+  ImportedPrices,
+  Importer,
+  ImportOptions,
+  Input,
+  PriceFormat,
+  UsageFormat,
+} from '../core/ports.js';
 import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
@@ -30,7 +38,11 @@ export class Collector implements Importer {
   readonly openFile: Importer['openFile'];
   readonly openBytes: Importer['openBytes'];
 
-  constructor(private readonly stores: Stores, private readonly parts: CollectParts, private readonly clock: Clock) {
+  constructor(
+    private readonly stores: Stores,
+    private readonly parts: CollectParts,
+    private readonly clock: Clock,
+  ) {
     this.openFile = parts.openFile;
     this.openBytes = parts.openBytes;
   }
@@ -43,18 +55,31 @@ export class Collector implements Importer {
     return this.parts.priceFormats;
   }
 
-  async files(inputs: readonly Input[], options: ImportOptions, progress?: (rows: number) => void): Promise<ImportedFile[]> {
+  async files(
+    inputs: readonly Input[],
+    options: ImportOptions,
+    progress?: (rows: number) => void,
+  ): Promise<ImportedFile[]> {
     const chosen = chooseAll(this.parts.usageFormats, inputs, options.format);
-    const files = chosen.map(({ input, format }): FileToImport => ({
-      name: input.name, format: format.name,
-      batches: (onUnknownColumns) => format.read(input, { onUnknownColumns }),
-    }));
+    const files = chosen.map(
+      ({ input, format }): FileToImport => ({
+        name: input.name,
+        format: format.name,
+        batches: (onUnknownColumns) => format.read(input, { onUnknownColumns }),
+      }),
+    );
     return this.stores.intake.import(await this.request(options), files, progress);
   }
 
   async batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }> {
     const batch = this.read(valuesOf(body));
-    const file: FileToImport = { name: 'batch', format: options.format, async *batches() { yield batch; } };
+    const file: FileToImport = {
+      name: 'batch',
+      format: options.format,
+      async *batches() {
+        yield batch;
+      },
+    };
     const [result] = await this.stores.intake.import(await this.request(options), [file]);
     if (result === undefined) throw new Error('broken invariant: one file gives one result');
     return { ...result, rejects: batch.rejects };
@@ -62,25 +87,50 @@ export class Collector implements Importer {
 
   async prices(inputs: readonly Input[], options: ImportOptions): Promise<ImportedPrices[]> {
     const chosen = chooseAll(this.parts.priceFormats, inputs, options.format);
-    const lists = await Promise.all(chosen.map(async ({ input, format }) => ({ name: input.name, format: format.name, ...(await readList(input, format)) })));
+    const lists = await Promise.all(
+      chosen.map(async ({ input, format }) => ({
+        name: input.name,
+        format: format.name,
+        ...(await readList(input, format)),
+      })),
+    );
     const refused = lists.filter((list) => list.rejects.length > 0);
     if (options.strict && refused.length > 0) {
-      throw invalid('some rows could not be read, and the import is strict: nothing was imported',
-        refused.flatMap((list) => list.rejects.slice(0, 100).map((r) => ({ path: `${list.name}, ${placeOfReject(r)}`, message: r.reason }))));
+      throw invalid(
+        'some rows could not be read, and the import is strict: nothing was imported',
+        refused.flatMap((list) =>
+          list.rejects.slice(0, 100).map((r) => ({ path: `${list.name}, ${placeOfReject(r)}`, message: r.reason })),
+        ),
+      );
     }
     const { organisation, source, by } = options;
     const results: ImportedPrices[] = [];
     await this.stores.db.transaction(async (tx) => {
       const fresh: PriceEvent[] = [];
       for (const list of lists) {
-        const added = options.dryRun ? list.events : await this.stores.prices.add(tx, organisation, list.events, list.name);
+        const added = options.dryRun
+          ? list.events
+          : await this.stores.prices.add(tx, organisation, list.events, list.name);
         fresh.push(...added);
         const rows = list.events.length + list.rejects.length;
-        const result = { file: list.name, format: list.format, rows, accepted: added.length, rejected: list.rejects.length, unchanged: list.events.length - added.length, rejects: list.rejects };
+        const result = {
+          file: list.name,
+          format: list.format,
+          rows,
+          accepted: added.length,
+          rejected: list.rejects.length,
+          unchanged: list.events.length - added.length,
+          rejects: list.rejects,
+        };
         results.push(result);
         if (!options.dryRun) await this.stores.rejects.saveList(tx, organisation, source, result, by, this.clock.now());
       }
-      if (!options.dryRun) await wake(tx, organisation, wakeTeamDays('cost.price', await this.stores.prices.affected(tx, organisation, fresh)));
+      if (!options.dryRun)
+        await wake(
+          tx,
+          organisation,
+          wakeTeamDays('cost.price', await this.stores.prices.affected(tx, organisation, fresh)),
+        );
     });
     return results;
   }
@@ -93,7 +143,13 @@ export class Collector implements Importer {
       const isEvent = typeof value === 'object' && value !== null && 'specversion' in value;
       const record = (isEvent ? this.parts.readEvent : this.parts.readRecord)(value, '', problems);
       if (record !== null) records.push(record);
-      else rejects.push({ line: at + 1, column: problems[0]?.path ?? null, reason: problems.map((p) => `${p.path ?? ''} ${p.message}`.trim()).join('; '), raw: JSON.stringify(value)?.slice(0, 4000) ?? '' });
+      else
+        rejects.push({
+          line: at + 1,
+          column: problems[0]?.path ?? null,
+          reason: problems.map((p) => `${p.path ?? ''} ${p.message}`.trim()).join('; '),
+          raw: JSON.stringify(value)?.slice(0, 4000) ?? '',
+        });
     });
     return { records, rejects };
   }
@@ -103,14 +159,25 @@ export class Collector implements Importer {
     const rules = await organisations.rules(db, options.organisation);
     const trackedTags = await organisations.trackedTags(db, options.organisation);
     const { organisation, source, strict, dryRun, by } = options;
-    return { organisation, source, strict, dryRun, by, now: this.clock.now(), teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags };
+    return {
+      organisation,
+      source,
+      strict,
+      dryRun,
+      by,
+      now: this.clock.now(),
+      teamOf: (record) => rules.teamOf(record),
+      rulesVersion: rules.version,
+      trackedTags,
+    };
   }
 }
 
 /** The values of a batch: `{ records: [...] }`, an array, or one value. */
 function valuesOf(body: unknown): readonly unknown[] {
   if (Array.isArray(body)) return body;
-  if (typeof body === 'object' && body !== null && 'records' in body && Array.isArray(body.records)) return body.records;
+  if (typeof body === 'object' && body !== null && 'records' in body && Array.isArray(body.records))
+    return body.records;
   return [body];
 }
 
@@ -120,7 +187,11 @@ interface Format {
 }
 
 /** A format for every input; the error names every input that has none. */
-function chooseAll<F extends Format>(formats: readonly F[], inputs: readonly Input[], wanted: string): { input: Input; format: F }[] {
+function chooseAll<F extends Format>(
+  formats: readonly F[],
+  inputs: readonly Input[],
+  wanted: string,
+): { input: Input; format: F }[] {
   const names = formats.map((format) => format.name).join(', ');
   if (wanted !== 'auto') {
     const format = formats.find((candidate) => candidate.name === wanted);
@@ -134,7 +205,10 @@ function chooseAll<F extends Format>(formats: readonly F[], inputs: readonly Inp
     if (format !== undefined && fitting.length === 1) return [{ input, format }];
     problems.push({
       path: input.name,
-      message: format === undefined ? `is in no format that is known (${names}); --format names one` : `could be ${fitting.map((f) => f.name).join(' or ')}; --format says which`,
+      message:
+        format === undefined
+          ? `is in no format that is known (${names}); --format names one`
+          : `could be ${fitting.map((f) => f.name).join(' or ')}; --format says which`,
     });
     return [];
   });

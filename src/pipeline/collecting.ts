@@ -1,8 +1,9 @@
 /**
- * Collecting from providers: what is collected how often, and what its three stages share. It only wakes; the stages ask.
+ * Collecting from providers: what is collected how often, and what its three stages share. It only wakes; the stages
+ * ask.
  *
- * A provider that is away fails its key: the runner tries it again, and the next interval does, for as long as it takes. Nothing that was known
- * is forgotten meanwhile; it only ages.
+ * A provider that is away fails its key: the runner tries it again, and the next interval does, for as long as it
+ * takes. Nothing that was known is forgotten meanwhile; it only ages.
  */
 import { unavailable } from '../core/errors.js';
 import type { ProviderConnection } from '../core/ports.js';
@@ -20,12 +21,28 @@ export interface CollectingIntervals {
   readonly spot: number;
 }
 
-export const COLLECTING_INTERVALS: CollectingIntervals = { fleet: 60, usage: 300, bill: 6 * 3600, prices: 86_400, spot: 600 };
+export const COLLECTING_INTERVALS: CollectingIntervals = {
+  fleet: 60,
+  usage: 300,
+  bill: 6 * 3600,
+  prices: 86_400,
+  spot: 600,
+};
 
-const STAGES: Readonly<Record<Collected, string>> = { fleet: 'fleet.collect', usage: 'usage.collect', bill: 'usage.collect', prices: 'price.collect', spot: 'price.collect' };
+const STAGES: Readonly<Record<Collected, string>> = {
+  fleet: 'fleet.collect',
+  usage: 'usage.collect',
+  bill: 'usage.collect',
+  prices: 'price.collect',
+  spot: 'price.collect',
+};
 
 /** `fake/usage`: a connection's name holds no slash at its end, what is collected never one. */
-export const collectingKey = ({ connection, what }: DueCollection): Waking => ({ stage: STAGES[what], lane: connection, key: `${connection}/${what}` });
+export const collectingKey = ({ connection, what }: DueCollection): Waking => ({
+  stage: STAGES[what],
+  lane: connection,
+  key: `${connection}/${what}`,
+});
 
 export function whatOf(key: string): Collected | undefined {
   return COLLECTED.find((what) => what === lastPart(key));
@@ -34,21 +51,40 @@ export function whatOf(key: string): Collected | undefined {
 /** Whether a connection can be asked for it at all. */
 function has(connection: ProviderConnection, what: Collected): boolean {
   switch (what) {
-    case 'fleet': return connection.fleet !== undefined;
-    case 'usage': return connection.usage !== undefined;
-    case 'bill': return connection.bill !== undefined;
-    case 'prices': return connection.prices !== undefined || connection.offers !== undefined;
-    case 'spot': return connection.spotHistory !== undefined;
+    case 'fleet':
+      return connection.fleet !== undefined;
+    case 'usage':
+      return connection.usage !== undefined;
+    case 'bill':
+      return connection.bill !== undefined;
+    case 'prices':
+      return connection.prices !== undefined || connection.offers !== undefined;
+    case 'spot':
+      return connection.spotHistory !== undefined;
   }
 }
 
-/** Wakes what is due of an organisation's connections; once per interval, however many processes and however often it is called. */
+/**
+ * Wakes what is due of an organisation's connections; once per interval, however many processes and however often it is
+ * called.
+ */
 export class CollectingSchedule {
   private next = -Infinity;
   private readonly wanted: readonly (DueCollection & { readonly everyMs: number })[];
 
-  constructor(private readonly stores: Pick<Stores, 'db' | 'collections'>, private readonly organisation: string, connections: ReadonlyMap<string, ProviderConnection>, intervals: CollectingIntervals) {
-    this.wanted = [...connections].flatMap(([name, connection]) => COLLECTED.filter((what) => has(connection, what)).map((what) => ({ connection: name, what, everyMs: intervals[what] * 1000 })));
+  constructor(
+    private readonly stores: Pick<Stores, 'db' | 'collections'>,
+    private readonly organisation: string,
+    connections: ReadonlyMap<string, ProviderConnection>,
+    intervals: CollectingIntervals,
+  ) {
+    this.wanted = [...connections].flatMap(([name, connection]) =>
+      COLLECTED.filter((what) => has(connection, what)).map((what) => ({
+        connection: name,
+        what,
+        everyMs: intervals[what] * 1000,
+      })),
+    );
   }
 
   /** @param now epoch milliseconds */

@@ -1,9 +1,9 @@
 /**
- * action.confirm (action): reads the target until the provider's own state shows the effect, and after a stop until billing has ended. The reading
- * that shows it is kept as the proof.
+ * action.confirm (action): reads the target until the provider's own state shows the effect, and after a stop until
+ * billing has ended. The reading that shows it is kept as the proof.
  *
- * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never dropped and never taken for
- * granted. Asks for readings only.
+ * An effect that does not show within its limit is noted, once, and looked for every hour from then on: it is never
+ * dropped and never taken for granted. Asks for readings only.
  */
 import { askAgainAt, PATIENCE, progressOf, type Action, type Progress, type Reason } from '../core/action/action.js';
 import type { FleetTarget } from '../core/fleet/fleet.js';
@@ -17,9 +17,15 @@ import { LINE, type Connections } from './execute.js';
 import type { Stage } from './stage.js';
 
 /** @param has whether the line has a stage: only then is it woken */
-export function confirmStage(stores: Pick<Stores, 'actions'>, connections: Connections, has: (stage: string) => boolean): Stage {
+export function confirmStage(
+  stores: Pick<Stores, 'actions'>,
+  connections: Connections,
+  has: (stage: string) => boolean,
+): Stage {
   return {
-    name: CONFIRM, most: 1, reachesOut: true,
+    name: CONFIRM,
+    most: 1,
+    reachesOut: true,
     async run({ organisation, keys, now, tx }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await confirm(stores, connections, has, { organisation, id, now, tx })));
@@ -35,7 +41,12 @@ interface Asked {
   readonly tx: Transaction;
 }
 
-async function confirm({ actions }: Pick<Stores, 'actions'>, connections: Connections, has: (stage: string) => boolean, { organisation, id, now, tx }: Asked): Promise<readonly Waking[]> {
+async function confirm(
+  { actions }: Pick<Stores, 'actions'>,
+  connections: Connections,
+  has: (stage: string) => boolean,
+  { organisation, id, now, tx }: Asked,
+): Promise<readonly Waking[]> {
   const found = await actions.get(tx, organisation, id);
   if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return [];
   const look = await lookFor(found, connections.get(found.connection));
@@ -44,13 +55,27 @@ async function confirm({ actions }: Pick<Stores, 'actions'>, connections: Connec
   if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
   if (look.progress === 'done') {
     const { wakings } = await actions.move(tx, organisation, action, 'confirmed', {
-      at: now, actor: found.connection, detail: { billing: look.seen?.billing ?? null }, set: { after: look.seen, afterAt: now, reasons: [] } });
+      at: now,
+      actor: found.connection,
+      detail: { billing: look.seen?.billing ?? null },
+      set: { after: look.seen, afterAt: now, reasons: [] },
+    });
     return [...wakings, ...(has(VERIFY) ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
   if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];
-  const reason: Reason = look.progress === 'billing' ? { code: 'billing-not-ended', message: 'it stands still and is still billed' } : { code: 'not-confirmed', message: look.message };
-  if (!action.reasons.some(({ code }) => code === reason.code)) await actions.note(tx, organisation, action, { at: now, actor: LINE, code: reason.code, detail: { ...reason }, set: { reasons: [reason] } });
+  const reason: Reason =
+    look.progress === 'billing'
+      ? { code: 'billing-not-ended', message: 'it stands still and is still billed' }
+      : { code: 'not-confirmed', message: look.message };
+  if (!action.reasons.some(({ code }) => code === reason.code))
+    await actions.note(tx, organisation, action, {
+      at: now,
+      actor: LINE,
+      code: reason.code,
+      detail: { ...reason },
+      set: { reasons: [reason] },
+    });
   return [again(action, now + HOUR_MS)];
 }
 
@@ -61,7 +86,10 @@ interface Seen {
 }
 
 /** What can be seen of the effect now. What no reading ever shows is asked of the provider by its token. */
-async function lookFor({ connection: name, effect, target, token }: Action, connection: ProviderConnection | undefined): Promise<Seen> {
+async function lookFor(
+  { connection: name, effect, target, token }: Action,
+  connection: ProviderConnection | undefined,
+): Promise<Seen> {
   const waiting = (message: string): Seen => ({ progress: 'waiting', seen: null, message });
   if (connection === undefined) return waiting(`there is no connection ${name} any more`);
   try {
@@ -69,7 +97,9 @@ async function lookFor({ connection: name, effect, target, token }: Action, conn
     const progress = progressOf(effect, seen);
     if (progress !== 'not-told') return { progress, seen, message: `${name} does not show it yet` };
     const outcome = token === null ? undefined : await connection.outcome?.(effect, token);
-    return outcome?.kind === 'taken' ? { progress: 'done', seen, message: '' } : waiting(`${name} does not say that it was done`);
+    return outcome?.kind === 'taken'
+      ? { progress: 'done', seen, message: '' }
+      : waiting(`${name} does not say that it was done`);
   } catch (error) {
     return waiting(error instanceof Error ? error.message : 'no reason given');
   }

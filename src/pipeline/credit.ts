@@ -9,7 +9,8 @@ import { wakeBudgets } from './weigh.js';
 
 export function creditStage(credits: CreditStore, budgets: BudgetStore): Stage {
   return {
-    name: 'cost.credit', most: 1,
+    name: 'cost.credit',
+    most: 1,
     async run({ organisation, tx }): Promise<Waking[]> {
       return wakeBudgets(tx, organisation, budgets, await credits.apply(tx, organisation));
     },

@@ -1,13 +1,16 @@
 /**
- * action.execute (action): from an approval to an effect that the provider has taken. One step per run, each its own commit:
+ * action.execute (action): from an approval to an effect that the provider has taken. One step per run, each its own
+ * commit:
  *
- *   approved   the target is read again, the guard looks, and `intended` is committed with its token; or it waits, or is refused
- *   intended   that the provider is asked is committed first, the kill switch in the same statement; then it is asked, once
+ *   approved   the target is read again, the guard looks, and `intended` is committed with its token; or it waits, or
+ *   is refused
+ *   intended   that the provider is asked is committed first, the kill switch in the same statement; then it is asked,
+ *   once
  *   asked      a crash or a lost answer: the provider is asked what became of it, never blindly for the effect again
  *
- * The work row that a run holds keeps other runners away; what it commits by itself it commits under the action's own row lock, and looks again
- * at the state there. The guard decides (core/action/guard.ts), the table of states (core/action/action.ts) says what may follow, and its written limits how
- * long anything is waited for.
+ * The work row that a run holds keeps other runners away; what it commits by itself it commits under the action's own
+ * row lock, and looks again at the state there. The guard decides (core/action/guard.ts), the table of states
+ * (core/action/action.ts) says what may follow, and its written limits how long anything is waited for.
  */
 import { askAgainAt, PATIENCE, type Action, type Reason } from '../core/action/action.js';
 import { Failure } from '../core/errors.js';
@@ -32,10 +35,13 @@ const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
   return {
-    name: EXECUTE, most: 1, reachesOut: true,
+    name: EXECUTE,
+    most: 1,
+    reachesOut: true,
     async run({ organisation, keys, now }) {
       const wakings: Waking[] = [];
-      for (const id of keys) wakings.push(...(await new Execution(stores, policies, connections, organisation, now).advance(id)));
+      for (const id of keys)
+        wakings.push(...(await new Execution(stores, policies, connections, organisation, now).advance(id)));
       return wakings;
     },
   };
@@ -45,7 +51,10 @@ export function executeStage(stores: Stores, policies: readonly Policy[], connec
 const ELSEWHERE_MS = 5000;
 
 /** What a provider said, or that it surely was not asked. */
-type Answer = EffectOutcome | { readonly kind: 'not-sent'; readonly detail: string } | { readonly kind: 'impossible'; readonly code: string; readonly detail: string };
+type Answer =
+  | EffectOutcome
+  | { readonly kind: 'not-sent'; readonly detail: string }
+  | { readonly kind: 'impossible'; readonly code: string; readonly detail: string };
 
 class Execution {
   constructor(
@@ -60,18 +69,26 @@ class Execution {
     const action = await this.stores.actions.get(this.stores.db, this.organisation, id);
     if (action === null) return [];
     const { state } = action;
-    if (state === 'proposed') return this.now >= action.expiresAt ? this.expire(action) : [again(action, action.expiresAt)];
+    if (state === 'proposed')
+      return this.now >= action.expiresAt ? this.expire(action) : [again(action, action.expiresAt)];
     if (state === 'approved' && this.now >= action.expiresAt) return this.expire(action);
     // Another process may have the connection: nothing is known of the target here, so nothing is refused.
-    if ((state === 'approved' || state === 'intended') && !this.connections.has(action.connection)) return [again(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
+    if ((state === 'approved' || state === 'intended') && !this.connections.has(action.connection))
+      return [again(action, Math.min(action.expiresAt, this.now + ELSEWHERE_MS))];
     if (state === 'approved') return this.intend(action);
-    if (state === 'intended') return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
+    if (state === 'intended')
+      return action.askedAt === null ? this.send(action) : this.record(action, await this.outcomeOf(action));
     // A crash between the last commit and the waking that follows it.
     return state === 'applied' ? [{ stage: CONFIRM, lane: action.team, key: id }] : [];
   }
 
   private expire(action: Action): Promise<readonly Waking[]> {
-    return this.commit(action, async (tx, current) => (await this.stores.actions.move(tx, this.organisation, current, 'expired', { at: this.now, actor: LINE })).wakings);
+    return this.commit(
+      action,
+      async (tx, current) =>
+        (await this.stores.actions.move(tx, this.organisation, current, 'expired', { at: this.now, actor: LINE }))
+          .wakings,
+    );
   }
 
   /** Reads the target, asks the guard, and commits the intent. */
@@ -81,27 +98,53 @@ class Execution {
     try {
       if (action.effect.kind !== 'purchase') seen = (await connection?.target?.(action.target)) ?? null;
     } catch (error) {
-      if (error instanceof Failure && error.kind !== 'unavailable') return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
+      if (error instanceof Failure && error.kind !== 'unavailable')
+        return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
       return [again(action, Math.min(action.expiresAt, askAgainAt(action.approvedAt ?? this.now, this.now)))];
     }
-    return this.commit(action, async (tx, current) => {
-      const verdict = await this.judge(tx, current, connection, seen);
-      if (!verdict.allowed) return mayPass(verdict.reasons) ? this.wait(tx, current, verdict.reasons) : (await this.refused(tx, current, verdict.reasons)).wakings;
-      const { gpus, replicas } = verdict.reach;
-      return (await this.stores.actions.move(tx, this.organisation, current, 'intended', {
-        at: this.now, actor: LINE, detail: { gpus, replicas }, set: { token: `bursar-${current.id}`, before: seen, beforeAt: this.now, gpus, replicas, reasons: [] } })).wakings;
-    }, { serialised: true });
+    return this.commit(
+      action,
+      async (tx, current) => {
+        const verdict = await this.judge(tx, current, connection, seen);
+        if (!verdict.allowed)
+          return mayPass(verdict.reasons)
+            ? this.wait(tx, current, verdict.reasons)
+            : (await this.refused(tx, current, verdict.reasons)).wakings;
+        const { gpus, replicas } = verdict.reach;
+        return (
+          await this.stores.actions.move(tx, this.organisation, current, 'intended', {
+            at: this.now,
+            actor: LINE,
+            detail: { gpus, replicas },
+            set: { token: `bursar-${current.id}`, before: seen, beforeAt: this.now, gpus, replicas, reasons: [] },
+          })
+        ).wakings;
+      },
+      { serialised: true },
+    );
   }
 
-  private async judge(tx: Transaction, action: Action, connection: ProviderConnection | null, seen: FleetTarget | null): Promise<Verdict> {
+  private async judge(
+    tx: Transaction,
+    action: Action,
+    connection: ProviderConnection | null,
+    seen: FleetTarget | null,
+  ): Promise<Verdict> {
     const { safety, actions } = this.stores;
     const subject = await actions.subjectOf(tx, this.organisation, action.id);
     const names = [action.target, ...(seen === null ? [] : [seen.name]), ...(subject === null ? [] : [subject.target])];
     const known = await safety.facts(tx, this.organisation, action, names, this.policies, this.now);
     const original = action.rollbackOf === null ? null : await actions.get(tx, this.organisation, action.rollbackOf);
     return guard({
-      ...known, now: this.now, action, seen, seenAt: this.now,
-      connection: connection === null ? null : { canAct: connection.canAct && connection.apply !== undefined, canRead: connection.target !== undefined },
+      ...known,
+      now: this.now,
+      action,
+      seen,
+      seenAt: this.now,
+      connection:
+        connection === null
+          ? null
+          : { canAct: connection.canAct && connection.apply !== undefined, canRead: connection.target !== undefined },
       takesBack: original === null ? null : { effect: original.effect, wasConfirmed: original.confirmedAt !== null },
     });
   }
@@ -109,26 +152,50 @@ class Execution {
   /** It may pass by itself: the action stays approved, and what it waits for is noted where that has changed. */
   private async wait(tx: Transaction, action: Action, reasons: readonly GuardReason[]): Promise<readonly Waking[]> {
     const codes = (all: readonly Reason[]): string => all.map(({ code }) => code).join(' ');
-    if (codes(reasons) !== codes(action.reasons)) await this.stores.actions.note(tx, this.organisation, action, { at: this.now, actor: LINE, code: 'waiting', detail: { reasons }, set: { reasons: plain(reasons) } });
+    if (codes(reasons) !== codes(action.reasons))
+      await this.stores.actions.note(tx, this.organisation, action, {
+        at: this.now,
+        actor: LINE,
+        code: 'waiting',
+        detail: { reasons },
+        set: { reasons: plain(reasons) },
+      });
     return [again(action, Math.min(action.expiresAt, this.now + WAIT_MS))];
   }
 
   /** Commits that the provider is asked now, then asks it. */
   private async send(action: Action): Promise<readonly Waking[]> {
     const connection = this.connections.get(action.connection);
-    if (connection?.apply === undefined) return this.refuse(action, [{ code: 'no-connection', message: `there is no connection ${action.connection} that acts any more` }]);
-    if (this.now - (action.intendedAt ?? this.now) > PATIENCE.intentMs) return this.refuse(action, [{ code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' }]);
+    if (connection?.apply === undefined)
+      return this.refuse(action, [
+        { code: 'no-connection', message: `there is no connection ${action.connection} that acts any more` },
+      ]);
+    if (this.now - (action.intendedAt ?? this.now) > PATIENCE.intentMs)
+      return this.refuse(action, [
+        { code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' },
+      ]);
     const asked = { mayAsk: false };
     const wakings = await this.commit(action, async (tx, current) => {
       if (current.askedAt !== null) return [again(current)];
       asked.mayAsk = await this.stores.safety.mayAsk(tx, this.organisation, current, this.now);
-      if (!asked.mayAsk) return (await this.refused(tx, current, [{ code: 'stopped', message: 'the kill switch was set before it was sent' }])).wakings;
+      if (!asked.mayAsk)
+        return (
+          await this.refused(tx, current, [{ code: 'stopped', message: 'the kill switch was set before it was sent' }])
+        ).wakings;
       await this.note(tx, current, { code: 'asked' });
       return [];
     });
     if (!asked.mayAsk) return wakings;
     const { token } = action;
-    return this.record({ ...action, askedAt: this.now }, token === null ? UNTOLD : await answerOf(() => connection.apply?.(action.effect, token, action.before), action.effect.kind === 'purchase'));
+    return this.record(
+      { ...action, askedAt: this.now },
+      token === null
+        ? UNTOLD
+        : await answerOf(
+            () => connection.apply?.(action.effect, token, action.before),
+            action.effect.kind === 'purchase',
+          ),
+    );
   }
 
   /** What became of an effect that was asked for. */
@@ -149,12 +216,17 @@ class Execution {
       const step = { at: this.now, actor: asked.connection };
       switch (answer.kind) {
         case 'taken': {
-          const { wakings } = await actions.move(tx, this.organisation, action, 'applied', { ...step, detail: { reference: answer.reference, detail: answer.detail }, set: { reasons: [] } });
+          const { wakings } = await actions.move(tx, this.organisation, action, 'applied', {
+            ...step,
+            detail: { reference: answer.reference, detail: answer.detail },
+            set: { reasons: [] },
+          });
           await this.writeDown(tx, action);
           return wakings;
         }
         case 'refused':
-          return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection)).wakings;
+          return (await this.refused(tx, action, [{ code: answer.code, message: answer.detail }], asked.connection))
+            .wakings;
         case 'impossible':
           return this.failed(tx, action, { code: answer.code, message: answer.detail });
         case 'not-sent':
@@ -168,16 +240,32 @@ class Execution {
     });
   }
 
-  /** What would have held without it, from what was read before it, in the commit that says it was applied: nothing seen later can bear on it. */
+  /**
+   * What would have held without it, from what was read before it, in the commit that says it was applied: nothing seen
+   * later can bear on it.
+   */
   private async writeDown(tx: Transaction, { id, team }: Action): Promise<void> {
     const { savings, organisations } = this.stores;
     const facts = await savings.facts(tx, this.organisation, team, [id]);
-    await savings.open(tx, this.organisation, facts, await organisations.currencyOf(tx, this.organisation, team), this.now);
+    await savings.open(
+      tx,
+      this.organisation,
+      facts,
+      await organisations.currencyOf(tx, this.organisation, team),
+      this.now,
+    );
   }
 
-  /** It never arrived. It may be sent again once the request cannot be under way any more; a purchase is sent once and never again. */
+  /**
+   * It never arrived. It may be sent again once the request cannot be under way any more; a purchase is sent once and
+   * never again.
+   */
   private async absent(tx: Transaction, action: Action): Promise<readonly Waking[]> {
-    if (action.effect.kind === 'purchase') return this.failed(tx, action, { code: 'purchase-absent', message: 'the purchase did not arrive; it is not sent again by itself' });
+    if (action.effect.kind === 'purchase')
+      return this.failed(tx, action, {
+        code: 'purchase-absent',
+        message: 'the purchase did not arrive; it is not sent again by itself',
+      });
     const free = (action.askedAt ?? this.now) + PATIENCE.requestMs;
     if (this.now < free) return [again(action, free)];
     await this.note(tx, action, { code: 'absent', set: { askedAt: null } });
@@ -186,22 +274,42 @@ class Execution {
 
   private async unknown(tx: Transaction, action: Action, detail: string): Promise<readonly Waking[]> {
     const since = action.askedAt ?? this.now;
-    if (this.now - since >= PATIENCE.outcomeMs) return this.failed(tx, action, { code: 'outcome-unknown', message: `${action.connection} cannot tell what became of it: ${detail}` });
+    if (this.now - since >= PATIENCE.outcomeMs)
+      return this.failed(tx, action, {
+        code: 'outcome-unknown',
+        message: `${action.connection} cannot tell what became of it: ${detail}`,
+      });
     const reason = { code: 'outcome-unknown', message: detail };
-    if (!action.reasons.some(({ code }) => code === reason.code)) await this.note(tx, action, { code: reason.code, detail: { detail }, set: { reasons: [reason] } });
+    if (!action.reasons.some(({ code }) => code === reason.code))
+      await this.note(tx, action, { code: reason.code, detail: { detail }, set: { reasons: [reason] } });
     return [again(action, askAgainAt(since, this.now))];
   }
 
   private async failed(tx: Transaction, action: Action, reason: Reason): Promise<readonly Waking[]> {
-    return (await this.stores.actions.move(tx, this.organisation, action, 'failed', { at: this.now, actor: LINE, code: reason.code, detail: { ...reason }, set: { reasons: [reason] } })).wakings;
+    return (
+      await this.stores.actions.move(tx, this.organisation, action, 'failed', {
+        at: this.now,
+        actor: LINE,
+        code: reason.code,
+        detail: { ...reason },
+        set: { reasons: [reason] },
+      })
+    ).wakings;
   }
 
   private refuse(action: Action, reasons: readonly Reason[]): Promise<readonly Waking[]> {
-    return this.commit(action, async (tx, current) => (current.askedAt !== null ? [again(current)] : (await this.refused(tx, current, reasons)).wakings));
+    return this.commit(action, async (tx, current) =>
+      current.askedAt !== null ? [again(current)] : (await this.refused(tx, current, reasons)).wakings,
+    );
   }
 
   private refused(tx: Transaction, action: Action, reasons: readonly Reason[], actor = LINE): Promise<Moved> {
-    return this.stores.actions.move(tx, this.organisation, action, 'refused', { at: this.now, actor, detail: { reasons: plain(reasons) }, set: { reasons: plain(reasons) } });
+    return this.stores.actions.move(tx, this.organisation, action, 'refused', {
+      at: this.now,
+      actor,
+      detail: { reasons: plain(reasons) },
+      set: { reasons: plain(reasons) },
+    });
   }
 
   private note(tx: Transaction, action: Action, step: Omit<Step, 'at' | 'actor'>): Promise<Action> {
@@ -209,7 +317,11 @@ class Execution {
   }
 
   /** A commit of its own under the action's lock; nothing where the action has left its state meanwhile. */
-  private commit(action: Action, work: (tx: Transaction, current: Action) => Promise<readonly Waking[]>, { serialised } = { serialised: false }): Promise<readonly Waking[]> {
+  private commit(
+    action: Action,
+    work: (tx: Transaction, current: Action) => Promise<readonly Waking[]>,
+    { serialised } = { serialised: false },
+  ): Promise<readonly Waking[]> {
     return this.stores.db.transaction(async (tx) => {
       if (serialised) await this.stores.actions.serialise(tx, this.organisation);
       const current = await this.stores.actions.lock(tx, this.organisation, action.id);
@@ -221,8 +333,8 @@ class Execution {
 const UNTOLD: Answer = { kind: 'unknown', detail: 'it does not say' };
 
 /**
- * Asks for an effect. By its contract a Failure means that nothing was sent; any other error leaves open what has happened. Of a purchase nobody
- * is believed that it was not sent: what became of it is asked for.
+ * Asks for an effect. By its contract a Failure means that nothing was sent; any other error leaves open what has
+ * happened. Of a purchase nobody is believed that it was not sent: what became of it is asked for.
  */
 async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchase: boolean): Promise<Answer> {
   try {
@@ -237,4 +349,9 @@ async function answerOf(ask: () => Promise<EffectOutcome> | undefined, isPurchas
 
 const plain = (reasons: readonly Reason[]): Reason[] => reasons.map(({ code, message }) => ({ code, message }));
 
-const again = ({ team, id }: Action, notBefore?: number): Waking => ({ stage: EXECUTE, lane: team, key: id, ...(notBefore === undefined ? {} : { notBefore }) });
+const again = ({ team, id }: Action, notBefore?: number): Waking => ({
+  stage: EXECUTE,
+  lane: team,
+  key: id,
+  ...(notBefore === undefined ? {} : { notBefore }),
+});

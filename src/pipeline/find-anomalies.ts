@@ -1,8 +1,10 @@
 /**
- * anomaly.find (team/<id>, prices): looks for spend that a team's past does not explain, and for prices in use that are out of the usual.
+ * anomaly.find (team/<id>, prices): looks for spend that a team's past does not explain, and for prices in use that are
+ * out of the usual.
  *
- * Keeps what it finds, once; telling is alert.make's. A day is judged when it has been over for some hours, as far as it is known then: a day that is
- * not known is passed over, never taken for nothing. What lies long back is not kept: it is history, not news.
+ * Keeps what it finds, once; telling is alert.make's. A day is judged when it has been over for some hours, as far as
+ * it is known then: a day that is not known is passed over, never taken for nothing. What lies long back is not kept:
+ * it is history, not news.
  */
 import { DAY_MS, dayOf, formatDay, formatInstant, HOUR_MS, hourOf } from '../core/time.js';
 import type { AnomalyNews, PriceNews } from '../core/alert/alert.js';
@@ -29,28 +31,56 @@ type Needs = Pick<Stores, 'organisations' | 'prices' | 'spend' | 'anomalies'>;
 
 export function findAnomaliesStage(stores: Needs): Stage {
   return {
-    name: FIND_PRICES.stage, most: 20,
+    name: FIND_PRICES.stage,
+    most: 20,
     async run(call) {
-      for (const key of call.keys) await (key === FIND_PRICES.key ? findInPrices(stores, call) : findInSpend(stores, call, key.slice('team/'.length)));
+      for (const key of call.keys)
+        await (key === FIND_PRICES.key
+          ? findInPrices(stores, call)
+          : findInSpend(stores, call, key.slice('team/'.length)));
       return [];
     },
   };
 }
 
 /** Which looks are due since the last ones: prices every hour, teams on every day that has just settled. */
-export function anomalyKeys(now: number, last: { readonly hour: number; readonly day: number }): { readonly hour: number; readonly day: number; readonly keys: { readonly prices: boolean; readonly teams: boolean } } {
+export function anomalyKeys(
+  now: number,
+  last: { readonly hour: number; readonly day: number },
+): {
+  readonly hour: number;
+  readonly day: number;
+  readonly keys: { readonly prices: boolean; readonly teams: boolean };
+} {
   const [hour, day] = [hourOf(now), dayOf(now - SETTLES_MS)];
   return { hour, day, keys: { prices: hour !== last.hour, teams: day !== last.day } };
 }
 
-async function findInSpend({ organisations, prices, spend, anomalies }: Needs, { organisation, now, tx }: StageCall, team: string): Promise<void> {
+async function findInSpend(
+  { organisations, prices, spend, anomalies }: Needs,
+  { organisation, now, tx }: StageCall,
+  team: string,
+): Promise<void> {
   const currency = await organisations.currencyOf(tx, organisation, team);
   const until = dayOf((await organisations.asOf(tx, organisation, now)) - SETTLES_MS);
   const from = until - HISTORY_DAYS * DAY_MS;
   const { fx } = await prices.book(tx, organisation);
-  const ask = async (start: number, end: number, groupBy: string) => (await spend.spend(organisation, parseSpendQuery({ from: label(start), to: label(end), groupBy, currency, teams: [team] }), fx)).rows;
-  const found = detectSpendAnomalies(dailySeries(await ask(from, until, 'day'), currency, from, until), DAILY).filter(({ decidedAt }) => decidedAt >= until - RECENT_MS);
-  const fresh = await anomalies.fresh(tx, organisation, found.map((one) => spendNews(team, currency, one)));
+  const ask = async (start: number, end: number, groupBy: string) =>
+    (
+      await spend.spend(
+        organisation,
+        parseSpendQuery({ from: label(start), to: label(end), groupBy, currency, teams: [team] }),
+        fx,
+      )
+    ).rows;
+  const found = detectSpendAnomalies(dailySeries(await ask(from, until, 'day'), currency, from, until), DAILY).filter(
+    ({ decidedAt }) => decidedAt >= until - RECENT_MS,
+  );
+  const fresh = await anomalies.fresh(
+    tx,
+    organisation,
+    found.map((one) => spendNews(team, currency, one)),
+  );
   const explained: AnomalyNews[] = [];
   for (const one of fresh) {
     const day = Date.parse(one.decidedDay);
@@ -63,26 +93,57 @@ const label = (day: number): string => formatDay(day / DAY_MS);
 
 function spendNews(team: string, currency: string, { at, decidedAt, kind, observed, expected }: Anomaly): AnomalyNews {
   return {
-    kind: 'anomaly', team, what: kind === 'dirty-price' ? 'spike' : kind, day: label(at), decidedDay: label(decidedAt), currency, observed: estimateText(observed),
-    expected: { low: estimateText(expected.low), mean: estimateText(expected.mean), high: estimateText(expected.high) }, drivers: [],
+    kind: 'anomaly',
+    team,
+    what: kind === 'dirty-price' ? 'spike' : kind,
+    day: label(at),
+    decidedDay: label(decidedAt),
+    currency,
+    observed: estimateText(observed),
+    expected: { low: estimateText(expected.low), mean: estimateText(expected.mean), high: estimateText(expected.high) },
+    drivers: [],
   };
 }
 
-async function findInPrices({ organisations, prices, anomalies }: Needs, { organisation, now, tx }: StageCall): Promise<void> {
+async function findInPrices(
+  { organisations, prices, anomalies }: Needs,
+  { organisation, now, tx }: StageCall,
+): Promise<void> {
   const { prices: all, version } = await prices.book(tx, organisation);
   if (!(await anomalies.hasChanged(tx, organisation, 'prices', version))) return;
   const asOf = await organisations.asOf(tx, organisation, now);
   const used = await anomalies.usedSkus(tx, organisation);
   const series = priceSeries(all, (provider, sku) => used.has(`${provider}\u0001${sku}`));
-  const found = series.flatMap((one) => detectPriceAnomalies(one.points, { peers: peersOf(one, series).slice(0, MOST_PEERS).map(({ points }) => points) })
-    // Spot moves all the time: only what was never there is worth a word.
-    .filter(({ kind, decidedAt }) => decidedAt >= asOf - RECENT_MS && (kind === 'dirty-price' || one.term !== 'spot')).map((anomaly) => priceNews(one, anomaly)));
+  const found = series.flatMap((one) =>
+    detectPriceAnomalies(one.points, {
+      peers: peersOf(one, series)
+        .slice(0, MOST_PEERS)
+        .map(({ points }) => points),
+    })
+      // Spot moves all the time: only what was never there is worth a word.
+      .filter(({ kind, decidedAt }) => decidedAt >= asOf - RECENT_MS && (kind === 'dirty-price' || one.term !== 'spot'))
+      .map((anomaly) => priceNews(one, anomaly)),
+  );
   await anomalies.keep(tx, organisation, await anomalies.fresh(tx, organisation, found), now);
 }
 
-function priceNews({ provider, sku, region, term, currency, points }: PriceSeries, { at, decidedAt, kind, observed, expected }: Anomaly): PriceNews {
+function priceNews(
+  { provider, sku, region, term, currency, points }: PriceSeries,
+  { at, decidedAt, kind, observed, expected }: Anomaly,
+): PriceNews {
   return {
-    kind: 'price', team: null, what: kind, provider, sku, region, term, effectiveFrom: formatInstant(at), decidedAt: formatInstant(decidedAt), currency, observed: estimateText(observed, 6),
-    expected: estimateText(expected.mean, 6), source: points.find((point) => point.at === at)?.source ?? '',
+    kind: 'price',
+    team: null,
+    what: kind,
+    provider,
+    sku,
+    region,
+    term,
+    effectiveFrom: formatInstant(at),
+    decidedAt: formatInstant(decidedAt),
+    currency,
+    observed: estimateText(observed, 6),
+    expected: estimateText(expected.mean, 6),
+    source: points.find((point) => point.at === at)?.source ?? '',
   };
 }

@@ -1,9 +1,11 @@
 /**
- * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped for its cheap hours, or the old size of a group that was.
+ * action.follow (action): when its time has come, begins what follows an action: the start of a job that was stopped
+ * for its cheap hours, or the old size of a group that was.
  *
- * The two were approved as one, so that nobody is asked again; the second has its own guard and its own expiry (action.execute). The invariants: it is begun at
- * most once, only where the first was done, and never while the first is being taken back or was. Another live action on the target is waited for until it expires. A kill
- * switch is not: the guard refuses, people are told that the job stands still, and taking the first back starts it.
+ * The two were approved as one, so that nobody is asked again; the second has its own guard and its own expiry
+ * (action.execute). The invariants: it is begun at most once, only where the first was done, and never while the first
+ * is being taken back or was. Another live action on the target is waited for until it expires. A kill switch is not:
+ * the guard refuses, people are told that the job stands still, and taking the first back starts it.
  */
 import { followingEffect } from '../core/action/acting.js';
 import { pairActor, type Action, type Next } from '../core/action/action.js';
@@ -21,7 +23,8 @@ const WAIT_MS = MINUTE_MS;
 
 export function followStage(stores: Needed): Stage {
   return {
-    name: FOLLOW, most: 1,
+    name: FOLLOW,
+    most: 1,
     async run({ organisation, keys, now, tx }) {
       const wakings: Waking[] = [];
       for (const id of keys) wakings.push(...(await follow(stores, tx, organisation, id, now)));
@@ -30,34 +33,82 @@ export function followStage(stores: Needed): Stage {
   };
 }
 
-async function follow(stores: Needed, tx: Transaction, organisation: string, id: string, now: number): Promise<readonly Waking[]> {
+async function follow(
+  stores: Needed,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  now: number,
+): Promise<readonly Waking[]> {
   const { actions } = stores;
   await actions.serialise(tx, organisation);
   const first = await actions.lock(tx, organisation, id);
   if (first === null) return [];
   const { next = null } = first;
-  // Taken back, its job runs again; refused, it was never stopped. A failure leaves open whether it was, and a start does no harm.
-  if (next === null || !['applied', 'confirmed', 'measured', 'failed'].includes(first.state) || (await actions.followerOf(tx, organisation, id)) !== null) return [];
+  // Taken back, its job runs again; refused, it was never stopped. A failure leaves open whether it was, and a start
+  // does no harm.
+  if (
+    next === null ||
+    !['applied', 'confirmed', 'measured', 'failed'].includes(first.state) ||
+    (await actions.followerOf(tx, organisation, id)) !== null
+  )
+    return [];
   if (now < next.notBefore) return [again(first, next.notBefore)];
   const isLate = now >= next.expiresAt - WAIT_MS;
-  if (!isLate && (first.takenBackBy !== null || (await isHindered(stores, tx, organisation, first)))) return [again(first, now + WAIT_MS)];
+  if (!isLate && (first.takenBackBy !== null || (await isHindered(stores, tx, organisation, first))))
+    return [again(first, now + WAIT_MS)];
   return first.takenBackBy !== null ? [] : begin(stores, tx, organisation, first, next, now);
 }
 
 /** A live action on the target: also the first itself, for as long as its effect does not show. */
-const isHindered = async ({ safety }: Needed, tx: Transaction, organisation: string, { connection, target }: Action): Promise<boolean> => (await safety.liveOn(tx, organisation, connection, target, [])) !== null;
+const isHindered = async (
+  { safety }: Needed,
+  tx: Transaction,
+  organisation: string,
+  { connection, target }: Action,
+): Promise<boolean> => (await safety.liveOn(tx, organisation, connection, target, [])) !== null;
 
 /** Its evidence is of now: its hour has come, and the first was done. */
-async function begin({ actions, safety }: Needed, tx: Transaction, organisation: string, first: Action, next: Next, now: number): Promise<readonly Waking[]> {
+async function begin(
+  { actions, safety }: Needed,
+  tx: Transaction,
+  organisation: string,
+  first: Action,
+  next: Next,
+  now: number,
+): Promise<readonly Waking[]> {
   const { expiresAt } = next;
   const effect = followingEffect({ ...first, next });
   const { id, team, connection, policy, document, mode, proposedBy } = first;
-  const made = await actions.propose(tx, organisation, {
-    team, connection, target: effect.target, effect, mode, recommendation: null, policy, document, subject: null, rollbackOf: null, underStop: false, proposedBy, evidenceAt: now, expiresAt, follows: id,
-  }, now);
+  const made = await actions.propose(
+    tx,
+    organisation,
+    {
+      team,
+      connection,
+      target: effect.target,
+      effect,
+      mode,
+      recommendation: null,
+      policy,
+      document,
+      subject: null,
+      rollbackOf: null,
+      underStop: false,
+      proposedBy,
+      evidenceAt: now,
+      expiresAt,
+      follows: id,
+    },
+    now,
+  );
   // Two live actions on a target there are never: it stays proposed, and expires with that.
   if ((await safety.liveOn(tx, organisation, connection, effect.target, [])) !== null) return made.wakings;
-  const approved = await actions.move(tx, organisation, made.action, 'approved', { at: now, actor: pairActor(id), set: { approvedBy: pairActor(id) } });
+  const approved = await actions.move(tx, organisation, made.action, 'approved', {
+    at: now,
+    actor: pairActor(id),
+    set: { approvedBy: pairActor(id) },
+  });
   return approved.wakings;
 }
 

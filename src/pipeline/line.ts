@@ -1,35 +1,60 @@
 /**
  * The line: what happens between a usage record and a recommendation, in order. This is its table of contents.
  *
- *   sample.collect   reads GPU evidence, settles its health findings         collect-samples.ts   wakes fleet.collect, recommendation.make, itself, sample.purge
- *   fleet.collect    reads what runs at a provider                           collect-fleet.ts   wakes recommendation.make
- *   fleet.allocate   gives what runs to teams anew when the rules change     collect-fleet.ts   wakes recommendation.make
- *   price.collect    reads its prices, offers and spot                       collect-prices.ts  wakes cost.price
- *   usage.collect    reads its usage and bill                                collect-usage.ts   wakes cost.price, cost.rollup
- *   usage.collect    takes records and bills in, assigns teams, sums hours   collect.ts    wakes cost.price, cost.rollup
- *   usage.allocate   assigns history anew when the rules change              allocate.ts   wakes cost.price, cost.rollup
- *   cost.price       prices a team's day, hour by hour, or says why not      price.ts      wakes cost.rollup
- *   cost.rollup      sums the day: accrued, billed, actual                   rollup.ts     wakes cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
- *   cost.share       splits the day's shared costs over the teams            share.ts      wakes cost.credit, budget.weigh
- *   cost.credit      takes what is due from the credits that were granted    credit.ts     wakes budget.weigh
- *   budget.weigh     state, forecast and crossings of a budget's period      weigh.ts      wakes recommendation.make, itself
- *   recommendation.make   shows the team to its policies                     recommend.ts  wakes action.execute
- *   answer.take      does and answers what a person in Slack pressed         answer.ts     wakes action.execute, alert.make, alert.send
- *   action.follow    begins what follows an action, when its time has come   follow.ts     wakes itself, action.execute
- *   action.execute   guards an approved action and asks the provider         execute.ts    wakes itself, action.confirm
- *   action.confirm   reads the target until it shows the effect              confirm.ts    wakes itself, saving.verify; action.follow, which waits for its time
- *   saving.verify    measures what an action saved, hour by hour             verify.ts     wakes itself
- *   bill.reconcile   compares bills with what was accrued, learns rates      reconcile.ts  a rate learned enters again at the left, as a price
- *   anomaly.find     looks for unusual spend and prices                      find-anomalies.ts
- *   alert.make       keeps what is worth telling, decides where it goes      alert-make.ts wakes alert.escalate, alert.send
- *   alert.escalate   goes further when nobody answers                        alert-make.ts wakes itself, alert.send
- *   alert.send       tells one place, and shows there what became of it      alert.ts      wakes itself
- *   report.send      makes a team's report of a month                        report.ts     what it announces is told by the alerts
- *   backtest.run     runs a policy over recorded history, apart from the rest     backtest.ts   wakes itself, while another runs in this process
+ *   sample.collect       collect-samples.ts   reads GPU evidence, settles its health findings
+ *                                             wakes fleet.collect, recommendation.make, itself, sample.purge
+ *   fleet.collect        collect-fleet.ts     reads what runs at a provider
+ *                                             wakes recommendation.make
+ *   fleet.allocate       collect-fleet.ts     gives what runs to teams anew when the rules change
+ *                                             wakes recommendation.make
+ *   price.collect        collect-prices.ts    reads its prices, offers and spot
+ *                                             wakes cost.price
+ *   usage.collect        collect-usage.ts     reads its usage and bill
+ *                                             wakes cost.price, cost.rollup
+ *   usage.collect        collect.ts           takes records and bills in, assigns teams, sums hours
+ *                                             wakes cost.price, cost.rollup
+ *   usage.allocate       allocate.ts          assigns history anew when the rules change
+ *                                             wakes cost.price, cost.rollup
+ *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
+ *                                             wakes cost.rollup
+ *   cost.rollup          rollup.ts            sums the day: accrued, billed, actual
+ *                                             wakes cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
+ *   cost.share           share.ts             splits the day's shared costs over the teams
+ *                                             wakes cost.credit, budget.weigh
+ *   cost.credit          credit.ts            takes what is due from the credits that were granted
+ *                                             wakes budget.weigh
+ *   budget.weigh         weigh.ts             state, forecast and crossings of a budget's period
+ *                                             wakes recommendation.make, itself
+ *   recommendation.make  recommend.ts         shows the team to its policies
+ *                                             wakes action.execute
+ *   answer.take          answer.ts            does and answers what a person in Slack pressed
+ *                                             wakes action.execute, alert.make, alert.send
+ *   action.follow        follow.ts            begins what follows an action, when its time has come
+ *                                             wakes itself, action.execute
+ *   action.execute       execute.ts           guards an approved action and asks the provider
+ *                                             wakes itself, action.confirm
+ *   action.confirm       confirm.ts           reads the target until it shows the effect
+ *                                             wakes itself, saving.verify; action.follow, which waits for its time
+ *   saving.verify        verify.ts            measures what an action saved, hour by hour
+ *                                             wakes itself
+ *   bill.reconcile       reconcile.ts         compares bills with what was accrued, learns rates
+ *                                             a rate learned enters again at the left, as a price
+ *   anomaly.find         find-anomalies.ts    looks for unusual spend and prices
+ *   alert.make           alert-make.ts        keeps what is worth telling, decides where it goes
+ *                                             wakes alert.escalate, alert.send
+ *   alert.escalate       alert-make.ts        goes further when nobody answers
+ *                                             wakes itself, alert.send
+ *   alert.send           alert.ts             tells one place, and shows there what became of it
+ *                                             wakes itself
+ *   report.send          report.ts            makes a team's report of a month
+ *                                             what it announces is told by the alerts
+ *   backtest.run         backtest.ts          runs a policy over recorded history, apart from the rest
+ *                                             wakes itself, while another runs in this process
  *
- * A stage wakes only stages to its right, or waits for its own key again. Late usage and corrected prices enter again at the left and walk the same line.
- * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at all. What takes minutes is worked
- * out before that transaction, under a lease.
+ * A stage wakes only stages to its right, or waits for its own key again. Late usage and corrected prices enter again
+ * at the left and walk the same line.
+ * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at
+ * all. What takes minutes is worked out before that transaction, under a lease.
  */
 import { ENGLISH } from '../core/alert/texts.js';
 import type { Policy } from '../core/policy/policy.js';
@@ -66,8 +91,27 @@ const PLAIN_TELLING: TellingOptions = { texts: ENGLISH, publicUrl: null };
  * @param connections to the providers, by name; none: nothing is acted on
  * @param channels to tell people by, by name; none: alerts are kept, and wait
  */
-export function makeLine(stores: Stores, policies: readonly Policy[], telemetry: readonly TelemetryConnection[] = [], connections: Connections = new Map(), channels: Channels = new Map(), telling: TellingOptions = PLAIN_TELLING): readonly Stage[] {
-  const { organisations, raw, prices, costs, shares, credits, budgets, reservations, savings, learnedRates, reconciliation } = stores;
+export function makeLine(
+  stores: Stores,
+  policies: readonly Policy[],
+  telemetry: readonly TelemetryConnection[] = [],
+  connections: Connections = new Map(),
+  channels: Channels = new Map(),
+  telling: TellingOptions = PLAIN_TELLING,
+): readonly Stage[] {
+  const {
+    organisations,
+    raw,
+    prices,
+    costs,
+    shares,
+    credits,
+    budgets,
+    reservations,
+    savings,
+    learnedRates,
+    reconciliation,
+  } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
     purgeStage(stores),

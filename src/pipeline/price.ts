@@ -15,15 +15,24 @@ import type { PriceStore } from '../store/price/prices.js';
 import { lastPart, wakeTeamDays } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 
-export function priceStage(organisations: OrganisationStore, prices: PriceStore, costs: CostStore, learnedRates: LearnedRateStore): Stage {
+export function priceStage(
+  organisations: OrganisationStore,
+  prices: PriceStore,
+  costs: CostStore,
+  learnedRates: LearnedRateStore,
+): Stage {
   return {
-    name: 'cost.price', most: 60,
+    name: 'cost.price',
+    most: 60,
     async run(call) {
       const { organisation, lane: team, keys, tx } = call;
       const days = keys.map(lastPart);
       const { book, fx } = await prices.book(tx, organisation);
       const context: CostContext = {
-        book, fx, peak: await organisations.peak(tx, organisation), currency: await organisations.currencyOf(tx, organisation, team),
+        book,
+        fx,
+        peak: await organisations.peak(tx, organisation),
+        currency: await organisations.currencyOf(tx, organisation, team),
         learned: await learnedRates.applied(tx, organisation),
       };
       const lines: LineOfDimension[] = [];
@@ -35,12 +44,21 @@ export function priceStage(organisations: OrganisationStore, prices: PriceStore,
       }
       lines.push(...(await priceUnclear(call, unclear, context, organisations, costs)));
       await costs.replaceHours(tx, organisation, team, days, lines);
-      return wakeTeamDays('cost.rollup', days.map((day) => ({ team, day })));
+      return wakeTeamDays(
+        'cost.rollup',
+        days.map((day) => ({ team, day })),
+      );
     },
   };
 }
 
-async function priceUnclear(call: StageCall, unclear: readonly HourOfDimension[], context: CostContext, organisations: OrganisationStore, costs: CostStore): Promise<LineOfDimension[]> {
+async function priceUnclear(
+  call: StageCall,
+  unclear: readonly HourOfDimension[],
+  context: CostContext,
+  organisations: OrganisationStore,
+  costs: CostStore,
+): Promise<LineOfDimension[]> {
   if (unclear.length === 0) return [];
   const { organisation, lane: team, tx } = call;
   const rules = await organisations.rules(tx, organisation);
@@ -50,7 +68,12 @@ async function priceUnclear(call: StageCall, unclear: readonly HourOfDimension[]
   const from = Math.min(...hours);
   const records = await costs.recordsOf(tx, organisation, team, from, Math.max(...hours) + HOUR_MS, grouping, ids);
   return unclear.flatMap((hour) => {
-    const own = (records.get(hour.dimensionId) ?? []).filter((r) => r.start < hour.hour + HOUR_MS && r.end >= hour.hour);
-    return priceFromRecords(team, hour.dimension, hour.hour, own, context).map((line) => ({ dimensionId: hour.dimensionId, line }));
+    const own = (records.get(hour.dimensionId) ?? []).filter(
+      (r) => r.start < hour.hour + HOUR_MS && r.end >= hour.hour,
+    );
+    return priceFromRecords(team, hour.dimension, hour.hour, own, context).map((line) => ({
+      dimensionId: hour.dimensionId,
+      line,
+    }));
   });
 }

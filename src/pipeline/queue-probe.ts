@@ -1,5 +1,6 @@
 /**
- * Looks whether the queue can be reached and is as the line needs it. Hands out nothing, works at nothing, and creates nothing.
+ * Looks whether the queue can be reached and is as the line needs it. Hands out nothing, works at nothing, and creates
+ * nothing.
  */
 import { assertSchemaCompatibility, LATEST_SCHEMA_VERSION, SchemaMigrationRequiredError } from 'bullmq';
 import { Redis } from 'ioredis';
@@ -9,9 +10,17 @@ import type { Queryable } from '../store/database.js';
 
 const CONNECT_MILLISECONDS = 5000;
 
-/** The queue in Redis. @throws Failure unavailable where it does not answer or does not let us in; the message holds no address */
+/**
+ * The queue in Redis. @throws Failure unavailable where it does not answer or does not let us in; the message holds no
+ * address
+ */
 export async function probeRedis(redisUrl: string): Promise<QueueFacts> {
-  const redis = new Redis(redisUrl, { lazyConnect: true, connectTimeout: CONNECT_MILLISECONDS, maxRetriesPerRequest: 0, retryStrategy: () => null });
+  const redis = new Redis(redisUrl, {
+    lazyConnect: true,
+    connectTimeout: CONNECT_MILLISECONDS,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
   const errors: Error[] = [];
   redis.on('error', (error) => errors.push(error));
   try {
@@ -29,18 +38,27 @@ export async function probeRedis(redisUrl: string): Promise<QueueFacts> {
 
 /** A system error's code, for its message names hosts; else what Redis itself says (`WRONGPASS ...`). */
 function reasonOf(error: unknown): string {
-  if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string') return error.code;
+  if (typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string')
+    return error.code;
   return error instanceof Error && error.message !== '' ? error.message.slice(0, 200) : 'no reason given';
 }
 
-/** The queue in the database that Bursar is on: BullMQ's tables there. @throws Failure unavailable where they are not for this version */
+/**
+ * The queue in the database that Bursar is on: BullMQ's tables there. @throws Failure unavailable where they are not
+ * for this version
+ */
 export async function probePostgres(db: Queryable): Promise<QueueFacts> {
   const facts = { kind: 'postgresql', version: null, evictionPolicy: null } as const;
   try {
-    const version = await assertSchemaCompatibility({ query: async <Row>(text: string, values?: readonly unknown[]) => ({ rows: await db.query<Row>(text, values) }) });
+    const version = await assertSchemaCompatibility({
+      query: async <Row>(text: string, values?: readonly unknown[]) => ({ rows: await db.query<Row>(text, values) }),
+    });
     return { ...facts, migrated: version >= LATEST_SCHEMA_VERSION };
   } catch (error) {
     if (error instanceof SchemaMigrationRequiredError) return { ...facts, migrated: false };
-    throw unavailable(`the queue's tables cannot be used: ${error instanceof Error ? error.message : 'no reason given'}`, error);
+    throw unavailable(
+      `the queue's tables cannot be used: ${error instanceof Error ? error.message : 'no reason given'}`,
+      error,
+    );
   }
 }

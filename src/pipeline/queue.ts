@@ -1,7 +1,8 @@
 /**
  * The queue says who does what is due: one small job per lane, on BullMQ over PostgreSQL or Redis.
  *
- * A job carries a lane's name and nothing else. Losing the queue, or a job, or doing one twice, loses and changes nothing:
+ * A job carries a lane's name and nothing else. Losing the queue, or a job, or doing one twice, loses and changes
+ * nothing:
  * what is due stands in the work table.
  */
 import { hash } from 'node:crypto';
@@ -26,26 +27,42 @@ export interface QueueSettings {
 
 /** The little that the line needs of a queue, whichever backend is behind it. */
 interface Handles {
-  add(jobs: { name: string; data: Lane; opts: { jobId: string; removeOnComplete: true; removeOnFail: true } }[]): Promise<unknown>;
+  add(
+    jobs: { name: string; data: Lane; opts: { jobId: string; removeOnComplete: true; removeOnFail: true } }[],
+  ): Promise<unknown>;
   waiting(): Promise<number>;
   close(): Promise<void>;
 }
 
 export class LineQueue {
-  private constructor(private readonly handles: Handles, readonly kind: 'postgresql' | 'redis') {}
+  private constructor(
+    private readonly handles: Handles,
+    readonly kind: 'postgresql' | 'redis',
+  ) {}
 
   static async open(settings: QueueSettings, runner: Runner, failed: (error: Error) => void): Promise<LineQueue> {
     const work = async (job: Job<Lane>): Promise<void> => void (await runner.runLane(job.data));
-    const handles = settings.redisUrl === null ? await overPostgres(settings, work, failed) : await overRedis(settings.redisUrl, settings, work, failed);
+    const handles =
+      settings.redisUrl === null
+        ? await overPostgres(settings, work, failed)
+        : await overRedis(settings.redisUrl, settings, work, failed);
     return new LineQueue(handles, settings.redisUrl === null ? 'postgresql' : 'redis');
   }
 
   /** One job per lane. A lane that has a job already gets no second one. */
   async handOut(lanes: readonly Lane[]): Promise<void> {
     if (lanes.length === 0) return;
-    await this.handles.add(lanes.map(({ organisation, stage, lane }) => ({
-      name: stage, data: { organisation, stage, lane }, opts: { jobId: jobId({ organisation, stage, lane }), removeOnComplete: true as const, removeOnFail: true as const },
-    })));
+    await this.handles.add(
+      lanes.map(({ organisation, stage, lane }) => ({
+        name: stage,
+        data: { organisation, stage, lane },
+        opts: {
+          jobId: jobId({ organisation, stage, lane }),
+          removeOnComplete: true as const,
+          removeOnFail: true as const,
+        },
+      })),
+    );
   }
 
   /** Jobs that wait in the queue. */
@@ -66,7 +83,11 @@ function jobId(lane: Lane): string {
 
 type Work = (job: Job<Lane>) => Promise<void>;
 
-async function overPostgres({ databaseUrl, concurrency }: QueueSettings, work: Work, failed: (error: Error) => void): Promise<Handles> {
+async function overPostgres(
+  { databaseUrl, concurrency }: QueueSettings,
+  work: Work,
+  failed: (error: Error) => void,
+): Promise<Handles> {
   const connection = { connectionString: databaseUrl, max: 4 };
   const queue = new Queue(QUEUE, { connection: { ...connection, migrate: true } }, createPostgresBackend);
   queue.on('error', failed);
@@ -77,14 +98,20 @@ async function overPostgres({ databaseUrl, concurrency }: QueueSettings, work: W
   return handlesOf(queue, worker, async () => undefined);
 }
 
-async function overRedis(redisUrl: string, { concurrency }: QueueSettings, work: Work, failed: (error: Error) => void): Promise<Handles> {
+async function overRedis(
+  redisUrl: string,
+  { concurrency }: QueueSettings,
+  work: Work,
+  failed: (error: Error) => void,
+): Promise<Handles> {
   const connect = (): Redis => new Redis(redisUrl, { maxRetriesPerRequest: null }).on('error', failed);
   const forQueue = connect();
   const queue = new Queue(QUEUE, { connection: forQueue, prefix: PREFIX });
   queue.on('error', failed);
   await queue.waitUntilReady();
   const forWorker = concurrency === 0 ? null : connect();
-  const worker = forWorker === null ? null : new Worker(QUEUE, work, { connection: forWorker, concurrency, prefix: PREFIX });
+  const worker =
+    forWorker === null ? null : new Worker(QUEUE, work, { connection: forWorker, concurrency, prefix: PREFIX });
   worker?.on('error', failed);
   worker?.on('failed', (_, error) => failed(error));
   return handlesOf(queue, worker, async () => {
@@ -96,7 +123,11 @@ interface Closable {
   close(): Promise<void>;
 }
 
-function handlesOf(queue: Closable & { addBulk: Handles['add']; getWaitingCount(): Promise<number> }, worker: Closable | null, after: () => Promise<void>): Handles {
+function handlesOf(
+  queue: Closable & { addBulk: Handles['add']; getWaitingCount(): Promise<number> },
+  worker: Closable | null,
+  after: () => Promise<void>,
+): Handles {
   return {
     add: (jobs) => queue.addBulk(jobs),
     waiting: () => queue.getWaitingCount(),

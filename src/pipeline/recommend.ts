@@ -1,8 +1,9 @@
 /**
- * recommendation.make (team): shows the team as it stands to the policies whose documents apply to it, and keeps what they propose.
+ * recommendation.make (team): shows the team as it stands to the policies whose documents apply to it, and keeps what
+ * they propose.
  *
- * Policies are handed in and only ever called through their port; which of them wins is core's word (policy/decision.ts), what becomes of the
- * actions is settle.ts'.
+ * Policies are handed in and only ever called through their port; which of them wins is core's word
+ * (policy/decision.ts), what becomes of the actions is settle.ts'.
  */
 import { decide } from '../core/policy/decision.js';
 import type { Policy } from '../core/policy/policy.js';
@@ -14,19 +15,47 @@ import type { Waking } from '../store/work.js';
 export function recommendStage(stores: Stores, policies: readonly Policy[]): Stage {
   const { organisations, prices, views, recommendations, policies: documents } = stores;
   return {
-    name: 'recommendation.make', most: 1,
+    name: 'recommendation.make',
+    most: 1,
     async run({ organisation, keys, now, tx }) {
       const wakings: Waking[] = [];
       for (const team of keys) {
         const currency = await organisations.currencyOf(tx, organisation, team);
         const asOf = await organisations.asOf(tx, organisation, now);
         const peak = await organisations.peak(tx, organisation);
-        const view = await views.view(tx, organisation, team, currency, asOf, await prices.book(tx, organisation), peak);
+        const view = await views.view(
+          tx,
+          organisation,
+          team,
+          currency,
+          asOf,
+          await prices.book(tx, organisation),
+          peak,
+        );
         const applied = (await documents.list(tx, organisation, policies)).filter(({ paused }) => !paused);
         const decisions = decide(view, applied, policies);
-        const of = (status: 'open' | 'observed') => decisions.filter((one) => one.status === status).map(({ recommendation }) => recommendation);
-        await recommendations.replaceOpen(tx, organisation, team, policies.map((policy) => policy.name), of('open'), now, of('observed'));
-        wakings.push(...(await settleActions(stores, tx, { organisation, team, now, view, recommendations: of('open'), documents: applied, policies })));
+        const of = (status: 'open' | 'observed') =>
+          decisions.filter((one) => one.status === status).map(({ recommendation }) => recommendation);
+        await recommendations.replaceOpen(
+          tx,
+          organisation,
+          team,
+          policies.map((policy) => policy.name),
+          of('open'),
+          now,
+          of('observed'),
+        );
+        wakings.push(
+          ...(await settleActions(stores, tx, {
+            organisation,
+            team,
+            now,
+            view,
+            recommendations: of('open'),
+            documents: applied,
+            policies,
+          })),
+        );
       }
       return wakings;
     },

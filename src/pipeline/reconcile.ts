@@ -1,9 +1,9 @@
 /**
- * bill.reconcile (source/month): compares a source's bills of a month with what was accrued from metered usage, publishes the variance in place of what
- * was published before, and learns what closed bills teach of rates.
+ * bill.reconcile (source/month): compares a source's bills of a month with what was accrued from metered usage,
+ * publishes the variance in place of what was published before, and learns what closed bills teach of rates.
  *
- * A bill that comes or is restated wakes it, and so does whatever changes a day that the bill speaks of. It wakes no stage itself; a learned rate that
- * changes enters the line at the left, as a price does.
+ * A bill that comes or is restated wakes it, and so does whatever changes a day that the bill speaks of. It wakes no
+ * stage itself; a learned rate that changes enters the line at the left, as a price does.
  */
 import { BillCells, type BillSummary, type ResourcesOfSku } from '../core/bill/cells.js';
 import { inTeamsCurrencies, SkuNames, type BilledCell } from '../core/bill/matching.js';
@@ -25,7 +25,8 @@ const MOST_GROUPS = 200_000;
 
 export function reconcileStage(stores: Needs): Stage {
   return {
-    name: 'bill.reconcile', most: 1,
+    name: 'bill.reconcile',
+    most: 1,
     async run(call) {
       for (const key of call.keys) await reconcileMonth(stores, call, lastPart(key));
       return [];
@@ -44,8 +45,18 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
   const names = new SkuNames(accrued, modelOfSku(listed));
   const bills = await readBills(stores, call, scopes);
   const billed = bills.flatMap(({ cells, isClosed }) => cells.map((cell): BilledCell => ({ ...cell, isClosed })));
-  await linkByResource(reconciliation, tx, organisation, scopes, bills.flatMap(({ resources }) => resources), names);
-  const { rows, findings } = reconcile({ accrued, billed: inTeamsCurrencies(billed, currencyOf, fx), names }, await reconciliation.readThreshold(tx, organisation));
+  await linkByResource(
+    reconciliation,
+    tx,
+    organisation,
+    scopes,
+    bills.flatMap(({ resources }) => resources),
+    names,
+  );
+  const { rows, findings } = reconcile(
+    { accrued, billed: inTeamsCurrencies(billed, currencyOf, fx), names },
+    await reconciliation.readThreshold(tx, organisation),
+  );
   await reconciliation.publish(tx, organisation, source, month, rows, findings, now);
   await learnedRates.learn(tx, organisation, source, month, rateEvidence({ accrued, billed, names }, fx), now);
 }
@@ -53,14 +64,19 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
 /** The GPU of a SKU by the price lists; null where they name none, undefined where they do not know the SKU. */
 function modelOfSku(listed: readonly Price[]): (provider: string, sku: string) => string | null | undefined {
   const models = new Map<string, string | null>();
-  for (const { provider, sku, gpuModel } of listed) models.set(`${provider}\u0001${sku}`, gpuModel ?? models.get(`${provider}\u0001${sku}`) ?? null);
+  for (const { provider, sku, gpuModel } of listed)
+    models.set(`${provider}\u0001${sku}`, gpuModel ?? models.get(`${provider}\u0001${sku}`) ?? null);
   return (provider, sku) => models.get(`${provider}\u0001${sku}`);
 }
 
 type Read = BillSummary & Pick<BillScope, 'isClosed'>;
 
 /** What the bills say: as it was kept, or from their lines. */
-async function readBills({ organisations, raw, billCells }: Needs, { organisation, lane: source, tx }: StageCall, scopes: readonly BillScope[]): Promise<Read[]> {
+async function readBills(
+  { organisations, raw, billCells }: Needs,
+  { organisation, lane: source, tx }: StageCall,
+  scopes: readonly BillScope[],
+): Promise<Read[]> {
   const rules = await organisations.rules(tx, organisation);
   const bills: Read[] = [];
   for (const { delivery, isClosed } of scopes) {
@@ -80,11 +96,24 @@ async function readBills({ organisations, raw, billCells }: Needs, { organisatio
 }
 
 /** SKUs of the bill that are no names of the meter's: the resources that both know tell what they are. */
-async function linkByResource(reconciliation: ReconciliationStore, tx: Queryable, organisation: string, scopes: readonly BillScope[], skus: readonly ResourcesOfSku[], names: SkuNames): Promise<void> {
+async function linkByResource(
+  reconciliation: ReconciliationStore,
+  tx: Queryable,
+  organisation: string,
+  scopes: readonly BillScope[],
+  skus: readonly ResourcesOfSku[],
+  names: SkuNames,
+): Promise<void> {
   const wanted = skus.filter(({ provider, sku }) => !names.isTelling(provider, sku));
   if (wanted.length === 0) return;
   const all = new Set(wanted.flatMap(({ resources }) => resources));
-  const metered = await reconciliation.meteredAs(tx, organisation, all, Math.min(...scopes.map(({ start }) => start)), Math.max(...scopes.map(({ end }) => end)));
+  const metered = await reconciliation.meteredAs(
+    tx,
+    organisation,
+    all,
+    Math.min(...scopes.map(({ start }) => start)),
+    Math.max(...scopes.map(({ end }) => end)),
+  );
   for (const { provider, sku, resources } of wanted) {
     for (const resource of resources) {
       const cell = metered.get(`${provider} ${resource}`);
@@ -93,7 +122,16 @@ async function linkByResource(reconciliation: ReconciliationStore, tx: Queryable
   }
 }
 
-/** Wakes the comparison of bills with some days (UTC) that have changed: a closed bill's now, a growing one's after the hour. */
-export function reconcileLate(tx: Queryable, organisation: string, reconciliation: ReconciliationStore, days: readonly string[], now: number): Promise<Waking[]> {
+/**
+ * Wakes the comparison of bills with some days (UTC) that have changed: a closed bill's now, a growing one's after the
+ * hour.
+ */
+export function reconcileLate(
+  tx: Queryable,
+  organisation: string,
+  reconciliation: ReconciliationStore,
+  days: readonly string[],
+  now: number,
+): Promise<Waking[]> {
   return reconciliation.touching(tx, organisation, days, afterTheHour(now));
 }

@@ -1,9 +1,10 @@
 /**
- * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month has settled; alert.make looks for announced
- * reports and tells of them.
+ * report.send (team/month): makes a team's report of a month, keeps it, and announces it once the month has settled;
+ * alert.make looks for announced reports and tells of them.
  *
- * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month: asked for, an old month is made
- * and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere; here they meet.
+ * Made again it replaces the old one; it is announced once per team and month, and only for the newest settled month:
+ * asked for, an old month is made and nobody is disturbed. Its inputs are loaded, planned and put together elsewhere;
+ * here they meet.
  */
 import { makeReport } from '../core/report/model.js';
 import type { Report } from '../core/report/report.js';
@@ -22,13 +23,16 @@ const LOOK_MS = 3_600_000;
 export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): Stage {
   const { organisations, reports } = stores;
   return {
-    name: REPORT, most: 1,
+    name: REPORT,
+    most: 1,
     async run({ organisation, lane: team, keys, now, tx }) {
       for (const month of keys.map(lastPart)) {
         const facts = await reports.facts(tx, organisation, team, month, now);
         const report = makeReport(facts, { optimum: optimumOf(facts.demand), forecast: nextMonthOf(facts) });
         await reports.save(tx, organisation, report, now);
-        const isNews = saysAnything(report) && month === settledMonth(facts.zone, await organisations.asOf(tx, organisation, now), SETTLING_MS);
+        const isNews =
+          saysAnything(report) &&
+          month === settledMonth(facts.zone, await organisations.asOf(tx, organisation, now), SETTLING_MS);
         if (isNews) await reports.announce(tx, organisation, team, month, now);
       }
       return [];
@@ -37,7 +41,8 @@ export function reportStage(stores: Pick<Stores, 'organisations' | 'reports'>): 
 }
 
 /** A team that spent, planned and saved nothing is not written to. */
-const saysAnything = ({ spend, budgets, savings }: Report): boolean => spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
+const saysAnything = ({ spend, budgets, savings }: Report): boolean =>
+  spend.total !== null || spend.unconverted.length > 0 || budgets.length > 0 || savings.actions.length > 0;
 
 /** Wakes the report of every team whose month has settled; however often it is called, it asks once an hour. */
 export class ReportSchedule {

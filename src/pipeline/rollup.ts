@@ -1,5 +1,6 @@
 /**
- * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and billed.
+ * cost.rollup (team/day): sums the hours of a day into the rows that everything reads, actual beside accrued and
+ * billed.
  */
 import type { CostStore } from '../store/cost/costs.js';
 import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
@@ -13,9 +14,17 @@ import { verifyLate } from './verify.js';
 import { wakeBudgets } from './weigh.js';
 import type { Stage } from './stage.js';
 
-export function rollupStage(organisations: OrganisationStore, costs: CostStore, credits: CreditStore, budgets: BudgetStore, savings: SavingStore, reconciliation: ReconciliationStore): Stage {
+export function rollupStage(
+  organisations: OrganisationStore,
+  costs: CostStore,
+  credits: CreditStore,
+  budgets: BudgetStore,
+  savings: SavingStore,
+  reconciliation: ReconciliationStore,
+): Stage {
   return {
-    name: 'cost.rollup', most: 200,
+    name: 'cost.rollup',
+    most: 200,
     async run({ organisation, lane: team, keys, now, tx }) {
       const days = keys.map(lastPart);
       await costs.rollUp(tx, organisation, team, days, await organisations.currencyOf(tx, organisation, team));
@@ -25,7 +34,10 @@ export function rollupStage(organisations: OrganisationStore, costs: CostStore, 
       const shares = sharing ? days.map((day) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${day}` })) : [];
       const weighs = isShared(team) ? [] : await wakeBudgets(tx, organisation, budgets, [{ team, days }]);
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
-      const late = [...(await verifyLate(tx, organisation, savings, team, days, now)), ...(await reconcileLate(tx, organisation, reconciliation, days, now))];
+      const late = [
+        ...(await verifyLate(tx, organisation, savings, team, days, now)),
+        ...(await reconcileLate(tx, organisation, reconciliation, days, now)),
+      ];
       return [...shares, ...creditsToo, ...weighs, ...late];
     },
   };

@@ -1,6 +1,6 @@
 /**
- * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction. Work that takes minutes is done
- * apart, under a lease.
+ * Does the line's due work: claims keys of a lane, runs their stage, wakes the next ones, all in one transaction. Work
+ * that takes minutes is done apart, under a lease.
  *
  * Any number of runners may run beside each other; a key is done by one at a time. A failure that may pass is tried
  * again later, any other parks the key with its reason. Knows no stage by name.
@@ -52,8 +52,8 @@ export class Runner {
   }
 
   /**
-   * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains the line so. What
-   * another process is doing is waited for; keys that wait for their next try are not.
+   * Works, stage by stage from the left, until nothing of its stages is due. Needs no queue: the command line drains
+   * the line so. What another process is doing is waited for; keys that wait for their next try are not.
    */
   async drain(progress?: Progress): Promise<void> {
     while (true) {
@@ -103,8 +103,11 @@ export class Runner {
     const since = this.clock.now();
     let claimed: readonly ClaimedWork[] = [];
     const taking = (work: ClaimedWork[]): void => took((claimed = work));
-    const done = await (stage.apart === undefined ? this.attemptAtOnce(stage, lane, most, taking) : this.attemptApart(stage.apart, lane, taking));
-    if (claimed.length > 0) this.watch({ kind: 'ran', ...runOf(lane, claimed), milliseconds: this.clock.now() - since });
+    const done = await (stage.apart === undefined
+      ? this.attemptAtOnce(stage, lane, most, taking)
+      : this.attemptApart(stage.apart, lane, taking));
+    if (claimed.length > 0)
+      this.watch({ kind: 'ran', ...runOf(lane, claimed), milliseconds: this.clock.now() - since });
     return done;
   }
 
@@ -115,7 +118,13 @@ export class Runner {
       took(claimed);
       if (claimed.length === 0) return 0;
       return tracedRun(lane, claimed, async () => {
-        const wakings = await stage.run({ organisation: lane.organisation, lane: lane.lane, keys: claimed.map((c) => c.key), now, tx });
+        const wakings = await stage.run({
+          organisation: lane.organisation,
+          lane: lane.lane,
+          keys: claimed.map((c) => c.key),
+          now,
+          tx,
+        });
         await this.work.finish(tx, lane, claimed);
         await wake(tx, lane.organisation, following(claimed, wakings));
         return claimed.length;
@@ -135,7 +144,10 @@ export class Runner {
     const [first] = claimed;
     if (first === undefined) return 0;
     // A renewal that fails is made up for by the next; where none succeeds the lease runs out, as it should.
-    const renewal = setInterval(() => void this.work.lease(this.db, lane, claimed, this.clock.now() + LEASE_MS).catch(() => undefined), LEASE_MS / 4);
+    const renewal = setInterval(
+      () => void this.work.lease(this.db, lane, claimed, this.clock.now() + LEASE_MS).catch(() => undefined),
+      LEASE_MS / 4,
+    );
     try {
       return await tracedRun(lane, claimed, async () => {
         const save = await work({ organisation: lane.organisation, lane: lane.lane, key: first.key, now });
@@ -156,13 +168,24 @@ export class Runner {
     const attempts = Math.max(...claimed.map((c) => c.attempts)) + 1;
     const again = mayPass(error) && attempts < MOST_ATTEMPTS;
     const retryAt = again ? now + 1000 * 2 ** attempts : null;
-    await this.work.fail(lane, claimed.map((c) => c.key), reasonOf(error), retryAt, now);
+    await this.work.fail(
+      lane,
+      claimed.map((c) => c.key),
+      reasonOf(error),
+      retryAt,
+      now,
+    );
     this.watch({ kind: 'failed', ...runOf(lane, claimed), attempts, reason: reasonOf(error), retryAt });
     return claimed.length;
   }
 }
 
-const runOf = ({ organisation, stage, lane }: Lane, { length: keys }: readonly ClaimedWork[]) => ({ organisation, stage, lane, keys });
+const runOf = ({ organisation, stage, lane }: Lane, { length: keys }: readonly ClaimedWork[]) => ({
+  organisation,
+  stage,
+  lane,
+  keys,
+});
 
 function mayPass(error: unknown): boolean {
   if (error instanceof Failure) return error.kind === 'unavailable';

@@ -1,11 +1,19 @@
 /**
- * What a look at a team means for its actions: recommendations in mode approve become proposals, in mode enforce approved actions; what nobody
- * proposes any more is withdrawn where nobody has begun it, and taken back where its policy holds only while it proposes.
+ * What a look at a team means for its actions: recommendations in mode approve become proposals, in mode enforce
+ * approved actions; what nobody proposes any more is withdrawn where nobody has begun it, and taken back where its
+ * policy holds only while it proposes.
  *
  * Decides nothing itself and asks no provider. The same look again changes nothing.
  */
 import { asUntouched, newestEvidence, opensAgain, subjectOf } from '../core/action/acting.js';
-import { isApprovedByPolicy, isSameEffect, OPEN_STATES, policyActor, type Action, type Reason } from '../core/action/action.js';
+import {
+  isApprovedByPolicy,
+  isSameEffect,
+  OPEN_STATES,
+  policyActor,
+  type Action,
+  type Reason,
+} from '../core/action/action.js';
 import { candidatesOf, isAsSevereAs } from '../core/policy/decision.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
@@ -45,33 +53,70 @@ export async function settleActions(stores: Stores, tx: Transaction, look: Look)
 class Settling {
   readonly wakings: Waking[] = [];
 
-  constructor(private readonly stores: Stores, private readonly tx: Transaction, private readonly look: Look) {}
+  constructor(
+    private readonly stores: Stores,
+    private readonly tx: Transaction,
+    private readonly look: Look,
+  ) {}
 
-  /** What nobody has begun follows the newest look: renewed where it asks for the same, else withdrawn. What a person approved is never withdrawn. */
+  /**
+   * What nobody has begun follows the newest look: renewed where it asks for the same, else withdrawn. What a person
+   * approved is never withdrawn.
+   */
   async revoke(wanted: readonly Recommendation[]): Promise<void> {
     const { organisation, team, policies, recommendations, now } = this.look;
-    for (const action of await this.stores.actions.pending(this.tx, organisation, team, policies.map(({ name }) => name))) {
+    for (const action of await this.stores.actions.pending(
+      this.tx,
+      organisation,
+      team,
+      policies.map(({ name }) => name),
+    )) {
       const byPerson = isApprovedByPerson(action);
       const recommendation = (byPerson ? recommendations : wanted).find(({ id }) => id === action.recommendation);
-      const plan = recommendation === undefined ? null : await planOf(this.stores, this.tx, organisation, recommendation, now);
-      const isSame = plan !== null && 'effect' in plan && plan.connection === action.connection && isSameEffect(plan.effect, action.effect) && plan.next?.notBefore === action.next?.notBefore;
-      if (isSame && recommendation !== undefined) await this.renew(action, recommendation, planExpiry(recommendation, plan));
-      else if (!byPerson) await this.withdraw(action, plan !== null && 'obstacle' in plan ? plan.obstacle : { code: 'superseded', message: `its policy ${plan === null ? 'does not propose it any more' : 'proposes something else now'}` });
+      const plan =
+        recommendation === undefined ? null : await planOf(this.stores, this.tx, organisation, recommendation, now);
+      const isSame =
+        plan !== null &&
+        'effect' in plan &&
+        plan.connection === action.connection &&
+        isSameEffect(plan.effect, action.effect) &&
+        plan.next?.notBefore === action.next?.notBefore;
+      if (isSame && recommendation !== undefined)
+        await this.renew(action, recommendation, planExpiry(recommendation, plan));
+      else if (!byPerson)
+        await this.withdraw(
+          action,
+          plan !== null && 'obstacle' in plan
+            ? plan.obstacle
+            : {
+                code: 'superseded',
+                message: `its policy ${plan === null ? 'does not propose it any more' : 'proposes something else now'}`,
+              },
+        );
     }
   }
 
   private async withdraw(action: Action, reason: Reason): Promise<void> {
     const { organisation, now } = this.look;
     const moved = await this.stores.actions.move(this.tx, organisation, action, 'refused', {
-      at: now, actor: action.proposedBy, code: 'withdrawn', detail: { ...reason }, set: { reasons: [{ code: 'superseded', message: reason.message }] } });
-    if (action.recommendation !== null) await this.stores.recommendations.release(this.tx, organisation, action.recommendation);
+      at: now,
+      actor: action.proposedBy,
+      code: 'withdrawn',
+      detail: { ...reason },
+      set: { reasons: [{ code: 'superseded', message: reason.message }] },
+    });
+    if (action.recommendation !== null)
+      await this.stores.recommendations.release(this.tx, organisation, action.recommendation);
     this.wakings.push(...moved.wakings);
   }
 
   private async renew(action: Action, recommendation: Recommendation, expiresAt: number): Promise<void> {
     const { organisation, now } = this.look;
     const renewed = await this.stores.actions.note(this.tx, organisation, action, {
-      at: now, actor: action.proposedBy, set: { expiresAt, evidenceAt: newestEvidence(recommendation) } });
+      at: now,
+      actor: action.proposedBy,
+      set: { expiresAt, evidenceAt: newestEvidence(recommendation) },
+    });
     // A document that was raised to enforce approves what it has proposed already.
     if (action.state === 'proposed' && recommendation.mode === 'enforce') await this.enforce(renewed, recommendation);
   }
@@ -79,45 +124,80 @@ class Settling {
   /** Makes actions of open recommendations that have none, and notes why where nothing carries one out. */
   async make(wanted: readonly Recommendation[]): Promise<void> {
     const { organisation, now, view } = this.look;
-    const open = await this.stores.recommendations.openAmong(this.tx, organisation, wanted.map(({ id }) => id));
+    const open = await this.stores.recommendations.openAmong(
+      this.tx,
+      organisation,
+      wanted.map(({ id }) => id),
+    );
     const newest = await this.stores.actions.newestOf(this.tx, organisation, [...open]);
     const obstacles = new Map<string, Reason | null>();
     for (const recommendation of wanted.filter(({ id }) => open.has(id))) {
       const last = newest.get(recommendation.id);
       if (last !== undefined && OPEN_STATES.includes(last.state)) continue;
-      const plan = now >= expiryOf(recommendation) ? EXPIRED : mayAskAgain(last, recommendation) ? await planOf(this.stores, this.tx, organisation, recommendation, now) : JUST_ENDED;
-      const hindrance = 'obstacle' in plan ? plan.obstacle : recommendation.mode === 'enforce' ? await this.hindrance(plan) : null;
+      const plan =
+        now >= expiryOf(recommendation)
+          ? EXPIRED
+          : mayAskAgain(last, recommendation)
+            ? await planOf(this.stores, this.tx, organisation, recommendation, now)
+            : JUST_ENDED;
+      const hindrance =
+        'obstacle' in plan ? plan.obstacle : recommendation.mode === 'enforce' ? await this.hindrance(plan) : null;
       obstacles.set(recommendation.id, hindrance);
       if ('obstacle' in plan || hindrance !== null) continue;
-      const made = await proposeAction(this.stores, this.tx, organisation, { recommendation, plan, subject: subjectOf(recommendation, view), mode: recommendation.mode, now });
+      const made = await proposeAction(this.stores, this.tx, organisation, {
+        recommendation,
+        plan,
+        subject: subjectOf(recommendation, view),
+        mode: recommendation.mode,
+        now,
+      });
       this.wakings.push(...made.wakings);
       if (recommendation.mode === 'enforce') await this.enforce(made.action, recommendation);
     }
     await this.stores.recommendations.saveObstacles(this.tx, organisation, obstacles);
   }
 
-  /** What keeps a policy, not a person, from approving now: then there is no action yet, and the next look asks again. */
-  private async hindrance({ connection, effect }: Pick<Extract<Plan, { readonly effect: unknown }>, 'connection' | 'effect'>): Promise<Reason | null> {
+  /**
+   * What keeps a policy, not a person, from approving now: then there is no action yet, and the next look asks again.
+   */
+  private async hindrance({
+    connection,
+    effect,
+  }: Pick<Extract<Plan, { readonly effect: unknown }>, 'connection' | 'effect'>): Promise<Reason | null> {
     const { safety } = this.stores;
     const { organisation, team } = this.look;
-    if ((await safety.stopsOver(this.tx, organisation, team, connection)).length > 0) return { code: 'stopped', message: 'the kill switch is on' };
+    if ((await safety.stopsOver(this.tx, organisation, team, connection)).length > 0)
+      return { code: 'stopped', message: 'the kill switch is on' };
     const live = await safety.liveOn(this.tx, organisation, connection, effect.target, []);
-    return live === null ? null : { code: 'live-action', message: `the action ${live} is under way on ${effect.target}` };
+    return live === null
+      ? null
+      : { code: 'live-action', message: `the action ${live} is under way on ${effect.target}` };
   }
 
   /** The document approves; a purchase only where its organisation has set a limit for purchases without approval. */
   private async enforce(action: Action, { id, document }: Recommendation): Promise<void> {
     const { organisation, team, now } = this.look;
     const { actions, recommendations, safety } = this.stores;
-    if (action.effect.kind === 'purchase' && (await safety.limits(this.tx, organisation, team)).team.purchasesPerMonth === null) return;
+    if (
+      action.effect.kind === 'purchase' &&
+      (await safety.limits(this.tx, organisation, team)).team.purchasesPerMonth === null
+    )
+      return;
     if ((await this.hindrance(action)) !== null) return;
     const by = policyActor(document);
-    const moved = await actions.move(this.tx, organisation, action, 'approved', { at: now, actor: by, set: { approvedBy: by } });
+    const moved = await actions.move(this.tx, organisation, action, 'approved', {
+      at: now,
+      actor: by,
+      set: { approvedBy: by },
+    });
     await recommendations.follow(this.tx, organisation, id, 'approved', by, now);
     this.wakings.push(...moved.wakings);
   }
 
-  /** Takes back what holds only while it is proposed, and is not. A document that rests or is gone is not asked, and nothing of it changes. */
+  /**
+   * Takes back what holds only while it is proposed, and is not. A document that rests or is gone is not asked, and
+   * nothing of it changes.
+   */
   async liftBrakes(): Promise<void> {
     const { organisation, team, documents, policies, view, now } = this.look;
     const holding = policies.filter(({ holdsWhileProposed }) => holdsWhileProposed === true).map(({ name }) => name);
@@ -125,20 +205,42 @@ class Settling {
     for (const document of documents) {
       const own = held.filter(({ action }) => action.document === document.name && action.policy === document.policy);
       if (own.length === 0) continue;
-      const candidates = candidatesOf(asUntouched(view, own.map(({ subject }) => subject)), [document], policies);
-      const isOver = ({ subject }: HeldAction): boolean => !candidates.some(({ proposal }) => proposal.target === subject.target && isAsSevereAs(proposal.action, subject.action));
+      const candidates = candidatesOf(
+        asUntouched(
+          view,
+          own.map(({ subject }) => subject),
+        ),
+        [document],
+        policies,
+      );
+      const isOver = ({ subject }: HeldAction): boolean =>
+        !candidates.some(
+          ({ proposal }) => proposal.target === subject.target && isAsSevereAs(proposal.action, subject.action),
+        );
       for (const { action } of own.filter(isOver)) await liftBrake(this.stores, this.tx, organisation, action, now);
     }
   }
 }
 
 const EXPIRED: Plan = { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } };
-const JUST_ENDED: Plan = { obstacle: { code: 'just-ended', message: 'its last action has just ended: newer evidence has to ask for it again' } };
+const JUST_ENDED: Plan = {
+  obstacle: { code: 'just-ended', message: 'its last action has just ended: newer evidence has to ask for it again' },
+};
 
-/** Whether an open recommendation may have another action after its last one. What a policy itself withdrew is forgotten. */
+/**
+ * Whether an open recommendation may have another action after its last one. What a policy itself withdrew is
+ * forgotten.
+ */
 function mayAskAgain(last: Action | undefined, recommendation: Recommendation): boolean {
-  if (last === undefined || (last.state === 'refused' && last.reasons.some(({ code }) => code === 'superseded') && !isApprovedByPerson(last))) return true;
-  return opensAgain({ status: 'approved', hasLapsed: false, action: { endedAt: last.endedAt } }, newestEvidence(recommendation));
+  if (
+    last === undefined ||
+    (last.state === 'refused' && last.reasons.some(({ code }) => code === 'superseded') && !isApprovedByPerson(last))
+  )
+    return true;
+  return opensAgain(
+    { status: 'approved', hasLapsed: false, action: { endedAt: last.endedAt } },
+    newestEvidence(recommendation),
+  );
 }
 
 const isApprovedByPerson = (action: Action): boolean => action.approvedBy !== null && !isApprovedByPolicy(action);

@@ -10,15 +10,22 @@ import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 import { wakeBudgets } from './weigh.js';
 
-export function shareStage(organisations: OrganisationStore, shares: ShareStore, credits: CreditStore, budgets: BudgetStore): Stage {
+export function shareStage(
+  organisations: OrganisationStore,
+  shares: ShareStore,
+  credits: CreditStore,
+  budgets: BudgetStore,
+): Stage {
   return {
-    name: 'cost.share', most: 60,
+    name: 'cost.share',
+    most: 60,
     async run({ organisation, keys, tx }): Promise<Waking[]> {
       const rules = await organisations.rules(tx, organisation);
       const changed: { team: string; days: string[] }[] = [];
       for (const key of keys) {
         const day = lastPart(key);
-        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn))) changed.push({ team, days: [day] });
+        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn)))
+          changed.push({ team, days: [day] });
       }
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];
       return [...creditsToo, ...(await wakeBudgets(tx, organisation, budgets, changed))];

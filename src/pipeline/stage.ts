@@ -21,22 +21,30 @@ export interface Stage {
   /** Keys taken in one transaction. */
   readonly most: number;
   run(call: StageCall): Promise<readonly Waking[]>;
-  /** It asks providers or tells people: a process that serves does it, with its connections and channels, the command line never. */
+  /**
+   * It asks providers or tells people: a process that serves does it, with its connections and channels, the command
+   * line never.
+   */
   readonly reachesOut?: true;
   /**
-   * Present: the work of a key may take minutes. It is done outside of any transaction, and `run` is not called. Until it is done a lease keeps the
-   * key from others; the lease of a process that died runs out, and the work is begun anew. What it gives back saves, in one transaction.
+   * Present: the work of a key may take minutes. It is done outside of any transaction, and `run` is not called. Until
+   * it is done a lease keeps the key from others; the lease of a process that died runs out, and the work is begun
+   * anew. What it gives back saves, in one transaction.
    */
   readonly apart?: ApartWork;
 }
 
 /** @returns what saves it, told the time at which it does. */
-export type ApartWork = (call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string }) => Promise<(tx: Transaction, now: number) => Promise<readonly Waking[]>>;
+export type ApartWork = (
+  call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string },
+) => Promise<(tx: Transaction, now: number) => Promise<readonly Waking[]>>;
 
 /** A stage whose work is done apart. */
 export function apartStage(name: string, apart: ApartWork): Stage {
   return {
-    name, most: 1, apart,
+    name,
+    most: 1,
+    apart,
     async run({ keys, tx, ...call }) {
       const wakings: Waking[] = [];
       for (const key of keys) wakings.push(...(await (await apart({ ...call, key }))(tx, call.now)));

@@ -16,8 +16,8 @@ const HOUR_MS = 3_600_000;
 /** A burst of wakings is answered once. */
 const PAUSE_MS = 20;
 /**
- * A lane gets a job at most this often: a meter that sends without pause would have the same day priced again with every
- * batch. What to recommend looks at weeks, so it may wait longer.
+ * A lane gets a job at most this often: a meter that sends without pause would have the same day priced again with
+ * every batch. What to recommend looks at weeks, so it may wait longer.
  */
 const LANE_PAUSE_MS = 1000;
 const RECOMMENDING_PAUSE_MS = 60_000;
@@ -39,7 +39,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     private readonly seconds: number,
     private readonly registry: SchedulerRegistry,
     private readonly failed: (error: Error) => void,
-    /** Work that never ends (sources that are read again and again): woken at the start and every hour, whatever became of it. */
+    /**
+     * Work that never ends (sources that are read again and again): woken at the start and every hour, whatever became
+     * of it.
+     */
     private readonly standing: readonly { readonly organisation: string; readonly wakings: readonly Waking[] }[] = [],
     /** What is due by a schedule of its own, woken at every look. */
     private readonly schedules: readonly { wakeDue(now: number): Promise<void> }[] = [],
@@ -47,7 +50,10 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 
   async onApplicationBootstrap(): Promise<void> {
     this.stopListening = await this.stores.db.listen(WAKING_CHANNEL, () => this.look());
-    this.registry.addInterval('line.tick', setInterval(() => this.look(), this.seconds * 1000));
+    this.registry.addInterval(
+      'line.tick',
+      setInterval(() => this.look(), this.seconds * 1000),
+    );
     this.look();
   }
 
@@ -64,13 +70,15 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       this.again = true;
       return;
     }
-    this.answering = this.answer().catch(this.failed).finally(() => {
-      this.answering = null;
-      if (this.again) {
-        this.again = false;
-        this.look();
-      }
-    });
+    this.answering = this.answer()
+      .catch(this.failed)
+      .finally(() => {
+        this.answering = null;
+        if (this.again) {
+          this.again = false;
+          this.look();
+        }
+      });
   }
 
   private async answer(): Promise<void> {
@@ -102,10 +110,13 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     }
     if (next < Infinity) {
       if (this.later !== null) clearTimeout(this.later);
-      this.later = setTimeout(() => {
-        this.later = null;
-        this.look();
-      }, next - now + 1);
+      this.later = setTimeout(
+        () => {
+          this.later = null;
+          this.look();
+        },
+        next - now + 1,
+      );
     }
     return rested;
   }
@@ -116,7 +127,15 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
       const all = await budgets.list(db, organisation);
-      await wake(db, organisation, all.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` })));
+      await wake(
+        db,
+        organisation,
+        all.map((budget) => ({
+          stage: 'budget.weigh',
+          lane: budget.id,
+          key: `${budget.id}/${periodLabel(budget, asOf)}`,
+        })),
+      );
       await organisations.wakeStale(db, organisation);
     }
     for (const { organisation, wakings } of this.standing) await wake(db, organisation, wakings);
@@ -124,6 +143,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
 }
 
 /** What is urgent (a card that is lost) waits no longer than any lane, whatever its stage. */
-const pauseOf = ({ stage, urgent }: DueLane): number => (stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS);
+const pauseOf = ({ stage, urgent }: DueLane): number =>
+  stage === 'recommendation.make' && urgent !== true ? RECOMMENDING_PAUSE_MS : LANE_PAUSE_MS;
 
 const nameOf = ({ organisation, stage, lane }: DueLane): string => `${organisation}\u0001${stage}\u0001${lane}`;

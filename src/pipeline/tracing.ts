@@ -1,8 +1,9 @@
 /**
- * Spans of the line: one for each run of a stage, linked to what woke it, and below it one for each call of a provider. Where no tracing was started
- * the API does nothing, and so does this.
+ * Spans of the line: one for each run of a stage, linked to what woke it, and below it one for each call of a provider.
+ * Where no tracing was started the API does nothing, and so does this.
  *
- * Holds names (stage, lane, keys, connection, operation, kind of effect) and kinds of failures; never a message of a provider, a token or a credential.
+ * Holds names (stage, lane, keys, connection, operation, kind of effect) and kinds of failures; never a message of a
+ * provider, a token or a credential.
  */
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Link, type Span } from '@opentelemetry/api';
 import { Failure } from '../core/errors.js';
@@ -13,10 +14,24 @@ import { wokenIn, type ClaimedWork, type DueLane } from '../store/work.js';
 const MOST_KEYS = 50;
 
 /** Runs a stage's work in a span of its own, which has no parent: whoever woke it has long gone on. */
-export function tracedRun<T>({ organisation, stage, lane }: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[], work: () => Promise<T>): Promise<T> {
-  const links: Link[] = [...new Set(claimed.map(({ waker }) => waker))].flatMap((waker) => wokenIn(waker) ?? []).map((from) => ({ context: from }));
-  const attributes = { 'bursar.organisation': organisation, 'bursar.stage': stage, 'bursar.lane': lane, 'bursar.keys': claimed.slice(0, MOST_KEYS).map(({ key }) => key), 'bursar.key_count': claimed.length };
-  return trace.getTracer('bursar.line').startActiveSpan(stage, { kind: SpanKind.CONSUMER, root: true, attributes, links }, (span) => ended(span, work));
+export function tracedRun<T>(
+  { organisation, stage, lane }: Omit<DueLane, 'due'>,
+  claimed: readonly ClaimedWork[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const links: Link[] = [...new Set(claimed.map(({ waker }) => waker))]
+    .flatMap((waker) => wokenIn(waker) ?? [])
+    .map((from) => ({ context: from }));
+  const attributes = {
+    'bursar.organisation': organisation,
+    'bursar.stage': stage,
+    'bursar.lane': lane,
+    'bursar.keys': claimed.slice(0, MOST_KEYS).map(({ key }) => key),
+    'bursar.key_count': claimed.length,
+  };
+  return trace
+    .getTracer('bursar.line')
+    .startActiveSpan(stage, { kind: SpanKind.CONSUMER, root: true, attributes, links }, (span) => ended(span, work));
 }
 
 async function ended<T>(span: Span, work: () => Promise<T>): Promise<T> {
@@ -31,12 +46,27 @@ async function ended<T>(span: Span, work: () => Promise<T>): Promise<T> {
 }
 
 function failed(span: Span, error: unknown): void {
-  const code = typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : null;
-  span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', error instanceof Failure ? error.kind : code ?? (error instanceof Error ? error.name : 'unknown'));
+  const code =
+    typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+      ? error.code
+      : null;
+  span
+    .setStatus({ code: SpanStatusCode.ERROR })
+    .setAttribute(
+      'error.type',
+      error instanceof Failure ? error.kind : (code ?? (error instanceof Error ? error.name : 'unknown')),
+    );
 }
 
 const ITERATED: readonly string[] = ['prices', 'usage', 'bill', 'spotHistory'] satisfies (keyof ProviderConnection)[];
-const AWAITED: readonly string[] = ['offers', 'fleet', 'target', 'apply', 'outcome', 'granted'] satisfies (keyof ProviderConnection)[];
+const AWAITED: readonly string[] = [
+  'offers',
+  'fleet',
+  'target',
+  'apply',
+  'outcome',
+  'granted',
+] satisfies (keyof ProviderConnection)[];
 
 /** The same connection, of which every call is a client span. */
 export function tracedConnection(connection: ProviderConnection): ProviderConnection {
@@ -45,41 +75,78 @@ export function tracedConnection(connection: ProviderConnection): ProviderConnec
       const member: unknown = Reflect.get(target, name, target);
       if (typeof member !== 'function' || typeof name !== 'string') return member;
       const call = (...given: readonly unknown[]): unknown => Reflect.apply(member, target, given);
-      if (AWAITED.includes(name)) return (...given: readonly unknown[]) => traced(target, name, given, async (span) => noted(span, await call(...given)));
-      return ITERATED.includes(name) ? (...given: readonly unknown[]) => tracedPages(target, name, () => call(...given) as AsyncIterable<unknown>) : call;
+      if (AWAITED.includes(name))
+        return (...given: readonly unknown[]) =>
+          traced(target, name, given, async (span) => noted(span, await call(...given)));
+      return ITERATED.includes(name)
+        ? (...given: readonly unknown[]) => tracedPages(target, name, () => call(...given) as AsyncIterable<unknown>)
+        : call;
     },
   });
 }
 
-function attributesOf({ name: connection }: ProviderConnection, operation: string, given: readonly unknown[]): Attributes {
+function attributesOf(
+  { name: connection }: ProviderConnection,
+  operation: string,
+  given: readonly unknown[],
+): Attributes {
   const [effect] = given;
-  const kind = (operation === 'apply' || operation === 'outcome') && typeof effect === 'object' && effect !== null && 'kind' in effect ? String(effect.kind) : null;
-  return { 'bursar.connection': connection, 'bursar.operation': operation, ...(kind === null ? {} : { 'bursar.effect': kind }) };
+  const kind =
+    (operation === 'apply' || operation === 'outcome') &&
+    typeof effect === 'object' &&
+    effect !== null &&
+    'kind' in effect
+      ? String(effect.kind)
+      : null;
+  return {
+    'bursar.connection': connection,
+    'bursar.operation': operation,
+    ...(kind === null ? {} : { 'bursar.effect': kind }),
+  };
 }
 
 const startSpan = (connection: ProviderConnection, operation: string, given: readonly unknown[]): Span =>
-  trace.getTracer('bursar.providers').startSpan(`${connection.name} ${operation}`, { kind: SpanKind.CLIENT, attributes: attributesOf(connection, operation, given) });
+  trace
+    .getTracer('bursar.providers')
+    .startSpan(`${connection.name} ${operation}`, {
+      kind: SpanKind.CLIENT,
+      attributes: attributesOf(connection, operation, given),
+    });
 
-function traced<T>(connection: ProviderConnection, operation: string, given: readonly unknown[], work: (span: Span) => Promise<T>): Promise<T> {
+function traced<T>(
+  connection: ProviderConnection,
+  operation: string,
+  given: readonly unknown[],
+  work: (span: Span) => Promise<T>,
+): Promise<T> {
   const span = startSpan(connection, operation, given);
   return context.with(trace.setSpan(context.active(), span), () => ended(span, () => work(span)));
 }
 
 /** `taken`, `refused`, `unknown`: what a provider said of an effect. */
 function noted<T>(span: Span, answer: T): T {
-  if (typeof answer === 'object' && answer !== null && 'kind' in answer && 'detail' in answer) span.setAttribute('bursar.outcome', String(answer.kind));
+  if (typeof answer === 'object' && answer !== null && 'kind' in answer && 'detail' in answer)
+    span.setAttribute('bursar.outcome', String(answer.kind));
   return answer;
 }
 
 /** One span from the first page that is asked for to the last, whoever reads them at whatever pace. */
-async function* tracedPages(connection: ProviderConnection, operation: string, open: () => AsyncIterable<unknown>): AsyncGenerator<unknown> {
+async function* tracedPages(
+  connection: ProviderConnection,
+  operation: string,
+  open: () => AsyncIterable<unknown>,
+): AsyncGenerator<unknown> {
   const span = startSpan(connection, operation, []);
   const inside = trace.setSpan(context.active(), span);
   let pages = 0;
   let iterator: AsyncIterator<unknown> | null = null;
   try {
     const opened = (iterator = context.with(inside, () => open()[Symbol.asyncIterator]()));
-    for (let step = await context.with(inside, () => opened.next()); step.done !== true; step = await context.with(inside, () => opened.next())) {
+    for (
+      let step = await context.with(inside, () => opened.next());
+      step.done !== true;
+      step = await context.with(inside, () => opened.next())
+    ) {
       pages += 1;
       yield step.value;
     }

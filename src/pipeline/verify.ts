@@ -1,8 +1,10 @@
 /**
- * saving.verify (action): writes down what would have held, measures the hours that have passed, and adds what differs to the ledger.
+ * saving.verify (action): writes down what would have held, measures the hours that have passed, and adds what differs
+ * to the ledger.
  *
- * Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late one corrects those before it. It comes back by
- * itself once a day until the horizon has passed; late usage, prices and bills wake it in between (verifyLate).
+ * Actions that share a target are judged together (core/saving/attribution.ts has the order), so a late one corrects
+ * those before it. It comes back by itself once a day until the horizon has passed; late usage, prices and bills wake
+ * it in between (verifyLate).
  */
 import { attribute } from '../core/saving/attribution.js';
 import type { CostContext } from '../core/cost/cost.js';
@@ -24,14 +26,20 @@ type Needs = Pick<Stores, 'organisations' | 'prices' | 'savings' | 'savingEviden
 export function verifyStage(stores: Needs): Stage {
   const { organisations, savings } = stores;
   return {
-    name: VERIFY, most: 50,
+    name: VERIFY,
+    most: 50,
     async run(call) {
       const { organisation, lane: team, keys, now, tx } = call;
       const facts = await savings.facts(tx, organisation, team, keys);
       await savings.open(tx, organisation, facts, await organisations.currencyOf(tx, organisation, team), now);
       const chains = [];
-      for (const name of await savings.chainsOf(tx, organisation, team, keys)) chains.push(await savings.chain(tx, organisation, team, name));
-      const usage = await usageOf(stores, call, chains.flatMap(({ members }) => members.map(({ counterfactual }) => counterfactual)));
+      for (const name of await savings.chainsOf(tx, organisation, team, keys))
+        chains.push(await savings.chain(tx, organisation, team, name));
+      const usage = await usageOf(
+        stores,
+        call,
+        chains.flatMap(({ members }) => members.map(({ counterfactual }) => counterfactual)),
+      );
       const contextOf = await contexts(stores, call);
       const wakings: Waking[] = [];
       for (const chain of chains) wakings.push(...(await verifyChain(stores, call, chain, usage, contextOf)));
@@ -41,13 +49,20 @@ export function verifyStage(stores: Needs): Stage {
 }
 
 /** Raw records are read once for all chains of the call. */
-async function usageOf({ organisations, savingEvidence }: Needs, { organisation, lane: team, now, tx }: StageCall, all: readonly Counterfactual[]): Promise<TargetUsage> {
+async function usageOf(
+  { organisations, savingEvidence }: Needs,
+  { organisation, lane: team, now, tx }: StageCall,
+  all: readonly Counterfactual[],
+): Promise<TargetUsage> {
   const rules = await organisations.rules(tx, organisation);
   const grouping = new Grouping((record) => rules.teamOf(record), await organisations.trackedTags(tx, organisation));
   return savingEvidence.usage(tx, organisation, team, all, evidenceSpan(all, now), grouping);
 }
 
-async function contexts({ organisations, prices, learnedRates }: Needs, { organisation, tx }: StageCall): Promise<(currency: string) => CostContext> {
+async function contexts(
+  { organisations, prices, learnedRates }: Needs,
+  { organisation, tx }: StageCall,
+): Promise<(currency: string) => CostContext> {
   const [{ book, fx }, peak] = [await prices.book(tx, organisation), await organisations.peak(tx, organisation)];
   // A saving is what the accrual says was saved, and the accrual goes by the rates that bills have taught.
   const learned = await learnedRates.applied(tx, organisation);
@@ -55,32 +70,63 @@ async function contexts({ organisations, prices, learnedRates }: Needs, { organi
 }
 
 /** Judges every action of a chain anew; wakes those whose horizon is not over. */
-async function verifyChain(stores: Needs, call: StageCall, { members, effects }: Chain, usage: TargetUsage, contextOf: (currency: string) => CostContext): Promise<Waking[]> {
+async function verifyChain(
+  stores: Needs,
+  call: StageCall,
+  { members, effects }: Chain,
+  usage: TargetUsage,
+  contextOf: (currency: string) => CostContext,
+): Promise<Waking[]> {
   const { savings, savingEvidence } = stores;
   const { organisation, lane: team, now, tx } = call;
   const all = members.map(({ counterfactual }) => counterfactual);
   const evidence = { ...usage, ...(await savingEvidence.account(tx, organisation, team, all, evidenceSpan(all, now))) };
   const truth = judgedByBill(attribute(members, effects, evidence, contextOf, hourOf(now)), all, evidence, contextOf);
-  const recorded = await savings.hours(tx, organisation, team, all.map(({ action }) => action));
+  const recorded = await savings.hours(
+    tx,
+    organisation,
+    team,
+    all.map(({ action }) => action),
+  );
   await savings.append(tx, organisation, team, all, corrections(truth, recorded), now);
   const wakings: Waking[] = [];
   for (const one of all) {
     const next = nextLook(one, now);
-    const entry = entryOf(one, truth.filter(({ action }) => action === one.action), next === null);
+    const entry = entryOf(
+      one,
+      truth.filter(({ action }) => action === one.action),
+      next === null,
+    );
     await savings.saveEntry(tx, organisation, one, entry, next === null, now);
-    if (entry.state === 'measured' || entry.state === 'verified') await markMeasured(stores, { organisation, id: one.action, now, tx });
+    if (entry.state === 'measured' || entry.state === 'verified')
+      await markMeasured(stores, { organisation, id: one.action, now, tx });
     if (next !== null) wakings.push({ stage: VERIFY, lane: team, key: one.action, notBefore: next });
   }
   return wakings;
 }
 
 /** Its saving is in the ledger. What is unverifiable stays confirmed. */
-async function markMeasured({ actions }: Needs, { organisation, id, now, tx }: Pick<StageCall, 'organisation' | 'now' | 'tx'> & { readonly id: string }): Promise<void> {
+async function markMeasured(
+  { actions }: Needs,
+  { organisation, id, now, tx }: Pick<StageCall, 'organisation' | 'now' | 'tx'> & { readonly id: string },
+): Promise<void> {
   const action = await actions.lock(tx, organisation, id);
   if (action?.state === 'confirmed') await actions.move(tx, organisation, action, 'measured', { at: now, actor: LINE });
 }
 
 /** Wakes the actions of a team that some days (UTC) bear on: their usage, price or bill has changed. */
-export async function verifyLate(tx: Queryable, organisation: string, savings: SavingStore, team: string, days: readonly string[], now: number): Promise<Waking[]> {
-  return (await savings.touching(tx, organisation, team, days)).map((action) => ({ stage: VERIFY, lane: team, key: action, notBefore: afterTheHour(now) }));
+export async function verifyLate(
+  tx: Queryable,
+  organisation: string,
+  savings: SavingStore,
+  team: string,
+  days: readonly string[],
+  now: number,
+): Promise<Waking[]> {
+  return (await savings.touching(tx, organisation, team, days)).map((action) => ({
+    stage: VERIFY,
+    lane: team,
+    key: action,
+    notBefore: afterTheHour(now),
+  }));
 }

@@ -1,4 +1,7 @@
-/** What the runner tells whoever watches it: that a stage ran, and that one failed. Names of teams and sources, never what is in them. */
+/**
+ * What the runner tells whoever watches it: that a stage ran, and that one failed. Names of teams and sources, never
+ * what is in them.
+ */
 import type { Logger } from '@nestjs/common';
 import { formatInstant } from '../core/time.js';
 
@@ -12,18 +15,25 @@ interface Run {
 export type RunnerEvent =
   | (Run & { readonly kind: 'ran'; readonly milliseconds: number })
   /** `retryAt` null: it is parked, and waits for somebody. */
-  | (Run & { readonly kind: 'failed'; readonly attempts: number; readonly reason: string; readonly retryAt: number | null });
+  | (Run & {
+      readonly kind: 'failed';
+      readonly attempts: number;
+      readonly reason: string;
+      readonly retryAt: number | null;
+    });
 
 export type Watch = (event: RunnerEvent) => void;
 
 export const NOBODY: Watch = () => undefined;
 
 /** Tells the log: a key that is parked waits for somebody, one that is tried again does not. */
-export const tellLog = (log: Pick<Logger, 'debug' | 'warn'>): Watch => (event) => {
-  const { organisation, stage, lane, keys } = event;
-  const run = { organisation, stage, lane, keys };
-  if (event.kind === 'ran') return log.debug({ message: `${stage} ran`, ...run, durationMs: event.milliseconds });
-  const { attempts, reason, retryAt } = event;
-  if (retryAt === null) return log.warn({ message: `${stage} is parked`, ...run, attempts, reason });
-  return log.debug({ message: `${stage} is tried again`, ...run, attempts, reason, retryAt: formatInstant(retryAt) });
-};
+export const tellLog =
+  (log: Pick<Logger, 'debug' | 'warn'>): Watch =>
+  (event) => {
+    const { organisation, stage, lane, keys } = event;
+    const run = { organisation, stage, lane, keys };
+    if (event.kind === 'ran') return log.debug({ message: `${stage} ran`, ...run, durationMs: event.milliseconds });
+    const { attempts, reason, retryAt } = event;
+    if (retryAt === null) return log.warn({ message: `${stage} is parked`, ...run, attempts, reason });
+    return log.debug({ message: `${stage} is tried again`, ...run, attempts, reason, retryAt: formatInstant(retryAt) });
+  };

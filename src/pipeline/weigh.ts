@@ -1,8 +1,9 @@
 /**
  * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
  *
- * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later. Of the present period it also notes what runs have
- * cost of the budget that was reserved for them, and weighs again when a reservation expires.
+ * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later. Of the present
+ * period it also notes what runs have cost of the budget that was reserved for them, and weighs again when a
+ * reservation expires.
  */
 import { crossings, weighBudget, type Forecaster } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
@@ -16,11 +17,18 @@ import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage } from './stage.js';
 
-const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) => forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
+const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
+  forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
-export function weighStage(organisations: OrganisationStore, prices: PriceStore, budgets: BudgetStore, reservations: ReservationStore): Stage {
+export function weighStage(
+  organisations: OrganisationStore,
+  prices: PriceStore,
+  budgets: BudgetStore,
+  reservations: ReservationStore,
+): Stage {
   return {
-    name: 'budget.weigh', most: 20,
+    name: 'budget.weigh',
+    most: 20,
     async run({ organisation, lane, keys, now, tx }): Promise<Waking[]> {
       const budget = await budgets.get(tx, organisation, lane);
       if (budget === null) return [];
@@ -33,13 +41,33 @@ export function weighStage(organisations: OrganisationStore, prices: PriceStore,
         const instant = startOfLocalDay(budget.zone, day);
         const period = periodOf(budget.period, instant, budget.zone);
         // Before the spend is read: what comes in between is then counted twice for a moment, never not at all.
-        const held = await reservations.settle(tx, organisation, budget, { period, asOf, now }, () => budgets.teamsUnder(tx, organisation, budget.team), fx);
+        const held = await reservations.settle(
+          tx,
+          organisation,
+          budget,
+          { period, asOf, now },
+          () => budgets.teamsUnder(tx, organisation, budget.team),
+          fx,
+        );
         const { points, unconverted } = await budgets.spend(tx, organisation, budget, period, fx);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
         const state = weighBudget({
-          budget, instant, spend: points.filter((point) => point.at <= asOf), committed: owed.reduce((sum, point) => sum + point.nanos, 0n), reserved: held.nanos, now: asOf, forecaster,
+          budget,
+          instant,
+          spend: points.filter((point) => point.at <= asOf),
+          committed: owed.reduce((sum, point) => sum + point.nanos, 0n),
+          reserved: held.nanos,
+          now: asOf,
+          forecaster,
         });
-        await budgets.saveState(tx, organisation, state, [...new Set([...unconverted, ...held.unconverted])], now, held.nanos);
+        await budgets.saveState(
+          tx,
+          organisation,
+          state,
+          [...new Set([...unconverted, ...held.unconverted])],
+          now,
+          held.nanos,
+        );
         if (held.nextExpiry !== null) wakings.push({ stage: 'budget.weigh', lane, key, notBefore: held.nextExpiry });
         const found = crossings(budget, state, await budgets.crossed(tx, organisation, budget.id, period));
         await budgets.saveCrossings(tx, organisation, found, now);
@@ -50,7 +78,12 @@ export function weighStage(organisations: OrganisationStore, prices: PriceStore,
 }
 
 /** Wakes every budget over the given teams, for the periods that the days (UTC) may lie in. */
-export async function wakeBudgets(tx: Queryable, organisation: string, budgets: BudgetStore, changed: readonly { team: string; days: readonly string[] }[]): Promise<Waking[]> {
+export async function wakeBudgets(
+  tx: Queryable,
+  organisation: string,
+  budgets: BudgetStore,
+  changed: readonly { team: string; days: readonly string[] }[],
+): Promise<Waking[]> {
   const wakings = new Map<string, Waking>();
   for (const { team, days } of changed) {
     wakings.set(`team ${team}`, { stage: 'recommendation.make', lane: team, key: team });

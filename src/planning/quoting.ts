@@ -1,11 +1,19 @@
 /**
- * The whole answer to a quote: its cost and how sure it is, whether the team's budgets hold it, and where the workload would be cheapest.
+ * The whole answer to a quote: its cost and how sure it is, whether the team's budgets hold it, and where the workload
+ * would be cheapest.
  *
- * Puts the parts together and decides nothing: each part says itself what it does not know. Both doors answer by it, so that they answer alike.
+ * Puts the parts together and decides nothing: each part says itself what it does not know. Both doors answer by it, so
+ * that they answer alike.
  */
 import { judgeBudgets, overall, type BudgetFacts, type BudgetVerdict, type Verdict } from '../core/quote/budget.js';
 import type { NoQuote } from '../core/quote/close.js';
-import { quoteInDetail, type Quote, type QuoteContext, type QuoteDetail, type QuoteRequest } from '../core/quote/quote.js';
+import {
+  quoteInDetail,
+  type Quote,
+  type QuoteContext,
+  type QuoteDetail,
+  type QuoteRequest,
+} from '../core/quote/quote.js';
 import type { PriceHistory } from '../core/price/price-book.js';
 import { shortlist, type Shortlist } from './placement/shortlist.js';
 import type { Workload } from './placement/workload.js';
@@ -47,30 +55,66 @@ export interface QuoteAnswer extends Quote {
   readonly placements: Shortlist | null;
 }
 
-/** Places are compared by GPUs and egress: where the quote holds more than that, their costs do not stand beside its own. */
+/**
+ * Places are compared by GPUs and egress: where the quote holds more than that, their costs do not stand beside its
+ * own.
+ */
 const besidesLeftOut = ({ storageGib, networkGib }: QuoteRequest, found: Shortlist): Shortlist =>
-  ((storageGib ?? 0) === 0 && (networkGib ?? 0) === 0 ? found : { ...found, assumptions: [...found.assumptions, 'places are compared by GPUs and egress alone, without the storage and the traffic of the quote'] });
+  (storageGib ?? 0) === 0 && (networkGib ?? 0) === 0
+    ? found
+    : {
+        ...found,
+        assumptions: [
+          ...found.assumptions,
+          'places are compared by GPUs and egress alone, without the storage and the traffic of the quote',
+        ],
+      };
 
 /** @throws Failure invalid naming every number that cannot be, of the quote or of the workload */
-export function answerQuote({ request, team, tags, placement }: WholeQuestion, world: QuoteWorld): QuoteAnswer | NoQuote {
+export function answerQuote(
+  { request, team, tags, placement }: WholeQuestion,
+  world: QuoteWorld,
+): QuoteAnswer | NoQuote {
   const detail = quoteInDetail(request, world.context);
   if ('unpriced' in detail) return detail;
   const { currency } = detail.quote;
   return {
-    ...detail.quote, budgets: team === null ? null : budgetsAnswer(team, tags, detail, world),
+    ...detail.quote,
+    budgets: team === null ? null : budgetsAnswer(team, tags, detail, world),
     placements: placement === null ? null : besidesLeftOut(request, placements(request, placement, currency, world)),
   };
 }
 
-function budgetsAnswer(team: string, tags: WholeQuestion['tags'], detail: QuoteDetail, { asOf, budgets, context }: QuoteWorld): BudgetsAnswer {
+function budgetsAnswer(
+  team: string,
+  tags: WholeQuestion['tags'],
+  detail: QuoteDetail,
+  { asOf, budgets, context }: QuoteWorld,
+): BudgetsAnswer {
   const { provider, sku, term, currency } = detail.quote;
   const judged = judgeBudgets(detail, budgets ?? [], { asOf, provider, sku, term, tags, fx: context.fx, currency });
   return { team, verdict: overall(judged), budgets: judged.map(({ view }) => view) };
 }
 
 /** @param currency of the answer */
-export function placements({ gpus, hours }: Pick<QuoteRequest, 'gpus' | 'hours'>, { most, ...workload }: PlacementQuestion, currency: string, { context: { fx, at, effective }, history }: { readonly context: Pick<QuoteContext, 'fx' | 'at' | 'effective'>; readonly history: PriceHistory }): Shortlist {
+export function placements(
+  { gpus, hours }: Pick<QuoteRequest, 'gpus' | 'hours'>,
+  { most, ...workload }: PlacementQuestion,
+  currency: string,
+  {
+    context: { fx, at, effective },
+    history,
+  }: { readonly context: Pick<QuoteContext, 'fx' | 'at' | 'effective'>; readonly history: PriceHistory },
+): Shortlist {
   const found = shortlist({ ...workload, gpus, hours }, { history, fx, currency, at }, most);
   const taught = effective?.taught ?? 0;
-  return taught === 0 ? found : { ...found, assumptions: [...found.assumptions, `${taught} of the prices are what bills have taught, the others what the lists say`] };
+  return taught === 0
+    ? found
+    : {
+        ...found,
+        assumptions: [
+          ...found.assumptions,
+          `${taught} of the prices are what bills have taught, the others what the lists say`,
+        ],
+      };
 }

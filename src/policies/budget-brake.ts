@@ -1,8 +1,9 @@
 /**
  * budget-brake: the nearer a team comes to its budget, the less it may start, and in the end the less it runs.
  *
- * The grade follows from the view alone, never from what was done before: it lifts by itself when the period turns, the budget grows or a bill is
- * corrected. It touches only what is known: workloads that may be interrupted or are of a kind that may be stopped, never what is protected.
+ * The grade follows from the view alone, never from what was done before: it lifts by itself when the period turns, the
+ * budget grows or a bill is corrected. It touches only what is known: workloads that may be interrupted or are of a
+ * kind that may be stopped, never what is protected.
  * Savings are by the month, as everybody's; what the budget has of one by the period's end is among the numbers used.
  */
 import { z } from 'zod';
@@ -13,7 +14,15 @@ import { compilePeak } from '../core/price/peak.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { AS_OF, budgetAt, exampleView, OFFERS, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
-import { evidenceOf, monthly, monthlyCostOf, replicaHourNanos, replicasOf, units, workloadHourNanos } from './estimating/money.js';
+import {
+  evidenceOf,
+  monthly,
+  monthlyCostOf,
+  replicaHourNanos,
+  replicasOf,
+  units,
+  workloadHourNanos,
+} from './estimating/money.js';
 import { cheapHoursFor } from './off-peak-shift.js';
 import { marketOf, recordOf, spotPrices, spotSaving } from './estimating/spot.js';
 
@@ -27,14 +36,42 @@ const step = z.strictObject({
 });
 
 const params = z.strictObject({
-  steps: z.array(step).min(1).max(50).default([
-    { of: 'forecast', ratio: 0.9, do: 'tell' }, { of: 'actual', ratio: 0.8, do: 'tell' }, { of: 'forecast', ratio: 1.1, do: 'refuse-launches' },
-    { of: 'actual', ratio: 0.9, do: 'refuse-launches' }, { of: 'actual', ratio: 0.95, do: 'move' }, { of: 'actual', ratio: 1, do: 'scale-in' }, { of: 'actual', ratio: 1.1, do: 'stop' },
-  ]).describe('The severest step that is reached holds'),
-  stopKinds: z.array(z.string().min(1)).default(['notebook', 'batch']).describe('Kinds of workload that may be stopped although nobody calls them interruptible'),
-  restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at a start on spot, where the workload does not say'),
-  historyDays: z.number().min(1).max(90).default(14).describe('Days of recorded spot availability that a saving is made of'),
-  staleMinutes: z.number().min(1).max(1440).default(15).describe('A resource whose newest reading is older is not known to run'),
+  steps: z
+    .array(step)
+    .min(1)
+    .max(50)
+    .default([
+      { of: 'forecast', ratio: 0.9, do: 'tell' },
+      { of: 'actual', ratio: 0.8, do: 'tell' },
+      { of: 'forecast', ratio: 1.1, do: 'refuse-launches' },
+      { of: 'actual', ratio: 0.9, do: 'refuse-launches' },
+      { of: 'actual', ratio: 0.95, do: 'move' },
+      { of: 'actual', ratio: 1, do: 'scale-in' },
+      { of: 'actual', ratio: 1.1, do: 'stop' },
+    ])
+    .describe('The severest step that is reached holds'),
+  stopKinds: z
+    .array(z.string().min(1))
+    .default(['notebook', 'batch'])
+    .describe('Kinds of workload that may be stopped although nobody calls them interruptible'),
+  restartHours: z
+    .number()
+    .min(0)
+    .max(24)
+    .default(0.2)
+    .describe('Hours lost at a start on spot, where the workload does not say'),
+  historyDays: z
+    .number()
+    .min(1)
+    .max(90)
+    .default(14)
+    .describe('Days of recorded spot availability that a saving is made of'),
+  staleMinutes: z
+    .number()
+    .min(1)
+    .max(1440)
+    .default(15)
+    .describe('A resource whose newest reading is older is not known to run'),
 });
 type Params = z.infer<typeof params>;
 
@@ -56,11 +93,26 @@ function isReached(state: BudgetState, { of, ratio }: Params['steps'][number]): 
   return nanos * BigInt(PARTS) >= state.planned * BigInt(Math.round(ratio * PARTS));
 }
 
-function brakingOf(view: PolicyView, { budget, state }: PolicyView['budgets'][number], { steps }: Params): Braking | null {
+function brakingOf(
+  view: PolicyView,
+  { budget, state }: PolicyView['budgets'][number],
+  { steps }: Params,
+): Braking | null {
   if (view.asOf < state.period.start || view.asOf >= state.period.end) return null;
-  const reached = steps.filter((one) => isReached(state, one)).reduce<Params['steps'][number] | null>((worst, one) => (worst === null || GRADES.indexOf(one.do) > GRADES.indexOf(worst.do) ? one : worst), null);
+  const reached = steps
+    .filter((one) => isReached(state, one))
+    .reduce<Params['steps'][number] | null>(
+      (worst, one) => (worst === null || GRADES.indexOf(one.do) > GRADES.indexOf(worst.do) ? one : worst),
+      null,
+    );
   if (reached === null) return null;
-  return { budget, state, grade: reached.do, reached, hoursLeft: Math.min(730, (state.period.end - view.asOf) / HOUR_MS) };
+  return {
+    budget,
+    state,
+    grade: reached.do,
+    reached,
+    hoursLeft: Math.min(730, (state.period.end - view.asOf) / HOUR_MS),
+  };
 }
 
 const isAtLeast = ({ grade }: Braking, other: Grade): boolean => GRADES.indexOf(grade) >= GRADES.indexOf(other);
@@ -71,7 +123,9 @@ function proposalsFor(view: PolicyView, braking: Braking, given: Params): Propos
     tell(view, braking),
     ...(isAtLeast(braking, 'refuse-launches') ? [refuse(view, braking)] : []),
     ...workloads.flatMap((one) => severest(view, braking, one, given)),
-    ...(isAtLeast(braking, 'stop') && isUnfiltered(braking.budget) ? view.resources.flatMap((one) => stopResource(view, braking, one, given)) : []),
+    ...(isAtLeast(braking, 'stop') && isUnfiltered(braking.budget)
+      ? view.resources.flatMap((one) => stopResource(view, braking, one, given))
+      : []),
   ];
 }
 
@@ -87,7 +141,8 @@ function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: 
   if (replicas === null || replicas === 0 || one.fleet === null) return [];
   const mayStop = one.interruptible === true || (one.kind !== null && given.stopKinds.includes(one.kind));
   if (isAtLeast(braking, 'stop') && mayStop) return [stop(view, braking, one.workload, workloadHourNanos(view, one))];
-  if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > one.fleet.minReplicas) return [scaleIn(view, braking, one, replicas, one.fleet.minReplicas)];
+  if (isAtLeast(braking, 'scale-in') && one.kind !== null && replicas > one.fleet.minReplicas)
+    return [scaleIn(view, braking, one, replicas, one.fleet.minReplicas)];
   if (!isAtLeast(braking, 'move') || one.interruptible !== true) return [];
   const toCheaper = one.term === 'on-demand' ? toSpot(view, braking, one, replicas, given) : [];
   return toCheaper.length > 0 ? toCheaper : toOffPeak(view, braking, one);
@@ -95,13 +150,27 @@ function severest(view: PolicyView, braking: Braking, one: WorkloadView, given: 
 
 type Shared = Pick<Proposal, 'protective' | 'computation' | 'evidence' | 'implementationEffort' | 'validDays'>;
 
-function shared(view: PolicyView, { budget, state, reached, hoursLeft }: Braking, more: Proposal['computation'] = {}): Shared {
-  const money = (nanos: bigint | null): string => (nanos === null ? 'unknown' : formatMoney({ nanos, currency: state.currency }));
+function shared(
+  view: PolicyView,
+  { budget, state, reached, hoursLeft }: Braking,
+  more: Proposal['computation'] = {},
+): Shared {
+  const money = (nanos: bigint | null): string =>
+    nanos === null ? 'unknown' : formatMoney({ nanos, currency: state.currency });
   return {
-    protective: true, implementationEffort: 'VeryLow', validDays: 1,
+    protective: true,
+    implementationEffort: 'VeryLow',
+    validDays: 1,
     computation: {
-      budget: budget.id, planned: money(state.planned), spent: money(state.spent), forecast: money(state.forecast?.mean ?? null), currency: state.currency,
-      step: `${reached.of} ${reached.ratio}`, periodEnds: formatInstant(state.period.end), hoursLeft, ...more,
+      budget: budget.id,
+      planned: money(state.planned),
+      spent: money(state.spent),
+      forecast: money(state.forecast?.mean ?? null),
+      currency: state.currency,
+      step: `${reached.of} ${reached.ratio}`,
+      periodEnds: formatInstant(state.period.end),
+      hoursLeft,
+      ...more,
     },
     evidence: [evidenceOf(view, `the budget ${budget.id}`, state.period.start, view.asOf)],
   };
@@ -110,22 +179,48 @@ function shared(view: PolicyView, { budget, state, reached, hoursLeft }: Braking
 const why = ({ budget, reached, state }: Braking): string =>
   `${reached.of === 'actual' ? 'spend' : 'the forecast'} has reached ${(100 * reached.ratio).toFixed(0)} % of the budget ${budget.id} (${formatMoney({ nanos: state.planned ?? 0n, currency: state.currency })} ${state.currency})`;
 
-/** What an hour saves, of what an hour costs untouched, in nanos; null: it has no price. What the budget has of it by the period's end stands among the numbers used. */
-function saving(shown: Shared, { hoursLeft }: Braking, hourSaved: number | null, hourCost: number | null): Pick<Proposal, 'computation' | 'monthlySavings' | 'monthlyCost'> {
+/**
+ * What an hour saves, of what an hour costs untouched, in nanos; null: it has no price. What the budget has of it by
+ * the period's end stands among the numbers used.
+ */
+function saving(
+  shown: Shared,
+  { hoursLeft }: Braking,
+  hourSaved: number | null,
+  hourCost: number | null,
+): Pick<Proposal, 'computation' | 'monthlySavings' | 'monthlyCost'> {
   return {
-    monthlySavings: hourSaved === null ? null : monthly(hourSaved), monthlyCost: monthlyCostOf(hourCost),
-    computation: { ...shown.computation, savesUntilThePeriodEnds: hourSaved === null ? 'unknown' : units(hourSaved * hoursLeft) },
+    monthlySavings: hourSaved === null ? null : monthly(hourSaved),
+    monthlyCost: monthlyCostOf(hourCost),
+    computation: {
+      ...shown.computation,
+      savesUntilThePeriodEnds: hourSaved === null ? 'unknown' : units(hourSaved * hoursLeft),
+    },
   };
 }
 
 const tell = (view: PolicyView, braking: Braking): Proposal => ({
-  ...shared(view, braking), action: 'Notify', target: `budget/${braking.budget.id}`, title: `Tell ${view.team}: ${why(braking)}`, monthlySavings: null, monthlyCost: null,
-  risk: { interruption: 'None', note: 'Nothing is changed.' }, restartNeeded: false, rollbackPossible: true,
+  ...shared(view, braking),
+  action: 'Notify',
+  target: `budget/${braking.budget.id}`,
+  title: `Tell ${view.team}: ${why(braking)}`,
+  monthlySavings: null,
+  monthlyCost: null,
+  risk: { interruption: 'None', note: 'Nothing is changed.' },
+  restartNeeded: false,
+  rollbackPossible: true,
 });
 
 const refuse = (view: PolicyView, braking: Braking): Proposal => ({
-  ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }), action: 'RefuseLaunches', target: `team/${view.team}`, title: `Refuse new launches of ${view.team}: ${why(braking)}`,
-  monthlySavings: null, monthlyCost: null, risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' }, restartNeeded: false, rollbackPossible: true,
+  ...shared(view, braking, { saving: 'unknown: nobody knows what would have been launched' }),
+  action: 'RefuseLaunches',
+  target: `team/${view.team}`,
+  title: `Refuse new launches of ${view.team}: ${why(braking)}`,
+  monthlySavings: null,
+  monthlyCost: null,
+  risk: { interruption: 'None', note: 'What runs goes on; what waits has to wait.' },
+  restartNeeded: false,
+  rollbackPossible: true,
 });
 
 function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas: number, given: Params): Proposal[] {
@@ -133,27 +228,53 @@ function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas:
   if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null) return [];
   const record = recordOf(view, marketOf(view, one.provider, one.region, one.gpuModel), given.historyDays);
   const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
-  const shown = shared(view, braking, { onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown' });
+  const shown = shared(view, braking, {
+    onDemandPerGpuHour: units(prices.onDemand),
+    spotPerGpuHour: units(prices.spot),
+    spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown',
+  });
   const gpus = one.gpusPerReplica * replicas;
-  return [{
-    ...shown, ...saving(shown, braking, perGpu === null ? null : perGpu * gpus, prices.onDemand * gpus),
-    action: 'MoveToSpot', target: one.workload, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${one.workload} to spot: ${why(braking)}`,
-    risk: { interruption: 'High', note: 'Spot can be taken away at any time.' }, restartNeeded: true, rollbackPossible: true,
-  }];
+  return [
+    {
+      ...shown,
+      ...saving(shown, braking, perGpu === null ? null : perGpu * gpus, prices.onDemand * gpus),
+      action: 'MoveToSpot',
+      target: one.workload,
+      change: { term: 'spot', sku: prices.offer.sku },
+      title: `Move ${one.workload} to spot: ${why(braking)}`,
+      risk: { interruption: 'High', note: 'Spot can be taken away at any time.' },
+      restartNeeded: true,
+      rollbackPossible: true,
+    },
+  ];
 }
 
 /** Where spot is no way out, the cheap hours before a job's deadline may be. */
-const toOffPeak = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal[] => cheapHoursFor(view, one).map((proposal) => ({
-  ...proposal, ...shared(view, braking, proposal.computation), title: `${proposal.title}: ${why(braking)}`, evidence: [...shared(view, braking).evidence, ...proposal.evidence],
-}));
+const toOffPeak = (view: PolicyView, braking: Braking, one: WorkloadView): Proposal[] =>
+  cheapHoursFor(view, one).map((proposal) => ({
+    ...proposal,
+    ...shared(view, braking, proposal.computation),
+    title: `${proposal.title}: ${why(braking)}`,
+    evidence: [...shared(view, braking).evidence, ...proposal.evidence],
+  }));
 
 function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: number, least: number): Proposal {
   const nanos = replicaHourNanos(view, one);
-  const shown = shared(view, braking, { replicasNow: now, replicasLeft: least, perReplicaHour: nanos === null ? 'no price' : units(nanos) });
+  const shown = shared(view, braking, {
+    replicasNow: now,
+    replicasLeft: least,
+    perReplicaHour: nanos === null ? 'no price' : units(nanos),
+  });
   return {
-    ...shown, ...saving(shown, braking, nanos === null ? null : nanos * (now - least), nanos === null ? null : nanos * now),
-    action: 'ScaleIn', target: one.workload, change: { replicas: least }, title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
-    risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' }, restartNeeded: false, rollbackPossible: true,
+    ...shown,
+    ...saving(shown, braking, nanos === null ? null : nanos * (now - least), nanos === null ? null : nanos * now),
+    action: 'ScaleIn',
+    target: one.workload,
+    change: { replicas: least },
+    title: `Lower ${one.workload} from ${now} to ${least} replicas: ${why(braking)}`,
+    risk: { interruption: 'Medium', note: 'Load beyond its smallest fleet goes unserved.' },
+    restartNeeded: false,
+    rollbackPossible: true,
   };
 }
 
@@ -161,15 +282,36 @@ function scaleIn(view: PolicyView, braking: Braking, one: WorkloadView, now: num
 function stop(view: PolicyView, braking: Braking, target: string, hourNanos: number | null): Proposal {
   const shown = shared(view, braking);
   return {
-    ...shown, ...saving(shown, braking, hourNanos, hourNanos), action: 'Stop', target, change: { replicas: 0 }, title: `Stop ${target}: ${why(braking)}`,
-    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' }, restartNeeded: true, rollbackPossible: true,
+    ...shown,
+    ...saving(shown, braking, hourNanos, hourNanos),
+    action: 'Stop',
+    target,
+    change: { replicas: 0 },
+    title: `Stop ${target}: ${why(braking)}`,
+    risk: { interruption: 'High', note: 'It stands still until the period turns or the budget grows.' },
+    restartNeeded: true,
+    rollbackPossible: true,
   };
 }
 
-/** A resource that is not part of a workload: only of a kind that may be stopped, and only where it was seen a moment ago. */
-function stopResource(view: PolicyView, braking: Braking, { resource, workload: kind, readings, hourlyNanos }: ResourceView, given: Params): Proposal[] {
+/**
+ * A resource that is not part of a workload: only of a kind that may be stopped, and only where it was seen a moment
+ * ago.
+ */
+function stopResource(
+  view: PolicyView,
+  braking: Braking,
+  { resource, workload: kind, readings, hourlyNanos }: ResourceView,
+  given: Params,
+): Proposal[] {
   const newest = readings.at(-1);
-  if (kind === null || !given.stopKinds.includes(kind) || newest === undefined || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
+  if (
+    kind === null ||
+    !given.stopKinds.includes(kind) ||
+    newest === undefined ||
+    view.asOf - newest.at > given.staleMinutes * MINUTE_MS
+  )
+    return [];
   return [stop(view, braking, resource, hourlyNanos === null ? null : Number(hourlyNanos))];
 }
 
@@ -179,34 +321,99 @@ function firstPerTarget(proposals: readonly Proposal[]): Proposal[] {
   return proposals.filter(({ action, target }) => !seen.has(`${action} ${target}`) && seen.add(`${action} ${target}`));
 }
 
-const running = (name: string, over: Partial<WorkloadView> = {}): WorkloadView => workload(name, { fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null }, ...over });
-const team = [running('chat'), running('train', { kind: 'training', interruptible: true, fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null } }), running('who-knows', { kind: null, interruptible: null, fleet: null })];
-const waiting = running('embed', { kind: 'etl', interruptible: true, job: { startedAt: AS_OF, deadline: AS_OF + 30 * HOUR_MS, workHours: 6, workLeftHours: 6, restartHours: 0.5, resizable: null } });
+const running = (name: string, over: Partial<WorkloadView> = {}): WorkloadView =>
+  workload(name, { fleet: { ready: 4, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null }, ...over });
+const team = [
+  running('chat'),
+  running('train', {
+    kind: 'training',
+    interruptible: true,
+    fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
+  }),
+  running('who-knows', { kind: null, interruptible: null, fleet: null }),
+];
+const waiting = running('embed', {
+  kind: 'etl',
+  interruptible: true,
+  job: {
+    startedAt: AS_OF,
+    deadline: AS_OF + 30 * HOUR_MS,
+    workHours: 6,
+    workLeftHours: 6,
+    restartHours: 0.5,
+    resizable: null,
+  },
+});
 const NOTICE = { action: 'Notify', target: 'budget/b' } as const;
 const REFUSAL = { action: 'RefuseLaunches', target: 'team/research' } as const;
 
 export const policy: Policy<Params> = {
   name: 'budget-brake',
   version: 3,
-  description: 'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
+  description:
+    'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps',
   params,
   holdsWhileProposed: true,
-  evaluate: (view, given) => firstPerTarget(view.budgets.flatMap((one) => {
-    const braking = brakingOf(view, one, given);
-    return braking === null ? [] : proposalsFor(view, braking, given);
-  })),
+  evaluate: (view, given) =>
+    firstPerTarget(
+      view.budgets.flatMap((one) => {
+        const braking = brakingOf(view, one, given);
+        return braking === null ? [] : proposalsFor(view, braking, given);
+      }),
+    ),
   examples: [
-    { title: 'Half is spent', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 500)] }), proposes: [] },
-    { title: '85 % is spent: the team is told', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 850)] }), proposes: [NOTICE] },
-    { title: '96 %: no launches, and what may be interrupted moves to spot', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 960)] }), proposes: [NOTICE, REFUSAL, { action: 'MoveToSpot', target: 'train' }] },
     {
-      title: '96 %, and nobody offers spot: the cheap hours before the deadline', params: {},
-      view: exampleView({ offers: OFFERS.filter(({ term }) => term === 'on-demand'), peak: compilePeak([{ to: '12:00', zone: 'UTC', factor: '2' }]), workloads: [waiting], budgets: [budgetAt(1000, 960)] }),
+      title: 'Half is spent',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(1000, 500)] }),
+      proposes: [],
+    },
+    {
+      title: '85 % is spent: the team is told',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(1000, 850)] }),
+      proposes: [NOTICE],
+    },
+    {
+      title: '96 %: no launches, and what may be interrupted moves to spot',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(1000, 960)] }),
+      proposes: [NOTICE, REFUSAL, { action: 'MoveToSpot', target: 'train' }],
+    },
+    {
+      title: '96 %, and nobody offers spot: the cheap hours before the deadline',
+      params: {},
+      view: exampleView({
+        offers: OFFERS.filter(({ term }) => term === 'on-demand'),
+        peak: compilePeak([{ to: '12:00', zone: 'UTC', factor: '2' }]),
+        workloads: [waiting],
+        budgets: [budgetAt(1000, 960)],
+      }),
       proposes: [NOTICE, REFUSAL, { action: 'MoveToOffPeak', target: 'embed' }],
     },
-    { title: '120 %: the service is scaled in, the training stopped', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200)] }), proposes: [NOTICE, REFUSAL, { action: 'ScaleIn', target: 'chat' }, { action: 'Stop', target: 'train' }] },
-    { title: 'The same spend after the budget grew', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(3000, 1200)] }), proposes: [] },
-    { title: 'The period has turned', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200, -1)] }), proposes: [] },
-    { title: 'Nothing is planned: nothing is braked', params: {}, view: exampleView({ workloads: team, budgets: [budgetAt(null, 1200)] }), proposes: [] },
+    {
+      title: '120 %: the service is scaled in, the training stopped',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200)] }),
+      proposes: [NOTICE, REFUSAL, { action: 'ScaleIn', target: 'chat' }, { action: 'Stop', target: 'train' }],
+    },
+    {
+      title: 'The same spend after the budget grew',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(3000, 1200)] }),
+      proposes: [],
+    },
+    {
+      title: 'The period has turned',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(1000, 1200, -1)] }),
+      proposes: [],
+    },
+    {
+      title: 'Nothing is planned: nothing is braked',
+      params: {},
+      view: exampleView({ workloads: team, budgets: [budgetAt(null, 1200)] }),
+      proposes: [],
+    },
   ],
 };

@@ -7,7 +7,15 @@
  * that somebody assumed.
  */
 import { z } from 'zod';
-import { READINGS_DAYS, type Policy, type PolicyView, type Proposal, type Reading, type ResourceView, type SavingsEstimate } from '../core/policy/policy.js';
+import {
+  READINGS_DAYS,
+  type Policy,
+  type PolicyView,
+  type Proposal,
+  type Reading,
+  type ResourceView,
+  type SavingsEstimate,
+} from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
@@ -15,10 +23,30 @@ import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from
 
 const params = z.strictObject({
   restartMinutes: z.number().min(0).max(1440).default(10).describe('Minutes until a stopped resource works again'),
-  maximumFalseStopProbability: z.number().min(0).max(1).default(IDLE_DEFAULTS.maximumFalseStopProbability).describe('Largest probability of a false stop at which a stop is proposed'),
-  minimumQuietMinutes: z.number().min(1).max(1440).default(IDLE_DEFAULTS.minimumQuietMinutes).describe('Fewest minutes of quiet before a stop'),
-  staleMinutes: z.number().min(1).max(1440).default(IDLE_DEFAULTS.staleMinutes).describe('Older evidence than this is no evidence'),
-  lagMinutes: z.number().min(0).max(60).default(1).describe('Minutes that a reading may need to arrive: until then it is not missing'),
+  maximumFalseStopProbability: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(IDLE_DEFAULTS.maximumFalseStopProbability)
+    .describe('Largest probability of a false stop at which a stop is proposed'),
+  minimumQuietMinutes: z
+    .number()
+    .min(1)
+    .max(1440)
+    .default(IDLE_DEFAULTS.minimumQuietMinutes)
+    .describe('Fewest minutes of quiet before a stop'),
+  staleMinutes: z
+    .number()
+    .min(1)
+    .max(1440)
+    .default(IDLE_DEFAULTS.staleMinutes)
+    .describe('Older evidence than this is no evidence'),
+  lagMinutes: z
+    .number()
+    .min(0)
+    .max(60)
+    .default(1)
+    .describe('Minutes that a reading may need to arrive: until then it is not missing'),
 });
 type Params = z.infer<typeof params>;
 
@@ -26,7 +54,10 @@ type Params = z.infer<typeof params>;
 interface Replay {
   /** At the last reading; null unless the rule has stopped the resource in its present quiet. */
   readonly open: IdleDecision | null;
-  /** Minutes that each stop saved until the resource worked again, restart taken off; the open one until the last reading. */
+  /**
+   * Minutes that each stop saved until the resource worked again, restart taken off; the open one until the last
+   * reading.
+   */
   readonly savedMinutes: readonly number[];
 }
 
@@ -48,25 +79,55 @@ interface Pace {
   readonly lagMinutes: number;
 }
 
-const isBlank = ({ gpuUtilisationRatio, requestsPerSecond }: Reading): boolean => gpuUtilisationRatio === null && requestsPerSecond === null;
+const isBlank = ({ gpuUtilisationRatio, requestsPerSecond }: Reading): boolean =>
+  gpuUtilisationRatio === null && requestsPerSecond === null;
 
 /**
- * The readings with the missing ones filled in, from when it is watched up to the view's instant: those that a gap leaves out, and the blank ones. Null where none is
- * missing. At most a day of a gap is filled: beyond it the quiet begins anew in any case.
+ * The readings with the missing ones filled in, from when it is watched up to the view's instant: those that a gap
+ * leaves out, and the blank ones. Null where none is missing. At most a day of a gap is filled: beyond it the quiet
+ * begins anew in any case.
  */
-function filled({ readings, observedFrom }: ResourceView, asOf: number, { intervalMinutes, lagMinutes }: Pace, filling: Filling): { readonly readings: readonly Reading[] } | null {
+function filled(
+  { readings, observedFrom }: ResourceView,
+  asOf: number,
+  { intervalMinutes, lagMinutes }: Pace,
+  filling: Filling,
+): { readonly readings: readonly Reading[] } | null {
   const step = intervalMinutes * MINUTE_MS;
   const first = readings[0];
-  const before = first === undefined || observedFrom === null ? 0 : Math.min(Math.round((first.at - observedFrom) / step), Math.floor(1440 / intervalMinutes));
-  const over = filling === 'at work' ? { gpuUtilisationRatio: 1, requestsPerSecond: null } : { gpuUtilisationRatio: 0, requestsPerSecond: 0 };
-  const head = first === undefined ? [] : Array.from({ length: Math.max(0, before) }, (_, n) => ({ ...first, ...over, at: first.at - (before - n) * step }));
+  const before =
+    first === undefined || observedFrom === null
+      ? 0
+      : Math.min(Math.round((first.at - observedFrom) / step), Math.floor(1440 / intervalMinutes));
+  const over =
+    filling === 'at work'
+      ? { gpuUtilisationRatio: 1, requestsPerSecond: null }
+      : { gpuUtilisationRatio: 0, requestsPerSecond: 0 };
+  const head =
+    first === undefined
+      ? []
+      : Array.from({ length: Math.max(0, before) }, (_, n) => ({
+          ...first,
+          ...over,
+          at: first.at - (before - n) * step,
+        }));
   const rest = readings.flatMap((reading, n): Reading[] => {
     const next = readings[n + 1];
-    const missing = next === undefined ? (asOf - reading.at < lagMinutes * MINUTE_MS ? 0 : Math.floor((asOf - reading.at) / step)) : Math.round((next.at - reading.at) / step) - 1;
+    const missing =
+      next === undefined
+        ? asOf - reading.at < lagMinutes * MINUTE_MS
+          ? 0
+          : Math.floor((asOf - reading.at) / step)
+        : Math.round((next.at - reading.at) / step) - 1;
     const count = Math.min(Math.max(0, missing), Math.floor(1440 / intervalMinutes));
-    return [isBlank(reading) ? { ...reading, ...over } : reading, ...Array.from({ length: count }, (_, one) => ({ ...reading, ...over, at: reading.at + (one + 1) * step }))];
+    return [
+      isBlank(reading) ? { ...reading, ...over } : reading,
+      ...Array.from({ length: count }, (_, one) => ({ ...reading, ...over, at: reading.at + (one + 1) * step })),
+    ];
   });
-  return head.length + rest.length === readings.length && !readings.some(isBlank) ? null : { readings: [...head, ...rest] };
+  return head.length + rest.length === readings.length && !readings.some(isBlank)
+    ? null
+    : { readings: [...head, ...rest] };
 }
 
 function replay(given: Params, resource: ResourceView, readings: readonly Reading[]): Replay {
@@ -79,8 +140,12 @@ function replay(given: Params, resource: ResourceView, readings: readonly Readin
   for (const reading of readings) {
     minute = (reading.at - first) / MINUTE_MS;
     const last = planner.decide({
-      resource: resource.resource, minute, gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
-      requestsPerSecond: reading.requestsPerSecond, memoryUsedRatio: reading.memoryUsedRatio, workload: resource.workload,
+      resource: resource.resource,
+      minute,
+      gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
+      requestsPerSecond: reading.requestsPerSecond,
+      memoryUsedRatio: reading.memoryUsedRatio,
+      workload: resource.workload,
     });
     if (last.stop) {
       stoppedAt ??= minute;
@@ -97,62 +162,119 @@ function replay(given: Params, resource: ResourceView, readings: readonly Readin
 const total = ({ savedMinutes }: Replay): number => savedMinutes.reduce((sum, saved) => sum + saved, 0);
 
 /**
- * The verdict on which all readings of the evidence agree: a stop only where the rule stops whether what is missing was work or rest, and of
- * the savings the smallest. So a lost sample makes no stop and raises no saving.
+ * The verdict on which all readings of the evidence agree: a stop only where the rule stops whether what is missing was
+ * work or rest, and of the savings the smallest. So a lost sample makes no stop and raises no saving.
  */
 function verdict(view: PolicyView, resource: ResourceView, given: Params): Replay | null {
   const { readings } = resource;
   const asItIs = replay(given, resource, readings);
   if (asItIs.open === null) return null;
   const pace = { intervalMinutes: intervalOf(readings), lagMinutes: given.lagMinutes };
-  const others = Number.isFinite(pace.intervalMinutes) ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, pace, filling) ?? []) : [];
+  const others = Number.isFinite(pace.intervalMinutes)
+    ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, pace, filling) ?? [])
+    : [];
   const replays = [asItIs, ...others.map((one) => replay(given, resource, one.readings))];
-  return replays.some(({ open }) => open === null) ? null : replays.reduce((least, one) => (total(one) < total(least) ? one : least));
+  return replays.some(({ open }) => open === null)
+    ? null
+    : replays.reduce((least, one) => (total(one) < total(least) ? one : least));
 }
 
-/** Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save nothing. */
+/**
+ * Per month of 730 hours, with the spread of a sum of so many stops (normal, 80 %); one stop alone may as well save
+ * nothing.
+ */
 function savings(hourlyNanos: bigint, { savedMinutes }: Replay, watchedMinutes: number): SavingsEstimate {
   const sum = savedMinutes.reduce((all, saved) => all + saved, 0);
   const mean = sum / savedMinutes.length;
-  const variance = savedMinutes.reduce((all, saved) => all + (saved - mean) ** 2, 0) / Math.max(1, savedMinutes.length - 1);
+  const variance =
+    savedMinutes.reduce((all, saved) => all + (saved - mean) ** 2, 0) / Math.max(1, savedMinutes.length - 1);
   const spread = savedMinutes.length > 1 ? EIGHTY_PERCENT * Math.sqrt(savedMinutes.length * variance) : Math.abs(sum);
-  const perHour = (saved: number): number => Math.min(1, Math.max(0, saved / Math.max(1, watchedMinutes))) * Number(hourlyNanos);
+  const perHour = (saved: number): number =>
+    Math.min(1, Math.max(0, saved / Math.max(1, watchedMinutes))) * Number(hourlyNanos);
   return monthlyBetween(perHour(sum), perHour(sum - spread), perHour(sum + spread));
 }
 
 function evaluate(view: PolicyView, given: Params): Proposal[] {
   return view.resources.flatMap((resource) => {
     const newest = resource.readings.at(-1);
-    if (newest === undefined || resource.hourlyNanos === null || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
+    if (newest === undefined || resource.hourlyNanos === null || view.asOf - newest.at > given.staleMinutes * MINUTE_MS)
+      return [];
     const result = verdict(view, resource, given);
     return result?.open ? [proposal(view, resource, resource.hourlyNanos, result, result.open)] : [];
   });
 }
 
-function proposal(view: PolicyView, resource: ResourceView, hourlyNanos: bigint, result: Replay, last: IdleDecision): Proposal {
+function proposal(
+  view: PolicyView,
+  resource: ResourceView,
+  hourlyNanos: bigint,
+  result: Replay,
+  last: IdleDecision,
+): Proposal {
   const { readings } = resource;
   const watchedMinutes = (view.asOf - (resource.observedFrom ?? view.asOf - READINGS_DAYS * DAY_MS)) / MINUTE_MS;
   return {
-    action: 'Stop', target: resource.resource, change: { replicas: 0 },
+    action: 'Stop',
+    target: resource.resource,
+    change: { replicas: 0 },
     title: `Stop ${resource.resource}: its ${resource.gpus ?? 'GPUs'} x ${resource.gpuModel ?? 'GPU'} has done nothing for ${Math.round(last.quietMinutes)} minutes`,
-    monthlySavings: savings(hourlyNanos, result, watchedMinutes), monthlyCost: monthlyCostOf(Number(hourlyNanos)),
+    monthlySavings: savings(hourlyNanos, result, watchedMinutes),
+    monthlyCost: monthlyCostOf(Number(hourlyNanos)),
     computation: {
-      quietMinutes: Math.round(last.quietMinutes), falseStopProbability: last.falseStopProbability ?? 0, stopsInTheReadings: result.savedMinutes.length,
-      savedMinutesInTheReadings: Math.round(total(result)), minutesOfReadings: Math.round(watchedMinutes), perHour: units(Number(hourlyNanos)),
+      quietMinutes: Math.round(last.quietMinutes),
+      falseStopProbability: last.falseStopProbability ?? 0,
+      stopsInTheReadings: result.savedMinutes.length,
+      savedMinutesInTheReadings: Math.round(total(result)),
+      minutesOfReadings: Math.round(watchedMinutes),
+      perHour: units(Number(hourlyNanos)),
     },
-    evidence: [evidenceOf(view, `${readings.length} readings of ${resource.resource}`, readings[0]?.at ?? view.asOf, readings.at(-1)?.at ?? view.asOf)],
-    risk: { interruption: 'Low', note: `Busy again within ten minutes of the stop with a probability of ${(last.falseStopProbability ?? 0).toFixed(2)}.` },
-    restartNeeded: true, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
+    evidence: [
+      evidenceOf(
+        view,
+        `${readings.length} readings of ${resource.resource}`,
+        readings[0]?.at ?? view.asOf,
+        readings.at(-1)?.at ?? view.asOf,
+      ),
+    ],
+    risk: {
+      interruption: 'Low',
+      note: `Busy again within ten minutes of the stop with a probability of ${(last.falseStopProbability ?? 0).toFixed(2)}.`,
+    },
+    restartNeeded: true,
+    implementationEffort: 'VeryLow',
+    rollbackPossible: true,
+    validDays: 1,
   };
 }
 
 /** Readings a minute apart, the last one at the view's instant. */
-function idleView(workload: string | null, busyMinutes: number, quietMinutes: number, quiet: Partial<Reading>, ageMinutes = 0): PolicyView {
-  const reading = (at: number, over: Partial<Reading>): Reading => ({ at, gpuUtilisationRatio: 0, memoryUsedRatio: 0.1, requestsPerSecond: null, ...over });
+function idleView(
+  workload: string | null,
+  busyMinutes: number,
+  quietMinutes: number,
+  quiet: Partial<Reading>,
+  ageMinutes = 0,
+): PolicyView {
+  const reading = (at: number, over: Partial<Reading>): Reading => ({
+    at,
+    gpuUtilisationRatio: 0,
+    memoryUsedRatio: 0.1,
+    requestsPerSecond: null,
+    ...over,
+  });
   const count = busyMinutes + quietMinutes;
-  const readings = Array.from({ length: count }, (_, n) => reading(AS_OF - (count - 1 - n + ageMinutes) * MINUTE_MS, n < busyMinutes ? { gpuUtilisationRatio: 0.9, requestsPerSecond: null } : quiet));
+  const readings = Array.from({ length: count }, (_, n) =>
+    reading(
+      AS_OF - (count - 1 - n + ageMinutes) * MINUTE_MS,
+      n < busyMinutes ? { gpuUtilisationRatio: 0.9, requestsPerSecond: null } : quiet,
+    ),
+  );
   const observedFrom = readings[0]?.at ?? null;
-  return exampleView({ resources: [{ resource: 'i-idle', workload, gpus: 1, gpuModel: 'H200', hourlyNanos: 10_000_000_000n, observedFrom, readings }] });
+  return exampleView({
+    resources: [
+      { resource: 'i-idle', workload, gpus: 1, gpuModel: 'H200', hourlyNanos: 10_000_000_000n, observedFrom, readings },
+    ],
+  });
 }
 
 const HOURS = HOUR_MS / MINUTE_MS;
@@ -160,14 +282,40 @@ const HOURS = HOUR_MS / MINUTE_MS;
 export const policy: Policy<Params> = {
   name: 'idle-stop',
   version: 4,
-  description: 'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
+  description:
+    'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
   evaluate,
   examples: [
-    { title: 'A training that ended twelve hours ago', params: {}, view: idleView('training', 5 * HOURS, 12 * HOURS, {}), proposes: [{ action: 'Stop', target: 'i-idle' }] },
-    { title: 'A service that answers two requests a second at 0.5 %', params: {}, view: idleView('inference', HOURS, 12 * HOURS, { gpuUtilisationRatio: 0.005, requestsPerSecond: 2 }), proposes: [] },
-    { title: 'A service whose requests nobody counts is unknown', params: {}, view: idleView('inference', HOURS, 12 * HOURS, {}), proposes: [] },
-    { title: 'A blank reading is no reading', params: {}, view: idleView('training', HOURS, 12 * HOURS, { gpuUtilisationRatio: null }), proposes: [] },
-    { title: 'Evidence of an hour ago is too old', params: {}, view: idleView('training', 5 * HOURS, 12 * HOURS, {}, 60), proposes: [] },
+    {
+      title: 'A training that ended twelve hours ago',
+      params: {},
+      view: idleView('training', 5 * HOURS, 12 * HOURS, {}),
+      proposes: [{ action: 'Stop', target: 'i-idle' }],
+    },
+    {
+      title: 'A service that answers two requests a second at 0.5 %',
+      params: {},
+      view: idleView('inference', HOURS, 12 * HOURS, { gpuUtilisationRatio: 0.005, requestsPerSecond: 2 }),
+      proposes: [],
+    },
+    {
+      title: 'A service whose requests nobody counts is unknown',
+      params: {},
+      view: idleView('inference', HOURS, 12 * HOURS, {}),
+      proposes: [],
+    },
+    {
+      title: 'A blank reading is no reading',
+      params: {},
+      view: idleView('training', HOURS, 12 * HOURS, { gpuUtilisationRatio: null }),
+      proposes: [],
+    },
+    {
+      title: 'Evidence of an hour ago is too old',
+      params: {},
+      view: idleView('training', 5 * HOURS, 12 * HOURS, {}, 60),
+      proposes: [],
+    },
   ],
 };

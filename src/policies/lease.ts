@@ -1,8 +1,8 @@
 /**
  * lease: an allocation that nobody renews ends; its holder is told in time.
  *
- * It ends nothing that is not known to be held, and nothing whose end nobody set, unless a longest term for such leases is given. Renewing is
- * moving the lease's end: then the same view proposes nothing.
+ * It ends nothing that is not known to be held, and nothing whose end nobody set, unless a longest term for such leases
+ * is given. Renewing is moving the lease's end: then the same view proposes nothing.
  */
 import { z } from 'zod';
 import type { LeaseView, Policy, PolicyView, Proposal } from '../core/policy/policy.js';
@@ -13,11 +13,18 @@ import { evidenceOf, monthly, monthlyCostOf, units } from './estimating/money.js
 const params = z.strictObject({
   warnHours: z.number().min(0).max(8760).default(48).describe('Hours before the end at which the holder is told'),
   graceHours: z.number().min(0).max(8760).default(0).describe('Hours after the end before the allocation is released'),
-  longestDays: z.number().min(1).max(3660).nullable().default(null).describe('End of leases that were given without one, in days from their start; null: they never end'),
+  longestDays: z
+    .number()
+    .min(1)
+    .max(3660)
+    .nullable()
+    .default(null)
+    .describe('End of leases that were given without one, in days from their start; null: they never end'),
 });
 type Params = z.infer<typeof params>;
 
-const endOf = ({ expiresAt, startedAt }: LeaseView, { longestDays }: Params): number | null => expiresAt ?? (longestDays === null ? null : startedAt + longestDays * DAY_MS);
+const endOf = ({ expiresAt, startedAt }: LeaseView, { longestDays }: Params): number | null =>
+  expiresAt ?? (longestDays === null ? null : startedAt + longestDays * DAY_MS);
 
 function proposalsFor(view: PolicyView, lease: LeaseView, given: Params): Proposal[] {
   const end = endOf(lease, given);
@@ -25,26 +32,58 @@ function proposalsFor(view: PolicyView, lease: LeaseView, given: Params): Propos
   return [view.asOf >= end + given.graceHours * HOUR_MS ? release(view, lease, end) : warning(view, lease, end, given)];
 }
 
-const common = (view: PolicyView, lease: LeaseView, end: number): Pick<Proposal, 'target' | 'monthlyCost' | 'computation' | 'evidence' | 'implementationEffort'> => ({
-  target: lease.target, monthlyCost: monthlyCostOf(lease.hourlyNanos === null ? null : Number(lease.hourlyNanos)),
-  computation: { lease: lease.lease, holder: lease.holder ?? 'unknown', gpus: lease.gpus ?? 'unknown', endsAt: formatInstant(end), perHour: lease.hourlyNanos === null ? 'no price' : units(Number(lease.hourlyNanos)) },
-  evidence: [evidenceOf(view, `the lease ${lease.lease}`, lease.startedAt, view.asOf)], implementationEffort: 'VeryLow',
+const common = (
+  view: PolicyView,
+  lease: LeaseView,
+  end: number,
+): Pick<Proposal, 'target' | 'monthlyCost' | 'computation' | 'evidence' | 'implementationEffort'> => ({
+  target: lease.target,
+  monthlyCost: monthlyCostOf(lease.hourlyNanos === null ? null : Number(lease.hourlyNanos)),
+  computation: {
+    lease: lease.lease,
+    holder: lease.holder ?? 'unknown',
+    gpus: lease.gpus ?? 'unknown',
+    endsAt: formatInstant(end),
+    perHour: lease.hourlyNanos === null ? 'no price' : units(Number(lease.hourlyNanos)),
+  },
+  evidence: [evidenceOf(view, `the lease ${lease.lease}`, lease.startedAt, view.asOf)],
+  implementationEffort: 'VeryLow',
 });
 
 const release = (view: PolicyView, lease: LeaseView, end: number): Proposal => ({
-  ...common(view, lease, end), action: 'Release', title: `Release ${lease.target}: the lease ${lease.lease} ended at ${formatInstant(end)} and nobody renewed it`,
+  ...common(view, lease, end),
+  action: 'Release',
+  title: `Release ${lease.target}: the lease ${lease.lease} ended at ${formatInstant(end)} and nobody renewed it`,
   monthlySavings: lease.hourlyNanos === null ? null : monthly(Number(lease.hourlyNanos)),
-  risk: { interruption: 'High', note: 'What still runs there is lost.' }, restartNeeded: true, rollbackPossible: false, validDays: 1,
+  risk: { interruption: 'High', note: 'What still runs there is lost.' },
+  restartNeeded: true,
+  rollbackPossible: false,
+  validDays: 1,
 });
 
 const warning = (view: PolicyView, lease: LeaseView, end: number, { graceHours }: Params): Proposal => ({
-  ...common(view, lease, end), action: 'Notify', protective: true, subject: `${lease.target} (notice)`,
+  ...common(view, lease, end),
+  action: 'Notify',
+  protective: true,
+  subject: `${lease.target} (notice)`,
   title: `Tell ${lease.holder ?? 'the holder'} that the lease ${lease.lease} of ${lease.target} ends at ${formatInstant(end)}${graceHours > 0 ? ` and the GPUs are released ${graceHours} hours later` : ''}`,
-  monthlySavings: null, risk: { interruption: 'None', note: 'Nothing is changed.' }, restartNeeded: false, rollbackPossible: true, validDays: 1,
+  monthlySavings: null,
+  risk: { interruption: 'None', note: 'Nothing is changed.' },
+  restartNeeded: false,
+  rollbackPossible: true,
+  validDays: 1,
 });
 
 const lease = (over: Partial<LeaseView>): LeaseView => ({
-  lease: 'lease-7', target: 'i-lent', holder: 'ada', gpus: 8, startedAt: AS_OF - 30 * DAY_MS, expiresAt: AS_OF - HOUR_MS, hourlyNanos: 32_000_000_000n, active: true, ...over,
+  lease: 'lease-7',
+  target: 'i-lent',
+  holder: 'ada',
+  gpus: 8,
+  startedAt: AS_OF - 30 * DAY_MS,
+  expiresAt: AS_OF - HOUR_MS,
+  hourlyNanos: 32_000_000_000n,
+  active: true,
+  ...over,
 });
 
 export const policy: Policy<Params> = {
@@ -54,9 +93,29 @@ export const policy: Policy<Params> = {
   params,
   evaluate: (view, given) => view.leases.flatMap((one) => proposalsFor(view, one, given)),
   examples: [
-    { title: 'Ended an hour ago', params: {}, view: exampleView({ leases: [lease({})] }), proposes: [{ action: 'Release', target: 'i-lent' }] },
-    { title: 'Ends tomorrow', params: {}, view: exampleView({ leases: [lease({ expiresAt: AS_OF + DAY_MS })] }), proposes: [{ action: 'Notify', target: 'i-lent' }] },
-    { title: 'Renewed for a month', params: {}, view: exampleView({ leases: [lease({ expiresAt: AS_OF + 30 * DAY_MS })] }), proposes: [] },
-    { title: 'Nobody knows whether it is still held', params: {}, view: exampleView({ leases: [lease({ active: null })] }), proposes: [] },
+    {
+      title: 'Ended an hour ago',
+      params: {},
+      view: exampleView({ leases: [lease({})] }),
+      proposes: [{ action: 'Release', target: 'i-lent' }],
+    },
+    {
+      title: 'Ends tomorrow',
+      params: {},
+      view: exampleView({ leases: [lease({ expiresAt: AS_OF + DAY_MS })] }),
+      proposes: [{ action: 'Notify', target: 'i-lent' }],
+    },
+    {
+      title: 'Renewed for a month',
+      params: {},
+      view: exampleView({ leases: [lease({ expiresAt: AS_OF + 30 * DAY_MS })] }),
+      proposes: [],
+    },
+    {
+      title: 'Nobody knows whether it is still held',
+      params: {},
+      view: exampleView({ leases: [lease({ active: null })] }),
+      proposes: [],
+    },
   ],
 };

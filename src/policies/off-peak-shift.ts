@@ -1,11 +1,13 @@
 /**
  * off-peak-shift: cut a long job into pieces for the cheap or idle hours before its deadline.
  *
- * Cheap is what the peak schedule says; idle are hours in which commitments of the team have stood unused at the same hour of the last weeks, so
- * that the job runs on what is paid already. The deadline is kept by whole hours, and every start loses a restart. Only what may be interrupted is cut.
+ * Cheap is what the peak schedule says; idle are hours in which commitments of the team have stood unused at the same
+ * hour of the last weeks, so that the job runs on what is paid already. The deadline is kept by whole hours, and every
+ * start loses a restart. Only what may be interrupted is cut.
  *
- * What a proposal asks for now is one pause at most: `startsAt` is when its next piece begins, absent where that is now, and `startsBy` the last instant at which it would still
- * be in time in one piece. A later look asks for the next pause.
+ * What a proposal asks for now is one pause at most: `startsAt` is when its next piece begins, absent where that is
+ * now, and `startsBy` the last instant at which it would still be in time in one piece. A later look asks for the next
+ * pause.
  */
 import { z } from 'zod';
 import type { FleetFacts, JobFacts, Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
@@ -19,9 +21,25 @@ import { cheapestHours, type HoursPlan } from './estimating/off-peak.js';
 const params = z.strictObject({
   restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at each start, where the job does not say'),
   mostStarts: z.number().int().min(1).max(12).default(4).describe('Most starts that the job may have'),
-  horizonDays: z.number().min(1).max(14).default(7).describe('Days ahead that are planned; a later deadline is taken as theirs'),
-  idleWeeks: z.number().int().min(0).max(12).default(4).describe('Weeks in which an hour must have been free on commitments to be counted as idle; 0: never'),
-  minimumSavingRatio: z.number().min(0).max(1).default(0.02).describe('Smallest saving, as a share of what the job would cost in one piece'),
+  horizonDays: z
+    .number()
+    .min(1)
+    .max(14)
+    .default(7)
+    .describe('Days ahead that are planned; a later deadline is taken as theirs'),
+  idleWeeks: z
+    .number()
+    .int()
+    .min(0)
+    .max(12)
+    .default(4)
+    .describe('Weeks in which an hour must have been free on commitments to be counted as idle; 0: never'),
+  minimumSavingRatio: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(0.02)
+    .describe('Smallest saving, as a share of what the job would cost in one piece'),
 });
 type Params = z.infer<typeof params>;
 
@@ -46,21 +64,43 @@ function sizeOf({ ready, booting, maxReplicas }: FleetFacts): number | null {
 
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): JobCase | null {
   const { job, fleet, gpusPerReplica } = one;
-  if (job === null || fleet === null || gpusPerReplica === null || one.interruptible !== true || !mayTouch(one)) return null;
+  if (job === null || fleet === null || gpusPerReplica === null || one.interruptible !== true || !mayTouch(one))
+    return null;
   const replicas = sizeOf(fleet);
   if (replicas === null) return null;
   const hourNanos = workloadHourNanos(view, { ...one, fleet: { ...fleet, ready: replicas, booting: 0 } });
   if (job.deadline === null || job.workLeftHours === null || job.workLeftHours <= 0 || hourNanos === null) return null;
   const from = hourOf(view.asOf);
   const hours = Math.floor((Math.min(job.deadline, from + given.horizonDays * DAY_MS) - from) / HOUR_MS);
-  return { one, job, gpus: replicas * gpusPerReplica, hourNanos, workHours: job.workLeftHours, restartHours: job.restartHours ?? given.restartHours, isRunning: fleet.ready > 0, from, hours };
+  return {
+    one,
+    job,
+    gpus: replicas * gpusPerReplica,
+    hourNanos,
+    workHours: job.workLeftHours,
+    restartHours: job.restartHours ?? given.restartHours,
+    isRunning: fleet.ready > 0,
+    from,
+    hours,
+  };
 }
 
 /** GPUs that commitments at the job's place left unused in that hour of each of the last weeks, the fewest of them. */
 function freeCommitted(view: PolicyView, { one }: JobCase, hour: number, weeks: number): number {
   if (weeks === 0) return 0;
-  const series = view.demand.find((each) => each.provider === one.provider && each.region === one.region && each.sku === one.sku && each.term === 'on-demand' && each.coveredGpus !== undefined);
-  const held = series?.committed?.reduce((sum, { units: count, hoursLeft }) => sum + (hour < view.asOf + hoursLeft * HOUR_MS ? count : 0), 0) ?? 0;
+  const series = view.demand.find(
+    (each) =>
+      each.provider === one.provider &&
+      each.region === one.region &&
+      each.sku === one.sku &&
+      each.term === 'on-demand' &&
+      each.coveredGpus !== undefined,
+  );
+  const held =
+    series?.committed?.reduce(
+      (sum, { units: count, hoursLeft }) => sum + (hour < view.asOf + hoursLeft * HOUR_MS ? count : 0),
+      0,
+    ) ?? 0;
   if (series?.coveredGpus === undefined || held === 0) return 0;
   let least = held;
   for (let week = 1; week <= weeks; week++) {
@@ -73,7 +113,11 @@ function freeCommitted(view: PolicyView, { one }: JobCase, hour: number, weeks: 
 }
 
 /** What the job costs in each hour, in nanos. */
-function hourCosts(view: PolicyView, found: JobCase, given: Params): { readonly costs: Float64Array; readonly idleHours: number } {
+function hourCosts(
+  view: PolicyView,
+  found: JobCase,
+  given: Params,
+): { readonly costs: Float64Array; readonly idleHours: number } {
   let idleHours = 0;
   const costs = Float64Array.from({ length: found.hours }, (_, n) => {
     const hour = found.from + n * HOUR_MS;
@@ -81,7 +125,13 @@ function hourCosts(view: PolicyView, found: JobCase, given: Params): { readonly 
       idleHours++;
       return 0;
     }
-    const factor = view.peak.pieces(hour, hour + HOUR_MS).reduce((sum, { start, end, factor: { numerator, denominator } }) => sum + ((end - start) / HOUR_MS) * (Number(numerator) / Number(denominator)), 0);
+    const factor = view.peak
+      .pieces(hour, hour + HOUR_MS)
+      .reduce(
+        (sum, { start, end, factor: { numerator, denominator } }) =>
+          sum + ((end - start) / HOUR_MS) * (Number(numerator) / Number(denominator)),
+        0,
+      );
     return found.hourNanos * factor;
   });
   return { costs, idleHours };
@@ -98,42 +148,93 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (found === null || found.hours < 1) return [];
   const { costs, idleHours } = hourCosts(view, found, given);
   const straight = inOnePiece(costs, found);
-  const plan = cheapestHours({ hourCost: costs, workHours: found.workHours, restartHours: found.restartHours, mostStarts: given.mostStarts, isRunning: found.isRunning });
+  const plan = cheapestHours({
+    hourCost: costs,
+    workHours: found.workHours,
+    restartHours: found.restartHours,
+    mostStarts: given.mostStarts,
+    isRunning: found.isRunning,
+  });
   if (straight === null || plan === null || straight - plan.cost <= straight * given.minimumSavingRatio) return [];
   return [proposal(view, found, plan, { straight, idleHours })];
 }
 
 /** With the defaults, for a policy that has to save and may move. */
-export const cheapHoursFor = (view: PolicyView, one: WorkloadView): Proposal[] => proposalsFor(view, one, params.parse({}));
+export const cheapHoursFor = (view: PolicyView, one: WorkloadView): Proposal[] =>
+  proposalsFor(view, one, params.parse({}));
 
-function proposal(view: PolicyView, found: JobCase, plan: HoursPlan, { straight, idleHours }: { straight: number; idleHours: number }): Proposal {
+function proposal(
+  view: PolicyView,
+  found: JobCase,
+  plan: HoursPlan,
+  { straight, idleHours }: { straight: number; idleHours: number },
+): Proposal {
   const { one, from } = found;
-  const pieces = plan.pieces.map((piece) => `${formatInstant(from + piece.from * HOUR_MS)}/${formatInstant(from + piece.to * HOUR_MS)}`).join(', ');
+  const pieces = plan.pieces
+    .map((piece) => `${formatInstant(from + piece.from * HOUR_MS)}/${formatInstant(from + piece.to * HOUR_MS)}`)
+    .join(', ');
   const [first] = plan.pieces;
   // In one piece, with its restart, it is in time if it starts by then.
   const startsBy = from + (found.hours - Math.ceil(found.workHours + found.restartHours - 1e-9)) * HOUR_MS;
-  const waits: Readonly<Record<string, string>> = first === undefined || first.from === 0 ? {} : { startsAt: formatInstant(from + first.from * HOUR_MS), startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)) };
+  const waits: Readonly<Record<string, string>> =
+    first === undefined || first.from === 0
+      ? {}
+      : {
+          startsAt: formatInstant(from + first.from * HOUR_MS),
+          startsBy: formatInstant(Math.max(startsBy, from + first.from * HOUR_MS)),
+        };
   return {
-    action: 'MoveToOffPeak', target: one.workload, change: { pieces, ...waits }, title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
-    monthlySavings: once(straight - plan.cost), monthlyCost: costOnce(straight),
+    action: 'MoveToOffPeak',
+    target: one.workload,
+    change: { pieces, ...waits },
+    title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
+    monthlySavings: once(straight - plan.cost),
+    monthlyCost: costOnce(straight),
     computation: {
-      costInOnePiece: units(straight), costInPieces: units(plan.cost), pieces, workHoursLeft: found.workHours, restartHours: found.restartHours, gpus: found.gpus,
-      perHour: units(found.hourNanos), idleHoursOnCommitments: idleHours, saving: 'once, for this job',
+      costInOnePiece: units(straight),
+      costInPieces: units(plan.cost),
+      pieces,
+      workHoursLeft: found.workHours,
+      restartHours: found.restartHours,
+      gpus: found.gpus,
+      perHour: units(found.hourNanos),
+      idleHoursOnCommitments: idleHours,
+      saving: 'once, for this job',
     },
     evidence: [evidenceOf(view, `the peak schedule, and the job ${one.workload}`, view.asOf, view.asOf)],
-    risk: { interruption: 'Medium', note: `It stops ${plan.pieces.length - 1} time(s), and goes on from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${formatInstant(found.job.deadline)}.`}` },
-    restartNeeded: plan.pieces.length > 1 || !found.isRunning, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
+    risk: {
+      interruption: 'Medium',
+      note: `It stops ${plan.pieces.length - 1} time(s), and goes on from its last checkpoint; ${found.job.deadline === null ? '' : `it ends before ${formatInstant(found.job.deadline)}.`}`,
+    },
+    restartNeeded: plan.pieces.length > 1 || !found.isRunning,
+    implementationEffort: 'Low',
+    rollbackPossible: true,
+    validDays: 1,
   };
 }
 
 const DAYTIME: readonly PeakRule[] = [{ from: '08:00', to: '20:00', zone: 'UTC', factor: '1.5' }];
 const NOON = AS_OF + 12 * HOUR_MS;
-const job = (deadlineHours: number | null): WorkloadView => workload('embed-all', {
-  kind: 'batch', interruptible: true, fleet: { ready: 0, booting: 1, minReplicas: 1, maxReplicas: 1, changedAt: null },
-  job: { startedAt: null, deadline: deadlineHours === null ? null : NOON + deadlineHours * HOUR_MS, workHours: 8, workLeftHours: 8, restartHours: 0.5, resizable: null },
-});
+const job = (deadlineHours: number | null): WorkloadView =>
+  workload('embed-all', {
+    kind: 'batch',
+    interruptible: true,
+    fleet: { ready: 0, booting: 1, minReplicas: 1, maxReplicas: 1, changedAt: null },
+    job: {
+      startedAt: null,
+      deadline: deadlineHours === null ? null : NOON + deadlineHours * HOUR_MS,
+      workHours: 8,
+      workLeftHours: 8,
+      restartHours: 0.5,
+      resizable: null,
+    },
+  });
 /** Runs on three machines, and whatever starts it says with how many. */
-const wide = (ready: number): WorkloadView => ({ ...job(24), workload: 'embed-wide', fleet: { ready, booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null } });
+const wide = (ready: number): WorkloadView => ({
+  ...job(24),
+  workload: 'embed-wide',
+  fleet: { ready, booting: 0, minReplicas: 0, maxReplicas: 8, changedAt: null },
+});
 const night = { asOf: NOON, peak: compilePeak(DAYTIME) };
 
 export const policy: Policy<Params> = {
@@ -143,21 +244,62 @@ export const policy: Policy<Params> = {
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
   examples: [
-    { title: 'Eight hours of work at noon, until tomorrow noon: tonight', params: {}, view: exampleView({ ...night, workloads: [job(24)] }), proposes: [{ action: 'MoveToOffPeak', target: 'embed-all' }] },
     {
-      title: 'The price is the same at all hours, but a reservation is idle at night', params: { idleWeeks: 1 },
+      title: 'Eight hours of work at noon, until tomorrow noon: tonight',
+      params: {},
+      view: exampleView({ ...night, workloads: [job(24)] }),
+      proposes: [{ action: 'MoveToOffPeak', target: 'embed-all' }],
+    },
+    {
+      title: 'The price is the same at all hours, but a reservation is idle at night',
+      params: { idleWeeks: 1 },
       view: exampleView({
-        asOf: NOON, workloads: [job(24)],
-        demand: [{
-          provider: 'AWS', account: null, sku: 'example.a100-80gb', region: 'us-east-1', gpuModel: 'A100-80GB', term: 'on-demand', from: NOON - 7 * DAY_MS, gpus: new Float64Array(168),
-          coveredGpus: Float64Array.from({ length: 168 }, (_, hour) => ((hour + 12) % 24 >= 8 && (hour + 12) % 24 < 20 ? 2 : 0)), committed: [{ units: 2, hoursLeft: 1000 }], onDemand: rate(4000), reserved: [],
-        }],
+        asOf: NOON,
+        workloads: [job(24)],
+        demand: [
+          {
+            provider: 'AWS',
+            account: null,
+            sku: 'example.a100-80gb',
+            region: 'us-east-1',
+            gpuModel: 'A100-80GB',
+            term: 'on-demand',
+            from: NOON - 7 * DAY_MS,
+            gpus: new Float64Array(168),
+            coveredGpus: Float64Array.from({ length: 168 }, (_, hour) =>
+              (hour + 12) % 24 >= 8 && (hour + 12) % 24 < 20 ? 2 : 0,
+            ),
+            committed: [{ units: 2, hoursLeft: 1000 }],
+            onDemand: rate(4000),
+            reserved: [],
+          },
+        ],
       }),
       proposes: [{ action: 'MoveToOffPeak', target: 'embed-all' }],
     },
-    { title: 'A group of three machines at noon: paused until tonight', params: {}, view: exampleView({ ...night, workloads: [wide(3)] }), proposes: [{ action: 'MoveToOffPeak', target: 'embed-wide' }] },
-    { title: 'A group that stands still: nobody knows with how many machines it will start', params: {}, view: exampleView({ ...night, workloads: [wide(0)] }), proposes: [] },
-    { title: 'Nine hours until the deadline: no hour to choose', params: {}, view: exampleView({ ...night, workloads: [job(9)] }), proposes: [] },
-    { title: 'Nobody says when it must be done', params: {}, view: exampleView({ ...night, workloads: [job(null)] }), proposes: [] },
+    {
+      title: 'A group of three machines at noon: paused until tonight',
+      params: {},
+      view: exampleView({ ...night, workloads: [wide(3)] }),
+      proposes: [{ action: 'MoveToOffPeak', target: 'embed-wide' }],
+    },
+    {
+      title: 'A group that stands still: nobody knows with how many machines it will start',
+      params: {},
+      view: exampleView({ ...night, workloads: [wide(0)] }),
+      proposes: [],
+    },
+    {
+      title: 'Nine hours until the deadline: no hour to choose',
+      params: {},
+      view: exampleView({ ...night, workloads: [job(9)] }),
+      proposes: [],
+    },
+    {
+      title: 'Nobody says when it must be done',
+      params: {},
+      view: exampleView({ ...night, workloads: [job(null)] }),
+      proposes: [],
+    },
   ],
 };

@@ -1,9 +1,11 @@
 /**
- * ramp: start a training small and grow it once its signal says that it is worth it; or, by choice, start it at full size and never resize it.
+ * ramp: start a training small and grow it once its signal says that it is worth it; or, by choice, start it at full
+ * size and never resize it.
  *
- * The signal is a metric of the workload, measured minute by minute; what is not measured is not worth it yet. A training that has grown stays
- * grown: taking GPUs away from a run is never proposed, starting smaller is proposed only before it has begun. In the mode `full` a
- * running training is kept as it is, which forbids other policies to resize it.
+ * The signal is a metric of the workload, measured minute by minute; what is not measured is not worth it yet. A
+ * training that has grown stays grown: taking GPUs away from a run is never proposed, starting smaller is proposed only
+ * before it has begun. In the mode `full` a running training is kept as it is, which forbids other policies to resize
+ * it.
  */
 import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
@@ -11,14 +13,25 @@ import { AS_OF, exampleView, minutes, steady, workload } from './estimating/exam
 import { isEvery, mayTouch, windowBefore } from './estimating/minutes.js';
 import { evidenceOf, monthlyCostOf, replicaHourNanos, units, workloadHourNanos } from './estimating/money.js';
 
-const params = z.strictObject({
-  mode: z.enum(['ramp', 'full']).default('ramp').describe('ramp: small first; full: full size at the start and never resized while it runs'),
-  startGpus: z.number().int().min(1).max(100_000).default(4).describe('GPUs at the start'),
-  fullGpus: z.number().int().min(1).max(100_000).default(16).describe('GPUs once it is worth it'),
-  metric: z.string().min(1).default('scaling_efficiency_ratio').describe('The signal: a metric of the workload'),
-  worthFrom: z.number().default(0.8).describe('Value of the signal from which more GPUs are worth it'),
-  signalMinutes: z.number().int().min(1).max(10_080).default(30).describe('Minutes that the signal must hold, each one of them'),
-}).refine((given) => given.startGpus <= given.fullGpus, { path: ['startGpus'], message: 'is above fullGpus' });
+const params = z
+  .strictObject({
+    mode: z
+      .enum(['ramp', 'full'])
+      .default('ramp')
+      .describe('ramp: small first; full: full size at the start and never resized while it runs'),
+    startGpus: z.number().int().min(1).max(100_000).default(4).describe('GPUs at the start'),
+    fullGpus: z.number().int().min(1).max(100_000).default(16).describe('GPUs once it is worth it'),
+    metric: z.string().min(1).default('scaling_efficiency_ratio').describe('The signal: a metric of the workload'),
+    worthFrom: z.number().default(0.8).describe('Value of the signal from which more GPUs are worth it'),
+    signalMinutes: z
+      .number()
+      .int()
+      .min(1)
+      .max(10_080)
+      .default(30)
+      .describe('Minutes that the signal must hold, each one of them'),
+  })
+  .refine((given) => given.startGpus <= given.fullGpus, { path: ['startGpus'], message: 'is above fullGpus' });
 type Params = z.infer<typeof params>;
 
 interface Training {
@@ -30,9 +43,22 @@ interface Training {
 
 function trainingOf(one: WorkloadView): Training | null {
   const { kind, job, fleet, gpusPerReplica } = one;
-  if (kind !== 'training' || job === null || fleet === null || gpusPerReplica === null || gpusPerReplica <= 0 || !mayTouch(one)) return null;
+  if (
+    kind !== 'training' ||
+    job === null ||
+    fleet === null ||
+    gpusPerReplica === null ||
+    gpusPerReplica <= 0 ||
+    !mayTouch(one)
+  )
+    return null;
   // What runs has begun, also where nobody says since when.
-  return { one, gpus: (fleet.ready + fleet.booting) * gpusPerReplica, gpusPerReplica, hasStarted: job.startedAt !== null || fleet.ready > 0 };
+  return {
+    one,
+    gpus: (fleet.ready + fleet.booting) * gpusPerReplica,
+    gpusPerReplica,
+    hasStarted: job.startedAt !== null || fleet.ready > 0,
+  };
 }
 
 function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Proposal[] {
@@ -41,57 +67,139 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   const { gpus, hasStarted } = training;
   if (given.mode === 'full') {
     if (hasStarted) return [keep(view, training)];
-    return gpus === given.fullGpus ? [] : [resize(view, training, given.fullGpus, `it runs at full size from the start`)];
+    return gpus === given.fullGpus
+      ? []
+      : [resize(view, training, given.fullGpus, `it runs at full size from the start`)];
   }
-  if (!hasStarted) return gpus <= given.startGpus ? [] : [resize(view, training, given.startGpus, `it shows on ${given.startGpus} GPUs first whether more are worth it`)];
+  if (!hasStarted)
+    return gpus <= given.startGpus
+      ? []
+      : [
+          resize(
+            view,
+            training,
+            given.startGpus,
+            `it shows on ${given.startGpus} GPUs first whether more are worth it`,
+          ),
+        ];
   if (one.job?.resizable !== true || gpus >= given.fullGpus) return [];
   const signal = windowBefore(one.metrics[given.metric], view.asOf, given.signalMinutes);
   if (!isEvery(signal, (value) => value >= given.worthFrom)) return [];
-  return [resize(view, training, given.fullGpus, `${given.metric} has been ${given.worthFrom} or more for ${given.signalMinutes} minutes`)];
+  return [
+    resize(
+      view,
+      training,
+      given.fullGpus,
+      `${given.metric} has been ${given.worthFrom} or more for ${given.signalMinutes} minutes`,
+    ),
+  ];
 }
 
-function resize(view: PolicyView, { one, gpus, gpusPerReplica, hasStarted }: Training, wanted: number, why: string): Proposal {
+function resize(
+  view: PolicyView,
+  { one, gpus, gpusPerReplica, hasStarted }: Training,
+  wanted: number,
+  why: string,
+): Proposal {
   const replicas = Math.max(1, Math.round(wanted / gpusPerReplica));
   const nanos = replicaHourNanos(view, one);
   const more = wanted > gpus;
   return {
-    action: more ? 'ScaleOut' : 'Rightsize', target: one.workload, protective: true, change: { replicas, gpus: replicas * gpusPerReplica },
+    action: more ? 'ScaleOut' : 'Rightsize',
+    target: one.workload,
+    protective: true,
+    change: { replicas, gpus: replicas * gpusPerReplica },
     title: `${hasStarted ? 'Take' : 'Start'} ${one.workload} ${hasStarted ? `from ${gpus} to` : `on ${wanted} instead of ${gpus} GPUs`}${hasStarted ? ` ${wanted} GPUs` : ''}: ${why}`,
-    monthlySavings: null, monthlyCost: monthlyCostOf(workloadHourNanos(view, one)),
+    monthlySavings: null,
+    monthlyCost: monthlyCostOf(workloadHourNanos(view, one)),
     computation: {
-      gpusNow: gpus, gpusWanted: wanted, perReplicaHour: nanos === null ? 'no price' : units(nanos),
-      saving: more ? 'unknown: an hour costs more and fewer are needed' : 'unknown: an hour costs less, and how far it gets is what the start will show',
+      gpusNow: gpus,
+      gpusWanted: wanted,
+      perReplicaHour: nanos === null ? 'no price' : units(nanos),
+      saving: more
+        ? 'unknown: an hour costs more and fewer are needed'
+        : 'unknown: an hour costs less, and how far it gets is what the start will show',
     },
     evidence: [evidenceOf(view, `the signal of ${one.workload}`, view.asOf, view.asOf)],
-    risk: { interruption: hasStarted ? 'Low' : 'None', note: hasStarted ? 'It goes on from its last checkpoint.' : 'It has not begun.' },
-    restartNeeded: hasStarted, implementationEffort: 'Low', rollbackPossible: !hasStarted, validDays: 1,
+    risk: {
+      interruption: hasStarted ? 'Low' : 'None',
+      note: hasStarted ? 'It goes on from its last checkpoint.' : 'It has not begun.',
+    },
+    restartNeeded: hasStarted,
+    implementationEffort: 'Low',
+    rollbackPossible: !hasStarted,
+    validDays: 1,
   };
 }
 
 const keep = (view: PolicyView, { one, gpus }: Training): Proposal => ({
-  action: 'Keep', target: one.workload, protective: true, title: `Keep ${one.workload} at ${gpus} GPUs while it runs`,
-  monthlySavings: null, monthlyCost: monthlyCostOf(workloadHourNanos(view, one)), computation: { gpusNow: gpus },
-  evidence: [evidenceOf(view, `what runs of ${one.workload}`, view.asOf, view.asOf)], risk: { interruption: 'None', note: 'Nothing is changed.' },
-  restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
+  action: 'Keep',
+  target: one.workload,
+  protective: true,
+  title: `Keep ${one.workload} at ${gpus} GPUs while it runs`,
+  monthlySavings: null,
+  monthlyCost: monthlyCostOf(workloadHourNanos(view, one)),
+  computation: { gpusNow: gpus },
+  evidence: [evidenceOf(view, `what runs of ${one.workload}`, view.asOf, view.asOf)],
+  risk: { interruption: 'None', note: 'Nothing is changed.' },
+  restartNeeded: false,
+  implementationEffort: 'VeryLow',
+  rollbackPossible: true,
+  validDays: 1,
 });
 
-const training = (replicas: number, startedAt: number | null, signal: number): WorkloadView => workload('llm-1', {
-  kind: 'training', gpusPerReplica: 4, fleet: { ready: startedAt === null ? 0 : replicas, booting: startedAt === null ? replicas : 0, minReplicas: 1, maxReplicas: 8, changedAt: null },
-  job: { startedAt, deadline: null, workHours: null, workLeftHours: null, restartHours: null, resizable: true },
-  metrics: { scaling_efficiency_ratio: minutes(steady(signal, 60)) },
-});
+const training = (replicas: number, startedAt: number | null, signal: number): WorkloadView =>
+  workload('llm-1', {
+    kind: 'training',
+    gpusPerReplica: 4,
+    fleet: {
+      ready: startedAt === null ? 0 : replicas,
+      booting: startedAt === null ? replicas : 0,
+      minReplicas: 1,
+      maxReplicas: 8,
+      changedAt: null,
+    },
+    job: { startedAt, deadline: null, workHours: null, workLeftHours: null, restartHours: null, resizable: true },
+    metrics: { scaling_efficiency_ratio: minutes(steady(signal, 60)) },
+  });
 
 export const policy: Policy<Params> = {
   name: 'ramp',
   version: 2,
-  description: 'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
+  description:
+    'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so',
   params,
   evaluate: (view, given) => view.workloads.flatMap((one) => proposalsFor(view, one, given)),
   examples: [
-    { title: 'Four GPUs, and they scale well: sixteen', params: {}, view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.9)] }), proposes: [{ action: 'ScaleOut', target: 'llm-1' }] },
-    { title: 'Four GPUs, and they do not scale', params: {}, view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.5)] }), proposes: [] },
-    { title: 'Asks for sixteen at the start: four first', params: {}, view: exampleView({ workloads: [training(4, null, 0)] }), proposes: [{ action: 'Rightsize', target: 'llm-1' }] },
-    { title: 'Runs on sixteen, and nobody says since when: it is not made smaller', params: {}, view: exampleView({ workloads: [{ ...training(4, AS_OF, 0), job: training(4, null, 0).job }] }), proposes: [] },
-    { title: 'Full size by choice: kept as it is', params: { mode: 'full' }, view: exampleView({ workloads: [training(4, AS_OF - 7_200_000, 0.9)] }), proposes: [{ action: 'Keep', target: 'llm-1' }] },
+    {
+      title: 'Four GPUs, and they scale well: sixteen',
+      params: {},
+      view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.9)] }),
+      proposes: [{ action: 'ScaleOut', target: 'llm-1' }],
+    },
+    {
+      title: 'Four GPUs, and they do not scale',
+      params: {},
+      view: exampleView({ workloads: [training(1, AS_OF - 7_200_000, 0.5)] }),
+      proposes: [],
+    },
+    {
+      title: 'Asks for sixteen at the start: four first',
+      params: {},
+      view: exampleView({ workloads: [training(4, null, 0)] }),
+      proposes: [{ action: 'Rightsize', target: 'llm-1' }],
+    },
+    {
+      title: 'Runs on sixteen, and nobody says since when: it is not made smaller',
+      params: {},
+      view: exampleView({ workloads: [{ ...training(4, AS_OF, 0), job: training(4, null, 0).job }] }),
+      proposes: [],
+    },
+    {
+      title: 'Full size by choice: kept as it is',
+      params: { mode: 'full' },
+      view: exampleView({ workloads: [training(4, AS_OF - 7_200_000, 0.9)] }),
+      proposes: [{ action: 'Keep', target: 'llm-1' }],
+    },
   ],
 };

@@ -1,5 +1,6 @@
 /**
- * reserve-baseline: reserve the GPUs that a team uses nearly all the time, where a reservation or a savings plan is on offer, whichever is cheaper.
+ * reserve-baseline: reserve the GPUs that a team uses nearly all the time, where a reservation or a savings plan is on
+ * offer, whichever is cheaper.
  *
  * Looks only at metered hours and quoted prices: no price, no proposal. What to reserve is the planner's word
  * (planning/commitment), whose distance to the optimum that sees the future is measured in docs/decisions-quality.
@@ -14,10 +15,26 @@ import { AS_OF, exampleView, rate } from './estimating/examples.js';
 import { evidenceOf, gpuHourNanos } from './estimating/money.js';
 
 const params = z.strictObject({
-  minimumHistoryDays: z.number().min(1).max(366).default(28).describe('Days of metered use before anything is proposed'),
-  terms: z.array(z.enum(['reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y'])).min(1).default(['reserved-1y', 'savings-plan-1y']).describe('Terms that may be proposed; of several that suit a GPU, the one that saves most per hour'),
-  guarded: z.boolean().default(false).describe('Only what is sure never to cost twice the optimum; needs months of use before it proposes anything'),
-  upfront: z.array(z.enum(['none', 'partial', 'all'])).min(1).default(['none']).describe('Ways of paying that may be proposed'),
+  minimumHistoryDays: z
+    .number()
+    .min(1)
+    .max(366)
+    .default(28)
+    .describe('Days of metered use before anything is proposed'),
+  terms: z
+    .array(z.enum(['reserved-1y', 'reserved-3y', 'savings-plan-1y', 'savings-plan-3y']))
+    .min(1)
+    .default(['reserved-1y', 'savings-plan-1y'])
+    .describe('Terms that may be proposed; of several that suit a GPU, the one that saves most per hour'),
+  guarded: z
+    .boolean()
+    .default(false)
+    .describe('Only what is sure never to cost twice the optimum; needs months of use before it proposes anything'),
+  upfront: z
+    .array(z.enum(['none', 'partial', 'all']))
+    .min(1)
+    .default(['none'])
+    .describe('Ways of paying that may be proposed'),
 });
 type Params = z.infer<typeof params>;
 
@@ -35,7 +52,13 @@ function priced(series: DemandSeries, { terms, upfront }: Params): Priced | null
     .filter((offer) => (terms as readonly string[]).includes(offer.term) && upfront.includes(offer.upfront))
     .map((offer) => ({
       offer,
-      term: { name: `${offer.term}, ${offer.upfront} upfront`, termHours: offer.termHours, priceRatio: gpuHourNanos(offer.rate) / gpuHourNanos(onDemand), alpha: 0, upfront: UPFRONT_SHARE[offer.upfront] },
+      term: {
+        name: `${offer.term}, ${offer.upfront} upfront`,
+        termHours: offer.termHours,
+        priceRatio: gpuHourNanos(offer.rate) / gpuHourNanos(onDemand),
+        alpha: 0,
+        upfront: UPFRONT_SHARE[offer.upfront],
+      },
     }))
     .filter(({ term }) => term.priceRatio > 0 && term.priceRatio < 1);
   return offers.length === 0 ? null : { onDemand, offers };
@@ -46,7 +69,12 @@ function proposalsFor(series: DemandSeries, view: PolicyView, given: Params): Pr
   if (series.gpus.length < given.minimumHistoryDays * 24) return [];
   const prices = priced(series, given);
   if (prices === null) return [];
-  const advice = recommendReservations(totalDemand(series), series.committed ?? [], prices.offers.map(({ term }) => term), { guarded: given.guarded });
+  const advice = recommendReservations(
+    totalDemand(series),
+    series.committed ?? [],
+    prices.offers.map(({ term }) => term),
+    { guarded: given.guarded },
+  );
   return advice.flatMap((one, at) => {
     const chosen = prices.offers[at];
     return one.units === 0 || chosen === undefined ? [] : [proposal(series, view, prices.onDemand, chosen, one)];
@@ -54,10 +82,18 @@ function proposalsFor(series: DemandSeries, view: PolicyView, given: Params): Pr
 }
 
 /** What is used on demand and what commitments serve already, together. */
-const totalDemand = ({ gpus, coveredGpus }: DemandSeries): Float64Array => (coveredGpus === undefined ? gpus : gpus.map((one, hour) => one + (coveredGpus[hour] ?? 0)));
+const totalDemand = ({ gpus, coveredGpus }: DemandSeries): Float64Array =>
+  coveredGpus === undefined ? gpus : gpus.map((one, hour) => one + (coveredGpus[hour] ?? 0));
 
-function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offer, term }: Priced['offers'][number], advice: ReservationAdvice): Proposal {
-  const monthly = (onDemandHours: number): bigint => BigInt(Math.round((onDemandHours / offer.termHours) * HOURS_PER_MONTH * gpuHourNanos(onDemand)));
+function proposal(
+  series: DemandSeries,
+  view: PolicyView,
+  onDemand: Rate,
+  { offer, term }: Priced['offers'][number],
+  advice: ReservationAdvice,
+): Proposal {
+  const monthly = (onDemandHours: number): bigint =>
+    BigInt(Math.round((onDemandHours / offer.termHours) * HOURS_PER_MONTH * gpuHourNanos(onDemand)));
   const kind = series.gpuModel ?? series.sku ?? 'GPU';
   const { evidence } = advice;
   return {
@@ -65,53 +101,122 @@ function proposal(series: DemandSeries, view: PolicyView, onDemand: Rate, { offe
     target: [series.provider, series.region ?? 'any region', series.sku ?? kind, offer.term, offer.upfront].join('/'),
     // What is moved to spot is not reserved too.
     subject: [series.provider, series.region ?? 'any region', series.sku ?? kind].join('/'),
-    change: { units: advice.units, term: offer.term, upfront: offer.upfront, termHours: offer.termHours, perGpuHourNanos: gpuHourNanos(offer.rate) },
+    change: {
+      units: advice.units,
+      term: offer.term,
+      upfront: offer.upfront,
+      termHours: offer.termHours,
+      perGpuHourNanos: gpuHourNanos(offer.rate),
+    },
     title: `${offer.term.startsWith('reserved') ? 'Reserve' : 'Buy a savings plan for'} ${advice.units} x ${kind} at ${series.provider} (${term.name})`,
-    monthlySavings: { mean: monthly(advice.expectedSaving), low: monthly(advice.savingInterval.low), high: monthly(advice.savingInterval.high) },
+    monthlySavings: {
+      mean: monthly(advice.expectedSaving),
+      low: monthly(advice.savingInterval.low),
+      high: monthly(advice.savingInterval.high),
+    },
     // The hours that are expected to be covered cost on demand what the commitment costs and what it saves.
     monthlyCost: monthly(advice.expectedSaving + advice.fullCost),
     computation: {
-      gpusToReserve: advice.units, onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6), reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
-      termHours: offer.termHours, breakEvenUseRatio: evidence.breakEvenShare, hoursSeen: evidence.hoursSeen, gpusDemandedNow: evidence.demandNow,
-      expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0, expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0, priceList: offer.source,
+      gpusToReserve: advice.units,
+      onDemandPerGpuHour: (gpuHourNanos(onDemand) / 1e9).toFixed(6),
+      reservedPerGpuHour: (gpuHourNanos(offer.rate) / 1e9).toFixed(6),
+      termHours: offer.termHours,
+      breakEvenUseRatio: evidence.breakEvenShare,
+      hoursSeen: evidence.hoursSeen,
+      gpusDemandedNow: evidence.demandNow,
+      expectedUseRatioOfFirstGpu: evidence.expectedUse?.first ?? 0,
+      expectedUseRatioOfLastGpu: evidence.expectedUse?.last ?? 0,
+      priceList: offer.source,
     },
-    evidence: [evidenceOf(view, `metered GPU-hours of ${kind} at ${series.provider}`, series.from, series.from + series.gpus.length * HOUR_MS)],
-    risk: { interruption: 'None', note: `A ${offer.term.startsWith('reserved') ? 'reservation' : 'savings plan'} is paid for whether it is used or not.` },
-    restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: false, validDays: 7,
+    evidence: [
+      evidenceOf(
+        view,
+        `metered GPU-hours of ${kind} at ${series.provider}`,
+        series.from,
+        series.from + series.gpus.length * HOUR_MS,
+      ),
+    ],
+    risk: {
+      interruption: 'None',
+      note: `A ${offer.term.startsWith('reserved') ? 'reservation' : 'savings plan'} is paid for whether it is used or not.`,
+    },
+    restartNeeded: false,
+    implementationEffort: 'VeryLow',
+    rollbackPossible: false,
+    validDays: 7,
   };
 }
 
 const day = (gpus: number): number[] => new Array<number>(24).fill(gpus);
-const steady = (gpus: number, days: number): Float64Array => Float64Array.from(Array.from({ length: days }, () => day(gpus)).flat());
+const steady = (gpus: number, days: number): Float64Array =>
+  Float64Array.from(Array.from({ length: days }, () => day(gpus)).flat());
 
 /** A team that has used four GPUs for most of a year, and a reservation at 60 % of their price. */
 function demandView(gpus: Float64Array, onDemand: Rate | null, over: Partial<DemandSeries> = {}): PolicyView {
   return exampleView({
-    demand: [{
-      provider: 'AWS', account: null, sku: 'p3.2xlarge', region: 'us-east-1', gpuModel: 'V100-16GB', term: 'on-demand', from: AS_OF - gpus.length * HOUR_MS, gpus, onDemand,
-      reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' }], ...over,
-    }],
+    demand: [
+      {
+        provider: 'AWS',
+        account: null,
+        sku: 'p3.2xlarge',
+        region: 'us-east-1',
+        gpuModel: 'V100-16GB',
+        term: 'on-demand',
+        from: AS_OF - gpus.length * HOUR_MS,
+        gpus,
+        onDemand,
+        reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' }],
+        ...over,
+      },
+    ],
   });
 }
 
 export const policy: Policy<Params> = {
   name: 'reserve-baseline',
   version: 3,
-  description: 'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time',
+  description:
+    'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time',
   params,
   evaluate: (view, given) => view.demand.flatMap((series) => proposalsFor(series, view, given)),
   examples: [
     {
-      title: 'Four GPUs in use day and night: reserve them', params: {}, view: demandView(steady(4, 330), rate(3060)),
+      title: 'Four GPUs in use day and night: reserve them',
+      params: {},
+      view: demandView(steady(4, 330), rate(3060)),
       proposes: [{ action: 'PurchaseReservedInstances', target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none' }],
     },
     {
-      title: 'A savings plan for less than the reservation: the plan', params: {},
-      view: demandView(steady(4, 330), rate(3060), { reserved: [{ term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' }, { term: 'savings-plan-1y', upfront: 'none', termHours: 8760, rate: rate(1700), source: 'example' }] }),
+      title: 'A savings plan for less than the reservation: the plan',
+      params: {},
+      view: demandView(steady(4, 330), rate(3060), {
+        reserved: [
+          { term: 'reserved-1y', upfront: 'none', termHours: 8760, rate: rate(1836), source: 'example' },
+          { term: 'savings-plan-1y', upfront: 'none', termHours: 8760, rate: rate(1700), source: 'example' },
+        ],
+      }),
       proposes: [{ action: 'PurchaseSavingsPlans', target: 'AWS/us-east-1/p3.2xlarge/savings-plan-1y/none' }],
     },
-    { title: 'A week of use is too little to commit to a year', params: {}, view: demandView(steady(4, 7), rate(3060)), proposes: [] },
-    { title: 'Four GPUs in use, and four reserved', params: {}, view: demandView(steady(0, 330), rate(3060), { coveredGpus: steady(4, 330), committed: [{ units: 4, hoursLeft: 5000 }] }), proposes: [] },
-    { title: 'Without an on-demand price there is no saving to speak of', params: {}, view: demandView(steady(4, 330), null), proposes: [] },
+    {
+      title: 'A week of use is too little to commit to a year',
+      params: {},
+      view: demandView(steady(4, 7), rate(3060)),
+      proposes: [],
+    },
+    {
+      title: 'Four GPUs in use, and four reserved',
+      params: {},
+      view: demandView(steady(0, 330), rate(3060), {
+        coveredGpus: steady(4, 330),
+        committed: [{ units: 4, hoursLeft: 5000 }],
+      }),
+      proposes: [],
+    },
+    {
+      title: 'Without an on-demand price there is no saving to speak of',
+      params: {},
+      view: demandView(steady(4, 330), null),
+      proposes: [],
+    },
   ],
 };

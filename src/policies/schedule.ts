@@ -1,8 +1,9 @@
 /**
  * schedule: start, stop and bound what a team runs by a weekly calendar in its zone.
  *
- * It looks at a clock and never at load: what it stops may be at work, and its owner has said so by naming it. It names its targets; what is
- * not known to run is not stopped. The saving is the calendar's own: the hours of the coming week in which the target is off or smaller.
+ * It looks at a clock and never at load: what it stops may be at work, and its owner has said so by naming it. It names
+ * its targets; what is not known to run is not stopped. The saving is the calendar's own: the hours of the coming week
+ * in which the target is off or smaller.
  */
 import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, WorkloadView } from '../core/policy/policy.js';
@@ -19,18 +20,38 @@ const limits = {
   maxReplicas: replicas.optional().describe('Most replicas'),
 } as const;
 
-const params = z.strictObject({
-  zone: z.string().refine(isZone, 'is not an IANA time zone').default('UTC').describe('IANA zone of the times'),
-  targets: z.array(z.string().min(1)).min(1).default(['*']).describe('Workloads and resources by name; * at the end stands for any ending'),
-  windows: z.array(z.strictObject({ ...windowShape, ...limits })).max(100).default([]).describe('The first window that holds decides'),
-  otherwise: z.strictObject(limits).default({}).describe('What holds outside all windows'),
-  staleMinutes: z.number().min(1).max(1440).default(15).describe('A resource whose newest reading is older is not known to run'),
-}).superRefine((given, context) => {
-  for (const { path, message } of windowProblems(given.windows, given.zone)) context.addIssue({ code: 'custom', path: ['windows', ...(path?.split('/').slice(1) ?? [])], message });
-  [...given.windows.map((one, at) => ({ one, path: ['windows', at, 'maxReplicas'] })), { one: given.otherwise, path: ['otherwise', 'maxReplicas'] }].forEach(({ one, path }) => {
-    if ((one.minReplicas ?? 0) > (one.maxReplicas ?? Infinity)) context.addIssue({ code: 'custom', path, message: 'is below minReplicas' });
+const params = z
+  .strictObject({
+    zone: z.string().refine(isZone, 'is not an IANA time zone').default('UTC').describe('IANA zone of the times'),
+    targets: z
+      .array(z.string().min(1))
+      .min(1)
+      .default(['*'])
+      .describe('Workloads and resources by name; * at the end stands for any ending'),
+    windows: z
+      .array(z.strictObject({ ...windowShape, ...limits }))
+      .max(100)
+      .default([])
+      .describe('The first window that holds decides'),
+    otherwise: z.strictObject(limits).default({}).describe('What holds outside all windows'),
+    staleMinutes: z
+      .number()
+      .min(1)
+      .max(1440)
+      .default(15)
+      .describe('A resource whose newest reading is older is not known to run'),
+  })
+  .superRefine((given, context) => {
+    for (const { path, message } of windowProblems(given.windows, given.zone))
+      context.addIssue({ code: 'custom', path: ['windows', ...(path?.split('/').slice(1) ?? [])], message });
+    [
+      ...given.windows.map((one, at) => ({ one, path: ['windows', at, 'maxReplicas'] })),
+      { one: given.otherwise, path: ['otherwise', 'maxReplicas'] },
+    ].forEach(({ one, path }) => {
+      if ((one.minReplicas ?? 0) > (one.maxReplicas ?? Infinity))
+        context.addIssue({ code: 'custom', path, message: 'is below minReplicas' });
+    });
   });
-});
 type Params = z.infer<typeof params>;
 type Limits = Params['otherwise'];
 
@@ -60,7 +81,8 @@ class Schedule {
   fewerOverAWeek(asOf: number, now: number): number {
     const step = 15 * MINUTE_MS;
     let fewer = 0;
-    for (let instant = asOf; instant < asOf + 7 * DAY_MS; instant += step) fewer += Math.max(0, now - bounded(now, this.at(instant), now));
+    for (let instant = asOf; instant < asOf + 7 * DAY_MS; instant += step)
+      fewer += Math.max(0, now - bounded(now, this.at(instant), now));
     return (fewer * step) / (7 * DAY_MS);
   }
 }
@@ -82,8 +104,20 @@ function forResources(view: PolicyView, schedule: Schedule, given: Params): Prop
   if (schedule.at(view.asOf).running !== false) return [];
   return view.resources.flatMap(({ resource, readings, hourlyNanos }) => {
     const newest = readings.at(-1);
-    if (!isNamed(given.targets, resource) || newest === undefined || view.asOf - newest.at > given.staleMinutes * MINUTE_MS) return [];
-    return [proposal(view, resource, 'Stop', { now: 1, wanted: 0, fewer: schedule.fewerOverAWeek(view.asOf, 1), nanos: hourlyNanos === null ? null : Number(hourlyNanos) })];
+    if (
+      !isNamed(given.targets, resource) ||
+      newest === undefined ||
+      view.asOf - newest.at > given.staleMinutes * MINUTE_MS
+    )
+      return [];
+    return [
+      proposal(view, resource, 'Stop', {
+        now: 1,
+        wanted: 0,
+        fewer: schedule.fewerOverAWeek(view.asOf, 1),
+        nanos: hourlyNanos === null ? null : Number(hourlyNanos),
+      }),
+    ];
   });
 }
 
@@ -95,24 +129,50 @@ interface Numbers {
   readonly nanos: number | null;
 }
 
-function proposal(view: PolicyView, target: string, action: 'Stop' | 'ScaleIn' | 'Start' | 'ScaleOut', { now, wanted, fewer, nanos }: Numbers): Proposal {
+function proposal(
+  view: PolicyView,
+  target: string,
+  action: 'Stop' | 'ScaleIn' | 'Start' | 'ScaleOut',
+  { now, wanted, fewer, nanos }: Numbers,
+): Proposal {
   const more = wanted > now;
   return {
-    action, target, protective: more, change: { replicas: wanted },
+    action,
+    target,
+    protective: more,
+    change: { replicas: wanted },
     title: `${{ Stop: 'Stop', ScaleIn: 'Lower', Start: 'Start', ScaleOut: 'Raise' }[action]} ${target} (${now} to ${wanted} replicas): the calendar says so`,
-    monthlySavings: nanos === null ? null : monthly((more ? now - wanted : fewer) * nanos), monthlyCost: monthlyCostOf(nanos === null ? null : now * nanos),
-    computation: { replicasNow: now, replicasByCalendar: wanted, meanReplicasFewerOverTheComingWeek: fewer, perReplicaHour: nanos === null ? 'no price' : units(nanos) },
+    monthlySavings: nanos === null ? null : monthly((more ? now - wanted : fewer) * nanos),
+    monthlyCost: monthlyCostOf(nanos === null ? null : now * nanos),
+    computation: {
+      replicasNow: now,
+      replicasByCalendar: wanted,
+      meanReplicasFewerOverTheComingWeek: fewer,
+      perReplicaHour: nanos === null ? 'no price' : units(nanos),
+    },
     evidence: [evidenceOf(view, `the calendar, and what runs of ${target}`, view.asOf, view.asOf)],
-    risk: { interruption: action === 'Stop' ? 'Medium' : 'Low', note: 'The calendar does not look at load: what runs may be at work.' },
-    restartNeeded: action === 'Stop', implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
+    risk: {
+      interruption: action === 'Stop' ? 'Medium' : 'Low',
+      note: 'The calendar does not look at load: what runs may be at work.',
+    },
+    restartNeeded: action === 'Stop',
+    implementationEffort: 'VeryLow',
+    rollbackPossible: true,
+    validDays: 1,
   };
 }
 
 const nights: Partial<Params> = {
-  zone: 'Europe/Berlin', targets: ['lab-*'], otherwise: { running: false },
+  zone: 'Europe/Berlin',
+  targets: ['lab-*'],
+  otherwise: { running: false },
   windows: [{ days: ['mon', 'tue', 'wed', 'thu', 'fri'], from: '08:00', to: '20:00', running: true }],
 };
-const lab = (ready: number): WorkloadView => workload('lab-notebooks', { kind: 'notebook', fleet: { ready, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null } });
+const lab = (ready: number): WorkloadView =>
+  workload('lab-notebooks', {
+    kind: 'notebook',
+    fleet: { ready, booting: 0, minReplicas: 2, maxReplicas: 8, changedAt: null },
+  });
 const MONDAY_NOON = AS_OF + DAY_MS + 12 * HOUR_MS;
 
 export const policy: Policy<Params> = {
@@ -122,12 +182,37 @@ export const policy: Policy<Params> = {
   params,
   evaluate(view, given) {
     const schedule = new Schedule(given);
-    return [...view.workloads.filter((one) => isNamed(given.targets, one.workload)).flatMap((one) => forWorkload(view, one, schedule)), ...forResources(view, schedule, given)];
+    return [
+      ...view.workloads
+        .filter((one) => isNamed(given.targets, one.workload))
+        .flatMap((one) => forWorkload(view, one, schedule)),
+      ...forResources(view, schedule, given),
+    ];
   },
   examples: [
-    { title: 'Notebooks on a Sunday', params: nights, view: exampleView({ workloads: [lab(4)] }), proposes: [{ action: 'Stop', target: 'lab-notebooks' }] },
-    { title: 'Monday at noon they are started again', params: nights, view: exampleView({ asOf: MONDAY_NOON, workloads: [lab(0)] }), proposes: [{ action: 'Start', target: 'lab-notebooks' }] },
-    { title: 'Nobody knows how many replicas there are', params: nights, view: exampleView({ workloads: [{ ...lab(4), fleet: null }] }), proposes: [] },
-    { title: 'At most two on Sundays', params: { otherwise: { maxReplicas: 2 } }, view: exampleView({ workloads: [lab(4)] }), proposes: [{ action: 'ScaleIn', target: 'lab-notebooks' }] },
+    {
+      title: 'Notebooks on a Sunday',
+      params: nights,
+      view: exampleView({ workloads: [lab(4)] }),
+      proposes: [{ action: 'Stop', target: 'lab-notebooks' }],
+    },
+    {
+      title: 'Monday at noon they are started again',
+      params: nights,
+      view: exampleView({ asOf: MONDAY_NOON, workloads: [lab(0)] }),
+      proposes: [{ action: 'Start', target: 'lab-notebooks' }],
+    },
+    {
+      title: 'Nobody knows how many replicas there are',
+      params: nights,
+      view: exampleView({ workloads: [{ ...lab(4), fleet: null }] }),
+      proposes: [],
+    },
+    {
+      title: 'At most two on Sundays',
+      params: { otherwise: { maxReplicas: 2 } },
+      view: exampleView({ workloads: [lab(4)] }),
+      proposes: [{ action: 'ScaleIn', target: 'lab-notebooks' }],
+    },
   ],
 };

@@ -1,11 +1,21 @@
 /**
- * spot-shift: run on spot what may be interrupted, go back on demand when spot is gone or a deadline needs it, and return.
+ * spot-shift: run on spot what may be interrupted, go back on demand when spot is gone or a deadline needs it, and
+ * return.
  *
- * Only what its owner calls interruptible is moved to spot; what is already there is brought back when its market is gone. A job with a
- * deadline follows the planner (planning/spot), which never risks it. Where nobody has recorded the market's availability the saving is unknown, and is said to be.
+ * Only what its owner calls interruptible is moved to spot; what is already there is brought back when its market is
+ * gone. A job with a deadline follows the planner (planning/spot), which never risks it. Where nobody has recorded the
+ * market's availability the saving is unknown, and is said to be.
  */
 import { z } from 'zod';
-import type { DemandSeries, JobFacts, Policy, PolicyView, Proposal, SpotMarket, WorkloadView } from '../core/policy/policy.js';
+import type {
+  DemandSeries,
+  JobFacts,
+  Policy,
+  PolicyView,
+  Proposal,
+  SpotMarket,
+  WorkloadView,
+} from '../core/policy/policy.js';
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 import { AS_OF, exampleView, goneCard, rate, workload } from './estimating/examples.js';
 import { mayTouch } from './estimating/minutes.js';
@@ -15,10 +25,23 @@ import { marketOf, recordOf, spotPrices, spotSaving, type SpotPrices, type SpotR
 import { spotWord } from './estimating/spot-job.js';
 
 const params = z.strictObject({
-  restartHours: z.number().min(0).max(24).default(0.2).describe('Hours lost at a start on another instance, where the workload does not say'),
+  restartHours: z
+    .number()
+    .min(0)
+    .max(24)
+    .default(0.2)
+    .describe('Hours lost at a start on another instance, where the workload does not say'),
   historyDays: z.number().min(1).max(90).default(14).describe('Days of recorded availability that a saving is made of'),
-  stableMinutes: z.number().min(0).max(10_080).default(60).describe('Minutes that spot must have been there before a workload without a deadline returns to it'),
-  demand: z.boolean().default(false).describe('All on-demand use of the team may be interrupted, also what no workload says anything about'),
+  stableMinutes: z
+    .number()
+    .min(0)
+    .max(10_080)
+    .default(60)
+    .describe('Minutes that spot must have been there before a workload without a deadline returns to it'),
+  demand: z
+    .boolean()
+    .default(false)
+    .describe('All on-demand use of the team may be interrupted, also what no workload says anything about'),
 });
 type Params = z.infer<typeof params>;
 
@@ -35,10 +58,22 @@ interface Case {
 function caseOf(view: PolicyView, one: WorkloadView, given: Params): Case | null {
   const { term, fleet, gpusPerReplica, provider, region, gpuModel } = one;
   const prices = spotPrices(view, one);
-  if ((term !== 'spot' && term !== 'on-demand') || fleet === null || gpusPerReplica === null || prices === null || !mayTouch(one)) return null;
+  if (
+    (term !== 'spot' && term !== 'on-demand') ||
+    fleet === null ||
+    gpusPerReplica === null ||
+    prices === null ||
+    !mayTouch(one)
+  )
+    return null;
   const market = marketOf(view, provider, region, gpuModel);
   return {
-    target: one.workload, gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica, term, prices, market, record: recordOf(view, market, given.historyDays),
+    target: one.workload,
+    gpus: Math.max(1, fleet.ready + fleet.booting) * gpusPerReplica,
+    term,
+    prices,
+    market,
+    record: recordOf(view, market, given.historyDays),
     restartHours: one.job?.restartHours ?? given.restartHours,
   };
 }
@@ -50,15 +85,22 @@ function forWorkload(view: PolicyView, one: WorkloadView, given: Params): Propos
   if (found === null || isDone) return [];
   const word = own === null ? null : byDeadline(view, one, own, found);
   const wish = word ?? bySpells(view, found, given);
-  if (wish === 'on-demand' && found.term === 'spot') return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
+  if (wish === 'on-demand' && found.term === 'spot')
+    return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
   // A deadline of which too little is known to plan for it is not risked.
   const mayRisk = word !== null || own === null || own.deadline === null;
-  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true && mayRisk) return toSpot(view, found);
+  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true && mayRisk)
+    return toSpot(view, found);
   return [];
 }
 
 /** Null where there is no deadline, or too little is known to plan for it. */
-function byDeadline(view: PolicyView, one: WorkloadView, job: JobFacts, { prices, market, restartHours, term }: Case): 'spot' | 'on-demand' | 'wait' | null {
+function byDeadline(
+  view: PolicyView,
+  one: WorkloadView,
+  job: JobFacts,
+  { prices, market, restartHours, term }: Case,
+): 'spot' | 'on-demand' | 'wait' | null {
   if (market === null) return job.deadline === null ? null : 'on-demand';
   const holds = one.fleet !== null && one.fleet.ready > 0 ? term : null;
   return spotWord({ job, asOf: view.asOf, holds, market, restartHours, onDemand: prices.onDemand, spot: prices.spot });
@@ -74,7 +116,9 @@ function bySpells(view: PolicyView, { prices, market }: Case, { stableMinutes }:
   const newest = market.available[now] ?? market.available[now - 1] ?? null;
   if (newest === false) return 'on-demand';
   const needed = Math.ceil((stableMinutes * 60_000) / tickMs);
-  const stable = Array.from({ length: needed }, (_, n) => market.available[now - 1 - n] ?? null).every((tick) => tick === true);
+  const stable = Array.from({ length: needed }, (_, n) => market.available[now - 1 - n] ?? null).every(
+    (tick) => tick === true,
+  );
   return newest === true && stable ? 'spot' : null;
 }
 
@@ -82,45 +126,86 @@ function toSpot(view: PolicyView, found: Case): Proposal[] {
   const { target, gpus, prices, record, restartHours } = found;
   const saving = record === null ? null : spotSaving(prices, record, restartHours);
   if (prices.spot >= prices.onDemand || (saving !== null && saving.mean <= 0)) return [];
-  return [{
-    action: 'MoveToSpot', target, change: { term: 'spot', sku: prices.offer.sku }, title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
-    monthlySavings: saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus), monthlyCost: monthlyCostOf(prices.onDemand * gpus),
-    computation: numbers(found), evidence: evidence(view, found),
-    risk: { interruption: 'High', note: record === null ? 'Nobody has recorded how often spot is gone there.' : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.` },
-    restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
-  }];
+  return [
+    {
+      action: 'MoveToSpot',
+      target,
+      change: { term: 'spot', sku: prices.offer.sku },
+      title: `Move ${target} (${Number(gpus.toFixed(1))} GPUs) to spot`,
+      monthlySavings:
+        saving === null ? null : monthlyBetween(saving.mean * gpus, saving.low * gpus, saving.high * gpus),
+      monthlyCost: monthlyCostOf(prices.onDemand * gpus),
+      computation: numbers(found),
+      evidence: evidence(view, found),
+      risk: {
+        interruption: 'High',
+        note:
+          record === null
+            ? 'Nobody has recorded how often spot is gone there.'
+            : `Spot was gone ${(100 * (1 - record.share)).toFixed(0)} % of the time.`,
+      },
+      restartNeeded: true,
+      implementationEffort: 'Low',
+      rollbackPossible: true,
+      validDays: 1,
+    },
+  ];
 }
 
 function toOnDemand(view: PolicyView, found: Case, why: string): Proposal {
   const { target, gpus, prices } = found;
   const dearer = (prices.onDemand - prices.spot) * gpus;
   return {
-    action: 'MoveToOnDemand', target, protective: true, change: { term: 'on-demand' }, title: `Move ${target} on demand: ${prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
-    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer), monthlyCost: monthlyCostOf(prices.spot * gpus), computation: numbers(found), evidence: evidence(view, found),
-    risk: { interruption: 'Low', note: 'It restarts on another instance; it returns when spot does.' }, restartNeeded: true, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
+    action: 'MoveToOnDemand',
+    target,
+    protective: true,
+    change: { term: 'on-demand' },
+    title: `Move ${target} on demand: ${prices.spot >= prices.onDemand ? 'spot is no cheaper' : why}`,
+    monthlySavings: monthlyBetween(-dearer, -dearer, -dearer),
+    monthlyCost: monthlyCostOf(prices.spot * gpus),
+    computation: numbers(found),
+    evidence: evidence(view, found),
+    risk: { interruption: 'Low', note: 'It restarts on another instance; it returns when spot does.' },
+    restartNeeded: true,
+    implementationEffort: 'Low',
+    rollbackPossible: true,
+    validDays: 1,
   };
 }
 
 const numbers = ({ gpus, prices, record, restartHours }: Case): Record<string, string | number> => ({
-  gpus, onDemandPerGpuHour: units(prices.onDemand), spotPerGpuHour: units(prices.spot), restartHours,
-  spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown', interruptionsPerHour: record?.interruptionsPerHour ?? 'not recorded', priceList: prices.offer.source,
+  gpus,
+  onDemandPerGpuHour: units(prices.onDemand),
+  spotPerGpuHour: units(prices.spot),
+  restartHours,
+  spotAvailableShare: record?.share ?? 'not recorded: the saving is unknown',
+  interruptionsPerHour: record?.interruptionsPerHour ?? 'not recorded',
+  priceList: prices.offer.source,
 });
 
 const evidence = (view: PolicyView, { record, target }: Case): Proposal['evidence'] => [
-  record === null ? evidenceOf(view, `prices of ${target}`, view.asOf, view.asOf) : evidenceOf(view, `recorded availability of spot, every ${record.tickSeconds} seconds`, record.from, record.to),
+  record === null
+    ? evidenceOf(view, `prices of ${target}`, view.asOf, view.asOf)
+    : evidenceOf(view, `recorded availability of spot, every ${record.tickSeconds} seconds`, record.from, record.to),
 ];
 
 /** The team's own word that all of its use may be interrupted: its metered on-demand hours of the last days. */
 function forDemand(view: PolicyView, series: DemandSeries, given: Params): Proposal[] {
   const offer = offerAt(view, series, 'spot');
   const hours = Math.round(given.historyDays * 24);
-  if (series.term !== 'on-demand' || offer === null || series.onDemand === null || series.gpus.length < hours) return [];
+  if (series.term !== 'on-demand' || offer === null || series.onDemand === null || series.gpus.length < hours)
+    return [];
   const gpus = series.gpus.subarray(series.gpus.length - hours).reduce((sum, one) => sum + one, 0) / hours;
   if (gpus === 0) return [];
   const market = marketOf(view, series.provider, series.region, series.gpuModel);
   return toSpot(view, {
-    target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'), gpus, term: 'on-demand', prices: { onDemand: gpuHourNanos(series.onDemand), spot: gpuHourNanos(offer.rate), offer },
-    market, record: recordOf(view, market, given.historyDays), restartHours: given.restartHours,
+    target: [series.provider, series.region ?? 'any region', series.sku ?? series.gpuModel ?? 'GPU'].join('/'),
+    gpus,
+    term: 'on-demand',
+    prices: { onDemand: gpuHourNanos(series.onDemand), spot: gpuHourNanos(offer.rate), offer },
+    market,
+    record: recordOf(view, market, given.historyDays),
+    restartHours: given.restartHours,
   });
 }
 
@@ -128,34 +213,132 @@ const TICKS_PER_HOUR = 6;
 
 /** Recorded until the examples' instant: available for `goodHours` and then as `last` says for an hour. */
 function exampleMarket(goodHours: number, last: boolean): SpotMarket {
-  const available = [...new Array<boolean>(goodHours * TICKS_PER_HOUR).fill(true), ...new Array<boolean>(TICKS_PER_HOUR).fill(last)];
-  return { provider: 'AWS', region: 'us-east-1', gpuModel: 'A100-80GB', tickSeconds: 600, from: AS_OF - (goodHours + 1) * HOUR_MS, available };
+  const available = [
+    ...new Array<boolean>(goodHours * TICKS_PER_HOUR).fill(true),
+    ...new Array<boolean>(TICKS_PER_HOUR).fill(last),
+  ];
+  return {
+    provider: 'AWS',
+    region: 'us-east-1',
+    gpuModel: 'A100-80GB',
+    tickSeconds: 600,
+    from: AS_OF - (goodHours + 1) * HOUR_MS,
+    available,
+  };
 }
 
 const batch = (over: Partial<WorkloadView>): WorkloadView =>
-  workload('train-1', { kind: 'training', interruptible: true, fleet: { ready: 2, booting: 0, minReplicas: 1, maxReplicas: 2, changedAt: null }, ...over });
-const job = (leftHours: number, deadlineHours: number): JobFacts => ({ startedAt: AS_OF - 2 * HOUR_MS, deadline: AS_OF + deadlineHours * HOUR_MS, workHours: leftHours + 2, workLeftHours: leftHours, restartHours: 0.5, resizable: null });
+  workload('train-1', {
+    kind: 'training',
+    interruptible: true,
+    fleet: { ready: 2, booting: 0, minReplicas: 1, maxReplicas: 2, changedAt: null },
+    ...over,
+  });
+const job = (leftHours: number, deadlineHours: number): JobFacts => ({
+  startedAt: AS_OF - 2 * HOUR_MS,
+  deadline: AS_OF + deadlineHours * HOUR_MS,
+  workHours: leftHours + 2,
+  workLeftHours: leftHours,
+  restartHours: 0.5,
+  resizable: null,
+});
 const series: DemandSeries = {
-  provider: 'AWS', account: null, sku: 'example.a100-80gb', region: 'us-east-1', gpuModel: 'A100-80GB', term: 'on-demand', from: AS_OF - 20 * DAY_MS,
-  gpus: new Float64Array(480).fill(3), onDemand: rate(4000), reserved: [],
+  provider: 'AWS',
+  account: null,
+  sku: 'example.a100-80gb',
+  region: 'us-east-1',
+  gpuModel: 'A100-80GB',
+  term: 'on-demand',
+  from: AS_OF - 20 * DAY_MS,
+  gpus: new Float64Array(480).fill(3),
+  onDemand: rate(4000),
+  reserved: [],
 };
 
 export const policy: Policy<Params> = {
   name: 'spot-shift',
   version: 4,
-  description: 'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
+  description:
+    'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU',
   params,
-  evaluate: (view, given) => [...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]), ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : [])],
+  evaluate: (view, given) => [
+    ...view.workloads.flatMap((one) => [...replacements(one), ...forWorkload(view, one, given)]),
+    ...(given.demand ? view.demand.flatMap((one) => forDemand(view, one, given)) : []),
+  ],
   examples: [
-    { title: 'Interruptible, and spot has been there for two weeks', params: {}, view: exampleView({ workloads: [batch({})], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
-    { title: 'On spot, and spot is gone', params: {}, view: exampleView({ workloads: [batch({ term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
-    { title: 'Ten hours of work, sixteen left: spot', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 16) })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [{ action: 'MoveToSpot', target: 'train-1' }] },
-    { title: 'Ten hours of work, ten and a half left, and spot is gone: on demand', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 10.5), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }] },
-    { title: 'Ten hours of work, forty left, and spot is gone: wait', params: {}, view: exampleView({ workloads: [batch({ job: job(10, 40), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
-    { title: 'The work is done, and spot is gone: it is not moved', params: {}, view: exampleView({ workloads: [batch({ job: job(0, 16), term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }), proposes: [] },
-    { title: 'A deadline, and nobody knows how much work is left: it stays on demand', params: {}, view: exampleView({ workloads: [batch({ job: { ...job(10, 16), workLeftHours: null } })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
-    { title: 'A GPU is gone, and the fleet declares a hot spare', params: {}, view: exampleView({ workloads: [batch({ interruptible: null, spares: ['spare-1'], health: [goneCard('i-7', 'train-1')] })] }), proposes: [{ action: 'Start', target: 'spare-1' }] },
-    { title: 'Nobody says that it may be interrupted', params: {}, view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }), proposes: [] },
-    { title: 'All use of the team may be interrupted; the market was never recorded, so the saving is unknown', params: { demand: true }, view: exampleView({ demand: [series] }), proposes: [{ action: 'MoveToSpot', target: 'AWS/us-east-1/example.a100-80gb' }] },
+    {
+      title: 'Interruptible, and spot has been there for two weeks',
+      params: {},
+      view: exampleView({ workloads: [batch({})], spotMarkets: [exampleMarket(14 * 24, true)] }),
+      proposes: [{ action: 'MoveToSpot', target: 'train-1' }],
+    },
+    {
+      title: 'On spot, and spot is gone',
+      params: {},
+      view: exampleView({ workloads: [batch({ term: 'spot' })], spotMarkets: [exampleMarket(14 * 24, false)] }),
+      proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }],
+    },
+    {
+      title: 'Ten hours of work, sixteen left: spot',
+      params: {},
+      view: exampleView({ workloads: [batch({ job: job(10, 16) })], spotMarkets: [exampleMarket(14 * 24, true)] }),
+      proposes: [{ action: 'MoveToSpot', target: 'train-1' }],
+    },
+    {
+      title: 'Ten hours of work, ten and a half left, and spot is gone: on demand',
+      params: {},
+      view: exampleView({
+        workloads: [batch({ job: job(10, 10.5), term: 'spot' })],
+        spotMarkets: [exampleMarket(14 * 24, false)],
+      }),
+      proposes: [{ action: 'MoveToOnDemand', target: 'train-1' }],
+    },
+    {
+      title: 'Ten hours of work, forty left, and spot is gone: wait',
+      params: {},
+      view: exampleView({
+        workloads: [batch({ job: job(10, 40), term: 'spot' })],
+        spotMarkets: [exampleMarket(14 * 24, false)],
+      }),
+      proposes: [],
+    },
+    {
+      title: 'The work is done, and spot is gone: it is not moved',
+      params: {},
+      view: exampleView({
+        workloads: [batch({ job: job(0, 16), term: 'spot' })],
+        spotMarkets: [exampleMarket(14 * 24, false)],
+      }),
+      proposes: [],
+    },
+    {
+      title: 'A deadline, and nobody knows how much work is left: it stays on demand',
+      params: {},
+      view: exampleView({
+        workloads: [batch({ job: { ...job(10, 16), workLeftHours: null } })],
+        spotMarkets: [exampleMarket(14 * 24, true)],
+      }),
+      proposes: [],
+    },
+    {
+      title: 'A GPU is gone, and the fleet declares a hot spare',
+      params: {},
+      view: exampleView({
+        workloads: [batch({ interruptible: null, spares: ['spare-1'], health: [goneCard('i-7', 'train-1')] })],
+      }),
+      proposes: [{ action: 'Start', target: 'spare-1' }],
+    },
+    {
+      title: 'Nobody says that it may be interrupted',
+      params: {},
+      view: exampleView({ workloads: [batch({ interruptible: null })], spotMarkets: [exampleMarket(14 * 24, true)] }),
+      proposes: [],
+    },
+    {
+      title: 'All use of the team may be interrupted; the market was never recorded, so the saving is unknown',
+      params: { demand: true },
+      view: exampleView({ demand: [series] }),
+      proposes: [{ action: 'MoveToSpot', target: 'AWS/us-east-1/example.a100-80gb' }],
+    },
   ],
 };

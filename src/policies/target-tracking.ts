@@ -1,23 +1,49 @@
 /**
  * target-tracking: the number of replicas that the load ahead needs, for services whose load is measured.
  *
- * The number is the planner's (planning/scaling), which forecasts the load at which a new replica would serve. Fewer replicas are proposed
- * only where every minute of the window was measured: a missing minute is not an idle one. More replicas need no such proof. What has lost a GPU is
- * replaced, whatever the load.
+ * The number is the planner's (planning/scaling), which forecasts the load at which a new replica would serve. Fewer
+ * replicas are proposed only where every minute of the window was measured: a missing minute is not an idle one. More
+ * replicas need no such proof. What has lost a GPU is replaced, whatever the load.
  */
 import { z } from 'zod';
 import type { Policy, PolicyView, Proposal, SavingsEstimate, WorkloadView } from '../core/policy/policy.js';
-import { bursarPolicies, DEFAULT_RISK, planReplicas, type PlanSettings, type ReplicaPlan } from '../planning/scaling/planner.js';
+import {
+  bursarPolicies,
+  DEFAULT_RISK,
+  planReplicas,
+  type PlanSettings,
+  type ReplicaPlan,
+} from '../planning/scaling/planner.js';
 import { simulate } from '../planning/scaling/simulate.js';
 import { exampleView, goneCard, minutes, steady, workload } from './estimating/examples.js';
 import { knownTail, mayTouch, windowBefore, type Window } from './estimating/minutes.js';
 import { replacements } from './estimating/replace.js';
-import { EIGHTY_PERCENT, evidenceOf, monthly, monthlyBetween, monthlyCostOf, replicaHourNanos, replicasOf, units } from './estimating/money.js';
+import {
+  EIGHTY_PERCENT,
+  evidenceOf,
+  monthly,
+  monthlyBetween,
+  monthlyCostOf,
+  replicaHourNanos,
+  replicasOf,
+  units,
+} from './estimating/money.js';
 
 const params = z.strictObject({
-  unservedPrice: z.number().min(1.05).max(20_000).default(DEFAULT_RISK.price).describe('What a replica-minute of unserved load is worth, in replica-minutes'),
+  unservedPrice: z
+    .number()
+    .min(1.05)
+    .max(20_000)
+    .default(DEFAULT_RISK.price)
+    .describe('What a replica-minute of unserved load is worth, in replica-minutes'),
   reserveRatio: z.number().min(0).max(10).default(0).describe('Replicas kept beyond the plan, as a share of it'),
-  windowMinutes: z.number().int().min(30).max(20_160).default(1440).describe('Minutes of load that the plan is made of; fewer replicas need all of them measured'),
+  windowMinutes: z
+    .number()
+    .int()
+    .min(30)
+    .max(20_160)
+    .default(1440)
+    .describe('Minutes of load that the plan is made of; fewer replicas need all of them measured'),
   cooldownMinutes: z.number().int().min(0).max(1440).default(5).describe('Minutes after a change without a scale-in'),
 });
 type Params = z.infer<typeof params>;
@@ -34,11 +60,22 @@ interface Service {
 function serviceOf(view: PolicyView, one: WorkloadView, given: Params): Service | null {
   const { fleet, service } = one;
   const window = windowBefore(service?.load, view.asOf, given.windowMinutes);
-  if (fleet === null || service === null || window === null || service.capacityPerReplica === null || !(service.capacityPerReplica > 0)) return null;
+  if (
+    fleet === null ||
+    service === null ||
+    window === null ||
+    service.capacityPerReplica === null ||
+    !(service.capacityPerReplica > 0)
+  )
+    return null;
   if (fleet.minReplicas < 1 || fleet.maxReplicas < fleet.minReplicas) return null;
   const settings = {
-    bootMinutes: service.bootMinutes, minReplicas: fleet.minReplicas, maxReplicas: fleet.maxReplicas, cooldownMinutes: given.cooldownMinutes,
-    risk: { price: given.unservedPrice, reserve: given.reserveRatio }, capacityPerReplica: service.capacityPerReplica,
+    bootMinutes: service.bootMinutes,
+    minReplicas: fleet.minReplicas,
+    maxReplicas: fleet.maxReplicas,
+    cooldownMinutes: given.cooldownMinutes,
+    risk: { price: given.unservedPrice, reserve: given.reserveRatio },
+    capacityPerReplica: service.capacityPerReplica,
   };
   return { name: one.workload, window, settings, fleet, replicaNanos: replicaHourNanos(view, one) };
 }
@@ -50,7 +87,8 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
   if (history.length === 0) return [];
   const plan = planReplicas(history, service.fleet, service.settings);
   if (plan.replicas > plan.current) return [scaleOut(view, service, plan)];
-  if (plan.replicas < plan.current && service.window.isWhole && hasCooled(view, service, given)) return [scaleIn(view, service, plan, history)];
+  if (plan.replicas < plan.current && service.window.isWhole && hasCooled(view, service, given))
+    return [scaleIn(view, service, plan, history)];
   return [];
 }
 
@@ -58,24 +96,54 @@ function proposalsFor(view: PolicyView, one: WorkloadView, given: Params): Propo
 const hasCooled = (view: PolicyView, { fleet }: Service, { cooldownMinutes }: Params): boolean =>
   cooldownMinutes === 0 || (fleet.changedAt !== null && view.asOf - fleet.changedAt >= cooldownMinutes * 60_000);
 
-const common = (view: PolicyView, { name, window, replicaNanos }: Service, plan: ReplicaPlan): Pick<Proposal, 'target' | 'change' | 'monthlyCost' | 'evidence' | 'restartNeeded' | 'implementationEffort' | 'rollbackPossible' | 'validDays'> => ({
-  target: name, change: { replicas: plan.replicas }, monthlyCost: monthlyCostOf(replicaNanos === null ? null : plan.current * replicaNanos),
-  evidence: [evidenceOf(view, `load of ${name}, minute by minute`, window.to - plan.historyMinutes * 60_000, window.to)],
-  restartNeeded: false, implementationEffort: 'VeryLow', rollbackPossible: true, validDays: 1,
+const common = (
+  view: PolicyView,
+  { name, window, replicaNanos }: Service,
+  plan: ReplicaPlan,
+): Pick<
+  Proposal,
+  | 'target'
+  | 'change'
+  | 'monthlyCost'
+  | 'evidence'
+  | 'restartNeeded'
+  | 'implementationEffort'
+  | 'rollbackPossible'
+  | 'validDays'
+> => ({
+  target: name,
+  change: { replicas: plan.replicas },
+  monthlyCost: monthlyCostOf(replicaNanos === null ? null : plan.current * replicaNanos),
+  evidence: [
+    evidenceOf(view, `load of ${name}, minute by minute`, window.to - plan.historyMinutes * 60_000, window.to),
+  ],
+  restartNeeded: false,
+  implementationEffort: 'VeryLow',
+  rollbackPossible: true,
+  validDays: 1,
 });
 
 const numbers = (plan: ReplicaPlan, replicaNanos: number | null): Record<string, string | number> => ({
-  replicasNow: plan.current, replicasPlanned: plan.replicas, expectedLoadReplicas: plan.expectedLoad, leadMinutes: plan.leadMinutes, historyMinutes: plan.historyMinutes,
-  expectedUnservedShare: plan.expectedUnservedShare, unservedShareAsItIs: plan.currentUnservedShare, perReplicaHour: replicaNanos === null ? 'no price' : units(replicaNanos),
+  replicasNow: plan.current,
+  replicasPlanned: plan.replicas,
+  expectedLoadReplicas: plan.expectedLoad,
+  leadMinutes: plan.leadMinutes,
+  historyMinutes: plan.historyMinutes,
+  expectedUnservedShare: plan.expectedUnservedShare,
+  unservedShareAsItIs: plan.currentUnservedShare,
+  perReplicaHour: replicaNanos === null ? 'no price' : units(replicaNanos),
 });
 
 function scaleOut(view: PolicyView, service: Service, plan: ReplicaPlan): Proposal {
   const { replicaNanos } = service;
   return {
-    ...common(view, service, plan), action: 'ScaleOut', protective: true,
+    ...common(view, service, plan),
+    action: 'ScaleOut',
+    protective: true,
     title: `Raise ${service.name} from ${plan.current} to ${plan.replicas} replicas: ${(100 * plan.currentUnservedShare).toFixed(1)} % of the load ahead would go unserved`,
     monthlySavings: replicaNanos === null ? null : monthly((plan.current - plan.replicas) * replicaNanos),
-    computation: numbers(plan, replicaNanos), risk: { interruption: 'None', note: 'It costs more for as long as it holds.' },
+    computation: numbers(plan, replicaNanos),
+    risk: { interruption: 'None', note: 'It costs more for as long as it holds.' },
   };
 }
 
@@ -83,18 +151,30 @@ function scaleIn(view: PolicyView, service: Service, plan: ReplicaPlan, history:
   const { replicaNanos } = service;
   const unneeded = unneededReplicas(history, service.settings, plan.current);
   return {
-    ...common(view, service, plan), action: 'ScaleIn',
+    ...common(view, service, plan),
+    action: 'ScaleIn',
     title: `Lower ${service.name} from ${plan.current} to ${plan.replicas} replicas`,
     monthlySavings: replicaNanos === null ? null : savings(unneeded, replicaNanos),
-    computation: { ...numbers(plan, replicaNanos), replicasUnneededInTheWindow: unneeded.reduce((sum, one) => sum + one, 0) / unneeded.length },
-    risk: { interruption: 'Low', note: `${(100 * plan.expectedUnservedShare).toFixed(2)} % of the expected load may go unserved.` },
+    computation: {
+      ...numbers(plan, replicaNanos),
+      replicasUnneededInTheWindow: unneeded.reduce((sum, one) => sum + one, 0) / unneeded.length,
+    },
+    risk: {
+      interruption: 'Low',
+      note: `${(100 * plan.expectedUnservedShare).toFixed(2)} % of the expected load may go unserved.`,
+    },
   };
 }
 
 /** Replicas of the present fleet that the plan would not have held, per hour of the window. */
 function unneededReplicas(history: readonly number[], settings: PlanSettings, current: number): number[] {
   const load = Float64Array.from(history, (value) => value / settings.capacityPerReplica);
-  const [policy] = bursarPolicies(load, settings, Math.max(settings.minReplicas, Math.min(settings.maxReplicas, current)), [settings.risk]);
+  const [policy] = bursarPolicies(
+    load,
+    settings,
+    Math.max(settings.minReplicas, Math.min(settings.maxReplicas, current)),
+    [settings.risk],
+  );
   if (policy === undefined) return [0];
   const { replicas } = simulate(load, settings, policy);
   const hours = Math.max(1, Math.floor(replicas.length / 60));
@@ -112,21 +192,49 @@ function savings(perHour: readonly number[], replicaNanos: number): SavingsEstim
   return monthlyBetween(mean * replicaNanos, Math.max(0, mean - spread) * replicaNanos, (mean + spread) * replicaNanos);
 }
 
-const service = (replicas: number, load: readonly (number | null)[]): WorkloadView => workload('chat', {
-  fleet: { ready: replicas, booting: 0, minReplicas: 1, maxReplicas: 20, changedAt: exampleView().asOf - 3_600_000 },
-  service: { bootMinutes: 3, capacityPerReplica: 100, load: minutes(load) },
-});
+const service = (replicas: number, load: readonly (number | null)[]): WorkloadView =>
+  workload('chat', {
+    fleet: { ready: replicas, booting: 0, minReplicas: 1, maxReplicas: 20, changedAt: exampleView().asOf - 3_600_000 },
+    service: { bootMinutes: 3, capacityPerReplica: 100, load: minutes(load) },
+  });
 
 export const policy: Policy<Params> = {
   name: 'target-tracking',
   version: 5,
-  description: 'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU',
+  description:
+    'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU',
   params,
-  evaluate: (view, given) => view.workloads.flatMap((one) => [...replacements(one), ...(replicasOf(one) === null ? [] : proposalsFor(view, one, given))]),
+  evaluate: (view, given) =>
+    view.workloads.flatMap((one) => [
+      ...replacements(one),
+      ...(replicasOf(one) === null ? [] : proposalsFor(view, one, given)),
+    ]),
   examples: [
-    { title: 'Ten replicas where two serve the load', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(10, steady(150, 120))] }), proposes: [{ action: 'ScaleIn', target: 'chat' }] },
-    { title: 'Two replicas where six are needed', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(2, steady(550, 120))] }), proposes: [{ action: 'ScaleOut', target: 'chat' }] },
-    { title: 'A minute is missing: nothing is taken away', params: { windowMinutes: 120 }, view: exampleView({ workloads: [service(10, [...steady(150, 60), null, ...steady(150, 59)])] }), proposes: [] },
-    { title: 'A GPU is gone: its replica is replaced, and as many are held', params: { windowMinutes: 120 }, view: exampleView({ workloads: [{ ...service(2, steady(120, 120)), health: [goneCard('serving/chat-1', 'chat')] }] }), proposes: [{ action: 'Replace', target: 'serving/chat-1' }] },
+    {
+      title: 'Ten replicas where two serve the load',
+      params: { windowMinutes: 120 },
+      view: exampleView({ workloads: [service(10, steady(150, 120))] }),
+      proposes: [{ action: 'ScaleIn', target: 'chat' }],
+    },
+    {
+      title: 'Two replicas where six are needed',
+      params: { windowMinutes: 120 },
+      view: exampleView({ workloads: [service(2, steady(550, 120))] }),
+      proposes: [{ action: 'ScaleOut', target: 'chat' }],
+    },
+    {
+      title: 'A minute is missing: nothing is taken away',
+      params: { windowMinutes: 120 },
+      view: exampleView({ workloads: [service(10, [...steady(150, 60), null, ...steady(150, 59)])] }),
+      proposes: [],
+    },
+    {
+      title: 'A GPU is gone: its replica is replaced, and as many are held',
+      params: { windowMinutes: 120 },
+      view: exampleView({
+        workloads: [{ ...service(2, steady(120, 120)), health: [goneCard('serving/chat-1', 'chat')] }],
+      }),
+      proposes: [{ action: 'Replace', target: 'serving/chat-1' }],
+    },
   ],
 };

@@ -1,7 +1,8 @@
 /**
  * Billing months and days of the Chinese clouds: both keep their bills in Beijing time (UTC+8, no summer time).
  *
- * Never reads a clock. The invariant: months tile time; a bill replaces its month whole, so that a month is read whole or not at all.
+ * Never reads a clock. The invariant: months tile time; a bill replaces its month whole, so that a month is read whole
+ * or not at all.
  */
 import { DAY_MS, HOUR_MS } from '../core/time.js';
 

@@ -1,9 +1,10 @@
 /**
- * What the two clouds with signed RPC requests (Alibaba Cloud, Tencent Cloud) share: what a failed call means, replies checked against
- * their shape, regions read side by side, settings, and prices of whole instances.
+ * What the two clouds with signed RPC requests (Alibaba Cloud, Tencent Cloud) share: what a failed call means, replies
+ * checked against their shape, regions read side by side, settings, and prices of whole instances.
  *
- * Never calls anybody and knows no SDK. The invariant: only what surely changed nothing is a failure or a refusal; whatever may have
- * arrived is unknown. An SDK's own error is never carried on: it holds the request with its signature.
+ * Never calls anybody and knows no SDK. The invariant: only what surely changed nothing is a failure or a refusal;
+ * whatever may have arrived is unknown. An SDK's own error is never carried on: it holds the request with its
+ * signature.
  */
 import type { z } from 'zod';
 import { isMember, TARGET_TAG } from '../core/fleet/membership.js';
@@ -23,8 +24,9 @@ export interface KeyPair {
 export type Use = 'read' | 'act';
 
 /**
- * What became of a call that failed. `throttled`: turned away, nothing was done; `unsent`: no connection was made; `lost`: sent, and no
- * answer that says what became of it; `denied`: no permission, or credentials that are not accepted; `refused`: a plain no.
+ * What became of a call that failed. `throttled`: turned away, nothing was done; `unsent`: no connection was made;
+ * `lost`: sent, and no answer that says what became of it; `denied`: no permission, or credentials that are not
+ * accepted; `refused`: a plain no.
  */
 export type Meaning =
   | { readonly kind: 'throttled' | 'unsent' | 'lost'; readonly code: string }
@@ -41,10 +43,17 @@ export class CallError extends Error {
 }
 
 /** Codes of a network that never let a request out. */
-export const UNSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+export const UNSENT: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+]);
 
 const MOST_CHARACTERS = 300;
-const SIGNED = /\b(?:signature|access_?key_?id|secret_?id|security_?token|credential|string to sign)\b["']?\s*(?:is)?\s*[:=]\s*\S+/gi;
+const SIGNED =
+  /\b(?:signature|access_?key_?id|secret_?id|security_?token|credential|string to sign)\b["']?\s*(?:is)?\s*[:=]\s*\S+/gi;
 
 /** A cloud's own words, cut short and without anything of the credentials. */
 export function scrubbed(text: string, keys: readonly (KeyPair | null)[]): string {
@@ -57,13 +66,20 @@ export function scrubbed(text: string, keys: readonly (KeyPair | null)[]): strin
 
 function failureOf(cloud: string, permission: string, meaning: Meaning): Failure {
   switch (meaning.kind) {
-    case 'throttled': return unavailable(`${cloud} throttled ${permission} (${meaning.code})`);
-    case 'unsent': return unavailable(`${cloud} could not be reached for ${permission} (${meaning.code})`);
-    case 'lost': return unavailable(`${cloud} gave no answer to ${permission} (${meaning.code})`);
-    case 'denied': return denied(meaning.credentials
-      ? `${cloud} does not accept the credentials used for ${permission} (${meaning.code})`
-      : `${cloud} denied ${permission} (${meaning.code}): the permission is missing`);
-    case 'refused': return invalid(`${cloud} refused ${permission} (${meaning.code}): ${meaning.detail}`);
+    case 'throttled':
+      return unavailable(`${cloud} throttled ${permission} (${meaning.code})`);
+    case 'unsent':
+      return unavailable(`${cloud} could not be reached for ${permission} (${meaning.code})`);
+    case 'lost':
+      return unavailable(`${cloud} gave no answer to ${permission} (${meaning.code})`);
+    case 'denied':
+      return denied(
+        meaning.credentials
+          ? `${cloud} does not accept the credentials used for ${permission} (${meaning.code})`
+          : `${cloud} denied ${permission} (${meaning.code}): the permission is missing`,
+      );
+    case 'refused':
+      return invalid(`${cloud} refused ${permission} (${meaning.code}): ${meaning.detail}`);
   }
 }
 
@@ -72,7 +88,12 @@ function failureOf(cloud: string, permission: string, meaning: Meaning): Failure
  * @param permission such as `ecs:DescribeInstances`
  * @throws Failure for whatever goes wrong, naming the permission
  */
-export async function reading<Schema extends z.ZodType>(cloud: string, permission: string, schema: Schema, call: () => Promise<unknown>): Promise<z.output<Schema>> {
+export async function reading<Schema extends z.ZodType>(
+  cloud: string,
+  permission: string,
+  schema: Schema,
+  call: () => Promise<unknown>,
+): Promise<z.output<Schema>> {
   let reply: unknown;
   try {
     reply = await call();
@@ -81,16 +102,29 @@ export async function reading<Schema extends z.ZodType>(cloud: string, permissio
   }
   const parsed = schema.safeParse(reply);
   if (parsed.success) return parsed.data;
-  const problems: Problem[] = parsed.error.issues.map((issue) => ({ path: issue.path.join('/'), message: issue.message }));
-  throw invalid(`${cloud} answered ${permission} in a shape that is not documented: ${problems.slice(0, 3).map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+  const problems: Problem[] = parsed.error.issues.map((issue) => ({
+    path: issue.path.join('/'),
+    message: issue.message,
+  }));
+  throw invalid(
+    `${cloud} answered ${permission} in a shape that is not documented: ${problems
+      .slice(0, 3)
+      .map(({ path, message }) => `${path} ${message}`)
+      .join('; ')}`,
+    problems,
+  );
 }
 
-/** The answer of a call for something by its id, or `none` where the cloud refuses because there is no such thing (`InvalidInstanceId.NotFound`). */
+/**
+ * The answer of a call for something by its id, or `none` where the cloud refuses because there is no such thing
+ * (`InvalidInstanceId.NotFound`).
+ */
 export async function orAbsent(call: Promise<unknown>, none: unknown): Promise<unknown> {
   try {
     return await call;
   } catch (error) {
-    if (error instanceof CallError && error.meaning.kind === 'refused' && /NotFound(?:\.|$)/.test(error.meaning.code)) return none;
+    if (error instanceof CallError && error.meaning.kind === 'refused' && /NotFound(?:\.|$)/.test(error.meaning.code))
+      return none;
     throw error;
   }
 }
@@ -100,13 +134,19 @@ export async function orAbsent(call: Promise<unknown>, none: unknown): Promise<u
  * @param call sends it and answers with the cloud's id of the request
  * @throws Failure unavailable or denied where nothing was changed
  */
-export async function acting(cloud: string, permission: string, detail: string, call: () => Promise<string | null>): Promise<EffectOutcome> {
+export async function acting(
+  cloud: string,
+  permission: string,
+  detail: string,
+  call: () => Promise<string | null>,
+): Promise<EffectOutcome> {
   try {
     return { kind: 'taken', reference: await call(), detail };
   } catch (error) {
     if (!(error instanceof CallError)) throw error;
     const { meaning } = error;
-    if (meaning.kind === 'lost') return { kind: 'unknown', detail: `the answer to ${permission} was lost (${meaning.code})` };
+    if (meaning.kind === 'lost')
+      return { kind: 'unknown', detail: `the answer to ${permission} was lost (${meaning.code})` };
     if (meaning.kind === 'refused') return { kind: 'refused', code: meaning.code, detail: meaning.detail };
     throw failureOf(cloud, permission, meaning);
   }
@@ -115,7 +155,9 @@ export async function acting(cloud: string, permission: string, detail: string, 
 /** A refusal of our own: the cloud was not asked to change anything. */
 export const refused = (code: string, detail: string): EffectOutcome => ({ kind: 'refused', code, detail });
 
-/** How long a request whose answer was lost may still be on its way: until then nobody can say that it never arrived. */
+/**
+ * How long a request whose answer was lost may still be on its way: until then nobody can say that it never arrived.
+ */
 const SETTLING_MILLISECONDS = 60_000;
 
 const MOST_REMEMBERED = 1000;
@@ -158,19 +200,27 @@ function remember<T>(map: Map<string, T>, token: string, value: T): void {
 }
 
 /**
- * What became of an effect. An answer that came is remembered by this process. Otherwise it is told from the target itself, read now,
- * because no API here can be asked about a token: `scale`, `set-bounds` and `set-spot-ratio` change the group's settings at once, `stop`
- * and `start` change the instance's state at once, `resize` its type, `terminate` and `replace` end in its absence. A target that shows the
- * effect: taken. One that does not, a minute after sending: absent, and it may be sent (each of these can be sent twice). Before that, or
- * where its state says neither (an instance that is stopping may be about to be released): unknown.
+ * What became of an effect. An answer that came is remembered by this process. Otherwise it is told from the target
+ * itself, read now, because no API here can be asked about a token: `scale`, `set-bounds` and `set-spot-ratio` change
+ * the group's settings at once, `stop` and `start` change the instance's state at once, `resize` its type, `terminate`
+ * and `replace` end in its absence. A target that shows the effect: taken. One that does not, a minute after sending:
+ * absent, and it may be sent (each of these can be sent twice). Before that, or where its state says neither (an
+ * instance that is stopping may be about to be released): unknown.
  * @throws Failure where the target cannot be read
  */
-export async function outcomeOf(read: (target: string) => Promise<FleetTarget | null>, sent: Sent, effect: Effect, token: string, now: () => number): Promise<EffectOutcome> {
+export async function outcomeOf(
+  read: (target: string) => Promise<FleetTarget | null>,
+  sent: Sent,
+  effect: Effect,
+  token: string,
+  now: () => number,
+): Promise<EffectOutcome> {
   const answered = sent.answered(token);
   if (answered !== undefined) return answered;
   const seen = await read(effect.target);
   const shown = holds(effect, seen);
-  if (shown === true || isOnItsWay(effect, seen)) return { kind: 'taken', reference: null, detail: 'the target shows the effect' };
+  if (shown === true || isOnItsWay(effect, seen))
+    return { kind: 'taken', reference: null, detail: 'the target shows the effect' };
   if (shown === null || ((effect.kind === 'terminate' || effect.kind === 'replace') && seen?.state === 'stopping')) {
     return { kind: 'unknown', detail: 'the target does not say whether the effect was taken' };
   }
@@ -178,7 +228,9 @@ export async function outcomeOf(read: (target: string) => Promise<FleetTarget | 
 }
 
 function isOnItsWay(effect: Effect, seen: FleetTarget | null): boolean {
-  return (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting');
+  return (
+    (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting')
+  );
 }
 
 /** `instance/cn-beijing/i-bp1`, `asg/ap-guangzhou/asg-1`: a call goes to one region, so that it is part of the name. */
@@ -210,14 +262,18 @@ export interface FleetPart {
 /** @throws Failure where nothing at all could be read: that of the first part */
 export async function readParts(parts: readonly FleetPart[], at: number): Promise<FleetReading> {
   const lacking: string[] = [];
-  const results = await Promise.all(parts.map(async (part): Promise<readonly FleetTarget[] | { readonly part: FleetPart; readonly failure: Failure }> => {
-    try {
-      return await part.read((what) => void lacking.push(`${part.name}: ${what}`));
-    } catch (failure) {
-      if (failure instanceof Failure) return { part, failure };
-      throw failure;
-    }
-  }));
+  const results = await Promise.all(
+    parts.map(
+      async (part): Promise<readonly FleetTarget[] | { readonly part: FleetPart; readonly failure: Failure }> => {
+        try {
+          return await part.read((what) => void lacking.push(`${part.name}: ${what}`));
+        } catch (failure) {
+          if (failure instanceof Failure) return { part, failure };
+          throw failure;
+        }
+      },
+    ),
+  );
   const failed = results.flatMap((result) => ('failure' in result ? [result] : []));
   const [first] = failed;
   if (first !== undefined && failed.length === parts.length) throw first.failure;
@@ -233,12 +289,18 @@ export async function readParts(parts: readonly FleetPart[], at: number): Promis
 export type Membership = ReadonlyMap<string, string>;
 
 /**
- * Machines of a region with the group that each lies in as a label (TARGET_TAG), so that their usage can be told to be the group's. Where the cloud does
- * not tell, they stay as they are, and that is said: the usage of a group is then not known.
+ * Machines of a region with the group that each lies in as a label (TARGET_TAG), so that their usage can be told to be
+ * the group's. Where the cloud does not tell, they stay as they are, and that is said: the usage of a group is then not
+ * known.
  * @param membersOf asks the cloud about machines, by their ids
  * @throws Failure unavailable, as of any reading
  */
-export async function inGroups(machines: readonly FleetTarget[], region: string, membersOf: (ids: readonly string[]) => Promise<Membership>, lacks: (what: string) => void = () => undefined): Promise<FleetTarget[]> {
+export async function inGroups(
+  machines: readonly FleetTarget[],
+  region: string,
+  membersOf: (ids: readonly string[]) => Promise<Membership>,
+  lacks: (what: string) => void = () => undefined,
+): Promise<FleetTarget[]> {
   const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
   let members: Membership = new Map();
   try {
@@ -260,7 +322,10 @@ export class SettingsReader {
   readonly problems: Problem[] = [];
 
   /** @param prefix such as `BURSAR_ALIBABA_` */
-  constructor(private readonly given: Given, private readonly prefix: string) {}
+  constructor(
+    private readonly given: Given,
+    private readonly prefix: string,
+  ) {}
 
   text(name: string): string | null {
     const value = this.given[this.prefix + name]?.trim();
@@ -273,7 +338,14 @@ export class SettingsReader {
 
   /** A list of words with commas between them. */
   list(name: string, form: RegExp, what: string): readonly string[] {
-    const words = [...new Set((this.text(name) ?? '').split(',').map((word) => word.trim()).filter((word) => word !== ''))];
+    const words = [
+      ...new Set(
+        (this.text(name) ?? '')
+          .split(',')
+          .map((word) => word.trim())
+          .filter((word) => word !== ''),
+      ),
+    ];
     if (!words.every((word) => form.test(word))) this.wrong(name, `is not a list of ${what}`);
     return words;
   }
@@ -281,7 +353,8 @@ export class SettingsReader {
   /** An http or https address without credentials, without a slash at its end; `{region}` may stand in it. */
   address(name: string): string | null {
     const text = this.text(name);
-    if (text !== null && !/^https?:\/\/[\w.{}-]+(?::\d+)?\/?$/.test(text)) this.wrong(name, 'is not an http:// or https:// address of a host');
+    if (text !== null && !/^https?:\/\/[\w.{}-]+(?::\d+)?\/?$/.test(text))
+      this.wrong(name, 'is not an http:// or https:// address of a host');
     return text?.replace(/\/$/, '') ?? null;
   }
 
@@ -303,23 +376,39 @@ export interface TypeGpus {
   readonly gpus: number | null;
 }
 
-/** A number or text of a reply as an exact decimal; null for anything else. Numbers of JSON keep the shortest digits that are equal. */
+/**
+ * A number or text of a reply as an exact decimal; null for anything else. Numbers of JSON keep the shortest digits
+ * that are equal.
+ */
 export function decimalOf(value: unknown): Decimal | null {
   return value === null || value === undefined ? null : parseDecimal(String(value));
 }
 
 /** A price of a whole instance for an hour, as a rate per GPU-second; null where it is no price above zero. */
 export function instancePrice(
-  facts: Omit<Price, 'rate' | 'upfront' | 'component' | 'effectiveTo' | 'incrementSeconds' | 'minimumSeconds'>, hourly: unknown, currency: string,
+  facts: Omit<Price, 'rate' | 'upfront' | 'component' | 'effectiveTo' | 'incrementSeconds' | 'minimumSeconds'>,
+  hourly: unknown,
+  currency: string,
 ): Price | null {
   const price = decimalOf(hourly);
   if (price === null || price.unscaled <= 0n) return null;
   // Shares of a card are eighths, quarters and halves: they make whole seconds of an hour.
   const seconds = BigInt(Math.round(3600 * (facts.gpus ?? 1)));
-  return { ...facts, upfront: 'none', component: 'gpu', rate: rateOf(price, currency, seconds, 'gpu-second'), effectiveTo: null, incrementSeconds: 1, minimumSeconds: 0 };
+  return {
+    ...facts,
+    upfront: 'none',
+    component: 'gpu',
+    rate: rateOf(price, currency, seconds, 'gpu-second'),
+    effectiveTo: null,
+    incrementSeconds: 1,
+    minimumSeconds: 0,
+  };
 }
 
-/** Says from when on a price that is asked for again and again is known to hold: the same price is the same fact each time. */
+/**
+ * Says from when on a price that is asked for again and again is known to hold: the same price is the same fact each
+ * time.
+ */
 export class SeenPrices {
   private readonly seen = new Map<string, { readonly rate: string; readonly from: number }>();
 
@@ -334,19 +423,31 @@ export class SeenPrices {
   }
 }
 
-/** The name of a region as both a bill and a list of regions have it: they differ in blanks and in the width of brackets. */
+/**
+ * The name of a region as both a bill and a list of regions have it: they differ in blanks and in the width of
+ * brackets.
+ */
 export const plainName = (name: string): string => name.normalize('NFKC').replaceAll(' ', '').toLowerCase();
 
 /** A text of a reply; null where there is none. */
-export const orNull = (value: string | null | undefined): string | null => (value === undefined || value === null || value === '' ? null : value);
+export const orNull = (value: string | null | undefined): string | null =>
+  value === undefined || value === null || value === '' ? null : value;
 
 /**
- * What a cloud's answer to a question says of a permission: true where it was answered (or, of a rehearsal, would be done), false where the
- * cloud denied it, null where it says something else. What the answer means beside that is nobody's matter here.
- * @param rehearsed the code of the error by which the cloud says that a rehearsal would go through; null: it was no rehearsal
+ * What a cloud's answer to a question says of a permission: true where it was answered (or, of a rehearsal, would be
+ * done), false where the cloud denied it, null where it says something else. What the answer means beside that is
+ * nobody's matter here.
+ * @param rehearsed the code of the error by which the cloud says that a rehearsal would go through; null: it was no
+ * rehearsal
  * @param proves whether an answer shows that the permission is there: some calls answer with nothing where it is not
  */
-export async function permitted(call: () => Promise<unknown>, { rehearsed = null, proves = () => true }: { readonly rehearsed?: string | null; readonly proves?: (reply: unknown) => boolean } = {}): Promise<boolean | null> {
+export async function permitted(
+  call: () => Promise<unknown>,
+  {
+    rehearsed = null,
+    proves = () => true,
+  }: { readonly rehearsed?: string | null; readonly proves?: (reply: unknown) => boolean } = {},
+): Promise<boolean | null> {
   try {
     return proves(await call()) ? true : null;
   } catch (error) {

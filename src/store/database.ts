@@ -32,7 +32,10 @@ export class Transaction implements Queryable {
   /** COPY in text form. `rows` yields whole lines, each ending in a newline; see copyText. */
   async copy(table: string, columns: readonly string[], rows: Iterable<string>): Promise<void> {
     const client = (await this.runner.connect()) as PoolClient;
-    await pipeline(Readable.from(chunks(rows)), client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)));
+    await pipeline(
+      Readable.from(chunks(rows)),
+      client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)),
+    );
   }
 }
 
@@ -52,13 +55,22 @@ function* chunks(rows: Iterable<string>): Generator<string> {
 export function copyText(value: string | number | bigint | null): string {
   if (value === null) return '\\N';
   if (typeof value !== 'string') return String(value);
-  return /[\\\n\r\t]/.test(value) ? value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t') : value;
+  return /[\\\n\r\t]/.test(value)
+    ? value.replace(/\\/g, '\\\\').replace(/\n/g, '\\n').replace(/\r/g, '\\r').replace(/\t/g, '\\t')
+    : value;
 }
 
 function dataSourceFor(url: string, poolSize: number): DataSource {
   return new DataSource({
-    type: 'postgres', url, poolSize, migrations, migrationsTableName: 'migration', entities: [], logging: false,
-    applicationName: 'bursar', extra: { options: '-c timezone=UTC -c jit=off -c work_mem=16MB', connectionTimeoutMillis: 10_000 },
+    type: 'postgres',
+    url,
+    poolSize,
+    migrations,
+    migrationsTableName: 'migration',
+    entities: [],
+    logging: false,
+    applicationName: 'bursar',
+    extra: { options: '-c timezone=UTC -c jit=off -c work_mem=16MB', connectionTimeoutMillis: 10_000 },
   });
 }
 
@@ -70,7 +82,10 @@ export class Database implements Queryable {
     try {
       return new Database(await dataSourceFor(url, poolSize).initialize());
     } catch (cause) {
-      throw unavailable(`the database cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`, cause);
+      throw unavailable(
+        `the database cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`,
+        cause,
+      );
     }
   }
 
@@ -117,7 +132,10 @@ export class Database implements Queryable {
     return this.source.showMigrations();
   }
 
-  /** Calls back on every notification of the channel, and once after it could not be heard for a while; returns the way to stop. */
+  /**
+   * Calls back on every notification of the channel, and once after it could not be heard for a while; returns the way
+   * to stop.
+   */
   async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
     const listening = new Listening(this.source, channel, heard);
     await listening.open();
@@ -126,10 +144,13 @@ export class Database implements Queryable {
 
   /** Whether any process listens to the channel. */
   async isHeard(channel: string): Promise<boolean> {
-    // pg_locks has the two halves of such a key as classid and objid, the second without its sign, and 2 as objsubid (PostgreSQL, "pg_locks").
+    // pg_locks has the two halves of such a key as classid and objid, the second without its sign, and 2 as objsubid
+    // (PostgreSQL, "pg_locks").
     const rows = await this.query(
       `select 1 from pg_locks where locktype = 'advisory' and granted and objsubid = 2 and classid = $1::oid and objid = (hashtext($2)::bigint & 4294967295)::oid
-         and database = (select oid from pg_database where datname = current_database()) limit 1`, [LISTENING, channel]);
+         and database = (select oid from pg_database where datname = current_database()) limit 1`,
+      [LISTENING, channel],
+    );
     return rows.length > 0;
   }
 

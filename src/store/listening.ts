@@ -1,8 +1,10 @@
 /**
- * Hears a channel of PostgreSQL for as long as the process wants to, through lost connections and restarts of the server.
+ * Hears a channel of PostgreSQL for as long as the process wants to, through lost connections and restarts of the
+ * server.
  *
- * That somebody listens can be seen by all (`isHeard` of database.ts): a shared advisory lock stands for it. Notices that were sent while nobody heard
- * them are lost, so whoever listens is called once after each loss. Never ends the process and never keeps it alive.
+ * That somebody listens can be seen by all (`isHeard` of database.ts): a shared advisory lock stands for it. Notices
+ * that were sent while nobody heard them are lost, so whoever listens is called once after each loss. Never ends the
+ * process and never keeps it alive.
  */
 import type { PoolClient } from 'pg';
 import type { DataSource } from 'typeorm';
@@ -17,9 +19,15 @@ export class Listening {
   private retry: ReturnType<typeof setTimeout> | null = null;
   private stopped = false;
 
-  constructor(private readonly source: DataSource, private readonly channel: string, private readonly heard: () => void) {}
+  constructor(
+    private readonly source: DataSource,
+    private readonly channel: string,
+    private readonly heard: () => void,
+  ) {}
 
-  /** On a connection of its own. @throws Error where there is none to be had: only what was heard once is heard again */
+  /**
+   * On a connection of its own. @throws Error where there is none to be had: only what was heard once is heard again
+   */
   async open(): Promise<void> {
     const runner = this.source.createQueryRunner();
     const client = (await runner.connect()) as PoolClient;
@@ -33,7 +41,9 @@ export class Listening {
     this.close = async () => {
       client.off('notification', onNotice).off('end', onEnd);
       await client.query(`unlisten ${this.channel}`).catch(() => undefined);
-      await client.query(`select pg_advisory_unlock_shared($1, hashtext($2))`, [LISTENING, this.channel]).catch(() => undefined);
+      await client
+        .query(`select pg_advisory_unlock_shared($1, hashtext($2))`, [LISTENING, this.channel])
+        .catch(() => undefined);
       await runner.release();
     };
     client.on('notification', onNotice).once('end', onEnd);

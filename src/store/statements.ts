@@ -1,6 +1,6 @@
 /**
- * One statement on one connection. What runs often keeps its name there, so that PostgreSQL reads it once and plans it seldom: planning is most of
- * the work of a small statement.
+ * One statement on one connection. What runs often keeps its name there, so that PostgreSQL reads it once and plans it
+ * seldom: planning is most of the work of a small statement.
  *
  * Knows texts, not what they mean. Never keeps what a request could shape without end, and never keeps a plan for long.
  */
@@ -8,12 +8,18 @@ import type { PoolClient } from 'pg';
 
 /** Beyond so many texts none gets a name: what a request shapes cannot fill the server's memory. */
 const MOST_NAMES = 1000;
-/** `$3::text is null or ...`: a condition that falls away with its value. The plan for all values reads what the plan for these ones need not. */
+/**
+ * `$3::text is null or ...`: a condition that falls away with its value. The plan for all values reads what the plan
+ * for these ones need not.
+ */
 const OPTIONAL_CONDITION = /\$\d+(?:::\w+(?:\[\])?)? is (?:not )?null\b/;
 /** By text; null: it has none. */
 const names = new Map<string, string | null>();
 
-/** A kept plan suits the tables as they were: one that was made for an empty table reads all of it, until the server next analyses what has grown since. */
+/**
+ * A kept plan suits the tables as they were: one that was made for an empty table reads all of it, until the server
+ * next analyses what has grown since.
+ */
 const PLANS_MILLISECONDS = 5000;
 const plannedSince = new WeakMap<PoolClient, number>();
 
@@ -21,7 +27,11 @@ const plannedSince = new WeakMap<PoolClient, number>();
 export async function rowsOf<Row>(client: PoolClient, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
   const name = nameOf(sql, parameters);
   if (name !== null) await forgetOldPlans(client);
-  const result: unknown = await client.query({ text: sql, ...(parameters.length > 0 ? { values: [...parameters] } : {}), ...(name === null ? {} : { name }) });
+  const result: unknown = await client.query({
+    text: sql,
+    ...(parameters.length > 0 ? { values: [...parameters] } : {}),
+    ...(name === null ? {} : { name }),
+  });
   return isOneResult(result) ? (result.rows as Row[]) : [];
 }
 

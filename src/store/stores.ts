@@ -103,7 +103,10 @@ export class Stores {
   readonly work: WorkTable;
 
   /** @param targets where recommendations' targets are; without it no recommendation becomes an action */
-  constructor(readonly db: Database, readonly targets: TargetFinder = NO_TARGETS) {
+  constructor(
+    readonly db: Database,
+    readonly targets: TargetFinder = NO_TARGETS,
+  ) {
     this.intake = new Intake(db, this.dimensions);
     this.raw = new RawStore(db, this.dimensions);
     this.prices = new PriceStore(db);

@@ -1,8 +1,8 @@
 /**
  * The work table: outbox, watermark, back-fill and retry list of the line in one.
  *
- * Waking is `wanted + 1` in the transaction of whoever wakes; doing sets `done` to the `wanted` that was read. So a crash
- * repeats work and never loses it, and a bulk load wakes each key once. Knows nothing of what a stage does.
+ * Waking is `wanted + 1` in the transaction of whoever wakes; doing sets `done` to the `wanted` that was read. So a
+ * crash repeats work and never loses it, and a bulk load wakes each key once. Knows nothing of what a stage does.
  */
 import { context, isSpanContextValid, trace, TraceFlags, type SpanContext } from '@opentelemetry/api';
 import type { Queryable, Transaction } from './database.js';
@@ -13,8 +13,8 @@ export interface Waking {
   readonly lane: string;
   readonly key: string;
   /**
-   * Not before this instant, in epoch milliseconds; absent: now. Work that is due already is never put off by it, and a waking without an
-   * instant makes it due at once.
+   * Not before this instant, in epoch milliseconds; absent: now. Work that is due already is never put off by it, and a
+   * waking without an instant makes it due at once.
    */
   readonly notBefore?: number;
   /** It does not wait for its lane's pause. */
@@ -63,13 +63,29 @@ export async function wake(db: Queryable, organisation: string, wakings: readonl
      on conflict (organisation, lane, stage, key) do update
      set wanted = work.wanted + 1, parked_at = null, attempts = 0, woken_at = now(), urgent = work.urgent or excluded.urgent, waker = excluded.waker,
        not_before = case when work.done < work.wanted and work.parked_at is null and work.attempts = 0 then least(work.not_before, excluded.not_before) else excluded.not_before end`,
-    [organisation, unique.map((w) => w.lane), unique.map((w) => w.stage), unique.map((w) => w.key), unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))), unique.map((w) => w.urgent === true), traceparent()],
+    [
+      organisation,
+      unique.map((w) => w.lane),
+      unique.map((w) => w.stage),
+      unique.map((w) => w.key),
+      unique.map((w) => (w.notBefore === undefined ? null : new Date(w.notBefore))),
+      unique.map((w) => w.urgent === true),
+      traceparent(),
+    ],
   );
   await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
 }
 
-/** Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its lane's pause. */
-export const wakeAtOnce = (db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> => wake(db, organisation, wakings.map((waking) => ({ ...waking, urgent: true })));
+/**
+ * Wakes what a person has just asked for, who waits for it: neither it nor what follows from it waits for its lane's
+ * pause.
+ */
+export const wakeAtOnce = (db: Queryable, organisation: string, wakings: readonly Waking[]): Promise<void> =>
+  wake(
+    db,
+    organisation,
+    wakings.map((waking) => ({ ...waking, urgent: true })),
+  );
 
 /** What a run wakes, as urgent as what it was woken by. What is put off is in no hurry. */
 export function following(claimed: readonly ClaimedWork[], wakings: readonly Waking[]): readonly Waking[] {
@@ -77,17 +93,30 @@ export function following(claimed: readonly ClaimedWork[], wakings: readonly Wak
   return wakings.map((waking) => (waking.notBefore === undefined ? { ...waking, urgent: true } : waking));
 }
 
-/** Makes due at once what waits for a later time. What somebody is at work on is left alone, so that nobody waits for them. */
-export async function hasten(db: Queryable, organisation: string, stage: string, keys: readonly string[]): Promise<void> {
+/**
+ * Makes due at once what waits for a later time. What somebody is at work on is left alone, so that nobody waits for
+ * them.
+ */
+export async function hasten(
+  db: Queryable,
+  organisation: string,
+  stage: string,
+  keys: readonly string[],
+): Promise<void> {
   if (keys.length === 0) return;
   await db.query(
     `update work w set not_before = '-infinity', urgent = true
      from (select lane, key from work where organisation = $1 and stage = $2 and key = any($3::text[]) and done < wanted and parked_at is null order by lane, key for update skip locked) idle
-     where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key`, [organisation, stage, keys]);
+     where w.organisation = $1 and w.stage = $2 and w.lane = idle.lane and w.key = idle.key`,
+    [organisation, stage, keys],
+  );
   await db.query(`select pg_notify($1, $2)`, [WAKING_CHANNEL, organisation]);
 }
 
-/** The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is kept. */
+/**
+ * The span that is active now, as W3C's traceparent has it (w3.org, "Trace Context", 3.2); null: there is none that is
+ * kept.
+ */
 function traceparent(): string | null {
   const span = trace.getSpanContext(context.active());
   if (span === undefined || !isSpanContextValid(span) || (span.traceFlags & TraceFlags.SAMPLED) === 0) return null;
@@ -97,7 +126,9 @@ function traceparent(): string | null {
 /** The span in which work was woken. */
 export function wokenIn(waker: string | null): SpanContext | null {
   const [, traceId, spanId] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-01$/.exec(waker ?? '') ?? [];
-  return traceId === undefined || spanId === undefined ? null : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
+  return traceId === undefined || spanId === undefined
+    ? null
+    : { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
 }
 
 /** Of several wakings of a key the one that is due first; urgent where any of them is. */
@@ -106,7 +137,8 @@ function soonest(wakings: readonly Waking[]): Waking[] {
   for (const waking of wakings) {
     const name = `${waking.stage}\u0001${waking.key}`;
     const other = found.get(name);
-    const first = other === undefined || (waking.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? waking : other;
+    const first =
+      other === undefined || (waking.notBefore ?? -Infinity) < (other.notBefore ?? -Infinity) ? waking : other;
     found.set(name, waking.urgent === true || other?.urgent === true ? { ...first, urgent: true } : first);
   }
   return [...found.values()];
@@ -137,8 +169,16 @@ export class WorkTable {
     );
   }
 
-  /** Keeps claimed keys from others until an instant without holding a transaction: for work that takes minutes. Who does it renews it. */
-  async lease(db: Queryable, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[], until: number): Promise<void> {
+  /**
+   * Keeps claimed keys from others until an instant without holding a transaction: for work that takes minutes. Who
+   * does it renews it.
+   */
+  async lease(
+    db: Queryable,
+    lane: Omit<DueLane, 'due'>,
+    claimed: readonly ClaimedWork[],
+    until: number,
+  ): Promise<void> {
     await db.query(
       `update work set not_before = $5 where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[]) and done < wanted and parked_at is null`,
       [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), new Date(until)],
@@ -155,12 +195,26 @@ export class WorkTable {
   }
 
   /** Notes a failure: tried again at `retryAt`, or parked where that is null. */
-  async fail(lane: Omit<DueLane, 'due'>, keys: readonly string[], reason: string, retryAt: number | null, at: number): Promise<void> {
+  async fail(
+    lane: Omit<DueLane, 'due'>,
+    keys: readonly string[],
+    reason: string,
+    retryAt: number | null,
+    at: number,
+  ): Promise<void> {
     await this.db.query(
       `update work set attempts = attempts + 1, last_error = $5, not_before = coalesce($6, not_before),
          parked_at = case when $6::timestamptz is null then $7::timestamptz end
        where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[])`,
-      [lane.organisation, lane.lane, lane.stage, keys, reason, retryAt === null ? null : new Date(retryAt), new Date(at)],
+      [
+        lane.organisation,
+        lane.lane,
+        lane.stage,
+        keys,
+        reason,
+        retryAt === null ? null : new Date(retryAt),
+        new Date(at),
+      ],
     );
   }
 
@@ -172,10 +226,15 @@ export class WorkTable {
     );
   }
 
-  /** Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it; without those of some stages. */
+  /**
+   * Keys waiting, whether or not their time has come; with `at` without those that a stage itself put off beyond it;
+   * without those of some stages.
+   */
   async waiting(at: number | null = null, besides: readonly string[] = []): Promise<number> {
     const [row] = await this.db.query<{ n: number }>(
-      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED} and stage <> all($2::text[])`, [at === null ? 'infinity' : new Date(at), besides]);
+      `select count(*)::int as n from work where done < wanted and parked_at is null and not ${DEFERRED} and stage <> all($2::text[])`,
+      [at === null ? 'infinity' : new Date(at), besides],
+    );
     return row?.n ?? 0;
   }
 }

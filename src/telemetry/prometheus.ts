@@ -1,8 +1,9 @@
 /**
- * GPU evidence from Prometheus, or from whatever speaks its HTTP API (Thanos, Mimir, VictoriaMetrics): DCGM's and other exporters' metrics.
+ * GPU evidence from Prometheus, or from whatever speaks its HTTP API (Thanos, Mimir, VictoriaMetrics): DCGM's and other
+ * exporters' metrics.
  *
- * Asks for the instants that the caller names, at most one a minute, and never fills one in: a series that went stale has no point there
- * (prometheus.io, "Querying basics", Staleness). It only reads.
+ * Asks for the instants that the caller names, at most one a minute, and never fills one in: a series that went stale
+ * has no point there (prometheus.io, "Querying basics", Staleness). It only reads.
  */
 import type { ProviderSetting } from '../core/setting.js';
 import type { SilentExporter } from '../core/fleet/silence.js';
@@ -20,7 +21,14 @@ const MINUTES_PER_QUERY = 120;
 /** An exporter that has not answered for so long is not missed any more. */
 const REMEMBERED_MS = 10 * MINUTE_MS;
 
-const setting = (name: string, description: string, over: Partial<ProviderSetting> = {}): ProviderSetting => ({ name: `BURSAR_PROMETHEUS_${name}`, description, required: false, secret: false, use: 'read', ...over });
+const setting = (name: string, description: string, over: Partial<ProviderSetting> = {}): ProviderSetting => ({
+  name: `BURSAR_PROMETHEUS_${name}`,
+  description,
+  required: false,
+  secret: false,
+  use: 'read',
+  ...over,
+});
 
 const SETTINGS: readonly ProviderSetting[] = [
   setting('URL', 'Address of Prometheus, without /api/v1', { required: true }),
@@ -28,40 +36,79 @@ const SETTINGS: readonly ProviderSetting[] = [
   setting('USER', 'User name for basic authentication'),
   setting('PASSWORD', 'Password for basic authentication', { secret: true }),
   setting('MATCH', 'Label matchers that the GPU series must meet, such as cluster="a"'),
-  setting('UP_QUERY', 'Query of the exporters\' targets, 1 for each that is up; absent: up of the jobs that GPU series come from'),
+  setting(
+    'UP_QUERY',
+    "Query of the exporters' targets, 1 for each that is up; absent: up of the jobs that GPU series come from",
+  ),
   setting('REQUESTS_QUERY', 'Query of requests per second, by namespace and pod, workload, or host'),
   setting('LATENCY_QUERY', 'Query of network latency in seconds, by namespace and pod, workload, or host'),
-  setting('UNITS', `Units of metrics whose names do not say them, such as gpu_utilization=ratio,fb_memory_used=bytes (${UNITS.join(', ')})`),
+  setting(
+    'UNITS',
+    `Units of metrics whose names do not say them, such as gpu_utilization=ratio,fb_memory_used=bytes (${UNITS.join(', ')})`,
+  ),
 ];
 
 const schema = z.object({
-  URL: z.url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' }).refine((text) => URL.canParse(text) && new URL(text).username === '', 'holds a user name: give it in BURSAR_PROMETHEUS_USER'),
-  TOKEN: z.string().optional(), USER: z.string().optional(), PASSWORD: z.string().optional(), UP_QUERY: z.string().optional(),
-  MATCH: z.string().regex(/^[^{}]*$/, 'holds a brace: give the matchers alone').optional(), REQUESTS_QUERY: z.string().optional(), LATENCY_QUERY: z.string().optional(), UNITS: z.string().optional(),
+  URL: z
+    .url({ protocol: /^https?$/, error: 'is not an http:// or https:// address' })
+    .refine(
+      (text) => URL.canParse(text) && new URL(text).username === '',
+      'holds a user name: give it in BURSAR_PROMETHEUS_USER',
+    ),
+  TOKEN: z.string().optional(),
+  USER: z.string().optional(),
+  PASSWORD: z.string().optional(),
+  UP_QUERY: z.string().optional(),
+  MATCH: z
+    .string()
+    .regex(/^[^{}]*$/, 'holds a brace: give the matchers alone')
+    .optional(),
+  REQUESTS_QUERY: z.string().optional(),
+  LATENCY_QUERY: z.string().optional(),
+  UNITS: z.string().optional(),
 });
 type Given = z.infer<typeof schema>;
 
 /** @throws Failure invalid that names every wrong setting, never a value. */
-function readSettings(settings: Readonly<Record<string, string | undefined>>): { readonly given: Given; readonly units: Readonly<Record<string, Unit>> } | null {
-  const present = Object.fromEntries(SETTINGS.map(({ name }) => [name.replace('BURSAR_PROMETHEUS_', ''), settings[name] === '' ? undefined : settings[name]]));
+function readSettings(
+  settings: Readonly<Record<string, string | undefined>>,
+): { readonly given: Given; readonly units: Readonly<Record<string, Unit>> } | null {
+  const present = Object.fromEntries(
+    SETTINGS.map(({ name }) => [
+      name.replace('BURSAR_PROMETHEUS_', ''),
+      settings[name] === '' ? undefined : settings[name],
+    ]),
+  );
   if (Object.values(present).every((value) => value === undefined)) return null;
   const problems: Problem[] = [];
-  const add = (name: string, message: string): void => void problems.push({ path: `BURSAR_PROMETHEUS_${name}`, message });
+  const add = (name: string, message: string): void =>
+    void problems.push({ path: `BURSAR_PROMETHEUS_${name}`, message });
   const parsed = schema.safeParse(present);
-  for (const issue of parsed.error?.issues ?? []) add(issue.path.join('.'), present[String(issue.path[0])] === undefined ? 'is missing' : issue.message);
-  if ((present['USER'] === undefined) !== (present['PASSWORD'] === undefined)) add(present['USER'] === undefined ? 'USER' : 'PASSWORD', 'is missing: the two belong together');
-  if (present['TOKEN'] !== undefined && present['USER'] !== undefined) add('TOKEN', 'stands beside a user name: give one of the two');
+  for (const issue of parsed.error?.issues ?? [])
+    add(issue.path.join('.'), present[String(issue.path[0])] === undefined ? 'is missing' : issue.message);
+  if ((present['USER'] === undefined) !== (present['PASSWORD'] === undefined))
+    add(present['USER'] === undefined ? 'USER' : 'PASSWORD', 'is missing: the two belong together');
+  if (present['TOKEN'] !== undefined && present['USER'] !== undefined)
+    add('TOKEN', 'stands beside a user name: give one of the two');
   const units = readUnits(present['UNITS'] ?? '', (message) => add('UNITS', message));
-  if (!parsed.success || problems.length > 0) throw invalid(`the settings of Prometheus are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+  if (!parsed.success || problems.length > 0)
+    throw invalid(
+      `the settings of Prometheus are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   return { given: parsed.data, units };
 }
 
 function readUnits(text: string, wrong: (message: string) => void): Record<string, Unit> {
   const units: Record<string, Unit> = {};
-  for (const entry of text.split(',').map((part) => part.trim()).filter((part) => part !== '')) {
+  for (const entry of text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')) {
     const [name = '', unit = ''] = entry.split('=').map((part) => part.trim());
     const known = UNITS.find((one) => one === unit);
-    if (!METRICS.has(name) || known === undefined) wrong(`has an entry that is not METRIC=UNIT of a known metric and one of ${UNITS.join(', ')}`);
+    if (!METRICS.has(name) || known === undefined)
+      wrong(`has an entry that is not METRIC=UNIT of a known metric and one of ${UNITS.join(', ')}`);
     else units[name] = known;
   }
   return units;
@@ -70,21 +117,38 @@ function readUnits(text: string, wrong: (message: string) => void): Record<strin
 class PrometheusConnection implements TelemetryConnection {
   readonly name = 'prometheus';
   private readonly api: PrometheusApi;
-  /** Jobs that GPU series have come from: theirs are the targets that should be up, also when all of them are silent. */
+  /**
+   * Jobs that GPU series have come from: theirs are the targets that should be up, also when all of them are silent.
+   */
   private readonly jobs = new Set<string>();
   /** Exporters that have named cards, and when last: null until somebody has asked. */
   private exporters: Map<string, { known: KnownExporter; seenAt: number }> | null = null;
 
-  constructor(private readonly given: Given, private readonly units: Readonly<Record<string, Unit>>) {
+  constructor(
+    private readonly given: Given,
+    private readonly units: Readonly<Record<string, Unit>>,
+  ) {
     const { TOKEN, USER, PASSWORD } = given;
-    const authorization = TOKEN !== undefined ? `Bearer ${TOKEN}` : USER !== undefined ? `Basic ${Buffer.from(`${USER}:${PASSWORD ?? ''}`).toString('base64')}` : null;
+    const authorization =
+      TOKEN !== undefined
+        ? `Bearer ${TOKEN}`
+        : USER !== undefined
+          ? `Basic ${Buffer.from(`${USER}:${PASSWORD ?? ''}`).toString('base64')}`
+          : null;
     this.api = new PrometheusApi(given.URL.replace(/\/+$/, ''), authorization);
   }
 
-  /** The whole minutes after `from` and before the last one, then `to` itself: the last minute is read as far as it has come. */
+  /**
+   * The whole minutes after `from` and before the last one, then `to` itself: the last minute is read as far as it has
+   * come.
+   */
   async *read(from: number, to: number): AsyncIterable<TelemetryReading> {
     const end = Math.floor(to / MINUTE_MS) * MINUTE_MS - MINUTE_MS;
-    for (let first = (Math.floor(from / MINUTE_MS) + 1) * MINUTE_MS; first <= end; first += MINUTES_PER_QUERY * MINUTE_MS) {
+    for (
+      let first = (Math.floor(from / MINUTE_MS) + 1) * MINUTE_MS;
+      first <= end;
+      first += MINUTES_PER_QUERY * MINUTE_MS
+    ) {
       const last = Math.min(end, first + (MINUTES_PER_QUERY - 1) * MINUTE_MS);
       const instants = Array.from({ length: (last - first) / MINUTE_MS + 1 }, (_, n) => first + n * MINUTE_MS);
       yield* await this.readings(instants, (query) => this.api.range(query, first, last, MINUTE_MS));
@@ -95,7 +159,11 @@ class PrometheusConnection implements TelemetryConnection {
     try {
       await this.learn(newest, to);
       const [silent, startedAt] = [await this.silent(newest, to), await this.startedAt(newest, to)];
-      yield { ...newest, ...(silent.length === 0 ? {} : { silent }), ...(Object.keys(startedAt).length === 0 ? {} : { startedAt }) };
+      yield {
+        ...newest,
+        ...(silent.length === 0 ? {} : { silent }),
+        ...(Object.keys(startedAt).length === 0 ? {} : { startedAt }),
+      };
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       // What was measured is there; only whether somebody is missing is not known.
@@ -112,34 +180,57 @@ class PrometheusConnection implements TelemetryConnection {
       one.seenAt = at;
       this.exporters.set(exporter, one);
     }
-    for (const [exporter, { seenAt }] of this.exporters) if (at - seenAt > REMEMBERED_MS) this.exporters.delete(exporter);
+    for (const [exporter, { seenAt }] of this.exporters)
+      if (at - seenAt > REMEMBERED_MS) this.exporters.delete(exporter);
   }
 
-  /** Exporters that named cards lately and do not answer now. All targets are asked for only where there is such a one. */
+  /**
+   * Exporters that named cards lately and do not answer now. All targets are asked for only where there is such a one.
+   */
   private async silent({ exportersUp }: TelemetryReading, at: number): Promise<SilentExporter[]> {
-    const missing = new Map([...(this.exporters ?? [])].filter(([exporter]) => exportersUp?.includes(exporter) !== true).map(([exporter, { known }]) => [exporter, known]));
+    const missing = new Map(
+      [...(this.exporters ?? [])]
+        .filter(([exporter]) => exportersUp?.includes(exporter) !== true)
+        .map(([exporter, { known }]) => [exporter, known]),
+    );
     if (missing.size === 0) return [];
     const [now, window] = [await this.api.instant('up', at), await this.api.instant(`up[${SILENCE_WINDOW}]`, at)];
     // Of half an answer nobody knows which half is missing.
-    return now.warnings.length + window.warnings.length > 0 ? [] : silentExporters(missing, now.series, window.series, at);
+    return now.warnings.length + window.warnings.length > 0
+      ? []
+      : silentExporters(missing, now.series, window.series, at);
   }
 
-  /** When exporters were started that answer, named cards lately and name none now, as far as they tell (Prometheus client libraries, "Process metrics"). */
+  /**
+   * When exporters were started that answer, named cards lately and name none now, as far as they tell (Prometheus
+   * client libraries, "Process metrics").
+   */
   private async startedAt({ samples, exportersUp }: TelemetryReading, at: number): Promise<Record<string, number>> {
     const naming = new Set(samples.map(({ exporter }) => exporter));
-    const bare = new Set([...(this.exporters ?? [])].map(([exporter]) => exporter).filter((exporter) => exportersUp?.includes(exporter) === true && !naming.has(exporter)));
+    const bare = new Set(
+      [...(this.exporters ?? [])]
+        .map(([exporter]) => exporter)
+        .filter((exporter) => exportersUp?.includes(exporter) === true && !naming.has(exporter)),
+    );
     if (bare.size === 0) return {};
     const { series } = await this.api.instant('process_start_time_seconds', at);
-    return Object.fromEntries(series.flatMap(({ labels, points }) => {
-      const seconds = Number(points.at(-1)?.[1] ?? Number.NaN);
-      return bare.has(exporterOf(labels)) && Number.isFinite(seconds) ? [[exporterOf(labels), Math.round(seconds * 1000)]] : [];
-    }));
+    return Object.fromEntries(
+      series.flatMap(({ labels, points }) => {
+        const seconds = Number(points.at(-1)?.[1] ?? Number.NaN);
+        return bare.has(exporterOf(labels)) && Number.isFinite(seconds)
+          ? [[exporterOf(labels), Math.round(seconds * 1000)]]
+          : [];
+      }),
+    );
   }
 
   /** The exporters of a while ago: a process that starts while a machine is silent has not seen it answer. */
   private async recall(at: number): Promise<Map<string, { known: KnownExporter; seenAt: number }>> {
     const exporters = new Map<string, { known: KnownExporter; seenAt: number }>();
-    const { series } = await this.api.instant(`group by (job, instance, ${HOST_LABELS.join(', ')}) (last_over_time(${this.gpuSelector}[${SILENCE_WINDOW}]))`, at);
+    const { series } = await this.api.instant(
+      `group by (job, instance, ${HOST_LABELS.join(', ')}) (last_over_time(${this.gpuSelector}[${SILENCE_WINDOW}]))`,
+      at,
+    );
     for (const { labels } of series) {
       if (labels['job'] !== undefined) this.jobs.add(labels['job']);
       const one = exporters.get(exporterOf(labels)) ?? { known: new KnownExporter(), seenAt: at };
@@ -154,17 +245,30 @@ class PrometheusConnection implements TelemetryConnection {
     return `{__name__=~"${[...METRICS.keys()].join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`;
   }
 
-  private async readings(instants: readonly number[], ask: (query: string) => Promise<PrometheusAnswer>): Promise<TelemetryReading[]> {
+  private async readings(
+    instants: readonly number[],
+    ask: (query: string) => Promise<PrometheusAnswer>,
+  ): Promise<TelemetryReading[]> {
     const none: PrometheusAnswer = { series: [], warnings: [] };
     const { MATCH, UP_QUERY, REQUESTS_QUERY, LATENCY_QUERY } = this.given;
     const gpus = await ask(this.gpuSelector);
     for (const { labels } of gpus.series) if (labels['job'] !== undefined) this.jobs.add(labels['job']);
-    const upQuery = UP_QUERY ?? (this.jobs.size === 0 ? null : `up{job=~"${[...this.jobs].sort().map(quoted).join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
+    const upQuery =
+      UP_QUERY ??
+      (this.jobs.size === 0
+        ? null
+        : `up{job=~"${[...this.jobs].sort().map(quoted).join('|')}"${MATCH === undefined ? '' : `,${MATCH}`}}`);
     const up = upQuery === null ? none : await ask(upQuery);
     const requests = REQUESTS_QUERY === undefined ? none : await ask(REQUESTS_QUERY);
     const latency = LATENCY_QUERY === undefined ? none : await ask(LATENCY_QUERY);
-    const warnings = [gpus, up, requests, latency].flatMap((answer) => answer.warnings.map((warning) => `the answer is partial: ${warning}`));
-    return readingsOf({ gpus: gpus.series, up: up.series, requests: requests.series, latency: latency.series, units: this.units }, instants, [...new Set(warnings)]);
+    const warnings = [gpus, up, requests, latency].flatMap((answer) =>
+      answer.warnings.map((warning) => `the answer is partial: ${warning}`),
+    );
+    return readingsOf(
+      { gpus: gpus.series, up: up.series, requests: requests.series, latency: latency.series, units: this.units },
+      instants,
+      [...new Set(warnings)],
+    );
   }
 }
 
@@ -173,7 +277,7 @@ const quoted = (job: string): string => job.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&
 
 export const source: TelemetrySource = {
   name: 'prometheus',
-  description: 'Prometheus\' HTTP API: DCGM, nvidia_gpu_exporter and other exporters of GPU metrics',
+  description: "Prometheus' HTTP API: DCGM, nvidia_gpu_exporter and other exporters of GPU metrics",
   settings: SETTINGS,
   connect(settings) {
     const read = readSettings(settings);

@@ -1,8 +1,9 @@
 /**
- * Looks up what an admission goes by, for a key and within a time, takes a pod's part of its reservation, and remembers each organisation's choice for when it cannot.
+ * Looks up what an admission goes by, for a key and within a time, takes a pod's part of its reservation, and remembers
+ * each organisation's choice for when it cannot.
  *
- * Never answers from memory what a budget allows: only whether it fails open or closed, and which namespaces are exempt. At most one look-up of a
- * key is under way, so that a database that hangs does not take every connection.
+ * Never answers from memory what a budget allows: only whether it fails open or closed, and which namespaces are
+ * exempt. At most one look-up of a key is under way, so that a database that hangs does not take every connection.
  */
 import { hash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -49,7 +50,9 @@ export class AdmissionDesk {
     const timer = new AbortController();
     try {
       const found = await Promise.race([this.facts(name, key), sleep(milliseconds, null, { signal: timer.signal })]);
-      return found === null ? this.unknown(name, new Error(`no answer from the database within ${milliseconds} ms`)) : { kind: 'facts', ...found };
+      return found === null
+        ? this.unknown(name, new Error(`no answer from the database within ${milliseconds} ms`))
+        : { kind: 'facts', ...found };
     } catch (error) {
       if (error instanceof Refusal || (error instanceof Failure && error.kind === 'denied')) throw error;
       return this.unknown(name, error);
@@ -59,7 +62,8 @@ export class AdmissionDesk {
   }
 
   /**
-   * A pod's part of its reservation. Null: not in time, or the database is away; what is taken after that is given back, unless such pods are let in.
+   * A pod's part of its reservation. Null: not in time, or the database is away; what is taken after that is given
+   * back, unless such pods are let in.
    * @param isDry nothing is taken
    */
   async take(request: ClaimRequest, isDry: boolean, milliseconds: number, keepsLate: boolean): Promise<Taking | null> {
@@ -70,7 +74,9 @@ export class AdmissionDesk {
       const found = await Promise.race([taking, sleep(milliseconds, null, { signal: timer.signal })]);
       if (found !== null) return found;
       this.failed(new Error(`no answer from the database within ${milliseconds} ms`));
-      taking.then(({ granted }) => (granted && !isDry && !keepsLate ? reservationPods.leave(request) : undefined)).catch(this.failed);
+      taking
+        .then(({ granted }) => (granted && !isDry && !keepsLate ? reservationPods.leave(request) : undefined))
+        .catch(this.failed);
     } catch (error) {
       this.failed(error);
     } finally {
@@ -79,16 +85,23 @@ export class AdmissionDesk {
     return null;
   }
 
-  /** A pod is being deleted: what it took of its reservation is given back. Never fails: a deletion waits for nobody, and the reservation's end gives back what is missed. */
+  /**
+   * A pod is being deleted: what it took of its reservation is given back. Never fails: a deletion waits for nobody,
+   * and the reservation's end gives back what is missed.
+   */
   async leave(key: string, pod: Omit<LeaveRequest, 'organisation'>, milliseconds: number): Promise<void> {
     const timer = new AbortController();
-    await Promise.race([this.giveBack(key, pod).catch(this.failed), sleep(milliseconds, null, { signal: timer.signal }).catch(() => null)]);
+    await Promise.race([
+      this.giveBack(key, pod).catch(this.failed),
+      sleep(milliseconds, null, { signal: timer.signal }).catch(() => null),
+    ]);
     timer.abort();
   }
 
   private async giveBack(key: string, pod: Omit<LeaveRequest, 'organisation'>): Promise<void> {
     const principal = await this.stores.keys.authenticate(key);
-    if (principal !== null && principal.teams === null) await this.stores.reservationPods.leave({ ...pod, organisation: principal.organisation });
+    if (principal !== null && principal.teams === null)
+      await this.stores.reservationPods.leave({ ...pod, organisation: principal.organisation });
   }
 
   private unknown(name: string, error: unknown): Looked {

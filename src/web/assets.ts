@@ -1,7 +1,8 @@
 /**
  * The built dashboard: a page, and files whose names hold a hash of what is in them.
  *
- * Everything is read once, when it is first asked for, and only what the build listed: no path of a request ever reaches the file system.
+ * Everything is read once, when it is first asked for, and only what the build listed: no path of a request ever
+ * reaches the file system.
  */
 import { readFile } from 'node:fs/promises';
 import { missing } from '../core/errors.js';
@@ -44,18 +45,30 @@ export class Assets {
       throw missing('the dashboard has not been built: npm run build does it');
     });
     const manifest = JSON.parse(text) as Manifest;
-    return new Map(await Promise.all(Object.entries(manifest).map(async ([name, type]): Promise<[string, Asset]> => {
-      const body = (encoding: Encoding): Promise<Buffer> => readFile(new URL(name + SUFFIX[encoding], this.folder));
-      return [name, { type, bodies: { identity: await body('identity'), gzip: await body('gzip'), br: await body('br') } }];
-    })));
+    return new Map(
+      await Promise.all(
+        Object.entries(manifest).map(async ([name, type]): Promise<[string, Asset]> => {
+          const body = (encoding: Encoding): Promise<Buffer> => readFile(new URL(name + SUFFIX[encoding], this.folder));
+          return [
+            name,
+            { type, bodies: { identity: await body('identity'), gzip: await body('gzip'), br: await body('br') } },
+          ];
+        }),
+      ),
+    );
   }
 }
 
 /** The best encoding that an Accept-Encoding header allows (RFC 9110, section 12.5.3; a weight of 0 forbids). */
 export function encodingFor(header: string | undefined): Encoding {
-  const accepted = new Map((header ?? '').split(',').map((part) => {
-    const [name = '', ...parameters] = part.trim().toLowerCase().split(/\s*;\s*/);
-    return [name, !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))] as const;
-  }));
+  const accepted = new Map(
+    (header ?? '').split(',').map((part) => {
+      const [name = '', ...parameters] = part
+        .trim()
+        .toLowerCase()
+        .split(/\s*;\s*/);
+      return [name, !parameters.some((parameter) => /^q=0(\.0*)?$/.test(parameter))] as const;
+    }),
+  );
   return ENCODINGS.find((encoding) => accepted.get(encoding) ?? accepted.get('*') ?? false) ?? 'identity';
 }

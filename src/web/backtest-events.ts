@@ -1,6 +1,7 @@
 /**
- * How far a backtest is, as server-sent events (WHATWG HTML, section 9.2 "Server-sent events"). Reads the backtest's row again and again, so that it
- * does not matter which process runs it. Never runs anything; ends by itself with the backtest, or with this process.
+ * How far a backtest is, as server-sent events (WHATWG HTML, section 9.2 "Server-sent events"). Reads the backtest's
+ * row again and again, so that it does not matter which process runs it. Never runs anything; ends by itself with the
+ * backtest, or with this process.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { StoredBacktest } from '../store/policy/backtests.js';
@@ -14,10 +15,14 @@ const RETRY_MS = 2000;
 const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /**
- * `progress` {id, status, progress} with every change, then `done` {id, status, progress, error} once it is over; comments in between.
+ * `progress` {id, status, progress} with every change, then `done` {id, status, progress, error} once it is over;
+ * comments in between.
  * @param look the backtest as it stands; null: it is gone
  */
-export async function* backtestEvents(look: () => Promise<StoredBacktest | null>, signal: AbortSignal): AsyncGenerator<string> {
+export async function* backtestEvents(
+  look: () => Promise<StoredBacktest | null>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
   yield `retry: ${RETRY_MS}\n\n`;
   let [last, saidAt] = ['', performance.now()];
   while (!signal.aborted) {

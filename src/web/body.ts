@@ -1,5 +1,6 @@
 /**
- * Reads request bodies: JSON and JSON lines into values, plain or gzip, within a limit that holds for the unpacked bytes.
+ * Reads request bodies: JSON and JSON lines into values, plain or gzip, within a limit that holds for the unpacked
+ * bytes.
  *
  * An upload is never read here, and never held in memory: its route gets the stream. No body is parsed twice.
  */
@@ -23,7 +24,8 @@ export const LINES_MEDIA = 'application/x-ndjson';
 export const MOST_UPLOAD_BYTES = 32 * 2 ** 30;
 
 /** The media type without its parameters, in lower case; null where none is given. */
-const mediaOf = (request: FastifyRequest): string | null => request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? null;
+const mediaOf = (request: FastifyRequest): string | null =>
+  request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? null;
 
 /** The parsed body of a request; for an upload the stream itself. */
 export async function readBody(request: FastifyRequest, payload: IncomingMessage, facts: RouteFacts): Promise<unknown> {
@@ -32,10 +34,14 @@ export async function readBody(request: FastifyRequest, payload: IncomingMessage
   const media = mediaOf(request);
   const lines = media === LINES_MEDIA;
   if (media !== null && (lines ? !facts.takes.includes(LINES_MEDIA) : !JSON_MEDIA.test(media))) {
-    throw new Refusal(415, `the media type ${media.slice(0, 100)} is not taken here: ${['application/json', ...facts.takes].join(', ')}`);
+    throw new Refusal(
+      415,
+      `the media type ${media.slice(0, 100)} is not taken here: ${['application/json', ...facts.takes].join(', ')}`,
+    );
   }
   const bytes = await readBytes(request, payload, facts.mostBodyBytes);
-  if (request.headers['idempotency-key'] !== undefined) request.bodyDigest = createHash('sha256').update(bytes).digest();
+  if (request.headers['idempotency-key'] !== undefined)
+    request.bodyDigest = createHash('sha256').update(bytes).digest();
   if (bytes.length === 0) return undefined;
   return lines ? parseLines(bytes) : parseJson(bytes);
 }
@@ -43,7 +49,8 @@ export async function readBody(request: FastifyRequest, payload: IncomingMessage
 async function readBytes(request: FastifyRequest, payload: Readable, most: number): Promise<Buffer> {
   const stated = Number(request.headers['content-length'] ?? 0);
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (encoding !== 'identity' && encoding !== 'gzip') throw new Refusal(415, `the content encoding ${encoding.slice(0, 100)} is not taken: gzip is`);
+  if (encoding !== 'identity' && encoding !== 'gzip')
+    throw new Refusal(415, `the content encoding ${encoding.slice(0, 100)} is not taken: gzip is`);
   const tooLarge = (): Refusal => {
     // What is still on its way is let go, so that the sender gets to read the answer.
     payload.resume();
@@ -84,19 +91,25 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8')) as unknown;
   } catch (error) {
-    throw invalid('the body is not JSON', [{ path: null, message: error instanceof Error ? error.message.slice(0, 300) : 'is not JSON' }]);
+    throw invalid('the body is not JSON', [
+      { path: null, message: error instanceof Error ? error.message.slice(0, 300) : 'is not JSON' },
+    ]);
   }
 }
 
 /** One value per line that is not blank. A line that is not JSON stays a text, which no reader takes for a record. */
 function parseLines(bytes: Buffer): unknown[] {
-  return bytes.toString('utf8').split('\n').filter((line) => line.trim() !== '').map((line) => {
-    try {
-      return JSON.parse(line) as unknown;
-    } catch {
-      return line;
-    }
-  });
+  return bytes
+    .toString('utf8')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      try {
+        return JSON.parse(line) as unknown;
+      } catch {
+        return line;
+      }
+    });
 }
 
 function uploadError(error: unknown): unknown {
@@ -110,8 +123,14 @@ export interface UploadedFile {
   readonly digest: Buffer;
 }
 
-/** Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came. */
-export async function withUpload<T>(stream: Readable, name: string, use: (file: UploadedFile) => Promise<T>): Promise<T> {
+/**
+ * Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came.
+ */
+export async function withUpload<T>(
+  stream: Readable,
+  name: string,
+  use: (file: UploadedFile) => Promise<T>,
+): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'bursar-upload-'));
   try {
     const path = join(folder, basename(name));
@@ -121,7 +140,10 @@ export async function withUpload<T>(stream: Readable, name: string, use: (file: 
       transform(chunk: Buffer, _, done) {
         size += chunk.length;
         digest.update(chunk);
-        done(size > MOST_UPLOAD_BYTES ? new Refusal(413, `the file is longer than ${MOST_UPLOAD_BYTES} bytes`) : null, chunk);
+        done(
+          size > MOST_UPLOAD_BYTES ? new Refusal(413, `the file is longer than ${MOST_UPLOAD_BYTES} bytes`) : null,
+          chunk,
+        );
       },
     });
     await pipeline(stream, measure, createWriteStream(path, { mode: 0o600 })).catch((error: unknown) => {

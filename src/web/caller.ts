@@ -1,8 +1,8 @@
 /**
  * Who calls, and what that caller may see and do.
  *
- * Made from the key, or from the session of a browser, before a body is read. A key that is restricted to teams sees these teams and those
- * below them, and nothing that tells of all teams at once.
+ * Made from the key, or from the session of a browser, before a body is read. A key that is restricted to teams sees
+ * these teams and those below them, and nothing that tells of all teams at once.
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -32,7 +32,8 @@ export interface Caller {
 }
 
 /** For the audit: which key, or which user of the identity provider, did it. */
-export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string => `${principal.isUser === true ? 'user' : 'key'}:${principal.id} (${principal.name})`;
+export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string =>
+  `${principal.isUser === true ? 'user' : 'key'}:${principal.id} (${principal.name})`;
 
 /** The caller of a route that needs a key. */
 export const Calling = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {
@@ -50,8 +51,14 @@ async function principalOf(header: string | undefined, keys: KeyStore): Promise<
 /** Name of the cookie that holds a session. */
 export const SESSION_COOKIE = 'session';
 
-/** By a key where one is sent, else by a session. A session is not enough for a change that another site may have caused. */
-async function callerOf(request: FastifyRequest, { stores, clock, signIn = NO_SIGN_IN }: WebParts): Promise<Principal | null> {
+/**
+ * By a key where one is sent, else by a session. A session is not enough for a change that another site may have
+ * caused.
+ */
+async function callerOf(
+  request: FastifyRequest,
+  { stores, clock, signIn = NO_SIGN_IN }: WebParts,
+): Promise<Principal | null> {
   const { authorization } = request.headers;
   if (authorization !== undefined) return principalOf(authorization, stores.keys);
   const session = readCookie(request, signIn, SESSION_COOKIE);
@@ -74,13 +81,20 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
   const principal = await callerOf(request, parts);
   if (principal === null) {
     const { authorization, cookie } = request.headers;
-    throw new Refusal(401, authorization !== undefined ? 'the API key is unknown, revoked or not a key'
-      : cookie === undefined ? 'an API key is needed: Authorization: Bearer <key>' : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>');
+    throw new Refusal(
+      401,
+      authorization !== undefined
+        ? 'the API key is unknown, revoked or not a key'
+        : cookie === undefined
+          ? 'an API key is needed: Authorization: Bearer <key>'
+          : 'nobody is signed in here, or the session is over: sign in, or send Authorization: Bearer <key>',
+    );
   }
   if (ROLES.indexOf(principal.role) < ROLES.indexOf(facts.access)) {
     throw denied(`this needs a key with the role ${facts.access}; this key has the role ${principal.role}`);
   }
-  if (facts.allTeams && principal.teams !== null) throw denied('this concerns all teams; this key is restricted to some');
+  if (facts.allTeams && principal.teams !== null)
+    throw denied('this concerns all teams; this key is restricted to some');
   request.principal = principal;
 }
 
@@ -89,4 +103,5 @@ export function checkTeam({ principal }: Caller, team: string): void {
   if (!sees(principal, team)) throw denied(`this key is not for the team ${team}`);
 }
 
-export const sees = (principal: Principal, team: string): boolean => principal.teams === null || principal.teams.includes(team);
+export const sees = (principal: Principal, team: string): boolean =>
+  principal.teams === null || principal.teams.includes(team);

@@ -19,30 +19,48 @@ pre { overflow-x: auto; background: color-mix(in srgb, currentColor 6%, transpar
 export const DOCS_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`;
 
 const STATUSES: readonly (readonly [number, string])[] = [
-  [400, 'The request is wrong. problems names every place and what is wrong with it.'], [401, 'No API key, or one that is unknown or revoked.'],
-  [403, 'The key may not do this: its role or its teams do not reach.'], [404, 'There is no such thing, or no price.'],
-  [409, 'It contradicts what is there, or the Idempotency-Key belongs to another request.'], [413, 'The body is too large.'],
-  [415, 'The media type or encoding is not taken.'], [500, 'Something went wrong here. The log has it under the request id.'], [503, 'A part that is needed cannot be reached. Try again.'],
+  [400, 'The request is wrong. problems names every place and what is wrong with it.'],
+  [401, 'No API key, or one that is unknown or revoked.'],
+  [403, 'The key may not do this: its role or its teams do not reach.'],
+  [404, 'There is no such thing, or no price.'],
+  [409, 'It contradicts what is there, or the Idempotency-Key belongs to another request.'],
+  [413, 'The body is too large.'],
+  [415, 'The media type or encoding is not taken.'],
+  [500, 'Something went wrong here. The log has it under the request id.'],
+  [503, 'A part that is needed cannot be reached. Try again.'],
 ];
 
-const escape = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+const escape = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 
 /** A schema as links and indented text: names of components lead to them. */
 function schemaHtml(schema: Json | undefined): string {
-  return schema === undefined ? '' : `<pre>${escape(JSON.stringify(schema, null, 2))
-    .replace(/&quot;#\/components\/schemas\/([\w.-]+)&quot;/g, '<a href="#schema-$1">$1</a>')}</pre>`;
+  return schema === undefined
+    ? ''
+    : `<pre>${escape(JSON.stringify(schema, null, 2)).replace(
+        /&quot;#\/components\/schemas\/([\w.-]+)&quot;/g,
+        '<a href="#schema-$1">$1</a>',
+      )}</pre>`;
 }
 
 function contentHtml(content: JsonObject | undefined): string {
-  return Object.entries(content ?? {}).map(([media, described]) => `<p><code>${escape(media)}</code></p>${schemaHtml((described as JsonObject)['schema'])}`).join('');
+  return Object.entries(content ?? {})
+    .map(
+      ([media, described]) => `<p><code>${escape(media)}</code></p>${schemaHtml((described as JsonObject)['schema'])}`,
+    )
+    .join('');
 }
 
 const text = (value: Json | undefined): string => (typeof value === 'string' ? escape(value) : '');
 
 function parametersHtml(parameters: readonly JsonObject[]): string {
   if (parameters.length === 0) return '';
-  const rows = parameters.map((parameter) => `<tr><td><code>${text(parameter['name'])}</code></td><td>${text(parameter['in'])}${parameter['required'] === true ? ', required' : ''}</td>
-<td>${text(parameter['description'])} <code>${escape(JSON.stringify(parameter['schema']))}</code></td></tr>`);
+  const rows = parameters.map(
+    (
+      parameter,
+    ) => `<tr><td><code>${text(parameter['name'])}</code></td><td>${text(parameter['in'])}${parameter['required'] === true ? ', required' : ''}</td>
+<td>${text(parameter['description'])} <code>${escape(JSON.stringify(parameter['schema']))}</code></td></tr>`,
+  );
   return `<table><tr><th>Parameter</th><th>In</th><th>What it is</th></tr>${rows.join('')}</table>`;
 }
 
@@ -53,15 +71,23 @@ function operationHtml(path: string, method: string, operation: Operation): stri
 <p>${escape(operation.description ?? '')}</p>${parametersHtml(operation.parameters)}
 ${body === undefined ? '' : `<h4>Body</h4>${text(body['description'])}${contentHtml(body['content'] as JsonObject)}`}
 <h4>Answer</h4>${contentHtml(done?.['content'] as JsonObject | undefined)}
-<p>Problems: ${Object.keys(operation.responses).filter((status) => !status.startsWith('2')).map((status) => `<a href="#status-${status}">${status}</a>`).join(' ')}</p></details>`;
+<p>Problems: ${Object.keys(operation.responses)
+    .filter((status) => !status.startsWith('2'))
+    .map((status) => `<a href="#status-${status}">${status}</a>`)
+    .join(' ')}</p></details>`;
 }
 
 /** The whole page. */
 export function docsPage(document: OpenApiDocument): string {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) => Object.entries(methods).map(([method, operation]) => ({ path, method, operation })));
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+  );
   const tags = [...new Set(operations.flatMap(({ operation }) => operation.tags))];
-  const section = (tag: string): string => `<h2 id="tag-${escape(tag)}">${escape(tag)}</h2>${operations.filter(({ operation }) => operation.tags.includes(tag))
-    .map(({ path, method, operation }) => operationHtml(path, method, operation)).join('')}`;
+  const section = (tag: string): string =>
+    `<h2 id="tag-${escape(tag)}">${escape(tag)}</h2>${operations
+      .filter(({ operation }) => operation.tags.includes(tag))
+      .map(({ path, method, operation }) => operationHtml(path, method, operation))
+      .join('')}`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>Bursar API</title><style>${STYLE}</style></head><body>
 <h1>Bursar API ${escape(document.info.version)}</h1><p>${escape(document.info.description)} The same as data: <a href="/openapi.json">/openapi.json</a>.</p>
 <p>Everything below <code>/v1</code> needs <code>Authorization: Bearer &lt;key&gt;</code>. Lists answer <code>items</code> and <code>nextCursor</code>; the next page is asked for with <code>cursor</code>.
@@ -70,6 +96,11 @@ Every write takes an <code>Idempotency-Key</code>.</p>
 ${tags.map(section).join('')}
 <h2 id="problems">problems</h2><p>Errors are <code>application/problem+json</code> (RFC 9457).</p>
 <table>${STATUSES.map(([status, meaning]) => `<tr id="status-${status}"><td>${status}</td><td>${escape(meaning)}</td></tr>`).join('')}</table>
-<h2 id="schemas">schemas</h2>${Object.entries(document.components.schemas).map(([name, schema]) => `<details id="schema-${escape(name)}"><summary class="path">${escape(name)}</summary>${schemaHtml(schema)}</details>`).join('')}
+<h2 id="schemas">schemas</h2>${Object.entries(document.components.schemas)
+    .map(
+      ([name, schema]) =>
+        `<details id="schema-${escape(name)}"><summary class="path">${escape(name)}</summary>${schemaHtml(schema)}</details>`,
+    )
+    .join('')}
 </body></html>`;
 }

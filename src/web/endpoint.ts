@@ -4,7 +4,19 @@
  * The decorators here are Nest's own with a note beside them. Nest routes and validates by the same objects that the
  * OpenAPI document is made of, so that the two cannot differ.
  */
-import { applyDecorators, Body, Delete, Get, HttpCode, Param, Post, Put, Query, SetMetadata, type Type } from '@nestjs/common';
+import {
+  applyDecorators,
+  Body,
+  Delete,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Put,
+  Query,
+  SetMetadata,
+  type Type,
+} from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
 import type { ZodType } from 'zod';
 import type { Role } from '../store/access/keys.js';
@@ -28,8 +40,8 @@ export interface EndpointOptions {
   /** Of an answer that is no problem; 200 where absent. 202: what was asked for is done later. */
   readonly status?: 202;
   /**
-   * Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes any, as the bytes that came, for
-   * requests that are signed over them.
+   * Media types that are taken besides JSON; `upload` takes any, as a stream that nobody has read; `bytes` takes any,
+   * as the bytes that came, for requests that are signed over them.
    */
   readonly takes?: 'upload' | 'bytes' | readonly string[];
   /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */
@@ -70,41 +82,63 @@ const MOST_BODY_BYTES = 1 << 20;
 export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions): MethodDecorator {
   const [method, path] = route.split(' ') as [Method, string];
   const facts: RouteFacts = {
-    access: options.access, checksKey: options.checksKey ?? false, allTeams: options.allTeams ?? false, writes: options.writes ?? false, takes: options.takes ?? [], mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
+    access: options.access,
+    checksKey: options.checksKey ?? false,
+    allTeams: options.allTeams ?? false,
+    writes: options.writes ?? false,
+    takes: options.takes ?? [],
+    mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
   };
-  return applyDecorators(NEST[method](path), HttpCode(options.status ?? 200), RouteConfig(facts), SetMetadata(ENDPOINT, { method, path, options }));
+  return applyDecorators(
+    NEST[method](path),
+    HttpCode(options.status ?? 200),
+    RouteConfig(facts),
+    SetMetadata(ENDPOINT, { method, path, options }),
+  );
 }
 
 function note(target: object, name: string | symbol | undefined, add: (inputs: Inputs) => void): void {
   const handler = String(name);
-  const inputs = (Reflect.getMetadata(INPUTS, target, handler) as Inputs | undefined) ?? { path: new Map<string, ZodType>() };
+  const inputs = (Reflect.getMetadata(INPUTS, target, handler) as Inputs | undefined) ?? {
+    path: new Map<string, ZodType>(),
+  };
   add(inputs);
   Reflect.defineMetadata(INPUTS, inputs, target, handler);
 }
 
 /** The JSON body, validated. */
-export const JsonBody = (schema: ZodType): ParameterDecorator => (target, name, index) => {
-  Body({ schema })(target, name, index);
-  note(target, name, (inputs) => (inputs.body = schema));
-};
+export const JsonBody =
+  (schema: ZodType): ParameterDecorator =>
+  (target, name, index) => {
+    Body({ schema })(target, name, index);
+    note(target, name, (inputs) => (inputs.body = schema));
+  };
 
-/** The body as the parser left it: for batches whose records are validated where they are read. `schema` documents it. */
-export const UncheckedBody = (schema: ZodType): ParameterDecorator => (target, name, index) => {
-  Body()(target, name, index);
-  note(target, name, (inputs) => (inputs.body = schema));
-};
+/**
+ * The body as the parser left it: for batches whose records are validated where they are read. `schema` documents it.
+ */
+export const UncheckedBody =
+  (schema: ZodType): ParameterDecorator =>
+  (target, name, index) => {
+    Body()(target, name, index);
+    note(target, name, (inputs) => (inputs.body = schema));
+  };
 
 /** The whole query, validated: a strict object. */
-export const QueryInput = (schema: ZodType): ParameterDecorator => (target, name, index) => {
-  Query({ schema })(target, name, index);
-  note(target, name, (inputs) => (inputs.query = schema));
-};
+export const QueryInput =
+  (schema: ZodType): ParameterDecorator =>
+  (target, name, index) => {
+    Query({ schema })(target, name, index);
+    note(target, name, (inputs) => (inputs.query = schema));
+  };
 
 /** One part of the path, validated. */
-export const PathInput = (part: string, schema: ZodType): ParameterDecorator => (target, name, index) => {
-  Param(part, { schema })(target, name, index);
-  note(target, name, (inputs) => inputs.path.set(part, schema));
-};
+export const PathInput =
+  (part: string, schema: ZodType): ParameterDecorator =>
+  (target, name, index) => {
+    Param(part, { schema })(target, name, index);
+    note(target, name, (inputs) => inputs.path.set(part, schema));
+  };
 
 /** Every endpoint of the controllers, in the order in which they are written. */
 export function endpointsOf(controllers: readonly Type[]): DescribedEndpoint[] {
@@ -113,10 +147,22 @@ export function endpointsOf(controllers: readonly Type[]): DescribedEndpoint[] {
     return Object.getOwnPropertyNames(prototype).flatMap((name): DescribedEndpoint[] => {
       const handler = prototype[name];
       if (typeof handler !== 'function') return [];
-      const noted = Reflect.getMetadata(ENDPOINT, handler) as { method: Method; path: string; options: EndpointOptions } | undefined;
+      const noted = Reflect.getMetadata(ENDPOINT, handler) as
+        | { method: Method; path: string; options: EndpointOptions }
+        | undefined;
       if (noted === undefined) return [];
-      const inputs = (Reflect.getMetadata(INPUTS, prototype, name) as Inputs | undefined) ?? { path: new Map<string, ZodType>() };
-      return [{ ...noted.options, method: noted.method, path: noted.path.replace(/:(\w+)/g, '{$1}'), handler: `${controller.name}.${name}`, inputs }];
+      const inputs = (Reflect.getMetadata(INPUTS, prototype, name) as Inputs | undefined) ?? {
+        path: new Map<string, ZodType>(),
+      };
+      return [
+        {
+          ...noted.options,
+          method: noted.method,
+          path: noted.path.replace(/:(\w+)/g, '{$1}'),
+          handler: `${controller.name}.${name}`,
+          inputs,
+        },
+      ];
     });
   });
 }

@@ -1,8 +1,10 @@
 /**
- * Writes that would wait for the same locks, done together: those that come while a group is at work are the next group, in one transaction with
- * their audit entries and their answers. Each is answered for itself: one that is refused is no trouble to the others.
+ * Writes that would wait for the same locks, done together: those that come while a group is at work are the next
+ * group, in one transaction with their audit entries and their answers. Each is answered for itself: one that is
+ * refused is no trouble to the others.
  *
- * Where a transaction fails as a whole its writes are tried again one by one, so that none fails for another. Knows nothing of what is written.
+ * Where a transaction fails as a whole its writes are tried again one by one, so that none fails for another. Knows
+ * nothing of what is written.
  */
 import { Failure } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
@@ -31,8 +33,14 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
    * @param work does all that were asked of an organisation, in order, and says what became of each
    */
   constructor(
-    private readonly stores: Stores, private readonly verb: string, private readonly turns: Turns,
-    private readonly work: (tx: Transaction, organisation: string, asked: readonly Ask[]) => Promise<readonly (W | Failure)[]>,
+    private readonly stores: Stores,
+    private readonly verb: string,
+    private readonly turns: Turns,
+    private readonly work: (
+      tx: Transaction,
+      organisation: string,
+      asked: readonly Ask[],
+    ) => Promise<readonly (W | Failure)[]>,
   ) {}
 
   /**
@@ -43,7 +51,8 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
     const once = onceRequest(caller);
     let written: W | null = null;
     const join = async (): Promise<W> => (written = await this.join(caller, once, await prepare()));
-    const body = once === null ? (await join()).body : answer<T>(caller, await this.stores.idempotency.keeping<T>(once, join));
+    const body =
+      once === null ? (await join()).body : answer<T>(caller, await this.stores.idempotency.keeping<T>(once, join));
     return { body, written };
   }
 
@@ -69,7 +78,9 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
         const error = await this.together(organisation, group);
         if (error === null) return;
         if (group.length === 1) group[0]?.reject(error);
-        else for (const one of group) await this.together(organisation, [one]).then((own) => (own === null ? undefined : one.reject(own)));
+        else
+          for (const one of group)
+            await this.together(organisation, [one]).then((own) => (own === null ? undefined : one.reject(own)));
       });
     }
     this.waiting.delete(organisation);
@@ -80,19 +91,34 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
     const { db, audit, idempotency } = this.stores;
     try {
       const results = await db.transaction(async (tx) => {
-        const all = await this.work(tx, organisation, group.map(({ ask }) => ask));
+        const all = await this.work(
+          tx,
+          organisation,
+          group.map(({ ask }) => ask),
+        );
         const done = group.flatMap(({ caller, once }, at) => {
           const written = all[at];
           return written === undefined || written instanceof Failure ? [] : [{ caller, once, written }];
         });
-        if (done.length > 0) await audit.auditAll(tx, organisation, this.verb, done.map(({ caller, written: { target, detail } }) => ({ actor: actorOf(caller), target, ...(detail === undefined ? {} : { detail }) })));
+        if (done.length > 0)
+          await audit.auditAll(
+            tx,
+            organisation,
+            this.verb,
+            done.map(({ caller, written: { target, detail } }) => ({
+              actor: actorOf(caller),
+              target,
+              ...(detail === undefined ? {} : { detail }),
+            })),
+          );
         const kept = done.flatMap(({ once, written }) => (once === null ? [] : [{ request: once, answer: written }]));
         if (kept.length > 0) await idempotency.keepAll(tx, kept);
         return all;
       });
       group.forEach(({ resolve, reject }, at) => {
         const written = results[at];
-        if (written === undefined || written instanceof Failure) reject(written ?? new Error(`${this.verb}: nothing was answered`));
+        if (written === undefined || written instanceof Failure)
+          reject(written ?? new Error(`${this.verb}: nothing was answered`));
         else resolve(written);
       });
       return null;

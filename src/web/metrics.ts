@@ -1,9 +1,9 @@
 /**
  * The metrics of a process and of its installation, as Prometheus text by the official client.
  *
- * Names follow Prometheus' rules (https://prometheus.io/docs/practices/naming/): base units at the end, a ratio is 0 to 1, money carries its
- * currency as a label and is never added over currencies. What is not known has no sample: absent, never 0. Work is shown to everybody, money to
- * whom the key allows.
+ * Names follow Prometheus' rules (https://prometheus.io/docs/practices/naming/): base units at the end, a ratio is 0 to
+ * 1, money carries its currency as a label and is never added over currencies. What is not known has no sample: absent,
+ * never 0. Work is shown to everybody, money to whom the key allows.
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import type { Principal } from '../store/access/keys.js';
@@ -25,7 +25,8 @@ export async function metricsText(parts: WebParts, principal: Principal | null):
   const gauge = (name: string, help: string, samples: readonly Sample[]): void => {
     const labelNames = [...new Set(samples.flatMap(([labels]) => Object.keys(labels)))];
     const made = new Gauge({ name, help, labelNames, registers: [registry] });
-    for (const [labels, value] of samples) if (value !== null && value !== undefined) made.set({ ...labels }, Number(value));
+    for (const [labels, value] of samples)
+      if (value !== null && value !== undefined) made.set({ ...labels }, Number(value));
   };
   await work(parts, registry, gauge);
   if (principal !== null) {
@@ -41,47 +42,145 @@ type AddGauge = (name: string, help: string, samples: readonly Sample[]) => void
 async function work({ stores, clock }: WebParts, registry: Registry, gauge: AddGauge): Promise<void> {
   const stages = await stores.gauges.stages(clock.now());
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
-  gauge('bursar_work_waiting', 'Keys of a stage that wait to be worked on: the depth of its queue.', stages.map(({ stage, waiting }) => [{ stage }, waiting]));
-  gauge('bursar_work_parked', 'Keys of a stage that failed too often and wait for somebody.', stages.map(({ stage, parked }) => [{ stage }, parked]));
-  gauge('bursar_work_lag_seconds', 'Since the oldest due key of a stage was woken; absent where none is due.', stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]));
-  const dropped = new Counter({ name: 'bursar_admission_notes_dropped_total', help: 'Refusals and warnings of the admission webhook that this process could not keep, since its start.', registers: [registry] });
+  gauge(
+    'bursar_work_waiting',
+    'Keys of a stage that wait to be worked on: the depth of its queue.',
+    stages.map(({ stage, waiting }) => [{ stage }, waiting]),
+  );
+  gauge(
+    'bursar_work_parked',
+    'Keys of a stage that failed too often and wait for somebody.',
+    stages.map(({ stage, parked }) => [{ stage }, parked]),
+  );
+  gauge(
+    'bursar_work_lag_seconds',
+    'Since the oldest due key of a stage was woken; absent where none is due.',
+    stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]),
+  );
+  const dropped = new Counter({
+    name: 'bursar_admission_notes_dropped_total',
+    help: 'Refusals and warnings of the admission webhook that this process could not keep, since its start.',
+    registers: [registry],
+  });
   dropped.inc(stores.admissions.dropped);
-  gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was woken; 0 where none is due.', [[{}, queueAgeSeconds ?? 0]]);
+  gauge('bursar_work_age_seconds', 'Since the oldest due key of any stage was woken; 0 where none is due.', [
+    [{}, queueAgeSeconds ?? 0],
+  ]);
 }
 
 /** Of the running month, as of the end of what is known. */
 async function spend({ stores, clock }: WebParts, { organisation, teams }: Principal, gauge: AddGauge): Promise<void> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
   const { fx } = await stores.prices.book(stores.db, organisation);
-  const { rows } = await stores.spend.spend(organisation, parseSpendQuery({ from: new Date(asOf).toISOString().slice(0, 7), groupBy: 'team', teams }), fx);
+  const { rows } = await stores.spend.spend(
+    organisation,
+    parseSpendQuery({ from: new Date(asOf).toISOString().slice(0, 7), groupBy: 'team', teams }),
+    fx,
+  );
   const labels = (row: (typeof rows)[number]): Labels => ({ team: row['team'] ?? '', currency: row.currency });
-  gauge('bursar_spend_month', 'Actual cost of the running month (UTC) in the currency of the label.', rows.map((row) => [labels(row), row.cost]));
-  gauge('bursar_unpriced_gpu_seconds_month', 'GPU-seconds of the running month that have no price and are in no cost.', rows.map((row) => [labels(row), Number(row.unpricedQuantity) * 3600]));
+  gauge(
+    'bursar_spend_month',
+    'Actual cost of the running month (UTC) in the currency of the label.',
+    rows.map((row) => [labels(row), row.cost]),
+  );
+  gauge(
+    'bursar_unpriced_gpu_seconds_month',
+    'GPU-seconds of the running month that have no price and are in no cost.',
+    rows.map((row) => [labels(row), Number(row.unpricedQuantity) * 3600]),
+  );
 }
 
-async function budgets({ stores, clock }: WebParts, { organisation, teams }: Principal, gauge: AddGauge): Promise<void> {
+async function budgets(
+  { stores, clock }: WebParts,
+  { organisation, teams }: Principal,
+  gauge: AddGauge,
+): Promise<void> {
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
-  const states = (await stores.budgets.states(organisation, asOf)).filter(({ team }) => teams === null || teams.includes(team));
+  const states = (await stores.budgets.states(organisation, asOf)).filter(
+    ({ team }) => teams === null || teams.includes(team),
+  );
   const of = (value: (state: (typeof states)[number]['state']) => string | number | null): Sample[] =>
     states.map(({ budget, team, state }): Sample => [{ budget, team, currency: state.currency }, value(state)]);
-  const ratio = (part: string | null | undefined, planned: string | null): number | null => (part === null || part === undefined || planned === null || Number(planned) === 0 ? null : Number(part) / Number(planned));
-  gauge('bursar_budget_planned', 'Planned amount of the running period.', of(({ planned }) => planned));
-  gauge('bursar_budget_spent', 'Spent in the running period.', of(({ spent }) => spent));
-  gauge('bursar_budget_committed', 'Owed or reserved in the running period, not yet spent.', of(({ committed }) => committed));
-  gauge('bursar_budget_spent_ratio', 'Spent over planned.', of(({ spent, planned }) => ratio(spent, planned)));
-  gauge('bursar_budget_forecast', 'Forecast of the period\'s end.', of(({ forecast }) => forecast?.mean ?? null));
-  gauge('bursar_budget_forecast_ratio', 'Forecast of the period\'s end over planned.', of(({ forecast, planned }) => ratio(forecast?.mean, planned)));
-  gauge('bursar_budget_exhaustion_timestamp_seconds', 'When the budget runs out as things go; absent where it does not.', of(({ exhaustionAt }) => (exhaustionAt === null ? null : Date.parse(exhaustionAt) / 1000)));
+  const ratio = (part: string | null | undefined, planned: string | null): number | null =>
+    part === null || part === undefined || planned === null || Number(planned) === 0
+      ? null
+      : Number(part) / Number(planned);
+  gauge(
+    'bursar_budget_planned',
+    'Planned amount of the running period.',
+    of(({ planned }) => planned),
+  );
+  gauge(
+    'bursar_budget_spent',
+    'Spent in the running period.',
+    of(({ spent }) => spent),
+  );
+  gauge(
+    'bursar_budget_committed',
+    'Owed or reserved in the running period, not yet spent.',
+    of(({ committed }) => committed),
+  );
+  gauge(
+    'bursar_budget_spent_ratio',
+    'Spent over planned.',
+    of(({ spent, planned }) => ratio(spent, planned)),
+  );
+  gauge(
+    'bursar_budget_forecast',
+    "Forecast of the period's end.",
+    of(({ forecast }) => forecast?.mean ?? null),
+  );
+  gauge(
+    'bursar_budget_forecast_ratio',
+    "Forecast of the period's end over planned.",
+    of(({ forecast, planned }) => ratio(forecast?.mean, planned)),
+  );
+  gauge(
+    'bursar_budget_exhaustion_timestamp_seconds',
+    'When the budget runs out as things go; absent where it does not.',
+    of(({ exhaustionAt }) => (exhaustionAt === null ? null : Date.parse(exhaustionAt) / 1000)),
+  );
 }
 
 async function acting({ stores, clock }: WebParts, { organisation, teams }: Principal, gauge: AddGauge): Promise<void> {
-  const [actions, open, savings] = [await stores.gauges.actions(organisation, teams), await stores.gauges.recommendations(organisation, teams), await stores.gauges.savings(organisation, teams)];
-  gauge('bursar_actions', 'Actions by their state.', actions.map(({ team, state, count }) => [{ team, state }, count]));
-  gauge('bursar_recommendations_open', 'Recommendations that nobody has decided.', open.map(({ team, count }) => [{ team }, count]));
-  gauge('bursar_savings_measured', 'Saved so far against what would have happened, measured from priced usage; below zero is a loss.', savings.map(({ team, currency, measured }) => [{ team, currency }, measured]));
-  gauge('bursar_savings_verified', 'Of the measured saving, what a closed bill has confirmed.', savings.map(({ team, currency, verified }) => [{ team, currency }, verified]));
+  const [actions, open, savings] = [
+    await stores.gauges.actions(organisation, teams),
+    await stores.gauges.recommendations(organisation, teams),
+    await stores.gauges.savings(organisation, teams),
+  ];
+  gauge(
+    'bursar_actions',
+    'Actions by their state.',
+    actions.map(({ team, state, count }) => [{ team, state }, count]),
+  );
+  gauge(
+    'bursar_recommendations_open',
+    'Recommendations that nobody has decided.',
+    open.map(({ team, count }) => [{ team }, count]),
+  );
+  gauge(
+    'bursar_savings_measured',
+    'Saved so far against what would have happened, measured from priced usage; below zero is a loss.',
+    savings.map(({ team, currency, measured }) => [{ team, currency }, measured]),
+  );
+  gauge(
+    'bursar_savings_verified',
+    'Of the measured saving, what a closed bill has confirmed.',
+    savings.map(({ team, currency, verified }) => [{ team, currency }, verified]),
+  );
   if (teams !== null) return;
   const fleets = await stores.fleet.coverage(stores.db, organisation, clock.now());
-  gauge('bursar_fleet_age_seconds', 'Since a connection was last read whole; absent before the first time.', fleets.map(({ connection, completeAt }) => [{ connection }, completeAt === null ? null : (clock.now() - completeAt) / 1000]));
-  gauge('bursar_fleet_targets', 'Targets in the last reading of a connection.', fleets.map(({ connection, targets }) => [{ connection }, targets]));
+  gauge(
+    'bursar_fleet_age_seconds',
+    'Since a connection was last read whole; absent before the first time.',
+    fleets.map(({ connection, completeAt }) => [
+      { connection },
+      completeAt === null ? null : (clock.now() - completeAt) / 1000,
+    ]),
+  );
+  gauge(
+    'bursar_fleet_targets',
+    'Targets in the last reading of a connection.',
+    fleets.map(({ connection, targets }) => [{ connection }, targets]),
+  );
 }

@@ -1,8 +1,9 @@
 /**
- * Sign-in at an OpenID Connect provider: authorization code with PKCE, state and nonce (OpenID Connect Core 1.0, section 3.1; RFC 7636).
+ * Sign-in at an OpenID Connect provider: authorization code with PKCE, state and nonce (OpenID Connect Core 1.0,
+ * section 3.1; RFC 7636).
  *
- * Keeps no token: what the claims allow goes into a session, and the tokens are forgotten. The provider is asked for its metadata when somebody first
- * signs in; http is spoken with providers of this machine only.
+ * Keeps no token: what the claims allow goes into a session, and the tokens are forgotten. The provider is asked for
+ * its metadata when somebody first signs in; http is spoken with providers of this machine only.
  */
 import * as client from 'openid-client';
 import { unavailable } from '../core/errors.js';
@@ -24,13 +25,24 @@ export class OidcClient {
 
   constructor(private readonly settings: OidcSettings) {}
 
-  /** Where to send the browser, and what it has to keep. @throws Failure unavailable where the provider cannot be reached. */
+  /**
+   * Where to send the browser, and what it has to keep. @throws Failure unavailable where the provider cannot be
+   * reached.
+   */
   async begin(redirectUri: string): Promise<{ readonly url: string; readonly attempt: Attempt }> {
     const configuration = await this.configuration();
-    const attempt = { state: client.randomState(), nonce: client.randomNonce(), verifier: client.randomPKCECodeVerifier() };
+    const attempt = {
+      state: client.randomState(),
+      nonce: client.randomNonce(),
+      verifier: client.randomPKCECodeVerifier(),
+    };
     const url = client.buildAuthorizationUrl(configuration, {
-      redirect_uri: redirectUri, scope: this.settings.scopes, state: attempt.state, nonce: attempt.nonce,
-      code_challenge: await client.calculatePKCECodeChallenge(attempt.verifier), code_challenge_method: 'S256',
+      redirect_uri: redirectUri,
+      scope: this.settings.scopes,
+      state: attempt.state,
+      nonce: attempt.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(attempt.verifier),
+      code_challenge_method: 'S256',
     });
     return { url: url.href, attempt };
   }
@@ -42,16 +54,27 @@ export class OidcClient {
    */
   async finish(returned: URL, { state, nonce, verifier }: Attempt): Promise<SessionUser | NotLetIn> {
     const configuration = await this.configuration();
-    const tokens = await client.authorizationCodeGrant(configuration, returned, { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true });
+    const tokens = await client.authorizationCodeGrant(configuration, returned, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true,
+    });
     const claims = tokens.claims();
     if (claims === undefined) throw new Error('the provider sent no ID token');
     return userOf(await this.withUserInfo(configuration, tokens.access_token, claims), this.settings);
   }
 
   /** Some providers tell groups at the userinfo endpoint only. */
-  private async withUserInfo(configuration: client.Configuration, token: string, claims: Claims & { readonly sub: string }): Promise<Claims> {
+  private async withUserInfo(
+    configuration: client.Configuration,
+    token: string,
+    claims: Claims & { readonly sub: string },
+  ): Promise<Claims> {
     const { rolesClaim, teamsClaim } = this.settings;
-    const isThere = [rolesClaim, ...(teamsClaim === null ? [] : [teamsClaim])].every((name) => claimOf(claims, name) !== undefined);
+    const isThere = [rolesClaim, ...(teamsClaim === null ? [] : [teamsClaim])].every(
+      (name) => claimOf(claims, name) !== undefined,
+    );
     if (isThere || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
     return { ...(await client.fetchUserInfo(configuration, token, claims.sub)), ...claims };
   }
@@ -61,14 +84,24 @@ export class OidcClient {
     const { issuer, clientId, clientSecret } = this.settings;
     const server = new URL(issuer);
     const insecure = server.protocol === 'http:' && LOOPBACK.has(server.hostname);
-    this.found = client.discovery(server, clientId, undefined, clientSecret === null ? client.None() : client.ClientSecretPost(clientSecret), {
-      // The library would trust the TLS connection for the ID token's signature (OpenID Connect Core 1.0, section 3.1.3.7, rule 6): it is checked here too.
-      timeout: TIMEOUT_SECONDS, execute: [client.enableNonRepudiationChecks, ...(insecure ? [client.allowInsecureRequests] : [])],
-    }).catch((error: unknown) => {
-      // Asked again by the next one who signs in.
-      this.found = null;
-      throw unavailable('the identity provider cannot be reached', error);
-    });
+    this.found = client
+      .discovery(
+        server,
+        clientId,
+        undefined,
+        clientSecret === null ? client.None() : client.ClientSecretPost(clientSecret),
+        {
+          // The library would trust the TLS connection for the ID token's signature (OpenID Connect Core 1.0, section
+          // 3.1.3.7, rule 6): it is checked here too.
+          timeout: TIMEOUT_SECONDS,
+          execute: [client.enableNonRepudiationChecks, ...(insecure ? [client.allowInsecureRequests] : [])],
+        },
+      )
+      .catch((error: unknown) => {
+        // Asked again by the next one who signs in.
+        this.found = null;
+        throw unavailable('the identity provider cannot be reached', error);
+      });
     return this.found;
   }
 }

@@ -24,21 +24,34 @@ export interface OpenApiDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly security: readonly JsonObject[];
   readonly paths: { readonly [path: string]: { readonly [method: string]: Operation } };
-  readonly components: { readonly schemas: { readonly [name: string]: JsonObject }; readonly securitySchemes: JsonObject };
+  readonly components: {
+    readonly schemas: { readonly [name: string]: JsonObject };
+    readonly securitySchemes: JsonObject;
+  };
 }
 
 const IDEMPOTENCY_KEY: JsonObject = {
-  name: 'Idempotency-Key', in: 'header', required: false, schema: { type: 'string', minLength: 1, maxLength: 200 },
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', minLength: 1, maxLength: 200 },
   description: 'A request sent again with the same key works once; its answer is kept for 48 hours',
 };
 
 /** What may go wrong, by status. */
 const PROBLEMS: Readonly<Record<number, string>> = {
-  400: 'The request is wrong; every problem is named', 401: 'No API key, or one that does not hold', 403: 'The key may not do this',
-  404: 'There is no such thing', 409: 'It contradicts what is there', 413: 'The body is too large', 415: 'The media type is not taken', 503: 'Try again later',
+  400: 'The request is wrong; every problem is named',
+  401: 'No API key, or one that does not hold',
+  403: 'The key may not do this',
+  404: 'There is no such thing',
+  409: 'It contradicts what is there',
+  413: 'The body is too large',
+  415: 'The media type is not taken',
+  503: 'Try again later',
 };
 
-const DESCRIPTION = 'Keeps GPU cloud spending inside its budgets. Amounts are decimal strings, times ISO 8601 in UTC, intervals half-open.';
+const DESCRIPTION =
+  'Keeps GPU cloud spending inside its budgets. Amounts are decimal strings, times ISO 8601 in UTC, intervals half-open.';
 
 /** Schemas with an id become components, wherever they stand. */
 class Components {
@@ -46,60 +59,121 @@ class Components {
 
   /** The JSON Schema of what is sent (`input`) or answered (`output`). */
   of(schema: ZodType, io: 'input' | 'output'): JsonObject {
-    const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' })).replaceAll('"#/$defs/', '"#/components/schemas/');
-    const { $schema: _, $defs, ...own } = JSON.parse(text) as Record<string, Json> & { $defs?: Record<string, JsonObject> };
+    const text = JSON.stringify(z.toJSONSchema(schema, { io, unrepresentable: 'any' })).replaceAll(
+      '"#/$defs/',
+      '"#/components/schemas/',
+    );
+    const {
+      $schema: _,
+      $defs,
+      ...own
+    } = JSON.parse(text) as Record<string, Json> & { $defs?: Record<string, JsonObject> };
     Object.assign(this.schemas, $defs);
     return own;
   }
 }
 
 /** @param fillings components that the endpoints name and others define */
-export function openApiOf(endpoints: readonly DescribedEndpoint[], version: string, fillings: Readonly<Record<string, ZodType>> = {}): OpenApiDocument {
+export function openApiOf(
+  endpoints: readonly DescribedEndpoint[],
+  version: string,
+  fillings: Readonly<Record<string, ZodType>> = {},
+): OpenApiDocument {
   const components = new Components();
   const problem = components.of(problemSchema, 'output');
   const paths: Record<string, Record<string, Operation>> = {};
-  for (const endpoint of endpoints) (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, problem);
+  for (const endpoint of endpoints)
+    (paths[endpoint.path] ??= {})[endpoint.method.toLowerCase()] = operationOf(endpoint, components, problem);
   for (const [name, schema] of Object.entries(fillings)) components.schemas[name] = components.of(schema, 'input');
   return {
-    openapi: '3.1.0', info: { title: 'Bursar', version, description: DESCRIPTION }, security: [{ key: [] }], paths,
-    components: { schemas: components.schemas, securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key' } } },
+    openapi: '3.1.0',
+    info: { title: 'Bursar', version, description: DESCRIPTION },
+    security: [{ key: [] }],
+    paths,
+    components: {
+      schemas: components.schemas,
+      securitySchemes: { key: { type: 'http', scheme: 'bearer', description: 'An API key' } },
+    },
   };
 }
 
 function operationOf(endpoint: DescribedEndpoint, components: Components, problem: JsonObject): Operation {
   const { inputs, answer, access } = endpoint;
-  const content: JsonObject = 'media' in answer ? { [answer.media]: {} } : { 'application/json': { schema: components.of(answer as ZodType, 'output') } };
-  const needs = access === 'open' ? [] : [`Needs a key with the role ${access}${endpoint.allTeams ? ', not restricted to teams' : ''}.`];
+  const content: JsonObject =
+    'media' in answer
+      ? { [answer.media]: {} }
+      : { 'application/json': { schema: components.of(answer as ZodType, 'output') } };
+  const needs =
+    access === 'open'
+      ? []
+      : [`Needs a key with the role ${access}${endpoint.allTeams ? ', not restricted to teams' : ''}.`];
   const description = [...(endpoint.description === undefined ? [] : [endpoint.description]), ...needs].join(' ');
   const body = requestBodyOf(endpoint, components);
-  const statuses = [400, 503, ...(access === 'open' ? [] : [401, 403]), ...(inputs.path.size > 0 ? [404] : []), ...(endpoint.writes ? [409] : []), ...(body === null ? [] : [413, 415])];
+  const statuses = [
+    400,
+    503,
+    ...(access === 'open' ? [] : [401, 403]),
+    ...(inputs.path.size > 0 ? [404] : []),
+    ...(endpoint.writes ? [409] : []),
+    ...(body === null ? [] : [413, 415]),
+  ];
   return {
-    operationId: endpoint.handler.replace(/Controller\./, '_'), summary: endpoint.summary,
-    ...(description === '' ? {} : { description }), tags: [endpoint.path.split('/')[2] ?? 'process'],
+    operationId: endpoint.handler.replace(/Controller\./, '_'),
+    summary: endpoint.summary,
+    ...(description === '' ? {} : { description }),
+    tags: [endpoint.path.split('/')[2] ?? 'process'],
     parameters: parametersOf(endpoint, components),
     ...(body === null ? {} : { requestBody: body }),
     responses: {
       [endpoint.status ?? 200]: { description: endpoint.status === 202 ? 'Taken: it is done later' : 'Done', content },
-      ...Object.fromEntries(statuses.sort((a, b) => a - b).map((status) => [status, { description: PROBLEMS[status] ?? '', content: { 'application/problem+json': { schema: problem } } }])),
+      ...Object.fromEntries(
+        statuses
+          .sort((a, b) => a - b)
+          .map((status) => [
+            status,
+            { description: PROBLEMS[status] ?? '', content: { 'application/problem+json': { schema: problem } } },
+          ]),
+      ),
     },
     security: access === 'open' ? [] : [{ key: [] }],
   };
 }
 
 function parametersOf({ inputs, writes }: DescribedEndpoint, components: Components): JsonObject[] {
-  const path = [...inputs.path].map(([name, schema]): JsonObject => ({ name, in: 'path', required: true, schema: components.of(schema, 'input') }));
+  const path = [...inputs.path].map(
+    ([name, schema]): JsonObject => ({ name, in: 'path', required: true, schema: components.of(schema, 'input') }),
+  );
   const query = inputs.query === undefined ? {} : components.of(inputs.query, 'input');
   const required = (query['required'] ?? []) as readonly string[];
-  const fields = Object.entries((query['properties'] ?? {}) as Record<string, JsonObject>).map(([name, { description, ...schema }]): JsonObject => ({
-    name, in: 'query', required: required.includes(name), ...(description === undefined ? {} : { description }), schema,
-  }));
+  const fields = Object.entries((query['properties'] ?? {}) as Record<string, JsonObject>).map(
+    ([name, { description, ...schema }]): JsonObject => ({
+      name,
+      in: 'query',
+      required: required.includes(name),
+      ...(description === undefined ? {} : { description }),
+      schema,
+    }),
+  );
   return [...path, ...fields, ...(writes ? [IDEMPOTENCY_KEY] : [])];
 }
 
 function requestBodyOf({ inputs, takes }: DescribedEndpoint, components: Components): JsonObject | null {
-  if (takes === 'upload') return { required: true, description: 'The file as it is, plain or gzip', content: { '*/*': { schema: { type: 'string', format: 'binary' } } } };
-  if (takes === 'bytes') return { required: true, description: 'The bytes that the signature is over', content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } } };
+  if (takes === 'upload')
+    return {
+      required: true,
+      description: 'The file as it is, plain or gzip',
+      content: { '*/*': { schema: { type: 'string', format: 'binary' } } },
+    };
+  if (takes === 'bytes')
+    return {
+      required: true,
+      description: 'The bytes that the signature is over',
+      content: { 'application/x-www-form-urlencoded': { schema: { type: 'object' } } },
+    };
   if (inputs.body === undefined) return null;
   const schema = components.of(inputs.body, 'input');
-  return { required: true, content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])) };
+  return {
+    required: true,
+    content: Object.fromEntries(['application/json', ...(takes ?? [])].map((media) => [media, { schema }])),
+  };
 }

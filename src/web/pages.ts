@@ -1,6 +1,6 @@
 /**
- * Lists in pages: `?limit=&cursor=` and `{ items, nextCursor }`. A cursor is where the last page ended, nothing more: what is
- * added or removed meanwhile never repeats an item and never hides one that stays.
+ * Lists in pages: `?limit=&cursor=` and `{ items, nextCursor }`. A cursor is where the last page ended, nothing more:
+ * what is added or removed meanwhile never repeats an item and never hides one that stays.
  */
 import { z } from 'zod';
 import { invalid } from '../core/errors.js';
@@ -20,11 +20,17 @@ export interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-export const pageSchema = <T extends z.ZodType>(item: T): z.ZodObject<{ items: z.ZodArray<T>; nextCursor: z.ZodNullable<z.ZodString> }> =>
+export const pageSchema = <T extends z.ZodType>(
+  item: T,
+): z.ZodObject<{ items: z.ZodArray<T>; nextCursor: z.ZodNullable<z.ZodString> }> =>
   z.strictObject({ items: z.array(item), nextCursor: z.string().nullable().describe('Null on the last page') });
 
 /** A page of what `list` gives after a place, in its order. `list` is asked for one item more than the page holds. */
-export async function pageOf<T>({ limit, cursor }: PageQuery, placeOf: (item: T) => string, list: (after: string | null, limit: number) => Promise<readonly T[]>): Promise<Page<T>> {
+export async function pageOf<T>(
+  { limit, cursor }: PageQuery,
+  placeOf: (item: T) => string,
+  list: (after: string | null, limit: number) => Promise<readonly T[]>,
+): Promise<Page<T>> {
   const items = await list(cursor === undefined ? null : readCursor(cursor), limit + 1);
   const last = items[limit - 1];
   return items.length > limit && last !== undefined
@@ -35,7 +41,11 @@ export async function pageOf<T>({ limit, cursor }: PageQuery, placeOf: (item: T)
 /** A page of a small list that is all there, in the order of its places. */
 export const pageOfAll = <T>(query: PageQuery, all: readonly T[], placeOf: (item: T) => string): Promise<Page<T>> =>
   pageOf(query, placeOf, async (after, limit) =>
-    all.filter((item) => after === null || placeOf(item) > after).sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1)).slice(0, limit));
+    all
+      .filter((item) => after === null || placeOf(item) > after)
+      .sort((a, b) => (placeOf(a) < placeOf(b) ? -1 : 1))
+      .slice(0, limit),
+  );
 
 /** A cursor whose place is a number: a row's id. */
 export function rowId(place: string | null): string | null {
@@ -53,4 +63,5 @@ function readCursor(cursor: string): string {
   throw notACursor();
 }
 
-export const notACursor = (): Error => invalid('the request has 1 problem(s)', [{ path: 'cursor', message: 'is not a cursor of this list' }]);
+export const notACursor = (): Error =>
+  invalid('the request has 1 problem(s)', [{ path: 'cursor', message: 'is not a cursor of this list' }]);

@@ -3,23 +3,41 @@
  *
  * Never tells internals: what is not expected is logged under the request's id and answered with that id alone.
  */
-import { Catch, HttpException, Logger, StandardSchemaValidationPipe, type ArgumentMetadata, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
+import {
+  Catch,
+  HttpException,
+  Logger,
+  StandardSchemaValidationPipe,
+  type ArgumentMetadata,
+  type ArgumentsHost,
+  type ExceptionFilter,
+} from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, invalid, type FailureKind, type Problem } from '../core/errors.js';
 
-const STATUS: Readonly<Record<FailureKind, number>> = { invalid: 400, missing: 404, conflict: 409, denied: 403, unavailable: 503 };
+const STATUS: Readonly<Record<FailureKind, number>> = {
+  invalid: 400,
+  missing: 404,
+  conflict: 409,
+  denied: 403,
+  unavailable: 503,
+};
 
-export const problemSchema = z.strictObject({
-  type: z.string().describe('What kind of problem, as an address in the documentation'),
-  title: z.string(),
-  status: z.int(),
-  detail: z.string(),
-  instance: z.string().describe('The address that was asked for'),
-  requestId: z.string().describe('As in the header x-request-id'),
-  problems: z.array(z.strictObject({ path: z.string().nullable().describe('Where; null for the whole'), message: z.string() })),
-}).meta({ id: 'Problem', description: 'RFC 9457' });
+export const problemSchema = z
+  .strictObject({
+    type: z.string().describe('What kind of problem, as an address in the documentation'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string().describe('The address that was asked for'),
+    requestId: z.string().describe('As in the header x-request-id'),
+    problems: z.array(
+      z.strictObject({ path: z.string().nullable().describe('Where; null for the whole'), message: z.string() }),
+    ),
+  })
+  .meta({ id: 'Problem', description: 'RFC 9457' });
 
 type ProblemDocument = z.infer<typeof problemSchema>;
 
@@ -27,7 +45,10 @@ type ProblemDocument = z.infer<typeof problemSchema>;
 export class Refusal extends Error {
   override readonly name = 'Refusal';
 
-  constructor(readonly statusCode: number, message: string) {
+  constructor(
+    readonly statusCode: number,
+    message: string,
+  ) {
     super(message);
   }
 }
@@ -42,7 +63,10 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   return issues.flatMap((issue) => {
     const path = (issue.path ?? []).map((step) => String(typeof step === 'object' ? step.key : step));
     if ('keys' in issue && Array.isArray(issue.keys)) {
-      return issue.keys.map((key) => ({ path: [...path, String(key)].join('/'), message: 'is not a field that is known here' }));
+      return issue.keys.map((key) => ({
+        path: [...path, String(key)].join('/'),
+        message: 'is not a field that is known here',
+      }));
     }
     return [{ path: path.length === 0 ? null : path.join('/'), message: issue.message }];
   });
@@ -52,12 +76,17 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
 function holdsNul(value: unknown): boolean {
   if (typeof value === 'string') return value.includes('\u0000');
   if (typeof value !== 'object' || value === null) return false;
-  return Array.isArray(value) ? value.some(holdsNul) : Object.entries(value).some(([key, inner]) => key.includes('\u0000') || holdsNul(inner));
+  return Array.isArray(value)
+    ? value.some(holdsNul)
+    : Object.entries(value).some(([key, inner]) => key.includes('\u0000') || holdsNul(inner));
 }
 
 class Validation extends StandardSchemaValidationPipe {
   override async transform<T>(value: T, metadata: ArgumentMetadata): Promise<T> {
-    if (metadata.schema !== undefined && holdsNul(value)) throw invalid('the request has 1 problem(s)', [{ path: metadata.data ?? null, message: 'holds a NUL character' }]);
+    if (metadata.schema !== undefined && holdsNul(value))
+      throw invalid('the request has 1 problem(s)', [
+        { path: metadata.data ?? null, message: 'holds a NUL character' },
+      ]);
     return super.transform(value, metadata);
   }
 }
@@ -76,15 +105,29 @@ function told(error: unknown): { status: number; detail: string; problems: reado
   if (isOutage(error)) return { status: 503, detail: '', problems: [] };
   if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
   // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
-  if (error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' && error.statusCode >= 400 && error.statusCode < 500) {
+  if (
+    error instanceof Error &&
+    'statusCode' in error &&
+    typeof error.statusCode === 'number' &&
+    error.statusCode >= 400 &&
+    error.statusCode < 500
+  ) {
     return { status: error.statusCode, detail: error.message, problems: [] };
   }
   return null;
 }
 
-/** Whether the database (or the network to it) is gone or full: connection errors, and PostgreSQL's classes 08, 53 and 57P. */
+/**
+ * Whether the database (or the network to it) is gone or full: connection errors, and PostgreSQL's classes 08, 53 and
+ * 57P.
+ */
 function isOutage(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' && /^(?:ECONN\w+|ETIMEDOUT|EPIPE|08\w{3}|53\w{3}|57P\w{2})$/.test(error.code);
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    typeof error.code === 'string' &&
+    /^(?:ECONN\w+|ETIMEDOUT|EPIPE|08\w{3}|53\w{3}|57P\w{2})$/.test(error.code)
+  );
 }
 
 @Catch()
@@ -97,17 +140,28 @@ export class ProblemFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     const known = told(error);
     if (known === null || known.status >= 500) this.log(request, error);
-    const { status, detail, problems } = known ?? { status: 500, detail: 'something went wrong here; the log has it under the request id', problems: [] };
+    const { status, detail, problems } = known ?? {
+      status: 500,
+      detail: 'something went wrong here; the log has it under the request id',
+      problems: [],
+    };
     const document: ProblemDocument = {
-      type: `/docs#status-${status}`, title: STATUS_CODES[status] ?? 'Error', status,
+      type: `/docs#status-${status}`,
+      title: STATUS_CODES[status] ?? 'Error',
+      status,
       // The cause of an outage names hosts; it is in the log.
       detail: status === 503 ? 'a part that is needed cannot be reached: try again later' : detail,
-      instance: request.url.split('?', 1)[0] ?? '/', requestId: request.id, problems: problems.map(({ path, message }) => ({ path, message })),
+      instance: request.url.split('?', 1)[0] ?? '/',
+      requestId: request.id,
+      problems: problems.map(({ path, message }) => ({ path, message })),
     };
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     if (status === 503) reply.header('retry-after', '5');
     if (status === 413) reply.header('connection', 'close');
-    reply.status(status).header('content-type', 'application/problem+json; charset=utf-8').send(JSON.stringify(document));
+    reply
+      .status(status)
+      .header('content-type', 'application/problem+json; charset=utf-8')
+      .send(JSON.stringify(document));
   }
 
   private log(request: FastifyRequest, error: unknown): void {

@@ -23,15 +23,29 @@ const REQUEST_ID = /^[\w.-]{1,100}$/;
 const KEEP_ALIVE_MILLISECONDS = 65_000;
 
 /** The application of a root module that imports WebModule. Call `listen` on it. */
-export async function createWebApp(root: Type | DynamicModule, options: NestApplicationOptions = {}): Promise<NestFastifyApplication> {
+export async function createWebApp(
+  root: Type | DynamicModule,
+  options: NestApplicationOptions = {},
+): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
-    genReqId: requestId, requestIdHeader: false, keepAliveTimeout: KEEP_ALIVE_MILLISECONDS, routerOptions: { maxParamLength: 500 },
+    genReqId: requestId,
+    requestIdHeader: false,
+    keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
+    routerOptions: { maxParamLength: 500 },
     // An idle connection does not hold up the end of the process.
     forceCloseConnections: 'idle',
   });
   const app = await NestFactory.create<NestFastifyApplication>(root, adapter, { ...options, bodyParser: false });
   app.useSecurityHeaders({
-    contentSecurityPolicy: { useDefaults: false, directives: { 'default-src': ["'none'"], 'frame-ancestors': ["'none'"], 'base-uri': ["'none'"], 'form-action': ["'none'"] } },
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        'default-src': ["'none'"],
+        'frame-ancestors': ["'none'"],
+        'base-uri': ["'none'"],
+        'form-action': ["'none'"],
+      },
+    },
     // Whoever puts TLS in front decides about it.
     strictTransportSecurity: false,
     xFrameOptions: { action: 'deny' },
@@ -45,7 +59,9 @@ function requestId(request: { readonly headers: IncomingMessage['headers'] }): s
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
 }
 
-/** Null where no route fits: the answer is 404, whoever asks. A route that does not say who may call it lets nobody in. */
+/**
+ * Null where no route fits: the answer is 404, whoever asks. A route that does not say who may call it lets nobody in.
+ */
 function factsOf(request: FastifyRequest): RouteFacts | null {
   if (request.is404) return null;
   const { config } = request.routeOptions;
@@ -77,7 +93,10 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
 }
 
 /** Begins to listen; returns the address, `http://127.0.0.1:8080`. Port 0 takes a free one. */
-export async function listen(app: NestFastifyApplication, { host, port }: { readonly host: string; readonly port: number }): Promise<string> {
+export async function listen(
+  app: NestFastifyApplication,
+  { host, port }: { readonly host: string; readonly port: number },
+): Promise<string> {
   await app.listen(port, host);
   return (await app.getUrl()).replace('[::1]', 'localhost');
 }

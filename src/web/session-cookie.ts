@@ -1,9 +1,9 @@
 /**
  * The cookie that a browser shows instead of a key, and why no other site can make use of it.
  *
- * HttpOnly, SameSite=Strict, and over https Secure under the name prefix __Host- (RFC 6265bis, section 4.1.3), which no other host of the domain
- * can set. A request that changes something must also carry a header that no form and no other origin can send (OWASP, "Cross-Site Request
- * Forgery Prevention Cheat Sheet": custom request headers).
+ * HttpOnly, SameSite=Strict, and over https Secure under the name prefix __Host- (RFC 6265bis, section 4.1.3), which no
+ * other host of the domain can set. A request that changes something must also carry a header that no form and no other
+ * origin can send (OWASP, "Cross-Site Request Forgery Prevention Cheat Sheet": custom request headers).
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { denied } from '../core/errors.js';
@@ -31,19 +31,36 @@ const nameOf = (name: string, secure: boolean): string => `${secure ? '__Host-' 
 /** A cookie's value; null where it is not sent. */
 export function readCookie(request: FastifyRequest, settings: SignInSettings, name: string): string | null {
   const wanted = `${nameOf(name, isSecure(request, settings))}=`;
-  const found = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim()).find((pair) => pair.startsWith(wanted));
+  const found = (request.headers.cookie ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .find((pair) => pair.startsWith(wanted));
   return found?.slice(wanted.length) ?? null;
 }
 
 /** Sets a cookie beside those that the reply sets already. The value is of characters that need no quotes. */
-export function setCookie(request: FastifyRequest, reply: FastifyReply, settings: SignInSettings, name: string, value: string, { sameSite, maxAgeSeconds }: CookieOptions): void {
+export function setCookie(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  settings: SignInSettings,
+  name: string,
+  value: string,
+  { sameSite, maxAgeSeconds }: CookieOptions,
+): void {
   const secure = isSecure(request, settings);
-  reply.header('set-cookie', `${nameOf(name, secure)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`);
+  reply.header(
+    'set-cookie',
+    `${nameOf(name, secure)}=${value}; Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=${sameSite}${secure ? '; Secure' : ''}`,
+  );
 }
 
-/** @throws Failure denied for a write that another site may have caused: one without the header, or one whose browser says that it came from elsewhere. */
+/**
+ * @throws Failure denied for a write that another site may have caused: one without the header, or one whose browser
+ * says that it came from elsewhere.
+ */
 export function checkSameSite({ method, headers }: FastifyRequest): void {
   if (READING.has(method)) return;
   const from = headers['sec-fetch-site'];
-  if (headers[SESSION_HEADER] === undefined || (from !== undefined && from !== 'same-origin')) throw denied(`a change with a session needs the header ${SESSION_HEADER}, from a page of this server`);
+  if (headers[SESSION_HEADER] === undefined || (from !== undefined && from !== 'same-origin'))
+    throw denied(`a change with a session needs the header ${SESSION_HEADER}, from a page of this server`);
 }

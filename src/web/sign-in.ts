@@ -1,7 +1,8 @@
 /**
  * What an installation sets about signing in, and what an identity provider's claims make of somebody.
  *
- * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never all teams.
+ * Claims grant only what the settings name: no role that is mapped, no entry; a claim of teams that is missing is never
+ * all teams.
  */
 import { ROLES, type Role } from '../store/access/keys.js';
 import type { SessionUser } from '../store/access/sessions.js';
@@ -36,19 +37,31 @@ export type NotLetIn = 'no-role' | 'no-teams';
 /** @param claims of a token that was verified */
 export function userOf(claims: Claims, { rolesClaim, roles, teamsClaim }: OidcSettings): SessionUser | NotLetIn {
   const held = textsOf(claimOf(claims, rolesClaim));
-  const role = [...ROLES].reverse().find((one) => roles[one]?.some((group) => group === '*' || held.includes(group)) === true);
+  const role = [...ROLES]
+    .reverse()
+    .find((one) => roles[one]?.some((group) => group === '*' || held.includes(group)) === true);
   if (role === undefined) return 'no-role';
   const teams = teamsClaim === null || role === 'admin' ? null : textsOf(claimOf(claims, teamsClaim));
   if (teams?.length === 0) return 'no-teams';
   const id = String(claims['sub']);
-  const name = [claims['name'], claims['preferred_username'], claims['email']].find((one): one is string => typeof one === 'string' && one.trim() !== '') ?? id;
+  const name =
+    [claims['name'], claims['preferred_username'], claims['email']].find(
+      (one): one is string => typeof one === 'string' && one.trim() !== '',
+    ) ?? id;
   return { id, name: name.slice(0, 200), role, teams };
 }
 
 /** A claim by its own name, or by a path with dots. */
 export function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name];
-  return name.split('.').reduce<unknown>((value, step) => (typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Claims)[step] : undefined), claims);
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (value, step) =>
+        typeof value === 'object' && value !== null && Object.hasOwn(value, step) ? (value as Claims)[step] : undefined,
+      claims,
+    );
 }
 
-const textsOf = (value: unknown): string[] => [value].flat().filter((one): one is string => typeof one === 'string' && one !== '');
+const textsOf = (value: unknown): string[] =>
+  [value].flat().filter((one): one is string => typeof one === 'string' && one !== '');

@@ -1,6 +1,7 @@
 /**
- * Knows requests that Slack has signed (docs.slack.dev, "Verifying requests from Slack"): `v0:timestamp:body` under the app's signing secret, over the
- * bytes as they came, within five minutes, compared in constant time. It never says which of these was wrong.
+ * Knows requests that Slack has signed (docs.slack.dev, "Verifying requests from Slack"): `v0:timestamp:body` under the
+ * app's signing secret, over the bytes as they came, within five minutes, compared in constant time. It never says
+ * which of these was wrong.
  */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -13,9 +14,18 @@ const WINDOW_SECONDS = 300;
  * @param now epoch milliseconds
  * @throws Refusal 401 where the signature does not hold
  */
-export function verifySlackRequest(headers: IncomingHttpHeaders, body: Uint8Array, signingSecret: string, now: number): string {
+export function verifySlackRequest(
+  headers: IncomingHttpHeaders,
+  body: Uint8Array,
+  signingSecret: string,
+  now: number,
+): string {
   const [signature, timestamp] = [headers['x-slack-signature'], headers['x-slack-request-timestamp']];
-  const isWhole = typeof signature === 'string' && typeof timestamp === 'string' && /^v0=[0-9a-f]{64}$/.test(signature) && /^\d{1,12}$/.test(timestamp);
+  const isWhole =
+    typeof signature === 'string' &&
+    typeof timestamp === 'string' &&
+    /^v0=[0-9a-f]{64}$/.test(signature) &&
+    /^\d{1,12}$/.test(timestamp);
   if (!isWhole || Math.abs(now / 1000 - Number(timestamp)) > WINDOW_SECONDS) throw notSlack();
   const own = createHmac('sha256', signingSecret).update(`v0:${timestamp}:`).update(body).digest();
   if (!timingSafeEqual(own, Buffer.from(signature.slice('v0='.length), 'hex'))) throw notSlack();

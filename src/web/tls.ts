@@ -1,8 +1,8 @@
 /**
  * A second door with TLS for the admission webhook: an API server calls webhooks over https only.
  *
- * It leads to the same application and to `/admission/` alone: everything else is behind whoever puts TLS in front of the first door. Reads
- * certificate and key once; a renewed certificate is taken by a new start.
+ * It leads to the same application and to `/admission/` alone: everything else is behind whoever puts TLS in front of
+ * the first door. Reads certificate and key once; a renewed certificate is taken by a new start.
  */
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { readFile } from 'node:fs/promises';
@@ -23,7 +23,10 @@ export interface TlsDoor {
  * Opens the door of an application that listens already.
  * @throws Failure invalid where the certificate or the key cannot be used, unavailable where the port is taken
  */
-export async function listenTls(app: NestFastifyApplication, { host, port, certFile, keyFile }: TlsDoor): Promise<{ readonly address: string; close(): Promise<void> }> {
+export async function listenTls(
+  app: NestFastifyApplication,
+  { host, port, certFile, keyFile }: TlsDoor,
+): Promise<{ readonly address: string; close(): Promise<void> }> {
   const fastify = app.getHttpAdapter().getInstance();
   let server: Server;
   try {
@@ -33,17 +36,25 @@ export async function listenTls(app: NestFastifyApplication, { host, port, certF
       response.writeHead(404).end();
     });
   } catch {
-    throw invalid('the TLS certificate and key of the admission webhook cannot be used', [{ path: 'BURSAR_ADMISSION_TLS_CERT', message: 'is no PEM certificate that fits BURSAR_ADMISSION_TLS_KEY, or one of the two cannot be read' }]);
+    throw invalid('the TLS certificate and key of the admission webhook cannot be used', [
+      {
+        path: 'BURSAR_ADMISSION_TLS_CERT',
+        message: 'is no PEM certificate that fits BURSAR_ADMISSION_TLS_KEY, or one of the two cannot be read',
+      },
+    ]);
   }
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(unavailable(`port ${port} of ${host} cannot be opened for the admission webhook`, error)));
+    server.once('error', (error) =>
+      reject(unavailable(`port ${port} of ${host} cannot be opened for the admission webhook`, error)),
+    );
     server.listen(port, host, resolve);
   });
   return {
     address: `https://${host}:${(server.address() as AddressInfo).port}`,
-    close: () => new Promise((resolve) => {
-      server.close(() => resolve());
-      server.closeIdleConnections();
-    }),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeIdleConnections();
+      }),
   };
 }

@@ -1,8 +1,10 @@
 /**
- * A server span for each request, by OpenTelemetry's conventions for HTTP (opentelemetry.io, "Semantic conventions for HTTP spans"): a child of the
- * caller's where it sends a traceparent. Where no tracing was started the API does nothing, and so does this.
+ * A server span for each request, by OpenTelemetry's conventions for HTTP (opentelemetry.io, "Semantic conventions for
+ * HTTP spans"): a child of the caller's where it sends a traceparent. Where no tracing was started the API does
+ * nothing, and so does this.
  *
- * Holds the route's template and never the path or the query (`url.path` and `url.query` of the conventions are left out: one path has a key in it).
+ * Holds the route's template and never the path or the query (`url.path` and `url.query` of the conventions are left
+ * out: one path has a key in it).
  */
 import { context, propagation, SpanKind, SpanStatusCode, trace, type Context } from '@opentelemetry/api';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -26,10 +28,20 @@ export function traceRequests(server: FastifyInstance): void {
     if (UNTRACED.has(route)) return done();
     const parent = propagation.extract(context.active(), request.headers);
     const attributes = {
-      'http.request.method': request.method, 'url.scheme': request.protocol, 'server.address': request.hostname, 'network.protocol.version': request.raw.httpVersion, 'bursar.request_id': request.id,
+      'http.request.method': request.method,
+      'url.scheme': request.protocol,
+      'server.address': request.hostname,
+      'network.protocol.version': request.raw.httpVersion,
+      'bursar.request_id': request.id,
       ...(route === NO_ROUTE ? {} : { 'http.route': route }),
     };
-    const span = trace.getTracer('bursar.web').startSpan(route === NO_ROUTE ? request.method : `${request.method} ${route}`, { kind: SpanKind.SERVER, attributes }, parent);
+    const span = trace
+      .getTracer('bursar.web')
+      .startSpan(
+        route === NO_ROUTE ? request.method : `${request.method} ${route}`,
+        { kind: SpanKind.SERVER, attributes },
+        parent,
+      );
     request.traced = trace.setSpan(parent, span);
     context.with(request.traced, done);
   });
@@ -44,8 +56,14 @@ function end(request: FastifyRequest, status: number | null): void {
   request.traced = null;
   if (span === undefined) return;
   const principal = whoAsks(request);
-  span.setAttributes({ ...(status === null ? { 'error.type': 'aborted' } : { 'http.response.status_code': status }), ...(principal === null ? {} : { 'bursar.principal': principal }) });
+  span.setAttributes({
+    ...(status === null ? { 'error.type': 'aborted' } : { 'http.response.status_code': status }),
+    ...(principal === null ? {} : { 'bursar.principal': principal }),
+  });
   // What the caller did wrong is no error of the server (the conventions, "Status").
-  if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', status === null ? 'aborted' : String(status));
+  if (status === null || status >= 500)
+    span
+      .setStatus({ code: SpanStatusCode.ERROR })
+      .setAttribute('error.type', status === null ? 'aborted' : String(status));
   span.end();
 }

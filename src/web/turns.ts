@@ -1,7 +1,7 @@
 /**
- * One at a time for each name, in the order in which they asked. Who would wait for the same lock in the database waits here instead, where
- * waiting holds no connection: a handful of them would otherwise take all connections from those who wait for nothing. The lock stays what keeps
- * several processes apart; nothing here does.
+ * One at a time for each name, in the order in which they asked. Who would wait for the same lock in the database waits
+ * here instead, where waiting holds no connection: a handful of them would otherwise take all connections from those
+ * who wait for nothing. The lock stays what keeps several processes apart; nothing here does.
  */
 export class Turns {
   private readonly last = new Map<string, Promise<void>>();

@@ -49,9 +49,45 @@ import { WorkloadMetricsController } from './resources/workload-metrics.js';
 import { UsageController } from './resources/usage.js';
 
 export const CONTROLLERS: readonly Type[] = [
-  UsageController, ImportsController, PricesController, FxController, PeakController, CreditsController, LeasesController, MeasurementsController, CostsController, ReconciliationController, QuotesController, ReservationsController, TeamsController, RulesController, BudgetsController,
-  FleetController, SamplesController, WorkloadMetricsController, HealthFindingsController, RecommendationsController, ActionsController, SavingsController, ReportsController, SafetyController, PoliciesController, BacktestsController, KeysController, AdmissionController, AdmissionsController, OperationsController, ProcessController, DocsController,
-  AlertsController, AlertSettingsController, SlackController, OverviewController, ProgressController, SessionController, DashboardController,
+  UsageController,
+  ImportsController,
+  PricesController,
+  FxController,
+  PeakController,
+  CreditsController,
+  LeasesController,
+  MeasurementsController,
+  CostsController,
+  ReconciliationController,
+  QuotesController,
+  ReservationsController,
+  TeamsController,
+  RulesController,
+  BudgetsController,
+  FleetController,
+  SamplesController,
+  WorkloadMetricsController,
+  HealthFindingsController,
+  RecommendationsController,
+  ActionsController,
+  SavingsController,
+  ReportsController,
+  SafetyController,
+  PoliciesController,
+  BacktestsController,
+  KeysController,
+  AdmissionController,
+  AdmissionsController,
+  OperationsController,
+  ProcessController,
+  DocsController,
+  AlertsController,
+  AlertSettingsController,
+  SlackController,
+  OverviewController,
+  ProgressController,
+  SessionController,
+  DashboardController,
 ];
 
 const VERSION = '0.1.0';
@@ -60,19 +96,32 @@ export const endpoints = (): DescribedEndpoint[] => endpointsOf(CONTROLLERS);
 
 /** The API's description; `recordSchemas` say what an item of a usage batch is. */
 export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>): OpenApiDocument {
-  return openApiOf(endpoints(), VERSION, recordSchemas === undefined ? {} : { UsageItem: z.union([recordSchemas.record, recordSchemas.event]) });
+  return openApiOf(
+    endpoints(),
+    VERSION,
+    recordSchemas === undefined ? {} : { UsageItem: z.union([recordSchemas.record, recordSchemas.event]) },
+  );
 }
 
 @Module({})
 export class WebModule {
   /** What an orchestrator and a Prometheus ask a process that has no API, and nothing else. */
   static probes(parts: Pick<WebParts, 'stores' | 'importer' | 'clock' | 'policies'>): DynamicModule {
-    return { module: WebModule, controllers: [ProcessController], providers: [{ provide: WEB_PARTS, useValue: parts }, { provide: APP_FILTER, useClass: ProblemFilter }, { provide: APP_PIPE, useValue: validation }] };
+    return {
+      module: WebModule,
+      controllers: [ProcessController],
+      providers: [
+        { provide: WEB_PARTS, useValue: parts },
+        { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_PIPE, useValue: validation },
+      ],
+    };
   }
 
   static register(parts: WebParts): DynamicModule {
     return {
-      module: WebModule, controllers: [...CONTROLLERS],
+      module: WebModule,
+      controllers: [...CONTROLLERS],
       providers: [
         { provide: WEB_PARTS, useValue: parts },
         { provide: OPEN_API, useValue: () => describeApi(parts) },

@@ -24,8 +24,17 @@ export type Around = <T>(transaction: () => Promise<T>) => Promise<T>;
 
 const atOnce: Around = (transaction) => transaction();
 
-/** Does `work` in a transaction, notes `verb` in the audit, and gives the answer: the first one, however often it is asked. */
-export async function write<T>(stores: Stores, caller: Caller, verb: string, work: (tx: Transaction) => Promise<Written<T>>, around: Around = atOnce): Promise<T> {
+/**
+ * Does `work` in a transaction, notes `verb` in the audit, and gives the answer: the first one, however often it is
+ * asked.
+ */
+export async function write<T>(
+  stores: Stores,
+  caller: Caller,
+  verb: string,
+  work: (tx: Transaction) => Promise<Written<T>>,
+  around: Around = atOnce,
+): Promise<T> {
   const { organisation } = caller.principal;
   const all = async (tx: Transaction): Promise<Written<T>> => {
     const written = await work(tx);
@@ -54,8 +63,13 @@ export function onceRequest({ principal, request }: Caller): OnceRequest | null 
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || !KEY.test(key)) {
-    throw invalid('the request has 1 problem(s)', [{ path: 'Idempotency-Key', message: 'is not a text of 1 to 200 printable ASCII characters' }]);
+    throw invalid('the request has 1 problem(s)', [
+      { path: 'Idempotency-Key', message: 'is not a text of 1 to 200 printable ASCII characters' },
+    ]);
   }
-  const requestHash = createHash('sha256').update(`${request.method} ${request.url}\n`).update(request.bodyDigest ?? '').digest();
+  const requestHash = createHash('sha256')
+    .update(`${request.method} ${request.url}\n`)
+    .update(request.bodyDigest ?? '')
+    .digest();
   return { organisation: principal.organisation, key: `${principal.id}/${key}`, requestHash };
 }

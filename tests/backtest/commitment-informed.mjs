@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 /**
- * What a planner could reach on the seeded series that knows how they are made: their rules, their parameters, where each part stands now,
- * but no draw of the future. It bounds what any planner can learn there. Needs `npm run build` first; a minute or two.
+ * What a planner could reach on the seeded series that knows how they are made: their rules, their parameters, where
+ * each part stands now, but no draw of the future. It bounds what any planner can learn there. Needs `npm run build`
+ * first; a minute or two.
  *
- *   node tests/backtest/commitment-informed.mjs [--seeds 5] [--first-seed 1001] [--term-hours 168] [--price-ratio 0.6] [--paths 16]
+ *   node tests/backtest/commitment-informed.mjs [--seeds 5] [--first-seed 1001] [--term-hours 168] [--price-ratio 0.6]
+ *   [--paths 16]
  *
- * Every third hour, and where demand jumps, it draws futures of one term from the present state and holds the levels that are in use for more than
- * the price ratio of them; no guard, no waiting. The parts repeat src/planning/commitment/series.ts draw by draw, which is checked hour by hour.
+ * Every third hour, and where demand jumps, it draws futures of one term from the present state and holds the levels
+ * that are in use for more than the price ratio of them; no guard, no waiting. The parts repeat
+ * src/planning/commitment/series.ts draw by draw, which is checked hour by hour.
  */
 import { parseArgs } from 'node:util';
 import { coefficientOfVariation, commitmentCost } from '../../dist/src/planning/commitment/model.js';
@@ -16,8 +19,11 @@ import { mulberry32 } from '../../dist/src/planning/random.js';
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '5' }, 'first-seed': { type: 'string', default: '1001' }, 'term-hours': { type: 'string', default: '168' },
-    'price-ratio': { type: 'string', default: '0.6' }, paths: { type: 'string', default: '16' },
+    seeds: { type: 'string', default: '5' },
+    'first-seed': { type: 'string', default: '1001' },
+    'term-hours': { type: 'string', default: '168' },
+    'price-ratio': { type: 'string', default: '0.6' },
+    paths: { type: 'string', default: '16' },
   },
 });
 const HOURS = 4000;
@@ -38,7 +44,10 @@ function poisson(random, mean) {
 /** A part without hidden state: the future is drawn as the present is. */
 const open = (gpus) => ({ step: gpus, fork: (_hour, random) => (hour) => gpus(hour, random) });
 
-/** A part that keeps a value until some hour; `next` changes the state, `left` draws what is left of a stay given its beginning. */
+/**
+ * A part that keeps a value until some hour; `next` changes the state, `left` draws what is left of a stay given its
+ * beginning.
+ */
 function staying({ state, next, left, gpus }) {
   const step = (hour, random) => {
     next(state, hour, random);
@@ -58,46 +67,74 @@ const PARTS = {
   steady: (_random, level) => open((_hour, random) => level * (1 + 0.05 * normal(random))),
   trend(random, level) {
     const up = random() < 0.7;
-    return open((hour, draw) => level * (0.3 + 1.7 * (up ? hour / HOURS : 1 - hour / HOURS)) * (1 + 0.08 * normal(draw)));
+    return open(
+      (hour, draw) => level * (0.3 + 1.7 * (up ? hour / HOURS : 1 - hour / HOURS)) * (1 + 0.08 * normal(draw)),
+    );
   },
   week(random, level) {
     const base = 0.2 + 0.6 * random();
-    return open((hour, draw) => level * (Math.floor(hour / 24) % 7 < 5 && isOffice(hour) ? 1 : base) * (1 + 0.05 * normal(draw)));
+    return open(
+      (hour, draw) => level * (Math.floor(hour / 24) % 7 < 5 && isOffice(hour) ? 1 : base) * (1 + 0.05 * normal(draw)),
+    );
   },
   day(random, level) {
     const swing = 0.1 + 0.7 * random();
-    return open((hour, draw) => level * (1 + swing * Math.sin((2 * Math.PI * hour) / 24) + 0.2 * Math.sin((2 * Math.PI * hour) / 168)) * (1 + 0.05 * normal(draw)));
+    return open(
+      (hour, draw) =>
+        level *
+        (1 + swing * Math.sin((2 * Math.PI * hour) / 24) + 0.2 * Math.sin((2 * Math.PI * hour) / 168)) *
+        (1 + 0.05 * normal(draw)),
+    );
   },
-  steps: (_random, level) => staying({
-    state: { until: 0, size: 0, since: 0 },
-    next(state, hour, random) {
-      if (hour >= state.until) Object.assign(state, { size: level * 2 * random(), until: hour + 24 + exponential(random, 500), since: hour });
-    },
-    left: ({ since }, hour, random) => Math.max(hour, since + 24) + exponential(random, 500),
-    gpus: ({ size }, random) => size + 0.03 * level * normal(random),
-  }),
-  bursts: (_random, level) => staying({
-    state: { until: 0, size: 0, since: 0 },
-    next(state, hour, random) {
-      if (hour >= state.until) state.size = 0;
-      if (state.size === 0 && random() < 1 / 150) Object.assign(state, { size: level * (0.5 + 2 * random()), until: hour + 3 + exponential(random, 30), since: hour });
-    },
-    left: ({ size, since }, hour, random) => (size === 0 ? 0 : Math.max(hour, since + 3) + exponential(random, 30)),
-    gpus: ({ size }, random) => 0.2 * level + size + 0.03 * level * normal(random),
-  }),
-  projects: (random, level) => staying({
-    state: { until: 0, isOn: random() < 0.5, since: 0 },
-    next(state, hour, draw) {
-      if (hour >= state.until) Object.assign(state, { isOn: !state.isOn, until: hour + 12 + exponential(draw, 350), since: hour });
-    },
-    left: ({ since }, hour, draw) => Math.max(hour, since + 12) + exponential(draw, 350),
-    gpus: ({ isOn }, draw) => (isOn ? level * (1 + 0.05 * normal(draw)) : 0),
-  }),
+  steps: (_random, level) =>
+    staying({
+      state: { until: 0, size: 0, since: 0 },
+      next(state, hour, random) {
+        if (hour >= state.until)
+          Object.assign(state, {
+            size: level * 2 * random(),
+            until: hour + 24 + exponential(random, 500),
+            since: hour,
+          });
+      },
+      left: ({ since }, hour, random) => Math.max(hour, since + 24) + exponential(random, 500),
+      gpus: ({ size }, random) => size + 0.03 * level * normal(random),
+    }),
+  bursts: (_random, level) =>
+    staying({
+      state: { until: 0, size: 0, since: 0 },
+      next(state, hour, random) {
+        if (hour >= state.until) state.size = 0;
+        if (state.size === 0 && random() < 1 / 150)
+          Object.assign(state, {
+            size: level * (0.5 + 2 * random()),
+            until: hour + 3 + exponential(random, 30),
+            since: hour,
+          });
+      },
+      left: ({ size, since }, hour, random) => (size === 0 ? 0 : Math.max(hour, since + 3) + exponential(random, 30)),
+      gpus: ({ size }, random) => 0.2 * level + size + 0.03 * level * normal(random),
+    }),
+  projects: (random, level) =>
+    staying({
+      state: { until: 0, isOn: random() < 0.5, since: 0 },
+      next(state, hour, draw) {
+        if (hour >= state.until)
+          Object.assign(state, { isOn: !state.isOn, until: hour + 12 + exponential(draw, 350), since: hour });
+      },
+      left: ({ since }, hour, draw) => Math.max(hour, since + 12) + exponential(draw, 350),
+      gpus: ({ isOn }, draw) => (isOn ? level * (1 + 0.05 * normal(draw)) : 0),
+    }),
   jobs(_random, level) {
     let jobs = [];
     const rate = (hour) => (level / Math.exp(Math.log(6) + 1.2 ** 2 / 2) / 4) * (isOffice(hour) ? 1.4 : 0.6);
     const drawHours = (random) => 6 * Math.exp(1.2 * normal(random));
-    const arriving = (hour, random) => Array.from({ length: poisson(random, rate(hour)) }, () => ({ since: hour, end: hour + drawHours(random), gpus: 2 ** Math.floor(4 * random()) }));
+    const arriving = (hour, random) =>
+      Array.from({ length: poisson(random, rate(hour)) }, () => ({
+        since: hour,
+        end: hour + drawHours(random),
+        gpus: 2 ** Math.floor(4 * random()),
+      }));
     const running = (all, hour) => all.filter(({ end }) => end > hour);
     const total = (all) => all.reduce((sum, { gpus }) => sum + gpus, 0);
     const step = (hour, random) => total((jobs = running([...jobs, ...arriving(hour, random)], hour)));
@@ -121,7 +158,8 @@ const PARTS = {
       return { weight, part: PARTS[shape](random, level) };
     });
     return {
-      step: (hour, draw) => parts.reduce((sum, { weight, part }) => sum + Math.max(0, weight * part.step(hour, draw)), 0),
+      step: (hour, draw) =>
+        parts.reduce((sum, { weight, part }) => sum + Math.max(0, weight * part.step(hour, draw)), 0),
       fork(hour, draw) {
         const futures = parts.map(({ weight, part }) => ({ weight, gpus: part.fork(hour, draw) }));
         return (later) => futures.reduce((sum, { weight, gpus }) => sum + Math.max(0, weight * gpus(later)), 0);
@@ -151,7 +189,8 @@ function purchasesOf(shape, seed, demand) {
   const purchases = new Int32Array(HOURS);
   let [active, wish] = [0, 0];
   for (let hour = 0; hour < HOURS; hour++) {
-    if (Math.max(0, Math.round(part.step(hour, random))) !== demand[hour]) throw new Error(`${shape} ${seed} differs from series.ts at hour ${hour}`);
+    if (Math.max(0, Math.round(part.step(hour, random))) !== demand[hour])
+      throw new Error(`${shape} ${seed} differs from series.ts at hour ${hour}`);
     if (hour >= term.termHours) active -= purchases[hour - term.termHours];
     const jumps = hour > 0 && Math.abs(demand[hour] - demand[hour - 1]) > 0.15 * level;
     if (hour % 3 === 0 || jumps) wish = worthHolding(part, hour, future);
@@ -161,12 +200,21 @@ function purchasesOf(shape, seed, demand) {
   return purchases;
 }
 
-const tenants = SERIES_SHAPES.flatMap((shape) => Array.from({ length: Number(values.seeds) }, (_, index) => {
-  const seed = Number(values['first-seed']) + index;
-  const { demand } = syntheticSeries(shape, HOURS, seed);
-  const none = demand.reduce((sum, gpus) => sum + gpus, 0);
-  return { shape, isVariable: coefficientOfVariation(demand) >= 0.5, saved: none - commitmentCost(demand, purchasesOf(shape, seed, demand), term), possible: none - optimum(demand, term).cost };
-}));
-const share = (some) => (some.reduce((sum, { saved }) => sum + saved, 0) / some.reduce((sum, { possible }) => sum + possible, 0)).toFixed(3);
-for (const shape of SERIES_SHAPES) console.log(`${shape}: ${share(tenants.filter((tenant) => tenant.shape === shape))}`);
+const tenants = SERIES_SHAPES.flatMap((shape) =>
+  Array.from({ length: Number(values.seeds) }, (_, index) => {
+    const seed = Number(values['first-seed']) + index;
+    const { demand } = syntheticSeries(shape, HOURS, seed);
+    const none = demand.reduce((sum, gpus) => sum + gpus, 0);
+    return {
+      shape,
+      isVariable: coefficientOfVariation(demand) >= 0.5,
+      saved: none - commitmentCost(demand, purchasesOf(shape, seed, demand), term),
+      possible: none - optimum(demand, term).cost,
+    };
+  }),
+);
+const share = (some) =>
+  (some.reduce((sum, { saved }) => sum + saved, 0) / some.reduce((sum, { possible }) => sum + possible, 0)).toFixed(3);
+for (const shape of SERIES_SHAPES)
+  console.log(`${shape}: ${share(tenants.filter((tenant) => tenant.shape === shape))}`);
 console.log(`all: ${share(tenants)}; cv>=0.5: ${share(tenants.filter(({ isVariable }) => isVariable))}`);

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 /**
- * Where `bursar` loses to the optimum on the seeded series, by shape, as shares of what the optimum saves. Needs `npm run build` first.
+ * Where `bursar` loses to the optimum on the seeded series, by shape, as shares of what the optimum saves. Needs `npm
+ * run build` first.
  *
  *   node tests/backtest/commitment-losses.mjs [--first-seed 1] [--seeds 10] [--term-hours 168] [--price-ratio 0.6]
  *
- * With a ratio r, an hour on demand that could have been reserved loses 1 - r, an idle reserved hour r. Hours that only the optimum reserves are the guard's where
- * the panel wished for them, else the panel's (`waiting`); `idle` is what was reserved and not used beyond the optimum's; `lucky` hours are
- * reserved where the optimum pays on demand. The parts sum to what is lost, which is checked for each tenant.
+ * With a ratio r, an hour on demand that could have been reserved loses 1 - r, an idle reserved hour r. Hours that only
+ * the optimum reserves are the guard's where the panel wished for them, else the panel's (`waiting`); `idle` is what
+ * was reserved and not used beyond the optimum's; `lucky` hours are reserved where the optimum pays on demand. The
+ * parts sum to what is lost, which is checked for each tenant.
  */
 import { parseArgs } from 'node:util';
 import { coefficientOfVariation, commitmentCost, coverage } from '../../dist/src/planning/commitment/model.js';
@@ -16,8 +18,10 @@ import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/planning/commitme
 
 const { values } = parseArgs({
   options: {
-    'first-seed': { type: 'string', default: '1' }, seeds: { type: 'string', default: '10' },
-    'term-hours': { type: 'string', default: '168' }, 'price-ratio': { type: 'string', default: '0.6' },
+    'first-seed': { type: 'string', default: '1' },
+    seeds: { type: 'string', default: '10' },
+    'term-hours': { type: 'string', default: '168' },
+    'price-ratio': { type: 'string', default: '0.6' },
   },
 });
 const HOURS = 4000;
@@ -45,21 +49,39 @@ function lossesOf({ tenant, demand }, shape) {
     lost.lucky -= (1 - ratio) * Math.max(0, Math.min(gpus, held[hour]) - ideal[hour]);
   });
   const above = commitmentCost(demand, bought, term) - best.cost;
-  if (Math.abs(PARTS.reduce((sum, part) => sum + lost[part], 0) - above) > 1e-6 * best.cost) throw new Error(`${tenant}: the parts do not sum to what is lost`);
-  return { shape, isVariable: coefficientOfVariation(demand) >= 0.5, possible: demand.reduce((sum, gpus) => sum + gpus, 0) - best.cost, ...lost };
+  if (Math.abs(PARTS.reduce((sum, part) => sum + lost[part], 0) - above) > 1e-6 * best.cost)
+    throw new Error(`${tenant}: the parts do not sum to what is lost`);
+  return {
+    shape,
+    isVariable: coefficientOfVariation(demand) >= 0.5,
+    possible: demand.reduce((sum, gpus) => sum + gpus, 0) - best.cost,
+    ...lost,
+  };
 }
 
 const tenants = SERIES_SHAPES.flatMap((shape) =>
-  Array.from({ length: Number(values.seeds) }, (_, n) => lossesOf(syntheticSeries(shape, HOURS, Number(values['first-seed']) + n), shape)));
+  Array.from({ length: Number(values.seeds) }, (_, n) =>
+    lossesOf(syntheticSeries(shape, HOURS, Number(values['first-seed']) + n), shape),
+  ),
+);
 const total = (some, name) => some.reduce((sum, tenant) => sum + tenant[name], 0);
 
 function say(name, some) {
   const parts = PARTS.map((part) => total(some, part) / total(some, 'possible'));
   const share = 1 - parts.reduce((sum, part) => sum + part, 0);
   const weight = total(some, 'possible') / total(tenants, 'possible');
-  console.log(`${name}: share ${share.toFixed(3)}; ${PARTS.map((part, n) => `${part} ${parts[n].toFixed(3)}`).join(', ')}; weight ${weight.toFixed(3)}`);
+  console.log(
+    `${name}: share ${share.toFixed(3)}; ${PARTS.map((part, n) => `${part} ${parts[n].toFixed(3)}`).join(', ')}; weight ${weight.toFixed(3)}`,
+  );
 }
 
-for (const shape of SERIES_SHAPES) say(shape, tenants.filter((tenant) => tenant.shape === shape));
+for (const shape of SERIES_SHAPES)
+  say(
+    shape,
+    tenants.filter((tenant) => tenant.shape === shape),
+  );
 say('all', tenants);
-say('cv>=0.5', tenants.filter(({ isVariable }) => isVariable));
+say(
+  'cv>=0.5',
+  tenants.filter(({ isVariable }) => isVariable),
+);

@@ -1,9 +1,10 @@
 /**
  * A broad prior of demand, to fit the commitment planner's outlook on: SYNTHETIC, nothing here is measured.
  *
- * A tenant is a sum of one to five parts of drawn kinds (base, trend, season, steps, spells, a queue of jobs, a slow random walk), each with durations,
- * sizes and laws drawn over orders of magnitude, so that no single shape is favoured. It shares no code and no parameter with the seeded series that
- * the tables are made of (src/planning/commitment/series.ts): those stay unseen. The same seed gives the same demand.
+ * A tenant is a sum of one to five parts of drawn kinds (base, trend, season, steps, spells, a queue of jobs, a slow
+ * random walk), each with durations, sizes and laws drawn over orders of magnitude, so that no single shape is
+ * favoured. It shares no code and no parameter with the seeded series that the tables are made of
+ * (src/planning/commitment/series.ts): those stay unseen. The same seed gives the same demand.
  */
 import { mulberry32 } from '../../dist/src/planning/random.js';
 
@@ -19,7 +20,10 @@ function poisson(random, mean) {
   return count;
 }
 
-/** Draws durations of about the given mean, by a law that is itself drawn: exponential, log-normal, uniform or heavy-tailed. */
+/**
+ * Draws durations of about the given mean, by a law that is itself drawn: exponential, log-normal, uniform or
+ * heavy-tailed.
+ */
 function durations(random, mean) {
   const kind = random();
   if (kind < 0.4) return () => 1 - mean * Math.log(1 - random());
@@ -48,7 +52,8 @@ const PARTS = {
     const isSine = random() < 0.4;
     const [byDay, byWeek] = [random(), 0.4 * random()];
     return (hour) => {
-      if (isSine) return 1 + byDay * Math.sin((2 * Math.PI * hour) / 24) + byWeek * Math.sin((2 * Math.PI * hour) / 168);
+      if (isSine)
+        return 1 + byDay * Math.sin((2 * Math.PI * hour) / 24) + byWeek * Math.sin((2 * Math.PI * hour) / 168);
       const working = (hour + 24 - from) % 24 < length ? 1 : night;
       if (Math.floor(hour / 24) % 7 < 5) return working;
       return night + (working - night) * (keepsWeekend < 0.6 ? 0 : keepsWeekend);
@@ -85,12 +90,17 @@ const PARTS = {
     const running = logUniform(random, 0.3, 30);
     const sizes = 1 + Math.floor(5 * random());
     const byDay = 0.8 * random();
-    const meanHours = Array.from({ length: 200 }, () => Math.max(0, lasts())).reduce((sum, hours) => sum + hours, 0) / 200;
+    const meanHours =
+      Array.from({ length: 200 }, () => Math.max(0, lasts())).reduce((sum, hours) => sum + hours, 0) / 200;
     const meanSize = (2 ** sizes - 1) / sizes;
     let jobs = [];
     return (hour) => {
-      const arrivals = poisson(random, (running / meanHours) * (hour % 24 >= 8 && hour % 24 < 20 ? 1 + byDay : 1 - byDay));
-      for (let job = 0; job < arrivals; job++) jobs.push({ end: hour + lasts(), gpus: 2 ** Math.floor(sizes * random()) });
+      const arrivals = poisson(
+        random,
+        (running / meanHours) * (hour % 24 >= 8 && hour % 24 < 20 ? 1 + byDay : 1 - byDay),
+      );
+      for (let job = 0; job < arrivals; job++)
+        jobs.push({ end: hour + lasts(), gpus: 2 ** Math.floor(sizes * random()) });
       jobs = jobs.filter(({ end }) => end > hour);
       return jobs.reduce((sum, { gpus }) => sum + gpus, 0) / (running * meanSize);
     };
@@ -122,7 +132,8 @@ export function priorDemand(seed) {
   const unit = random() < 0.15 ? 8 : 1;
   return Int32Array.from({ length: hours }, (_, hour) => {
     if (hour < start) return 0;
-    const mean = scale * factor(hour) * parts.reduce((sum, { weight, gpus }) => sum + weight * Math.max(0, gpus(hour)), 0);
+    const mean =
+      scale * factor(hour) * parts.reduce((sum, { weight, gpus }) => sum + weight * Math.max(0, gpus(hour)), 0);
     return Math.min(GPUS_MAX, Math.max(0, Math.round((mean * (1 + noise * normal(random))) / unit) * unit));
   });
 }

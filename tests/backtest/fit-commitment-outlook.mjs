@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 /**
- * Fits the commitment planner's outlook and writes src/planning/commitment/outlook-weights.ts. Needs `npm run build` first; some minutes.
+ * Fits the commitment planner's outlook and writes src/planning/commitment/outlook-weights.ts. Needs `npm run build`
+ * first; some minutes.
  *
  *   node tests/backtest/fit-commitment-outlook.mjs [--tenants 8000] [--epochs 6] [--width 16] [--out FILE]
  *
- * Samples: tenants of commitment-prior.mjs (SYNTHETIC), each with a term drawn from 12 hours to a year, at random hours a level of the demand
- * and the share of the coming term in which it was in use. The loss is the cross-entropy of that share, so the fit is its mean; a sixth of the tenants is
- * held out. Deterministic: the same options give the same file up to the machine's last digit. Adam: Kingma and Ba, ICLR 2015.
+ * Samples: tenants of commitment-prior.mjs (SYNTHETIC), each with a term drawn from 12 hours to a year, at random hours
+ * a level of the demand and the share of the coming term in which it was in use. The loss is the cross-entropy of that
+ * share, so the fit is its mean; a sixth of the tenants is held out. Deterministic: the same options give the same file
+ * up to the machine's last digit. Adam: Kingma and Ba, ICLR 2015.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -33,7 +35,10 @@ const DECAY = 1e-3;
 const inputs = LEVEL_FEATURES + 1;
 const random = mulberry32(7);
 
-/** Rows of inputs, with the share that followed and its weight: a tenant counts as much as another, an hour as its demand. */
+/**
+ * Rows of inputs, with the share that followed and its weight: a tenant counts as much as another, an hour as its
+ * demand.
+ */
 function sample() {
   const rows = { x: [], share: [], weight: [], isHeld: [] };
   for (let tenant = 0; tenant < tenants; tenant++) {
@@ -84,7 +89,8 @@ function standardise(x) {
 
 const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 const layer = (from, to) => ({
-  from, to,
+  from,
+  to,
   weights: Float64Array.from({ length: from * to }, () => normal() * Math.sqrt(2 / from)),
   bias: new Float64Array(to),
   out: new Float64Array(to),
@@ -134,7 +140,10 @@ function adam(parameters) {
 
 function fit({ x, share, weight, isHeld }) {
   const layers = [layer(inputs, width), layer(width, width), layer(width, 1)];
-  const gradients = layers.map(({ weights, bias }) => ({ weights: new Float64Array(weights.length), bias: new Float64Array(bias.length) }));
+  const gradients = layers.map(({ weights, bias }) => ({
+    weights: new Float64Array(weights.length),
+    bias: new Float64Array(bias.length),
+  }));
   const improve = adam(layers.flatMap(({ weights, bias }) => [weights, bias]));
   const predict = (row) => {
     layers.reduce((below, one, index) => forward(one, below, index === layers.length - 1), row);
@@ -160,7 +169,10 @@ function fit({ x, share, weight, isHeld }) {
         backward(layers[1], gradients[1], layers[0].out, layers[0]);
         backward(layers[0], gradients[0], x[row], null);
       }
-      improve(gradients.flatMap(({ weights, bias }) => [weights, bias]), rate);
+      improve(
+        gradients.flatMap(({ weights, bias }) => [weights, bias]),
+        rate,
+      );
     }
     const error = held.reduce((sum, row) => sum + (predict(x[row]) - share[row]) ** 2, 0) / held.length;
     console.error(`epoch ${epoch + 1} of ${epochs}: mean squared error on held-out tenants ${error.toFixed(5)}`);
@@ -180,8 +192,9 @@ const rows = sample();
 const { centre, scale } = standardise(rows.x);
 const [first, second, last] = fit(rows);
 const text = `/**
- * The fitted numbers of the outlook (outlook.ts). Made by tests/backtest/fit-commitment-outlook.mjs from SYNTHETIC demand
- * (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs} epochs. Never edited by hand.
+ * The fitted numbers of the outlook (outlook.ts). Made by tests/backtest/fit-commitment-outlook.mjs from SYNTHETIC
+ * demand (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs} epochs. Never
+ * edited by hand.
  */
 import type { OutlookWeights } from './outlook.js';
 

@@ -1,5 +1,6 @@
 /**
- * Seeded kinds of daily spend (all synthetic) for the forecast's tables and for the series that its constants are chosen on.
+ * Seeded kinds of daily spend (all synthetic) for the forecast's tables and for the series that its constants are
+ * chosen on.
  * Needs `npm run build` first.
  *
  * Each seed draws its own pace, size and noise, and gives the same days on every machine. What is chosen on and what is
@@ -85,11 +86,16 @@ export function held(seed) {
   let rate = Math.log(2) + 0.5 * normal();
   for (let day = 0; day < days; day += 1) {
     rate += 0.1 * normal();
-    for (let wait = -Math.log(1 - random()) / Math.exp(rate); wait < 1; wait -= Math.log(1 - random()) / Math.exp(rate)) {
+    for (
+      let wait = -Math.log(1 - random()) / Math.exp(rate);
+      wait < 1;
+      wait -= Math.log(1 - random()) / Math.exp(rate)
+    ) {
       const from = day + wait;
       const until = from + mean * Math.exp(1.3 * normal() - 0.85);
       const gpus = (random() < 0.7 ? 1 : 4) * (random() < 0.1 ? 1 + Math.floor(10 * random()) : 1);
-      for (let at = day; at < days && at < until; at += 1) spend[at] += 24 * gpus * (Math.min(at + 1, until) - Math.max(at, from));
+      for (let at = day; at < days && at < until; at += 1)
+        spend[at] += 24 * gpus * (Math.min(at + 1, until) - Math.max(at, from));
     }
   }
   return fromFirstSpend(spend);
@@ -119,7 +125,11 @@ function arrivals(seed, stayDays) {
   let rate = Math.log(0.2 + 0.6 * random());
   for (let day = 0; day < spend.length; day += 1) {
     rate += 0.12 * normal();
-    for (let wait = -Math.log(1 - random()) / Math.exp(rate); wait < 1; wait -= Math.log(1 - random()) / Math.exp(rate)) {
+    for (
+      let wait = -Math.log(1 - random()) / Math.exp(rate);
+      wait < 1;
+      wait -= Math.log(1 - random()) / Math.exp(rate)
+    ) {
       const gpus = random() < 0.8 ? 1 : Math.ceil(8 * random());
       const until = stayDays === Infinity ? Infinity : day - stayDays * Math.log(1 - random());
       for (let at = day; at < spend.length && at < until; at += 1) spend[at] += 24 * gpus;

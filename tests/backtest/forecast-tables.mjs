@@ -1,16 +1,20 @@
 #!/usr/bin/env node
 /**
- * Prints the tables of docs/decisions-quality/forecast.md. Needs `npm run build` first: node tests/backtest/forecast-tables.mjs
+ * Prints the tables of docs/decisions-quality/forecast.md. Needs `npm run build` first: node
+ * tests/backtest/forecast-tables.mjs
  *
- * The same series, cuts and scores as forecast.test.ts, which holds them; beside those, each group by itself, seeds that the
- * tests do not use, and other kinds of series.
+ * The same series, cuts and scores as forecast.test.ts, which holds them; beside those, each group by itself, seeds
+ * that the tests do not use, and other kinds of series.
  */
 import { readFileSync } from 'node:fs';
 import { scoreForecast, scoreOpponent } from '../../dist/src/planning/forecast/backtest.js';
 import { OPPONENTS } from '../../dist/src/planning/forecast/opponents.js';
 import { bursts, fromFirstSpend, held, project, steps, weekly } from './forecast-kinds.mjs';
 
-const [header, ...rows] = readFileSync(new URL('../fixtures/openb-daily/daily.csv', import.meta.url), 'utf8').trim().split('\n').map((line) => line.split(','));
+const [header, ...rows] = readFileSync(new URL('../fixtures/openb-daily/daily.csv', import.meta.url), 'utf8')
+  .trim()
+  .split('\n')
+  .map((line) => line.split(','));
 const column = (name) => rows.map((row) => Number(row[header.indexOf(name)]));
 const add = (...series) => series[0].map((_, day) => series.reduce((sum, one) => sum + one[day], 0));
 const ls = add(column('LS-shared'), column('LS-one'), column('LS-many'));
@@ -40,7 +44,11 @@ const CELLS = [
 const names = ['bursar', ...Object.keys(OPPONENTS)];
 const percent = (fraction) => `${(100 * fraction).toFixed(1)} %`;
 const scored = CELLS.map(([cell, series, options]) => ({
-  cell, scores: [scoreForecast(series, options), ...Object.values(OPPONENTS).map((opponent) => scoreOpponent(series, options, opponent))],
+  cell,
+  scores: [
+    scoreForecast(series, options),
+    ...Object.values(OPPONENTS).map((opponent) => scoreOpponent(series, options, opponent)),
+  ],
 }));
 
 function print(title, key) {
@@ -54,12 +62,18 @@ function print(title, key) {
 
 print('Error of what is left of the period', 'totalError');
 print('Error of its days', 'dailyError');
-console.log('\nShare of the periods inside the interval, and the mean interval score beside the mean period\n\n| series | at 80 % | at 50 % | at 90 % | score at 80 % | at 50 % | at 90 % |\n|---|---|---|---|---|---|---|');
+console.log(
+  '\nShare of the periods inside the interval, and the mean interval score beside the mean period\n\n| series | at 80 % | at 50 % | at 90 % | score at 80 % | at 50 % | at 90 % |\n|---|---|---|---|---|---|---|',
+);
 const off = [0.8, 0.5, 0.9].map((share) => ({ share, sum: 0 }));
 CELLS.forEach(([cell, series, options], index) => {
   const held80 = scored[index].scores[0];
   const scores = [held80, ...[0.5, 0.9].map((share) => scoreForecast(series, options, share))];
   off.forEach((one, at) => (one.sum += Math.abs(scores[at].coverage - one.share)));
-  console.log(`| ${cell} | ${scores.map(({ coverage }) => percent(coverage)).join(' | ')} | ${scores.map(({ intervalScore }) => intervalScore.toFixed(3)).join(' | ')} |`);
+  console.log(
+    `| ${cell} | ${scores.map(({ coverage }) => percent(coverage)).join(' | ')} | ${scores.map(({ intervalScore }) => intervalScore.toFixed(3)).join(' | ')} |`,
+  );
 });
-console.log(`\nMean distance from what was asked, over the rows: ${off.map(({ share, sum }) => `${(100 * sum / CELLS.length).toFixed(1)} points at ${percent(share)}`).join(', ')}`);
+console.log(
+  `\nMean distance from what was asked, over the rows: ${off.map(({ share, sum }) => `${((100 * sum) / CELLS.length).toFixed(1)} points at ${percent(share)}`).join(', ')}`,
+);

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSamples, runIdleBacktest } from '../../src/cli/backtest/idle.js';
 import { writeReplayedSamples } from '../../src/cli/backtest/replay.js';
 
-const recording = { telemetry: 'tests/fixtures/h200-telemetry/nvidia-smi.csv', phases: 'tests/fixtures/h200-telemetry/phases.json' };
+const recording = {
+  telemetry: 'tests/fixtures/h200-telemetry/nvidia-smi.csv',
+  phases: 'tests/fixtures/h200-telemetry/phases.json',
+};
 let folder = '';
 beforeAll(async () => void (folder = await mkdtemp(join(tmpdir(), 'idle-'))));
 afterAll(() => rm(folder, { recursive: true, force: true }));
@@ -30,28 +33,78 @@ describe('backtest idle', () => {
 
   it('reads blanks and NVIDIA blanks as missing, and quoted names', async () => {
     const file = join(folder, 'blanks.csv');
-    await writeFile(file, 'resource,timestamp,gpu_util_percent,requests_per_second,memory_used_ratio,workload,useful\n'
-      + '"node 1, gpu 0",1700000000,9223372036854775794,,0.5,,1\nb,1700000060,,0,,inference,0\nc,1700000120,[N/A],2,1.5,training,\n');
+    await writeFile(
+      file,
+      'resource,timestamp,gpu_util_percent,requests_per_second,memory_used_ratio,workload,useful\n' +
+        '"node 1, gpu 0",1700000000,9223372036854775794,,0.5,,1\nb,1700000060,,0,,inference,0\nc,1700000120,[N/A],2,1.5,training,\n',
+    );
     const { samples, truth } = await readSamples(file);
     expect(truth).toBe('useful column');
-    expect(samples).toEqual([
-      { evidence: { resource: 'node 1, gpu 0', minute: 1700000000 / 60, gpuUtilPercent: null, requestsPerSecond: null, memoryUsedRatio: 0.5, workload: null }, useful: true },
-      { evidence: { resource: 'b', minute: 1700000060 / 60, gpuUtilPercent: null, requestsPerSecond: 0, memoryUsedRatio: null, workload: 'inference' }, useful: false },
-      { evidence: { resource: 'c', minute: 1700000120 / 60, gpuUtilPercent: null, requestsPerSecond: 2, memoryUsedRatio: null, workload: 'training' }, useful: null },
-    ].map(({ evidence, useful }) => ({ evidence: { ...evidence, minute: expect.closeTo(evidence.minute, 6) as number }, useful })));
+    expect(samples).toEqual(
+      [
+        {
+          evidence: {
+            resource: 'node 1, gpu 0',
+            minute: 1700000000 / 60,
+            gpuUtilPercent: null,
+            requestsPerSecond: null,
+            memoryUsedRatio: 0.5,
+            workload: null,
+          },
+          useful: true,
+        },
+        {
+          evidence: {
+            resource: 'b',
+            minute: 1700000060 / 60,
+            gpuUtilPercent: null,
+            requestsPerSecond: 0,
+            memoryUsedRatio: null,
+            workload: 'inference',
+          },
+          useful: false,
+        },
+        {
+          evidence: {
+            resource: 'c',
+            minute: 1700000120 / 60,
+            gpuUtilPercent: null,
+            requestsPerSecond: 2,
+            memoryUsedRatio: null,
+            workload: 'training',
+          },
+          useful: null,
+        },
+      ].map(({ evidence, useful }) => ({
+        evidence: { ...evidence, minute: expect.closeTo(evidence.minute, 6) as number },
+        useful,
+      })),
+    );
   });
 
   it('gives no share where nothing was idle, and names what it cannot read', async () => {
     const busy = join(folder, 'busy.csv');
-    await writeFile(busy, 'resource,timestamp,gpu_util_percent\na,2026-01-01T00:00:00Z,90\na,2026-01-01T00:01:00Z,95\n');
+    await writeFile(
+      busy,
+      'resource,timestamp,gpu_util_percent\na,2026-01-01T00:00:00Z,90\na,2026-01-01T00:01:00Z,95\n',
+    );
     const report = await runIdleBacktest({ samples: busy, restartMinutes: 10 });
     expect(report.settings).toMatchObject({ truth: 'activity', spells: 0 });
     expect(report.cells[0]!.policies.every(({ meanShare }) => meanShare === null)).toBe(true);
     const bad = join(folder, 'bad.csv');
     await writeFile(bad, 'resource,timestamp,gpu_util_percent\n,2026-01-01T00:00:00Z,90\na,yesterday,95\n');
-    await expect(readSamples(bad)).rejects.toMatchObject({ kind: 'invalid', problems: [{ path: `${bad}:2` }, { path: `${bad}:3` }] });
+    await expect(readSamples(bad)).rejects.toMatchObject({
+      kind: 'invalid',
+      problems: [{ path: `${bad}:2` }, { path: `${bad}:3` }],
+    });
     await writeFile(bad, 'gpu,time\n1,2\n');
-    await expect(readSamples(bad)).rejects.toMatchObject({ problems: [{ message: 'no column resource' }, { message: 'no column timestamp' }, { message: 'no column gpu_util_percent' }] });
+    await expect(readSamples(bad)).rejects.toMatchObject({
+      problems: [
+        { message: 'no column resource' },
+        { message: 'no column timestamp' },
+        { message: 'no column gpu_util_percent' },
+      ],
+    });
     await expect(readSamples(join(folder, 'none.csv'))).rejects.toMatchObject({ kind: 'missing' });
   });
 });

@@ -1,33 +1,49 @@
 #!/usr/bin/env node
 /**
- * Writes demand files for `bursar backtest commitment` from lists of real jobs and from seeds. Needs `npm run build` first.
+ * Writes demand files for `bursar backtest commitment` from lists of real jobs and from seeds. Needs `npm run build`
+ * first.
  *
  *   node tests/backtest/make-commitment-demand.mjs pods FILE       openb pods: a tenant per QoS class and GPU count
- *   node tests/backtest/make-commitment-demand.mjs jobs FILE...    Philly arrivals in gavel's form: a tenant per file; durations are SYNTHETIC
- *   node tests/backtest/make-commitment-demand.mjs seeded [--hours 4000] [--seeds 5] [--first-seed 1001]    all SYNTHETIC, every shape
+ *   node tests/backtest/make-commitment-demand.mjs jobs FILE...    Philly arrivals in gavel's form: a tenant per file;
+ *   durations are SYNTHETIC
+ *   node tests/backtest/make-commitment-demand.mjs seeded [--hours 4000] [--seeds 5] [--first-seed 1001]    all
+ *   SYNTHETIC, every shape
  *
  * The CSV goes to standard output; an hour without a row is an hour without demand.
  */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { hourlyPeaks, SERIES_SHAPES, syntheticDurationSeconds, syntheticSeries } from '../../dist/src/planning/commitment/series.js';
+import {
+  hourlyPeaks,
+  SERIES_SHAPES,
+  syntheticDurationSeconds,
+  syntheticSeries,
+} from '../../dist/src/planning/commitment/series.js';
 import { mulberry32 } from '../../dist/src/planning/random.js';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { hours: { type: 'string', default: '4000' }, seeds: { type: 'string', default: '5' }, 'first-seed': { type: 'string', default: '1001' } },
+  options: {
+    hours: { type: 'string', default: '4000' },
+    seeds: { type: 'string', default: '5' },
+    'first-seed': { type: 'string', default: '1001' },
+  },
 });
 
 /** Rows as objects by column name; these files quote nothing. */
 function rowsOf(file) {
-  const [header, ...lines] = readFileSync(file, 'utf8').trim().split('\n').map((line) => line.split(','));
+  const [header, ...lines] = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => line.split(','));
   return lines.map((cells) => Object.fromEntries(header.map((name, index) => [name, cells[index]])));
 }
 
 /**
- * A pod asks for num_gpu GPUs of gpu_milli thousandths each, from scheduling to deletion. Pods without a GPU, or never scheduled, ask for
- * nothing. The series ends with the last creation, since the list was cut there and later hours only empty.
+ * A pod asks for num_gpu GPUs of gpu_milli thousandths each, from scheduling to deletion. Pods without a GPU, or never
+ * scheduled, ask for nothing. The series ends with the last creation, since the list was cut there and later hours only
+ * empty.
  */
 function ofPods([file]) {
   const rows = rowsOf(file);
@@ -35,7 +51,11 @@ function ofPods([file]) {
   return [...groupBy(rows, tenantOf)].flatMap(([tenant, pods]) => {
     const spans = pods
       .filter((pod) => Number(pod.num_gpu) > 0 && pod.scheduled_time !== '' && pod.deletion_time !== '')
-      .map((pod) => ({ startSeconds: Number(pod.scheduled_time), endSeconds: Number(pod.deletion_time), milliGpus: Number(pod.num_gpu) * Number(pod.gpu_milli) }));
+      .map((pod) => ({
+        startSeconds: Number(pod.scheduled_time),
+        endSeconds: Number(pod.deletion_time),
+        milliGpus: Number(pod.num_gpu) * Number(pod.gpu_milli),
+      }));
     return spans.length === 0 ? [] : [{ tenant, demand: hourlyPeaks(spans, hours) }];
   });
 }
@@ -58,7 +78,11 @@ function ofJobs(files) {
     const random = mulberry32(1);
     const spans = rowsOf(file).map((row) => {
       const startSeconds = Number(row.arrival_time_s);
-      return { startSeconds, endSeconds: startSeconds + syntheticDurationSeconds(random), milliGpus: 1000 * Number(row.num_gpus) };
+      return {
+        startSeconds,
+        endSeconds: startSeconds + syntheticDurationSeconds(random),
+        milliGpus: 1000 * Number(row.num_gpus),
+      };
     });
     const hours = Math.ceil(Math.max(...spans.map((span) => span.startSeconds)) / 3600);
     return { tenant: `philly-${path.basename(file, '.csv')}`, demand: hourlyPeaks(spans, hours) };
@@ -79,6 +103,8 @@ if (series === undefined || series.length === 0) {
 const lines = ['tenant,hour,gpus'];
 for (const { tenant, demand } of series) {
   // The first and the last hour are always written: they hold the range.
-  demand.forEach((gpus, hour) => (gpus > 0 || hour === 0 || hour === demand.length - 1) && lines.push(`${tenant},${hour},${gpus}`));
+  demand.forEach(
+    (gpus, hour) => (gpus > 0 || hour === 0 || hour === demand.length - 1) && lines.push(`${tenant},${hour},${gpus}`),
+  );
 }
 process.stdout.write(`${lines.join('\n')}\n`);

@@ -1,19 +1,25 @@
 #!/usr/bin/env node
 /**
- * How far a planner could get on the seeded series of docs/decisions-quality/scaling.md that knows how they are made: the rate of every minute to come
- * without bursts, its slow walk included, the burst that runs and its height, how often bursts come, how high, how they end; but neither the bursts
- * to come, nor their ends, nor the noise of any minute. Never a planner: nothing it is told could be known. Needs `npm run build` first.
+ * How far a planner could get on the seeded series of docs/decisions-quality/scaling.md that knows how they are made:
+ * the rate of every minute to come without bursts, its slow walk included, the burst that runs and its height, how
+ * often bursts come, how high, how they end; but neither the bursts to come, nor their ends, nor the noise of any
+ * minute. Never a planner: nothing it is told could be known. Needs `npm run build` first.
  *
- *   node tests/backtest/scaling-informed.mjs [--first-seed 21] [--kinds 0,1,2,3,4] [--pairs 0,1,2,3,4] [--at-once | --walk-unknown]
+ *   node tests/backtest/scaling-informed.mjs [--first-seed 21] [--kinds 0,1,2,3,4] [--pairs 0,1,2,3,4] [--at-once |
+ *   --walk-unknown]
  *
- * Of a burst it is told at the end of its first minute, as a planner is; with --at-once at the beginning of that minute, before it decides. With
- * --walk-unknown, for kind 2 (no bursts) alone, it is told all but the walk, which it follows by a Kalman filter over the minutes so far.
+ * Of a burst it is told at the end of its first minute, as a planner is; with --at-once at the beginning of that
+ * minute, before it decides. With
+ * --walk-unknown, for kind 2 (no bursts) alone, it is told all but the walk, which it follows by a Kalman filter over
+ * the minutes so far.
  *
- * At each price of unserved load it takes, of all fleets, the one whose expected bill is the least. This is exact, for bursts on a grid of heights: paid
- * and lost replica-minutes add up over the levels of the fleet (level k serves what lies between k - 1 and k replicas), so each level is solved
- * by itself, by dynamic programming over the minutes, the state of the burst (or the estimate of the walk), and the level: off, booting, ready. Higher levels
- * are needed no sooner than lower ones, so that the levels together are one fleet of simulate.ts. No rule that knows less has an expected bill below it
- * at that price, and so, on the average of many weeks, none lies below its frontier; on one week luck may help either.
+ * At each price of unserved load it takes, of all fleets, the one whose expected bill is the least. This is exact, for
+ * bursts on a grid of heights: paid and lost replica-minutes add up over the levels of the fleet (level k serves what
+ * lies between k - 1 and k replicas), so each level is solved by itself, by dynamic programming over the minutes, the
+ * state of the burst (or the estimate of the walk), and the level: off, booting, ready. Higher levels are needed no
+ * sooner than lower ones, so that the levels together are one fleet of simulate.ts. No rule that knows less has an
+ * expected bill below it at that price, and so, on the average of many weeks, none lies below its frontier; on one week
+ * luck may help either.
  */
 import { parseArgs } from 'node:util';
 import { mulberry32 } from '../../dist/src/planning/random.js';
@@ -27,7 +33,10 @@ import { cell, compare, kinds, PAIRS, TARGETS, Tally } from './scaling-compariso
 const PRICES = [1.1, 1.8, 3, 6, 14, 35, 75, 130, 220, 400, 1000, 6000, 100_000];
 /** Between two prices around an HPA's unserved share more are tried, as the frontier is a straight line there. */
 const PRICES_BETWEEN = 2;
-/** Excess of a burst over the calm rate: even steps while it runs, halved in about six while it decays (0.8 a minute is two steps). */
+/**
+ * Excess of a burst over the calm rate: even steps while it runs, halved in about six while it decays (0.8 a minute is
+ * two steps).
+ */
 const RUNNING = 30;
 const DECAYING = 22;
 const DECAY_STEP = Math.sqrt(0.8);
@@ -39,7 +48,10 @@ const WALK_KEEPS = 0.998;
 /** Logarithm of a rate between two rows of the table of needs. */
 const RATE_STEP = 0.004;
 
-/** The parts of series.ts, draw by draw, which is checked minute by minute: the rate without bursts, with and without the walk, the burst's factor, and whether it decays. */
+/**
+ * The parts of series.ts, draw by draw, which is checked minute by minute: the rate without bursts, with and without
+ * the walk, the burst's factor, and whether it decays.
+ */
 function partsOf(settings, requests) {
   const random = mulberry32(settings.seed);
   const [pattern, calm, factor] = Array.from({ length: 3 }, () => new Float64Array(requests.length));
@@ -59,22 +71,28 @@ function partsOf(settings, requests) {
     pattern[minute] = settings.base * daily * weekly;
     calm[minute] = pattern[minute] * Math.exp(walk);
     factor[minute] = burst;
-    if (poisson(settings.base * daily * weekly * burst * Math.exp(walk), random) !== requests[minute]) throw new Error(`the parts differ from series.ts at minute ${minute}`);
+    if (poisson(settings.base * daily * weekly * burst * Math.exp(walk), random) !== requests[minute])
+      throw new Error(`the parts differ from series.ts at minute ${minute}`);
   }
   return { pattern, calm, factor, decaying };
 }
 
 /**
- * What is known of the rate, as a chain of states. `base` is the rate of each minute in a state of factor 1, `logFactors` those of the states, `seen` the
- * state known in each minute, `expect` what a value is expected to be a minute later, by the state now. The load of a minute is that of the state known
- * in it if `isPresent`, else of the one that follows. The chain of bursts: 0 is none, then running ones by height, then decaying ones.
+ * What is known of the rate, as a chain of states. `base` is the rate of each minute in a state of factor 1,
+ * `logFactors` those of the states, `seen` the state known in each minute, `expect` what a value is expected to be a
+ * minute later, by the state now. The load of a minute is that of the state known in it if `isPresent`, else of the one
+ * that follows. The chain of bursts: 0 is none, then running ones by height, then decaying ones.
  */
 function burstChain(settings, { calm, factor, decaying }, isPresent) {
   // Where none ever begins their heights do not matter: low ones are sooner done with.
   const highest = settings.burstsPerDay === 0 ? 1e-6 : settings.burstFactor - 1;
   const onset = settings.burstsPerDay / 1440;
   const end = 1 - Math.exp(-1 / settings.burstMinutes);
-  const excess = [0, ...Array.from({ length: RUNNING }, (_, i) => (highest * (i + 0.5)) / RUNNING), ...Array.from({ length: DECAYING }, (_, i) => highest * DECAY_STEP ** i)];
+  const excess = [
+    0,
+    ...Array.from({ length: RUNNING }, (_, i) => (highest * (i + 0.5)) / RUNNING),
+    ...Array.from({ length: DECAYING }, (_, i) => highest * DECAY_STEP ** i),
+  ];
   const decayed = (value) => {
     const step = Math.round(Math.log(value / highest) / Math.log(DECAY_STEP));
     return step >= DECAYING ? 0 : 1 + RUNNING + Math.max(0, step);
@@ -82,23 +100,34 @@ function burstChain(settings, { calm, factor, decaying }, isPresent) {
   const next = Int32Array.from(excess, (value) => (value === 0 ? 0 : decayed(value * 0.8)));
   const stateOf = (minute) => {
     if (minute < 0 || factor[minute] - 1 < 1e-9) return 0;
-    return decaying[minute] === 1 ? decayed(factor[minute] - 1) : 1 + Math.min(RUNNING - 1, Math.floor(((factor[minute] - 1) / highest) * RUNNING));
+    return decaying[minute] === 1
+      ? decayed(factor[minute] - 1)
+      : 1 + Math.min(RUNNING - 1, Math.floor(((factor[minute] - 1) / highest) * RUNNING));
   };
   return {
-    base: calm, isPresent, highest: RUNNING, size: excess.length, logFactors: excess.map((value) => Math.log(1 + value)), varianceOf: (rate) => rate,
+    base: calm,
+    isPresent,
+    highest: RUNNING,
+    size: excess.length,
+    logFactors: excess.map((value) => Math.log(1 + value)),
+    varianceOf: (rate) => rate,
     seen: Int32Array.from(calm, (_, minute) => stateOf(isPresent ? minute : minute - 1)),
     expect(from, at, into) {
       let begins = 0;
       for (let i = 1; i <= RUNNING; i++) begins += from[at + i];
       begins *= onset / RUNNING;
       into[0] = begins + (1 - onset) * from[at];
-      for (let i = 1; i <= RUNNING; i++) into[i] = begins + (1 - onset) * ((1 - end) * from[at + i] + 0.5 * end * (from[at] + from[at + next[i]]));
+      for (let i = 1; i <= RUNNING; i++)
+        into[i] = begins + (1 - onset) * ((1 - end) * from[at + i] + 0.5 * end * (from[at] + from[at + next[i]]));
       for (let i = RUNNING + 1; i < next.length; i++) into[i] = begins + (1 - onset) * from[at + next[i]];
     },
   };
 }
 
-/** The chain of estimates of the walk before each minute's requests: an estimate moves as much in a minute as the walk does. */
+/**
+ * The chain of estimates of the walk before each minute's requests: an estimate moves as much in a minute as the walk
+ * does.
+ */
 function walkChain(settings, { pattern }, requests) {
   const moves = settings.drift ** 2;
   const after = (variance, noise) => WALK_KEEPS ** 2 * ((variance * noise) / (variance + noise)) + moves;
@@ -113,13 +142,22 @@ function walkChain(settings, { pattern }, requests) {
   const rows = Array.from({ length: 2 * WALK_SIDE + 1 }, (_, i) => {
     const mean = WALK_SIDE + (i - WALK_SIDE) * WALK_KEEPS;
     const first = Math.max(0, Math.round(mean) - 3);
-    const weights = Array.from({ length: Math.min(2 * WALK_SIDE, Math.round(mean) + 3) - first + 1 }, (__, n) => Math.exp(-(((first + n - mean) * WALK_STEP) ** 2) / (2 * moves)));
+    const weights = Array.from({ length: Math.min(2 * WALK_SIDE, Math.round(mean) + 3) - first + 1 }, (__, n) =>
+      Math.exp(-(((first + n - mean) * WALK_STEP) ** 2) / (2 * moves)),
+    );
     const all = weights.reduce((sum, weight) => sum + weight, 0);
     return { first, weights: Float64Array.from(weights, (weight) => weight / all) };
   });
   return {
-    base: pattern, isPresent: true, highest: 2 * WALK_SIDE, size: rows.length, logFactors: rows.map((_, i) => (i - WALK_SIDE) * WALK_STEP), seen,
-    /** Of the requests of a minute whose rate is estimated: the noise of a count, and what the estimate does not know. */
+    base: pattern,
+    isPresent: true,
+    highest: 2 * WALK_SIDE,
+    size: rows.length,
+    logFactors: rows.map((_, i) => (i - WALK_SIDE) * WALK_STEP),
+    seen,
+    /**
+     * Of the requests of a minute whose rate is estimated: the noise of a count, and what the estimate does not know.
+     */
     varianceOf(rate) {
       let unknown = moves;
       for (let n = 0; n < 500; n++) unknown = after(unknown, 1 / rate);
@@ -135,7 +173,10 @@ function walkChain(settings, { pattern }, requests) {
   };
 }
 
-/** How much of the k-th replica is expected to be needed, k from 1, at rates that rise by RATE_STEP from `least`: `table[row * levels + k - 1]`. */
+/**
+ * How much of the k-th replica is expected to be needed, k from 1, at rates that rise by RATE_STEP from `least`:
+ * `table[row * levels + k - 1]`.
+ */
 function needs({ base, logFactors, varianceOf }, capacity, levels) {
   const least = base.reduce((low, rate) => Math.min(low, rate), Infinity) * Math.exp(Math.min(...logFactors));
   const most = base.reduce((high, rate) => Math.max(high, rate), 0) * Math.exp(Math.max(...logFactors));
@@ -172,7 +213,8 @@ function needOfLevel(k, { base, logFactors, size }, { table, least }, levels) {
     for (let state = 0; state < size; state++) {
       const at = Math.max(0, position + logFactors[state] / RATE_STEP);
       const row = Math.floor(at);
-      need[minute * size + state] = table[row * levels + k - 1] * (row + 1 - at) + table[(row + 1) * levels + k - 1] * (at - row);
+      need[minute * size + state] =
+        table[row * levels + k - 1] * (row + 1 - at) + table[(row + 1) * levels + k - 1] * (at - row);
     }
   }
   return need;
@@ -189,8 +231,8 @@ function runsOf(need, { seen: { length: minutes }, size, highest }) {
 }
 
 /**
- * The best decisions of one level at one price, by minute: bit j says that it is kept with j minutes left to boot (0 is ready), bit `boot` that it is
- * ordered when off. `need` as needOfLevel gives it.
+ * The best decisions of one level at one price, by minute: bit j says that it is kept with j minutes left to boot (0 is
+ * ready), bit `boot` that it is ordered when off. `need` as needOfLevel gives it.
  */
 function decisionsOf({ need, certain, nil }, chain, price, boot) {
   const { seen, size } = chain;
@@ -204,7 +246,8 @@ function decisionsOf({ need, certain, nil }, chain, price, boot) {
   for (let minute = seen.length - 1; minute >= 0; minute--) {
     if (certain[minute] >= worthBooting) {
       chain.expect(value[0], 0, ahead[0]);
-      for (let state = 0; state < size; state++) for (let j = 0; j <= boot; j++) value[j][state] = 1 + ahead[0][state] + price * j;
+      for (let state = 0; state < size; state++)
+        for (let j = 0; j <= boot; j++) value[j][state] = 1 + ahead[0][state] + price * j;
       decisions[minute] = 2 ** (boot + 1) - 1;
     } else if (nil[minute] > boot) {
       chain.expect(value[boot], 0, ahead[boot]);
@@ -259,7 +302,9 @@ function workbench(settings, bootMinutes, peakReplicas, options) {
     return { name, unserved: run.unserved / total, cost: run.replicaMinutes / optimum };
   };
   const parts = partsOf(settings, requests);
-  const chain = options['walk-unknown'] ? walkChain(settings, parts, requests) : burstChain(settings, parts, options['at-once']);
+  const chain = options['walk-unknown']
+    ? walkChain(settings, parts, requests)
+    : burstChain(settings, parts, options['at-once']);
   const told = needs(chain, capacity, levels);
   const starting = startingReplicas(load, limits);
   const informed = (prices) => {
@@ -268,9 +313,14 @@ function workbench(settings, bootMinutes, peakReplicas, options) {
       const need = needOfLevel(k, chain, told, levels);
       const runs = runsOf(need, chain);
       if (runs.nil[0] === load.length) break;
-      prices.forEach((price, n) => follow(decisionsOf({ need, ...runs }, chain, price, bootMinutes), bootMinutes, k <= starting, wishes[n]));
+      prices.forEach((price, n) =>
+        follow(decisionsOf({ need, ...runs }, chain, price, bootMinutes), bootMinutes, k <= starting, wishes[n]),
+      );
     }
-    return wishes.map((wish, n) => ({ price: prices[n], ...measured(`informed@${prices[n]}`, ({ minute }) => wish[minute]) }));
+    return wishes.map((wish, n) => ({
+      price: prices[n],
+      ...measured(`informed@${prices[n]}`, ({ minute }) => wish[minute]),
+    }));
   };
   return { rules: TARGETS.map((target) => measured(`hpa-${target}`, hpa({ target }))), informed };
 }
@@ -278,19 +328,32 @@ function workbench(settings, bootMinutes, peakReplicas, options) {
 /** Prices between the two of `settings` around each rule's unserved share. */
 function between(settings, rules) {
   const sorted = [...settings].sort((a, b) => a.price - b.price);
-  return [...new Set(rules.flatMap(({ unserved }) => {
-    const above = sorted.findIndex((setting) => setting.unserved <= unserved);
-    if (above <= 0) return [];
-    const [low, high] = [sorted[above - 1].price, sorted[above].price];
-    return Array.from({ length: PRICES_BETWEEN }, (_, i) => low * (high / low) ** ((i + 1) / (PRICES_BETWEEN + 1)));
-  }))];
+  return [
+    ...new Set(
+      rules.flatMap(({ unserved }) => {
+        const above = sorted.findIndex((setting) => setting.unserved <= unserved);
+        if (above <= 0) return [];
+        const [low, high] = [sorted[above - 1].price, sorted[above].price];
+        return Array.from({ length: PRICES_BETWEEN }, (_, i) => low * (high / low) ** ((i + 1) / (PRICES_BETWEEN + 1)));
+      }),
+    ),
+  ];
 }
 
-const { values } = parseArgs({ options: { 'first-seed': { type: 'string', default: '21' }, kinds: { type: 'string', default: '0,1,2,3,4' }, pairs: { type: 'string', default: '0,1,2,3,4' }, 'at-once': { type: 'boolean', default: false }, 'walk-unknown': { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: {
+    'first-seed': { type: 'string', default: '21' },
+    kinds: { type: 'string', default: '0,1,2,3,4' },
+    pairs: { type: 'string', default: '0,1,2,3,4' },
+    'at-once': { type: 'boolean', default: false },
+    'walk-unknown': { type: 'boolean', default: false },
+  },
+});
 const chosen = (list, all) => list.split(',').map((n) => all[Number(n)]);
 const tally = new Tally();
 for (const { name, settings } of chosen(values.kinds, kinds(Number(values['first-seed'])))) {
-  if (values['walk-unknown'] && settings.burstsPerDay > 0) throw new Error('with --walk-unknown only --kinds 2: the other kinds have bursts');
+  if (values['walk-unknown'] && settings.burstsPerDay > 0)
+    throw new Error('with --walk-unknown only --kinds 2: the other kinds have bursts');
   for (const [bootMinutes, peakReplicas] of chosen(values.pairs, PAIRS)) {
     const { rules, informed } = workbench(settings, bootMinutes, peakReplicas, values);
     const wide = informed(PRICES);

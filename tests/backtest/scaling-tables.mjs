@@ -1,12 +1,15 @@
 #!/usr/bin/env node
 /**
- * Prints the tables of docs/decisions-quality/scaling.md: by how much the planner cuts each HPA's cost above the optimum, at the load that this HPA
- * leaves unserved. Needs `npm run build` first.
+ * Prints the tables of docs/decisions-quality/scaling.md: by how much the planner cuts each HPA's cost above the
+ * optimum, at the load that this HPA leaves unserved. Needs `npm run build` first.
  *
- *   node tests/backtest/scaling-tables.mjs weeks [--first-seed 21] [--arrivals FILE]     days and weeks of five seeds, or recorded arrivals
- *   node tests/backtest/scaling-tables.mjs hours [--seeds 11-20]                         short hours: the share that reaches the floor
+ *   node tests/backtest/scaling-tables.mjs weeks [--first-seed 21] [--arrivals FILE]     days and weeks of five seeds,
+ *   or recorded arrivals
+ *   node tests/backtest/scaling-tables.mjs hours [--seeds 11-20]                         short hours: the share that
+ *   reaches the floor
  *
- * All series but recorded arrivals are synthetic. A short hour is 60 minutes of Poisson requests around a rate; what the rate does is the kind's.
+ * All series but recorded arrivals are synthetic. A short hour is 60 minutes of Poisson requests around a rate; what
+ * the rate does is the kind's.
  */
 import { parseArgs } from 'node:util';
 import { runScalingBacktest } from '../../dist/src/cli/backtest/scaling.js';
@@ -34,33 +37,37 @@ const hour = (begin) => (seed) => {
 };
 /** A rate for each minute by itself. */
 const each = (rate) => hour((random) => (at) => poisson(rate(random, at), random));
-const drawnAnew = (levels, probability) => hour((random) => {
-  let state = Math.floor(random() * levels.length);
-  return () => {
-    if (random() < probability) state = Math.floor(random() * levels.length);
-    return poisson(levels[state], random);
-  };
-});
-const constant = (least, most, noise = (rate) => rate) => hour((random) => {
-  const rate = least + (most - least) * random();
-  return (at) => poisson(noise(rate, random, at), random);
-});
+const drawnAnew = (levels, probability) =>
+  hour((random) => {
+    let state = Math.floor(random() * levels.length);
+    return () => {
+      if (random() < probability) state = Math.floor(random() * levels.length);
+      return poisson(levels[state], random);
+    };
+  });
+const constant = (least, most, noise = (rate) => rate) =>
+  hour((random) => {
+    const rate = least + (most - least) * random();
+    return (at) => poisson(noise(rate, random, at), random);
+  });
 /** Spikes over a rate of 8: the gap before the first, the mean gap, the longest, and how much their heights differ. */
-const spikes = (firstGap, meanGap, lengths, spread) => hour((random) => {
-  let [left, gap, height] = [0, firstGap(random), 0];
-  return () => {
-    if (left > 0) {
-      left -= 1;
+const spikes = (firstGap, meanGap, lengths, spread) =>
+  hour((random) => {
+    let [left, gap, height] = [0, firstGap(random), 0];
+    return () => {
+      if (left > 0) {
+        left -= 1;
+        return poisson(height, random);
+      }
+      if (gap-- > 0) return poisson(8, random);
+      gap = Math.floor(-meanGap * Math.log(1 - random()));
+      left = Math.floor(random() * lengths);
+      height = 200 * Math.exp(spread * normal(random));
       return poisson(height, random);
-    }
-    if (gap-- > 0) return poisson(8, random);
-    gap = Math.floor(-meanGap * Math.log(1 - random()));
-    left = Math.floor(random() * lengths);
-    height = 200 * Math.exp(spread * normal(random));
-    return poisson(height, random);
-  };
-});
-const firstHourFrom = (start) => (seed) => seededSeries({ ...SERIES_DEFAULTS, minutes: start * 60 + 60, seed }).slice(start * 60);
+    };
+  });
+const firstHourFrom = (start) => (seed) =>
+  seededSeries({ ...SERIES_DEFAULTS, minutes: start * 60 + 60, seed }).slice(start * 60);
 
 const HOURS = {
   '200 or 5, as a coin falls': each((random) => (random() < 0.5 ? 200 : 5)),
@@ -95,34 +102,71 @@ const HOURS = {
     };
   }),
   'constant, 0.5 to 3.5': constant(0.5, 3.5),
-  '8, with spikes of one or two minutes of about 200 every four minutes': spikes((random) => Math.floor(random() * 5), 4, 2, 0.4),
+  '8, with spikes of one or two minutes of about 200 every four minutes': spikes(
+    (random) => Math.floor(random() * 5),
+    4,
+    2,
+    0.4,
+  ),
   '3 to 14 minutes of 4, then 200 or 20 to 80, as a coin falls': hour((random) => {
     let quiet = 3 + Math.floor(random() * 12);
     return () => (quiet-- > 0 ? poisson(4, random) : poisson(random() < 0.5 ? 200 : 20 + 60 * random(), random));
   }),
   'first minute 4, then gamma, shape 1': each((random, at) => (at === 0 ? 4 : 100 * gamma(1, random))),
-  'first minute 4, then 150 to 250 in six minutes of ten, else 5': each((random, at) => (at === 0 ? 4 : random() < 0.6 ? 150 + 100 * random() : 5)),
-  'first minute at most 8, spikes of up to three minutes of about 200 every three minutes': spikes((random) => 1 + Math.floor(random() * 5), 3, 3, 0.3),
+  'first minute 4, then 150 to 250 in six minutes of ten, else 5': each((random, at) =>
+    at === 0 ? 4 : random() < 0.6 ? 150 + 100 * random() : 5,
+  ),
+  'first minute at most 8, spikes of up to three minutes of about 200 every three minutes': spikes(
+    (random) => 1 + Math.floor(random() * 5),
+    3,
+    3,
+    0.3,
+  ),
   'even from 0 to 220': each((random) => 220 * random()),
-  '20 bursts an hour': (seed) => seededSeries({ ...SERIES_DEFAULTS, minutes: 60, base: 200, burstsPerDay: 480, burstMinutes: 2, burstFactor: 10, seed }),
+  '20 bursts an hour': (seed) =>
+    seededSeries({
+      ...SERIES_DEFAULTS,
+      minutes: 60,
+      base: 200,
+      burstsPerDay: 480,
+      burstMinutes: 2,
+      burstFactor: 10,
+      seed,
+    }),
   'constant, 30 to 330': constant(30, 330),
   'the same with gamma noise of shape 30': constant(30, 330, (rate, random) => (rate * gamma(30, random)) / 30),
-  'the same as constant, after a first minute of less than half': constant(30, 330, (rate, random, at) => (at === 0 ? rate * random() * 0.5 : rate)),
-  'the week of the tables, from 0 h': firstHourFrom(0), 'from 9 h': firstHourFrom(9), 'from 20 h': firstHourFrom(20),
+  'the same as constant, after a first minute of less than half': constant(30, 330, (rate, random, at) =>
+    at === 0 ? rate * random() * 0.5 : rate,
+  ),
+  'the week of the tables, from 0 h': firstHourFrom(0),
+  'from 9 h': firstHourFrom(9),
+  'from 20 h': firstHourFrom(20),
 };
 
 function comparisons(report) {
-  const all = report.cells[0].policies.map(({ name, unservedShare: unserved, costRatio: cost }) => ({ name, unserved, cost }));
-  return compare(all, all.filter(({ name }) => name.startsWith('bursar@')));
+  const all = report.cells[0].policies.map(({ name, unservedShare: unserved, costRatio: cost }) => ({
+    name,
+    unserved,
+    cost,
+  }));
+  return compare(
+    all,
+    all.filter(({ name }) => name.startsWith('bursar@')),
+  );
 }
 
 async function weeks(firstSeed, arrivals) {
-  const series = arrivals === undefined ? kinds(firstSeed).map(({ name, settings }) => [name, seededSeries(settings)]) : [[arrivals, null]];
+  const series =
+    arrivals === undefined
+      ? kinds(firstSeed).map(({ name, settings }) => [name, seededSeries(settings)])
+      : [[arrivals, null]];
   const tally = new Tally();
   for (const [name, requests] of series) {
     for (const [bootMinutes, peakReplicas] of PAIRS) {
       const settings = { bootMinutes, peakReplicas };
-      const compared = comparisons(requests === null ? await runScalingBacktest({ arrivals, ...settings }) : scalingReport(requests, settings));
+      const compared = comparisons(
+        requests === null ? await runScalingBacktest({ arrivals, ...settings }) : scalingReport(requests, settings),
+      );
       tally.add(compared);
       console.log(`| ${name} | ${bootMinutes} | ${peakReplicas} | ${compared.map(cell).join(' | ')} |`);
     }
@@ -149,10 +193,19 @@ function hours(seeds) {
   console.log(`| all | ${shares(all)} |`);
 }
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { 'first-seed': { type: 'string', default: '21' }, arrivals: { type: 'string' }, seeds: { type: 'string', default: '11-20' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    'first-seed': { type: 'string', default: '21' },
+    arrivals: { type: 'string' },
+    seeds: { type: 'string', default: '11-20' },
+  },
+});
 if (positionals[0] === 'weeks') await weeks(Number(values['first-seed']), values.arrivals);
 else if (positionals[0] === 'hours') hours(values.seeds);
 else {
-  process.stderr.write('usage: node tests/backtest/scaling-tables.mjs weeks|hours [--first-seed N] [--arrivals FILE] [--seeds A-B]\n');
+  process.stderr.write(
+    'usage: node tests/backtest/scaling-tables.mjs weeks|hours [--first-seed N] [--arrivals FILE] [--seeds A-B]\n',
+  );
   process.exit(2);
 }

@@ -1,10 +1,11 @@
 /**
- * The dynamic program of spot-reach.mjs: the best that a policy can do that knows tick, instance held, restart left, slack and the state that a
- * feature set gives, where the choices are made on the very nodes that are then run.
+ * The dynamic program of spot-reach.mjs: the best that a policy can do that knows tick, instance held, restart left,
+ * slack and the state that a feature set gives, where the choices are made on the very nodes that are then run.
  *
- * A node is a window (what follows is what followed) or a state of a counted chain (what follows is drawn as counted). Teachers, the nodes with
- * weight, decide by their summed cost to go; nodes without weight follow. The rules of a tick are simulate.ts', unit by unit, and safety.ts
- * bars what could miss. It never rounds and never decides with what a state does not tell. The invariant: nodes of one group choose alike.
+ * A node is a window (what follows is what followed) or a state of a counted chain (what follows is drawn as counted).
+ * Teachers, the nodes with weight, decide by their summed cost to go; nodes without weight follow. The rules of a tick
+ * are simulate.ts', unit by unit, and safety.ts bars what could miss. It never rounds and never decides with what a
+ * state does not tell. The invariant: nodes of one group choose alike.
  */
 export const IDLE = 0;
 export const SPOT = 1;
@@ -14,9 +15,16 @@ export const HELD_RESTARTING = 4;
 const MODES = 5;
 const BARRED = 1e9;
 
-/** Where each choice leads from `slack` with `work` left: what is paid now, and the row of the outlook that follows; -1 where the work ends. */
+/**
+ * Where each choice leads from `slack` with `work` left: what is paid now, and the row of the outlook that follows; -1
+ * where the work ends.
+ */
 function choicesAt(problem, slack, work, rows) {
-  const { tickUnits, restartUnits, unitPrice: [, spotPrice, onDemandPrice] } = problem;
+  const {
+    tickUnits,
+    restartUnits,
+    unitPrice: [, spotPrice, onDemandPrice],
+  } = problem;
   const after = Math.max(0, restartUnits - tickUnits);
   const row = (mode, left) => mode * rows + left;
   const run = (restart, price, mode, least) => {
@@ -30,12 +38,19 @@ function choicesAt(problem, slack, work, rows) {
     wait: slack - tickUnits >= restartUnits ? { paid: 0, row: row(IDLE, slack - tickUnits) } : null,
     spot: run(restartUnits, spotPrice, after > 0 ? SPOT_RESTARTING : SPOT, restartUnits),
     // By mode: to stay as one is, or from idle to on-demand, which can always be had.
-    stay: [launched, run(0, spotPrice, SPOT, restartUnits), restarting, run(0, onDemandPrice, HELD, 0), run(after, onDemandPrice, HELD, 0)],
+    stay: [
+      launched,
+      run(0, spotPrice, SPOT, restartUnits),
+      restarting,
+      run(0, onDemandPrice, HELD, 0),
+      run(after, onDemandPrice, HELD, 0),
+    ],
   };
 }
 
 /** Cost to go of node `n` after a choice. */
-const costOf = (choice, outlook, size, n) => (choice === null ? BARRED : choice.paid + (choice.row < 0 ? 0 : outlook[choice.row * size + n]));
+const costOf = (choice, outlook, size, n) =>
+  choice === null ? BARRED : choice.paid + (choice.row < 0 ? 0 : outlook[choice.row * size + n]);
 
 /** Sums a choice's cost to go over the teachers of each group. */
 function addUp(choice, outlook, { size, weight }, groups, sums) {
@@ -44,9 +59,9 @@ function addUp(choice, outlook, { size, weight }, groups, sums) {
 }
 
 /**
- * Cost of every node from the first tick on, idle with all slack. `nodes`: size, weight by node (0: follows), at(tick) = { groups, coarser, available }
- * by node, their number as groupCount and coarserCount, and `blend(values, outlook)` where what follows is not the same node's next tick. A node
- * whose group has no teacher goes by its coarser group.
+ * Cost of every node from the first tick on, idle with all slack. `nodes`: size, weight by node (0: follows), at(tick)
+ * = { groups, coarser, available } by node, their number as groupCount and coarserCount, and `blend(values, outlook)`
+ * where what follows is not the same node's next tick. A node whose group has no teacher goes by its coarser group.
  */
 export function bestCosts(problem, nodes) {
   const { tickUnits, jobUnits, restartUnits, ticks } = problem;
@@ -62,7 +77,8 @@ export function bestCosts(problem, nodes) {
     decider.open([groups, coarser]);
     for (let slack = 0; slack < rows; slack += 1) {
       const work = (ticks - tick) * tickUnits - slack;
-      if (work > 0 && work <= jobUnits) decider.decide(choicesAt(problem, slack, work, rows), { values, outlook, available, slack, rows });
+      if (work > 0 && work <= jobUnits)
+        decider.decide(choicesAt(problem, slack, work, rows), { values, outlook, available, slack, rows });
     }
     if (nodes.blend === undefined) [values, outlook] = [outlook, values];
     else nodes.blend(values, outlook);
@@ -75,7 +91,11 @@ export function bestCosts(problem, nodes) {
 class Decider {
   constructor(nodes) {
     this.nodes = nodes;
-    const level = (count) => ({ groups: null, teachers: new Float64Array(count), sums: [0, 1, 2].map(() => new Float64Array(count)) });
+    const level = (count) => ({
+      groups: null,
+      teachers: new Float64Array(count),
+      sums: [0, 1, 2].map(() => new Float64Array(count)),
+    });
     this.levels = [level(nodes.groupCount), level(nodes.coarserCount)];
   }
 
@@ -90,7 +110,10 @@ class Decider {
   }
 
   decide({ wait, spot, stay }, { values, outlook, available, slack, rows }) {
-    const { nodes: { size }, levels } = this;
+    const {
+      nodes: { size },
+      levels,
+    } = this;
     const [fine, coarser] = levels;
     const sum = (choice, which) => {
       for (const { sums, groups } of levels) addUp(choice, outlook, this.nodes, groups, sums[which]);
@@ -110,7 +133,8 @@ class Decider {
     }
     for (const mode of [SPOT, SPOT_RESTARTING]) {
       const out = (mode * rows + slack) * size;
-      for (let n = 0; n < size; n += 1) values[out + n] = available[n] === 1 ? costOf(stay[mode], outlook, size, n) : values[slack * size + n];
+      for (let n = 0; n < size; n += 1)
+        values[out + n] = available[n] === 1 ? costOf(stay[mode], outlook, size, n) : values[slack * size + n];
     }
   }
 }

@@ -1,8 +1,10 @@
 /**
- * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs [teams]` after `npm run build`.
+ * How soon the dashboard paints and shows its figures with 1,000 teams, run by hand: `node tests/bench/dashboard.mjs
+ * [teams]` after `npm run build`.
  *
- * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document; asserts nothing. `firstPaintMs` and
- * `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is until nothing loads any more and every picture is drawn.
+ * Cold loads in a fresh browser each time, over an API and a database on this machine. Prints one JSON document;
+ * asserts nothing. `firstPaintMs` and `firstContentfulPaintMs` are the browser's own (W3C Paint Timing), `figuresMs` is
+ * until nothing loads any more and every picture is drawn.
  */
 import { chromium } from 'playwright-core';
 import { cpus } from 'node:os';
@@ -26,24 +28,74 @@ const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.l
 async function seed(bursar, call) {
   const { stores, organisation, runner } = bursar;
   await stores.db.transaction(async (tx) => {
-    for (let n = 0; n < TEAMS; n++) await stores.organisations.saveTeam(tx, organisation, { id: nameOf(n), name: `Team ${n}`, parent: n < 20 ? null : nameOf(n % 20), zone: 'UTC', currency: 'USD', assignedBy: null });
+    for (let n = 0; n < TEAMS; n++)
+      await stores.organisations.saveTeam(tx, organisation, {
+        id: nameOf(n),
+        name: `Team ${n}`,
+        parent: n < 20 ? null : nameOf(n % 20),
+        zone: 'UTC',
+        currency: 'USD',
+        assignedBy: null,
+      });
   });
-  await stores.prices.add(stores.db, organisation, SKUS.map((sku, at) => ({ kind: 'price', price: {
-    provider: 'AWS', sku, region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: null, gpus: 8,
-    rate: { nanos: BigInt(20 + 10 * at) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }, effectiveFrom: 0, effectiveTo: null, incrementSeconds: 1, minimumSeconds: 60, source: 'bench',
-  } })), 'bench');
-  await call('PUT', '/v1/rules', { rules: Array.from({ length: TEAMS }, (_, n) => ({ match: { tag: { key: 'team', value: nameOf(n) } }, team: nameOf(n) })) });
+  await stores.prices.add(
+    stores.db,
+    organisation,
+    SKUS.map((sku, at) => ({
+      kind: 'price',
+      price: {
+        provider: 'AWS',
+        sku,
+        region: 'us-east-1',
+        term: 'on-demand',
+        upfront: 'none',
+        component: 'gpu',
+        gpuModel: null,
+        gpus: 8,
+        rate: { nanos: BigInt(20 + 10 * at) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
+        effectiveFrom: 0,
+        effectiveTo: null,
+        incrementSeconds: 1,
+        minimumSeconds: 60,
+        source: 'bench',
+      },
+    })),
+    'bench',
+  );
+  await call('PUT', '/v1/rules', {
+    rules: Array.from({ length: TEAMS }, (_, n) => ({
+      match: { tag: { key: 'team', value: nameOf(n) } },
+      team: nameOf(n),
+    })),
+  });
   const random = seeded(7);
   const today = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   for (let day = DAYS; day > 0; day--) {
-    const records = Array.from({ length: TEAMS }, (_, n) => SKUS.slice(0, 1 + (n % 3)).map((sku) => {
-      const start = today - day * DAY_MS;
-      return { id: `${sku}-${n}-${day}`, provider: 'AWS', account: 'a1', region: 'us-east-1', term: 'on-demand', sku, gpus: 8, tags: { team: nameOf(n) }, start: new Date(start).toISOString(), end: new Date(start + Math.ceil(1 + random() * 8) * 3_600_000).toISOString() };
-    })).flat();
+    const records = Array.from({ length: TEAMS }, (_, n) =>
+      SKUS.slice(0, 1 + (n % 3)).map((sku) => {
+        const start = today - day * DAY_MS;
+        return {
+          id: `${sku}-${n}-${day}`,
+          provider: 'AWS',
+          account: 'a1',
+          region: 'us-east-1',
+          term: 'on-demand',
+          sku,
+          gpus: 8,
+          tags: { team: nameOf(n) },
+          start: new Date(start).toISOString(),
+          end: new Date(start + Math.ceil(1 + random() * 8) * 3_600_000).toISOString(),
+        };
+      }),
+    ).flat();
     await call('POST', '/v1/usage', { records });
     if (day % 10 === 0) log(`usage of ${DAYS - day} days sent`);
   }
-  for (let n = 0; n < TEAMS; n++) await call('PUT', `/v1/budgets/${nameOf(n)}`, { team: nameOf(n), planned: { default: String(2000 + Math.floor(random() * 8000)) } });
+  for (let n = 0; n < TEAMS; n++)
+    await call('PUT', `/v1/budgets/${nameOf(n)}`, {
+      team: nameOf(n),
+      planned: { default: String(2000 + Math.floor(random() * 8000)) },
+    });
   log('the line works');
   await runner.drain();
 }
@@ -54,13 +106,32 @@ async function load(browser, address, key, place) {
     await context.request.post(`${address}/session`, { headers: { 'x-bursar-session': 'bench' }, data: { key } });
     const page = await context.newPage();
     const bodies = [];
-    page.on('requestfinished', (request) => bodies.push(request.sizes().then(({ responseBodySize }) => responseBodySize, () => 0)));
+    page.on('requestfinished', (request) =>
+      bodies.push(
+        request.sizes().then(
+          ({ responseBodySize }) => responseBodySize,
+          () => 0,
+        ),
+      ),
+    );
     const from = performance.now();
     await page.goto(`${address}/#/${place}`);
-    await page.waitForFunction(() => document.querySelector('h1') !== null && document.querySelector('[aria-busy="true"]') === null && [...document.querySelectorAll('.canvas')].every((one) => one.querySelector('canvas') !== null));
+    await page.waitForFunction(
+      () =>
+        document.querySelector('h1') !== null &&
+        document.querySelector('[aria-busy="true"]') === null &&
+        [...document.querySelectorAll('.canvas')].every((one) => one.querySelector('canvas') !== null),
+    );
     const figuresMs = performance.now() - from;
-    const paints = await page.evaluate(() => Object.fromEntries(performance.getEntriesByType('paint').map(({ name, startTime }) => [name, startTime])));
-    return { figuresMs, firstPaintMs: paints['first-paint'], firstContentfulPaintMs: paints['first-contentful-paint'], bytes: (await Promise.all(bodies)).reduce((sum, size) => sum + size, 0) };
+    const paints = await page.evaluate(() =>
+      Object.fromEntries(performance.getEntriesByType('paint').map(({ name, startTime }) => [name, startTime])),
+    );
+    return {
+      figuresMs,
+      firstPaintMs: paints['first-paint'],
+      firstContentfulPaintMs: paints['first-contentful-paint'],
+      bytes: (await Promise.all(bodies)).reduce((sum, size) => sum + size, 0),
+    };
   } finally {
     await context.close();
   }
@@ -68,22 +139,37 @@ async function load(browser, address, key, place) {
 
 const result = await withBursar(async (bursar) => {
   const { stores, importer, policies } = bursar;
-  const app = await createWebApp(WebModule.register({ stores, importer, clock: wallClock, policies }), { logger: false });
+  const app = await createWebApp(WebModule.register({ stores, importer, clock: wallClock, policies }), {
+    logger: false,
+  });
   const key = await stores.keys.firstKey(bursar.organisation);
   const address = await listen(app, { host: '127.0.0.1', port: 0 });
   const call = async (method, path, body) => {
-    const response = await fetch(address + path, { method, headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+    const response = await fetch(address + path, {
+      method,
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
   };
   await seed(bursar, call);
-  const browser = await chromium.launch({ executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const browser = await chromium.launch({
+    executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+    args: ['--no-sandbox'],
+  });
   try {
     const cases = [];
     for (const place of PLACES) {
       const loads = [];
       for (let n = 0; n < LOADS; n++) loads.push(await load(browser, address, key, place));
       const of = (name) => Math.round(median(loads.map((one) => one[name])));
-      cases.push({ name: place === '' ? 'overview' : place, firstPaintMs: of('firstPaintMs'), firstContentfulPaintMs: of('firstContentfulPaintMs'), figuresMs: of('figuresMs'), bytes: of('bytes') });
+      cases.push({
+        name: place === '' ? 'overview' : place,
+        firstPaintMs: of('firstPaintMs'),
+        firstContentfulPaintMs: of('firstContentfulPaintMs'),
+        figuresMs: of('figuresMs'),
+        bytes: of('bytes'),
+      });
       log(JSON.stringify(cases.at(-1)));
     }
     return cases;
@@ -92,4 +178,16 @@ const result = await withBursar(async (bursar) => {
     await app.close();
   }
 });
-console.log(JSON.stringify({ machine: { cpus: cpus().length, model: cpus()[0]?.model }, teams: TEAMS, days: DAYS, loads: LOADS, cases: result }, null, 2));
+console.log(
+  JSON.stringify(
+    {
+      machine: { cpus: cpus().length, model: cpus()[0]?.model },
+      teams: TEAMS,
+      days: DAYS,
+      loads: LOADS,
+      cases: result,
+    },
+    null,
+    2,
+  ),
+);

@@ -1,7 +1,7 @@
 /**
  * Rows a second, side by side in one run: PostgreSQL's own COPY of the file into a logged table with a unique key and a
- * (team, time) index; and Bursar's whole way (parsed, validated, deduplicated, allocated, priced, durable, rolled up) for
- * the same FOCUS CSV and for JSON batches over HTTP. Synthetic rows from a fixed seed, in FOCUS 1.0's 43 columns.
+ * (team, time) index; and Bursar's whole way (parsed, validated, deduplicated, allocated, priced, durable, rolled up)
+ * for the same FOCUS CSV and for JSON batches over HTTP. Synthetic rows from a fixed seed, in FOCUS 1.0's 43 columns.
  */
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -13,14 +13,62 @@ import { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { perSecond, seconds, seeded, withBursar } from './server.mjs';
 
-const COLUMNS = ['AvailabilityZone', 'BilledCost', 'BillingAccountId', 'BillingAccountName', 'BillingCurrency', 'BillingPeriodEnd', 'BillingPeriodStart',
-  'ChargeCategory', 'ChargeClass', 'ChargeDescription', 'ChargeFrequency', 'ChargePeriodEnd', 'ChargePeriodStart', 'CommitmentDiscountCategory',
-  'CommitmentDiscountId', 'CommitmentDiscountName', 'CommitmentDiscountStatus', 'CommitmentDiscountType', 'ConsumedQuantity', 'ConsumedUnit',
-  'ContractedCost', 'ContractedUnitPrice', 'EffectiveCost', 'InvoiceIssuerName', 'ListCost', 'ListUnitPrice', 'PricingCategory', 'PricingQuantity',
-  'PricingUnit', 'ProviderName', 'PublisherName', 'RegionId', 'RegionName', 'ResourceId', 'ResourceName', 'ResourceType', 'ServiceCategory',
-  'ServiceName', 'SkuId', 'SkuPriceId', 'SubAccountId', 'SubAccountName', 'Tags'];
+const COLUMNS = [
+  'AvailabilityZone',
+  'BilledCost',
+  'BillingAccountId',
+  'BillingAccountName',
+  'BillingCurrency',
+  'BillingPeriodEnd',
+  'BillingPeriodStart',
+  'ChargeCategory',
+  'ChargeClass',
+  'ChargeDescription',
+  'ChargeFrequency',
+  'ChargePeriodEnd',
+  'ChargePeriodStart',
+  'CommitmentDiscountCategory',
+  'CommitmentDiscountId',
+  'CommitmentDiscountName',
+  'CommitmentDiscountStatus',
+  'CommitmentDiscountType',
+  'ConsumedQuantity',
+  'ConsumedUnit',
+  'ContractedCost',
+  'ContractedUnitPrice',
+  'EffectiveCost',
+  'InvoiceIssuerName',
+  'ListCost',
+  'ListUnitPrice',
+  'PricingCategory',
+  'PricingQuantity',
+  'PricingUnit',
+  'ProviderName',
+  'PublisherName',
+  'RegionId',
+  'RegionName',
+  'ResourceId',
+  'ResourceName',
+  'ResourceType',
+  'ServiceCategory',
+  'ServiceName',
+  'SkuId',
+  'SkuPriceId',
+  'SubAccountId',
+  'SubAccountName',
+  'Tags',
+];
 const TEAMS = 20;
-const SKUS = ['p5.48xlarge', 'p4d.24xlarge', 'g5.xlarge', 'g5.12xlarge', 'g6.xlarge', 'p3.2xlarge', 'g4dn.xlarge', 'p5en.48xlarge'];
+const SKUS = [
+  'p5.48xlarge',
+  'p4d.24xlarge',
+  'g5.xlarge',
+  'g5.12xlarge',
+  'g6.xlarge',
+  'p3.2xlarge',
+  'g4dn.xlarge',
+  'p5en.48xlarge',
+];
 const REGIONS = ['us-east-1', 'us-west-2', 'eu-west-1'];
 const START = Date.UTC(2026, 8, 1);
 const DAYS = 30;
@@ -54,17 +102,30 @@ async function writeFocus(file, rows) {
 }
 
 // The yardstick's best reading: text is the fastest type to copy into, so only the time and the amounts are typed.
-const TYPES = { BilledCost: 'numeric', EffectiveCost: 'numeric', ListCost: 'numeric', ChargePeriodStart: 'timestamptz' };
+const TYPES = {
+  BilledCost: 'numeric',
+  EffectiveCost: 'numeric',
+  ListCost: 'numeric',
+  ChargePeriodStart: 'timestamptz',
+};
 
-/** The yardstick: the file as it is, into a logged table with a unique key over the line's identity and a (team, time) index. */
+/**
+ * The yardstick: the file as it is, into a logged table with a unique key over the line's identity and a (team, time)
+ * index.
+ */
 async function copyCase(url, file, rows) {
   const client = new Client({ connectionString: url });
   await client.connect();
-  await client.query(`create table yardstick (${COLUMNS.map((name) => `"${name}" ${TYPES[name] ?? 'text'}`).join(', ')})`);
+  await client.query(
+    `create table yardstick (${COLUMNS.map((name) => `"${name}" ${TYPES[name] ?? 'text'}`).join(', ')})`,
+  );
   await client.query(`create unique index on yardstick ("ResourceId", "ChargePeriodStart")`);
   await client.query(`create index on yardstick ("SubAccountId", "ChargePeriodStart")`);
   const begun = performance.now();
-  await pipeline(createReadStream(file, { highWaterMark: 1 << 20 }), client.query(copyFrom(`copy yardstick from stdin (format csv, header true)`)));
+  await pipeline(
+    createReadStream(file, { highWaterMark: 1 << 20 }),
+    client.query(copyFrom(`copy yardstick from stdin (format csv, header true)`)),
+  );
   const time = seconds(begun);
   await client.query('drop table yardstick');
   await client.end();
@@ -75,7 +136,14 @@ async function focusCase(bursar, file, rows) {
   const { importer, stores, runner, organisation } = bursar;
   const begun = performance.now();
   const input = await importer.openFile(file);
-  const [result] = await importer.files([input], { organisation, source: 'bench', format: 'focus', strict: false, dryRun: false, by: 'bench' });
+  const [result] = await importer.files([input], {
+    organisation,
+    source: 'bench',
+    format: 'focus',
+    strict: false,
+    dryRun: false,
+    by: 'bench',
+  });
   const taken = seconds(begun);
   let time = taken;
   await runner.drain((stage) => {
@@ -84,13 +152,26 @@ async function focusCase(bursar, file, rows) {
   const all = seconds(begun);
   await input.close();
   if (result.accepted !== rows) throw new Error(`${result.accepted} of ${rows} rows were accepted`);
-  const [sum] = await stores.db.query(`select (select sum(billed) from cost_day)::text = $1 as exact`, [result.billed[0].amount]);
-  return { name: 'bursar/focus-csv', rows, recordsPerSecond: perSecond(rows, time), exact: sum.exact, intakeSeconds: Number(taken.toFixed(2)), lineSeconds: Number((time - taken).toFixed(2)), laterStagesSeconds: Number((all - time).toFixed(2)) };
+  const [sum] = await stores.db.query(`select (select sum(billed) from cost_day)::text = $1 as exact`, [
+    result.billed[0].amount,
+  ]);
+  return {
+    name: 'bursar/focus-csv',
+    rows,
+    recordsPerSecond: perSecond(rows, time),
+    exact: sum.exact,
+    intakeSeconds: Number(taken.toFixed(2)),
+    lineSeconds: Number((time - taken).toFixed(2)),
+    laterStagesSeconds: Number((all - time).toFixed(2)),
+  };
 }
 
 const BATCH = 20_000;
 
-/** Stages on a record's way from its source to a weighed budget. What comes after them (comparing bills, recommending, alerting) is not part of it. */
+/**
+ * Stages on a record's way from its source to a weighed budget. What comes after them (comparing bills, recommending,
+ * alerting) is not part of it.
+ */
 const WAY = /^(usage|cost|budget)\./;
 
 /** Metered records, as a meter sends them: one GPU resource for one minute each. */
@@ -98,8 +179,17 @@ function record(n) {
   const start = START + Math.floor(n / 1400) * 60_000;
   const resource = n % 1400;
   return {
-    id: `m-${n}`, provider: 'AWS', account: '1234567890123', resource: `i-${String(resource).padStart(17, '0')}`, sku: SKUS[resource % SKUS.length],
-    region: 'us-east-1', term: 'on-demand', gpus: 1 + (resource % 8), start: iso(start), end: iso(start + 60_000), tags: { team: `team-${resource % TEAMS}` },
+    id: `m-${n}`,
+    provider: 'AWS',
+    account: '1234567890123',
+    resource: `i-${String(resource).padStart(17, '0')}`,
+    sku: SKUS[resource % SKUS.length],
+    region: 'us-east-1',
+    term: 'on-demand',
+    gpus: 1 + (resource % 8),
+    start: iso(start),
+    end: iso(start + 60_000),
+    tags: { team: `team-${resource % TEAMS}` },
   };
 }
 
@@ -130,17 +220,43 @@ async function copyMeteredCase(url, rows) {
   return { name: 'copy/metered-csv', rows, recordsPerSecond: perSecond(rows, time) };
 }
 
-/** Batches over HTTP to `serve` in a process of its own, four under way at a time, until every record is priced, rolled up and weighed. */
+/**
+ * Batches over HTTP to `serve` in a process of its own, four under way at a time, until every record is priced, rolled
+ * up and weighed.
+ */
 async function httpCase(bursar, rows, log) {
   const { stores, organisation } = bursar;
-  await stores.prices.add(stores.db, organisation, SKUS.map((sku, n) => ({ kind: 'price', price: {
-    provider: 'AWS', sku, region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: null, gpus: 8,
-    rate: { nanos: BigInt(10 + n) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }, effectiveFrom: 0, effectiveTo: null,
-    incrementSeconds: 1, minimumSeconds: 60, source: 'bench',
-  } })), 'bench');
+  await stores.prices.add(
+    stores.db,
+    organisation,
+    SKUS.map((sku, n) => ({
+      kind: 'price',
+      price: {
+        provider: 'AWS',
+        sku,
+        region: 'us-east-1',
+        term: 'on-demand',
+        upfront: 'none',
+        component: 'gpu',
+        gpuModel: null,
+        gpus: 8,
+        rate: { nanos: BigInt(10 + n) * 1_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
+        effectiveFrom: 0,
+        effectiveTo: null,
+        incrementSeconds: 1,
+        minimumSeconds: 60,
+        source: 'bench',
+      },
+    })),
+    'bench',
+  );
   const bodies = [];
   for (let from = 0; from < rows; from += BATCH) {
-    bodies.push(Buffer.from(JSON.stringify({ records: Array.from({ length: Math.min(BATCH, rows - from) }, (_, n) => record(from + n)) })));
+    bodies.push(
+      Buffer.from(
+        JSON.stringify({ records: Array.from({ length: Math.min(BATCH, rows - from) }, (_, n) => record(from + n)) }),
+      ),
+    );
   }
   const server = await startServer(bursar.databaseUrl);
   try {
@@ -149,7 +265,13 @@ async function httpCase(bursar, rows, log) {
     const send = async () => {
       for (let at = next++; at < bodies.length; at = next++) {
         const reply = await fetch(`${server.url}/v1/usage?source=bench-http`, {
-          method: 'POST', headers: { authorization: `Bearer ${server.key}`, 'content-type': 'application/json', 'idempotency-key': `bench-${at}` }, body: bodies[at],
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${server.key}`,
+            'content-type': 'application/json',
+            'idempotency-key': `bench-${at}`,
+          },
+          body: bodies[at],
         });
         if (!reply.ok) throw new Error(`batch ${at}: ${reply.status} ${await reply.text()}`);
       }
@@ -160,10 +282,24 @@ async function httpCase(bursar, rows, log) {
     while (await due()) await new Promise((resolve) => setTimeout(resolve, 50));
     const time = seconds(begun);
     const [sum] = await stores.db.query(
-      `select sum(c.gpu_part_ms)::text as parts, bool_and(c.unpriced_part_ms = 0) as priced from cost_day c join dimension d on d.id = c.dimension and d.kind = 'metered'`);
-    const expected = Array.from({ length: 1400 }, (_, r) => BigInt(1 + (r % 8)) * BigInt(Math.floor(rows / 1400) + (r < rows % 1400 ? 1 : 0))).reduce((a, b) => a + b, 0n) * 7000n * 60_000n;
+      `select sum(c.gpu_part_ms)::text as parts, bool_and(c.unpriced_part_ms = 0) as priced from cost_day c join dimension d on d.id = c.dimension and d.kind = 'metered'`,
+    );
+    const expected =
+      Array.from(
+        { length: 1400 },
+        (_, r) => BigInt(1 + (r % 8)) * BigInt(Math.floor(rows / 1400) + (r < rows % 1400 ? 1 : 0)),
+      ).reduce((a, b) => a + b, 0n) *
+      7000n *
+      60_000n;
     log(`ingest: HTTP batches were all accepted after ${taken.toFixed(1)} s`);
-    return { name: 'bursar/json-http', rows, recordsPerSecond: perSecond(rows, time), exact: sum.parts === String(expected) && sum.priced, intakeSeconds: Number(taken.toFixed(2)), lineSeconds: Number((time - taken).toFixed(2)) };
+    return {
+      name: 'bursar/json-http',
+      rows,
+      recordsPerSecond: perSecond(rows, time),
+      exact: sum.parts === String(expected) && sum.priced,
+      intakeSeconds: Number(taken.toFixed(2)),
+      lineSeconds: Number((time - taken).toFixed(2)),
+    };
   } finally {
     await server.stop();
   }
@@ -171,9 +307,19 @@ async function httpCase(bursar, rows, log) {
 
 /** `serve` on the given database; its first start prints the admin key. */
 async function startServer(databaseUrl) {
-  const child = spawn(process.execPath, ['--max-semi-space-size=64', '--no-allocation-site-pretenuring', path.join(import.meta.dirname, '../../dist/src/main.js'), 'serve'], {
-    env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: '0', BURSAR_TICK_SECONDS: '1' }, stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawn(
+    process.execPath,
+    [
+      '--max-semi-space-size=64',
+      '--no-allocation-site-pretenuring',
+      path.join(import.meta.dirname, '../../dist/src/main.js'),
+      'serve',
+    ],
+    {
+      env: { PATH: process.env.PATH, DATABASE_URL: databaseUrl, PORT: '0', BURSAR_TICK_SECONDS: '1' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
   const ended = new Promise((resolve) => child.once('exit', resolve));
   const text = await new Promise((resolve, reject) => {
     let all = '';
@@ -184,7 +330,8 @@ async function startServer(databaseUrl) {
     ended.then(() => reject(new Error(`serve ended: ${all}`)));
   });
   return {
-    url: /is ready: (\S+)/.exec(text)[1], key: /bursar_\S+/.exec(text)[0],
+    url: /is ready: (\S+)/.exec(text)[1],
+    key: /bursar_\S+/.exec(text)[0],
     async stop() {
       child.kill('SIGTERM');
       await ended;
@@ -192,13 +339,26 @@ async function startServer(databaseUrl) {
   };
 }
 
-const against = (one, yardstick) => ({ ...one, against: yardstick.name, ratio: Number((one.recordsPerSecond / yardstick.recordsPerSecond).toFixed(2)) });
+const against = (one, yardstick) => ({
+  ...one,
+  against: yardstick.name,
+  ratio: Number((one.recordsPerSecond / yardstick.recordsPerSecond).toFixed(2)),
+});
 
 export async function run({ rows = 1_000_000, log }) {
   return withBursar(async (bursar, folder) => {
     const { stores, organisation } = bursar;
-    await stores.db.transaction((tx) => stores.organisations.saveRules(tx, organisation,
-      Array.from({ length: TEAMS }, (_, n) => ({ match: { tag: { key: 'team', value: `team-${n}` } }, team: `team-${n}` })), 'bench'));
+    await stores.db.transaction((tx) =>
+      stores.organisations.saveRules(
+        tx,
+        organisation,
+        Array.from({ length: TEAMS }, (_, n) => ({
+          match: { tag: { key: 'team', value: `team-${n}` } },
+          team: `team-${n}`,
+        })),
+        'bench',
+      ),
+    );
     const file = path.join(folder, 'focus.csv');
     log(`ingest: writing ${rows} FOCUS rows`);
     await writeFocus(file, rows);

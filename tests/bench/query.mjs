@@ -1,12 +1,22 @@
 /**
- * Team by SKU by day over ten million metered records, read from the sums per day: p50 and p99 of many reads, and whether
- * every row equals a full recount of the raw records, to the nano. The recount shares no code with the line but the blocks.
+ * Team by SKU by day over ten million metered records, read from the sums per day: p50 and p99 of many reads, and
+ * whether every row equals a full recount of the raw records, to the nano. The recount shares no code with the line but
+ * the blocks.
  */
 import { perSecond, seconds, withBursar } from './server.mjs';
 
 const TEAMS = 25;
 const RESOURCES = 2000;
-const SKUS = ['p5.48xlarge', 'p4d.24xlarge', 'g5.xlarge', 'g5.12xlarge', 'g6.xlarge', 'p3.2xlarge', 'g4dn.xlarge', 'p5en.48xlarge'];
+const SKUS = [
+  'p5.48xlarge',
+  'p4d.24xlarge',
+  'g5.xlarge',
+  'g5.12xlarge',
+  'g6.xlarge',
+  'p3.2xlarge',
+  'g4dn.xlarge',
+  'p5en.48xlarge',
+];
 const START = Date.UTC(2026, 8, 1);
 const HOUR = 3_600_000;
 const READS = 500;
@@ -23,9 +33,24 @@ function* batches(rows) {
         const resource = n % RESOURCES;
         const start = START + Math.floor(n / RESOURCES) * 8 * 60_000;
         return {
-          id: `m-${n}`, provider: 'AWS', account: 'a', subAccount: null, resource: `i-${resource}`, namespace: `team-${resource % TEAMS}`, service: null,
-          sku: SKUS[resource % SKUS.length], region: 'us-east-1', term: 'on-demand', gpuModel: null, tags: null, start, end: start + 8 * 60_000,
-          gpuParts: 7000 * (1 + (resource % 3)), storageMib: null, networkBytes: null, charge: null,
+          id: `m-${n}`,
+          provider: 'AWS',
+          account: 'a',
+          subAccount: null,
+          resource: `i-${resource}`,
+          namespace: `team-${resource % TEAMS}`,
+          service: null,
+          sku: SKUS[resource % SKUS.length],
+          region: 'us-east-1',
+          term: 'on-demand',
+          gpuModel: null,
+          tags: null,
+          start,
+          end: start + 8 * 60_000,
+          gpuParts: 7000 * (1 + (resource % 3)),
+          storageMib: null,
+          networkBytes: null,
+          charge: null,
         };
       }),
     };
@@ -45,7 +70,7 @@ async function recount(bursar) {
   for (const delivery of await stores.raw.deliveries(stores.db, organisation)) {
     for await (const records of stores.raw.records(stores.db, organisation, delivery.source, delivery.id)) {
       for (const r of records) {
-        for (let at = r.start; at < r.end;) {
+        for (let at = r.start; at < r.end; ) {
           const hour = Math.floor(at / HOUR) * HOUR;
           const until = Math.min(r.end, hour + HOUR);
           const key = `${r.namespace}|${r.sku}|${hour}`;
@@ -68,22 +93,67 @@ async function recount(bursar) {
 export async function run({ rows = 10_000_000, log }) {
   return withBursar(async (bursar) => {
     const { stores, organisation, runner } = bursar;
-    await stores.prices.add(stores.db, organisation, SKUS.map((sku) => ({ kind: 'price', price: {
-      provider: 'AWS', sku, region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: null, gpus: 8,
-      rate: { nanos: nanosPerHour(sku), currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }, effectiveFrom: 0, effectiveTo: null,
-      incrementSeconds: 1, minimumSeconds: 60, source: 'bench',
-    } })), 'bench');
+    await stores.prices.add(
+      stores.db,
+      organisation,
+      SKUS.map((sku) => ({
+        kind: 'price',
+        price: {
+          provider: 'AWS',
+          sku,
+          region: 'us-east-1',
+          term: 'on-demand',
+          upfront: 'none',
+          component: 'gpu',
+          gpuModel: null,
+          gpus: 8,
+          rate: { nanos: nanosPerHour(sku), currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
+          effectiveFrom: 0,
+          effectiveTo: null,
+          incrementSeconds: 1,
+          minimumSeconds: 60,
+          source: 'bench',
+        },
+      })),
+      'bench',
+    );
     log(`query: taking ${rows} metered records in`);
     const begun = performance.now();
-    await stores.intake.import({
-      organisation, source: 'bench', strict: true, dryRun: false, by: 'bench', now: Date.now(), teamOf: (r) => r.namespace, rulesVersion: 0, trackedTags: [],
-    }, [{ name: 'bench', format: 'bench', async *batches() { yield* batches(rows); } }]);
+    await stores.intake.import(
+      {
+        organisation,
+        source: 'bench',
+        strict: true,
+        dryRun: false,
+        by: 'bench',
+        now: Date.now(),
+        teamOf: (r) => r.namespace,
+        rulesVersion: 0,
+        trackedTags: [],
+      },
+      [
+        {
+          name: 'bench',
+          format: 'bench',
+          async *batches() {
+            yield* batches(rows);
+          },
+        },
+      ],
+    );
     await runner.drain();
     const loaded = seconds(begun);
     log(`query: ${perSecond(rows, loaded)} records/s into the line`);
     const { fx } = await stores.prices.book(stores.db, organisation);
     await stores.db.query('vacuum analyze cost_day');
-    const question = { from: null, to: null, groupBy: ['team', 'sku', 'day'], basis: 'accrued', currency: null, teams: null };
+    const question = {
+      from: null,
+      to: null,
+      groupBy: ['team', 'sku', 'day'],
+      basis: 'accrued',
+      currency: null,
+      teams: null,
+    };
     const one = (team) => ({ ...question, teams: [team] });
     const times = { all: [], team: [] };
     // An answer is let go before the next question, as it is where it has been sent.
@@ -100,12 +170,28 @@ export async function run({ rows = 10_000_000, log }) {
     log('query: recounting every raw record');
     const days = await recount(bursar);
     const nanos = (text) => BigInt(text.replace('.', ''));
-    const exact = answer.rows.length === days.size && answer.rows.every((row) => nanos(row.cost) === days.get(`${row.team}|${row.sku}|${row.day}`));
+    const exact =
+      answer.rows.length === days.size &&
+      answer.rows.every((row) => nanos(row.cost) === days.get(`${row.team}|${row.sku}|${row.day}`));
     const quantile = (list, q) => Number([...list].sort((a, b) => a - b)[Math.floor(q * (list.length - 1))].toFixed(2));
     return [
       { name: 'load/metered', rows, recordsPerSecond: perSecond(rows, loaded) },
-      { name: 'query/team-by-sku-by-day/all-teams', rows, answerRows: answer.rows.length, p50Ms: quantile(times.all, 0.5), p99Ms: quantile(times.all, 0.99), exact },
-      { name: 'query/team-by-sku-by-day/one-team', rows, answerRows: answer.rows.length / TEAMS, p50Ms: quantile(times.team, 0.5), p99Ms: quantile(times.team, 0.99), exact },
+      {
+        name: 'query/team-by-sku-by-day/all-teams',
+        rows,
+        answerRows: answer.rows.length,
+        p50Ms: quantile(times.all, 0.5),
+        p99Ms: quantile(times.all, 0.99),
+        exact,
+      },
+      {
+        name: 'query/team-by-sku-by-day/one-team',
+        rows,
+        answerRows: answer.rows.length / TEAMS,
+        p50Ms: quantile(times.team, 0.5),
+        p99Ms: quantile(times.team, 0.99),
+        exact,
+      },
     ];
   });
 }

@@ -10,7 +10,10 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 
 const KNOWN = ['ingest', 'query', 'decide', 'quote'];
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'boolean', default: false }, rows: { type: 'string' } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false }, rows: { type: 'string' } },
+});
 const wanted = positionals[0] === 'all' ? KNOWN : positionals;
 const unknown = wanted.filter((name) => !KNOWN.includes(name));
 if (wanted.length === 0 || unknown.length > 0) {
@@ -25,12 +28,25 @@ for (const name of wanted) {
     continue;
   }
   const { run } = await import(file);
-  const options = { rows: values.rows === undefined ? undefined : Number(values.rows), log: (text) => process.stderr.write(`${text}\n`) };
+  const options = {
+    rows: values.rows === undefined ? undefined : Number(values.rows),
+    log: (text) => process.stderr.write(`${text}\n`),
+  };
   cases.push(...(await run(options)));
 }
-const machine = { node: process.version, cpu: cpus()[0]?.model ?? 'unknown', cores: cpus().length, memoryGiB: Math.round(totalmem() / 2 ** 30) };
+const machine = {
+  node: process.version,
+  cpu: cpus()[0]?.model ?? 'unknown',
+  cores: cpus().length,
+  memoryGiB: Math.round(totalmem() / 2 ** 30),
+};
 if (values.json) process.stdout.write(`${JSON.stringify({ machine, cases }, null, 2)}\n`);
 else {
   process.stdout.write(`${machine.cores} cores, ${machine.cpu}, ${machine.memoryGiB} GiB, Node ${machine.node}\n`);
-  for (const { name, ...rest } of cases) process.stdout.write(`${name.padEnd(44)} ${Object.entries(rest).map(([key, value]) => `${key} ${value}`).join('   ')}\n`);
+  for (const { name, ...rest } of cases)
+    process.stdout.write(
+      `${name.padEnd(44)} ${Object.entries(rest)
+        .map(([key, value]) => `${key} ${value}`)
+        .join('   ')}\n`,
+    );
 }

@@ -1,4 +1,6 @@
-/** One embedded PostgreSQL with the product's own settings (fsync on) in a temporary folder, for a benchmark's duration. */
+/**
+ * One embedded PostgreSQL with the product's own settings (fsync on) in a temporary folder, for a benchmark's duration.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';

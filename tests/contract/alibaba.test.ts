@@ -1,5 +1,6 @@
 /**
- * The Alibaba Cloud connection, through its real client, against a server that checks signatures and plays hand-written replies.
+ * The Alibaba Cloud connection, through its real client, against a server that checks signatures and plays hand-written
+ * replies.
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
@@ -23,46 +24,80 @@ let server: RpcServer;
 let now = NOW;
 
 function connect(over: Readonly<Record<string, string | undefined>> = {}): ProviderConnection {
-  const connection = provider.connect({
-    BURSAR_ALIBABA_REGIONS: 'cn-beijing',
-    BURSAR_ALIBABA_READ_ACCESS_KEY_ID: READ.id, BURSAR_ALIBABA_READ_ACCESS_KEY_SECRET: READ.secret,
-    BURSAR_ALIBABA_ACT_ACCESS_KEY_ID: ACT.id, BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: ACT.secret,
-    BURSAR_ALIBABA_ENDPOINT_ECS: server.url, BURSAR_ALIBABA_ENDPOINT_ESS: server.url, BURSAR_ALIBABA_ENDPOINT_BSS: server.url,
-    BURSAR_ALIBABA_TIMEOUT_SECONDS: '1', ...over,
-  }, { now: () => now });
+  const connection = provider.connect(
+    {
+      BURSAR_ALIBABA_REGIONS: 'cn-beijing',
+      BURSAR_ALIBABA_READ_ACCESS_KEY_ID: READ.id,
+      BURSAR_ALIBABA_READ_ACCESS_KEY_SECRET: READ.secret,
+      BURSAR_ALIBABA_ACT_ACCESS_KEY_ID: ACT.id,
+      BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: ACT.secret,
+      BURSAR_ALIBABA_ENDPOINT_ECS: server.url,
+      BURSAR_ALIBABA_ENDPOINT_ESS: server.url,
+      BURSAR_ALIBABA_ENDPOINT_BSS: server.url,
+      BURSAR_ALIBABA_TIMEOUT_SECONDS: '1',
+      ...over,
+    },
+    { now: () => now },
+  );
   if (connection === null) throw new Error('there is no connection');
   return connection;
 }
 
-const readOnly = (): ProviderConnection => connect({ BURSAR_ALIBABA_ACT_ACCESS_KEY_ID: undefined, BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: undefined });
+const readOnly = (): ProviderConnection =>
+  connect({ BURSAR_ALIBABA_ACT_ACCESS_KEY_ID: undefined, BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: undefined });
 
 /** The account as the hand-written replies have it. */
 function playAccount(on: RpcServer): void {
-  const instances = [reply<InstancesReply>('alibaba', 'DescribeInstances.1'), reply<InstancesReply>('alibaba', 'DescribeInstances.2')];
+  const instances = [
+    reply<InstancesReply>('alibaba', 'DescribeInstances.1'),
+    reply<InstancesReply>('alibaba', 'DescribeInstances.2'),
+  ];
   on.play('DescribeInstances', ({ params }) => {
-    if (params['InstanceIds'] === undefined) return { body: instances[params['NextToken'] === instances[0]?.NextToken ? 1 : 0] };
+    if (params['InstanceIds'] === undefined)
+      return { body: instances[params['NextToken'] === instances[0]?.NextToken ? 1 : 0] };
     const ids = JSON.parse(String(params['InstanceIds'])) as string[];
-    return { body: { RequestId: 'one', NextToken: '', Instances: { Instance: instances.flatMap((page) => page.Instances.Instance).filter(({ InstanceId }) => ids.includes(InstanceId)) } } };
+    return {
+      body: {
+        RequestId: 'one',
+        NextToken: '',
+        Instances: {
+          Instance: instances
+            .flatMap((page) => page.Instances.Instance)
+            .filter(({ InstanceId }) => ids.includes(InstanceId)),
+        },
+      },
+    };
   });
   on.play('DescribeInstanceTypes', own('DescribeInstanceTypes'));
   on.play('DescribeScalingGroups', ({ params }) => {
     const whole = reply<{ ScalingGroups: { ScalingGroupId: string }[] }>('alibaba', 'DescribeScalingGroups');
     const one = params['ScalingGroupIds.1'];
-    const groups = one === undefined ? whole.ScalingGroups : whole.ScalingGroups.filter(({ ScalingGroupId }) => ScalingGroupId === one);
+    const groups =
+      one === undefined
+        ? whole.ScalingGroups
+        : whole.ScalingGroups.filter(({ ScalingGroupId }) => ScalingGroupId === one);
     return { body: { ...whole, TotalCount: groups.length, ScalingGroups: groups } };
   });
   on.play('DescribeScalingConfigurations', own('DescribeScalingConfigurations'));
   on.play('DescribeScalingInstances', ({ params }) => {
     const whole = reply<{ ScalingInstances: { InstanceId: string }[] }>('alibaba', 'DescribeScalingInstances');
-    const ids = new Set(Object.entries(params).filter(([name]) => name.startsWith('InstanceIds.')).map(([, id]) => id));
-    return { body: { ...whole, ScalingInstances: whole.ScalingInstances.filter(({ InstanceId }) => ids.has(InstanceId)) } };
+    const ids = new Set(
+      Object.entries(params)
+        .filter(([name]) => name.startsWith('InstanceIds.'))
+        .map(([, id]) => id),
+    );
+    return {
+      body: { ...whole, ScalingInstances: whole.ScalingInstances.filter(({ InstanceId }) => ids.has(InstanceId)) },
+    };
   });
   on.play('DescribePrice', ({ params }) => {
-    if (params['InstanceType'] !== 'ecs.gn7i-c16g1.4xlarge') return error('InvalidInstanceType.ValueNotSupported', 'The specified InstanceType is not supported here.', 404);
+    if (params['InstanceType'] !== 'ecs.gn7i-c16g1.4xlarge')
+      return error('InvalidInstanceType.ValueNotSupported', 'The specified InstanceType is not supported here.', 404);
     return own(params['SpotStrategy'] === 'NoSpot' ? 'DescribePrice' : 'DescribePrice.spot');
   });
   on.play('DescribeSpotPriceHistory', ({ params }) => {
-    if (params['InstanceType'] !== 'ecs.gn7i-c16g1.4xlarge') return { body: { Currency: 'CNY', SpotPrices: { SpotPriceType: [] } } };
+    if (params['InstanceType'] !== 'ecs.gn7i-c16g1.4xlarge')
+      return { body: { Currency: 'CNY', SpotPrices: { SpotPriceType: [] } } };
     return own(params['Offset'] === '0' ? 'DescribeSpotPriceHistory.1' : 'DescribeSpotPriceHistory.2');
   });
 }
@@ -73,7 +108,11 @@ interface InstancesReply {
 }
 
 interface TaggedReply extends InstancesReply {
-  Instances: { Instance: (InstancesReply['Instances']['Instance'][number] & { Tags: { Tag: { TagKey: string; TagValue: string }[] } })[] };
+  Instances: {
+    Instance: (InstancesReply['Instances']['Instance'][number] & {
+      Tags: { Tag: { TagKey: string; TagValue: string }[] };
+    })[];
+  };
 }
 
 async function all<T>(pages: AsyncIterable<readonly T[]> | undefined): Promise<T[]> {
@@ -95,8 +134,18 @@ afterEach(async () => {
 describe('the settings', () => {
   it('are none, complete, or named one by one without a value', () => {
     expect(provider.connect({}, { now: () => NOW })).toBeNull();
-    expect(() => provider.connect({ BURSAR_ALIBABA_READ_ACCESS_KEY_ID: 'LTAIseen', BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: 'hush', BURSAR_ALIBABA_ENDPOINT_ECS: 'ftp://x' }, { now: () => NOW }))
-      .toThrow(/^(?!.*(?:LTAIseen|hush|ftp)).*BURSAR_ALIBABA_REGIONS is missing.*READ_ACCESS_KEY_SECRET is missing.*ACT_ACCESS_KEY_ID is missing.*ENDPOINT_ECS is not/);
+    expect(() =>
+      provider.connect(
+        {
+          BURSAR_ALIBABA_READ_ACCESS_KEY_ID: 'LTAIseen',
+          BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: 'hush',
+          BURSAR_ALIBABA_ENDPOINT_ECS: 'ftp://x',
+        },
+        { now: () => NOW },
+      ),
+    ).toThrow(
+      /^(?!.*(?:LTAIseen|hush|ftp)).*BURSAR_ALIBABA_REGIONS is missing.*READ_ACCESS_KEY_SECRET is missing.*ACT_ACCESS_KEY_ID is missing.*ENDPOINT_ECS is not/,
+    );
   });
 });
 
@@ -105,7 +154,15 @@ describe('the fleet', () => {
     const reading = await connect().fleet?.();
     expect(reading).toMatchObject({ at: NOW, complete: true, problems: [] });
     const instances = (reading?.targets ?? []).filter(({ kind }) => kind === 'instance');
-    const rows = instances.map(({ target, sku, gpuModel, gpus, term, state, billing }) => [target.split('/')[2], sku, gpuModel, gpus, term, state, billing]);
+    const rows = instances.map(({ target, sku, gpuModel, gpus, term, state, billing }) => [
+      target.split('/')[2],
+      sku,
+      gpuModel,
+      gpus,
+      term,
+      state,
+      billing,
+    ]);
     expect(rows).toEqual([
       ['i-2zetrain', 'ecs.gn7i-c16g1.4xlarge', 'A10', 1, 'on-demand', 'running', 'billed'],
       ['i-2zespot', 'ecs.gn6v-c8g1.2xlarge', 'V100-16GB', 1, 'spot', 'running', 'billed'],
@@ -113,10 +170,21 @@ describe('the fleet', () => {
       ['i-2zekept', 'ecs.gn5-c4g1.xlarge', 'P100', 1, 'on-demand', 'stopped', 'billed'],
       ['i-2zepaid', 'ecs.gn7-c12g1.12xlarge', 'A100-40GB', 8, null, 'stopped', 'billed'],
     ]);
-    expect(instances[0]).toMatchObject({ provider: 'Alibaba Cloud', region: 'cn-beijing', name: 'train-a10', labels: { team: 'vision', env: 'prod' }, launchedAt: Date.UTC(2026, 10, 18, 2, 15) });
+    expect(instances[0]).toMatchObject({
+      provider: 'Alibaba Cloud',
+      region: 'cn-beijing',
+      name: 'train-a10',
+      labels: { team: 'vision', env: 'prod' },
+      launchedAt: Date.UTC(2026, 10, 18, 2, 15),
+    });
     expect(instances[4]?.launchedAt).toBe(Date.UTC(2026, 9, 1, 9));
-    expect(server.of('DescribeInstances').map(({ params, key, version }) => [params['RegionId'], params['NextToken'], key, version])).toEqual([
-      ['cn-beijing', undefined, READ.id, '2014-05-26'], ['cn-beijing', 'caeba0bbb2be03f84eb48b699f0a4883', READ.id, '2014-05-26'],
+    expect(
+      server
+        .of('DescribeInstances')
+        .map(({ params, key, version }) => [params['RegionId'], params['NextToken'], key, version]),
+    ).toEqual([
+      ['cn-beijing', undefined, READ.id, '2014-05-26'],
+      ['cn-beijing', 'caeba0bbb2be03f84eb48b699f0a4883', READ.id, '2014-05-26'],
     ]);
   });
 
@@ -124,20 +192,45 @@ describe('the fleet', () => {
     const groups = ((await connect().fleet?.())?.targets ?? []).filter(({ kind }) => kind === 'group');
     expect(groups.map(({ target }) => target)).toEqual([GROUP, 'asg/cn-beijing/asg-2zemixed']);
     expect(groups[0]).toMatchObject({
-      sku: 'ecs.gn7i-c16g1.4xlarge', gpuModel: 'A10', gpus: 1, term: null, state: 'running', billing: 'billed', spotRatio: 0.75,
-      replicas: { desired: 4, ready: 3, min: 1, max: 10 }, labels: { team: 'vision' },
+      sku: 'ecs.gn7i-c16g1.4xlarge',
+      gpuModel: 'A10',
+      gpus: 1,
+      term: null,
+      state: 'running',
+      billing: 'billed',
+      spotRatio: 0.75,
+      replicas: { desired: 4, ready: 3, min: 1, max: 10 },
+      labels: { team: 'vision' },
     });
     // Two types of one card each: no one SKU or model; no expected number: it keeps the none that it has.
-    expect(groups[1]).toMatchObject({ sku: null, gpuModel: null, gpus: 1, term: 'on-demand', state: 'stopped', billing: 'ended', spotRatio: 0, replicas: { desired: 0 } });
-    expect(server.of('DescribeScalingGroups')[0]).toMatchObject({ version: '2022-02-22', key: READ.id, params: { RegionId: 'cn-beijing', PageSize: '50', PageNumber: '1' } });
-    expect(server.of('DescribeScalingConfigurations')[0]?.params).toMatchObject({ 'ScalingConfigurationIds.1': 'asc-2zea10', 'ScalingConfigurationIds.3': 'asc-2zeweb' });
+    expect(groups[1]).toMatchObject({
+      sku: null,
+      gpuModel: null,
+      gpus: 1,
+      term: 'on-demand',
+      state: 'stopped',
+      billing: 'ended',
+      spotRatio: 0,
+      replicas: { desired: 0 },
+    });
+    expect(server.of('DescribeScalingGroups')[0]).toMatchObject({
+      version: '2022-02-22',
+      key: READ.id,
+      params: { RegionId: 'cn-beijing', PageSize: '50', PageNumber: '1' },
+    });
+    expect(server.of('DescribeScalingConfigurations')[0]?.params).toMatchObject({
+      'ScalingConfigurationIds.1': 'asc-2zea10',
+      'ScalingConfigurationIds.3': 'asc-2zeweb',
+    });
   });
 
   it('counts no share of a card as a card', async () => {
     const connection = connect();
     const page = reply<InstancesReply>('alibaba', 'DescribeInstances.2');
     const [first] = page.Instances.Instance;
-    server.play('DescribeInstances', { body: { ...page, Instances: { Instance: [{ ...first, InstanceType: 'ecs.vgn6i-m4-vws.xlarge' }] } } });
+    server.play('DescribeInstances', {
+      body: { ...page, Instances: { Instance: [{ ...first, InstanceType: 'ecs.vgn6i-m4-vws.xlarge' }] } },
+    });
     expect((await connection.fleet?.())?.targets[0]).toMatchObject({ gpuModel: 'T4', gpus: null });
   });
 
@@ -146,63 +239,141 @@ describe('the fleet', () => {
     page.Instances.Instance[0]!.Tags.Tag.push({ TagKey: 'acs:autoscaling:scalingGroupId', TagValue: 'asg-2zeinfer' });
     server.play('DescribeInstances', () => ({ body: { ...page, NextToken: '' } }));
     const machines = (await connect().fleet?.())?.targets.filter(({ kind }) => kind === 'instance') ?? [];
-    expect(machines.map(({ name, labels }) => [name, labels['acs:autoscaling:scalingGroupId'], labels['bursar:target']])).toEqual([
-      ['train-a10', 'asg-2zeinfer', undefined], ['batch-v100', undefined, GROUP],
+    expect(
+      machines.map(({ name, labels }) => [name, labels['acs:autoscaling:scalingGroupId'], labels['bursar:target']]),
+    ).toEqual([
+      ['train-a10', 'asg-2zeinfer', undefined],
+      ['batch-v100', undefined, GROUP],
     ]);
-    expect(server.of('DescribeScalingInstances')).toMatchObject([{ version: '2022-02-22', key: READ.id, params: { RegionId: 'cn-beijing', 'InstanceIds.1': 'i-2zespot' } }]);
+    expect(server.of('DescribeScalingInstances')).toMatchObject([
+      { version: '2022-02-22', key: READ.id, params: { RegionId: 'cn-beijing', 'InstanceIds.1': 'i-2zespot' } },
+    ]);
   });
 
   it('lists machines without their groups where nobody may ask for them, and says so', async () => {
     server.play('DescribeScalingInstances', error('Forbidden.RAM', 'no', 403));
     const reading = await connect().fleet?.();
-    expect(reading).toMatchObject({ complete: false, problems: ['cn-beijing: instances: the groups of the instances could not be read: Alibaba Cloud denied ess:DescribeScalingInstances (Forbidden.RAM): the permission is missing'] });
+    expect(reading).toMatchObject({
+      complete: false,
+      problems: [
+        'cn-beijing: instances: the groups of the instances could not be read: Alibaba Cloud denied ess:DescribeScalingInstances (Forbidden.RAM): the permission is missing',
+      ],
+    });
     expect(reading?.targets.filter(({ kind }) => kind === 'instance')).toHaveLength(5);
     server.play('DescribeScalingInstances', error('Throttling.User', 'slow down', 400));
-    expect(await connect().fleet?.()).toMatchObject({ complete: false, problems: [expect.stringContaining('cn-beijing: instances: Alibaba Cloud throttled ess:DescribeScalingInstances')] });
+    expect(await connect().fleet?.()).toMatchObject({
+      complete: false,
+      problems: [
+        expect.stringContaining('cn-beijing: instances: Alibaba Cloud throttled ess:DescribeScalingInstances'),
+      ],
+    });
   });
 
   it('says that it is not complete where a region cannot be read', async () => {
     const connection = connect({ BURSAR_ALIBABA_REGIONS: 'cn-beijing,cn-hangzhou' });
-    server.play('DescribeScalingGroups', ({ params }) => (params['RegionId'] === 'cn-hangzhou' ? error('Throttling.User', 'Request was denied due to user flow control.') : own('DescribeScalingGroups')));
+    server.play('DescribeScalingGroups', ({ params }) =>
+      params['RegionId'] === 'cn-hangzhou'
+        ? error('Throttling.User', 'Request was denied due to user flow control.')
+        : own('DescribeScalingGroups'),
+    );
     const reading = await connection.fleet?.();
     expect(reading?.complete).toBe(false);
-    expect(reading?.problems).toEqual(['cn-hangzhou: scaling groups: Alibaba Cloud throttled ess:DescribeScalingGroups (Throttling.User)']);
+    expect(reading?.problems).toEqual([
+      'cn-hangzhou: scaling groups: Alibaba Cloud throttled ess:DescribeScalingGroups (Throttling.User)',
+    ]);
     expect(reading?.targets.some(({ target }) => target === GROUP)).toBe(true);
   });
 
   it('fails where nothing could be read: denied with the permission, unavailable where nobody listens', async () => {
-    for (const action of ['DescribeInstances', 'DescribeScalingGroups']) server.play(action, error('Forbidden.RAM', 'User not authorized to operate on the specified resource.', 403));
-    await expect(connect().fleet?.()).rejects.toMatchObject({ kind: 'denied', message: 'Alibaba Cloud denied ecs:DescribeInstances (Forbidden.RAM): the permission is missing' });
+    for (const action of ['DescribeInstances', 'DescribeScalingGroups'])
+      server.play(action, error('Forbidden.RAM', 'User not authorized to operate on the specified resource.', 403));
+    await expect(connect().fleet?.()).rejects.toMatchObject({
+      kind: 'denied',
+      message: 'Alibaba Cloud denied ecs:DescribeInstances (Forbidden.RAM): the permission is missing',
+    });
     const nobody = await rpcServer('alibaba', {});
     await nobody.close();
     await expect(connect({ BURSAR_ALIBABA_ENDPOINT_ECS: nobody.url }).target?.(TRAIN)).rejects.toMatchObject({
-      kind: 'unavailable', message: 'Alibaba Cloud could not be reached for ecs:DescribeInstances (ECONNREFUSED)',
+      kind: 'unavailable',
+      message: 'Alibaba Cloud could not be reached for ecs:DescribeInstances (ECONNREFUSED)',
     });
   });
 
   it('does not take a reply of another shape for an empty fleet', async () => {
     server.play('DescribeInstances', { body: { RequestId: 'x', Instances: { Instance: [{ Status: 'Running' }] } } });
-    expect(await connect().fleet?.()).toMatchObject({ complete: false, problems: [expect.stringContaining('in a shape that is not documented')] });
+    expect(await connect().fleet?.()).toMatchObject({
+      complete: false,
+      problems: [expect.stringContaining('in a shape that is not documented')],
+    });
     server.play('DescribeInstances', { status: 502, body: '<html>bad gateway</html>' });
     await expect(connect().target?.(TRAIN)).rejects.toMatchObject({ kind: 'unavailable' });
   });
 });
 
 describe('acting', () => {
-  const apply = (effect: Parameters<NonNullable<ProviderConnection['apply']>>[0], connection = connect()) => connection.apply?.(effect, 'token-1', null);
+  const apply = (effect: Parameters<NonNullable<ProviderConnection['apply']>>[0], connection = connect()) =>
+    connection.apply?.(effect, 'token-1', null);
 
   it.each([
-    ['StopInstance', { kind: 'stop', target: TRAIN }, { InstanceId: 'i-2zetrain', StoppedMode: 'StopCharging', ForceStop: 'false' }],
+    [
+      'StopInstance',
+      { kind: 'stop', target: TRAIN },
+      { InstanceId: 'i-2zetrain', StoppedMode: 'StopCharging', ForceStop: 'false' },
+    ],
     ['StartInstance', { kind: 'start', target: TRAIN }, { InstanceId: 'i-2zetrain' }],
-    ['DeleteInstances', { kind: 'terminate', target: TRAIN }, { RegionId: 'cn-beijing', 'InstanceId.1': 'i-2zetrain', Force: 'true', ForceStop: 'false', ClientToken: 'token-1' }],
-    ['ModifyInstanceSpec', { kind: 'resize', target: TRAIN, sku: 'ecs.gn7i-c8g1.2xlarge' }, { InstanceId: 'i-2zetrain', InstanceType: 'ecs.gn7i-c8g1.2xlarge', ClientToken: 'token-1' }],
-    ['ModifyScalingGroup', { kind: 'scale', target: GROUP, replicas: 2 }, { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', DesiredCapacity: '2' }],
-    ['ModifyScalingGroup', { kind: 'set-bounds', target: GROUP, min: 0, max: 6 }, { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', MinSize: '0', MaxSize: '6' }],
-    ['ModifyScalingGroup', { kind: 'set-spot-ratio', target: GROUP, spotRatio: 0.9 },
-      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', OnDemandPercentageAboveBaseCapacity: '10', SpotInstanceRemedy: 'true' }],
-    ['ModifyScalingGroup', { kind: 'set-spot-ratio', target: GROUP, spotRatio: 0 }, { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', OnDemandPercentageAboveBaseCapacity: '100' }],
-    ['RemoveInstances', { kind: 'replace', target: TRAIN, group: GROUP },
-      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', 'InstanceIds.1': 'i-2zetrain', RemovePolicy: 'release', DecreaseDesiredCapacity: 'false', ClientToken: 'token-1' }],
+    [
+      'DeleteInstances',
+      { kind: 'terminate', target: TRAIN },
+      {
+        RegionId: 'cn-beijing',
+        'InstanceId.1': 'i-2zetrain',
+        Force: 'true',
+        ForceStop: 'false',
+        ClientToken: 'token-1',
+      },
+    ],
+    [
+      'ModifyInstanceSpec',
+      { kind: 'resize', target: TRAIN, sku: 'ecs.gn7i-c8g1.2xlarge' },
+      { InstanceId: 'i-2zetrain', InstanceType: 'ecs.gn7i-c8g1.2xlarge', ClientToken: 'token-1' },
+    ],
+    [
+      'ModifyScalingGroup',
+      { kind: 'scale', target: GROUP, replicas: 2 },
+      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', DesiredCapacity: '2' },
+    ],
+    [
+      'ModifyScalingGroup',
+      { kind: 'set-bounds', target: GROUP, min: 0, max: 6 },
+      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', MinSize: '0', MaxSize: '6' },
+    ],
+    [
+      'ModifyScalingGroup',
+      { kind: 'set-spot-ratio', target: GROUP, spotRatio: 0.9 },
+      {
+        RegionId: 'cn-beijing',
+        ScalingGroupId: 'asg-2zeinfer',
+        OnDemandPercentageAboveBaseCapacity: '10',
+        SpotInstanceRemedy: 'true',
+      },
+    ],
+    [
+      'ModifyScalingGroup',
+      { kind: 'set-spot-ratio', target: GROUP, spotRatio: 0 },
+      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', OnDemandPercentageAboveBaseCapacity: '100' },
+    ],
+    [
+      'RemoveInstances',
+      { kind: 'replace', target: TRAIN, group: GROUP },
+      {
+        RegionId: 'cn-beijing',
+        ScalingGroupId: 'asg-2zeinfer',
+        'InstanceIds.1': 'i-2zetrain',
+        RemovePolicy: 'release',
+        DecreaseDesiredCapacity: 'false',
+        ClientToken: 'token-1',
+      },
+    ],
   ] as const)('sends %s with the keys for acting for %o', async (action, effect, params) => {
     server.play(action, { body: { RequestId: 'req-1' } });
     expect(await apply(effect)).toMatchObject({ kind: 'taken', reference: 'req-1' });
@@ -211,37 +382,66 @@ describe('acting', () => {
 
   it('names the permissions of the actions that it sends', () => {
     expect(provider.abilities.effects).toEqual({
-      stop: ['ecs:StopInstance'], start: ['ecs:StartInstance'], terminate: ['ecs:DeleteInstances'], resize: ['ecs:ModifyInstanceSpec'], replace: ['ess:RemoveInstances'],
-      scale: ['ess:ModifyScalingGroup'], 'set-bounds': ['ess:ModifyScalingGroup'], 'set-spot-ratio': ['ess:ModifyScalingGroup'],
+      stop: ['ecs:StopInstance'],
+      start: ['ecs:StartInstance'],
+      terminate: ['ecs:DeleteInstances'],
+      resize: ['ecs:ModifyInstanceSpec'],
+      replace: ['ess:RemoveInstances'],
+      scale: ['ess:ModifyScalingGroup'],
+      'set-bounds': ['ess:ModifyScalingGroup'],
+      'set-spot-ratio': ['ess:ModifyScalingGroup'],
     });
     expect(provider.abilities.bill).toContain('bssapi:DescribeInstanceBill');
   });
 
   it('refuses what the cloud has nothing for, without asking it', async () => {
     expect(await apply({ kind: 'stop', target: GROUP })).toMatchObject({ kind: 'refused', code: 'unsupported' });
-    expect(await apply({ kind: 'replace', target: TRAIN, group: null })).toMatchObject({ kind: 'refused', code: 'unsupported' });
+    expect(await apply({ kind: 'replace', target: TRAIN, group: null })).toMatchObject({
+      kind: 'refused',
+      code: 'unsupported',
+    });
     await expect(apply({ kind: 'stop', target: 'deployment/ml/trainer' })).rejects.toMatchObject({ kind: 'invalid' });
     expect(server.taken).toEqual([]);
   });
 
   it('hands a refusal on with its code', async () => {
-    server.play('StopInstance', error('IncorrectInstanceStatus', 'The current status of the resource does not support this operation.', 403));
-    expect(await apply({ kind: 'stop', target: TRAIN })).toEqual({ kind: 'refused', code: 'IncorrectInstanceStatus', detail: 'The current status of the resource does not support this operation.' });
+    server.play(
+      'StopInstance',
+      error('IncorrectInstanceStatus', 'The current status of the resource does not support this operation.', 403),
+    );
+    expect(await apply({ kind: 'stop', target: TRAIN })).toEqual({
+      kind: 'refused',
+      code: 'IncorrectInstanceStatus',
+      detail: 'The current status of the resource does not support this operation.',
+    });
   });
 
   it('fails where nothing was done: throttled, denied, or nobody there', async () => {
     server.play('StopInstance', error('Throttling', 'Request was denied due to request throttling.'));
-    await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({ kind: 'unavailable', message: 'Alibaba Cloud throttled ecs:StopInstance (Throttling)' });
+    await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({
+      kind: 'unavailable',
+      message: 'Alibaba Cloud throttled ecs:StopInstance (Throttling)',
+    });
     server.play('StopInstance', error('NoPermission', 'denied', 403));
-    await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({ kind: 'denied', message: 'Alibaba Cloud denied ecs:StopInstance (NoPermission): the permission is missing' });
+    await expect(apply({ kind: 'stop', target: TRAIN })).rejects.toMatchObject({
+      kind: 'denied',
+      message: 'Alibaba Cloud denied ecs:StopInstance (NoPermission): the permission is missing',
+    });
     const nobody = await rpcServer('alibaba', {});
     await nobody.close();
-    await expect(apply({ kind: 'stop', target: TRAIN }, connect({ BURSAR_ALIBABA_ENDPOINT_ECS: nobody.url }))).rejects.toMatchObject({ kind: 'unavailable' });
+    await expect(
+      apply({ kind: 'stop', target: TRAIN }, connect({ BURSAR_ALIBABA_ENDPOINT_ECS: nobody.url })),
+    ).rejects.toMatchObject({ kind: 'unavailable' });
     expect(server.of('StopInstance')).toHaveLength(2);
   });
 
   it('does not know what became of a request whose answer is lost, and sends it once', async () => {
-    for (const play of ['drop', 'silence', error('InternalError', 'The request processing has failed.', 500), { body: 'not json' }] as const) {
+    for (const play of [
+      'drop',
+      'silence',
+      error('InternalError', 'The request processing has failed.', 500),
+      { body: 'not json' },
+    ] as const) {
       server.play('StopInstance', play);
       const before = server.of('StopInstance').length;
       expect(await apply({ kind: 'stop', target: TRAIN })).toMatchObject({ kind: 'unknown' });
@@ -251,11 +451,19 @@ describe('acting', () => {
 
   it('never shows keys, secrets or signatures', async () => {
     const wrong = connect({ BURSAR_ALIBABA_ACT_ACCESS_KEY_SECRET: 'mistyped-secret-0b1d' });
-    const failure: unknown = await wrong.apply?.({ kind: 'stop', target: TRAIN }, 'token-1', null).catch((reason: unknown) => reason);
-    expect(failure).toMatchObject({ kind: 'denied', message: 'Alibaba Cloud does not accept the credentials used for ecs:StopInstance (SignatureDoesNotMatch)' });
+    const failure: unknown = await wrong
+      .apply?.({ kind: 'stop', target: TRAIN }, 'token-1', null)
+      .catch((reason: unknown) => reason);
+    expect(failure).toMatchObject({
+      kind: 'denied',
+      message: 'Alibaba Cloud does not accept the credentials used for ecs:StopInstance (SignatureDoesNotMatch)',
+    });
     expect((failure as Error).cause).toBeUndefined();
     expect(server.forged.splice(0)).toHaveLength(1);
-    server.play('StopInstance', error('InvalidParameter', `bad: AccessKeyId=${ACT.id}&Signature=abc%3D by ${ACT.secret}, ${READ.secret}`));
+    server.play(
+      'StopInstance',
+      error('InvalidParameter', `bad: AccessKeyId=${ACT.id}&Signature=abc%3D by ${ACT.secret}, ${READ.secret}`),
+    );
     const refusal = JSON.stringify(await apply({ kind: 'stop', target: TRAIN }));
     for (const word of [ACT.id, ACT.secret, READ.secret, 'abc%3D']) expect(refusal).not.toContain(word);
   });
@@ -297,19 +505,41 @@ describe('an outcome', () => {
 describe('prices', () => {
   const price = (event: PriceEvent) => (event.kind === 'price' ? event.price : null);
 
-  it('are those of the fleet\'s types: the instance alone, per GPU-second, and the spot history by zone', async () => {
+  it("are those of the fleet's types: the instance alone, per GPU-second, and the spot history by zone", async () => {
     const found = (await all(connect().prices?.(Date.UTC(2026, 10, 18, 3)))).map(price);
-    expect(found.map((one) => [one?.region, one?.term, one?.rate.nanos, one?.rate.quantity, one?.rate.currency, one?.effectiveFrom])).toEqual([
+    expect(
+      found.map((one) => [
+        one?.region,
+        one?.term,
+        one?.rate.nanos,
+        one?.rate.quantity,
+        one?.rate.currency,
+        one?.effectiveFrom,
+      ]),
+    ).toEqual([
       ['cn-beijing', 'on-demand', 19_127_000_000n, 3600n, 'CNY', NOW],
       ['cn-beijing', 'spot', 5_738_000_000n, 3600n, 'CNY', NOW],
       ['cn-beijing-i', 'spot', 6_100_000_000n, 3600n, 'CNY', Date.UTC(2026, 10, 18, 6)],
       ['cn-beijing-h', 'spot', 5_900_000_000n, 3600n, 'CNY', Date.UTC(2026, 10, 19, 12)],
     ]);
-    expect(found[0]).toMatchObject({ provider: 'Alibaba Cloud', sku: 'ecs.gn7i-c16g1.4xlarge', gpuModel: 'A10', gpus: 1, component: 'gpu', effectiveTo: null });
-    expect(server.of('DescribeSpotPriceHistory')[0]?.params).toMatchObject({ NetworkType: 'vpc', StartTime: '2026-11-18T03:00:00Z', EndTime: '2026-11-20T08:00:00Z', Offset: '0' });
+    expect(found[0]).toMatchObject({
+      provider: 'Alibaba Cloud',
+      sku: 'ecs.gn7i-c16g1.4xlarge',
+      gpuModel: 'A10',
+      gpus: 1,
+      component: 'gpu',
+      effectiveTo: null,
+    });
+    expect(server.of('DescribeSpotPriceHistory')[0]?.params).toMatchObject({
+      NetworkType: 'vpc',
+      StartTime: '2026-11-18T03:00:00Z',
+      EndTime: '2026-11-20T08:00:00Z',
+      Offset: '0',
+    });
     // Types that the region does not price have no price; nothing was asked of types without a GPU.
     expect(new Set(server.of('DescribePrice').map(({ params }) => params['InstanceType']))).toEqual(
-      new Set(['ecs.gn7i-c16g1.4xlarge', 'ecs.gn6v-c8g1.2xlarge', 'ecs.gn5-c4g1.xlarge', 'ecs.gn7-c12g1.12xlarge']));
+      new Set(['ecs.gn7i-c16g1.4xlarge', 'ecs.gn6v-c8g1.2xlarge', 'ecs.gn5-c4g1.xlarge', 'ecs.gn7-c12g1.12xlarge']),
+    );
   });
 
   it('are the same facts when asked again, and new ones when they change', async () => {
@@ -324,7 +554,17 @@ describe('prices', () => {
   });
 
   it('reach back thirty days at most, and no price is no price', async () => {
-    server.play('DescribePrice', { body: { PriceInfo: { Price: { Currency: 'CNY', TradePrice: 0, DetailInfos: { DetailInfo: [{ Resource: 'systemDisk', TradePrice: 0.3 }] } } } } });
+    server.play('DescribePrice', {
+      body: {
+        PriceInfo: {
+          Price: {
+            Currency: 'CNY',
+            TradePrice: 0,
+            DetailInfos: { DetailInfo: [{ Resource: 'systemDisk', TradePrice: 0.3 }] },
+          },
+        },
+      },
+    });
     server.play('DescribeSpotPriceHistory', { body: { Currency: 'CNY', SpotPrices: { SpotPriceType: [] } } });
     expect(await all(connect().prices?.(0))).toEqual([]);
     expect(server.of('DescribeSpotPriceHistory')[0]?.params['StartTime']).toBe('2026-10-21T08:00:00Z');
@@ -332,7 +572,15 @@ describe('prices', () => {
 
   it('of spot are readings too', async () => {
     expect(await all(connect().spotHistory?.(Date.UTC(2026, 10, 19)))).toEqual([
-      { provider: 'Alibaba Cloud', region: 'cn-beijing-h', sku: 'ecs.gn7i-c16g1.4xlarge', gpuModel: 'A10', at: Date.UTC(2026, 10, 19, 12), available: null, price: { nanos: 5_900_000_000n, currency: 'CNY' } },
+      {
+        provider: 'Alibaba Cloud',
+        region: 'cn-beijing-h',
+        sku: 'ecs.gn7i-c16g1.4xlarge',
+        gpuModel: 'A10',
+        at: Date.UTC(2026, 10, 19, 12),
+        available: null,
+        price: { nanos: 5_900_000_000n, currency: 'CNY' },
+      },
     ]);
   });
 });
@@ -351,7 +599,8 @@ describe('the bill', () => {
   beforeEach(() => {
     server.play('DescribeRegions', ({ params }) => own(`DescribeRegions.${String(params['AcceptLanguage'])}`));
     server.play('DescribeInstanceBill', ({ params }) => {
-      if (params['BillingDate'] !== '2026-10-01') return { body: { Code: 'Success', Data: { AccountID: '1234567890', NextToken: '', Items: [] } } };
+      if (params['BillingDate'] !== '2026-10-01')
+        return { body: { Code: 'Success', Data: { AccountID: '1234567890', NextToken: '', Items: [] } } };
       return own(params['NextToken'] === undefined ? 'DescribeInstanceBill.1' : 'DescribeInstanceBill.2');
     });
   });
@@ -360,14 +609,42 @@ describe('the bill', () => {
     const { records, rejects } = await readBill(Date.UTC(2026, 9, 14), Date.UTC(2026, 9, 15));
     const asked = server.of('DescribeInstanceBill');
     expect(asked).toHaveLength(32);
-    expect(asked[0]).toMatchObject({ key: READ.id, version: '2017-12-14', params: { BillingCycle: '2026-10', BillingDate: '2026-10-01', Granularity: 'DAILY', IsBillingItem: 'false', MaxResults: '300' } });
+    expect(asked[0]).toMatchObject({
+      key: READ.id,
+      version: '2017-12-14',
+      params: {
+        BillingCycle: '2026-10',
+        BillingDate: '2026-10-01',
+        Granularity: 'DAILY',
+        IsBillingItem: 'false',
+        MaxResults: '300',
+      },
+    });
     expect(asked[1]?.params['NextToken']).toBe('CAESEgoQCg4KCm');
-    expect(records.map(({ charge }) => [charge?.category, charge && formatDecimal(charge.billed), charge?.effective && formatDecimal(charge.effective), charge?.list && formatDecimal(charge.list)])).toEqual([
-      ['Usage', '367.2384', '367.2384', '459.048'], ['Purchase', '88200.5', null, '98000'], ['Usage', '0.000000012345', '0.000000012345', '0.000000012345'],
+    expect(
+      records.map(({ charge }) => [
+        charge?.category,
+        charge && formatDecimal(charge.billed),
+        charge?.effective && formatDecimal(charge.effective),
+        charge?.list && formatDecimal(charge.list),
+      ]),
+    ).toEqual([
+      ['Usage', '367.2384', '367.2384', '459.048'],
+      ['Purchase', '88200.5', null, '98000'],
+      ['Usage', '0.000000012345', '0.000000012345', '0.000000012345'],
     ]);
     expect(records[0]).toMatchObject({
-      provider: 'Alibaba Cloud', account: '1234567890', resource: 'i-2zetrain', sku: 'ecs.gn7i-c16g1.4xlarge', region: 'cn-beijing', term: null, gpuModel: 'A10', gpuParts: null,
-      tags: { team: 'vision', env: 'prod' }, start: MONTH, end: MONTH + 86_400_000,
+      provider: 'Alibaba Cloud',
+      account: '1234567890',
+      resource: 'i-2zetrain',
+      sku: 'ecs.gn7i-c16g1.4xlarge',
+      region: 'cn-beijing',
+      term: null,
+      gpuModel: 'A10',
+      gpuParts: null,
+      tags: { team: 'vision', env: 'prod' },
+      start: MONTH,
+      end: MONTH + 86_400_000,
       charge: { currency: 'CNY', periodStart: MONTH, periodEnd: Date.UTC(2026, 9, 31, 16) },
     });
     expect(records[1]).toMatchObject({ gpuModel: 'A100-40GB', tags: null });
@@ -385,8 +662,13 @@ describe('the bill', () => {
   });
 
   it('fails whole, so that half a month never replaces a month', async () => {
-    server.play('DescribeInstanceBill', ({ params }) => (params['BillingDate'] === '2026-10-02' ? error('NotAuthorized', 'no', 403) : own('DescribeInstanceBill.2')));
-    await expect(readBill(MONTH, MONTH + 1)).rejects.toMatchObject({ kind: 'denied', message: expect.stringContaining('bssapi:DescribeInstanceBill') as string });
+    server.play('DescribeInstanceBill', ({ params }) =>
+      params['BillingDate'] === '2026-10-02' ? error('NotAuthorized', 'no', 403) : own('DescribeInstanceBill.2'),
+    );
+    await expect(readBill(MONTH, MONTH + 1)).rejects.toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('bssapi:DescribeInstanceBill') as string,
+    });
   });
 });
 
@@ -398,7 +680,12 @@ describeProviderContract('alibaba', () => {
   let lose: 'no' | 'answer' | 'request' = 'no';
   server.play('DescribeInstances', ({ params }) => {
     const ids = params['InstanceIds'] === undefined ? null : (JSON.parse(String(params['InstanceIds'])) as string[]);
-    return { body: { NextToken: '', Instances: { Instance: [train, ...others].filter(({ InstanceId }) => ids?.includes(InstanceId) ?? true) } } };
+    return {
+      body: {
+        NextToken: '',
+        Instances: { Instance: [train, ...others].filter(({ InstanceId }) => ids?.includes(InstanceId) ?? true) },
+      },
+    };
   });
   server.play('StopInstance', () => {
     const how = lose;
@@ -420,4 +707,3 @@ describeProviderContract('alibaba', () => {
     now: () => now,
   };
 });
-

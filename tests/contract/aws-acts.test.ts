@@ -1,5 +1,6 @@
 /**
- * Acting on AWS, through the real SDK against a server of our own: what is sent, with whose key, how often; and what is said of it.
+ * Acting on AWS, through the real SDK against a server of our own: what is sent, with whose key, how often; and what is
+ * said of it.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
@@ -8,7 +9,23 @@ import { Effects } from '../../src/providers/aws/apply.js';
 import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
-import { ACT_KEY, acting, call, connect, ec2Error, groupError, NOW, parametersOf, playFleet, READ_KEY, reading, reply, sent, signedBy, TestClock } from '../support/aws-wire.js';
+import {
+  ACT_KEY,
+  acting,
+  call,
+  connect,
+  ec2Error,
+  groupError,
+  NOW,
+  parametersOf,
+  playFleet,
+  READ_KEY,
+  reading,
+  reply,
+  sent,
+  signedBy,
+  TestClock,
+} from '../support/aws-wire.js';
 import { WireServer, type WireReply, type WireRequest } from '../support/wire-server.js';
 import { describeProviderContract } from './contract.js';
 
@@ -22,40 +39,118 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-const failure = (promise: Promise<unknown>): Promise<Failure> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error as Failure);
+const failure = (promise: Promise<unknown>): Promise<Failure> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error as Failure,
+  );
 const MINUTE = 60_000;
 
 const target = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/us-east-1/i-0train1', kind: 'instance', name: 'train-1', provider: 'AWS', account: '123456789012', region: 'us-east-1', sku: 'p4d.24xlarge',
-  gpuModel: 'A100-40GB', gpus: 8, term: 'on-demand', state: 'running', billing: 'billed', replicas: null, spotRatio: null, labels: {}, launchedAt: null, revision: null, ...over,
+  target: 'instance/us-east-1/i-0train1',
+  kind: 'instance',
+  name: 'train-1',
+  provider: 'AWS',
+  account: '123456789012',
+  region: 'us-east-1',
+  sku: 'p4d.24xlarge',
+  gpuModel: 'A100-40GB',
+  gpus: 8,
+  term: 'on-demand',
+  state: 'running',
+  billing: 'billed',
+  replicas: null,
+  spotRatio: null,
+  labels: {},
+  launchedAt: null,
+  revision: null,
+  ...over,
 });
 const TRAIN = 'instance/us-east-1/i-0train1';
 const SERVE = 'asg/us-east-1/serve-g5';
-const group = (over: Partial<FleetTarget> = {}): FleetTarget => target({ target: SERVE, kind: 'group', replicas: { desired: 3, ready: 3, min: 1, max: 10 }, ...over });
+const group = (over: Partial<FleetTarget> = {}): FleetTarget =>
+  target({ target: SERVE, kind: 'group', replicas: { desired: 3, ready: 3, min: 1, max: 10 }, ...over });
 const stop: Effect = { kind: 'stop', target: TRAIN };
 
 /** The state of i-0train1 as the server tells it from now on. */
 function trainIs(state: string, code: number): void {
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
-  server.on(call('DescribeInstances', { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' }), (): WireReply => {
-    const whole = reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }).body ?? '';
-    const first = whole.slice(0, whole.indexOf('<item>\n          <instanceId>i-0web1')) + whole.slice(whole.indexOf('      </instancesSet>'), whole.indexOf('    <item>\n      <reservationId>r-0002')) + whole.slice(whole.indexOf('  </reservationSet>'));
-    return { headers: { 'content-type': 'text/xml' }, body: first.replace('<code>16</code><name>running', `<code>${code}</code><name>${state}`) };
-  });
+  server.on(
+    call('DescribeInstances', { 'Filter.1.Name': 'instance-id', 'Filter.1.Value.1': 'i-0train1' }),
+    (): WireReply => {
+      const whole = reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }).body ?? '';
+      const first =
+        whole.slice(0, whole.indexOf('<item>\n          <instanceId>i-0web1')) +
+        whole.slice(whole.indexOf('      </instancesSet>'), whole.indexOf('    <item>\n      <reservationId>r-0002')) +
+        whole.slice(whole.indexOf('  </reservationSet>'));
+      return {
+        headers: { 'content-type': 'text/xml' },
+        body: first.replace('<code>16</code><name>running', `<code>${code}</code><name>${state}`),
+      };
+    },
+  );
 }
 
 describe('the effects, as they are sent', () => {
-  const cases: readonly [action: string, effect: Effect, before: FleetTarget, replyFile: string, parameters: Record<string, string>][] = [
+  const cases: readonly [
+    action: string,
+    effect: Effect,
+    before: FleetTarget,
+    replyFile: string,
+    parameters: Record<string, string>,
+  ][] = [
     ['StopInstances', stop, target(), 'stop-instances.xml', { 'InstanceId.1': 'i-0train1' }],
-    ['StartInstances', { kind: 'start', target: TRAIN }, target({ state: 'stopped' }), 'start-instances.xml', { 'InstanceId.1': 'i-0train1' }],
-    ['TerminateInstances', { kind: 'terminate', target: TRAIN }, target(), 'terminate-instances.xml', { 'InstanceId.1': 'i-0train1' }],
-    ['TerminateInstanceInAutoScalingGroup', { kind: 'terminate', target: TRAIN }, target({ labels: { 'aws:autoscaling:groupName': 'serve-g5' } }),
-      'terminate-instance-in-auto-scaling-group.xml', { InstanceId: 'i-0train1', ShouldDecrementDesiredCapacity: 'true' }],
-    ['TerminateInstanceInAutoScalingGroup', { kind: 'replace', target: TRAIN, group: SERVE }, target(),
-      'terminate-instance-in-auto-scaling-group.xml', { InstanceId: 'i-0train1', ShouldDecrementDesiredCapacity: 'false' }],
-    ['ModifyInstanceAttribute', { kind: 'resize', target: TRAIN, sku: 'p5.48xlarge' }, target({ state: 'stopped' }), 'modify-instance-attribute.xml', { InstanceId: 'i-0train1', 'InstanceType.Value': 'p5.48xlarge' }],
-    ['SetDesiredCapacity', { kind: 'scale', target: SERVE, replicas: 5 }, group(), 'set-desired-capacity.xml', { AutoScalingGroupName: 'serve-g5', DesiredCapacity: '5', HonorCooldown: 'false' }],
-    ['UpdateAutoScalingGroup', { kind: 'set-bounds', target: SERVE, min: 0, max: 6 }, group(), 'update-auto-scaling-group.xml', { AutoScalingGroupName: 'serve-g5', MinSize: '0', MaxSize: '6' }],
+    [
+      'StartInstances',
+      { kind: 'start', target: TRAIN },
+      target({ state: 'stopped' }),
+      'start-instances.xml',
+      { 'InstanceId.1': 'i-0train1' },
+    ],
+    [
+      'TerminateInstances',
+      { kind: 'terminate', target: TRAIN },
+      target(),
+      'terminate-instances.xml',
+      { 'InstanceId.1': 'i-0train1' },
+    ],
+    [
+      'TerminateInstanceInAutoScalingGroup',
+      { kind: 'terminate', target: TRAIN },
+      target({ labels: { 'aws:autoscaling:groupName': 'serve-g5' } }),
+      'terminate-instance-in-auto-scaling-group.xml',
+      { InstanceId: 'i-0train1', ShouldDecrementDesiredCapacity: 'true' },
+    ],
+    [
+      'TerminateInstanceInAutoScalingGroup',
+      { kind: 'replace', target: TRAIN, group: SERVE },
+      target(),
+      'terminate-instance-in-auto-scaling-group.xml',
+      { InstanceId: 'i-0train1', ShouldDecrementDesiredCapacity: 'false' },
+    ],
+    [
+      'ModifyInstanceAttribute',
+      { kind: 'resize', target: TRAIN, sku: 'p5.48xlarge' },
+      target({ state: 'stopped' }),
+      'modify-instance-attribute.xml',
+      { InstanceId: 'i-0train1', 'InstanceType.Value': 'p5.48xlarge' },
+    ],
+    [
+      'SetDesiredCapacity',
+      { kind: 'scale', target: SERVE, replicas: 5 },
+      group(),
+      'set-desired-capacity.xml',
+      { AutoScalingGroupName: 'serve-g5', DesiredCapacity: '5', HonorCooldown: 'false' },
+    ],
+    [
+      'UpdateAutoScalingGroup',
+      { kind: 'set-bounds', target: SERVE, min: 0, max: 6 },
+      group(),
+      'update-auto-scaling-group.xml',
+      { AutoScalingGroupName: 'serve-g5', MinSize: '0', MaxSize: '6' },
+    ],
   ];
 
   it.each(cases)('%s is one request of the acting key', async (action, effect, before, file, parameters) => {
@@ -69,16 +164,26 @@ describe('the effects, as they are sent', () => {
   it('set-spot-ratio sends the policy whole, with one number changed, and a template under one name', async () => {
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-group.xml'));
     server.on(call('UpdateAutoScalingGroup'), reply('update-auto-scaling-group.xml'));
-    const outcome = await connect(acting(server)).apply({ kind: 'set-spot-ratio', target: SERVE, spotRatio: 0.8 }, 'token-1', group());
+    const outcome = await connect(acting(server)).apply(
+      { kind: 'set-spot-ratio', target: SERVE, spotRatio: 0.8 },
+      'token-1',
+      group(),
+    );
     expect(outcome).toMatchObject({ kind: 'taken', detail: 'serve-g5 launches 20 % on demand' });
     const policy = 'MixedInstancesPolicy';
-    expect(sent(server, 'UpdateAutoScalingGroup')).toEqual([{
-      Action: 'UpdateAutoScalingGroup', AutoScalingGroupName: 'serve-g5',
-      [`${policy}.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateId`]: 'lt-0serve', [`${policy}.LaunchTemplate.LaunchTemplateSpecification.Version`]: '$Latest',
-      [`${policy}.LaunchTemplate.Overrides.member.1.InstanceType`]: 'g5.xlarge',
-      [`${policy}.InstancesDistribution.OnDemandAllocationStrategy`]: 'prioritized', [`${policy}.InstancesDistribution.OnDemandBaseCapacity`]: '1',
-      [`${policy}.InstancesDistribution.OnDemandPercentageAboveBaseCapacity`]: '20', [`${policy}.InstancesDistribution.SpotAllocationStrategy`]: 'price-capacity-optimized',
-    }]);
+    expect(sent(server, 'UpdateAutoScalingGroup')).toEqual([
+      {
+        Action: 'UpdateAutoScalingGroup',
+        AutoScalingGroupName: 'serve-g5',
+        [`${policy}.LaunchTemplate.LaunchTemplateSpecification.LaunchTemplateId`]: 'lt-0serve',
+        [`${policy}.LaunchTemplate.LaunchTemplateSpecification.Version`]: '$Latest',
+        [`${policy}.LaunchTemplate.Overrides.member.1.InstanceType`]: 'g5.xlarge',
+        [`${policy}.InstancesDistribution.OnDemandAllocationStrategy`]: 'prioritized',
+        [`${policy}.InstancesDistribution.OnDemandBaseCapacity`]: '1',
+        [`${policy}.InstancesDistribution.OnDemandPercentageAboveBaseCapacity`]: '20',
+        [`${policy}.InstancesDistribution.SpotAllocationStrategy`]: 'price-capacity-optimized',
+      },
+    ]);
     expect(server.requests.map((request) => signedBy(request).key)).toEqual([READ_KEY, ACT_KEY]);
   });
 });
@@ -87,7 +192,10 @@ describe('what is refused', () => {
   it('everything, without credentials for acting: denied, and nothing is sent', async () => {
     const readOnly = connect(reading(server));
     expect(readOnly.canAct).toBe(false);
-    expect(await failure(readOnly.apply(stop, 'token-1', target()))).toMatchObject({ kind: 'denied', message: expect.stringContaining('BURSAR_AWS_ACT_ACCESS_KEY_ID') });
+    expect(await failure(readOnly.apply(stop, 'token-1', target()))).toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('BURSAR_AWS_ACT_ACCESS_KEY_ID'),
+    });
     expect(server.requests).toEqual([]);
   });
 
@@ -105,29 +213,57 @@ describe('what is refused', () => {
 
   it('a spot share of a group that launches one kind only', async () => {
     server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-2.xml'));
-    const outcome = await connect(acting(server)).apply({ kind: 'set-spot-ratio', target: 'asg/us-east-1/train-p4d', spotRatio: 0.5 }, 'token-1', group());
+    const outcome = await connect(acting(server)).apply(
+      { kind: 'set-spot-ratio', target: 'asg/us-east-1/train-p4d', spotRatio: 0.5 },
+      'token-1',
+      group(),
+    );
     expect(outcome).toMatchObject({ kind: 'refused', code: 'no-mixed-instances-policy' });
   });
 
   it('by AWS: with its code; without the permission, by its name; throttled, unavailable; each sent once', async () => {
     const aws = connect(acting(server));
-    server.on(call('StopInstances'),
-      ec2Error('UnsupportedOperation', 'You can\'t stop the Spot Instance because it is associated with a one-time request.'),
+    server.on(
+      call('StopInstances'),
+      ec2Error(
+        'UnsupportedOperation',
+        "You can't stop the Spot Instance because it is associated with a one-time request.",
+      ),
       ec2Error('UnauthorizedOperation', 'You are not authorized to perform this operation.', 403),
-      ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503));
-    expect(await aws.apply(stop, 'token-1', target())).toEqual({ kind: 'refused', code: 'UnsupportedOperation', detail: expect.stringContaining('one-time request') });
-    expect(await failure(aws.apply(stop, 'token-2', target()))).toMatchObject({ kind: 'denied', message: 'AWS denied ec2:StopInstances (UnauthorizedOperation): the permission is missing' });
-    expect(await failure(aws.apply(stop, 'token-3', target()))).toMatchObject({ kind: 'unavailable', message: 'AWS throttled ec2:StopInstances (RequestLimitExceeded)' });
+      ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503),
+    );
+    expect(await aws.apply(stop, 'token-1', target())).toEqual({
+      kind: 'refused',
+      code: 'UnsupportedOperation',
+      detail: expect.stringContaining('one-time request'),
+    });
+    expect(await failure(aws.apply(stop, 'token-2', target()))).toMatchObject({
+      kind: 'denied',
+      message: 'AWS denied ec2:StopInstances (UnauthorizedOperation): the permission is missing',
+    });
+    expect(await failure(aws.apply(stop, 'token-3', target()))).toMatchObject({
+      kind: 'unavailable',
+      message: 'AWS throttled ec2:StopInstances (RequestLimitExceeded)',
+    });
     expect(server.requests).toHaveLength(3);
   });
 
   it('a start for want of capacity, although AWS calls it an error of its own', async () => {
-    server.on(call('StartInstances'), ec2Error('InsufficientInstanceCapacity', 'There is no Spot capacity available.', 500));
-    expect(await connect(acting(server)).apply({ kind: 'start', target: TRAIN }, 'token-1', target({ state: 'stopped' }))).toMatchObject({ kind: 'refused', code: 'InsufficientInstanceCapacity' });
+    server.on(
+      call('StartInstances'),
+      ec2Error('InsufficientInstanceCapacity', 'There is no Spot capacity available.', 500),
+    );
+    expect(
+      await connect(acting(server)).apply({ kind: 'start', target: TRAIN }, 'token-1', target({ state: 'stopped' })),
+    ).toMatchObject({ kind: 'refused', code: 'InsufficientInstanceCapacity' });
   });
 
-  it('a capacity outside of the group\'s bounds, and one that waits for another update', async () => {
-    server.on(call('SetDesiredCapacity'), groupError('ValidationError', 'New SetDesiredCapacity value 50 is above max value 10 for the AutoScalingGroup.'), groupError('ResourceContention', 'You already have a pending update.', 500));
+  it("a capacity outside of the group's bounds, and one that waits for another update", async () => {
+    server.on(
+      call('SetDesiredCapacity'),
+      groupError('ValidationError', 'New SetDesiredCapacity value 50 is above max value 10 for the AutoScalingGroup.'),
+      groupError('ResourceContention', 'You already have a pending update.', 500),
+    );
     const aws = connect(acting(server));
     const effect: Effect = { kind: 'scale', target: SERVE, replicas: 50 };
     expect(await aws.apply(effect, 'token-1', group())).toMatchObject({ kind: 'refused', code: 'ValidationError' });
@@ -142,7 +278,10 @@ describe('a lost answer', () => {
     ['what comes is no answer of AWS', { status: 200, body: '<html>gateway' }],
   ])('is unknown and sent once, where %s', async (_, answer) => {
     server.on(call('StopInstances'), answer);
-    expect(await connect(acting(server)).apply(stop, 'token-1', target())).toMatchObject({ kind: 'unknown', detail: expect.stringContaining('ec2:StopInstances') });
+    expect(await connect(acting(server)).apply(stop, 'token-1', target())).toMatchObject({
+      kind: 'unknown',
+      detail: expect.stringContaining('ec2:StopInstances'),
+    });
     expect(server.requests).toHaveLength(1);
   });
 
@@ -151,7 +290,11 @@ describe('a lost answer', () => {
     const settings = parseSettings(acting(server));
     if (settings === null) throw new Error('no settings');
     const clients = new Clients(settings, 100);
-    const outcome = await new Effects(clients, new InstanceTypes(clients), new TestClock()).apply(stop, 'token-1', target());
+    const outcome = await new Effects(clients, new InstanceTypes(clients), new TestClock()).apply(
+      stop,
+      'token-1',
+      target(),
+    );
     expect(outcome).toMatchObject({ kind: 'unknown' });
     expect(server.requests).toHaveLength(1);
     clients.destroy();
@@ -198,33 +341,68 @@ describe('a replacement without a group', () => {
   it('rehearses the end, starts one from the same template under the token, then ends the old one', async () => {
     trainIs('running', 16);
     server.on(call('TerminateInstances'), reply('terminate-instances.xml'));
-    server.on(call('TerminateInstances', rehearsal), ec2Error('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412));
+    server.on(
+      call('TerminateInstances', rehearsal),
+      ec2Error('DryRunOperation', 'Request would have succeeded, but DryRun flag is set.', 412),
+    );
     server.on(call('RunInstances'), reply('run-instances.xml'));
     const aws = connect(acting(server));
-    expect(await aws.apply(replace, 'token-1', target())).toEqual({ kind: 'taken', reference: 'i-0new1', detail: 'i-0new1 runs in the place of i-0train1' });
-    expect(server.requests.map(parametersOf).map(({ Action }) => Action)).toEqual(['DescribeInstances', 'TerminateInstances', 'RunInstances', 'TerminateInstances']);
-    expect(sent(server, 'RunInstances')).toEqual([{
-      Action: 'RunInstances', ClientToken: 'token-1', MinCount: '1', MaxCount: '1', InstanceType: 'p4d.24xlarge', SubnetId: 'subnet-0a1b2c3d',
-      'LaunchTemplate.LaunchTemplateId': 'lt-0train', 'LaunchTemplate.Version': '3', 'TagSpecification.1.ResourceType': 'instance',
-      'TagSpecification.1.Tag.1.Key': 'Name', 'TagSpecification.1.Tag.1.Value': 'train-1', 'TagSpecification.1.Tag.2.Key': 'team', 'TagSpecification.1.Tag.2.Value': 'vision',
-      'TagSpecification.1.Tag.3.Key': 'bursar:token', 'TagSpecification.1.Tag.3.Value': 'token-1',
-    }]);
+    expect(await aws.apply(replace, 'token-1', target())).toEqual({
+      kind: 'taken',
+      reference: 'i-0new1',
+      detail: 'i-0new1 runs in the place of i-0train1',
+    });
+    expect(server.requests.map(parametersOf).map(({ Action }) => Action)).toEqual([
+      'DescribeInstances',
+      'TerminateInstances',
+      'RunInstances',
+      'TerminateInstances',
+    ]);
+    expect(sent(server, 'RunInstances')).toEqual([
+      {
+        Action: 'RunInstances',
+        ClientToken: 'token-1',
+        MinCount: '1',
+        MaxCount: '1',
+        InstanceType: 'p4d.24xlarge',
+        SubnetId: 'subnet-0a1b2c3d',
+        'LaunchTemplate.LaunchTemplateId': 'lt-0train',
+        'LaunchTemplate.Version': '3',
+        'TagSpecification.1.ResourceType': 'instance',
+        'TagSpecification.1.Tag.1.Key': 'Name',
+        'TagSpecification.1.Tag.1.Value': 'train-1',
+        'TagSpecification.1.Tag.2.Key': 'team',
+        'TagSpecification.1.Tag.2.Value': 'vision',
+        'TagSpecification.1.Tag.3.Key': 'bursar:token',
+        'TagSpecification.1.Tag.3.Value': 'token-1',
+      },
+    ]);
   });
 
   it('starts nothing where the old one may not be ended, or no template is known', async () => {
     trainIs('running', 16);
     server.on(call('TerminateInstances', rehearsal), ec2Error('UnauthorizedOperation', 'You are not authorized.', 403));
     const aws = connect(acting(server));
-    expect(await failure(aws.apply(replace, 'token-1', target()))).toMatchObject({ kind: 'denied', message: expect.stringContaining('ec2:TerminateInstances') });
+    expect(await failure(aws.apply(replace, 'token-1', target()))).toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('ec2:TerminateInstances'),
+    });
     server.on(call('DescribeInstances'), reply('describe-instances-2.xml'));
-    expect(await aws.apply({ ...replace, target: 'instance/us-east-1/i-0idle1' }, 'token-2', target())).toMatchObject({ kind: 'refused', code: 'no-launch-template' });
+    expect(await aws.apply({ ...replace, target: 'instance/us-east-1/i-0idle1' }, 'token-2', target())).toMatchObject({
+      kind: 'refused',
+      code: 'no-launch-template',
+    });
     expect(sent(server, 'RunInstances')).toEqual([]);
   });
 
   it('that was lost is told by what runs under its token', async () => {
     const aws = connect(acting(server));
     trainIs('terminated', 48);
-    server.on(call('DescribeInstances', { 'Filter.1.Name': 'client-token', 'Filter.1.Value.1': 'token-1' }), reply('describe-instances-none.xml'), reply('describe-instances-1.xml', { 'i-0train1': 'i-0new1', '<nextToken>page-2</nextToken>': '' }));
+    server.on(
+      call('DescribeInstances', { 'Filter.1.Name': 'client-token', 'Filter.1.Value.1': 'token-1' }),
+      reply('describe-instances-none.xml'),
+      reply('describe-instances-1.xml', { 'i-0train1': 'i-0new1', '<nextToken>page-2</nextToken>': '' }),
+    );
     expect(await aws.outcome(replace, 'token-1')).toMatchObject({ kind: 'unknown' });
     expect(await aws.outcome(replace, 'token-1')).toMatchObject({ kind: 'taken', reference: 'i-0new1' });
     // Of a group's member the group brings another, whatever the token.
@@ -239,8 +417,13 @@ describeProviderContract('AWS', () => {
   let lost: 'answer' | 'request' | null = null;
   playFleet(server);
   server.on(call('DescribeInstances'), reply('describe-instances-none.xml'));
-  server.on(call('DescribeAutoScalingGroups'), () => reply('describe-auto-scaling-group.xml', { '<DesiredCapacity>3': `<DesiredCapacity>${desired}` }));
-  server.on(call('DescribeAutoScalingGroups', { 'AutoScalingGroupNames.member.1': 'nobody-has-this' }), reply('describe-auto-scaling-groups-none.xml'));
+  server.on(call('DescribeAutoScalingGroups'), () =>
+    reply('describe-auto-scaling-group.xml', { '<DesiredCapacity>3': `<DesiredCapacity>${desired}` }),
+  );
+  server.on(
+    call('DescribeAutoScalingGroups', { 'AutoScalingGroupNames.member.1': 'nobody-has-this' }),
+    reply('describe-auto-scaling-groups-none.xml'),
+  );
   server.on(call('GetProducts'), reply('get-products-2.json'));
   server.on(call('SetDesiredCapacity'), (request) => {
     const losing = lost;
@@ -252,7 +435,13 @@ describeProviderContract('AWS', () => {
     return losing === 'answer' ? { lost: true } : reply('set-desired-capacity.xml');
   });
   return {
-    connection: connect(acting(server)), readOnly: connect(reading(server)), effect: { kind: 'scale', target: SERVE, replicas: 5 }, now: () => NOW,
-    appliedCount: () => applied, loseNextAnswer: (arrives) => { lost = arrives ? 'answer' : 'request'; },
+    connection: connect(acting(server)),
+    readOnly: connect(reading(server)),
+    effect: { kind: 'scale', target: SERVE, replicas: 5 },
+    now: () => NOW,
+    appliedCount: () => applied,
+    loseNextAnswer: (arrives) => {
+      lost = arrives ? 'answer' : 'request';
+    },
   };
 });

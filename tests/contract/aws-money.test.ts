@@ -1,5 +1,6 @@
 /**
- * Money on AWS, through the real SDK against a server of our own: prices, spot history, the bill, offers; and purchases, which are sent once.
+ * Money on AWS, through the real SDK against a server of our own: prices, spot history, the bill, offers; and
+ * purchases, which are sent once.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +11,23 @@ import type { Failure } from '../../src/core/errors.js';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import type { Price, PriceEvent } from '../../src/core/price/price.js';
 import type { UsageRecord } from '../../src/core/usage.js';
-import { ACT_KEY, acting, call, collect, connect, ec2Error, jsonError, NOW, parametersOf, READ_KEY, reading, reply, sent, signedBy, TestClock } from '../support/aws-wire.js';
+import {
+  ACT_KEY,
+  acting,
+  call,
+  collect,
+  connect,
+  ec2Error,
+  jsonError,
+  NOW,
+  parametersOf,
+  READ_KEY,
+  reading,
+  reply,
+  sent,
+  signedBy,
+  TestClock,
+} from '../support/aws-wire.js';
 import { WireServer, type WireMatch } from '../support/wire-server.js';
 
 let server: WireServer;
@@ -23,7 +40,13 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-const failure = (promise: Promise<unknown>): Promise<Failure> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error as Failure);
+const failure = (promise: Promise<unknown>): Promise<Failure> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error as Failure,
+  );
 const types = (): void => server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
 const BILLION = 1_000_000_000n;
 
@@ -34,7 +57,9 @@ describe('prices', () => {
     server.on(call('GetProducts', { NextToken: 'prices-2' }), reply('get-products-2.json'));
   };
   const priceOf = (events: readonly PriceEvent[], sku: string, term: string): Price | undefined =>
-    events.flatMap((event) => (event.kind === 'price' ? [event.price] : [])).find((price) => price.sku === sku && price.term === term);
+    events
+      .flatMap((event) => (event.kind === 'price' ? [event.price] : []))
+      .find((price) => price.sku === sku && price.term === term);
 
   it('are those of plain Linux machines with a GPU, per GPU-second, from all pages', async () => {
     play();
@@ -42,18 +67,44 @@ describe('prices', () => {
     expect(events).toHaveLength(4);
     // 21.957642 USD for 8 GPUs and an hour: 28,800 GPU-seconds.
     expect(priceOf(events, 'p4d.24xlarge', 'on-demand')).toEqual({
-      provider: 'AWS', sku: 'p4d.24xlarge', region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: 'A100-40GB', gpus: 8,
+      provider: 'AWS',
+      sku: 'p4d.24xlarge',
+      region: 'us-east-1',
+      term: 'on-demand',
+      upfront: 'none',
+      component: 'gpu',
+      gpuModel: 'A100-40GB',
+      gpus: 8,
       rate: { nanos: 21_957_642_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' },
-      effectiveFrom: Date.UTC(2026, 9, 1), effectiveTo: null, incrementSeconds: 1, minimumSeconds: 60, source: 'AWS Price List Query API',
+      effectiveFrom: Date.UTC(2026, 9, 1),
+      effectiveTo: null,
+      incrementSeconds: 1,
+      minimumSeconds: 60,
+      source: 'AWS Price List Query API',
     } satisfies Price);
     // An eighth of an L4 for an hour is 450 GPU-seconds.
     const eighth = priceOf(events, 'g6f.large', 'on-demand');
-    expect([eighth?.gpuModel, eighth?.gpus, eighth === undefined ? null : (eighth.rate.nanos * 450n) / eighth.rate.quantity]).toEqual(['L4', 0.125, 202_000_000n]);
-    expect(sent(server, 'GetProducts')[0]).toMatchObject({ ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', MaxResults: 100 });
-    expect(sent(server, 'GetProducts')[0]?.['Filters']).toEqual(expect.arrayContaining([
-      { Type: 'TERM_MATCH', Field: 'regionCode', Value: 'us-east-1' }, { Type: 'TERM_MATCH', Field: 'marketoption', Value: 'OnDemand' }, { Type: 'TERM_MATCH', Field: 'capacitystatus', Value: 'Used' },
-    ]));
-    expect(signedBy(server.requests.at(-1) ?? { method: '', path: '', headers: {}, body: '' })).toMatchObject({ key: READ_KEY, service: 'pricing' });
+    expect([
+      eighth?.gpuModel,
+      eighth?.gpus,
+      eighth === undefined ? null : (eighth.rate.nanos * 450n) / eighth.rate.quantity,
+    ]).toEqual(['L4', 0.125, 202_000_000n]);
+    expect(sent(server, 'GetProducts')[0]).toMatchObject({
+      ServiceCode: 'AmazonEC2',
+      FormatVersion: 'aws_v1',
+      MaxResults: 100,
+    });
+    expect(sent(server, 'GetProducts')[0]?.['Filters']).toEqual(
+      expect.arrayContaining([
+        { Type: 'TERM_MATCH', Field: 'regionCode', Value: 'us-east-1' },
+        { Type: 'TERM_MATCH', Field: 'marketoption', Value: 'OnDemand' },
+        { Type: 'TERM_MATCH', Field: 'capacitystatus', Value: 'Used' },
+      ]),
+    );
+    expect(signedBy(server.requests.at(-1) ?? { method: '', path: '', headers: {}, body: '' })).toMatchObject({
+      key: READ_KEY,
+      service: 'pricing',
+    });
   });
 
   it('of a reservation are all its payments over its whole term', async () => {
@@ -62,7 +113,9 @@ describe('prices', () => {
     // 57,320 USD at once and 6.543 an hour for 8,760 hours make 114,636.68 USD, for 8 GPUs.
     const partial = priceOf(events, 'p4d.24xlarge', 'reserved-1y');
     expect(partial).toMatchObject({ upfront: 'partial', effectiveFrom: Date.UTC(2025, 5, 1) });
-    expect(partial === undefined ? null : (partial.rate.nanos * 8n * 8760n * 3600n) / partial.rate.quantity).toBe(114_636_680_000_000n);
+    expect(partial === undefined ? null : (partial.rate.nanos * 8n * 8760n * 3600n) / partial.rate.quantity).toBe(
+      114_636_680_000_000n,
+    );
     expect(priceOf(events, 'p4d.24xlarge (convertible)', 'reserved-3y')).toMatchObject({ upfront: 'none', gpus: 8 });
   });
 
@@ -74,8 +127,14 @@ describe('prices', () => {
 
   it('without the permission are denied, by its name', async () => {
     types();
-    server.on(call('GetProducts'), jsonError('AccessDeniedException', 'User is not authorized to perform: pricing:GetProducts'));
-    expect(await failure(collect(connect(reading(server)).prices(0)))).toMatchObject({ kind: 'denied', message: 'AWS denied pricing:GetProducts (AccessDeniedException): the permission is missing' });
+    server.on(
+      call('GetProducts'),
+      jsonError('AccessDeniedException', 'User is not authorized to perform: pricing:GetProducts'),
+    );
+    expect(await failure(collect(connect(reading(server)).prices(0)))).toMatchObject({
+      kind: 'denied',
+      message: 'AWS denied pricing:GetProducts (AccessDeniedException): the permission is missing',
+    });
   });
 });
 
@@ -85,18 +144,50 @@ it('spot prices come by zone, from all pages, and say nothing of availability', 
   server.on(call('DescribeSpotPriceHistory', { NextToken: 'spot-2' }), reply('describe-spot-price-history-2.xml'));
   const since = Date.UTC(2026, 9, 18);
   expect(await collect(connect(reading(server)).spotHistory(since))).toEqual([
-    { provider: 'AWS', region: 'us-east-1a', sku: 'p4d.24xlarge', gpuModel: 'A100-40GB', at: Date.UTC(2026, 9, 19, 21, 14, 3), available: null, price: { nanos: 11_570_300_000n, currency: 'USD' } },
-    { provider: 'AWS', region: 'us-east-1b', sku: 'g5.xlarge', gpuModel: 'A10G', at: Date.UTC(2026, 9, 19, 20, 0, 11), available: null, price: { nanos: 412_300_000n, currency: 'USD' } },
-    { provider: 'AWS', region: 'us-east-1b', sku: 'g5.xlarge', gpuModel: 'A10G', at: Date.UTC(2026, 9, 18, 7, 45, 52), available: null, price: { nanos: 398_800_000n, currency: 'USD' } },
+    {
+      provider: 'AWS',
+      region: 'us-east-1a',
+      sku: 'p4d.24xlarge',
+      gpuModel: 'A100-40GB',
+      at: Date.UTC(2026, 9, 19, 21, 14, 3),
+      available: null,
+      price: { nanos: 11_570_300_000n, currency: 'USD' },
+    },
+    {
+      provider: 'AWS',
+      region: 'us-east-1b',
+      sku: 'g5.xlarge',
+      gpuModel: 'A10G',
+      at: Date.UTC(2026, 9, 19, 20, 0, 11),
+      available: null,
+      price: { nanos: 412_300_000n, currency: 'USD' },
+    },
+    {
+      provider: 'AWS',
+      region: 'us-east-1b',
+      sku: 'g5.xlarge',
+      gpuModel: 'A10G',
+      at: Date.UTC(2026, 9, 18, 7, 45, 52),
+      available: null,
+      price: { nanos: 398_800_000n, currency: 'USD' },
+    },
   ]);
   const [asked] = sent(server, 'DescribeSpotPriceHistory');
-  expect(asked).toMatchObject({ StartTime: '2026-10-18T00:00:00Z', 'ProductDescription.1': 'Linux/UNIX', 'InstanceType.1': 'p4d.24xlarge' });
+  expect(asked).toMatchObject({
+    StartTime: '2026-10-18T00:00:00Z',
+    'ProductDescription.1': 'Linux/UNIX',
+    'InstanceType.1': 'p4d.24xlarge',
+  });
   expect(Object.values(asked ?? {})).not.toContain('m5.large');
 });
 
 describe('the bill', () => {
-  const asks = (filter: (text: string) => boolean, page?: string): WireMatch => (request) =>
-    call('GetCostAndUsage')(request) && filter(JSON.stringify(parametersOf(request)['Filter'])) && parametersOf(request)['NextPageToken'] === page;
+  const asks =
+    (filter: (text: string) => boolean, page?: string): WireMatch =>
+    (request) =>
+      call('GetCostAndUsage')(request) &&
+      filter(JSON.stringify(parametersOf(request)['Filter'])) &&
+      parametersOf(request)['NextPageToken'] === page;
   const isUsage = (text: string): boolean => text.startsWith('{"Not"');
   const SEPTEMBER = [Date.UTC(2026, 8, 1), Date.UTC(2026, 9, 1)] as const;
   const read = async (settings: Record<string, string>, from: number, to: number): Promise<UsageRecord[]> => {
@@ -113,39 +204,98 @@ describe('the bill', () => {
     server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));
     server.on(asks(isUsage), reply('get-cost-and-usage-usage-1.json'));
     server.on(asks(isUsage, 'bill-2'), reply('get-cost-and-usage-usage-2.json'));
-    server.on(asks((text) => text.includes('["Tax"]') && !isUsage(text)), reply('get-cost-and-usage-tax.json'));
-    const records = await read({ ...reading(server), BURSAR_AWS_ACCOUNT: 'payer-1' }, Date.UTC(2026, 8, 10), Date.UTC(2026, 8, 12));
+    server.on(
+      asks((text) => text.includes('["Tax"]') && !isUsage(text)),
+      reply('get-cost-and-usage-tax.json'),
+    );
+    const records = await read(
+      { ...reading(server), BURSAR_AWS_ACCOUNT: 'payer-1' },
+      Date.UTC(2026, 8, 10),
+      Date.UTC(2026, 8, 12),
+    );
     expect(records[0]).toEqual({
-      id: '2026-09-01 Usage 111122223333 BoxUsage:p4d.24xlarge', provider: 'AWS', account: 'payer-1', subAccount: '111122223333', resource: null, namespace: null,
-      service: null, sku: 'p4d.24xlarge', region: null, term: null, gpuModel: 'A100-40GB', tags: null, start: Date.UTC(2026, 8, 1), end: Date.UTC(2026, 8, 2),
-      gpuParts: null, storageMib: null, networkBytes: null,
+      id: '2026-09-01 Usage 111122223333 BoxUsage:p4d.24xlarge',
+      provider: 'AWS',
+      account: 'payer-1',
+      subAccount: '111122223333',
+      resource: null,
+      namespace: null,
+      service: null,
+      sku: 'p4d.24xlarge',
+      region: null,
+      term: null,
+      gpuModel: 'A100-40GB',
+      tags: null,
+      start: Date.UTC(2026, 8, 1),
+      end: Date.UTC(2026, 8, 2),
+      gpuParts: null,
+      storageMib: null,
+      networkBytes: null,
       charge: {
-        category: 'Usage', currency: 'USD', billed: { unscaled: 526_983_408n, scale: 6 }, effective: { unscaled: 3312n, scale: 1 }, list: null,
-        periodStart: SEPTEMBER[0], periodEnd: SEPTEMBER[1],
+        category: 'Usage',
+        currency: 'USD',
+        billed: { unscaled: 526_983_408n, scale: 6 },
+        effective: { unscaled: 3312n, scale: 1 },
+        list: null,
+        periodStart: SEPTEMBER[0],
+        periodEnd: SEPTEMBER[1],
       },
     } satisfies UsageRecord);
-    expect(records.map(({ id, term, charge }) => [id, term, charge?.category, charge === null ? null : formatDecimal(charge.billed)]).slice(1)).toEqual([
+    expect(
+      records
+        .map(({ id, term, charge }) => [
+          id,
+          term,
+          charge?.category,
+          charge === null ? null : formatDecimal(charge.billed),
+        ])
+        .slice(1),
+    ).toEqual([
       ['2026-09-01 Usage 111122223333 EBS:VolumeUsage.gp3', null, 'Usage', '1.0666666667'],
       ['2026-09-02 Usage 444455556666 USW2-SpotUsage:g5.xlarge', 'spot', 'Usage', '9.5712'],
       ['2026-09-01 Tax 111122223333 NoUsageType', null, 'Tax', '53.76'],
     ]);
     const queries = sent(server, 'GetCostAndUsage').filter(({ NextPageToken }) => NextPageToken === undefined);
     for (const query of queries) {
-      expect(query).toMatchObject({ TimePeriod: { Start: '2026-09-01', End: '2026-10-01' }, Granularity: 'DAILY', GroupBy: [{ Type: 'DIMENSION', Key: 'LINKED_ACCOUNT' }, { Type: 'DIMENSION', Key: 'USAGE_TYPE' }] });
+      expect(query).toMatchObject({
+        TimePeriod: { Start: '2026-09-01', End: '2026-10-01' },
+        Granularity: 'DAILY',
+        GroupBy: [
+          { Type: 'DIMENSION', Key: 'LINKED_ACCOUNT' },
+          { Type: 'DIMENSION', Key: 'USAGE_TYPE' },
+        ],
+      });
     }
     // What usage leaves out is what the other queries ask for: no charge is missing, none comes twice.
-    const values = queries.map(({ Filter }) => Filter as { Not?: { Dimensions: { Values: string[] } }; Dimensions?: { Values: string[] } });
-    expect(values.flatMap(({ Dimensions }) => Dimensions?.Values ?? []).sort()).toEqual(values.flatMap(({ Not }) => Not?.Dimensions.Values ?? []).sort());
+    const values = queries.map(
+      ({ Filter }) => Filter as { Not?: { Dimensions: { Values: string[] } }; Dimensions?: { Values: string[] } },
+    );
+    expect(values.flatMap(({ Dimensions }) => Dimensions?.Values ?? []).sort()).toEqual(
+      values.flatMap(({ Not }) => Not?.Dimensions.Values ?? []).sort(),
+    );
   });
 
   it('is split by a cost allocation tag where one is named, and asks no month after this one', async () => {
     types();
     server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));
-    server.on(asks((text) => isUsage(text)), reply('get-cost-and-usage-tag.json'));
+    server.on(
+      asks((text) => isUsage(text)),
+      reply('get-cost-and-usage-tag.json'),
+    );
     const records = await read({ ...reading(server), BURSAR_AWS_BILL_TAG: 'team' }, NOW, Date.UTC(2027, 3, 1));
-    expect(records.map(({ tags, subAccount }) => [tags, subAccount])).toEqual([[{ team: 'vision' }, null], [null, null]]);
-    expect(new Set(sent(server, 'GetCostAndUsage').map(({ TimePeriod }) => JSON.stringify(TimePeriod)))).toEqual(new Set(['{"Start":"2026-10-01","End":"2026-11-01"}']));
-    expect(sent(server, 'GetCostAndUsage')[0]).toMatchObject({ GroupBy: [{ Type: 'TAG', Key: 'team' }, { Type: 'DIMENSION', Key: 'USAGE_TYPE' }] });
+    expect(records.map(({ tags, subAccount }) => [tags, subAccount])).toEqual([
+      [{ team: 'vision' }, null],
+      [null, null],
+    ]);
+    expect(new Set(sent(server, 'GetCostAndUsage').map(({ TimePeriod }) => JSON.stringify(TimePeriod)))).toEqual(
+      new Set(['{"Start":"2026-10-01","End":"2026-11-01"}']),
+    );
+    expect(sent(server, 'GetCostAndUsage')[0]).toMatchObject({
+      GroupBy: [
+        { Type: 'TAG', Key: 'team' },
+        { Type: 'DIMENSION', Key: 'USAGE_TYPE' },
+      ],
+    });
   });
 });
 
@@ -155,29 +305,74 @@ const PLAN = 'savings-plan/aaaaaaaa-0000-4000-8000-000000000001';
 it('offers are regional reservations of GPU types and savings plans that cover them, from all pages', async () => {
   types();
   server.on(call('DescribeReservedInstancesOfferings'), reply('describe-reserved-instances-offerings-1.xml'));
-  server.on(call('DescribeReservedInstancesOfferings', { NextToken: 'ri-2' }), reply('describe-reserved-instances-offerings-2.xml'));
+  server.on(
+    call('DescribeReservedInstancesOfferings', { NextToken: 'ri-2' }),
+    reply('describe-reserved-instances-offerings-2.xml'),
+  );
   server.on(call('DescribeSavingsPlansOfferings'), reply('describe-savings-plans-offerings-1.json'));
-  server.on(call('DescribeSavingsPlansOfferings', { nextToken: 'plans-2' }), reply('describe-savings-plans-offerings-2.json'));
+  server.on(
+    call('DescribeSavingsPlansOfferings', { nextToken: 'plans-2' }),
+    reply('describe-savings-plans-offerings-2.json'),
+  );
   server.on(call('DescribeSavingsPlansOfferingRates'), reply('describe-savings-plans-offering-rates-1.json'));
-  server.on(call('DescribeSavingsPlansOfferingRates', { nextToken: 'rates-2' }), reply('describe-savings-plans-offering-rates-2.json'));
+  server.on(
+    call('DescribeSavingsPlansOfferingRates', { nextToken: 'rates-2' }),
+    reply('describe-savings-plans-offering-rates-2.json'),
+  );
   const offers = await connect(reading(server)).offers();
-  expect(offers.map(({ offer, kind, sku, region, termHours, upfront, upfrontNanos, hourlyNanos, currency }) => [offer.slice(0, 20), kind, sku, region, termHours, upfront, upfrontNanos, hourlyNanos, currency])).toEqual([
+  expect(
+    offers.map(({ offer, kind, sku, region, termHours, upfront, upfrontNanos, hourlyNanos, currency }) => [
+      offer.slice(0, 20),
+      kind,
+      sku,
+      region,
+      termHours,
+      upfront,
+      upfrontNanos,
+      hourlyNanos,
+      currency,
+    ]),
+  ).toEqual([
     ['reserved-instance/us', 'reserved-instance', 'g5.xlarge', 'us-east-1', 8760, 'none', 0n, 634_000_000n, 'USD'],
     ['reserved-instance/us', 'reserved-instance', 'g5.xlarge', 'us-east-1', 8760, 'all', 5187n * BILLION, 0n, 'USD'],
-    ['reserved-instance/us', 'reserved-instance', 'p4d.24xlarge (convertible)', 'us-east-1', 26_280, 'partial', 237_184n * BILLION, 9_026_000_000n, 'USD'],
+    [
+      'reserved-instance/us',
+      'reserved-instance',
+      'p4d.24xlarge (convertible)',
+      'us-east-1',
+      26_280,
+      'partial',
+      237_184n * BILLION,
+      9_026_000_000n,
+      'USD',
+    ],
     ['savings-plan/aaaaaaa', 'savings-plan', null, null, 8760, 'none', 0n, BILLION, 'USD'],
     ['savings-plan/aaaaaaa', 'savings-plan', 'p4d', 'us-east-1', 8760, 'all', 8760n * BILLION, 0n, 'USD'],
     ['savings-plan/aaaaaaa', 'savings-plan', null, null, 26_280, 'partial', 13_140n * BILLION, BILLION / 2n, 'USD'],
   ]);
-  expect(sent(server, 'DescribeReservedInstancesOfferings')[0]).toMatchObject({ 'Filter.1.Name': 'instance-type', 'Filter.1.Value.1': 'p4d.24xlarge', IncludeMarketplace: 'false' });
-  // Only plain Linux on shared hardware, of types that EC2 describes: neither Windows, nor dedicated hosts, nor reserved capacity that stands empty.
+  expect(sent(server, 'DescribeReservedInstancesOfferings')[0]).toMatchObject({
+    'Filter.1.Name': 'instance-type',
+    'Filter.1.Value.1': 'p4d.24xlarge',
+    IncludeMarketplace: 'false',
+  });
+  // Only plain Linux on shared hardware, of types that EC2 describes: neither Windows, nor dedicated hosts, nor
+  // reserved capacity that stands empty.
   const a100 = { sku: 'p4d.24xlarge', region: 'us-east-1', gpuModel: 'A100-40GB', gpus: 8 };
   expect(offers.slice(3).map(({ rates }) => rates)).toEqual([
-    [{ ...a100, hourlyNanos: 16n * BILLION }, { sku: 'g5.xlarge', region: 'us-east-1', gpuModel: 'A10G', gpus: 1, hourlyNanos: 790_000_000n }, { sku: 'g6f.large', region: 'us-east-1', gpuModel: 'L4', gpus: 0.125, hourlyNanos: 151_200_000n }],
-    [{ ...a100, hourlyNanos: 13_240_000_000n }], [{ ...a100, hourlyNanos: 10_980_000_000n }],
+    [
+      { ...a100, hourlyNanos: 16n * BILLION },
+      { sku: 'g5.xlarge', region: 'us-east-1', gpuModel: 'A10G', gpus: 1, hourlyNanos: 790_000_000n },
+      { sku: 'g6f.large', region: 'us-east-1', gpuModel: 'L4', gpus: 0.125, hourlyNanos: 151_200_000n },
+    ],
+    [{ ...a100, hourlyNanos: 13_240_000_000n }],
+    [{ ...a100, hourlyNanos: 10_980_000_000n }],
   ]);
   const [asked] = sent(server, 'DescribeSavingsPlansOfferingRates');
-  expect(asked).toMatchObject({ savingsPlanTypes: ['Compute', 'EC2Instance'], products: ['EC2'], serviceCodes: ['AmazonEC2'] });
+  expect(asked).toMatchObject({
+    savingsPlanTypes: ['Compute', 'EC2Instance'],
+    products: ['EC2'],
+    serviceCodes: ['AmazonEC2'],
+  });
   const [region, families] = (asked?.['filters'] ?? []) as { name: string; values: string[] }[];
   expect([region, families?.name]).toEqual([{ name: 'region', values: ['us-east-1'] }, 'instanceFamily']);
   expect(families?.values).toEqual(expect.arrayContaining(['p4d', 'g5', 'g6f']));
@@ -192,35 +387,71 @@ it('offers are there without what savings plans charge where that may not be rea
   const offers = await connect(reading(server)).offers();
   expect(offers.filter(({ kind }) => kind === 'savings-plan').map(({ rates }) => rates)).toEqual([undefined]);
   server.on(call('DescribeSavingsPlansOfferingRates'), jsonError('ValidationException', 'The filter is not valid.'));
-  expect(await failure(connect(reading(server)).offers())).toMatchObject({ message: expect.stringContaining('savingsplans:DescribeSavingsPlansOfferingRates') as string });
+  expect(await failure(connect(reading(server)).offers())).toMatchObject({
+    message: expect.stringContaining('savingsplans:DescribeSavingsPlansOfferingRates') as string,
+  });
 });
 
 describe('a purchase', () => {
-  const buy = (over: Partial<Extract<Effect, { kind: 'purchase' }>> = {}): Effect =>
-    ({ kind: 'purchase', target: 'commitment/us-east-1', offer: NONE, units: 2, mostNanos: 12_000n * BILLION, currency: 'USD', ...over });
-  const offered = (file = 'describe-reserved-instances-offering.xml'): void => server.on(call('DescribeReservedInstancesOfferings'), reply(file));
+  const buy = (over: Partial<Extract<Effect, { kind: 'purchase' }>> = {}): Effect => ({
+    kind: 'purchase',
+    target: 'commitment/us-east-1',
+    offer: NONE,
+    units: 2,
+    mostNanos: 12_000n * BILLION,
+    currency: 'USD',
+    ...over,
+  });
+  const offered = (file = 'describe-reserved-instances-offering.xml'): void =>
+    server.on(call('DescribeReservedInstancesOfferings'), reply(file));
 
   it('of reserved instances reads the offer again, buys once, and marks what was bought', async () => {
     offered();
     server.on(call('PurchaseReservedInstancesOffering'), reply('purchase-reserved-instances-offering.xml'));
     server.on(call('CreateTags'), reply('create-tags.xml'));
-    expect(await connect(acting(server)).apply(buy(), 'token-1', null)).toMatchObject({ kind: 'taken', reference: 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE' });
+    expect(await connect(acting(server)).apply(buy(), 'token-1', null)).toMatchObject({
+      kind: 'taken',
+      reference: 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE',
+    });
     expect(server.requests.map((request) => [parametersOf(request)['Action'], signedBy(request).key])).toEqual([
-      ['DescribeReservedInstancesOfferings', READ_KEY], ['PurchaseReservedInstancesOffering', ACT_KEY], ['CreateTags', ACT_KEY],
+      ['DescribeReservedInstancesOfferings', READ_KEY],
+      ['PurchaseReservedInstancesOffering', ACT_KEY],
+      ['CreateTags', ACT_KEY],
     ]);
     expect(sent(server, 'PurchaseReservedInstancesOffering')).toEqual([
-      { Action: 'PurchaseReservedInstancesOffering', ReservedInstancesOfferingId: '649fd0c8-5d76-4881-a522-00000000none', InstanceCount: '2' },
+      {
+        Action: 'PurchaseReservedInstancesOffering',
+        ReservedInstancesOfferingId: '649fd0c8-5d76-4881-a522-00000000none',
+        InstanceCount: '2',
+      },
     ]);
-    expect(sent(server, 'CreateTags')).toEqual([{ Action: 'CreateTags', 'ResourceId.1': 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE', 'Tag.1.Key': 'bursar:token', 'Tag.1.Value': 'token-1' }]);
+    expect(sent(server, 'CreateTags')).toEqual([
+      {
+        Action: 'CreateTags',
+        'ResourceId.1': 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE',
+        'Tag.1.Key': 'bursar:token',
+        'Tag.1.Value': 'token-1',
+      },
+    ]);
   });
 
   it('from the marketplace limits what the whole order may cost', async () => {
     offered('describe-reserved-instances-offering-marketplace.xml');
     server.on(call('PurchaseReservedInstancesOffering'), reply('purchase-reserved-instances-offering.xml'));
     server.on(call('CreateTags'), ec2Error('UnauthorizedOperation', 'You are not authorized.', 403));
-    const outcome = await connect(acting(server)).apply(buy({ offer: 'reserved-instance/us-east-1/649fd0c8-5d76-4881-a522-000000market' }), 'token-1', null);
-    expect(outcome).toMatchObject({ kind: 'taken', detail: expect.stringContaining('not tagged (UnauthorizedOperation)') });
-    expect(sent(server, 'PurchaseReservedInstancesOffering')[0]).toMatchObject({ 'LimitPrice.Amount': '4200.5', 'LimitPrice.CurrencyCode': 'USD' });
+    const outcome = await connect(acting(server)).apply(
+      buy({ offer: 'reserved-instance/us-east-1/649fd0c8-5d76-4881-a522-000000market' }),
+      'token-1',
+      null,
+    );
+    expect(outcome).toMatchObject({
+      kind: 'taken',
+      detail: expect.stringContaining('not tagged (UnauthorizedOperation)'),
+    });
+    expect(sent(server, 'PurchaseReservedInstancesOffering')[0]).toMatchObject({
+      'LimitPrice.Amount': '4200.5',
+      'LimitPrice.CurrencyCode': 'USD',
+    });
   });
 
   it.each<[string, Partial<Extract<Effect, { kind: 'purchase' }>>]>([
@@ -239,7 +470,9 @@ describe('a purchase', () => {
     offered();
     server.on(call('PurchaseReservedInstancesOffering'), reply('purchase-reserved-instances-offering.xml'));
     server.on(call('CreateTags'), reply('create-tags.xml'));
-    expect(await connect(acting(server)).apply(buy({ mostNanos: 11_107_680_000_000n }), 'token-1', null)).toMatchObject({ kind: 'taken' });
+    expect(await connect(acting(server)).apply(buy({ mostNanos: 11_107_680_000_000n }), 'token-1', null)).toMatchObject(
+      { kind: 'taken' },
+    );
   });
 
   it('is sent once, also when its answer is lost, and never said to be absent: whoever looks decides', async () => {
@@ -252,17 +485,28 @@ describe('a purchase', () => {
     server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-untagged.xml'));
     for (const minutes of [0, 10, 600]) {
       clock.at = NOW + minutes * 60_000;
-      expect(await aws.outcome(buy(), 'token-1')).toMatchObject({ kind: 'unknown', detail: expect.stringContaining('e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE (from 2026-10-20T12:00:03.000Z)') });
+      expect(await aws.outcome(buy(), 'token-1')).toMatchObject({
+        kind: 'unknown',
+        detail: expect.stringContaining('e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE (from 2026-10-20T12:00:03.000Z)'),
+      });
     }
     server.on(call('DescribeReservedInstances'), reply('describe-reserved-instances-tagged.xml'));
-    expect(await aws.outcome(buy(), 'token-1')).toMatchObject({ kind: 'taken', reference: 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE' });
+    expect(await aws.outcome(buy(), 'token-1')).toMatchObject({
+      kind: 'taken',
+      reference: 'e5a2ff3b-7d14-494f-90af-0b5d0EXAMPLE',
+    });
     expect(sent(server, 'PurchaseReservedInstancesOffering')).toHaveLength(1);
   });
 
-  it.each([['fails inside', ec2Error('InternalError', 'An internal error has occurred.', 500)], ['throttles', ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503)]])('is sent once, also when AWS %s', async (_, answer) => {
+  it.each([
+    ['fails inside', ec2Error('InternalError', 'An internal error has occurred.', 500)],
+    ['throttles', ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503)],
+  ])('is sent once, also when AWS %s', async (_, answer) => {
     offered();
     server.on(call('PurchaseReservedInstancesOffering'), answer);
-    await connect(acting(server)).apply(buy(), 'token-1', null).catch(() => null);
+    await connect(acting(server))
+      .apply(buy(), 'token-1', null)
+      .catch(() => null);
     expect(sent(server, 'PurchaseReservedInstancesOffering')).toHaveLength(1);
   });
 
@@ -271,22 +515,39 @@ describe('a purchase', () => {
     server.on(call('CreateSavingsPlan'), reply('create-savings-plan.json'), { lost: true });
     const aws = connect(acting(server));
     const effect = buy({ offer: PLAN, units: 1.25, mostNanos: 10_950n * BILLION });
-    expect(await aws.apply(effect, 'token-1', null)).toMatchObject({ kind: 'taken', reference: 'bbbbbbbb-0000-4000-8000-000000000001' });
-    expect(sent(server, 'CreateSavingsPlan')).toEqual([{
-      Action: 'CreateSavingsPlan', savingsPlanOfferingId: 'aaaaaaaa-0000-4000-8000-000000000001', commitment: '1.25', clientToken: 'token-1', tags: { 'bursar:token': 'token-1' },
-    }]);
+    expect(await aws.apply(effect, 'token-1', null)).toMatchObject({
+      kind: 'taken',
+      reference: 'bbbbbbbb-0000-4000-8000-000000000001',
+    });
+    expect(sent(server, 'CreateSavingsPlan')).toEqual([
+      {
+        Action: 'CreateSavingsPlan',
+        savingsPlanOfferingId: 'aaaaaaaa-0000-4000-8000-000000000001',
+        commitment: '1.25',
+        clientToken: 'token-1',
+        tags: { 'bursar:token': 'token-1' },
+      },
+    ]);
     expect(await aws.apply(effect, 'token-1', null)).toMatchObject({ kind: 'unknown' });
     expect(sent(server, 'CreateSavingsPlan')).toHaveLength(2);
     server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-1.json'));
     server.on(call('DescribeSavingsPlans', { nextToken: 'owned-2' }), reply('describe-savings-plans-2.json'));
-    expect(await aws.outcome(effect, 'token-1')).toMatchObject({ kind: 'taken', reference: 'bbbbbbbb-0000-4000-8000-000000000001' });
+    expect(await aws.outcome(effect, 'token-1')).toMatchObject({
+      kind: 'taken',
+      reference: 'bbbbbbbb-0000-4000-8000-000000000001',
+    });
     expect(await aws.outcome(effect, 'token-2')).toMatchObject({ kind: 'unknown' });
-    expect(await aws.apply({ ...buy({ offer: PLAN, units: 1.250_001, mostNanos: 20_000n * BILLION }) }, 'token-3', null)).toMatchObject({ kind: 'refused', code: 'invalid-units' });
+    expect(
+      await aws.apply({ ...buy({ offer: PLAN, units: 1.250_001, mostNanos: 20_000n * BILLION }) }, 'token-3', null),
+    ).toMatchObject({ kind: 'refused', code: 'invalid-units' });
   });
 
   it('is made with the profile for purchases, where there is one', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'bursar-aws-'));
-    writeFileSync(path.join(folder, 'credentials'), '[buyer]\naws_access_key_id = AKIABUYEREXAMPLE\naws_secret_access_key = buyer-secret\n');
+    writeFileSync(
+      path.join(folder, 'credentials'),
+      '[buyer]\naws_access_key_id = AKIABUYEREXAMPLE\naws_secret_access_key = buyer-secret\n',
+    );
     vi.stubEnv('AWS_SHARED_CREDENTIALS_FILE', path.join(folder, 'credentials'));
     vi.stubEnv('AWS_CONFIG_FILE', path.join(folder, 'config'));
     offered();
@@ -294,9 +555,17 @@ describe('a purchase', () => {
     server.on(call('CreateTags'), reply('create-tags.xml'));
     const aws = connect({ ...acting(server), BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:buyer' });
     expect(await aws.apply(buy(), 'token-1', null)).toMatchObject({ kind: 'taken' });
-    expect(server.requests.map((request) => signedBy(request).key)).toEqual([READ_KEY, 'AKIABUYEREXAMPLE', 'AKIABUYEREXAMPLE']);
+    expect(server.requests.map((request) => signedBy(request).key)).toEqual([
+      READ_KEY,
+      'AKIABUYEREXAMPLE',
+      'AKIABUYEREXAMPLE',
+    ]);
     const unknown = connect({ ...acting(server), BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:nobody' });
-    expect(await failure(unknown.apply(buy(), 'token-2', null))).toMatchObject({ kind: 'denied', message: 'AWS does not accept the credentials used for ec2:PurchaseReservedInstancesOffering (CredentialsProviderError)' });
+    expect(await failure(unknown.apply(buy(), 'token-2', null))).toMatchObject({
+      kind: 'denied',
+      message:
+        'AWS does not accept the credentials used for ec2:PurchaseReservedInstancesOffering (CredentialsProviderError)',
+    });
     vi.unstubAllEnvs();
     rmSync(folder, { recursive: true });
   });

@@ -9,7 +9,24 @@ import { provider } from '../../src/providers/aws/aws.js';
 import { Clients } from '../../src/providers/aws/clients.js';
 import { InstanceTypes } from '../../src/providers/aws/gpus.js';
 import { parseSettings } from '../../src/providers/aws/settings.js';
-import { ACT_KEY, ACT_SECRET, acting, call, connect, ec2Error, groupError, NOW, parametersOf, playFleet, READ_KEY, READ_SECRET, reading, reply, sent, signedBy } from '../support/aws-wire.js';
+import {
+  ACT_KEY,
+  ACT_SECRET,
+  acting,
+  call,
+  connect,
+  ec2Error,
+  groupError,
+  NOW,
+  parametersOf,
+  playFleet,
+  READ_KEY,
+  READ_SECRET,
+  reading,
+  reply,
+  sent,
+  signedBy,
+} from '../support/aws-wire.js';
 import { WireServer } from '../support/wire-server.js';
 
 let server: WireServer;
@@ -22,7 +39,13 @@ afterEach(() => {
 });
 afterAll(() => server.close());
 
-const failure = (promise: Promise<unknown>): Promise<Failure> => promise.then(() => { throw new Error('it did not fail'); }, (error: unknown) => error as Failure);
+const failure = (promise: Promise<unknown>): Promise<Failure> =>
+  promise.then(
+    () => {
+      throw new Error('it did not fail');
+    },
+    (error: unknown) => error as Failure,
+  );
 
 describe('the settings of AWS', () => {
   const refusal = (settings: Record<string, string>): Record<string, string> => {
@@ -41,19 +64,39 @@ describe('the settings of AWS', () => {
   });
 
   it('names every wrong one at once, and no value', () => {
-    expect(refusal({ BURSAR_AWS_READ_SECRET_ACCESS_KEY: READ_SECRET, BURSAR_AWS_ACT_CREDENTIALS: 'default', BURSAR_AWS_ENDPOINT: 'http://user:pw@host' })).toEqual({
-      BURSAR_AWS_REGIONS: 'is missing', BURSAR_AWS_ENDPOINT: 'is not an http:// or https:// URL without credentials',
-      BURSAR_AWS_READ_ACCESS_KEY_ID: 'is missing', BURSAR_AWS_ACT_CREDENTIALS: 'is not profile:NAME',
+    expect(
+      refusal({
+        BURSAR_AWS_READ_SECRET_ACCESS_KEY: READ_SECRET,
+        BURSAR_AWS_ACT_CREDENTIALS: 'default',
+        BURSAR_AWS_ENDPOINT: 'http://user:pw@host',
+      }),
+    ).toEqual({
+      BURSAR_AWS_REGIONS: 'is missing',
+      BURSAR_AWS_ENDPOINT: 'is not an http:// or https:// URL without credentials',
+      BURSAR_AWS_READ_ACCESS_KEY_ID: 'is missing',
+      BURSAR_AWS_ACT_CREDENTIALS: 'is not profile:NAME',
     });
     expect(refusal({ BURSAR_AWS_REGIONS: 'us-east-1, nowhere' })).toEqual({
-      BURSAR_AWS_REGIONS: 'is not a list of region codes', BURSAR_AWS_READ_ACCESS_KEY_ID: 'is missing (or BURSAR_AWS_READ_CREDENTIALS)',
+      BURSAR_AWS_REGIONS: 'is not a list of region codes',
+      BURSAR_AWS_READ_ACCESS_KEY_ID: 'is missing (or BURSAR_AWS_READ_CREDENTIALS)',
     });
   });
 
   it('take the default chain for reading where it is asked for, and never for acting', () => {
-    expect(parseSettings({ BURSAR_AWS_REGIONS: 'us-east-1', BURSAR_AWS_READ_CREDENTIALS: 'default' })).toMatchObject({ read: { kind: 'default' }, act: null });
-    expect(refusal({ BURSAR_AWS_REGIONS: 'us-east-1', BURSAR_AWS_READ_CREDENTIALS: 'default', BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:buyer' })).toHaveProperty('BURSAR_AWS_ACT_ACCESS_KEY_ID');
-    expect(parseSettings({ ...acting(server), BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:buyer' })).toMatchObject({ purchase: { kind: 'profile', profile: 'buyer' } });
+    expect(parseSettings({ BURSAR_AWS_REGIONS: 'us-east-1', BURSAR_AWS_READ_CREDENTIALS: 'default' })).toMatchObject({
+      read: { kind: 'default' },
+      act: null,
+    });
+    expect(
+      refusal({
+        BURSAR_AWS_REGIONS: 'us-east-1',
+        BURSAR_AWS_READ_CREDENTIALS: 'default',
+        BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:buyer',
+      }),
+    ).toHaveProperty('BURSAR_AWS_ACT_ACCESS_KEY_ID');
+    expect(parseSettings({ ...acting(server), BURSAR_AWS_PURCHASE_CREDENTIALS: 'profile:buyer' })).toMatchObject({
+      purchase: { kind: 'profile', profile: 'buyer' },
+    });
   });
 });
 
@@ -76,7 +119,17 @@ describe('the fleet', () => {
     const { targets, complete, problems, at } = await connect(acting(server)).fleet();
     expect({ complete, problems, at }).toEqual({ complete: true, problems: [], at: NOW });
     const instances = targets.filter(({ kind }) => kind === 'instance');
-    expect(instances.map(({ name, sku, gpuModel, gpus, term, state, billing }) => [name, sku, gpuModel, gpus, term, state, billing])).toEqual([
+    expect(
+      instances.map(({ name, sku, gpuModel, gpus, term, state, billing }) => [
+        name,
+        sku,
+        gpuModel,
+        gpus,
+        term,
+        state,
+        billing,
+      ]),
+    ).toEqual([
       ['train-1', 'p4d.24xlarge', 'A100-40GB', 8, 'on-demand', 'running', 'billed'],
       ['i-0spot1', 'g5.xlarge', 'A10G', 1, 'spot', 'running', 'billed'],
       ['notebook', 'g5.xlarge', 'A10G', 1, 'on-demand', 'stopped', 'partly'],
@@ -85,11 +138,21 @@ describe('the fleet', () => {
       ['i-0slice1', 'g6f.large', 'L4', 0.125, 'on-demand', 'stopping', 'partly'],
     ]);
     expect(instances[0]).toMatchObject({
-      target: 'instance/us-east-1/i-0train1', provider: 'AWS', account: '123456789012', region: 'us-east-1', replicas: null, spotRatio: null,
-      labels: { Name: 'train-1', team: 'vision' }, launchedAt: Date.UTC(2026, 9, 1, 8),
+      target: 'instance/us-east-1/i-0train1',
+      provider: 'AWS',
+      account: '123456789012',
+      region: 'us-east-1',
+      replicas: null,
+      spotRatio: null,
+      labels: { Name: 'train-1', team: 'vision' },
+      launchedAt: Date.UTC(2026, 9, 1, 8),
     });
     expect(new Set(server.requests.map((request) => signedBy(request).key))).toEqual(new Set([READ_KEY]));
-    expect(sent(server, 'DescribeInstances')[0]).toMatchObject({ 'Filter.1.Name': 'instance-state-name', 'Filter.1.Value.1': 'pending', MaxResults: '1000' });
+    expect(sent(server, 'DescribeInstances')[0]).toMatchObject({
+      'Filter.1.Name': 'instance-state-name',
+      'Filter.1.Value.1': 'pending',
+      MaxResults: '1000',
+    });
     expect(sent(server, 'DescribeInstances')[1]).toMatchObject({ NextToken: 'page-2' });
   });
 
@@ -97,42 +160,115 @@ describe('the fleet', () => {
     playFleet(server);
     const { targets } = await connect({ ...reading(server), BURSAR_AWS_ACCOUNT: 'research' }).fleet();
     const groups = targets.filter(({ kind }) => kind === 'group');
-    expect(groups.map(({ target, sku, gpuModel, gpus, term, state, billing, replicas, spotRatio }) => ({ target, sku, gpuModel, gpus, term, state, billing, replicas, spotRatio }))).toEqual([
-      { target: 'asg/us-east-1/serve-g5', sku: 'g5.xlarge', gpuModel: 'A10G', gpus: 1, term: null, state: 'running', billing: 'billed', replicas: { desired: 3, ready: 2, min: 1, max: 10 }, spotRatio: 0.6 },
-      { target: 'asg/us-east-1/train-p4d', sku: 'p4d.24xlarge', gpuModel: 'A100-40GB', gpus: 8, term: 'on-demand', state: 'stopped', billing: 'ended', replicas: { desired: 0, ready: 0, min: 0, max: 4 }, spotRatio: 0 },
+    expect(
+      groups.map(({ target, sku, gpuModel, gpus, term, state, billing, replicas, spotRatio }) => ({
+        target,
+        sku,
+        gpuModel,
+        gpus,
+        term,
+        state,
+        billing,
+        replicas,
+        spotRatio,
+      })),
+    ).toEqual([
+      {
+        target: 'asg/us-east-1/serve-g5',
+        sku: 'g5.xlarge',
+        gpuModel: 'A10G',
+        gpus: 1,
+        term: null,
+        state: 'running',
+        billing: 'billed',
+        replicas: { desired: 3, ready: 2, min: 1, max: 10 },
+        spotRatio: 0.6,
+      },
+      {
+        target: 'asg/us-east-1/train-p4d',
+        sku: 'p4d.24xlarge',
+        gpuModel: 'A100-40GB',
+        gpus: 8,
+        term: 'on-demand',
+        state: 'stopped',
+        billing: 'ended',
+        replicas: { desired: 0, ready: 0, min: 0, max: 4 },
+        spotRatio: 0,
+      },
       // Weighted: a unit of its capacity is no instance.
-      { target: 'asg/us-east-1/weighted', sku: null, gpuModel: null, gpus: null, term: 'spot', state: 'running', billing: 'billed', replicas: null, spotRatio: 1 },
+      {
+        target: 'asg/us-east-1/weighted',
+        sku: null,
+        gpuModel: null,
+        gpus: null,
+        term: 'spot',
+        state: 'running',
+        billing: 'billed',
+        replicas: null,
+        spotRatio: 1,
+      },
     ]);
-    expect(groups.map(({ account, labels }) => [account, labels['team']])).toEqual([['research', 'speech'], ['research', 'vision'], ['research', undefined]]);
-    expect(sent(server, 'DescribeAutoScalingGroups').map(({ NextToken }) => NextToken)).toEqual([undefined, 'groups-2']);
+    expect(groups.map(({ account, labels }) => [account, labels['team']])).toEqual([
+      ['research', 'speech'],
+      ['research', 'vision'],
+      ['research', undefined],
+    ]);
+    expect(sent(server, 'DescribeAutoScalingGroups').map(({ NextToken }) => NextToken)).toEqual([
+      undefined,
+      'groups-2',
+    ]);
   });
 
   it('is incomplete where a region could not be read, and says which', async () => {
     playFleet(server);
-    server.on(call('DescribeInstances', {}, 'eu-west-1'), ec2Error('UnauthorizedOperation', 'You are not authorized. Encoded authorization failure message: abc', 403));
+    server.on(
+      call('DescribeInstances', {}, 'eu-west-1'),
+      ec2Error('UnauthorizedOperation', 'You are not authorized. Encoded authorization failure message: abc', 403),
+    );
     server.on(call('DescribeAutoScalingGroups', {}, 'eu-west-1'), reply('describe-auto-scaling-groups-none.xml'));
-    const { targets, complete, problems } = await connect({ ...reading(server), BURSAR_AWS_REGIONS: 'us-east-1,eu-west-1' }).fleet();
+    const { targets, complete, problems } = await connect({
+      ...reading(server),
+      BURSAR_AWS_REGIONS: 'us-east-1,eu-west-1',
+    }).fleet();
     expect(complete).toBe(false);
-    expect(problems).toEqual(['eu-west-1: instances could not be read: AWS denied ec2:DescribeInstances (UnauthorizedOperation): the permission is missing']);
+    expect(problems).toEqual([
+      'eu-west-1: instances could not be read: AWS denied ec2:DescribeInstances (UnauthorizedOperation): the permission is missing',
+    ]);
     expect(targets).toHaveLength(8);
     expect(new Set(targets.map(({ region }) => region))).toEqual(new Set(['us-east-1']));
   });
 
   it('is a failure where nothing could be read', async () => {
-    server.on(call('DescribeInstances'), ec2Error('AuthFailure', `AWS was not able to validate the provided access credentials ${READ_KEY}`, 401));
-    server.on(call('DescribeAutoScalingGroups'), groupError('InvalidClientTokenId', 'The security token included in the request is invalid.', 403));
+    server.on(
+      call('DescribeInstances'),
+      ec2Error('AuthFailure', `AWS was not able to validate the provided access credentials ${READ_KEY}`, 401),
+    );
+    server.on(
+      call('DescribeAutoScalingGroups'),
+      groupError('InvalidClientTokenId', 'The security token included in the request is invalid.', 403),
+    );
     const error = await failure(connect(reading(server)).fleet());
-    expect(error).toMatchObject({ kind: 'denied', message: 'AWS does not accept the credentials used for ec2:DescribeInstances (AuthFailure)' });
+    expect(error).toMatchObject({
+      kind: 'denied',
+      message: 'AWS does not accept the credentials used for ec2:DescribeInstances (AuthFailure)',
+    });
   });
 
   it('is read again when AWS throttles, and is unavailable when it goes on', async () => {
     playFleet(server);
-    server.on(call('DescribeInstances'), ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503), reply('describe-instances-2.xml'));
+    server.on(
+      call('DescribeInstances'),
+      ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503),
+      reply('describe-instances-2.xml'),
+    );
     expect((await connect(reading(server)).fleet()).complete).toBe(true);
     expect(sent(server, 'DescribeInstances')).toHaveLength(2);
     server.on(call('DescribeInstances'), ec2Error('RequestLimitExceeded', 'Request limit exceeded.', 503));
     const error = await failure(connect(reading(server)).target('instance/us-east-1/i-0train1'));
-    expect(error).toMatchObject({ kind: 'unavailable', message: 'AWS throttled ec2:DescribeInstances (RequestLimitExceeded)' });
+    expect(error).toMatchObject({
+      kind: 'unavailable',
+      message: 'AWS throttled ec2:DescribeInstances (RequestLimitExceeded)',
+    });
     expect(sent(server, 'DescribeInstances')).toHaveLength(5);
   });
 
@@ -141,7 +277,10 @@ describe('the fleet', () => {
     const settings = acting(gone);
     await gone.close();
     const error = await failure(connect(settings).fleet());
-    expect(error).toMatchObject({ kind: 'unavailable', message: 'AWS could not be reached for ec2:DescribeInstances (ECONNREFUSED)' });
+    expect(error).toMatchObject({
+      kind: 'unavailable',
+      message: 'AWS could not be reached for ec2:DescribeInstances (ECONNREFUSED)',
+    });
     const all = [error.message, error.stack, String(error.cause), JSON.stringify(error)].join(' ');
     for (const secret of [READ_SECRET, ACT_SECRET, READ_KEY, ACT_KEY]) expect(all).not.toContain(secret);
   });
@@ -153,17 +292,36 @@ describe('a target read alone', () => {
     const aws = connect(reading(server));
     const one = { 'Filter.1.Name': 'instance-id' };
     server.on(call('DescribeInstances', one), reply('describe-instances-none.xml'));
-    server.on(call('DescribeInstances', { ...one, 'Filter.1.Value.1': 'i-0idle1' }), reply('describe-instances-2.xml', { '<code>80</code><name>stopped': '<code>48</code><name>terminated' }));
-    expect(await aws.target('instance/us-east-1/i-0idle1')).toMatchObject({ state: 'gone', billing: 'ended', name: 'notebook' });
+    server.on(
+      call('DescribeInstances', { ...one, 'Filter.1.Value.1': 'i-0idle1' }),
+      reply('describe-instances-2.xml', { '<code>80</code><name>stopped': '<code>48</code><name>terminated' }),
+    );
+    expect(await aws.target('instance/us-east-1/i-0idle1')).toMatchObject({
+      state: 'gone',
+      billing: 'ended',
+      name: 'notebook',
+    });
     expect(await aws.target('instance/us-east-1/i-0nobody')).toBeNull();
     expect(await aws.target('deployment/ml/trainer')).toBeNull();
-    server.on(call('DescribeAutoScalingGroups', { 'AutoScalingGroupNames.member.1': 'serve-g5' }), reply('describe-auto-scaling-group.xml'));
+    server.on(
+      call('DescribeAutoScalingGroups', { 'AutoScalingGroupNames.member.1': 'serve-g5' }),
+      reply('describe-auto-scaling-group.xml'),
+    );
     expect(await aws.target('asg/us-east-1/serve-g5')).toMatchObject({ name: 'serve-g5', replicas: { desired: 3 } });
   });
 
   it('is billed on while it stops in order to hibernate', async () => {
     server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
-    server.on(call('DescribeInstances'), reply('describe-instances-2.xml', { '<code>80</code><name>stopped': '<code>64</code><name>stopping', UserInitiatedShutdown: 'UserInitiatedHibernate' }));
-    expect(await connect(reading(server)).target('instance/us-east-1/i-0idle1')).toMatchObject({ state: 'stopping', billing: 'billed' });
+    server.on(
+      call('DescribeInstances'),
+      reply('describe-instances-2.xml', {
+        '<code>80</code><name>stopped': '<code>64</code><name>stopping',
+        UserInitiatedShutdown: 'UserInitiatedHibernate',
+      }),
+    );
+    expect(await connect(reading(server)).target('instance/us-east-1/i-0idle1')).toMatchObject({
+      state: 'stopping',
+      billing: 'billed',
+    });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * The behavioural contract of a provider's connection, as tests over any that can show its truth: the fake cloud, or a real provider's
- * connection before a server of the test's own that counts.
+ * The behavioural contract of a provider's connection, as tests over any that can show its truth: the fake cloud, or a
+ * real provider's connection before a server of the test's own that counts.
  *
  * It asserts what the ports promise (src/core/ports.ts), never how a provider keeps it.
  */
@@ -19,7 +19,10 @@ export interface ContractSubject {
   readonly effect: Effect;
   /** How often an effect took hold under a token: the truth. */
   appliedCount(token: string): number;
-  /** The next `apply` gets no answer; with `arrives` it takes hold all the same. Absent: the subject cannot lose answers. */
+  /**
+   * The next `apply` gets no answer; with `arrives` it takes hold all the same. Absent: the subject cannot lose
+   * answers.
+   */
   loseNextAnswer?(arrives: boolean): void;
   /** Half-open, on whole hours and all past, with usage in both halves of its hours; absent: it meters nothing. */
   readonly metered?: { readonly from: number; readonly to: number };
@@ -50,30 +53,48 @@ export function describeProviderContract(name: string, make: () => ContractSubje
 }
 
 /** Every permission that a provider declares, with the credentials that need it. */
-export function declaredPermissions({ effects, ...reading }: ProviderAbilities): { readonly permission: string; readonly use: ProviderSetting['use'] }[] {
+export function declaredPermissions({
+  effects,
+  ...reading
+}: ProviderAbilities): { readonly permission: string; readonly use: ProviderSetting['use'] }[] {
   return [
-    ...[...new Set(Object.values(reading).flatMap((names) => names ?? []))].map((permission) => ({ permission, use: 'read' as const })),
+    ...[...new Set(Object.values(reading).flatMap((names) => names ?? []))].map((permission) => ({
+      permission,
+      use: 'read' as const,
+    })),
     ...[...new Set(Object.values(effects).flat())].map((permission) => ({ permission, use: 'act' as const })),
   ];
 }
 
 /** Declares the tests of what a provider tells about its permissions: each is there, is not, or is not known. */
-export function describePermissionContract(name: string, make: () => PermissionSubject | Promise<PermissionSubject>): void {
+export function describePermissionContract(
+  name: string,
+  make: () => PermissionSubject | Promise<PermissionSubject>,
+): void {
   describe(`${name}: the contract of permissions`, () => {
     it('tells of each that it declares whether it is there, is not, or cannot be asked for; and asking changes nothing', async () => {
       const { connection, abilities, denied, unknown, changes } = await make();
       const told: [string, boolean | null | undefined][] = [];
-      for (const { permission, use } of declaredPermissions(abilities)) told.push([permission, await connection.granted?.(permission, use)]);
-      expect(told).toEqual(declaredPermissions(abilities).map(({ permission }) => [permission, denied.includes(permission) ? false : unknown.includes(permission) ? null : true]));
+      for (const { permission, use } of declaredPermissions(abilities))
+        told.push([permission, await connection.granted?.(permission, use)]);
+      expect(told).toEqual(
+        declaredPermissions(abilities).map(({ permission }) => [
+          permission,
+          denied.includes(permission) ? false : unknown.includes(permission) ? null : true,
+        ]),
+      );
       expect(changes()).toBe(0);
     });
 
     it('never says that what acts is there without credentials for acting', async () => {
       const { readOnly, abilities, changes } = await make();
-      const reading = new Set(declaredPermissions(abilities).flatMap(({ permission, use }) => (use === 'read' ? [permission] : [])));
+      const reading = new Set(
+        declaredPermissions(abilities).flatMap(({ permission, use }) => (use === 'read' ? [permission] : [])),
+      );
       for (const { permission, use } of declaredPermissions(abilities)) {
         // What is read for an action is read with the credentials for reading.
-        if (use === 'act' && !reading.has(permission) && !/:Describe|^(?:get|list) /.test(permission)) expect([permission, await readOnly.granted?.(permission, 'act')]).not.toEqual([permission, true]);
+        if (use === 'act' && !reading.has(permission) && !/:Describe|^(?:get|list) /.test(permission))
+          expect([permission, await readOnly.granted?.(permission, 'act')]).not.toEqual([permission, true]);
       }
       expect(changes()).toBe(0);
     });
@@ -98,13 +119,18 @@ function fleetContract(make: () => ContractSubject | Promise<ContractSubject>): 
 }
 
 function actingContract(make: () => ContractSubject | Promise<ContractSubject>): void {
-  const before = ({ connection, effect }: ContractSubject): ReturnType<NonNullable<ProviderConnection['target']>> => connection.target?.(effect.target) ?? Promise.resolve(null);
-  const send = async (subject: ContractSubject, token: string): Promise<unknown> => subject.connection.apply?.(subject.effect, token, await before(subject));
+  const before = ({ connection, effect }: ContractSubject): ReturnType<NonNullable<ProviderConnection['target']>> =>
+    connection.target?.(effect.target) ?? Promise.resolve(null);
+  const send = async (subject: ContractSubject, token: string): Promise<unknown> =>
+    subject.connection.apply?.(subject.effect, token, await before(subject));
 
   it('refuses without credentials for acting, and nothing happens', async () => {
     const subject = await make();
     expect(subject.readOnly.canAct).toBe(false);
-    await expect(subject.readOnly.apply?.(subject.effect, 'token-1', null)).rejects.toMatchObject({ name: 'Failure', kind: 'denied' });
+    await expect(subject.readOnly.apply?.(subject.effect, 'token-1', null)).rejects.toMatchObject({
+      name: 'Failure',
+      kind: 'denied',
+    });
     expect(subject.appliedCount('token-1')).toBe(0);
   });
 
@@ -119,7 +145,9 @@ function actingContract(make: () => ContractSubject | Promise<ContractSubject>):
 
   it('never says of a token that was not sent that it was taken', async () => {
     const subject = await make();
-    expect(['absent', 'unknown']).toContain((await subject.connection.outcome?.(subject.effect, 'token-never-sent'))?.kind);
+    expect(['absent', 'unknown']).toContain(
+      (await subject.connection.outcome?.(subject.effect, 'token-never-sent'))?.kind,
+    );
   });
 
   it('tells after a lost answer what became of the effect', async () => {
@@ -148,7 +176,9 @@ function actingContract(make: () => ContractSubject | Promise<ContractSubject>):
     const subject = await make();
     const seen = await before(subject);
     if (seen === null || seen === undefined || seen.revision === null) return;
-    expect(await subject.connection.apply?.(subject.effect, 'token-1', { ...seen, revision: `${seen.revision}0` })).toMatchObject({ kind: 'refused' });
+    expect(
+      await subject.connection.apply?.(subject.effect, 'token-1', { ...seen, revision: `${seen.revision}0` }),
+    ).toMatchObject({ kind: 'refused' });
     expect(subject.appliedCount('token-1')).toBe(0);
   });
 }
@@ -186,7 +216,10 @@ function usageContract(make: () => ContractSubject | Promise<ContractSubject>): 
     const { connection, metered } = await make();
     if (metered === undefined) return;
     const middle = metered.from + Math.floor((metered.to - metered.from) / HOUR_MS / 2) * HOUR_MS;
-    const [early, late] = [await usageOf(connection, metered.from, middle), await usageOf(connection, middle, metered.to)];
+    const [early, late] = [
+      await usageOf(connection, metered.from, middle),
+      await usageOf(connection, middle, metered.to),
+    ];
     expect(early.size).toBeGreaterThan(0);
     expect(late.size).toBeGreaterThan(0);
     expect(new Set([...early.keys(), ...late.keys()]).size).toBe(early.size + late.size);

@@ -1,6 +1,7 @@
 /**
- * Every folder of src/providers, whichever there are: loads, says what it is, and refuses wrong settings without showing them. The deeper
- * contract (contract.ts) runs here over the fake cloud; a provider's own tests run it over its own server.
+ * Every folder of src/providers, whichever there are: loads, says what it is, and refuses wrong settings without
+ * showing them. The deeper contract (contract.ts) runs here over the fake cloud; a provider's own tests run it over its
+ * own server.
  */
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
@@ -17,7 +18,10 @@ const NONSENSE = 'nonsense \u0001 nobody may read this';
 const providers = await loadProviders();
 
 /** What is thrown, or the connection; a connection is closed again. */
-async function attempt(provider: Provider, settings: Readonly<Record<string, string>>): Promise<{ failure: unknown; connection: ProviderConnection | null }> {
+async function attempt(
+  provider: Provider,
+  settings: Readonly<Record<string, string>>,
+): Promise<{ failure: unknown; connection: ProviderConnection | null }> {
   try {
     const connection = provider.connect(settings, clock);
     await connection?.close?.();
@@ -35,7 +39,9 @@ it('has the fake cloud among the providers', () => {
 describe.each(providers)('the provider $name', (provider) => {
   it('is not used where none of its settings is there', () => {
     expect(provider.connect({}, clock)).toBeNull();
-    expect(provider.connect(Object.fromEntries(provider.settings.map(({ name }) => [name, undefined])), clock)).toBeNull();
+    expect(
+      provider.connect(Object.fromEntries(provider.settings.map(({ name }) => [name, undefined])), clock),
+    ).toBeNull();
     expect(provider.connect({ PATH: '/bin', HOME: '/root' }, clock)).toBeNull();
   });
 
@@ -78,30 +84,51 @@ describe('the fake cloud as it is connected from settings', () => {
 
   it('can do what it declares, and acts only where it was said', async () => {
     const looking = provider.connect({ BURSAR_FAKE_SEED: '7' }, clock) as ProviderConnection;
-    const acting = provider.connect({ BURSAR_FAKE_SEED: '7', BURSAR_FAKE_ACT: 'on', BURSAR_FAKE_TARGETS: '6', BURSAR_FAKE_FAULTS: 'none' }, clock) as ProviderConnection;
+    const acting = provider.connect(
+      { BURSAR_FAKE_SEED: '7', BURSAR_FAKE_ACT: 'on', BURSAR_FAKE_TARGETS: '6', BURSAR_FAKE_FAULTS: 'none' },
+      clock,
+    ) as ProviderConnection;
     expect([undeclared(provider, looking), undeclared(provider, acting)]).toEqual([[], []]);
     expect([looking.canAct, acting.canAct]).toEqual([false, true]);
     const targets = (await looking.fleet?.())?.targets ?? [];
     expect(targets.filter(({ kind }) => kind === 'group')).toHaveLength(6);
     expect((await acting.fleet?.())?.targets.filter(({ kind }) => kind === 'group')).toHaveLength(3);
-    await expect(looking.apply?.({ kind: 'stop', target: 'instance/i-000001' }, 't', null)).rejects.toMatchObject({ kind: 'denied' });
+    await expect(looking.apply?.({ kind: 'stop', target: 'instance/i-000001' }, 't', null)).rejects.toMatchObject({
+      kind: 'denied',
+    });
   });
 
   it('names every wrong setting at once', async () => {
-    const { failure } = await attempt(provider, { BURSAR_FAKE_TARGETS: '0', BURSAR_FAKE_FAULTS: 'all', BURSAR_FAKE_ACT: 'yes' });
-    expect((failure as Failure).problems.map(({ path }) => path)).toEqual(['BURSAR_FAKE_SEED', 'BURSAR_FAKE_TARGETS', 'BURSAR_FAKE_FAULTS', 'BURSAR_FAKE_ACT']);
+    const { failure } = await attempt(provider, {
+      BURSAR_FAKE_TARGETS: '0',
+      BURSAR_FAKE_FAULTS: 'all',
+      BURSAR_FAKE_ACT: 'yes',
+    });
+    expect((failure as Failure).problems.map(({ path }) => path)).toEqual([
+      'BURSAR_FAKE_SEED',
+      'BURSAR_FAKE_TARGETS',
+      'BURSAR_FAKE_FAULTS',
+      'BURSAR_FAKE_ACT',
+    ]);
   });
 });
 
 describeProviderContract('the fake cloud', () => {
   const { cloud, connection } = fakeCloud(3, clock, {
     from: NOW - 86_400_000,
-    machines: [{ sku: 'fake.t4x1', region: 'fake-east' }, { sku: 'fake.h100x8', region: 'fake-west', term: 'spot' }],
+    machines: [
+      { sku: 'fake.t4x1', region: 'fake-east' },
+      { sku: 'fake.h100x8', region: 'fake-west', term: 'spot' },
+    ],
     groups: [{ name: 'serving', sku: 'fake.l40sx4', region: 'fake-east', desired: 3, spotRatio: 0.5 }],
   });
   return {
-    connection, readOnly: connectTo(cloud, { canAct: false }), effect: { kind: 'stop', target: 'instance/i-000001' }, now: clock.now,
-    appliedCount: (token) => cloud.appliedCount(token), loseNextAnswer: (arrives) => connection.loseNextAnswer(arrives),
+    connection,
+    readOnly: connectTo(cloud, { canAct: false }),
+    effect: { kind: 'stop', target: 'instance/i-000001' },
+    now: clock.now,
+    appliedCount: (token) => cloud.appliedCount(token),
+    loseNextAnswer: (arrives) => connection.loseNextAnswer(arrives),
     metered: { from: NOW - 8 * 3_600_000, to: NOW - 2 * 3_600_000 },
   };
 });

@@ -43,7 +43,12 @@ export class ScriptedServer {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', async () => {
-        const asked = { method: request.method ?? '', url: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString('utf8') };
+        const asked = {
+          method: request.method ?? '',
+          url: request.url ?? '',
+          headers: request.headers,
+          body: Buffer.concat(chunks).toString('utf8'),
+        };
         started.asked.push(asked);
         const { status = 200, headers = {}, body = '', instead, endless } = await answer(asked);
         if (instead === 'hang') return;
@@ -52,12 +57,19 @@ export class ScriptedServer {
           return;
         }
         response.writeHead(status, headers);
-        if (endless === undefined) response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
-        else while (!response.destroyed) if (!response.write(endless)) await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
+        if (endless === undefined)
+          response.end(typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body));
+        else
+          while (!response.destroyed)
+            if (!response.write(endless))
+              await new Promise((resolve) => response.once('drain', resolve).once('close', resolve));
       });
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const started: ScriptedServer = new ScriptedServer(server, `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    const started: ScriptedServer = new ScriptedServer(
+      server,
+      `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    );
     return started;
   }
 
@@ -68,7 +80,9 @@ export class ScriptedServer {
 }
 
 /** The failure that something ends in. @throws Error where it ends well. */
-export async function failureOf(work: () => unknown): Promise<{ kind: string; message: string; problems: readonly { path: string | null; message: string }[] }> {
+export async function failureOf(
+  work: () => unknown,
+): Promise<{ kind: string; message: string; problems: readonly { path: string | null; message: string }[] }> {
   try {
     await work();
   } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * A command-line import that is killed in the middle leaves nothing of itself; the same import again takes all of it, to
- * the last digit, and once more changes nothing.
+ * A command-line import that is killed in the middle leaves nothing of itself; the same import again takes all of it,
+ * to the last digit, and once more changes nothing.
  *
  * The middle is where the database says that it is: the import waits for a table that the test holds locked, or writes
  * in a transaction that is seen to be open. No test here waits for a time to pass.
@@ -13,10 +13,38 @@ import { startEmbedded, type EmbeddedDatabase } from '../../src/store/embedded/e
 import { home } from '../support/processes.js';
 
 const ROWS = 90_000;
-const COLUMNS = ['BilledCost', 'EffectiveCost', 'ListCost', 'BillingAccountId', 'BillingCurrency', 'BillingPeriodStart', 'BillingPeriodEnd', 'ChargeCategory',
-  'ChargePeriodStart', 'ChargePeriodEnd', 'ProviderName', 'SubAccountId', 'ResourceId', 'ServiceName', 'SkuId', 'RegionId', 'Tags'];
+const COLUMNS = [
+  'BilledCost',
+  'EffectiveCost',
+  'ListCost',
+  'BillingAccountId',
+  'BillingCurrency',
+  'BillingPeriodStart',
+  'BillingPeriodEnd',
+  'ChargeCategory',
+  'ChargePeriodStart',
+  'ChargePeriodEnd',
+  'ProviderName',
+  'SubAccountId',
+  'ResourceId',
+  'ServiceName',
+  'SkuId',
+  'RegionId',
+  'Tags',
+];
 /** Every table that an import, or the line behind it, writes facts to. */
-const TABLES = ['source', 'import', 'reject', 'delivery', 'block', 'usage_id', 'usage_hour', 'cost_hour', 'cost_day', 'work'];
+const TABLES = [
+  'source',
+  'import',
+  'reject',
+  'delivery',
+  'block',
+  'usage_id',
+  'usage_hour',
+  'cost_hour',
+  'cost_day',
+  'work',
+];
 
 const instant = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`;
 const decimal = (unscaled: bigint, digits: number): string => {
@@ -24,7 +52,9 @@ const decimal = (unscaled: bigint, digits: number): string => {
   return `${text.slice(0, -digits)}.${text.slice(-digits)}`;
 };
 
-/** A bill of September 2026 by written rules, and what its lines come to: eleven digits after the point, per account. */
+/**
+ * A bill of September 2026 by written rules, and what its lines come to: eleven digits after the point, per account.
+ */
 function bill(): { csv: string; total: string; ofAccount: Record<string, string> } {
   const lines = [COLUMNS.join(',')];
   const sums = [0n, 0n, 0n];
@@ -34,11 +64,37 @@ function bill(): { csv: string; total: string; ofAccount: Record<string, string>
     sums[account] = (sums[account] ?? 0n) + cost;
     const hour = Date.UTC(2026, 8, 1) + (n % 720) * 3_600_000;
     const amount = decimal(cost, 11);
-    lines.push([amount, amount, amount, `payer-${account}`, 'USD', '2026-09-01T00:00:00Z', '2026-10-01T00:00:00Z', 'Usage', instant(hour), instant(hour + 3_600_000),
-      'AWS', `sub-${n % 40}`, `i-${n % 5000}`, 'Amazon Elastic Compute Cloud', `sku-${n % 30}`, 'us-east-1', `"{""team"": ""t${n % 9}""}"`].join(','));
+    lines.push(
+      [
+        amount,
+        amount,
+        amount,
+        `payer-${account}`,
+        'USD',
+        '2026-09-01T00:00:00Z',
+        '2026-10-01T00:00:00Z',
+        'Usage',
+        instant(hour),
+        instant(hour + 3_600_000),
+        'AWS',
+        `sub-${n % 40}`,
+        `i-${n % 5000}`,
+        'Amazon Elastic Compute Cloud',
+        `sku-${n % 30}`,
+        'us-east-1',
+        `"{""team"": ""t${n % 9}""}"`,
+      ].join(','),
+    );
   }
   const ofAccount = Object.fromEntries(sums.map((sum, account) => [`payer-${account}`, decimal(sum, 11)]));
-  return { csv: `${lines.join('\n')}\n`, total: decimal(sums.reduce((all, sum) => all + sum, 0n), 11), ofAccount };
+  return {
+    csv: `${lines.join('\n')}\n`,
+    total: decimal(
+      sums.reduce((all, sum) => all + sum, 0n),
+      11,
+    ),
+    ofAccount,
+  };
 }
 
 describe('an import that is killed', { timeout: 180_000 }, async () => {
@@ -54,7 +110,10 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
     // The server runs on when an import dies: this process uses it too.
     database = await startEmbedded({ dataDir: place.dataDir, log: () => undefined, settings: { fsync: 'off' } });
     expect((await place.run(['migrate', '--json'])).code).toBe(0);
-    [client, locker] = [new Client({ connectionString: database.url }), new Client({ connectionString: database.url, application_name: 'locker' })];
+    [client, locker] = [
+      new Client({ connectionString: database.url }),
+      new Client({ connectionString: database.url, application_name: 'locker' }),
+    ];
     await client.connect();
     await locker.connect();
   });
@@ -64,7 +123,8 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
     await (database as EmbeddedDatabase | undefined)?.stop();
   });
 
-  const holds = async (sql: string): Promise<boolean> => (await client.query<{ holds: boolean }>(`select exists (${sql}) as holds`)).rows[0]?.holds === true;
+  const holds = async (sql: string): Promise<boolean> =>
+    (await client.query<{ holds: boolean }>(`select exists (${sql}) as holds`)).rows[0]?.holds === true;
   const others = `from pg_stat_activity where datname = current_database() and application_name = 'bursar'`;
 
   async function until(what: string, sql: string): Promise<void> {
@@ -76,13 +136,16 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
   }
 
   const counts = async (): Promise<Record<string, number>> => {
-    const { rows } = await client.query<{ name: string; n: number }>(TABLES.map((name) => `select '${name}' as name, count(*)::int as n from ${name}`).join(' union all '));
+    const { rows } = await client.query<{ name: string; n: number }>(
+      TABLES.map((name) => `select '${name}' as name, count(*)::int as n from ${name}`).join(' union all '),
+    );
     return Object.fromEntries(rows.map(({ name, n }) => [name, n]));
   };
   const nothing = Object.fromEntries(TABLES.map((name) => [name, 0]));
 
   /** Its sessions end when PostgreSQL sees that nobody is there any more. */
-  const sessionsEnd = () => until('the sessions of the killed process end', `select 1 where not exists (select 1 ${others})`);
+  const sessionsEnd = () =>
+    until('the sessions of the killed process end', `select 1 where not exists (select 1 ${others})`);
 
   /** Kills an import where it begins to write to a table. */
   async function killAt(table: string): Promise<void> {
@@ -90,7 +153,10 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
     await locker.query(`begin`);
     try {
       await locker.query(`lock table ${table} in share mode`);
-      await until(`the import waits for ${table}`, `select 1 ${others} and wait_event_type = 'Lock' and xact_start is not null`);
+      await until(
+        `the import waits for ${table}`,
+        `select 1 ${others} and wait_event_type = 'Lock' and xact_start is not null`,
+      );
       const { code, out } = await run.end('SIGKILL');
       expect({ code, out }).toEqual({ code: null, out: '' });
     } finally {
@@ -106,7 +172,10 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
 
   it('while it writes leaves nothing', async () => {
     const run = place.start(['import', file, '--source', 'bill', '--json']);
-    await until('the import writes', `select 1 ${others} and xact_start is not null and query ilike 'insert into block%'`);
+    await until(
+      'the import writes',
+      `select 1 ${others} and xact_start is not null and query ilike 'insert into block%'`,
+    );
     const { code, out } = await run.end('SIGKILL');
     expect({ code, out }).toEqual({ code: null, out: '' });
     await sessionsEnd();
@@ -116,9 +185,21 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
   it('is taken whole by the next try, to the last digit', async () => {
     const { code, out, err } = await place.run(['import', file, '--source', 'bill', '--json']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(JSON.parse(out)).toMatchObject({ files: [{ rows: ROWS, accepted: ROWS, rejected: 0, unchanged: 0, replaced: [], billed: [{ provider: 'AWS', currency: 'USD', amount: total }] }] });
+    expect(JSON.parse(out)).toMatchObject({
+      files: [
+        {
+          rows: ROWS,
+          accepted: ROWS,
+          rejected: 0,
+          unchanged: 0,
+          replaced: [],
+          billed: [{ provider: 'AWS', currency: 'USD', amount: total }],
+        },
+      ],
+    });
     const { rows } = await client.query<{ account: string; billed: string }>(
-      `select d.account, sum(u.billed)::text as billed from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension group by 1`);
+      `select d.account, sum(u.billed)::text as billed from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension group by 1`,
+    );
     expect(Object.fromEntries(rows.map(({ account, billed }) => [account, billed]))).toEqual(ofAccount);
     for (const basis of ['billed', 'actual']) {
       const costs = await place.run(['costs', '--basis', basis, '--json']);
@@ -132,7 +213,9 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
     const before = (await client.query(facts)).rows;
     const { code, out } = await place.run(['import', file, '--source', 'bill', '--json']);
     expect(code).toBe(0);
-    expect(JSON.parse(out)).toMatchObject({ files: [{ rows: ROWS, accepted: 0, rejected: 0, unchanged: ROWS, replaced: [], billed: [{ amount: total }] }] });
+    expect(JSON.parse(out)).toMatchObject({
+      files: [{ rows: ROWS, accepted: 0, rejected: 0, unchanged: ROWS, replaced: [], billed: [{ amount: total }] }],
+    });
     expect((await client.query(facts)).rows).toEqual(before);
   });
 
@@ -144,6 +227,15 @@ describe('an import that is killed', { timeout: 180_000 }, async () => {
     expect(JSON.parse(costs.out)).toMatchObject({ total });
     const again = await place.run(['import', file, '--source', 'bill', '--json']);
     // The bill of payer-0 is replaced, the others are unchanged.
-    expect(JSON.parse(again.out)).toMatchObject({ files: [{ rows: ROWS - 1, accepted: ROWS / 3 - 1, unchanged: (ROWS * 2) / 3, replaced: [{ account: 'payer-0', records: ROWS / 3 }] }] });
+    expect(JSON.parse(again.out)).toMatchObject({
+      files: [
+        {
+          rows: ROWS - 1,
+          accepted: ROWS / 3 - 1,
+          unchanged: (ROWS * 2) / 3,
+          replaced: [{ account: 'payer-0', records: ROWS / 3 }],
+        },
+      ],
+    });
   });
 });

@@ -1,6 +1,7 @@
 /**
- * The dashboard in Chinese, in a real Chromium: switched to and remembered, on every page, with nothing of the English catalogue left over, no serious
- * fault by axe, nothing too wide, and no error. What people and the server wrote stays as it is, and is marked as English where it is.
+ * The dashboard in Chinese, in a real Chromium: switched to and remembered, on every page, with nothing of the English
+ * catalogue left over, no serious fault by axe, nothing too wide, and no error. What people and the server wrote stays
+ * as it is, and is marked as English where it is.
  */
 import { expect, it } from 'vitest';
 import { ENGLISH } from '../../src/web/dashboard/texts/english.js';
@@ -15,22 +16,36 @@ const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\
 const literals = (text: string): string[] => text.replace(/<\/?\w+>/g, '').split(/\{[^}]*\}/);
 const isPhrase = (text: string): boolean => text.length >= 8 && /[A-Za-z]+\W+[A-Za-z]+/.test(text);
 
-/** By key, how its English is told: by a phrase of it anywhere; a word or two, which a name of somebody may hold too, only as the whole of what is seen. */
-const SEEN_ENGLISH = Object.entries(ENGLISH).filter(([key, text]) => /[A-Za-z]{2}/.test(literals(text).join('')) && CHINESE[key as keyof typeof ENGLISH] !== text).map(([key, text]) => {
-  const phrases = literals(text).filter(isPhrase).map(escape);
-  return { key, form: phrases.length > 0 ? new RegExp(phrases.join('|')) : new RegExp(`^${literals(text).map(escape).join('.*')}$`, 's') };
-});
+/**
+ * By key, how its English is told: by a phrase of it anywhere; a word or two, which a name of somebody may hold too,
+ * only as the whole of what is seen.
+ */
+const SEEN_ENGLISH = Object.entries(ENGLISH)
+  .filter(([key, text]) => /[A-Za-z]{2}/.test(literals(text).join('')) && CHINESE[key as keyof typeof ENGLISH] !== text)
+  .map(([key, text]) => {
+    const phrases = literals(text).filter(isPhrase).map(escape);
+    return {
+      key,
+      form:
+        phrases.length > 0
+          ? new RegExp(phrases.join('|'))
+          : new RegExp(`^${literals(text).map(escape).join('.*')}$`, 's'),
+    };
+  });
 
 /** Every text that is seen or read out, but what is marked as English or is code. */
 async function textsOf({ page }: Visit): Promise<string[]> {
   return page.evaluate(() => {
     const found: string[] = [document.title];
     const attributes = ['aria-label', 'title', 'alt', 'placeholder'];
-    const isTheirs = (node: Element | null): boolean => node?.closest('[lang=en]:not(html), code, pre, script, style') !== null;
+    const isTheirs = (node: Element | null): boolean =>
+      node?.closest('[lang=en]:not(html), code, pre, script, style') !== null;
     for (const element of document.body.querySelectorAll('*')) {
       if (isTheirs(element)) continue;
       for (const name of attributes) found.push(element.getAttribute(name) ?? '');
-      const isLeaf = [...element.children].every((child) => isTheirs(child) || ['A', 'STRONG', 'I', 'CODE', 'SPAN'].includes(child.tagName));
+      const isLeaf = [...element.children].every(
+        (child) => isTheirs(child) || ['A', 'STRONG', 'I', 'CODE', 'SPAN'].includes(child.tagName),
+      );
       if (isLeaf) {
         const own = element.cloneNode(true) as Element;
         own.querySelectorAll('[lang=en], code').forEach((theirs) => theirs.remove());
@@ -42,15 +57,36 @@ async function textsOf({ page }: Visit): Promise<string[]> {
   });
 }
 
-const leftOver = (texts: readonly string[]): string[] => texts.flatMap((text) => SEEN_ENGLISH.filter(({ form }) => form.test(text)).map(({ key }) => `${key}: ${text}`));
+const leftOver = (texts: readonly string[]): string[] =>
+  texts.flatMap((text) => SEEN_ENGLISH.filter(({ form }) => form.test(text)).map(({ key }) => `${key}: ${text}`));
 
 describeWith('chromium', 'the dashboard in Chinese', async (file) => {
   const w = await dashboardWorld();
   const visit = browserFor(file, () => w.address);
   const places = async (): Promise<string[]> => {
-    const first = async (path: string): Promise<string> => (await w.call<{ items: { id: string }[] }>('GET', path)).items[0]?.id ?? 'none';
-    return ['', 'teams', 'teams/lab', 'budgets', 'budgets/lab-month', 'budgets/vision-month', 'recommendations', `recommendations/${await first('/v1/recommendations?status=open')}`, 'actions', `actions/${await first('/v1/actions')}`,
-      'savings', 'alerts', `alerts/${await first('/v1/alerts?kind=budget')}`, `alerts/${await first('/v1/alerts?kind=approval')}`, 'policies', 'policies/scripted', 'policies/new?policy=schedule', 'imports', 'no-such-page'];
+    const first = async (path: string): Promise<string> =>
+      (await w.call<{ items: { id: string }[] }>('GET', path)).items[0]?.id ?? 'none';
+    return [
+      '',
+      'teams',
+      'teams/lab',
+      'budgets',
+      'budgets/lab-month',
+      'budgets/vision-month',
+      'recommendations',
+      `recommendations/${await first('/v1/recommendations?status=open')}`,
+      'actions',
+      `actions/${await first('/v1/actions')}`,
+      'savings',
+      'alerts',
+      `alerts/${await first('/v1/alerts?kind=budget')}`,
+      `alerts/${await first('/v1/alerts?kind=approval')}`,
+      'policies',
+      'policies/scripted',
+      'policies/new?policy=schedule',
+      'imports',
+      'no-such-page',
+    ];
   };
 
   it('is switched to and remembered; the reader stays where the switch is, and the page says its language', async () => {
@@ -61,7 +97,13 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     await page.getByLabel('Language').focus();
     await page.getByLabel('Language').selectOption({ label: '简体中文' });
     await page.getByRole('heading', { name: '新建策略文档' }).waitFor();
-    expect(await page.evaluate(() => ({ lang: document.documentElement.lang, title: document.title, focused: document.activeElement?.tagName }))).toEqual({ lang: 'zh-CN', title: '新建策略文档 · Bursar', focused: 'SELECT' });
+    expect(
+      await page.evaluate(() => ({
+        lang: document.documentElement.lang,
+        title: document.title,
+        focused: document.activeElement?.tagName,
+      })),
+    ).toEqual({ lang: 'zh-CN', title: '新建策略文档 · Bursar', focused: 'SELECT' });
     expect(await page.getByLabel('名称').inputValue()).toBe('half-written');
     await page.reload();
     await page.getByRole('navigation', { name: '页面' }).waitFor();
@@ -69,7 +111,9 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     expect(await page.locator('.figure', { hasText: '本月至今' }).locator('.value').innerText()).toBe('US$14,280.00');
     await page.getByText('已于 2026年11月15日 耗尽').waitFor();
     await page.getByLabel('语言').selectOption('en');
-    expect(await page.locator('.figure', { hasText: 'This month so far' }).locator('.value').innerText()).toBe('$14,280.00');
+    expect(await page.locator('.figure', { hasText: 'This month so far' }).locator('.value').innerText()).toBe(
+      '$14,280.00',
+    );
     expect(faults).toEqual([]);
   });
 
@@ -97,10 +141,17 @@ describeWith('chromium', 'the dashboard in Chinese', async (file) => {
     const seen = await visit({ key: w.admin });
     await seen.open('budgets/vision-month');
     const left = leftOver(await textsOf(seen));
-    expect(['page.budgets', 'budget.one', 'budget.weighed', 'unpriced', 'budget.lead', 'table.csv'].filter((key) => !left.some((line) => line.startsWith(`${key}: `)))).toEqual([]);
+    expect(
+      ['page.budgets', 'budget.one', 'budget.weighed', 'unpriced', 'budget.lead', 'table.csv'].filter(
+        (key) => !left.some((line) => line.startsWith(`${key}: `)),
+      ),
+    ).toEqual([]);
   });
 
-  it.each([[1280, true], [390, false]] as const)('has no serious fault by axe and nothing too wide, at %i pixels, dark: %s', async (width, dark) => {
+  it.each([
+    [1280, true],
+    [390, false],
+  ] as const)('has no serious fault by axe and nothing too wide, at %i pixels, dark: %s', async (width, dark) => {
     const { page, open, faults } = await visit({ key: w.admin, width, dark, locale: 'zh-CN' });
     for (const place of await places()) {
       await open(place);

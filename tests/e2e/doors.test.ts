@@ -33,7 +33,10 @@ describe('serve with a wrong configuration', { timeout: 60_000 }, async () => {
   const place = await home();
 
   it('is wrong use: it names the variables, never their values', async () => {
-    const { code, err } = await place.run(['serve'], { PORT: 'secret-port', DATABASE_URL: 'mysql://me:secret@host/db' });
+    const { code, err } = await place.run(['serve'], {
+      PORT: 'secret-port',
+      DATABASE_URL: 'mysql://me:secret@host/db',
+    });
     expect(code).toBe(2);
     expect(err).toMatch(/PORT is not a number/);
     expect(err).toMatch(/DATABASE_URL is not a postgres:\/\/ URL/);
@@ -43,7 +46,11 @@ describe('serve with a wrong configuration', { timeout: 60_000 }, async () => {
 
 describe('the command by its own name', () => {
   it('is the file that package.json names, and runs by itself', async () => {
-    const { bin, version, scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as { bin: { bursar: string }; version: string; scripts: { prepare: string } };
+    const { bin, version, scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+      bin: { bursar: string };
+      version: string;
+      scripts: { prepare: string };
+    };
     const { stdout } = await promisify(execFile)(path.join(ROOT, bin.bursar), ['--version']);
     expect(stdout.trim()).toBe(version);
     // Without it, `npx bursar` after `npm ci` would find nothing built.

@@ -28,7 +28,11 @@ async function json<T>(place: Home, ...argv: string[]): Promise<T> {
   return JSON.parse(out) as T;
 }
 
-const isThere = (file: string): Promise<boolean> => access(file).then(() => true, () => false);
+const isThere = (file: string): Promise<boolean> =>
+  access(file).then(
+    () => true,
+    () => false,
+  );
 
 /** Ends it as an operator does, and sees that nothing of it is left. */
 async function stopsCleanly(place: Home, serving: BursarProcess): Promise<void> {
@@ -51,9 +55,26 @@ describe('the first start', { timeout: PATIENCE_MILLISECONDS }, async () => {
     url = await serving.said(READY);
     const { err, out } = serving;
     expect(out).toBe('');
-    const order = ['The database is empty', 'loading teams', 'loading four price lists', 'loading two bills', 'loading the pods', 'cost.price', 'budget.weigh',
-      'Summary as of ', 'Spend per team', 'Budgets, this month', 'Without a price', 'Recommendations', 'The admin key', 'Bursar is ready'].map((text) => err.indexOf(text));
-    expect(order.every((at, n) => at >= 0 && at > (order[n - 1] ?? -1)), `the order of:\n${err}`).toBe(true);
+    const order = [
+      'The database is empty',
+      'loading teams',
+      'loading four price lists',
+      'loading two bills',
+      'loading the pods',
+      'cost.price',
+      'budget.weigh',
+      'Summary as of ',
+      'Spend per team',
+      'Budgets, this month',
+      'Without a price',
+      'Recommendations',
+      'The admin key',
+      'Bursar is ready',
+    ].map((text) => err.indexOf(text));
+    expect(
+      order.every((at, n) => at >= 0 && at > (order[n - 1] ?? -1)),
+      `the order of:\n${err}`,
+    ).toBe(true);
     const keys = err.match(KEY) ?? [];
     expect(keys).toHaveLength(1);
     key = keys[0] ?? '';
@@ -63,13 +84,23 @@ describe('the first start', { timeout: PATIENCE_MILLISECONDS }, async () => {
   });
 
   it('has a command line beside it that says what the API says', async () => {
-    for (const [query, flags] of [['', []], ['?group-by=team,sku,month&basis=accrued', ['--group-by', 'team,sku,month', '--basis', 'accrued']]] as const) {
+    for (const [query, flags] of [
+      ['', []],
+      ['?group-by=team,sku,month&basis=accrued', ['--group-by', 'team,sku,month', '--basis', 'accrued']],
+    ] as const) {
       const answer = await get(`${url}/v1/costs${query}`, key);
       expect(answer.status).toBe(200);
       expect(answer.body).toEqual(await json(place, 'costs', ...flags));
     }
-    const { rows } = await json<{ rows: { team: string; unpricedQuantity: string }[] }>(place, 'costs', '--group-by', 'team');
-    expect(rows.map(({ team }) => team)).toEqual(expect.arrayContaining(['platform', 'research', 'serving', 'training']));
+    const { rows } = await json<{ rows: { team: string; unpricedQuantity: string }[] }>(
+      place,
+      'costs',
+      '--group-by',
+      'team',
+    );
+    expect(rows.map(({ team }) => team)).toEqual(
+      expect.arrayContaining(['platform', 'research', 'serving', 'training']),
+    );
     // The attached verb has left, and the server goes on.
     expect(await get(`${url}/readyz`)).toMatchObject({ status: 200 });
   });
@@ -84,7 +115,11 @@ describe('the first start', { timeout: PATIENCE_MILLISECONDS }, async () => {
   });
 
   it('survives kill -9: the next start keeps the data, makes no key and loads nothing twice', async () => {
-    const facts = async () => ({ costs: (await get(`${url}/v1/costs?group-by=team,month`, key)).body, imports: (await get(`${url}/v1/imports`, key)).body, budgets: (await get(`${url}/v1/budgets`, key)).body });
+    const facts = async () => ({
+      costs: (await get(`${url}/v1/costs?group-by=team,month`, key)).body,
+      imports: (await get(`${url}/v1/imports`, key)).body,
+      budgets: (await get(`${url}/v1/budgets`, key)).body,
+    });
     const before = await facts();
     await serving.end('SIGKILL');
     serving = place.start(['serve']);
@@ -117,7 +152,9 @@ describe('a first start that is cut short', { timeout: PATIENCE_MILLISECONDS }, 
     const other = await third.said(READY);
     const [otherKey] = third.err.match(KEY) ?? [];
     for (const question of ['costs?group-by=team,sku,month', 'rules', 'budgets', 'teams']) {
-      expect((await get(`${url}/v1/${question}`, key)).body).toEqual((await get(`${other}/v1/${question}`, otherKey)).body);
+      expect((await get(`${url}/v1/${question}`, key)).body).toEqual(
+        (await get(`${other}/v1/${question}`, otherKey)).body,
+      );
     }
     await stopsCleanly(place, second);
     await stopsCleanly(whole, third);
@@ -146,17 +183,34 @@ describe('BURSAR_EXAMPLE=off', { timeout: PATIENCE_MILLISECONDS }, async () => {
 
 describe('a verb on an empty folder', { timeout: PATIENCE_MILLISECONDS }, async () => {
   const place = await home();
-  const usage = { records: [{ id: 'r1', provider: 'AWS', account: 'a1', sku: 'p5.48xlarge', region: 'us-east-1', gpus: 8, start: '2026-10-05T00:00:00Z', end: '2026-10-05T02:00:00Z' }] };
+  const usage = {
+    records: [
+      {
+        id: 'r1',
+        provider: 'AWS',
+        account: 'a1',
+        sku: 'p5.48xlarge',
+        region: 'us-east-1',
+        gpus: 8,
+        start: '2026-10-05T00:00:00Z',
+        end: '2026-10-05T02:00:00Z',
+      },
+    ],
+  };
 
   it('starts the database for its own duration, loads no example, and prints one JSON document', async () => {
     await writeFile(place.file('usage.json'), JSON.stringify(usage));
     const run = place.start(['import', place.file('usage.json'), '--json']);
     const { code, out, err } = await run.ended;
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(JSON.parse(out)).toMatchObject({ files: [{ file: 'usage.json', format: 'bursar', rows: 1, accepted: 1, rejected: 0, unchanged: 0 }] });
+    expect(JSON.parse(out)).toMatchObject({
+      files: [{ file: 'usage.json', format: 'bursar', rows: 1, accepted: 1, rejected: 0, unchanged: 0 }],
+    });
     expect(await isThere(path.join(place.dataDir, 'postgres/postmaster.pid'))).toBe(false);
     // PostgreSQL's own last word.
-    expect((await readFile(path.join(place.dataDir, 'postgres.log'), 'utf8')).trimEnd()).toMatch(/database system is shut down$/);
+    expect((await readFile(path.join(place.dataDir, 'postgres.log'), 'utf8')).trimEnd()).toMatch(
+      /database system is shut down$/,
+    );
     expect(await json(place, 'teams')).toEqual({ teams: [] });
     expect(await json(place, 'imports')).toMatchObject({ imports: [{ file: 'usage.json' }] });
     // Nothing has a price: the quantity stands there, and the cost is unknown.

@@ -1,4 +1,7 @@
-/** Who asks a provider: a process that has its connection. One that has not, and the command line at all times, leave the action to it. */
+/**
+ * Who asks a provider: a process that has its connection. One that has not, and the command line at all times, leave
+ * the action to it.
+ */
 import { describe, expect, it } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import { compose } from '../../src/app.module.js';
@@ -53,35 +56,95 @@ describe('the command line on the database of a process that serves', async () =
   const serving = await compose(url, clock, { environment });
   const { stores, organisation } = serving;
   const target = 'group/research-notebook-3';
-  const desired = async (): Promise<number | undefined> => (await serving.connections.get('fake')?.target?.(target))?.replicas?.desired;
+  const desired = async (): Promise<number | undefined> =>
+    (await serving.connections.get('fake')?.target?.(target))?.replicas?.desired;
   const proposed = async (replicas: number): Promise<string> => {
-    const { action } = await stores.db.transaction((tx) => stores.actions.propose(tx, organisation, {
-      team: 'research', connection: 'fake', target, effect: { kind: 'scale', target, replicas }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null, rollbackOf: null,
-      underStop: false, proposedBy: 'test', evidenceAt: clock.at, expiresAt: clock.at + HOUR_MS }, clock.at));
+    const { action } = await stores.db.transaction((tx) =>
+      stores.actions.propose(
+        tx,
+        organisation,
+        {
+          team: 'research',
+          connection: 'fake',
+          target,
+          effect: { kind: 'scale', target, replicas },
+          mode: 'approve',
+          recommendation: null,
+          policy: null,
+          document: null,
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'test',
+          evidenceAt: clock.at,
+          expiresAt: clock.at + HOUR_MS,
+        },
+        clock.at,
+      ),
+    );
     return action.id;
   };
   const cli = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
     const [out, err]: [string[], string[]] = [[], []];
     const code = await run(argv, {
-      environment: {}, clock, remote: null, parseYaml, stdout: { write: (text) => out.push(text) }, stderr: { write: (text) => err.push(text) }, serve: async () => undefined,
+      environment: {},
+      clock,
+      remote: null,
+      parseYaml,
+      stdout: { write: (text) => out.push(text) },
+      stderr: { write: (text) => err.push(text) },
+      serve: async () => undefined,
       async connect() {
-        const { runner, leaves, close, importer, policies, stores: own } = await compose(url, clock, { environment, migrate: false, reachesOut: false });
-        return { stores: own, importer, organisation, policies, leaves, drain: () => runner.drain(), migrate: async () => [], close };
+        const {
+          runner,
+          leaves,
+          close,
+          importer,
+          policies,
+          stores: own,
+        } = await compose(url, clock, { environment, migrate: false, reachesOut: false });
+        return {
+          stores: own,
+          importer,
+          organisation,
+          policies,
+          leaves,
+          drain: () => runner.drain(),
+          migrate: async () => [],
+          close,
+        };
       },
     });
     return { code, out: out.join(''), err: err.join('') };
   };
-  const stateOf = async (id: string): Promise<string> => (await stores.actions.known(stores.db, organisation, id)).state;
+  const stateOf = async (id: string): Promise<string> =>
+    (await stores.actions.known(stores.db, organisation, id)).state;
 
   it('opens no connection of its own, and takes up nothing that asks a provider or tells people', async () => {
     const bursar = await compose(url, clock, { environment, migrate: false, reachesOut: false });
-    expect([[...bursar.connections], bursar.leaves]).toEqual([[], ['fleet.collect', 'price.collect', 'usage.collect', 'answer.take', 'action.execute', 'action.confirm', 'alert.make', 'alert.escalate', 'alert.send']]);
+    expect([[...bursar.connections], bursar.leaves]).toEqual([
+      [],
+      [
+        'fleet.collect',
+        'price.collect',
+        'usage.collect',
+        'answer.take',
+        'action.execute',
+        'action.confirm',
+        'alert.make',
+        'alert.escalate',
+        'alert.send',
+      ],
+    ]);
     await wake(stores.db, organisation, [{ stage: 'fleet.collect', lane: 'fake', key: 'fake/fleet' }]);
     await bursar.runner.drain();
     expect(await stores.work.dueLanes(clock.at)).toEqual([expect.objectContaining({ stage: 'fleet.collect', due: 1 })]);
     await bursar.close();
     await serving.runner.drain();
-    expect((await stores.fleet.coverage(stores.db, organisation, clock.at))[0]).toMatchObject({ connection: 'fake', complete: true });
+    expect((await stores.fleet.coverage(stores.db, organisation, clock.at))[0]).toMatchObject({
+      connection: 'fake',
+      complete: true,
+    });
   });
 
   it('keeps an approval and says that it waits, where none serves', async () => {
@@ -89,7 +152,9 @@ describe('the command line on the database of a process that serves', async () =
     const id = await proposed(3);
     const { code, out, err } = await cli('approve', id);
     expect([code, out]).toEqual([0, `${id} is approved: scale ${target}\n`]);
-    expect(err).toBe(`It waits for bursar serve: nothing else asks fake, and none runs on this database. It lapses at ${formatInstant(clock.at + HOUR_MS)}.\n`);
+    expect(err).toBe(
+      `It waits for bursar serve: nothing else asks fake, and none runs on this database. It lapses at ${formatInstant(clock.at + HOUR_MS)}.\n`,
+    );
     expect(await desired()).toBe(4);
     // The next that serves takes it up.
     await serving.runner.drain();
@@ -105,7 +170,10 @@ describe('the command line on the database of a process that serves', async () =
       expect(await desired()).toBe(2);
       const back = await cli('rollback', id, '--json');
       expect([back.code, back.err]).toEqual([0, '']);
-      expect((JSON.parse(back.out) as { action: ActionJson }).action).toMatchObject({ rollbackOf: id, state: 'confirmed' });
+      expect((JSON.parse(back.out) as { action: ActionJson }).action).toMatchObject({
+        rollbackOf: id,
+        state: 'confirmed',
+      });
       expect(await desired()).toBe(3);
     } finally {
       await leave();

@@ -1,4 +1,7 @@
-/** Two actions that are approved as one: a job is stopped now and started in its cheap hours, each with its own guard, and taken back together. */
+/**
+ * Two actions that are approved as one: a job is stopped now and started in its cheap hours, each with its own guard,
+ * and taken back together.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
@@ -7,8 +10,17 @@ import { actingWorld, codesOf, NOW, type ActingWorld } from '../support/acting.j
 import { group, instance } from '../support/memory-cloud.js';
 
 let w: ActingWorld;
-const shift = (startHours: number, byHours = startHours + 4): ActingWorld['script']['wants'] =>
-  [{ action: 'MoveToOffPeak', target: 'job-1', change: { pieces: 'tonight', startsAt: formatInstant(NOW + startHours * HOUR_MS), startsBy: formatInstant(NOW + byHours * HOUR_MS) } }];
+const shift = (startHours: number, byHours = startHours + 4): ActingWorld['script']['wants'] => [
+  {
+    action: 'MoveToOffPeak',
+    target: 'job-1',
+    change: {
+      pieces: 'tonight',
+      startsAt: formatInstant(NOW + startHours * HOUR_MS),
+      startsBy: formatInstant(NOW + byHours * HOUR_MS),
+    },
+  },
+];
 const effects = (): string[] => w.cloud.done.map(({ effect }) => effect.kind);
 const runs = (): string | undefined => w.cloud.targets.get('instance/job-1')?.state;
 const first = async (): Promise<Action> => (await w.all())[0]!;
@@ -31,21 +43,43 @@ describe('a job that is shifted by a document that enforces', () => {
   });
 
   it('is stopped now and started once in its hours, by an action that follows the first', async () => {
-    expect(await w.all()).toMatchObject([{ effect: { kind: 'stop' }, state: 'confirmed', approvedBy: 'policy:doc', next: { effect: { kind: 'start' }, notBefore: NOW + 8 * HOUR_MS, expiresAt: NOW + 18 * HOUR_MS } }]);
+    expect(await w.all()).toMatchObject([
+      {
+        effect: { kind: 'stop' },
+        state: 'confirmed',
+        approvedBy: 'policy:doc',
+        next: { effect: { kind: 'start' }, notBefore: NOW + 8 * HOUR_MS, expiresAt: NOW + 18 * HOUR_MS },
+      },
+    ]);
     await hours(7.75);
     expect([effects(), runs()]).toEqual([['stop'], 'stopped']);
     await hours(3);
     expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
     const [stop, start, ...others] = await w.all();
     expect(others).toEqual([]);
-    expect(start).toMatchObject({ effect: { kind: 'start', target: 'instance/job-1' }, follows: stop!.id, approvedBy: `pair:${stop!.id}`, state: 'confirmed', intendedAt: NOW + 8 * HOUR_MS, evidenceAt: NOW + 8 * HOUR_MS, recommendation: null, team: 'lab' });
+    expect(start).toMatchObject({
+      effect: { kind: 'start', target: 'instance/job-1' },
+      follows: stop!.id,
+      approvedBy: `pair:${stop!.id}`,
+      state: 'confirmed',
+      intendedAt: NOW + 8 * HOUR_MS,
+      evidenceAt: NOW + 8 * HOUR_MS,
+      recommendation: null,
+      team: 'lab',
+    });
   });
 
   it('saves what the hours would have cost at once, and the start claims nothing', async () => {
     await hours(9);
     const [stop, start] = await w.all();
-    const worlds = await w.stores.db.query<{ action: string; spec: { world: { kind: string; reason?: string } } }>(`select action, spec from counterfactual`);
-    expect(Object.fromEntries(worlds.map(({ action, spec }) => [action, spec.world.kind === 'unknown' ? spec.world.reason : spec.world.kind]))).toEqual({ [stop!.id]: 'shifted', [start!.id]: 'not-made-to-save' });
+    const worlds = await w.stores.db.query<{ action: string; spec: { world: { kind: string; reason?: string } } }>(
+      `select action, spec from counterfactual`,
+    );
+    expect(
+      Object.fromEntries(
+        worlds.map(({ action, spec }) => [action, spec.world.kind === 'unknown' ? spec.world.reason : spec.world.kind]),
+      ),
+    ).toEqual({ [stop!.id]: 'shifted', [start!.id]: 'not-made-to-save' });
   });
 
   it('is started although the document rests by then: what it was stopped for is over', async () => {
@@ -61,14 +95,23 @@ describe('a job that is shifted by a document that enforces', () => {
     expect([effects(), runs()]).toEqual([['stop', 'start'], 'running']);
     w.cloud.change('instance/job-1', { state: 'stopped' });
     await hours(20);
-    expect([effects(), await w.all()]).toMatchObject([['stop', 'start'], [{ state: 'rolled-back' }, { rollbackOf: (await first()).id }]]);
+    expect([effects(), await w.all()]).toMatchObject([
+      ['stop', 'start'],
+      [{ state: 'rolled-back' }, { rollbackOf: (await first()).id }],
+    ]);
   });
 
   it('is not taken back any more once the second has begun, nor the second alone', async () => {
     await hours(9);
     const [stop, start] = await w.all();
-    await expect(w.rollBack(stop!.id)).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining('there is nothing left to take back') as string });
-    await expect(w.rollBack(start!.id)).rejects.toMatchObject({ kind: 'conflict', message: expect.stringContaining(`is what ${stop!.id} was done for`) as string });
+    await expect(w.rollBack(stop!.id)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('there is nothing left to take back') as string,
+    });
+    await expect(w.rollBack(start!.id)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining(`is what ${stop!.id} was done for`) as string,
+    });
   });
 
   it('is refused while the kill switch is on, as everything is, and taking the first back starts it', async () => {
@@ -87,11 +130,32 @@ describe('a job that is shifted by a document that enforces', () => {
   it('waits until another action on its target is over', async () => {
     const at = w.clock.at;
     await w.db.transaction(async (tx) => {
-      const { action } = await w.stores.actions.propose(tx, 'default', {
-        team: 'lab', connection: 'elsewhere', target: 'instance/job-1', effect: { kind: 'cordon', target: 'instance/job-1', cordoned: true }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null,
-        rollbackOf: null, underStop: false, proposedBy: 'ada', evidenceAt: at, expiresAt: at + 12 * HOUR_MS,
-      }, at);
-      const approved = await w.stores.actions.move(tx, 'default', action, 'approved', { at, actor: 'boss', set: { approvedBy: 'boss' } });
+      const { action } = await w.stores.actions.propose(
+        tx,
+        'default',
+        {
+          team: 'lab',
+          connection: 'elsewhere',
+          target: 'instance/job-1',
+          effect: { kind: 'cordon', target: 'instance/job-1', cordoned: true },
+          mode: 'approve',
+          recommendation: null,
+          policy: null,
+          document: null,
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'ada',
+          evidenceAt: at,
+          expiresAt: at + 12 * HOUR_MS,
+        },
+        at,
+      );
+      const approved = await w.stores.actions.move(tx, 'default', action, 'approved', {
+        at,
+        actor: 'boss',
+        set: { approvedBy: 'boss' },
+      });
       await tx.query(`update action set connection = 'cloud' where id = $1`, [approved.action.id]);
       await tx.query(`delete from work where stage = 'action.execute' and key = $1`, [approved.action.id]);
     });
@@ -103,7 +167,9 @@ describe('a job that is shifted by a document that enforces', () => {
   });
 
   it('waits for the first, as long as that is billed on', async () => {
-    await w.db.query(`update action set state = 'applied', confirmed_at = null, ended_at = null where effect ->> 'kind' = 'stop'`);
+    await w.db.query(
+      `update action set state = 'applied', confirmed_at = null, ended_at = null where effect ->> 'kind' = 'stop'`,
+    );
     w.cloud.change('instance/job-1', { billing: 'billed' });
     await hours(10);
     expect([effects(), (await w.all()).length]).toEqual([['stop'], 1]);
@@ -147,16 +213,23 @@ describe('a job that is shifted when somebody approves', () => {
   it('is asked for anew when its hours are others', async () => {
     w.script.wants = shift(10);
     await w.look(HOUR_MS);
-    expect(await w.all()).toMatchObject([{ state: 'refused', reasons: [{ code: 'superseded' }] }, { state: 'proposed', next: { notBefore: NOW + 10 * HOUR_MS } }]);
+    expect(await w.all()).toMatchObject([
+      { state: 'refused', reasons: [{ code: 'superseded' }] },
+      { state: 'proposed', next: { notBefore: NOW + 10 * HOUR_MS } },
+    ]);
     // So soon a stop would not pay.
     w.script.wants = shift(2.4);
     await w.look(HOUR_MS);
-    expect([(await w.all()).map(({ state }) => state), (await w.recommendation()).obstacle]).toMatchObject([['refused', 'refused'], { code: 'too-late' }]);
+    expect([(await w.all()).map(({ state }) => state), (await w.recommendation()).obstacle]).toMatchObject([
+      ['refused', 'refused'],
+      { code: 'too-late' },
+    ]);
   });
 });
 
 describe('a group that is shifted', () => {
-  const scales = (): unknown[] => w.cloud.done.map(({ effect }) => (effect.kind === 'scale' ? effect.replicas : effect.kind));
+  const scales = (): unknown[] =>
+    w.cloud.done.map(({ effect }) => (effect.kind === 'scale' ? effect.replicas : effect.kind));
   const size = (): number | undefined => w.cloud.targets.get('asg/train')?.replicas?.desired;
 
   beforeEach(() => {
@@ -168,16 +241,30 @@ describe('a group that is shifted', () => {
     await w.document('enforce');
     await w.look();
     w.script.wants = [];
-    expect(await w.all()).toMatchObject([{ effect: { kind: 'scale', replicas: 0 }, state: 'confirmed', next: { effect: { kind: 'scale', replicas: 4 }, notBefore: NOW + 8 * HOUR_MS } }]);
+    expect(await w.all()).toMatchObject([
+      {
+        effect: { kind: 'scale', replicas: 0 },
+        state: 'confirmed',
+        next: { effect: { kind: 'scale', replicas: 4 }, notBefore: NOW + 8 * HOUR_MS },
+      },
+    ]);
     await hours(7.75);
     expect([scales(), size()]).toEqual([[0], 0]);
     await hours(1);
     expect([scales(), size()]).toEqual([[0, 4], 4]);
     const [pause, back] = await w.all();
-    expect(back).toMatchObject({ effect: { kind: 'scale', replicas: 4 }, follows: pause!.id, approvedBy: `pair:${pause!.id}`, state: 'confirmed' });
-    const worlds = await w.stores.db.query<{ action: string; spec: { world: unknown } }>(`select action, spec from counterfactual`);
+    expect(back).toMatchObject({
+      effect: { kind: 'scale', replicas: 4 },
+      follows: pause!.id,
+      approvedBy: `pair:${pause!.id}`,
+      state: 'confirmed',
+    });
+    const worlds = await w.stores.db.query<{ action: string; spec: { world: unknown } }>(
+      `select action, spec from counterfactual`,
+    );
     expect(Object.fromEntries(worlds.map(({ action, spec }) => [action, spec.world]))).toMatchObject({
-      [pause!.id]: { kind: 'shifted', holdings: [{ gpuParts: 28_000, units: 4, key: { term: 'on-demand' } }] }, [back!.id]: { kind: 'unknown', reason: 'not-made-to-save' },
+      [pause!.id]: { kind: 'shifted', holdings: [{ gpuParts: 28_000, units: 4, key: { term: 'on-demand' } }] },
+      [back!.id]: { kind: 'unknown', reason: 'not-made-to-save' },
     });
   });
 
@@ -204,15 +291,21 @@ describe('a group that is shifted', () => {
     await w.document('enforce');
     w.cloud.change('asg/train', { replicas: { desired: 4, ready: 4, min: 1, max: 20 } });
     await w.look();
-    expect([await w.all(), (await w.recommendation()).obstacle]).toMatchObject([[], { code: 'beyond-bounds', message: expect.stringContaining('asg/train keeps 1 replica(s) at least') as string }]);
+    expect([await w.all(), (await w.recommendation()).obstacle]).toMatchObject([
+      [],
+      { code: 'beyond-bounds', message: expect.stringContaining('asg/train keeps 1 replica(s) at least') as string },
+    ]);
   });
 
   it.each([
-    ['bounds that were set after it was proposed', {}, 'floor'], ['the floor of its team', { minReplicas: 1 }, 'floor'], ['the blast radius of one action', { gpusPerAction: 8 }, 'gpus-per-action'],
+    ['bounds that were set after it was proposed', {}, 'floor'],
+    ['the floor of its team', { minReplicas: 1 }, 'floor'],
+    ['the blast radius of one action', { gpusPerAction: 8 }, 'gpus-per-action'],
   ])('is held back by %s', async (_, limits, code) => {
     await w.document('approve');
     await w.look();
-    if (Object.keys(limits).length === 0) w.cloud.change('asg/train', { replicas: { desired: 4, ready: 4, min: 2, max: 20 } });
+    if (Object.keys(limits).length === 0)
+      w.cloud.change('asg/train', { replicas: { desired: 4, ready: 4, min: 2, max: 20 } });
     else await w.limits(limits);
     await w.approve((await first()).id);
     await hours(9);

@@ -15,16 +15,46 @@ import { NOW, testApi } from '../support/web.js';
 describe('actions over REST', async () => {
   const api = await testApi();
   const propose = async (team: string, target: string): Promise<string> => {
-    const { action } = await api.stores.db.transaction((tx) => api.stores.actions.propose(tx, 'default', {
-      team, connection: 'cloud', target, effect: { kind: 'stop', target }, mode: 'approve', recommendation: null, policy: 'idle-stop', document: 'doc', subject: null, rollbackOf: null, underStop: false,
-      proposedBy: 'policy:doc', evidenceAt: NOW, expiresAt: NOW + HOUR_MS }, NOW));
+    const { action } = await api.stores.db.transaction((tx) =>
+      api.stores.actions.propose(
+        tx,
+        'default',
+        {
+          team,
+          connection: 'cloud',
+          target,
+          effect: { kind: 'stop', target },
+          mode: 'approve',
+          recommendation: null,
+          policy: 'idle-stop',
+          document: 'doc',
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'policy:doc',
+          evidenceAt: NOW,
+          expiresAt: NOW + HOUR_MS,
+        },
+        NOW,
+      ),
+    );
     return action.id;
   };
   const list = async (query = '', key?: string): Promise<{ items: ActionJson[]; nextCursor: string | null }> =>
-    (await api.call<{ items: ActionJson[]; nextCursor: string | null }>('GET', `/v1/actions${query}`, key === undefined ? {} : { key })).body;
+    (
+      await api.call<{ items: ActionJson[]; nextCursor: string | null }>(
+        'GET',
+        `/v1/actions${query}`,
+        key === undefined ? {} : { key },
+      )
+    ).body;
 
   it('lists them by page, team and state, and only to who may see them', async () => {
-    const ids = [await propose('red', 'instance/a'), await propose('red', 'instance/b'), await propose('blue', 'instance/c')];
+    const ids = [
+      await propose('red', 'instance/a'),
+      await propose('red', 'instance/b'),
+      await propose('blue', 'instance/c'),
+    ];
     const first = await list('?limit=2');
     expect(first.items.map(({ id }) => id)).toEqual([ids[2], ids[1]]);
     expect((await list(`?limit=2&cursor=${first.nextCursor}`)).items.map(({ id }) => id)).toEqual([ids[0]]);
@@ -36,43 +66,84 @@ describe('actions over REST', async () => {
     expect((await api.call('POST', `/v1/actions/${ids[2]}/approve`, { key: red })).status).toBe(403);
     expect((await api.call('GET', '/v1/actions/act-0000000000000000')).status).toBe(404);
     expect((await api.call('GET', '/v1/actions/rec-1')).status).toBe(400);
-    expect((await api.call('POST', `/v1/actions/${ids[0]}/approve`, { key: await api.keyFor({ role: 'viewer' }) })).status).toBe(403);
+    expect(
+      (await api.call('POST', `/v1/actions/${ids[0]}/approve`, { key: await api.keyFor({ role: 'viewer' }) })).status,
+    ).toBe(403);
   });
 
   it('approves once, however often it is asked with one key, and wakes the line', async () => {
     const [, { id }] = (await list('?team=red')).items as [ActionJson, ActionJson];
     const headers = { 'idempotency-key': 'approve-1' };
     const approved = await api.call<ActionJson>('POST', `/v1/actions/${id}/approve`, { headers });
-    expect(approved.body).toMatchObject({ id, state: 'approved', approvedBy: expect.stringMatching(/^key:/) as string });
+    expect(approved.body).toMatchObject({
+      id,
+      state: 'approved',
+      approvedBy: expect.stringMatching(/^key:/) as string,
+    });
     expect((await api.call('POST', `/v1/actions/${id}/approve`, { headers })).body).toEqual(approved.body);
     expect((await api.call('POST', `/v1/actions/${id}/approve`)).status).toBe(409);
     const story = (await api.call<ActionStory>('GET', `/v1/actions/${id}`)).body;
-    expect(story.events.map(({ code, from }) => [code, from])).toEqual([['proposed', null], ['approved', 'proposed']]);
-    expect(await api.stores.work.dueLanes(NOW)).toContainEqual(expect.objectContaining({ stage: 'action.execute', lane: 'red', due: 1 }));
+    expect(story.events.map(({ code, from }) => [code, from])).toEqual([
+      ['proposed', null],
+      ['approved', 'proposed'],
+    ]);
+    expect(await api.stores.work.dueLanes(NOW)).toContainEqual(
+      expect.objectContaining({ stage: 'action.execute', lane: 'red', due: 1 }),
+    );
     const [entry] = await api.stores.audit.list('default', null, 1);
     expect(entry).toMatchObject({ verb: 'action.approve', target: id, detail: { team: 'red', effect: 'stop' } });
   });
 
   it('rejects with a reason, and takes back only what was done', async () => {
     const [{ id }] = (await list('?team=red&state=proposed')).items as [ActionJson];
-    expect((await api.call('POST', `/v1/actions/${id}/reject`, { body: { reason: 'needed', why: 'x' } })).status).toBe(400);
-    expect((await api.call('POST', `/v1/actions/${id}/reject`, { body: { reason: 'needed' } })).body).toMatchObject({ state: 'refused', reasons: [{ code: 'rejected', message: 'needed' }] });
-    expect(await api.call('POST', `/v1/actions/${id}/rollback`)).toMatchObject({ status: 409, body: { detail: `action ${id} is refused: there is nothing to take back` } });
+    expect((await api.call('POST', `/v1/actions/${id}/reject`, { body: { reason: 'needed', why: 'x' } })).status).toBe(
+      400,
+    );
+    expect((await api.call('POST', `/v1/actions/${id}/reject`, { body: { reason: 'needed' } })).body).toMatchObject({
+      state: 'refused',
+      reasons: [{ code: 'rejected', message: 'needed' }],
+    });
+    expect(await api.call('POST', `/v1/actions/${id}/rollback`)).toMatchObject({
+      status: 409,
+      body: { detail: `action ${id} is refused: there is nothing to take back` },
+    });
     const operator = await api.keyFor({ role: 'operator' });
-    expect((await api.call('POST', `/v1/actions/${id}/rollback`, { key: operator, body: { underStop: true } })).status).toBe(403);
+    expect(
+      (await api.call('POST', `/v1/actions/${id}/rollback`, { key: operator, body: { underStop: true } })).status,
+    ).toBe(403);
   });
 
   it('stops at once: a team by its operator, everything by who is for all teams; lifting needs an admin', async () => {
     const red = await api.keyFor({ role: 'operator', teams: ['red'] });
-    expect(await api.call('POST', '/v1/stop', { key: red, body: { team: 'red' } })).toMatchObject({ status: 404, body: { detail: 'there is no team red: nothing was stopped' } });
+    expect(await api.call('POST', '/v1/stop', { key: red, body: { team: 'red' } })).toMatchObject({
+      status: 404,
+      body: { detail: 'there is no team red: nothing was stopped' },
+    });
     await api.call('PUT', '/v1/teams/red', { body: {} });
-    expect((await api.call<{ stops: StoredStop[] }>('POST', '/v1/stop', { key: red, body: { team: 'red', reason: 'odd prices' } })).body.stops).toMatchObject([{ scope: 'team', name: 'red', reason: 'odd prices', setBy: expect.stringMatching(/^key:/) as string }]);
-    for (const body of [{}, { provider: 'aws' }, { team: 'blue' }]) expect((await api.call('POST', '/v1/stop', { key: red, body })).status).toBe(403);
-    expect((await api.call('POST', '/v1/stop')).body).toMatchObject({ stops: [{ scope: 'all', name: '' }, { scope: 'team' }] });
+    expect(
+      (
+        await api.call<{ stops: StoredStop[] }>('POST', '/v1/stop', {
+          key: red,
+          body: { team: 'red', reason: 'odd prices' },
+        })
+      ).body.stops,
+    ).toMatchObject([
+      { scope: 'team', name: 'red', reason: 'odd prices', setBy: expect.stringMatching(/^key:/) as string },
+    ]);
+    for (const body of [{}, { provider: 'aws' }, { team: 'blue' }])
+      expect((await api.call('POST', '/v1/stop', { key: red, body })).status).toBe(403);
+    expect((await api.call('POST', '/v1/stop')).body).toMatchObject({
+      stops: [{ scope: 'all', name: '' }, { scope: 'team' }],
+    });
     expect((await api.call('POST', '/v1/stop', { body: { team: 'red', provider: 'aws' } })).status).toBe(400);
-    expect((await api.call('GET', '/v1/stop', { key: red })).body).toMatchObject({ stops: [{ scope: 'all' }, { scope: 'team' }] });
+    expect((await api.call('GET', '/v1/stop', { key: red })).body).toMatchObject({
+      stops: [{ scope: 'all' }, { scope: 'team' }],
+    });
     const { id } = (await list('?team=blue')).items[0]!;
-    expect(await api.call('POST', `/v1/actions/${id}/approve`)).toMatchObject({ status: 409, body: { problems: [{ message: 'for everything' }] } });
+    expect(await api.call('POST', `/v1/actions/${id}/approve`)).toMatchObject({
+      status: 409,
+      body: { problems: [{ message: 'for everything' }] },
+    });
     expect((await api.call('POST', '/v1/stop/lift', { key: red, body: { team: 'red' } })).status).toBe(403);
     await api.call('POST', '/v1/stop/lift');
     expect((await api.call('POST', '/v1/stop/lift', { body: { team: 'red' } })).body).toEqual({ stops: [] });
@@ -80,11 +151,24 @@ describe('actions over REST', async () => {
   });
 
   it('has limits that name every problem, and bind a team twice', async () => {
-    expect((await api.call('PUT', '/v1/limits', { body: { gpusPerAction: -1, colour: 'red' } })).body).toMatchObject({ problems: [{ path: 'colour' }, { path: 'gpusPerAction' }] });
-    expect((await api.call('PUT', '/v1/limits', { key: await api.keyFor({ role: 'operator' }), body: {} })).status).toBe(403);
-    expect((await api.call('PUT', '/v1/limits', { body: { gpusPerAction: 16 } })).body).toMatchObject({ team: null, document: { gpusPerAction: 16 }, limits: { gpusPerAction: 16, gpusPerHour: 128 } });
-    expect((await api.call('PUT', '/v1/limits?team=red', { body: { gpusPerAction: 64, separateApprover: true } })).body).toMatchObject({ limits: { gpusPerAction: 16, separateApprover: true } });
-    expect((await api.call('GET', '/v1/limits?team=red', { key: await api.keyFor({ role: 'viewer', teams: ['blue'] }) })).status).toBe(403);
+    expect((await api.call('PUT', '/v1/limits', { body: { gpusPerAction: -1, colour: 'red' } })).body).toMatchObject({
+      problems: [{ path: 'colour' }, { path: 'gpusPerAction' }],
+    });
+    expect(
+      (await api.call('PUT', '/v1/limits', { key: await api.keyFor({ role: 'operator' }), body: {} })).status,
+    ).toBe(403);
+    expect((await api.call('PUT', '/v1/limits', { body: { gpusPerAction: 16 } })).body).toMatchObject({
+      team: null,
+      document: { gpusPerAction: 16 },
+      limits: { gpusPerAction: 16, gpusPerHour: 128 },
+    });
+    expect(
+      (await api.call('PUT', '/v1/limits?team=red', { body: { gpusPerAction: 64, separateApprover: true } })).body,
+    ).toMatchObject({ limits: { gpusPerAction: 16, separateApprover: true } });
+    expect(
+      (await api.call('GET', '/v1/limits?team=red', { key: await api.keyFor({ role: 'viewer', teams: ['blue'] }) }))
+        .status,
+    ).toBe(403);
     expect((await api.call('GET', '/v1/limits')).body).toMatchObject({ limits: { separateApprover: false } });
   });
 });
@@ -94,8 +178,22 @@ describe('actions on the command line', async () => {
   const cli = async (...argv: string[]): Promise<{ code: number; out: string; err: string }> => {
     const [out, err]: [string[], string[]] = [[], []];
     const code = await run(argv, {
-      environment: {}, clock: w.clock, remote: null, parseYaml, stdout: { write: (text) => out.push(text) }, stderr: { write: (text) => err.push(text) }, serve: async () => undefined,
-      connect: async () => ({ stores: w.stores, importer: w.importer, organisation: 'default', policies: [w.policy], drain: () => w.runner.drain(), migrate: async () => [], close: async () => undefined }),
+      environment: {},
+      clock: w.clock,
+      remote: null,
+      parseYaml,
+      stdout: { write: (text) => out.push(text) },
+      stderr: { write: (text) => err.push(text) },
+      serve: async () => undefined,
+      connect: async () => ({
+        stores: w.stores,
+        importer: w.importer,
+        organisation: 'default',
+        policies: [w.policy],
+        drain: () => w.runner.drain(),
+        migrate: async () => [],
+        close: async () => undefined,
+      }),
     });
     return { code, out: out.join(''), err: err.join('') };
   };
@@ -112,29 +210,61 @@ describe('actions on the command line', async () => {
     await w.document('recommend');
     await w.look();
     const id = await recommended(w);
-    const { recommendation, action } = await json<{ recommendation: { id: string; actionId: string }; action: ActionJson }>('approve', id);
-    expect(recommendation).toMatchObject({ id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string, actionId: action.id });
-    expect(action).toMatchObject({ target: 'asg/web', effect: { kind: 'scale', replicas: 2 }, after: { replicas: { desired: 2 } } });
+    const { recommendation, action } = await json<{
+      recommendation: { id: string; actionId: string };
+      action: ActionJson;
+    }>('approve', id);
+    expect(recommendation).toMatchObject({
+      id,
+      status: 'approved',
+      decidedBy: expect.stringMatching(/^cli:/) as string,
+      actionId: action.id,
+    });
+    expect(action).toMatchObject({
+      target: 'asg/web',
+      effect: { kind: 'scale', replicas: 2 },
+      after: { replicas: { desired: 2 } },
+    });
     expect(['confirmed', 'measured']).toContain(action.state);
     expect((await json<{ actions: ActionJson[] }>('actions')).actions.map((one) => one.id)).toEqual([action.id]);
-    expect((await cli('actions', 'show', action.id)).out).toMatch(/Proof, read at .*: running, 2 replicas, billing billed/);
-    expect(await cli('approve', action.id)).toMatchObject({ code: 1, err: expect.stringContaining('not proposed') as string });
+    expect((await cli('actions', 'show', action.id)).out).toMatch(
+      /Proof, read at .*: running, 2 replicas, billing billed/,
+    );
+    expect(await cli('approve', action.id)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('not proposed') as string,
+    });
   });
 
   it('takes it back', async () => {
     const [{ id }] = (await json<{ actions: ActionJson[] }>('actions')).actions as [ActionJson];
     const { action } = await json<{ action: ActionStory }>('rollback', id);
     expect(action).toMatchObject({ rollbackOf: id, effect: { kind: 'scale', replicas: 6 } });
-    expect((await json<{ actions: ActionJson[] }>('actions', '--state', 'rolled-back')).actions.map((one) => one.id)).toEqual([id]);
-    expect(await cli('rollback', 'act-none')).toMatchObject({ code: 1, err: 'bursar: action act-none does not exist\n' });
+    expect(
+      (await json<{ actions: ActionJson[] }>('actions', '--state', 'rolled-back')).actions.map((one) => one.id),
+    ).toEqual([id]);
+    expect(await cli('rollback', 'act-none')).toMatchObject({
+      code: 1,
+      err: 'bursar: action act-none does not exist\n',
+    });
   });
 
   it('says why nothing carries a recommendation out', async () => {
     w.script.wants = [{ action: 'Stop', target: 'nobody-knows' }];
     await w.look(HOUR_MS);
     const found = (await w.stores.recommendations.list('default', { status: 'open' }, null, 10))[0]!;
-    expect(await cli('approve', found.id)).toMatchObject({ code: 0, err: expect.stringContaining('Nothing carries it out: no connection knows nobody-knows.') as string });
-    expect(await json('recommend', '--status', 'approved')).toMatchObject({ recommendations: expect.arrayContaining([expect.objectContaining({ id: found.id, obstacle: { code: 'no-target', message: 'no connection knows nobody-knows' } })]) as unknown });
+    expect(await cli('approve', found.id)).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('Nothing carries it out: no connection knows nobody-knows.') as string,
+    });
+    expect(await json('recommend', '--status', 'approved')).toMatchObject({
+      recommendations: expect.arrayContaining([
+        expect.objectContaining({
+          id: found.id,
+          obstacle: { code: 'no-target', message: 'no connection knows nobody-knows' },
+        }),
+      ]) as unknown,
+    });
   });
 
   it('stops everything, and says so', async () => {
@@ -144,8 +274,14 @@ describe('actions on the command line', async () => {
     w.script.wants = [{ action: 'Stop', target: 'i-1' }];
     await w.look(HOUR_MS);
     const found = (await w.stores.recommendations.list('default', { status: 'open' }, null, 10))[0]!;
-    expect(await cli('approve', found.id)).toMatchObject({ code: 1, err: expect.stringContaining('the kill switch is on') as string });
-    expect(await cli('stop-all', '--team', 'nobody')).toMatchObject({ code: 1, err: expect.stringContaining('there is no team nobody') as string });
+    expect(await cli('approve', found.id)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the kill switch is on') as string,
+    });
+    expect(await cli('stop-all', '--team', 'nobody')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no team nobody') as string,
+    });
     expect((await cli('stop-all', '--lift')).out).toBe('Nothing is stopped.\n');
     expect((await cli('stop-all', '--lift', '--show')).code).toBe(2);
   });
@@ -153,7 +289,9 @@ describe('actions on the command line', async () => {
   it('an approval that the guard refuses is a failure that says why', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'bursar-limits-'));
     await writeFile(path.join(folder, 'limits.yaml'), 'gpusPerAction: 4\n');
-    expect(await json('limits', 'set', path.join(folder, 'limits.yaml'))).toMatchObject({ limits: { gpusPerAction: 4 } });
+    expect(await json('limits', 'set', path.join(folder, 'limits.yaml'))).toMatchObject({
+      limits: { gpusPerAction: 4 },
+    });
     expect((await cli('limits')).out).toMatch(/gpusPerAction +4/);
     const found = (await w.stores.recommendations.list('default', { status: 'open' }, null, 10))[0]!;
     const { code, out } = await cli('approve', found.id);

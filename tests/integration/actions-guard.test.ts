@@ -1,4 +1,7 @@
-/** What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes that are lifted. */
+/**
+ * What keeps acting safe, on a real database and a cloud in memory: the guard, the kill switch, rollbacks, and brakes
+ * that are lifted.
+ */
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
@@ -28,13 +31,33 @@ describe('the guard', async () => {
     w.cloud.add(instance('i-2'));
     await w.db.query(`delete from audit`);
     expect(codesOf(await enforced('i-2'))).toEqual(['no-backtest']);
-    await w.db.transaction((tx) => w.stores.audit.audit(tx, 'default', 'boss', 'policy.apply', 'doc', { override: 'it is known', after: { policy: 'scripted', params: {}, teams: ['lab'] } }));
+    await w.db.transaction((tx) =>
+      w.stores.audit.audit(tx, 'default', 'boss', 'policy.apply', 'doc', {
+        override: 'it is known',
+        after: { policy: 'scripted', params: {}, teams: ['lab'] },
+      }),
+    );
     expect((await enforced('i-2')).state).toBe('confirmed');
   });
 
   it('leaves alone what its owner protects', async () => {
     w.cloud.add(instance('i-3'));
-    const facts = { workload: 'i-3', kind: 'training', provider: null, region: null, sku: null, gpuModel: null, term: null, gpusPerReplica: null, interruptible: null, isProtected: true, fleet: null, service: null, job: null, performance: [] };
+    const facts = {
+      workload: 'i-3',
+      kind: 'training',
+      provider: null,
+      region: null,
+      sku: null,
+      gpuModel: null,
+      term: null,
+      gpusPerReplica: null,
+      interruptible: null,
+      isProtected: true,
+      fleet: null,
+      service: null,
+      job: null,
+      performance: [],
+    };
     await w.db.transaction((tx) => w.stores.workloads.save(tx, 'default', 'lab', facts, w.clock.at));
     expect(codesOf(await enforced('i-3'))).toEqual(['protected']);
   });
@@ -57,15 +80,22 @@ describe('the guard', async () => {
     w.cloud.add(instance('i-7'), instance('i-8'));
     await w.document('approve');
     await w.limits({ quietHours: [{ zone: 'UTC' }] });
-    w.script.wants = [{ action: 'Stop', target: 'i-7' }, { action: 'Stop', target: 'i-8' }];
+    w.script.wants = [
+      { action: 'Stop', target: 'i-7' },
+      { action: 'Stop', target: 'i-8' },
+    ];
     await w.look(2 * HOUR_MS);
     const ids = (await w.all()).slice(-2).map(({ id }) => id);
     for (const id of ids) await w.approve(id);
     w.script.wants = [{ action: 'Stop', target: 'i-7' }];
     await w.look(3 * HOUR_MS);
     // The one is still proposed; what the other was approved for was last seen three hours ago.
-    expect((await w.all()).slice(-2).map(({ target, state, reasons }) => [target, state, reasons.map(({ code }) => code)])).toEqual([
-      ['instance/i-7', 'approved', ['quiet-hours']], ['instance/i-8', 'refused', ['evidence-stale', 'quiet-hours']]]);
+    expect(
+      (await w.all()).slice(-2).map(({ target, state, reasons }) => [target, state, reasons.map(({ code }) => code)]),
+    ).toEqual([
+      ['instance/i-7', 'approved', ['quiet-hours']],
+      ['instance/i-8', 'refused', ['evidence-stale', 'quiet-hours']],
+    ]);
     await w.limits({});
     await w.pass(MINUTE_MS);
     expect((await w.all()).at(-2)).toMatchObject({ state: 'confirmed', approvedBy: 'boss' });
@@ -86,7 +116,10 @@ describe('the guard', async () => {
   });
 
   it('keeps a target that is under its smallest size, and one whose state is not known', async () => {
-    w.cloud.add(group('small', 3, { replicas: { desired: 3, ready: 3, min: 2, max: 5 } }), instance('i-5', { state: 'unknown' }));
+    w.cloud.add(
+      group('small', 3, { replicas: { desired: 3, ready: 3, min: 2, max: 5 } }),
+      instance('i-5', { state: 'unknown' }),
+    );
     w.script.wants = [{ action: 'ScaleIn', target: 'small', change: { replicas: 1 } }];
     await w.look(2 * HOUR_MS);
     expect(codesOf((await w.all()).at(-1)!)).toEqual(['floor']);
@@ -130,7 +163,10 @@ describe('the kill switch', async () => {
     await expect(w.approve(proposed.id)).rejects.toThrow('the kill switch is on');
     await w.lift('team', 'lab');
     await w.stop('provider', 'cloud');
-    await expect(w.approve(proposed.id)).rejects.toMatchObject({ kind: 'conflict', problems: [{ message: 'for the provider cloud' }] });
+    await expect(w.approve(proposed.id)).rejects.toMatchObject({
+      kind: 'conflict',
+      problems: [{ message: 'for the provider cloud' }],
+    });
     await w.document('enforce');
     await w.look(MINUTE_MS);
     expect((await w.all()).at(-1)).toMatchObject({ id: proposed.id, state: 'proposed' });
@@ -141,14 +177,32 @@ describe('the kill switch', async () => {
 
   it('of a team holds for the teams below it, and for no other', async () => {
     await w.db.transaction(async (tx) => {
-      await w.stores.organisations.saveTeam(tx, 'default', { id: 'research', name: 'Research', parent: null, zone: 'UTC', currency: 'USD', assignedBy: null });
-      await w.stores.organisations.saveTeam(tx, 'default', { id: 'lab', name: 'Lab', parent: 'research', zone: 'UTC', currency: 'USD', assignedBy: null });
+      await w.stores.organisations.saveTeam(tx, 'default', {
+        id: 'research',
+        name: 'Research',
+        parent: null,
+        zone: 'UTC',
+        currency: 'USD',
+        assignedBy: null,
+      });
+      await w.stores.organisations.saveTeam(tx, 'default', {
+        id: 'lab',
+        name: 'Lab',
+        parent: 'research',
+        zone: 'UTC',
+        currency: 'USD',
+        assignedBy: null,
+      });
     });
     await w.stop('team', 'research');
-    expect(await w.stores.safety.stopsOver(w.db, 'default', 'lab', 'cloud')).toEqual([{ scope: 'team', name: 'research' }]);
+    expect(await w.stores.safety.stopsOver(w.db, 'default', 'lab', 'cloud')).toEqual([
+      { scope: 'team', name: 'research' },
+    ]);
     expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'cloud')).toEqual([]);
     await w.stop('provider', 'aws');
-    expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'aws:west')).toEqual([{ scope: 'provider', name: 'aws' }]);
+    expect(await w.stores.safety.stopsOver(w.db, 'default', 'other', 'aws:west')).toEqual([
+      { scope: 'provider', name: 'aws' },
+    ]);
   });
 
   it('holds back a rollback too, unless it is asked for all the same', async () => {
@@ -156,7 +210,10 @@ describe('the kill switch', async () => {
     await expect(w.rollBack(id)).rejects.toThrow('the kill switch is on');
     const rollback = await w.rollBack(id, true);
     await w.pass(0);
-    expect((await w.all()).slice(-2).map((one) => [one.id, one.state])).toEqual([[id, 'rolled-back'], [rollback.id, 'confirmed']]);
+    expect((await w.all()).slice(-2).map((one) => [one.id, one.state])).toEqual([
+      [id, 'rolled-back'],
+      [rollback.id, 'confirmed'],
+    ]);
     expect(w.cloud.targets.get('instance/i-1')?.state).toBe('running');
   });
 });
@@ -173,8 +230,18 @@ describe('setting the kill switch', async () => {
     await w.approve(id);
     await w.db.transaction(async (asking) => {
       // What a runner does while it carries the action out.
-      expect(await asking.query(`select 1 from work where stage = 'action.execute' and key = $1 for update`, [id])).toHaveLength(1);
-      await w.db.transaction((tx) => setStop(w.stores, tx, 'default', { provider: 'another' }, { lift: false, reason: 'a test', by: 'test', now: w.clock.at }));
+      expect(
+        await asking.query(`select 1 from work where stage = 'action.execute' and key = $1 for update`, [id]),
+      ).toHaveLength(1);
+      await w.db.transaction((tx) =>
+        setStop(
+          w.stores,
+          tx,
+          'default',
+          { provider: 'another' },
+          { lift: false, reason: 'a test', by: 'test', now: w.clock.at },
+        ),
+      );
     });
     await w.pass(0);
     expect((await w.all()).find((action) => action.id === id)?.state).toBe('confirmed');
@@ -197,7 +264,9 @@ describe('a rollback', async () => {
     await expect(w.rollBack(original.id)).rejects.toThrow('is being taken back');
     await w.pass(0);
     expect((await w.all()).map(({ state, effect }) => [state, effect])).toEqual([
-      ['rolled-back', { kind: 'scale', target: 'asg/web', replicas: 2 }], ['confirmed', { kind: 'scale', target: 'asg/web', replicas: 6 }]]);
+      ['rolled-back', { kind: 'scale', target: 'asg/web', replicas: 2 }],
+      ['confirmed', { kind: 'scale', target: 'asg/web', replicas: 6 }],
+    ]);
     await expect(w.rollBack(original.id)).rejects.toThrow('is rolled-back: there is nothing to take back');
     await w.limits({});
   });
@@ -250,7 +319,10 @@ describe('a brake', async () => {
     expect((await w.all()).map(({ state }) => state)).toEqual(['confirmed']);
     w.script.wants = [];
     await w.look(MINUTE_MS);
-    expect((await w.all()).map(({ state, proposedBy }) => [state, proposedBy])).toEqual([['rolled-back', 'policy:doc'], ['confirmed', 'policy:doc']]);
+    expect((await w.all()).map(({ state, proposedBy }) => [state, proposedBy])).toEqual([
+      ['rolled-back', 'policy:doc'],
+      ['confirmed', 'policy:doc'],
+    ]);
     expect(w.cloud.targets.get('asg/web')?.replicas?.desired).toBe(6);
     await w.look(MINUTE_MS);
     expect(await w.all()).toHaveLength(2);

@@ -1,4 +1,7 @@
-/** Actions from the recommendation to the proof, on a real database and a cloud in memory: what is done, what is not, and that nothing is done twice. */
+/**
+ * Actions from the recommendation to the proof, on a real database and a cloud in memory: what is done, what is not,
+ * and that nothing is done twice.
+ */
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { unavailable } from '../../src/core/errors.js';
@@ -21,7 +24,15 @@ describe('the whole way', async () => {
     await w.look();
     await w.look(MINUTE_MS);
     expect(await w.all()).toHaveLength(1);
-    expect(await first()).toMatchObject({ state: 'proposed', team: 'lab', connection: 'cloud', target: 'instance/i-1', effect: { kind: 'stop', target: 'instance/i-1' }, proposedBy: 'policy:doc', approvedBy: null });
+    expect(await first()).toMatchObject({
+      state: 'proposed',
+      team: 'lab',
+      connection: 'cloud',
+      target: 'instance/i-1',
+      effect: { kind: 'stop', target: 'instance/i-1' },
+      proposedBy: 'policy:doc',
+      approvedBy: null,
+    });
     expect(await w.recommendation()).toMatchObject({ status: 'open', actionId: (await first()).id, obstacle: null });
     // The second look is newer evidence.
     expect((await first()).evidenceAt).toBe(NOW + MINUTE_MS);
@@ -33,15 +44,27 @@ describe('the whole way', async () => {
     await w.approve((await first()).id);
     await w.pass(0);
     const action = await first();
-    expect(action).toMatchObject({ state: 'applied', token: `bursar-${action.id}`, before: { state: 'running' }, beforeAt: NOW + MINUTE_MS, askedAt: NOW + MINUTE_MS, approvedBy: 'boss' });
+    expect(action).toMatchObject({
+      state: 'applied',
+      token: `bursar-${action.id}`,
+      before: { state: 'running' },
+      beforeAt: NOW + MINUTE_MS,
+      askedAt: NOW + MINUTE_MS,
+      approvedBy: 'boss',
+    });
     expect(w.cloud.done).toEqual([{ token: action.token, effect: { kind: 'stop', target: 'instance/i-1' } }]);
     expect(await w.recommendation()).toMatchObject({ status: 'approved', decidedBy: 'boss' });
   });
 
   it('and what would have held without it is written down in the same commit, long before its effect shows', async () => {
     const { id, appliedAt } = await first();
-    const written = await w.stores.db.query<{ from: Date; at: Date; spec: { world: unknown } }>(`select from_at as from, written_at as at, spec from counterfactual where action = $1`, [id]);
-    expect(written).toMatchObject([{ from: new Date(appliedAt ?? 0), at: new Date(appliedAt ?? 0), spec: { world: { kind: 'held' } } }]);
+    const written = await w.stores.db.query<{ from: Date; at: Date; spec: { world: unknown } }>(
+      `select from_at as from, written_at as at, spec from counterfactual where action = $1`,
+      [id],
+    );
+    expect(written).toMatchObject([
+      { from: new Date(appliedAt ?? 0), at: new Date(appliedAt ?? 0), spec: { world: { kind: 'held' } } },
+    ]);
   });
 
   it('says after half an hour that billing has not ended, and goes on looking every hour', async () => {
@@ -55,9 +78,21 @@ describe('the whole way', async () => {
   it('confirms with the reading that proves it', async () => {
     w.cloud.change('instance/i-1', { billing: 'ended' });
     await w.pass(HOUR_MS);
-    expect(await first()).toMatchObject({ state: 'confirmed', after: { state: 'stopped', billing: 'ended' }, reasons: [] });
+    expect(await first()).toMatchObject({
+      state: 'confirmed',
+      after: { state: 'stopped', billing: 'ended' },
+      reasons: [],
+    });
     expect((await first()).afterAt).toBe((await first()).confirmedAt);
-    expect(await w.codes((await first()).id)).toEqual(['proposed', 'approved', 'intended', 'asked', 'applied', 'billing-not-ended', 'confirmed']);
+    expect(await w.codes((await first()).id)).toEqual([
+      'proposed',
+      'approved',
+      'intended',
+      'asked',
+      'applied',
+      'billing-not-ended',
+      'confirmed',
+    ]);
     expect(await w.stores.work.waiting(w.clock.at)).toBe(0);
   });
 
@@ -78,7 +113,11 @@ describe('the whole way', async () => {
     w.script.wants = [{ action: 'ScaleIn', target: 'web', change: { replicas: 2 } }];
     await w.look(MINUTE_MS);
     const [, stop, three, two] = await w.all();
-    expect([stop, three, two].map((one) => [one?.state, one === undefined ? null : codesOf(one)])).toEqual([['refused', ['superseded']], ['refused', ['superseded']], ['proposed', []]]);
+    expect([stop, three, two].map((one) => [one?.state, one === undefined ? null : codesOf(one)])).toEqual([
+      ['refused', ['superseded']],
+      ['refused', ['superseded']],
+      ['proposed', []],
+    ]);
     expect(two?.effect).toEqual({ kind: 'scale', target: 'asg/web', replicas: 2 });
     await expect(w.approve(three!.id)).rejects.toThrow('is refused, not proposed');
   });
@@ -92,7 +131,11 @@ describe('what nothing carries out', async () => {
     await w.document('enforce');
     await w.look();
     expect(await w.all()).toEqual([]);
-    expect(await w.recommendation()).toMatchObject({ status: 'open', obstacle: { code: 'no-target', message: 'no connection knows nobody-knows' }, actionId: null });
+    expect(await w.recommendation()).toMatchObject({
+      status: 'open',
+      obstacle: { code: 'no-target', message: 'no connection knows nobody-knows' },
+      actionId: null,
+    });
   });
 
   it('in mode recommend acts only when a person approves', async () => {
@@ -101,7 +144,9 @@ describe('what nothing carries out', async () => {
     await w.look(MINUTE_MS);
     expect(await w.all()).toEqual([]);
     const { id } = await w.recommendation();
-    const { action } = await w.db.transaction((tx) => approveRecommendation(w.stores, tx, 'default', id, 'boss', w.clock.at));
+    const { action } = await w.db.transaction((tx) =>
+      approveRecommendation(w.stores, tx, 'default', id, 'boss', w.clock.at),
+    );
     expect(action).toMatchObject({ state: 'approved', approvedBy: 'boss', mode: 'recommend' });
     await w.pass(0);
     expect((await w.all()).map(({ state }) => state)).toEqual(['confirmed']);
@@ -110,7 +155,14 @@ describe('what nothing carries out', async () => {
 
 describe('an answer that does not come', async () => {
   let w: ActingWorld;
-  const worlds = [await actingWorld(), await actingWorld(), await actingWorld(), await actingWorld(), await actingWorld(), await actingWorld()];
+  const worlds = [
+    await actingWorld(),
+    await actingWorld(),
+    await actingWorld(),
+    await actingWorld(),
+    await actingWorld(),
+    await actingWorld(),
+  ];
   beforeEach(async () => {
     w = worlds.pop()!;
     w.cloud.add(instance('i-1'));
@@ -138,7 +190,15 @@ describe('an answer that does not come', async () => {
     await w.pass(5000);
     expect((await only()).state).toBe('confirmed');
     expect(w.cloud.arrived).toBe(1);
-    expect(await w.codes((await only()).id)).toEqual(['proposed', 'approved', 'intended', 'asked', 'outcome-unknown', 'applied', 'confirmed']);
+    expect(await w.codes((await only()).id)).toEqual([
+      'proposed',
+      'approved',
+      'intended',
+      'asked',
+      'outcome-unknown',
+      'applied',
+      'confirmed',
+    ]);
   });
 
   it('because the process died before it asked: it is sent again when no request can be under way', async () => {
@@ -194,20 +254,28 @@ describe('a process that dies after every other commit', async () => {
 
   it('leaves nothing undone and does nothing twice', async () => {
     let dies = false;
-    const mortal = w.line.map((stage): Stage => (stage.name.startsWith('action.') ? {
-      ...stage,
-      async run(call) {
-        const wakings = await stage.run(call);
-        dies = !dies;
-        // What the stage committed by itself stays; what the runner would commit after it is lost.
-        if (dies) throw unavailable('the process died');
-        return wakings;
-      },
-    } : stage));
+    const mortal = w.line.map(
+      (stage): Stage =>
+        stage.name.startsWith('action.')
+          ? {
+              ...stage,
+              async run(call) {
+                const wakings = await stage.run(call);
+                dies = !dies;
+                // What the stage committed by itself stays; what the runner would commit after it is lost.
+                if (dies) throw unavailable('the process died');
+                return wakings;
+              },
+            }
+          : stage,
+    );
     const runner = new Runner(w.db, w.stores.work, w.clock, mortal);
     w.cloud.add(instance('i-1'), group('web', 5));
     w.cloud.faults.push('crash-after');
-    w.script.wants = [{ action: 'Stop', target: 'i-1' }, { action: 'ScaleIn', target: 'web', change: { replicas: 4 } }];
+    w.script.wants = [
+      { action: 'Stop', target: 'i-1' },
+      { action: 'ScaleIn', target: 'web', change: { replicas: 4 } },
+    ];
     await w.document('enforce');
     await wake(w.db, 'default', [{ stage: 'recommendation.make', lane: 'lab', key: 'lab' }]);
     for (let n = 0; n < 30; n++) {
@@ -217,7 +285,15 @@ describe('a process that dies after every other commit', async () => {
     const all = await w.all();
     expect(all.map(({ state }) => state)).toEqual(['confirmed', 'confirmed']);
     expect(w.cloud.arrived).toBe(2);
-    for (const { id } of all) expect((await w.codes(id)).filter((code) => code !== 'outcome-unknown')).toEqual(['proposed', 'approved', 'intended', 'asked', 'applied', 'confirmed']);
+    for (const { id } of all)
+      expect((await w.codes(id)).filter((code) => code !== 'outcome-unknown')).toEqual([
+        'proposed',
+        'approved',
+        'intended',
+        'asked',
+        'applied',
+        'confirmed',
+      ]);
   });
 });
 
@@ -225,22 +301,49 @@ describe('a purchase', async () => {
   const w = await actingWorld();
   const target = 'AWS/us-east-1/p5.48xlarge/reserved-1y/none';
   const buy = async (): Promise<Action> => {
-    w.script.wants = [{ action: 'PurchaseReservedInstances', target, change: { units: 8, term: 'reserved-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 } }];
+    w.script.wants = [
+      {
+        action: 'PurchaseReservedInstances',
+        target,
+        change: { units: 8, term: 'reserved-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 },
+      },
+    ];
     await w.look(2 * HOUR_MS);
     return (await w.all()).at(-1)!;
   };
 
   it('of a policy that enforces waits for a person where there is no limit', async () => {
     // One instance of eight GPUs: 16 dollars an hour, 140,160 for the year.
-    w.cloud.onSale = [{ offer: 'o-1', kind: 'reserved-instance', sku: 'p5.48xlarge', region: 'us-east-1', termHours: 8760, upfront: 'none', upfrontNanos: 0n, hourlyNanos: 16_000_000_000n, currency: 'USD', connection: 'cloud', provider: 'AWS', gpusPerUnit: 8 }];
+    w.cloud.onSale = [
+      {
+        offer: 'o-1',
+        kind: 'reserved-instance',
+        sku: 'p5.48xlarge',
+        region: 'us-east-1',
+        termHours: 8760,
+        upfront: 'none',
+        upfrontNanos: 0n,
+        hourlyNanos: 16_000_000_000n,
+        currency: 'USD',
+        connection: 'cloud',
+        provider: 'AWS',
+        gpusPerUnit: 8,
+      },
+    ];
     await w.document('enforce');
-    expect(await buy()).toMatchObject({ state: 'proposed', effect: { kind: 'purchase', offer: 'o-1', units: 1, mostNanos: 140_160_000_000_000n } });
+    expect(await buy()).toMatchObject({
+      state: 'proposed',
+      effect: { kind: 'purchase', offer: 'o-1', units: 1, mostNanos: 140_160_000_000_000n },
+    });
   });
 
   it('is bought once where the month has room, confirmed by the provider, and not again beyond it', async () => {
     await w.limits({ purchasesPerMonth: { amount: '200000', currency: 'USD' } });
     expect(await buy()).toMatchObject({ state: 'confirmed', approvedBy: 'policy:doc' });
-    expect(await buy()).toMatchObject({ state: 'refused', reasons: [{ code: 'purchase-limit' }, { code: 'purchase-limit' }] });
+    expect(await buy()).toMatchObject({
+      state: 'refused',
+      reasons: [{ code: 'purchase-limit' }, { code: 'purchase-limit' }],
+    });
     expect(w.cloud.done).toHaveLength(1);
   });
 
@@ -291,9 +394,12 @@ describe('several at once', async () => {
 
   it('two live actions on one target are impossible, also to who writes the table', async () => {
     const [action] = await w.all();
-    const insert = (id: string): Promise<unknown> => w.db.query(
-      `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, proposed_by, proposed_at, expires_at)
-       select organisation, $2, team, connection, target, effect, 'approved', state_at, mode, proposed_by, proposed_at, expires_at from action where id = $1`, [action!.id, id]);
+    const insert = (id: string): Promise<unknown> =>
+      w.db.query(
+        `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, proposed_by, proposed_at, expires_at)
+       select organisation, $2, team, connection, target, effect, 'approved', state_at, mode, proposed_by, proposed_at, expires_at from action where id = $1`,
+        [action!.id, id],
+      );
     await insert('one');
     await expect(insert('two')).rejects.toThrow('action_live');
     await w.db.query(`delete from action where id = 'one'`);
@@ -322,7 +428,10 @@ describe('decisions of people', async () => {
   it('that reject hold until the situation has passed and comes again', async () => {
     const { id } = await propose('i-2');
     await w.db.transaction((tx) => rejectAction(w.stores, tx, 'default', id, 'not this one', 'boss', w.clock.at));
-    expect((await w.all()).at(-1)).toMatchObject({ state: 'refused', reasons: [{ code: 'rejected', message: 'not this one' }] });
+    expect((await w.all()).at(-1)).toMatchObject({
+      state: 'refused',
+      reasons: [{ code: 'rejected', message: 'not this one' }],
+    });
     await w.look(5 * HOUR_MS);
     expect((await w.all()).at(-1)).toMatchObject({ id });
     w.script.wants = [];
@@ -341,6 +450,8 @@ describe('decisions of people', async () => {
   it('come too late once the provider was asked', async () => {
     const { id, state } = (await w.all()).at(-1)!;
     expect(state).toBe('confirmed');
-    await expect(w.db.transaction((tx) => rejectAction(w.stores, tx, 'default', id, '', 'boss', w.clock.at))).rejects.toThrow(/was asked for it; bursar rollback/);
+    await expect(
+      w.db.transaction((tx) => rejectAction(w.stores, tx, 'default', id, '', 'boss', w.clock.at)),
+    ).rejects.toThrow(/was asked for it; bursar rollback/);
   });
 });

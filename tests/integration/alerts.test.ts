@@ -1,6 +1,6 @@
 /**
- * Telling on a real PostgreSQL and a Slack on this machine: one alert per fact whatever happens, an outage that loses and repeats nothing, threads,
- * escalation, mutes and anomalies.
+ * Telling on a real PostgreSQL and a Slack on this machine: one alert per fact whatever happens, an outage that loses
+ * and repeats nothing, threads, escalation, mutes and anomalies.
  */
 import { describe, expect, it } from 'vitest';
 import { ENGLISH } from '../../src/core/alert/texts.js';
@@ -29,15 +29,23 @@ describe('a budget that crosses its thresholds', async () => {
     await w.use('m', 6);
     await w.tell();
     expect(w.titles()).toEqual(['C0GENERAL: \u{1F7E0} lab: 50 % of the budget b is spent']);
-    const others = await Promise.all([1, 2].map(async () => {
-      const db = await Database.open(w.databaseUrl, 3);
-      const stores = new Stores(db);
-      const channels = new Map([['slack', slackChannel.connect(w.slack.settings(), w.clock)!]]);
-      return { db, runner: new Runner(db, stores.work, w.clock, makeLine(stores, [], [], new Map(), channels)) };
-    }));
+    const others = await Promise.all(
+      [1, 2].map(async () => {
+        const db = await Database.open(w.databaseUrl, 3);
+        const stores = new Stores(db);
+        const channels = new Map([['slack', slackChannel.connect(w.slack.settings(), w.clock)!]]);
+        return { db, runner: new Runner(db, stores.work, w.clock, makeLine(stores, [], [], new Map(), channels)) };
+      }),
+    );
     for (let round = 0; round < 3; round++) {
       // Late data of the same threshold, the same weighing again, and three processes at once.
-      await w.take([metered(`late-${round}`, { namespace: 'lab', start: Date.UTC(2026, 10, 2 + round), end: Date.UTC(2026, 10, 2 + round, 1) })]);
+      await w.take([
+        metered(`late-${round}`, {
+          namespace: 'lab',
+          start: Date.UTC(2026, 10, 2 + round),
+          end: Date.UTC(2026, 10, 2 + round, 1),
+        }),
+      ]);
       await wake(w.db, 'default', [MAKE_WAKING, { stage: 'budget.weigh', lane: 'b', key: 'b/2026-11-01' }]);
       await Promise.all([w.runner.drain(), ...others.map(({ runner }) => runner.drain())]);
       await w.tell(MINUTE_MS, 3);
@@ -46,7 +54,10 @@ describe('a budget that crosses its thresholds', async () => {
     expect(w.titles()).toHaveLength(1);
     await w.use('more', 2, Date.UTC(2026, 10, 10));
     await w.tell(DAY_MS);
-    expect(w.titles()).toEqual(['C0GENERAL: \u{1F7E0} lab: 50 % of the budget b is spent', 'C0GENERAL: \u{1F534} lab: 100 % of the budget b is spent']);
+    expect(w.titles()).toEqual([
+      'C0GENERAL: \u{1F7E0} lab: 50 % of the budget b is spent',
+      'C0GENERAL: \u{1F534} lab: 100 % of the budget b is spent',
+    ]);
   });
 
   it('has one thread for the period', () => {
@@ -60,9 +71,13 @@ describe('a budget that crosses its thresholds', async () => {
   it('says nothing of a period that is long over, whenever its data comes', async () => {
     await w.use('september', 12, Date.UTC(2026, 8, 20));
     await w.tell(HOUR_MS);
-    expect((await w.stores.budgets.crossings('default', 'b')).filter(({ periodStart }) => periodStart.startsWith('2026-09'))).toHaveLength(2);
+    expect(
+      (await w.stores.budgets.crossings('default', 'b')).filter(({ periodStart }) => periodStart.startsWith('2026-09')),
+    ).toHaveLength(2);
     expect(w.slack.posts).toHaveLength(2);
-    expect((await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence)).toEqual(['period-over', 'period-over']);
+    expect(
+      (await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence),
+    ).toEqual(['period-over', 'period-over']);
   });
 });
 
@@ -101,7 +116,9 @@ describe('Slack that fails', async () => {
     isOnce(3);
     expect((await w.stores.alerts.list('default', {}, null, 1))[0]?.alert.state).toBe('told');
     const [last] = await w.stores.alerts.list('default', {}, null, 1);
-    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([{ state: 'sent', reference: `C0GENERAL:${w.slack.posts[2]?.ts}` }]);
+    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([
+      { state: 'sent', reference: `C0GENERAL:${w.slack.posts[2]?.ts}` },
+    ]);
   });
 
   it('before it takes the message is asked, and gets it once the first request cannot be under way any more', async () => {
@@ -128,7 +145,9 @@ describe('Slack that fails', async () => {
     await raise();
     await wake(w.db, 'default', [MAKE_WAKING]);
     const make = w.line.find(({ name }) => name === 'alert.make')!;
-    const [waking] = await w.db.transaction((tx) => make.run({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, tx }));
+    const [waking] = await w.db.transaction((tx) =>
+      make.run({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, tx }),
+    );
     // What a run does before it dies: it writes down that it tries, and sends.
     await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [waking!.key, new Date(w.clock.at)]);
     const delivery = (await w.stores.alerts.delivery(w.db, 'default', waking!.key))!;
@@ -144,7 +163,9 @@ describe('Slack that fails', async () => {
     await raise();
     await w.tell(0, 3);
     const [last] = await w.stores.alerts.list('default', {}, null, 1);
-    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([{ state: 'waiting', problem: 'not_in_channel: invite the app to the channel' }]);
+    expect(await w.stores.alerts.deliveries(w.db, 'default', last!.alert.id)).toMatchObject([
+      { state: 'waiting', problem: 'not_in_channel: invite the app to the channel' },
+    ]);
     w.slack.always = null;
     await w.tell(61 * MINUTE_MS);
     isOnce(7);
@@ -161,8 +182,18 @@ describe('an alert that needs an answer', async () => {
   const critical = budgetNews({ team: 'lab', threshold: { kind: 'actual', ratio: '1' } });
 
   it('goes further when nobody answers, and stops when somebody does', async () => {
-    await w.routes([{ teams: null, kinds: null, leastSeverity: 'info', to: [{ channel: 'slack', address: null }], escalation: [
-      { afterHours: 2, to: [{ channel: 'slack', address: 'C0LEADS' }] }, { afterHours: 6, to: [{ channel: 'slack', address: 'U0BOSS' }] }] }]);
+    await w.routes([
+      {
+        teams: null,
+        kinds: null,
+        leastSeverity: 'info',
+        to: [{ channel: 'slack', address: null }],
+        escalation: [
+          { afterHours: 2, to: [{ channel: 'slack', address: 'C0LEADS' }] },
+          { afterHours: 6, to: [{ channel: 'slack', address: 'U0BOSS' }] },
+        ],
+      },
+    ]);
     await w.stores.alerts.raise(w.db, 'default', critical, w.clock.at);
     await w.tell();
     const places = (): string[] => w.slack.posts.map(({ channel }) => channel);
@@ -189,15 +220,37 @@ describe('an alert that needs an answer', async () => {
   });
 
   it('is told to nobody while it is muted, or where no route fits', async () => {
-    await w.stores.alertSettings.mute(w.db, 'default', { team: 'lab', kind: 'budget', thread: null, until: new Date(w.clock.at + DAY_MS).toISOString(), reason: 'known', by: 'test' }, w.clock.at);
+    await w.stores.alertSettings.mute(
+      w.db,
+      'default',
+      {
+        team: 'lab',
+        kind: 'budget',
+        thread: null,
+        until: new Date(w.clock.at + DAY_MS).toISOString(),
+        reason: 'known',
+        by: 'test',
+      },
+      w.clock.at,
+    );
     const before = w.slack.posts.length;
     await w.stores.alerts.raise(w.db, 'default', { ...critical, budget: 'muted' }, w.clock.at);
     await w.tell();
-    await w.routes([{ teams: ['elsewhere'], kinds: null, leastSeverity: 'info', to: [{ channel: 'slack', address: null }], escalation: [] }]);
+    await w.routes([
+      {
+        teams: ['elsewhere'],
+        kinds: null,
+        leastSeverity: 'info',
+        to: [{ channel: 'slack', address: null }],
+        escalation: [],
+      },
+    ]);
     await w.stores.alerts.raise(w.db, 'default', { ...critical, budget: 'unrouted' }, w.clock.at + 2 * DAY_MS);
     await w.tell(2 * DAY_MS);
     expect(w.slack.posts).toHaveLength(before);
-    expect((await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence)).toEqual(['no-route', 'muted']);
+    expect(
+      (await w.stores.alerts.list('default', { state: 'silent' }, null, 10)).map(({ alert }) => alert.silence),
+    ).toEqual(['no-route', 'muted']);
   });
 });
 
@@ -214,7 +267,12 @@ describe('other news', async () => {
       return PIXEL;
     };
     const channels = new Map([['slack', slackChannel.connect(w.slack.settings(), w.clock)!]]);
-    const runner = new Runner(w.db, w.stores.work, w.clock, makeLine(w.stores, [], [], new Map(), channels, { texts: ENGLISH, publicUrl: null, chart }));
+    const runner = new Runner(
+      w.db,
+      w.stores.work,
+      w.clock,
+      makeLine(w.stores, [], [], new Map(), channels, { texts: ENGLISH, publicUrl: null, chart }),
+    );
     await runner.drain();
     expect(drawn).toEqual([]);
     await wake(w.db, 'default', [MAKE_WAKING]);
@@ -223,15 +281,25 @@ describe('other news', async () => {
       w.clock.at += 1100;
     }
     expect(drawn).toEqual(['lab 2026-10']);
-    expect(w.slack.posts.map(({ thread, files }) => [thread, files.length])).toEqual([[null, 0], [w.slack.posts[0]?.ts, 1]]);
+    expect(w.slack.posts.map(({ thread, files }) => [thread, files.length])).toEqual([
+      [null, 0],
+      [w.slack.posts[0]?.ts, 1],
+    ]);
     expect([...w.slack.uploads.values()][0]?.bytes?.equals(PIXEL)).toBe(true);
   });
 
   it('of unusual spend is found once, and told once', async () => {
     const today = Date.UTC(2026, 10, 18);
     // Four weeks of three hours a day, then twenty.
-    const records = Array.from({ length: 28 }, (_, day) => Array.from({ length: day === 27 ? 20 : 3 }, (__, hour) => metered(`d${day}h${hour}`, {
-      namespace: 'lab', start: today - (28 - day) * DAY_MS + hour * HOUR_MS, end: today - (28 - day) * DAY_MS + (hour + 1) * HOUR_MS })));
+    const records = Array.from({ length: 28 }, (_, day) =>
+      Array.from({ length: day === 27 ? 20 : 3 }, (__, hour) =>
+        metered(`d${day}h${hour}`, {
+          namespace: 'lab',
+          start: today - (28 - day) * DAY_MS + hour * HOUR_MS,
+          end: today - (28 - day) * DAY_MS + (hour + 1) * HOUR_MS,
+        }),
+      ),
+    );
     await w.take(records.flat());
     await w.runner.drain();
     const find = (): Promise<void> => wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'lab', key: 'team/lab' }]);
@@ -251,32 +319,83 @@ describe('other news', async () => {
       await wake(w.db, 'default', [{ stage: 'anomaly.find', lane: 'prices', key: 'prices' }]);
       await w.tell(MINUTE_MS, 3);
     }
-    expect(w.titles().slice(3)).toEqual(['C0GENERAL: \u{1F7E0} A price looks wrong: AWS p5.48xlarge in us-east-1, on-demand']);
+    expect(w.titles().slice(3)).toEqual([
+      'C0GENERAL: \u{1F7E0} A price looks wrong: AWS p5.48xlarge in us-east-1, on-demand',
+    ]);
     expect(JSON.stringify(w.slack.posts[3]?.blocks)).toContain('12.5000 USD');
   });
 
   it('that other stages have written down are found: a card, a bill, a report', async () => {
     const at = new Date(w.clock.at);
-    await w.stores.healthFindings.keep(w.db, 'default', 'dcgm', { opened: [{
-      rule: 'gone', severity: 'fatal', resource: 'node-1', gpu: 'GPU-1', migInstance: null, team: 'lab', workload: 'trainer', title: 'gone: its exporter answers and no longer names it', numbers: { missingSeconds: 12 },
-      evidence: { what: 'answers of the exporter', from: '2026-11-18T00:00:00Z', to: '2026-11-18T00:00:12Z', ageSeconds: 0 } }], renewed: [], cleared: [] }, w.clock.at);
-    const finding = (id: string, month: string, amount: string): Promise<unknown> => w.db.query(
-      `insert into variance_finding (organisation, team, source, month, id, provider, sku, currency, accrued, compared, amount, days, reasons, found_at, seen_at)
-       values ('default', 'lab', 'bills', $1, $2, 'AWS', $2, 'USD', 100, 100 + $3::numeric, $3::numeric, 3, '{}', $4, $4)`, [month, id, amount, at]);
+    await w.stores.healthFindings.keep(
+      w.db,
+      'default',
+      'dcgm',
+      {
+        opened: [
+          {
+            rule: 'gone',
+            severity: 'fatal',
+            resource: 'node-1',
+            gpu: 'GPU-1',
+            migInstance: null,
+            team: 'lab',
+            workload: 'trainer',
+            title: 'gone: its exporter answers and no longer names it',
+            numbers: { missingSeconds: 12 },
+            evidence: {
+              what: 'answers of the exporter',
+              from: '2026-11-18T00:00:00Z',
+              to: '2026-11-18T00:00:12Z',
+              ageSeconds: 0,
+            },
+          },
+        ],
+        renewed: [],
+        cleared: [],
+      },
+      w.clock.at,
+    );
+    const finding = (id: string, month: string, amount: string): Promise<unknown> =>
+      w.db.query(
+        `insert into variance_finding (organisation, team, source, month, id, provider, sku, currency, accrued, compared, amount, days, reasons, found_at, seen_at)
+       values ('default', 'lab', 'bills', $1, $2, 'AWS', $2, 'USD', 100, 100 + $3::numeric, $3::numeric, 3, '{}', $4, $4)`,
+        [month, id, amount, at],
+      );
     await finding('p5', '2026-10', '-40.5');
     await finding('p4', '2026-10', '12');
     // The bill of the running month still grows.
     await finding('p5', '2026-11', '1000');
     const report = {
-      team: 'lab', teamName: 'Lab', month: '2026-09', currency: 'USD', spend: { total: '1234.5', before: '1000', unpricedGpuHours: '0.000000' }, budgets: [], savings: { verified: [{ currency: 'USD', amount: '50' }], measured: [] },
-      forecast: { known: null, reason: 'no-history' }, nextSteps: [{ title: 'Go to spot', estimatedMonthlySavings: '80', currency: 'USD' }],
+      team: 'lab',
+      teamName: 'Lab',
+      month: '2026-09',
+      currency: 'USD',
+      spend: { total: '1234.5', before: '1000', unpricedGpuHours: '0.000000' },
+      budgets: [],
+      savings: { verified: [{ currency: 'USD', amount: '50' }], measured: [] },
+      forecast: { known: null, reason: 'no-history' },
+      nextSteps: [{ title: 'Go to spot', estimatedMonthlySavings: '80', currency: 'USD' }],
     };
-    await w.db.query(`insert into report (organisation, team, month, body, made_at, announced_at) values ('default', 'lab', '2026-09', $1, $2, $2)`, [JSON.stringify(report), at]);
+    await w.db.query(
+      `insert into report (organisation, team, month, body, made_at, announced_at) values ('default', 'lab', '2026-09', $1, $2, $2)`,
+      [JSON.stringify(report), at],
+    );
     await w.tell();
     await w.tell(HOUR_MS);
     expect(w.titles().slice(4).toSorted()).toEqual([
-      'C0GENERAL: \u{1F534} lab: GPU GPU-1 of node-1 is gone: its exporter answers and no longer names it', 'C0GENERAL: \u{1F535} Lab: 2026-09 in short', 'C0GENERAL: \u{1F7E0} lab: the bill of bills for 2026-10 differs from what was metered']);
+      'C0GENERAL: \u{1F534} lab: GPU GPU-1 of node-1 is gone: its exporter answers and no longer names it',
+      'C0GENERAL: \u{1F535} Lab: 2026-09 in short',
+      'C0GENERAL: \u{1F7E0} lab: the bill of bills for 2026-10 differs from what was metered',
+    ]);
     const text = JSON.stringify(w.slack.posts.map(({ blocks }) => blocks));
-    for (const part of ['Metered and priced*\\n200.00 USD', 'Billed*\\n171.50 USD', 'AWS p5: -40.50 USD', '1,234.50 USD', 'Go to spot: about 80.00 USD a month']) expect(text).toContain(part);
+    for (const part of [
+      'Metered and priced*\\n200.00 USD',
+      'Billed*\\n171.50 USD',
+      'AWS p5: -40.50 USD',
+      '1,234.50 USD',
+      'Go to spot: about 80.00 USD a month',
+    ])
+      expect(text).toContain(part);
   });
 });

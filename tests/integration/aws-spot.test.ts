@@ -1,4 +1,7 @@
-/** What AWS says of spot, through its connection and the real line: prices by zone that price the usage of a region, quotes and what policies see. */
+/**
+ * What AWS says of spot, through its connection and the real line: prices by zone that price the usage of a region,
+ * quotes and what policies see.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { quote } from '../../src/core/quote/quote.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
@@ -22,7 +25,10 @@ describe('the spot prices of AWS', async () => {
     server.on(call('DescribeSpotPriceHistory'), reply('describe-spot-price-history-1.xml'));
     server.on(call('DescribeSpotPriceHistory', { NextToken: 'spot-2' }), reply('describe-spot-price-history-2.xml'));
     connections.set('aws', connect(reading(server), clock));
-    await bursar.setPrices([instancePrice('21.96', { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' }), instancePrice('1.006', { sku: 'g5.xlarge', gpus: 1, gpuModel: 'A10G' })]);
+    await bursar.setPrices([
+      instancePrice('21.96', { sku: 'p4d.24xlarge', gpuModel: 'A100-40GB' }),
+      instancePrice('1.006', { sku: 'g5.xlarge', gpus: 1, gpuModel: 'A10G' }),
+    ]);
     await wake(db, 'default', [{ stage: 'price.collect', lane: 'aws', key: 'aws/spot' }]);
     await runner.drain();
   });
@@ -31,7 +37,15 @@ describe('the spot prices of AWS', async () => {
   it('are kept by zone, and stand for the region by the dearest', async () => {
     const { book } = await stores.prices.book(db, 'default');
     const at = (region: string): bigint | null => {
-      const found = book.find({ provider: 'AWS', sku: 'p4d.24xlarge', gpuModel: null, region, term: 'spot', component: 'gpu', at: NOW });
+      const found = book.find({
+        provider: 'AWS',
+        sku: 'p4d.24xlarge',
+        gpuModel: null,
+        region,
+        term: 'spot',
+        component: 'gpu',
+        at: NOW,
+      });
       return 'unpriced' in found ? null : found.price.rate.nanos;
     };
     expect(at('us-east-1a')).toBe(11_570_300_000n);
@@ -39,16 +53,44 @@ describe('the spot prices of AWS', async () => {
   });
 
   it('price a spot machine of which only the region is known', async () => {
-    await bursar.take([metered('m', { sku: 'p4d.24xlarge', term: 'spot', gpuParts: 8 * GPU_PARTS, start: NOW - HOUR, end: NOW })]);
+    await bursar.take([
+      metered('m', { sku: 'p4d.24xlarge', term: 'spot', gpuParts: 8 * GPU_PARTS, start: NOW - HOUR, end: NOW }),
+    ]);
     await runner.drain();
-    expect((await bursar.spend({ groupBy: 'term', basis: 'accrued' })).rows).toMatchObject([{ term: 'spot', cost: '11.570300000', unpricedQuantity: '0.000000' }]);
+    expect((await bursar.spend({ groupBy: 'term', basis: 'accrued' })).rows).toMatchObject([
+      { term: 'spot', cost: '11.570300000', unpricedQuantity: '0.000000' },
+    ]);
   });
 
   it('are quoted for the region, and offered to policies there', async () => {
-    const request = { provider: 'aws', sku: 'g5.xlarge', gpus: 1, hours: 10, term: 'spot' as const, region: 'us-east-1', upfront: null, currency: null };
-    expect(quote(request, (await stores.quotes.facts(db, 'default', { request, team: null, now: NOW, dirtyPrices })).context)).toMatchObject({ cost: '4.123', region: 'us-east-1' });
-    const view = await stores.views.view(db, 'default', 'unallocated', 'USD', NOW, await stores.prices.book(db, 'default'), await stores.organisations.peak(db, 'default'));
-    expect(view.offers.filter(({ term, sku }) => term === 'spot' && sku === 'p4d.24xlarge').map(({ region }) => region)).toContain('us-east-1');
+    const request = {
+      provider: 'aws',
+      sku: 'g5.xlarge',
+      gpus: 1,
+      hours: 10,
+      term: 'spot' as const,
+      region: 'us-east-1',
+      upfront: null,
+      currency: null,
+    };
+    expect(
+      quote(
+        request,
+        (await stores.quotes.facts(db, 'default', { request, team: null, now: NOW, dirtyPrices })).context,
+      ),
+    ).toMatchObject({ cost: '4.123', region: 'us-east-1' });
+    const view = await stores.views.view(
+      db,
+      'default',
+      'unallocated',
+      'USD',
+      NOW,
+      await stores.prices.book(db, 'default'),
+      await stores.organisations.peak(db, 'default'),
+    );
+    expect(
+      view.offers.filter(({ term, sku }) => term === 'spot' && sku === 'p4d.24xlarge').map(({ region }) => region),
+    ).toContain('us-east-1');
   });
 
   it('say nothing new when they are read again', async () => {

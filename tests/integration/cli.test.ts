@@ -13,7 +13,10 @@ import { freshDatabase } from '../support/database.js';
 import { ROOT } from '../support/source.js';
 
 const FOCUS = path.join(ROOT, 'examples/data/focus-sample/focus_sample_2024-09-01_18.csv');
-const AWS_PRICES = path.join(ROOT, 'examples/data/aws-ondemand-price-history/aws_gpu_ondemand_us-east-1_2022-06_2026-07.csv');
+const AWS_PRICES = path.join(
+  ROOT,
+  'examples/data/aws-ondemand-price-history/aws_gpu_ondemand_us-east-1_2022-06_2026-07.csv',
+);
 const GCP_PRICES = path.join(ROOT, 'examples/data/gcp-gpu-prices/gcp_gpu_instances_2026-07-30.csv');
 /** Billed totals of PROVENANCE.md, to the last digit, in the order in which the file has them. */
 const CONTROL = [
@@ -33,20 +36,63 @@ interface Ran {
 async function bursar(argv: readonly string[], context: Pick<CliContext, 'connect' | 'remote'>): Promise<Ran> {
   let [out, err] = ['', ''];
   const code = await run(argv, {
-    environment: {}, clock, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) }, serve: async () => undefined, ...context,
+    environment: {},
+    clock,
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
+    serve: async () => undefined,
+    ...context,
   });
   return { code, out, err };
 }
 
-/** Usage of October 2026: ml-red holds one p5.48xlarge for two hours and, all month, eight A100 of GCP; ml-blue has a GPU that no list knows. */
+/**
+ * Usage of October 2026: ml-red holds one p5.48xlarge for two hours and, all month, eight A100 of GCP; ml-blue has a
+ * GPU that no list knows.
+ */
 const USAGE = {
   records: [
-    { id: 'r1', provider: 'AWS', account: 'a1', namespace: 'ml-red', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', gpus: 8, start: '2026-10-05T00:00:00Z', end: '2026-10-05T02:00:00Z' },
-    { id: 'r2', provider: 'Google Cloud', account: 'g1', namespace: 'ml-red', sku: 'a2-highgpu-8g', region: 'us-central1', term: 'on-demand', gpus: 8, start: '2026-09-01T00:00:00Z', end: '2026-10-31T00:00:00Z' },
-    { id: 'r3', provider: 'AWS', account: 'a1', namespace: 'ml-blue', sku: 'x99.moon', region: 'us-east-1', gpus: 4, start: '2026-10-06T00:00:00Z', end: '2026-10-06T03:00:00Z' },
+    {
+      id: 'r1',
+      provider: 'AWS',
+      account: 'a1',
+      namespace: 'ml-red',
+      sku: 'p5.48xlarge',
+      region: 'us-east-1',
+      term: 'on-demand',
+      gpus: 8,
+      start: '2026-10-05T00:00:00Z',
+      end: '2026-10-05T02:00:00Z',
+    },
+    {
+      id: 'r2',
+      provider: 'Google Cloud',
+      account: 'g1',
+      namespace: 'ml-red',
+      sku: 'a2-highgpu-8g',
+      region: 'us-central1',
+      term: 'on-demand',
+      gpus: 8,
+      start: '2026-09-01T00:00:00Z',
+      end: '2026-10-31T00:00:00Z',
+    },
+    {
+      id: 'r3',
+      provider: 'AWS',
+      account: 'a1',
+      namespace: 'ml-blue',
+      sku: 'x99.moon',
+      region: 'us-east-1',
+      gpus: 4,
+      start: '2026-10-06T00:00:00Z',
+      end: '2026-10-06T03:00:00Z',
+    },
   ],
 };
-const RULES = [{ match: { namespace: 'ml-red' }, team: 'red' }, { match: { namespace: 'ml-*' }, team: 'blue' }];
+const RULES = [
+  { match: { namespace: 'ml-red' }, team: 'red' },
+  { match: { namespace: 'ml-*' }, team: 'blue' },
+];
 
 describe('the command line', async () => {
   const { url } = await freshDatabase();
@@ -66,7 +112,15 @@ describe('the command line', async () => {
   const file = (name: string): string => path.join(folder, name);
   const connect = async (): Promise<LocalBursar> => {
     const { stores, importer, organisation, policies, runner } = opened;
-    return { stores, importer, organisation, policies, drain: (progress) => runner.drain(progress), migrate: () => stores.db.migrate(), close: async () => undefined };
+    return {
+      stores,
+      importer,
+      organisation,
+      policies,
+      drain: (progress) => runner.drain(progress),
+      migrate: () => stores.db.migrate(),
+      close: async () => undefined,
+    };
   };
   const local = (...argv: string[]): Promise<Ran> => bursar(argv, { connect, remote: null });
   const json = async <T>(...argv: string[]): Promise<T> => {
@@ -85,7 +139,17 @@ describe('the command line', async () => {
 
     it('takes a bill to the last digit, and again changes nothing', async () => {
       const { files } = await json<{ files: unknown[] }>('import', FOCUS, '--source', 'sample');
-      expect(files).toMatchObject([{ file: 'focus_sample_2024-09-01_18.csv', format: 'focus', rows: 545, accepted: 545, rejected: 0, unchanged: 0, billed: CONTROL }]);
+      expect(files).toMatchObject([
+        {
+          file: 'focus_sample_2024-09-01_18.csv',
+          format: 'focus',
+          rows: 545,
+          accepted: 545,
+          rejected: 0,
+          unchanged: 0,
+          billed: CONTROL,
+        },
+      ]);
       const again = await json<{ files: unknown[] }>('import', FOCUS, '--source', 'sample');
       expect(again.files).toMatchObject([{ rows: 545, accepted: 0, unchanged: 545, billed: CONTROL }]);
       const { out } = await local('import', FOCUS, '--source', 'sample');
@@ -93,14 +157,24 @@ describe('the command line', async () => {
     });
 
     it('shows what was billed', async () => {
-      const spend = await json<{ rows: { provider: string; cost: string }[]; total: string }>('costs', '--group-by', 'provider', '--basis', 'billed');
+      const spend = await json<{ rows: { provider: string; cost: string }[]; total: string }>(
+        'costs',
+        '--group-by',
+        'provider',
+        '--basis',
+        'billed',
+      );
       expect(spend.rows).toHaveLength(CONTROL.length);
-      for (const { provider, currency, amount } of CONTROL) expect(spend.rows).toContainEqual(expect.objectContaining({ provider, currency, cost: amount }));
+      for (const { provider, currency, amount } of CONTROL)
+        expect(spend.rows).toContainEqual(expect.objectContaining({ provider, currency, cost: amount }));
       expect(spend.total).toBe('8.69406416456');
     });
 
     it('keeps bad rows aside, lists them, and refuses the file whole with --strict', async () => {
-      await writeFile(file('bad.json'), JSON.stringify({ records: [USAGE.records[0], { ...USAGE.records[1], id: 'bad', gpus: 'many' }] }));
+      await writeFile(
+        file('bad.json'),
+        JSON.stringify({ records: [USAGE.records[0], { ...USAGE.records[1], id: 'bad', gpus: 'many' }] }),
+      );
       const strict = await local('import', file('bad.json'), '--strict', '--json');
       expect(strict.code).toBe(1);
       expect(JSON.parse(strict.out)).toMatchObject({ error: { kind: 'invalid' } });
@@ -108,128 +182,322 @@ describe('the command line', async () => {
       expect(code).toBe(0);
       expect(out).toMatch(/1 row\(s\) were rejected; the first:\nline +column +reason/);
       const id = /bursar rejects --import (\d+)/.exec(out)?.[1] ?? '';
-      const { rejects } = await json<{ rejects: { line: number; reason: string; raw: string }[] }>('rejects', '--import', id);
+      const { rejects } = await json<{ rejects: { line: number; reason: string; raw: string }[] }>(
+        'rejects',
+        '--import',
+        id,
+      );
       expect(rejects).toMatchObject([{ line: 2, raw: expect.stringContaining('many') as string }]);
     });
 
     it('fails for a file that is not there or is in no known format, and imports none of the others', async () => {
       const before = await json<{ imports: unknown[] }>('imports');
       expect(await local('import', FOCUS, file('absent.csv'), file('gone.csv'))).toMatchObject({
-        code: 1, out: '', err: `bursar: nothing was imported\n  ${file('absent.csv')}: there is no such file\n  ${file('gone.csv')}: there is no such file\n` });
+        code: 1,
+        out: '',
+        err: `bursar: nothing was imported\n  ${file('absent.csv')}: there is no such file\n  ${file('gone.csv')}: there is no such file\n`,
+      });
       await writeFile(file('poem.txt'), 'so much depends\nupon\n');
-      expect(await local('import', file('poem.txt'))).toMatchObject({ code: 1, err: expect.stringContaining('poem.txt is in no format that is known') as string });
-      expect(await local('import', FOCUS, '--format', 'stone')).toMatchObject({ code: 2, err: expect.stringContaining('there is no format "stone"') as string });
+      expect(await local('import', file('poem.txt'))).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('poem.txt is in no format that is known') as string,
+      });
+      expect(await local('import', FOCUS, '--format', 'stone')).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('there is no format "stone"') as string,
+      });
       expect(await json('imports')).toEqual(before);
     });
   });
 
   describe('from usage to a recommendation', () => {
     it('is allocated by the rules, after a preview', async () => {
-      expect(await json('teams', 'set', 'red', '--name', 'Red')).toMatchObject({ team: { id: 'red', name: 'Red', parent: null, zone: 'UTC', currency: 'USD' } });
+      expect(await json('teams', 'set', 'red', '--name', 'Red')).toMatchObject({
+        team: { id: 'red', name: 'Red', parent: null, zone: 'UTC', currency: 'USD' },
+      });
       await json('teams', 'set', 'blue', '--parent', 'red');
-      expect(await local('teams', 'set', 'red', '--parent', 'blue')).toMatchObject({ code: 1, err: 'bursar: team red would be its own ancestor\n' });
+      expect(await local('teams', 'set', 'red', '--parent', 'blue')).toMatchObject({
+        code: 1,
+        err: 'bursar: team red would be its own ancestor\n',
+      });
       expect((await local('rules')).out).toContain('everything is unallocated');
       expect(await json('rules', 'preview', file('rules.json'))).toMatchObject({
-        teams: expect.arrayContaining([expect.objectContaining({ team: 'red', before: null, after: null, unpricedBefore: '0.000000', unpricedAfter: '16.000000' })]) as unknown });
-      expect((await local('rules', 'preview', file('rules.json'))).out).toMatch(/^team +now +then +currency +unpriced GPU-hours now +then\n-+.*\n(.*\n)*red +- +- +USD +0\.00 +16\.00\n/);
+        teams: expect.arrayContaining([
+          expect.objectContaining({
+            team: 'red',
+            before: null,
+            after: null,
+            unpricedBefore: '0.000000',
+            unpricedAfter: '16.000000',
+          }),
+        ]) as unknown,
+      });
+      expect((await local('rules', 'preview', file('rules.json'))).out).toMatch(
+        /^team +now +then +currency +unpriced GPU-hours now +then\n-+.*\n(.*\n)*red +- +- +USD +0\.00 +16\.00\n/,
+      );
       expect(await json('rules', 'set', file('rules.json'))).toEqual({ version: 1, rules: RULES });
       expect((await local('rules')).out).toMatch(/1 +namespace=ml-\* +blue/);
       await writeFile(file('worse.json'), JSON.stringify([{ match: { planet: 'x' }, team: '' }, 7]));
-      expect(await local('rules', 'set', file('worse.json'))).toMatchObject({ code: 1, err: expect.stringContaining('rules/1 is not an object') as string });
+      expect(await local('rules', 'set', file('worse.json'))).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('rules/1 is not an object') as string,
+      });
     });
 
     it('is priced once the prices are there', async () => {
       await json('import', file('usage.json.gz'), '--source', 'cluster');
-      const unpriced = await json<{ total: string | null; unpricedQuantity: string }>('costs', '--team', 'red', '--from', '2026-10', '--group-by', 'sku');
+      const unpriced = await json<{ total: string | null; unpricedQuantity: string }>(
+        'costs',
+        '--team',
+        'red',
+        '--from',
+        '2026-10',
+        '--group-by',
+        'sku',
+      );
       expect(unpriced.total).toBeNull();
       const { files } = await json<{ files: Record<string, unknown>[] }>('prices', AWS_PRICES, GCP_PRICES);
-      expect(files.map(({ format, rejected }) => ({ format, rejected }))).toEqual([{ format: 'aws-price-history', rejected: 0 }, { format: 'gcp-prices', rejected: 0 }]);
+      expect(files.map(({ format, rejected }) => ({ format, rejected }))).toEqual([
+        { format: 'aws-price-history', rejected: 0 },
+        { format: 'gcp-prices', rejected: 0 },
+      ]);
       expect(Object.keys(files[0] ?? {})).toEqual(['file', 'format', 'rows', 'accepted', 'rejected', 'unchanged']);
-      const { rows } = await json<{ rows: { sku: string; cost: string; unpricedQuantity: string }[] }>('costs', '--from', '2026-10', '--to', '2026-11', '--group-by', 'team,sku');
+      const { rows } = await json<{ rows: { sku: string; cost: string; unpricedQuantity: string }[] }>(
+        'costs',
+        '--from',
+        '2026-10',
+        '--to',
+        '2026-11',
+        '--group-by',
+        'team,sku',
+      );
       // Two deliveries ("bad" and "cluster") hold the same two hours of a p5.48xlarge at 55.04 USD.
-      expect(rows.find(({ sku }) => sku === 'p5.48xlarge')).toMatchObject({ team: 'red', cost: '220.160000000', currency: 'USD' });
-      expect(rows.find(({ sku }) => sku === 'x99.moon')).toMatchObject({ team: 'blue', cost: null, unpricedQuantity: expect.stringMatching(/^12(\.0*)?$/) as string });
-      expect((await local('costs', '--from', '2026-10', '--group-by', 'team')).out).toMatch(/Total \(actual\): .* USD, and 12\.00 GPU-hours without a price/);
+      expect(rows.find(({ sku }) => sku === 'p5.48xlarge')).toMatchObject({
+        team: 'red',
+        cost: '220.160000000',
+        currency: 'USD',
+      });
+      expect(rows.find(({ sku }) => sku === 'x99.moon')).toMatchObject({
+        team: 'blue',
+        cost: null,
+        unpricedQuantity: expect.stringMatching(/^12(\.0*)?$/) as string,
+      });
+      expect((await local('costs', '--from', '2026-10', '--group-by', 'team')).out).toMatch(
+        /Total \(actual\): .* USD, and 12\.00 GPU-hours without a price/,
+      );
     });
 
     it('is held against a budget', async () => {
-      const { budget } = await json<{ budget: Record<string, unknown> }>('budgets', 'set', 'red-monthly', '--team', 'red', '--amount', '1000', '--threshold', 'actual:0.8', '--threshold', 'forecast:1');
+      const { budget } = await json<{ budget: Record<string, unknown> }>(
+        'budgets',
+        'set',
+        'red-monthly',
+        '--team',
+        'red',
+        '--amount',
+        '1000',
+        '--threshold',
+        'actual:0.8',
+        '--threshold',
+        'forecast:1',
+      );
       expect(budget).toMatchObject({
-        id: 'red-monthly', team: 'red', period: 'month', zone: 'UTC', currency: 'USD', planned: { default: '1000' }, periodStart: '2026-10-01T00:00:00.000Z',
-        state: { status: 'planned', planned: '1000.000000000' }, crossings: [{ kind: 'actual', ratio: '0.8' }, { kind: 'forecast', ratio: '1' }] });
+        id: 'red-monthly',
+        team: 'red',
+        period: 'month',
+        zone: 'UTC',
+        currency: 'USD',
+        planned: { default: '1000' },
+        periodStart: '2026-10-01T00:00:00.000Z',
+        state: { status: 'planned', planned: '1000.000000000' },
+        crossings: [
+          { kind: 'actual', ratio: '0.8' },
+          { kind: 'forecast', ratio: '1' },
+        ],
+      });
       expect((await json<{ budgets: unknown[] }>('budgets')).budgets).toEqual([budget]);
       expect((await local('budgets')).out).toMatch(/red-monthly +red +2026-10-01 to 2026-11-01 +1000\.00/);
-      expect(await local('budgets', 'set', 'odd', '--team', 'red', '--amount', '1', '--zone', 'Mars/Olympus', '--currency', 'dollars')).toMatchObject({ code: 2 });
-      await json('budgets', 'set', 'tagged', '--team', 'red', '--amount', '5', '--tag', 'project=x', '--period', '2026-10-05/14', '--credits');
+      expect(
+        await local(
+          'budgets',
+          'set',
+          'odd',
+          '--team',
+          'red',
+          '--amount',
+          '1',
+          '--zone',
+          'Mars/Olympus',
+          '--currency',
+          'dollars',
+        ),
+      ).toMatchObject({ code: 2 });
+      await json(
+        'budgets',
+        'set',
+        'tagged',
+        '--team',
+        'red',
+        '--amount',
+        '5',
+        '--tag',
+        'project=x',
+        '--period',
+        '2026-10-05/14',
+        '--credits',
+      );
       expect(await json('budgets', 'remove', 'tagged')).toEqual({ removed: 'tagged' });
       expect((await local('budgets', 'remove', 'tagged')).code).toBe(1);
     });
 
     it('is recommended about, and decided', async () => {
-      const { recommendations } = await json<{ recommendations: Record<string, unknown>[] }>('recommend', '--team', 'red');
+      const { recommendations } = await json<{ recommendations: Record<string, unknown>[] }>(
+        'recommend',
+        '--team',
+        'red',
+      );
       const [first] = recommendations;
-      expect(first).toMatchObject({ team: 'red', currency: 'USD', status: 'open', estimatedMonthlySavings: expect.stringMatching(/^\d+\.\d{2}$/) as string });
+      expect(first).toMatchObject({
+        team: 'red',
+        currency: 'USD',
+        status: 'open',
+        estimatedMonthlySavings: expect.stringMatching(/^\d+\.\d{2}$/) as string,
+      });
       expect(first).toMatchObject({ estimatedMonthlyCost: expect.stringMatching(/^\d+\.\d{2}$/) as string });
       expect(Number(first?.['estimatedMonthlySavings'])).toBeLessThanOrEqual(Number(first?.['estimatedMonthlyCost']));
-      expect(first?.['estimatedSavingsPercentage']).toBeCloseTo((100 * Number(first?.['estimatedMonthlySavings'])) / Number(first?.['estimatedMonthlyCost']), 1);
-      expect(Object.keys(first ?? {})).toEqual(expect.arrayContaining(['id', 'team', 'action', 'target', 'estimatedMonthlySavings', 'currency', 'evidence']));
+      expect(first?.['estimatedSavingsPercentage']).toBeCloseTo(
+        (100 * Number(first?.['estimatedMonthlySavings'])) / Number(first?.['estimatedMonthlyCost']),
+        1,
+      );
+      expect(Object.keys(first ?? {})).toEqual(
+        expect.arrayContaining(['id', 'team', 'action', 'target', 'estimatedMonthlySavings', 'currency', 'evidence']),
+      );
       expect(await json('recommend', '--team', 'blue')).toEqual({ recommendations: [] });
       const id = String(first?.['id']);
       const shown = (await local('recommend')).out;
       expect(shown).toContain(id);
       expect(shown.split('\n')[0]).toMatch(/saves a month +from +to +of +currency +why$/);
-      expect(shown).toMatch(new RegExp(`${String(first?.['estimatedMonthlySavings'])} .* ${String(first?.['estimatedMonthlyCost'])} +USD `));
-      expect(await json('approve', id)).toMatchObject({ recommendation: { id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string } });
-      expect(await local('reject', id)).toMatchObject({ code: 1, err: `bursar: recommendation ${id} is approved, not open\n` });
+      expect(shown).toMatch(
+        new RegExp(`${String(first?.['estimatedMonthlySavings'])} .* ${String(first?.['estimatedMonthlyCost'])} +USD `),
+      );
+      expect(await json('approve', id)).toMatchObject({
+        recommendation: { id, status: 'approved', decidedBy: expect.stringMatching(/^cli:/) as string },
+      });
+      expect(await local('reject', id)).toMatchObject({
+        code: 1,
+        err: `bursar: recommendation ${id} is approved, not open\n`,
+      });
       expect((await local('approve', 'rec-none')).code).toBe(1);
       // No connection knows the target: the decision stands, and there is no action.
       expect(await json('actions')).toEqual({ actions: [] });
-      expect(await json('recommend', '--status', 'approved')).toMatchObject({ recommendations: [{ id, status: 'approved', actionId: null }] });
+      expect(await json('recommend', '--status', 'approved')).toMatchObject({
+        recommendations: [{ id, status: 'approved', actionId: null }],
+      });
     });
   });
 
   it('quotes what has a price, and fails for what has none', async () => {
-    expect(await json('quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10')).toMatchObject({ cost: '550.40', currency: 'USD', sku: 'p5.48xlarge' });
-    expect((await local('quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10')).out).toContain('550.40 USD for 8 GPU(s) over 10 h: AWS p5.48xlarge');
-    const none = await local('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10', '--json');
+    expect(
+      await json('quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10'),
+    ).toMatchObject({ cost: '550.40', currency: 'USD', sku: 'p5.48xlarge' });
+    expect(
+      (await local('quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10')).out,
+    ).toContain('550.40 USD for 8 GPU(s) over 10 h: AWS p5.48xlarge');
+    const none = await local(
+      'quote',
+      '--provider',
+      'aws',
+      '--sku',
+      'p5.49xlarge',
+      '--gpus',
+      '8',
+      '--hours',
+      '10',
+      '--json',
+    );
     expect(none.code).toBe(1);
-    expect(JSON.parse(none.out)).toMatchObject({ unpriced: 'unknown-sku', close: expect.arrayContaining(['p5.48xlarge']) as string[] });
-    expect((await local('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10')).out).toMatch(/^No quote: .*\nThese come close: p5\.48xlarge/);
+    expect(JSON.parse(none.out)).toMatchObject({
+      unpriced: 'unknown-sku',
+      close: expect.arrayContaining(['p5.48xlarge']) as string[],
+    });
+    expect(
+      (await local('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10')).out,
+    ).toMatch(/^No quote: .*\nThese come close: p5\.48xlarge/);
   });
 
   it('makes, lists and revokes keys, and shows a key once', async () => {
-    const { key } = await json<{ key: { id: string; text: string } }>('keys', 'create', 'grafana', '--role', 'viewer', '--team', 'red');
+    const { key } = await json<{ key: { id: string; text: string } }>(
+      'keys',
+      'create',
+      'grafana',
+      '--role',
+      'viewer',
+      '--team',
+      'red',
+    );
     const { out, err } = await local('keys', 'create', 'root', '--role', 'admin');
     expect(out).toMatch(/^bursar_\w{12}_[\w-]{43}\n$/);
     expect(err).toContain('Keep it now');
     const listed = await local('keys', '--json');
     expect(listed.out).toContain(key.id);
     expect(listed.out).not.toContain(key.text);
-    expect(await json('keys', 'revoke', key.id)).toMatchObject({ key: { id: key.id, revokedAt: expect.any(String) as string } });
+    expect(await json('keys', 'revoke', key.id)).toMatchObject({
+      key: { id: key.id, revokedAt: expect.any(String) as string },
+    });
     expect((await local('keys', 'revoke', '000000000000')).code).toBe(1);
   });
 
   it('audits every write under the name of the user, and no secret', async () => {
     const { audit } = await json<{ audit: { actor: string; verb: string }[] }>('audit');
-    expect(new Set(audit.map(({ verb }) => verb))).toEqual(new Set([
-      'usage.import', 'price.import', 'team.save', 'rules.save', 'budget.save', 'budget.remove', 'recommendation.approve', 'key.create', 'key.revoke']));
+    expect(new Set(audit.map(({ verb }) => verb))).toEqual(
+      new Set([
+        'usage.import',
+        'price.import',
+        'team.save',
+        'rules.save',
+        'budget.save',
+        'budget.remove',
+        'recommendation.approve',
+        'key.create',
+        'key.revoke',
+      ]),
+    );
     expect(audit.every(({ actor }) => /^cli:./.test(actor))).toBe(true);
     expect(JSON.stringify(audit)).not.toMatch(/bursar_\w{12}_/);
   });
 
   it('removes a team only when nothing hangs on it', async () => {
-    expect(await local('teams', 'remove', 'red')).toMatchObject({ code: 1, err: expect.stringMatching(/budget red-monthly hangs on it\n {2}team blue hangs on it/) as string });
+    expect(await local('teams', 'remove', 'red')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/budget red-monthly hangs on it\n {2}team blue hangs on it/) as string,
+    });
     expect(await json('teams', 'remove', 'blue')).toEqual({ removed: 'blue' });
     expect((await json<{ teams: { id: string }[] }>('teams')).teams.map(({ id }) => id)).toEqual(['red']);
     expect((await local('teams', 'remove', 'blue')).code).toBe(1);
   });
 
   it('is well, says doctor, until work is parked', async () => {
-    const { findings } = JSON.parse((await local('doctor', '--json')).out) as { findings: { check: string; status: string }[] };
+    const { findings } = JSON.parse((await local('doctor', '--json')).out) as {
+      findings: { check: string; status: string }[];
+    };
     const status = Object.fromEntries(findings.map((finding) => [finding.check, finding.status]));
     // The test's clock stands still in October: the database's does not.
-    expect(status).toEqual({ configuration: 'ok', disk: 'ok', database: 'ok', schema: 'ok', clocks: 'wrong', queue: 'ok', line: 'ok', 'parked work': 'ok', prices: 'ok', 'unpriced usage': 'attend', 'double counting': 'ok' });
-    await opened.stores.db.query(`update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`);
+    expect(status).toEqual({
+      configuration: 'ok',
+      disk: 'ok',
+      database: 'ok',
+      schema: 'ok',
+      clocks: 'wrong',
+      queue: 'ok',
+      line: 'ok',
+      'parked work': 'ok',
+      prices: 'ok',
+      'unpriced usage': 'attend',
+      'double counting': 'ok',
+    });
+    await opened.stores.db.query(
+      `update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`,
+    );
     const { code, out } = await local('doctor');
     expect(code).toBe(1);
     expect(out).toMatch(/parked work +wrong +cost\.price red\/2026-10-05, after 6 attempts: the moon fell/);
@@ -238,7 +506,9 @@ describe('the command line', async () => {
 
   it('migrates to nothing new, and lists the policies', async () => {
     expect(await json('migrate')).toEqual({ migrations: [] });
-    expect((await json<{ policies: { name: string }[] }>('policies')).policies.map(({ name }) => name)).toEqual(opened.policies.map(({ name }) => name));
+    expect((await json<{ policies: { name: string }[] }>('policies')).policies.map(({ name }) => name)).toEqual(
+      opened.policies.map(({ name }) => name),
+    );
   });
 
   describe('through the API', () => {
@@ -251,7 +521,9 @@ describe('the command line', async () => {
       const { stores, importer } = opened;
       app = await createWebApp(WebModule.register({ stores, importer, clock }), { logger: false });
       await app.listen(0, '127.0.0.1');
-      const made = JSON.parse((await local('keys', 'create', 'api', '--role', 'admin', '--json')).out) as { key: { text: string } };
+      const made = JSON.parse((await local('keys', 'create', 'api', '--role', 'admin', '--json')).out) as {
+        key: { text: string };
+      };
       remote = { url: await app.getUrl(), apiKey: made.key.text };
       work = (async () => {
         while (!ending.signal.aborted) {
@@ -277,20 +549,51 @@ describe('the command line', async () => {
     };
 
     it('answers as the database does', async () => {
-      for (const argv of [['costs', '--group-by', 'team,provider'], ['budgets'], ['teams'], ['rules'], ['recommend'], ['actions'], ['imports'], ['rejects'], ['keys'],
-        ['quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10'], ['rules', 'preview', file('rules.json')]]) {
-        const [there, here] = [await answer<Record<string, unknown>>(...argv), await json<Record<string, unknown>>(...argv)];
-        if (argv[0] === 'keys') expect((there['keys'] as { id: string }[]).map(({ id }) => id)).toEqual((here['keys'] as { id: string }[]).map(({ id }) => id));
+      for (const argv of [
+        ['costs', '--group-by', 'team,provider'],
+        ['budgets'],
+        ['teams'],
+        ['rules'],
+        ['recommend'],
+        ['actions'],
+        ['imports'],
+        ['rejects'],
+        ['keys'],
+        ['quote', '--provider', 'aws', '--sku', 'p5.48xlarge', '--gpus', '8', '--hours', '10'],
+        ['rules', 'preview', file('rules.json')],
+      ]) {
+        const [there, here] = [
+          await answer<Record<string, unknown>>(...argv),
+          await json<Record<string, unknown>>(...argv),
+        ];
+        if (argv[0] === 'keys')
+          expect((there['keys'] as { id: string }[]).map(({ id }) => id)).toEqual(
+            (here['keys'] as { id: string }[]).map(({ id }) => id),
+          );
         else expect({ argv, ...there }).toEqual({ argv, ...here });
       }
     });
 
     it('imports files, and writes under the name of the key', async () => {
-      expect(await answer('import', FOCUS, file('usage.json.gz'), '--source', 'away')).toMatchObject({ files: [{ format: 'focus', accepted: 545, billed: CONTROL }, { format: 'bursar', accepted: 3 }] });
-      expect(await answer('prices', AWS_PRICES)).toMatchObject({ files: [{ format: 'aws-price-history', accepted: 0, rejected: 0 }] });
-      expect(await answer('teams', 'set', 'green', '--parent', 'red')).toMatchObject({ team: { id: 'green', parent: 'red' } });
-      expect(await away('budgets', 'set', 'green/1', '--team', 'green', '--amount', '5')).toMatchObject({ code: 1, err: expect.stringContaining('is not an id') as string });
-      expect(await answer('budgets', 'set', 'green', '--team', 'green', '--amount', '5')).toMatchObject({ budget: { id: 'green', state: { planned: '5.000000000' } } });
+      expect(await answer('import', FOCUS, file('usage.json.gz'), '--source', 'away')).toMatchObject({
+        files: [
+          { format: 'focus', accepted: 545, billed: CONTROL },
+          { format: 'bursar', accepted: 3 },
+        ],
+      });
+      expect(await answer('prices', AWS_PRICES)).toMatchObject({
+        files: [{ format: 'aws-price-history', accepted: 0, rejected: 0 }],
+      });
+      expect(await answer('teams', 'set', 'green', '--parent', 'red')).toMatchObject({
+        team: { id: 'green', parent: 'red' },
+      });
+      expect(await away('budgets', 'set', 'green/1', '--team', 'green', '--amount', '5')).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('is not an id') as string,
+      });
+      expect(await answer('budgets', 'set', 'green', '--team', 'green', '--amount', '5')).toMatchObject({
+        budget: { id: 'green', state: { planned: '5.000000000' } },
+      });
       expect(await answer('budgets', 'remove', 'green')).toEqual({ removed: 'green' });
       expect(await answer('teams', 'remove', 'green')).toEqual({ removed: 'green' });
       const { audit } = await answer<{ audit: { actor: string; verb: string }[] }>('audit', '--limit', '3');
@@ -299,9 +602,18 @@ describe('the command line', async () => {
     });
 
     it('fails as the API says', async () => {
-      expect(await away('approve', 'rec-none')).toMatchObject({ code: 1, out: '', err: 'bursar: recommendation rec-none does not exist\n' });
-      expect(await away('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10')).toMatchObject({ code: 1, err: expect.stringContaining('p5.48xlarge is known') as string });
-      expect(await away('costs', '--team', 'red', '--team', 'blue')).toMatchObject({ code: 2, err: expect.stringContaining('one --team at a time') as string });
+      expect(await away('approve', 'rec-none')).toMatchObject({
+        code: 1,
+        out: '',
+        err: 'bursar: recommendation rec-none does not exist\n',
+      });
+      expect(
+        await away('quote', '--provider', 'aws', '--sku', 'p5.49xlarge', '--gpus', '8', '--hours', '10'),
+      ).toMatchObject({ code: 1, err: expect.stringContaining('p5.48xlarge is known') as string });
+      expect(await away('costs', '--team', 'red', '--team', 'blue')).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('one --team at a time') as string,
+      });
       await writeFile(file('bad.json'), JSON.stringify({ records: [{ id: 'x' }] }));
       expect((await away('import', file('bad.json'), '--strict')).code).toBe(1);
       const wrongKey = await bursar(['costs'], { connect: never, remote: { ...remote, apiKey: 'bursar_no' } });

@@ -1,6 +1,7 @@
 /**
- * Collecting from a provider, through the real stages on real PostgreSQL: the fake cloud's machines become targets, workloads and cost lines;
- * looking again changes nothing; late usage is found; an outage leaves what was known and lets it age.
+ * Collecting from a provider, through the real stages on real PostgreSQL: the fake cloud's machines become targets,
+ * workloads and cost lines; looking again changes nothing; late usage is found; an outage leaves what was known and
+ * lets it age.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { compose, openConnections } from '../../src/app.module.js';
@@ -22,7 +23,10 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const START = Date.UTC(2026, 9, 5);
-const RULES = [{ match: { label: { key: 'team', value: 'red' } }, team: 'red' }, { match: { label: { key: 'team', value: 'blue' } }, team: 'blue' }] as const;
+const RULES = [
+  { match: { label: { key: 'team', value: 'red' } }, team: 'red' },
+  { match: { label: { key: 'team', value: 'blue' } }, team: 'blue' },
+] as const;
 const T4 = { sku: 'fake.t4x1', region: 'fake-east' } as const;
 const ofTeam = (team: string, more: Readonly<Record<string, string>> = {}) => ({ labels: { team, ...more } });
 
@@ -42,9 +46,13 @@ async function collecting(): Promise<Collecting> {
   const bursar = await testBursar({ now: START, connections, targets: fleet });
   const { db, stores, clock, runner } = bursar;
   let schedule: CollectingSchedule | null = null;
-  beforeAll(() => db.transaction(async (tx) => void (await stores.organisations.saveRules(tx, 'default', RULES, 'test'))));
+  beforeAll(() =>
+    db.transaction(async (tx) => void (await stores.organisations.saveRules(tx, 'default', RULES, 'test'))),
+  );
   return {
-    ...bursar, connections, fleet,
+    ...bursar,
+    connections,
+    fleet,
     async pass(ms) {
       clock.at += ms;
       schedule ??= new CollectingSchedule(stores, 'default', connections, COLLECTING_INTERVALS);
@@ -72,11 +80,31 @@ describe('a day of a fake cloud', async () => {
   const bursar = await collecting();
   let cloud: FakeCloud;
   const spent = async (team: string): Promise<bigint> => {
-    const { rows } = await bursar.spend({ groupBy: 'team', basis: 'accrued', from: new Date(START).toISOString(), to: new Date(START + 5 * DAY).toISOString() });
+    const { rows } = await bursar.spend({
+      groupBy: 'team',
+      basis: 'accrued',
+      from: new Date(START).toISOString(),
+      to: new Date(START + 5 * DAY).toISOString(),
+    });
     return nanos(rows.find((row) => row['team'] === team)?.cost);
   };
   beforeAll(() => {
-    cloud = bursar.cloud({ machines: [{ ...T4, ...ofTeam('red') }, { ...T4, ...ofTeam('blue') }], groups: [{ name: 'serving', ...T4, desired: 3, min: 1, max: 5, ...ofTeam('blue', { 'bursar.io/workload-kind': 'inference' }) }] });
+    cloud = bursar.cloud({
+      machines: [
+        { ...T4, ...ofTeam('red') },
+        { ...T4, ...ofTeam('blue') },
+      ],
+      groups: [
+        {
+          name: 'serving',
+          ...T4,
+          desired: 3,
+          min: 1,
+          max: 5,
+          ...ofTeam('blue', { 'bursar.io/workload-kind': 'inference' }),
+        },
+      ],
+    });
   });
 
   it('usage becomes cost lines of the teams that the rules name, at the collected prices', async () => {
@@ -87,20 +115,43 @@ describe('a day of a fake cloud', async () => {
   });
 
   it('looking again changes nothing and leaves nothing behind', async () => {
-    const before = [await bursar.count('delivery'), await bursar.count('import'), await bursar.count('usage_hour'), await bursar.count('price_event'), await bursar.count('reject'), await spent('red')];
+    const before = [
+      await bursar.count('delivery'),
+      await bursar.count('import'),
+      await bursar.count('usage_hour'),
+      await bursar.count('price_event'),
+      await bursar.count('reject'),
+      await spent('red'),
+    ];
     // Within the same metered piece of five minutes there is nothing new.
     for (let n = 0; n < 3; n++) {
       await bursar.db.query(`update collection set next_at = '-infinity'`);
       await bursar.pass(1000);
     }
-    expect([await bursar.count('delivery'), await bursar.count('import'), await bursar.count('usage_hour'), await bursar.count('price_event'), await bursar.count('reject'), await spent('red')]).toEqual(before);
+    expect([
+      await bursar.count('delivery'),
+      await bursar.count('import'),
+      await bursar.count('usage_hour'),
+      await bursar.count('price_event'),
+      await bursar.count('reject'),
+      await spent('red'),
+    ]).toEqual(before);
     expect(await bursar.stores.work.parked('default')).toEqual([]);
   });
 
   it('a look is due once per interval, however many processes ask', async () => {
     bursar.clock.at += 120_000;
-    const schedules = [1, 2, 3].map(() => new CollectingSchedule(bursar.stores, 'default', bursar.connections, COLLECTING_INTERVALS));
-    const wantedOf = async (): Promise<number> => Number((await bursar.db.query<{ wanted: string }>(`select wanted::text as wanted from work where stage = 'fleet.collect'`))[0]?.wanted);
+    const schedules = [1, 2, 3].map(
+      () => new CollectingSchedule(bursar.stores, 'default', bursar.connections, COLLECTING_INTERVALS),
+    );
+    const wantedOf = async (): Promise<number> =>
+      Number(
+        (
+          await bursar.db.query<{ wanted: string }>(
+            `select wanted::text as wanted from work where stage = 'fleet.collect'`,
+          )
+        )[0]?.wanted,
+      );
     const before = await wantedOf();
     await Promise.all(schedules.map((schedule) => schedule.wakeDue(bursar.clock.at)));
     expect(await wantedOf()).toBe(before + 1);
@@ -119,13 +170,23 @@ describe('a day of a fake cloud', async () => {
     const hourly = cloud.catalogue.hourlyNanos(T4.sku, T4.region, 'on-demand', START) ?? 0n;
     // Six whole hours and a piece of the seventh, which is rounded to a nano.
     expect(await spent('red')).toBe(divideHalfEven(hourly * BigInt(stoppedAt - START), 3_600_000n));
-    expect((await bursar.fleet.find(bursar.db, 'default', 'red', 'instance/i-000001'))?.seen).toMatchObject({ state: 'stopped', billing: 'ended' });
+    expect((await bursar.fleet.find(bursar.db, 'default', 'red', 'instance/i-000001'))?.seen).toMatchObject({
+      state: 'stopped',
+      billing: 'ended',
+    });
   });
 
   it('policies see the group as a workload, with its replicas and what its labels say', async () => {
-    const [workload] = (await bursar.stores.workloads.workloads(bursar.db, 'default', 'blue', bursar.clock.at));
+    const [workload] = await bursar.stores.workloads.workloads(bursar.db, 'default', 'blue', bursar.clock.at);
     expect(workload).toMatchObject({
-      workload: 'group/serving', kind: 'inference', sku: 'fake.t4x1', gpusPerReplica: 1, term: 'on-demand', interruptible: null, isProtected: null, fleet: { ready: 3, booting: 0, minReplicas: 1, maxReplicas: 5 },
+      workload: 'group/serving',
+      kind: 'inference',
+      sku: 'fake.t4x1',
+      gpusPerReplica: 1,
+      term: 'on-demand',
+      interruptible: null,
+      isProtected: null,
+      fleet: { ready: 3, booting: 0, minReplicas: 1, maxReplicas: 5 },
     });
     // The machines of the group are no workloads beside it, nor are machines of which nobody says what they do.
     expect(await bursar.count('workload')).toBe(1);
@@ -133,20 +194,39 @@ describe('a day of a fake cloud', async () => {
     await bursar.pass(5 * MINUTE);
     const changedAt = bursar.clock.at;
     await bursar.pass(5 * MINUTE);
-    expect((await bursar.stores.workloads.workloads(bursar.db, 'default', 'blue', bursar.clock.at))[0]?.fleet).toEqual({ ready: 4, booting: 0, minReplicas: 1, maxReplicas: 5, changedAt });
+    expect((await bursar.stores.workloads.workloads(bursar.db, 'default', 'blue', bursar.clock.at))[0]?.fleet).toEqual({
+      ready: 4,
+      booting: 0,
+      minReplicas: 1,
+      maxReplicas: 5,
+      changedAt,
+    });
   });
 
   it('prices, offers and spot are there', async () => {
     const offers = await bursar.fleet.offers(bursar.db, 'default');
-    expect(offers.find(({ sku, region }) => sku === 'fake.h100x8' && region === 'fake-east')).toMatchObject({ connection: 'fake', provider: 'Fake Cloud', gpusPerUnit: 8, termHours: 8760, upfrontNanos: 0n });
+    expect(offers.find(({ sku, region }) => sku === 'fake.h100x8' && region === 'fake-east')).toMatchObject({
+      connection: 'fake',
+      provider: 'Fake Cloud',
+      gpusPerUnit: 8,
+      termHours: 8760,
+      upfrontNanos: 0n,
+    });
     const markets = await bursar.stores.workloads.spotMarkets(bursar.db, 'default', bursar.clock.at);
-    expect(markets.map(({ provider, region, gpuModel }) => `${provider} ${region} ${gpuModel}`)).toContain('Fake Cloud fake-west H100');
+    expect(markets.map(({ provider, region, gpuModel }) => `${provider} ${region} ${gpuModel}`)).toContain(
+      'Fake Cloud fake-west H100',
+    );
     expect(markets[0]?.tickSeconds).toBe(600);
   });
 
   it('the bill of a day that is over is the actual cost of its team', async () => {
     await bursar.pass(START + DAY + 13 * HOUR - bursar.clock.at);
-    const { rows } = await bursar.spend({ groupBy: 'team', basis: 'billed', from: new Date(START).toISOString(), to: new Date(START + DAY).toISOString() });
+    const { rows } = await bursar.spend({
+      groupBy: 'team',
+      basis: 'billed',
+      from: new Date(START).toISOString(),
+      to: new Date(START + DAY).toISOString(),
+    });
     const gpuMs = recount(cloud.runs(), START, START + DAY, ({ labels }) => labels['team'] === 'blue');
     const hourly = cloud.catalogue.hourlyNanos(T4.sku, T4.region, 'on-demand', START) ?? 0n;
     const billed = nanos(rows.find((row) => row['team'] === 'blue')?.cost);
@@ -164,9 +244,19 @@ describe('usage that comes late, twice and in any order', async () => {
   const bursar = await collecting();
 
   it('is whole in the end, and no record counts twice', async () => {
-    const cloud = bursar.cloud({ seed: 11, machines: Array.from({ length: 6 }, () => ({ ...T4, ...ofTeam('red') })), faults: { lateUsageRatio: 0.4, mostLateSeconds: 2 * 3600, repeatedUsageRatio: 0.2, reordersUsage: true } });
+    const cloud = bursar.cloud({
+      seed: 11,
+      machines: Array.from({ length: 6 }, () => ({ ...T4, ...ofTeam('red') })),
+      faults: { lateUsageRatio: 0.4, mostLateSeconds: 2 * 3600, repeatedUsageRatio: 0.2, reordersUsage: true },
+    });
     const metered = async (): Promise<number> =>
-      Number((await bursar.db.query<{ ms: string }>(`select (sum(gpu_part_ms) / 7000)::bigint::text as ms from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension where d.kind = 'metered'`))[0]?.ms);
+      Number(
+        (
+          await bursar.db.query<{ ms: string }>(
+            `select (sum(gpu_part_ms) / 7000)::bigint::text as ms from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension where d.kind = 'metered'`,
+          )
+        )[0]?.ms,
+      );
     for (let n = 0; n < 12; n++) await bursar.pass(20 * MINUTE);
     expect(await metered()).toBeLessThan(recount(cloud.runs(), START, bursar.clock.at));
     for (let n = 1; n <= 6; n++) cloud.take({ kind: 'stop', target: `instance/i-00000${n}` }, `stop ${n}`, null);
@@ -184,15 +274,30 @@ describe('an outage', async () => {
 
   it('leaves the fleet as it was last seen, stale and with the reason, and ends by itself', async () => {
     const outage = { from: START + HOUR, to: START + 3 * HOUR };
-    bursar.cloud({ groups: [{ name: 'serving', ...T4, desired: 2, ...ofTeam('blue') }], faults: { outages: [outage] } });
+    bursar.cloud({
+      groups: [{ name: 'serving', ...T4, desired: 2, ...ofTeam('blue') }],
+      faults: { outages: [outage] },
+    });
     await bursar.pass(HOUR - MINUTE);
-    expect(await coverage()).toMatchObject({ connection: 'fake', complete: true, targets: 3, stale: false, problems: [] });
+    expect(await coverage()).toMatchObject({
+      connection: 'fake',
+      complete: true,
+      targets: 3,
+      stale: false,
+      problems: [],
+    });
     expect((await workloads())[0]?.fleet?.ready).toBe(2);
 
     await bursar.pass(5 * MINUTE);
     expect(await coverage()).toMatchObject({ stale: false, problems: ['the fake cloud is away'] });
     await bursar.pass(HOUR);
-    expect(await coverage()).toMatchObject({ readAt: START + HOUR - MINUTE, complete: true, targets: 3, stale: true, problems: ['the fake cloud is away'] });
+    expect(await coverage()).toMatchObject({
+      readAt: START + HOUR - MINUTE,
+      complete: true,
+      targets: 3,
+      stale: true,
+      problems: ['the fake cloud is away'],
+    });
     expect(await bursar.fleet.list(bursar.db, 'default', { teams: null }, null, 10)).toHaveLength(3);
     expect((await workloads())[0]).toMatchObject({ workload: 'group/serving', fleet: null });
 
@@ -200,7 +305,12 @@ describe('an outage', async () => {
     expect(await coverage()).toMatchObject({ readAt: bursar.clock.at, stale: false, problems: [] });
     expect((await workloads())[0]?.fleet?.ready).toBe(2);
     // What was used meanwhile is metered all the same: four hours are over, and the piece after them is not.
-    const { rows } = await bursar.spend({ groupBy: 'team', basis: 'accrued', from: new Date(START).toISOString(), to: new Date(START + DAY).toISOString() });
+    const { rows } = await bursar.spend({
+      groupBy: 'team',
+      basis: 'accrued',
+      from: new Date(START).toISOString(),
+      to: new Date(START + DAY).toISOString(),
+    });
     expect(rows.map((row) => row['team'])).toEqual(['blue']);
     const [hours] = await bursar.db.query<{ n: string }>(`select count(distinct hour)::text as n from usage_hour`);
     expect(hours?.n).toBe('4');
@@ -221,13 +331,38 @@ describe('readings', async () => {
   const bursar = await collecting();
   const { db, fleet } = bursar;
   const target = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
-    target: `instance/${name}`, kind: 'instance', name, provider: 'Fake Cloud', account: 'a', region: 'fake-east', sku: 'fake.t4x1', gpuModel: 'T4', gpus: 1, term: 'on-demand', state: 'running',
-    billing: 'billed', replicas: null, spotRatio: null, labels: { team: 'red' }, launchedAt: START, revision: null, ...over,
+    target: `instance/${name}`,
+    kind: 'instance',
+    name,
+    provider: 'Fake Cloud',
+    account: 'a',
+    region: 'fake-east',
+    sku: 'fake.t4x1',
+    gpuModel: 'T4',
+    gpus: 1,
+    term: 'on-demand',
+    state: 'running',
+    billing: 'billed',
+    replicas: null,
+    spotRatio: null,
+    labels: { team: 'red' },
+    launchedAt: START,
+    revision: null,
+    ...over,
   });
   let at = START;
   const read = (targets: FleetTarget[], over: Partial<FleetReading> = {}, connection = 'one'): Promise<string[]> =>
-    db.transaction((tx) => fleet.save(tx, 'default', connection, { at: (at += MINUTE), targets, complete: true, problems: [], ...over }, ({ labels }) => labels['team'] ?? 'unallocated'));
-  const there = async (): Promise<string[]> => (await fleet.list(db, 'default', { teams: null }, null, 100)).map(({ seen }) => seen.name);
+    db.transaction((tx) =>
+      fleet.save(
+        tx,
+        'default',
+        connection,
+        { at: (at += MINUTE), targets, complete: true, problems: [], ...over },
+        ({ labels }) => labels['team'] ?? 'unallocated',
+      ),
+    );
+  const there = async (): Promise<string[]> =>
+    (await fleet.list(db, 'default', { teams: null }, null, 100)).map(({ seen }) => seen.name);
 
   it('a target is gone when two complete readings, one after the other, lack it; not before', async () => {
     expect(await read([target('a'), target('b')])).toEqual(['red']);
@@ -260,26 +395,65 @@ describe('readings', async () => {
   it('a name is found where it is one target of the team alone', async () => {
     await read([target('a', { target: 'instance/a' }), target('c', { labels: { team: 'blue' } })], {}, 'two');
     await read([target('a'), target('d')]);
-    expect(await fleet.find(db, 'default', 'red', 'd')).toMatchObject({ connection: 'one', seen: { target: 'instance/d' }, seenAt: at });
+    expect(await fleet.find(db, 'default', 'red', 'd')).toMatchObject({
+      connection: 'one',
+      seen: { target: 'instance/d' },
+      seenAt: at,
+    });
     expect(await fleet.find(db, 'default', 'blue', 'd')).toBeNull();
     expect(await fleet.find(db, 'default', 'red', 'instance/a')).toBeNull();
     expect(await fleet.find(db, 'default', 'red', 'two/instance/a')).toMatchObject({ connection: 'two' });
     expect(await fleet.find(db, 'other', 'red', 'd')).toBeNull();
-    expect((await fleet.list(db, 'default', { teams: ['blue'] }, null, 10)).map(({ seen }) => seen.name)).toEqual(['c']);
+    expect((await fleet.list(db, 'default', { teams: ['blue'] }, null, 10)).map(({ seen }) => seen.name)).toEqual([
+      'c',
+    ]);
   });
 
   it('a workload that somebody else reports is left as that one says', async () => {
-    const group = (name: string): FleetTarget => target(name, { target: `group/${name}`, kind: 'group', replicas: { desired: 2, ready: 1, min: 0, max: 4 }, labels: { team: 'red', 'bursar.io/protected': 'true' } });
-    await db.transaction((tx) => bursar.stores.workloads.save(tx, 'default', 'red', {
-      workload: 'group/mine', kind: 'batch', provider: null, region: null, sku: null, gpuModel: null, term: null, gpusPerReplica: null, interruptible: true, isProtected: null, fleet: null, service: null, job: null, performance: [],
-    }, at));
+    const group = (name: string): FleetTarget =>
+      target(name, {
+        target: `group/${name}`,
+        kind: 'group',
+        replicas: { desired: 2, ready: 1, min: 0, max: 4 },
+        labels: { team: 'red', 'bursar.io/protected': 'true' },
+      });
+    await db.transaction((tx) =>
+      bursar.stores.workloads.save(
+        tx,
+        'default',
+        'red',
+        {
+          workload: 'group/mine',
+          kind: 'batch',
+          provider: null,
+          region: null,
+          sku: null,
+          gpuModel: null,
+          term: null,
+          gpusPerReplica: null,
+          interruptible: true,
+          isProtected: null,
+          fleet: null,
+          service: null,
+          job: null,
+          performance: [],
+        },
+        at,
+      ),
+    );
     await read([group('mine'), group('other')]);
     const all = await bursar.stores.workloads.workloads(db, 'default', 'red', at);
-    expect(all.map(({ workload, kind, isProtected }) => [workload, kind, isProtected])).toEqual([['group/mine', 'batch', null], ['group/other', null, true], ['one/group/mine', null, true]]);
+    expect(all.map(({ workload, kind, isProtected }) => [workload, kind, isProtected])).toEqual([
+      ['group/mine', 'batch', null],
+      ['group/other', null, true],
+      ['one/group/mine', null, true],
+    ]);
     expect(all[1]?.fleet).toEqual({ ready: 1, booting: 1, minReplicas: 0, maxReplicas: 4, changedAt: null });
     await read([]);
     await read([]);
-    expect((await bursar.stores.workloads.workloads(db, 'default', 'red', at)).map(({ workload }) => workload)).toEqual(['group/mine']);
+    expect((await bursar.stores.workloads.workloads(db, 'default', 'red', at)).map(({ workload }) => workload)).toEqual(
+      ['group/mine'],
+    );
   });
 });
 
@@ -290,7 +464,12 @@ describe('a cloud without a meter', async () => {
     const cloud = bursar.cloud({ bootSeconds: 0 });
     const connection = bursar.connections.get('fake');
     if (connection === undefined) throw new Error('the cloud has a connection');
-    bursar.connections.set('fake', new Proxy(connection, { get: (of, key) => (key === 'usage' || key === 'bill' ? undefined : Reflect.get(of, key, of) as unknown) }));
+    bursar.connections.set(
+      'fake',
+      new Proxy(connection, {
+        get: (of, key) => (key === 'usage' || key === 'bill' ? undefined : (Reflect.get(of, key, of) as unknown)),
+      }),
+    );
     cloud.addMachine({ ...T4, ...ofTeam('red') });
     for (let n = 0; n < 3; n++) await bursar.pass(MINUTE);
     // Thirty seconds after a look another one starts.
@@ -298,7 +477,9 @@ describe('a cloud without a meter', async () => {
     cloud.addMachine({ ...T4, ...ofTeam('blue') });
     bursar.clock.at -= MINUTE / 2;
     for (let n = 0; n < 58; n++) await bursar.pass(MINUTE);
-    const hours = Object.fromEntries((await bursar.spend({ groupBy: 'team', basis: 'accrued' })).rows.map((row) => [row['team'], row.gpuHours]));
+    const hours = Object.fromEntries(
+      (await bursar.spend({ groupBy: 'team', basis: 'accrued' })).rows.map((row) => [row['team'], row.gpuHours]),
+    );
     // The first reading proves nothing of what was before it: an hour for red; blue's 57 and a half minutes.
     expect(hours).toEqual({ red: '1.000000', blue: '0.958333' });
   });
@@ -307,33 +488,76 @@ describe('a cloud without a meter', async () => {
 describe('the door', async () => {
   const api = await testApi();
   const target = (name: string, team: string): FleetTarget => ({
-    target: `instance/${name}`, kind: 'instance', name, provider: 'Fake Cloud', account: null, region: 'fake-east', sku: 'fake.t4x1', gpuModel: 'T4', gpus: 1, term: 'spot', state: 'running', billing: 'billed',
-    replicas: null, spotRatio: null, labels: { team }, launchedAt: null, revision: '3',
+    target: `instance/${name}`,
+    kind: 'instance',
+    name,
+    provider: 'Fake Cloud',
+    account: null,
+    region: 'fake-east',
+    sku: 'fake.t4x1',
+    gpuModel: 'T4',
+    gpus: 1,
+    term: 'spot',
+    state: 'running',
+    billing: 'billed',
+    replicas: null,
+    spotRatio: null,
+    labels: { team },
+    launchedAt: null,
+    revision: '3',
   });
-  beforeAll(() => api.stores.db.transaction(async (tx) => {
-    const reading: FleetReading = { at: NOW - 90_000, targets: [target('a', 'red'), target('b', 'blue'), target('c', 'red')], complete: false, problems: ['one region did not answer'] };
-    await api.stores.fleet.save(tx, 'default', 'fake', reading, ({ labels }) => labels['team'] ?? '');
-    await api.stores.collections.saveCollected(tx, 'default', { connection: 'fake', what: 'fleet' }, reading.at, NOW);
-  }));
+  beforeAll(() =>
+    api.stores.db.transaction(async (tx) => {
+      const reading: FleetReading = {
+        at: NOW - 90_000,
+        targets: [target('a', 'red'), target('b', 'blue'), target('c', 'red')],
+        complete: false,
+        problems: ['one region did not answer'],
+      };
+      await api.stores.fleet.save(tx, 'default', 'fake', reading, ({ labels }) => labels['team'] ?? '');
+      await api.stores.collections.saveCollected(tx, 'default', { connection: 'fake', what: 'fleet' }, reading.at, NOW);
+    }),
+  );
   const namesOf = (body: unknown): string[] => (body as { items: { name: string }[] }).items.map(({ name }) => name);
 
   it('lists targets with their age, page by page', async () => {
     const first = await api.call<{ items: Record<string, unknown>[]; nextCursor: string }>('GET', '/v1/fleet?limit=2');
     expect(namesOf(first.body)).toEqual(['a', 'b']);
-    expect(first.body.items[0]).toMatchObject({ connection: 'fake', team: 'red', target: 'instance/a', ageSeconds: 90, missed: 0, launchedAt: null, term: 'spot' });
+    expect(first.body.items[0]).toMatchObject({
+      connection: 'fake',
+      team: 'red',
+      target: 'instance/a',
+      ageSeconds: 90,
+      missed: 0,
+      launchedAt: null,
+      term: 'spot',
+    });
     expect(first.body.items[0]).not.toHaveProperty('revision');
-    const second = await api.call<{ nextCursor: string | null }>('GET', `/v1/fleet?limit=2&cursor=${first.body.nextCursor}`);
+    const second = await api.call<{ nextCursor: string | null }>(
+      'GET',
+      `/v1/fleet?limit=2&cursor=${first.body.nextCursor}`,
+    );
     expect([namesOf(second.body), second.body.nextCursor]).toEqual([['c'], null]);
     expect(namesOf((await api.call('GET', '/v1/fleet?team=blue&kind=instance&connection=fake')).body)).toEqual(['b']);
   });
 
-  it('shows a key its own teams alone, and says to all teams\' keys how well the fleet is known', async () => {
+  it("shows a key its own teams alone, and says to all teams' keys how well the fleet is known", async () => {
     const key = await api.keyFor({ teams: ['blue'] });
     expect(namesOf((await api.call('GET', '/v1/fleet', { key })).body)).toEqual(['b']);
     expect((await api.call('GET', '/v1/fleet?team=red', { key })).status).toBe(403);
     expect((await api.call('GET', '/v1/fleet/coverage', { key })).status).toBe(403);
     expect((await api.call('GET', '/v1/fleet/coverage')).body).toEqual({
-      items: [{ connection: 'fake', readAt: formatInstant(NOW - 90_000), completeAt: null, complete: false, targets: 3, stale: false, problems: ['one region did not answer'] }],
+      items: [
+        {
+          connection: 'fake',
+          readAt: formatInstant(NOW - 90_000),
+          completeAt: null,
+          complete: false,
+          targets: 3,
+          stale: false,
+          problems: ['one region did not answer'],
+        },
+      ],
     });
   });
 });
@@ -347,9 +571,18 @@ describe('connections', async () => {
     const bursar = await compose(url, clock, { environment: { BURSAR_FAKE_SEED: '9', BURSAR_FAKE_TARGETS: '4' } });
     try {
       expect([...bursar.connections].map(([name, { canAct }]) => [name, canAct])).toEqual([['fake', false]]);
-      await new CollectingSchedule(bursar.stores, bursar.organisation, bursar.connections, COLLECTING_INTERVALS).wakeDue(START);
+      await new CollectingSchedule(
+        bursar.stores,
+        bursar.organisation,
+        bursar.connections,
+        COLLECTING_INTERVALS,
+      ).wakeDue(START);
       await bursar.runner.drain();
-      expect((await bursar.stores.fleet.coverage(bursar.stores.db, 'default', START))[0]).toMatchObject({ connection: 'fake', complete: true, readAt: START });
+      expect((await bursar.stores.fleet.coverage(bursar.stores.db, 'default', START))[0]).toMatchObject({
+        connection: 'fake',
+        complete: true,
+        readAt: START,
+      });
       expect(await bursar.stores.work.parked('default')).toEqual([]);
     } finally {
       await bursar.close();
@@ -358,7 +591,10 @@ describe('connections', async () => {
 
   it('with wrong settings stop the start, every one named and no value shown', async () => {
     const opening = openConnections({ BURSAR_FAKE_SEED: 'hush-hush', BURSAR_FAKE_ACT: 'hush-hush' }, clock);
-    await expect(opening).rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'BURSAR_FAKE_SEED' }, { path: 'BURSAR_FAKE_ACT' }] });
+    await expect(opening).rejects.toMatchObject({
+      kind: 'invalid',
+      problems: [{ path: 'BURSAR_FAKE_SEED' }, { path: 'BURSAR_FAKE_ACT' }],
+    });
     await expect(opening).rejects.not.toThrow(/hush/);
   });
 });

@@ -1,4 +1,7 @@
-/** Credits along the line: their own rows below zero, in the order of days, counted by budgets or not. Amounts computed by hand. */
+/**
+ * Credits along the line: their own rows below zero, in the order of days, counted by budgets or not. Amounts computed
+ * by hand.
+ */
 import { describe, expect, it } from 'vitest';
 import type { CreditSpec } from '../../src/core/cost/credit.js';
 import { creditViews } from '../../src/store/cost/credits.js';
@@ -9,7 +12,14 @@ import { HOUR, metered, MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
 
 const DAY = 24 * HOUR;
-const grant: CreditSpec = { id: 'grant', kind: 'promotional', amount: '25', currency: 'USD', from: '2026-10-06', until: '2027-01-01' };
+const grant: CreditSpec = {
+  id: 'grant',
+  kind: 'promotional',
+  amount: '25',
+  currency: 'USD',
+  from: '2026-10-06',
+  until: '2027-01-01',
+};
 
 describe('credits on the line', async () => {
   const bursar = await testBursar({ now: MONDAY + 5 * DAY });
@@ -19,23 +29,39 @@ describe('credits on the line', async () => {
     await bursar.runner.drain();
   };
   /** `day/credit: amount` of what is taken. */
-  const taken = async () => Object.fromEntries((await bursar.spend({ groupBy: 'day,shared-from,category' })).rows.filter((row) => row['category'] === 'Credit')
-    .map((row) => [`${row['day']}/${row['sharedFrom']}`, row.cost]));
+  const taken = async () =>
+    Object.fromEntries(
+      (await bursar.spend({ groupBy: 'day,shared-from,category' })).rows
+        .filter((row) => row['category'] === 'Credit')
+        .map((row) => [`${row['day']}/${row['sharedFrom']}`, row.cost]),
+    );
 
   it('take from the first day on that they hold, until the pot is empty', async () => {
     await bursar.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
-    await bursar.take([0, 1, 2, 4].map((day) => metered(`d${day}`, { start: MONDAY + day * DAY, end: MONDAY + day * DAY + HOUR })));
+    await bursar.take(
+      [0, 1, 2, 4].map((day) => metered(`d${day}`, { start: MONDAY + day * DAY, end: MONDAY + day * DAY + HOUR })),
+    );
     await save(grant);
     // 10 on Monday is before the credit; 10 on Tuesday and Wednesday; 5 are left for Friday.
-    expect(await taken()).toEqual({ '2026-10-06/credit:grant': '-10.000000000', '2026-10-07/credit:grant': '-10.000000000', '2026-10-09/credit:grant': '-5.000000000' });
+    expect(await taken()).toEqual({
+      '2026-10-06/credit:grant': '-10.000000000',
+      '2026-10-07/credit:grant': '-10.000000000',
+      '2026-10-09/credit:grant': '-5.000000000',
+    });
     expect((await bursar.spend({})).total).toBe('15.000000000');
     expect((await bursar.spend({ basis: 'accrued' })).total).toBe('15.000000000');
   });
 
   it('are reckoned anew when late usage comes, and the same again changes nothing', async () => {
-    await bursar.take([metered('late', { start: MONDAY + 3 * DAY, end: MONDAY + 3 * DAY + HOUR })], { source: 'other' });
+    await bursar.take([metered('late', { start: MONDAY + 3 * DAY, end: MONDAY + 3 * DAY + HOUR })], {
+      source: 'other',
+    });
     await bursar.runner.drain();
-    const expected = { '2026-10-06/credit:grant': '-10.000000000', '2026-10-07/credit:grant': '-10.000000000', '2026-10-08/credit:grant': '-5.000000000' };
+    const expected = {
+      '2026-10-06/credit:grant': '-10.000000000',
+      '2026-10-07/credit:grant': '-10.000000000',
+      '2026-10-08/credit:grant': '-5.000000000',
+    };
     expect(await taken()).toEqual(expected);
     await save(grant);
     expect(await taken()).toEqual(expected);
@@ -44,13 +70,27 @@ describe('credits on the line', async () => {
 
   it('lower a budget only where it counts them', async () => {
     const budget = (id: string, includeCredits: boolean): Budget => ({
-      id, team: 'unallocated', period: 'month', zone: 'UTC', currency: 'USD', filters: {}, planned: { default: '100', periods: {} }, includeCredits, thresholds: [],
+      id,
+      team: 'unallocated',
+      period: 'month',
+      zone: 'UTC',
+      currency: 'USD',
+      filters: {},
+      planned: { default: '100', periods: {} },
+      includeCredits,
+      thresholds: [],
     });
     await db.transaction(async (tx) => {
-      for (const one of [budget('with', true), budget('without', false)]) await setBudget(stores, tx, 'default', one, bursar.clock.now());
+      for (const one of [budget('with', true), budget('without', false)])
+        await setBudget(stores, tx, 'default', one, bursar.clock.now());
     });
     await bursar.runner.drain();
-    const states = Object.fromEntries((await stores.budgets.states('default', bursar.clock.now())).map(({ budget: id, state }) => [id, [state.spent, state.credits]]));
+    const states = Object.fromEntries(
+      (await stores.budgets.states('default', bursar.clock.now())).map(({ budget: id, state }) => [
+        id,
+        [state.spent, state.credits],
+      ]),
+    );
     expect(states).toEqual({ with: ['25.000000000', '-25.000000000'], without: ['50.000000000', '-25.000000000'] });
   });
 
@@ -68,7 +108,12 @@ describe('the door of credits', async () => {
     const saved = await api.call<{ credits: unknown[] }>('PUT', '/v1/credits', { body: { credits: [grant] } });
     expect([saved.status, saved.body.credits]).toEqual([200, [{ ...grant, taken: '0.00', left: '25.00' }]]);
     expect((await api.call('GET', '/v1/credits')).body).toEqual(saved.body);
-    const refused = await api.call<{ problems: { path: string }[] }>('PUT', '/v1/credits', { body: { credits: [{ ...grant, amount: '-1', until: '2026-01-01' }] } });
-    expect([refused.status, JSON.stringify(refused.body)]).toEqual([400, expect.stringMatching(/credits\/0\/amount.*credits\/0\/until/)]);
+    const refused = await api.call<{ problems: { path: string }[] }>('PUT', '/v1/credits', {
+      body: { credits: [{ ...grant, amount: '-1', until: '2026-01-01' }] },
+    });
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+      400,
+      expect.stringMatching(/credits\/0\/amount.*credits\/0\/until/),
+    ]);
   });
 });

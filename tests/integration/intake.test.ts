@@ -9,15 +9,25 @@ import { freshDatabase } from '../support/database.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 
 const file = (records: UsageRecord[], rejects: RecordBatch['rejects'] = [], name = 'file.csv'): FileToImport => ({
-  name, format: 'test',
+  name,
+  format: 'test',
   async *batches() {
-    for (let at = 0; at < Math.max(1, records.length); at += 3) yield { records: records.slice(at, at + 3), rejects: at === 0 ? rejects : [] };
+    for (let at = 0; at < Math.max(1, records.length); at += 3)
+      yield { records: records.slice(at, at + 3), rejects: at === 0 ? rejects : [] };
   },
 });
 
 const request = (over: Partial<ImportRequest> = {}): ImportRequest => ({
-  organisation: 'default', source: 'default', strict: false, dryRun: false, by: 'test', now: Date.UTC(2026, 10, 21),
-  teamOf: (r) => r.namespace ?? 'unallocated', rulesVersion: 0, trackedTags: [], ...over,
+  organisation: 'default',
+  source: 'default',
+  strict: false,
+  dryRun: false,
+  by: 'test',
+  now: Date.UTC(2026, 10, 21),
+  teamOf: (r) => r.namespace ?? 'unallocated',
+  rulesVersion: 0,
+  trackedTags: [],
+  ...over,
 });
 
 describe('intake', async () => {
@@ -33,11 +43,19 @@ describe('intake', async () => {
     intake = new Intake(db, new Dimensions());
   });
 
-  const sums = () => db.query<{ team: string; records: number; parts: string; billed: string }>(
-    `select team, sum(records)::int as records, sum(gpu_part_ms)::text as parts, sum(billed)::text as billed from usage_hour group by 1 order by 1`);
+  const sums = () =>
+    db.query<{ team: string; records: number; parts: string; billed: string }>(
+      `select team, sum(records)::int as records, sum(gpu_part_ms)::text as parts, sum(billed)::text as billed from usage_hour group by 1 order by 1`,
+    );
 
   it('keeps every metered record once, whatever is sent again', async () => {
-    const records = Array.from({ length: 10 }, (_, n) => metered(`m${n}`, { start: MONDAY + n * HOUR / 2, end: MONDAY + n * HOUR / 2 + HOUR, namespace: n % 2 === 0 ? 'red' : 'blue' }));
+    const records = Array.from({ length: 10 }, (_, n) =>
+      metered(`m${n}`, {
+        start: MONDAY + (n * HOUR) / 2,
+        end: MONDAY + (n * HOUR) / 2 + HOUR,
+        namespace: n % 2 === 0 ? 'red' : 'blue',
+      }),
+    );
     const [first] = await intake.import(request(), [file(records)]);
     expect(first).toMatchObject({ rows: 10, accepted: 10, rejected: 0, unchanged: 0 });
     const [again] = await intake.import(request(), [file([...records].reverse())]);
@@ -49,19 +67,24 @@ describe('intake', async () => {
     expect(seenByFirst).toMatchObject({ accepted: 0, unchanged: 1 });
     const parts = String(5n * 8n * 7000n * BigInt(HOUR));
     expect((await sums()).filter((s) => s.team !== 'unallocated')).toEqual([
-      { team: 'blue', records: 5, parts, billed: null }, { team: 'red', records: 5, parts, billed: null }]);
+      { team: 'blue', records: 5, parts, billed: null },
+      { team: 'red', records: 5, parts, billed: null },
+    ]);
   });
 
   it('quarantines an id that comes again with other content', async () => {
     await intake.import(request(), [file([metered('m1')])]);
     const [second] = await intake.import(request(), [file([metered('m1', { gpuParts: 7 })])]);
     expect(second).toMatchObject({ accepted: 0, unchanged: 0, rejected: 1 });
-    expect(await db.query(`select column_name, reason from reject`)).toEqual([{ column_name: 'id', reason: 'the id "m1" was sent before with other content' }]);
+    expect(await db.query(`select column_name, reason from reject`)).toEqual([
+      { column_name: 'id', reason: 'the id "m1" was sent before with other content' },
+    ]);
   });
 
   it('takes back everything when an import fails in the middle, and then accepts the same records', async () => {
     const broken: FileToImport = {
-      name: 'broken', format: 'test',
+      name: 'broken',
+      format: 'test',
       async *batches() {
         yield { records: [metered('m1'), billed('b1', '1.5')], rejects: [] };
         throw new Error('the connection was cut');
@@ -80,23 +103,46 @@ describe('intake', async () => {
     const poisoned = file(records.slice(0, 20), [{ line: 1, column: null, reason: 'bad', raw: '' }]);
     const others = Array.from({ length: 4 }, () => new Intake(db, new Dimensions()));
     const results = await Promise.allSettled([
-      intake.import(request(), [file(records.slice(0, 25))]), intake.import(request({ strict: true }), [poisoned]),
-      intake.import(request(), [file(records.slice(10))]), ...others.map((other) => other.import(request(), [file(records)])),
+      intake.import(request(), [file(records.slice(0, 25))]),
+      intake.import(request({ strict: true }), [poisoned]),
+      intake.import(request(), [file(records.slice(10))]),
+      ...others.map((other) => other.import(request(), [file(records)])),
     ]);
-    expect(results.map((r) => r.status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled', 'fulfilled', 'fulfilled']);
+    expect(results.map((r) => r.status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+    ]);
     expect(await sums()).toMatchObject([{ records: 40 }]);
   });
 
   it('replaces a restated bill, leaves an unchanged one, and keeps other periods', async () => {
     const september = { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) };
-    const bill = [billed('1', '1.10'), billed('2', '2.20', { namespace: 'red' }), billed('3', '0.07', { start: Date.UTC(2026, 8, 3), end: Date.UTC(2026, 8, 4) }, september)];
+    const bill = [
+      billed('1', '1.10'),
+      billed('2', '2.20', { namespace: 'red' }),
+      billed('3', '0.07', { start: Date.UTC(2026, 8, 3), end: Date.UTC(2026, 8, 4) }, september),
+    ];
     const [first] = await intake.import(request(), [file(bill)]);
     expect(first?.billed).toEqual([{ provider: 'AWS', currency: 'USD', amount: '3.37' }]);
-    expect((await intake.import(request(), [file(bill)]))[0]).toMatchObject({ accepted: 0, unchanged: 3, replaced: [] });
+    expect((await intake.import(request(), [file(bill)]))[0]).toMatchObject({
+      accepted: 0,
+      unchanged: 3,
+      replaced: [],
+    });
     const restated = [billed('1', '1.10'), billed('2', '2.00', { namespace: 'blue' })];
-    expect((await intake.import(request(), [file(restated)]))[0]).toMatchObject({ accepted: 2, replaced: [{ provider: 'AWS', account: 'a1', records: 2 }] });
+    expect((await intake.import(request(), [file(restated)]))[0]).toMatchObject({
+      accepted: 2,
+      replaced: [{ provider: 'AWS', account: 'a1', records: 2 }],
+    });
     expect(await sums()).toEqual([
-      { team: 'blue', records: 1, parts: null, billed: '2.00' }, { team: 'unallocated', records: 2, parts: null, billed: '1.17' }]);
+      { team: 'blue', records: 1, parts: null, billed: '2.00' },
+      { team: 'unallocated', records: 2, parts: null, billed: '1.17' },
+    ]);
     const woken = await db.query<{ key: string }>(`select key from work where stage = 'cost.rollup' order by key`);
     expect(woken.map((w) => w.key)).toContain('red/2026-10-05');
   });
@@ -104,30 +150,49 @@ describe('intake', async () => {
   it('joins the parts of one bill that come in one call', async () => {
     await intake.import(request(), [file([billed('1', '1')], [], 'part1'), file([billed('2', '2')], [], 'part2')]);
     expect(await sums()).toMatchObject([{ billed: '3' }]);
-    const again = await intake.import(request(), [file([billed('1', '1')], [], 'part1'), file([billed('2', '2')], [], 'part2')]);
+    const again = await intake.import(request(), [
+      file([billed('1', '1')], [], 'part1'),
+      file([billed('2', '2')], [], 'part2'),
+    ]);
     expect(again.map((f) => f.unchanged)).toEqual([1, 1]);
   });
 
   it('writes nothing in a dry run and says what it would do', async () => {
-    const [dry] = await intake.import(request({ dryRun: true }), [file([metered('m1'), billed('b', '4')], [{ line: 3, column: 'x', reason: 'bad', raw: 'r' }])]);
+    const [dry] = await intake.import(request({ dryRun: true }), [
+      file([metered('m1'), billed('b', '4')], [{ line: 3, column: 'x', reason: 'bad', raw: 'r' }]),
+    ]);
     expect(dry).toMatchObject({ import: null, accepted: 2, rejected: 1 });
-    for (const table of ['usage_hour', 'import', 'reject', 'work', 'source']) expect(await db.query(`select 1 from ${table}`), table).toEqual([]);
+    for (const table of ['usage_hour', 'import', 'reject', 'work', 'source'])
+      expect(await db.query(`select 1 from ${table}`), table).toEqual([]);
     expect((await intake.import(request(), [file([metered('m1')])]))[0]).toMatchObject({ accepted: 1 });
   });
 
   it('refuses a strict import whole and names the rows', async () => {
-    await expect(intake.import(request({ strict: true }), [file([metered('m1')], [{ line: 7, column: 'BilledCost', reason: 'not a number', raw: 'x' }])]))
-      .rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'line 7, BilledCost', message: 'not a number' }] });
+    await expect(
+      intake.import(request({ strict: true }), [
+        file([metered('m1')], [{ line: 7, column: 'BilledCost', reason: 'not a number', raw: 'x' }]),
+      ]),
+    ).rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'line 7, BilledCost', message: 'not a number' }] });
     expect(await db.query(`select 1 from usage_hour`)).toEqual([]);
     // Readers of tables put the column into the reason: it is said once.
-    await expect(intake.import(request({ strict: true }), [file([], [{ line: 7, column: 'BilledCost', reason: 'BilledCost: is not a number; Tags: are no JSON', raw: 'x' }])]))
-      .rejects.toMatchObject({ problems: [{ path: 'line 7', message: 'BilledCost: is not a number; Tags: are no JSON' }] });
+    await expect(
+      intake.import(request({ strict: true }), [
+        file(
+          [],
+          [{ line: 7, column: 'BilledCost', reason: 'BilledCost: is not a number; Tags: are no JSON', raw: 'x' }],
+        ),
+      ]),
+    ).rejects.toMatchObject({
+      problems: [{ path: 'line 7', message: 'BilledCost: is not a number; Tags: are no JSON' }],
+    });
   });
 
   it('gives back from its blocks exactly what it took', async () => {
     const records = [
       metered('m1', { resource: 'gpu\n1', tags: { a: 'ü', b: '' }, storageMib: 5, networkBytes: null }),
-      metered('m2', { gpuParts: null, networkBytes: 12 }), metered('m3', { gpuParts: 0 })];
+      metered('m2', { gpuParts: null, networkBytes: 12 }),
+      metered('m3', { gpuParts: 0 }),
+    ];
     const charges = [billed('b1', '-0.0001000', {}, { effective: { unscaled: 3n, scale: 1 } })];
     await intake.import(request(), [file([...records, ...charges])]);
     const blocks = await db.query<{ payload: Buffer }>(`select payload from block order by delivery`);

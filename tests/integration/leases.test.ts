@@ -12,29 +12,81 @@ import { MONDAY } from '../support/records.js';
 import { testApi } from '../support/web.js';
 
 const DAY = 86_400_000;
-const terms = (over: Partial<LeaseTerms> = {}): LeaseTerms => ({ team: 'red', target: 'i-1', holder: 'ada', gpus: null, provider: null, sku: null, region: null, gpuModel: null, expiresAt: MONDAY + 3 * DAY, ...over });
+const terms = (over: Partial<LeaseTerms> = {}): LeaseTerms => ({
+  team: 'red',
+  target: 'i-1',
+  holder: 'ada',
+  gpus: null,
+  provider: null,
+  sku: null,
+  region: null,
+  gpuModel: null,
+  expiresAt: MONDAY + 3 * DAY,
+  ...over,
+});
 
 describe('a lease', async () => {
   const bursar = await testBursar({ now: MONDAY, policies: [leasePolicy as Policy], targets: new FleetStore() });
   const { stores, db, clock } = bursar;
-  const open = async (): Promise<string[]> => (await stores.recommendations.list('default', { status: 'open' }, null, 10)).map(({ action, target }) => `${action} ${target}`);
+  const open = async (): Promise<string[]> =>
+    (await stores.recommendations.list('default', { status: 'open' }, null, 10)).map(
+      ({ action, target }) => `${action} ${target}`,
+    );
 
   it('takes what it holds from the fleet', async () => {
     const seen: FleetTarget = {
-      target: 'instance/i-1', kind: 'instance', name: 'i-1', provider: 'AWS', account: null, region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', gpus: 8, term: 'on-demand', state: 'running',
-      billing: 'billed', replicas: null, spotRatio: null, labels: {}, launchedAt: null, revision: null,
+      target: 'instance/i-1',
+      kind: 'instance',
+      name: 'i-1',
+      provider: 'AWS',
+      account: null,
+      region: 'us-east-1',
+      sku: 'p5.48xlarge',
+      gpuModel: 'H100',
+      gpus: 8,
+      term: 'on-demand',
+      state: 'running',
+      billing: 'billed',
+      replicas: null,
+      spotRatio: null,
+      labels: {},
+      launchedAt: null,
+      revision: null,
     };
-    await db.transaction((tx) => stores.fleet.save(tx, 'default', 'aws', { at: MONDAY, targets: [seen], complete: true, problems: [] }, () => 'red'));
+    await db.transaction((tx) =>
+      stores.fleet.save(
+        tx,
+        'default',
+        'aws',
+        { at: MONDAY, targets: [seen], complete: true, problems: [] },
+        () => 'red',
+      ),
+    );
     const lease = await db.transaction((tx) => giveLease(stores, tx, 'default', 'ada-1', terms(), MONDAY));
-    expect(lease).toMatchObject({ gpus: 8, provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', gpuModel: 'H100', startedAt: MONDAY, active: true });
+    expect(lease).toMatchObject({
+      gpus: 8,
+      provider: 'AWS',
+      sku: 'p5.48xlarge',
+      region: 'us-east-1',
+      gpuModel: 'H100',
+      startedAt: MONDAY,
+      active: true,
+    });
     // Another team's target tells this team nothing.
-    expect(await db.transaction((tx) => giveLease(stores, tx, 'default', 'eve-1', terms({ team: 'blue' }), MONDAY))).toMatchObject({ gpus: null, sku: null });
+    expect(
+      await db.transaction((tx) => giveLease(stores, tx, 'default', 'eve-1', terms({ team: 'blue' }), MONDAY)),
+    ).toMatchObject({ gpus: null, sku: null });
   });
 
   it('is warned of before its end and released after it, unless somebody renews it', async () => {
     const policies = [leasePolicy as Policy];
-    const document = readPolicyDocument({ name: 'leases', policy: 'lease', teams: ['red'], mode: 'recommend' }, policies);
-    await db.transaction((tx) => applyPolicy(stores, tx, 'default', policies, { document, override: null }, 'test', MONDAY));
+    const document = readPolicyDocument(
+      { name: 'leases', policy: 'lease', teams: ['red'], mode: 'recommend' },
+      policies,
+    );
+    await db.transaction((tx) =>
+      applyPolicy(stores, tx, 'default', policies, { document, override: null }, 'test', MONDAY),
+    );
     await bursar.runner.drain();
     expect(await open()).toEqual([]);
     const look = async (day: number): Promise<string[]> => {
@@ -58,26 +110,44 @@ describe('the door of leases', async () => {
 
   it('gives, lists, renews and ends', async () => {
     const given = await api.call('PUT', '/v1/leases/a', { body });
-    expect([given.status, given.body]).toMatchObject([200, { id: 'a', team: 'red', gpus: 4, expiresAt: '2026-12-01T00:00:00Z', active: true, provider: null }]);
+    expect([given.status, given.body]).toMatchObject([
+      200,
+      { id: 'a', team: 'red', gpus: 4, expiresAt: '2026-12-01T00:00:00Z', active: true, provider: null },
+    ]);
     await api.call('PUT', '/v1/leases/b', { body: { team: 'blue', target: 'i-8' } });
-    const names = async (path: string, key?: string): Promise<unknown> => ((await api.call('GET', path, key === undefined ? {} : { key })).body['items'] as { id: string }[]).map(({ id }) => id);
-    expect([await names('/v1/leases'), await names('/v1/leases?team=blue'), await names('/v1/leases?limit=1')]).toEqual([['a', 'b'], ['b'], ['a']]);
-    expect((await api.call('POST', '/v1/leases/a/renew', { body: { expiresAt: '2027-01-01T00:00:00Z' } })).body).toMatchObject({ expiresAt: '2027-01-01T00:00:00Z', startedAt: given.body['startedAt'] });
+    const names = async (path: string, key?: string): Promise<unknown> =>
+      ((await api.call('GET', path, key === undefined ? {} : { key })).body['items'] as { id: string }[]).map(
+        ({ id }) => id,
+      );
+    expect([await names('/v1/leases'), await names('/v1/leases?team=blue'), await names('/v1/leases?limit=1')]).toEqual(
+      [['a', 'b'], ['b'], ['a']],
+    );
+    expect(
+      (await api.call('POST', '/v1/leases/a/renew', { body: { expiresAt: '2027-01-01T00:00:00Z' } })).body,
+    ).toMatchObject({ expiresAt: '2027-01-01T00:00:00Z', startedAt: given.body['startedAt'] });
     expect((await api.call('DELETE', '/v1/leases/a')).body).toMatchObject({ active: false });
     expect((await api.call('DELETE', '/v1/leases/none')).status).toBe(404);
   });
 
   it('shows a key its own teams alone', async () => {
     const key = await api.keyFor({ role: 'operator', teams: ['red'] });
-    expect(((await api.call('GET', '/v1/leases', { key })).body['items'] as { id: string }[]).map(({ id }) => id)).toEqual(['a']);
-    for (const [method, path, sent] of [['POST', '/v1/leases/b/renew', { expiresAt: null }], ['DELETE', '/v1/leases/b', undefined], ['PUT', '/v1/leases/b', body]] as const) {
+    expect(
+      ((await api.call('GET', '/v1/leases', { key })).body['items'] as { id: string }[]).map(({ id }) => id),
+    ).toEqual(['a']);
+    for (const [method, path, sent] of [
+      ['POST', '/v1/leases/b/renew', { expiresAt: null }],
+      ['DELETE', '/v1/leases/b', undefined],
+      ['PUT', '/v1/leases/b', body],
+    ] as const) {
       expect((await api.call(method, path, { key, ...(sent === undefined ? {} : { body: sent }) })).status).toBe(404);
     }
     expect((await api.call('PUT', '/v1/leases/c', { key, body: { ...body, team: 'blue' } })).status).toBe(403);
   });
 
   it('names every problem', async () => {
-    const refused = await api.call('PUT', '/v1/leases/a', { body: { team: '', target: '', gpus: -1, expiresAt: 'soon', colour: 'red' } });
+    const refused = await api.call('PUT', '/v1/leases/a', {
+      body: { team: '', target: '', gpus: -1, expiresAt: 'soon', colour: 'red' },
+    });
     expect(refused.status).toBe(400);
     for (const path of ['team', 'target', 'gpus', 'expiresAt', 'colour']) expect(refused.text).toContain(path);
   });

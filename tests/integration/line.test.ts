@@ -9,11 +9,15 @@ import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 
 const RULES = [
-  { match: { namespace: 'red' }, team: 'red' }, { match: { namespace: 'blue' }, team: 'blue' },
+  { match: { namespace: 'red' }, team: 'red' },
+  { match: { namespace: 'blue' }, team: 'blue' },
   { match: { namespace: 'shared' }, split: { by: 'fixed' as const, shares: { red: '1', blue: '2' } } },
 ];
 
-async function withRules(bursar: TestBursar, rules: Parameters<TestBursar['stores']['organisations']['saveRules']>[2] = RULES): Promise<void> {
+async function withRules(
+  bursar: TestBursar,
+  rules: Parameters<TestBursar['stores']['organisations']['saveRules']>[2] = RULES,
+): Promise<void> {
   await bursar.db.transaction((tx) => bursar.stores.organisations.saveRules(tx, 'default', rules, 'test'));
 }
 
@@ -22,19 +26,36 @@ async function facts(bursar: TestBursar): Promise<string> {
   const days = await bursar.db.query(
     `select c.team, c.day::text as day, d.sku, d.kind, c.currency, c.shared_from, c.records, c.gpu_part_ms::text as parts, c.unpriced_part_ms::text as unpriced,
        c.accrued::text as accrued, c.actual::text as actual, c.billed::text as billed
-     from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension order by 1, 2, 3, 4, 5, 6, 7, 8`);
+     from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension order by 1, 2, 3, 4, 5, 6, 7, 8`,
+  );
   const hours = await bursar.db.query(
-    `select team, hour, component, unpriced_reason, sum(quantity)::text as quantity, sum(nanos)::text as nanos from cost_hour group by 1, 2, 3, 4 order by 1, 2, 3, 4`);
+    `select team, hour, component, unpriced_reason, sum(quantity)::text as quantity, sum(nanos)::text as nanos from cost_hour group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
+  );
   return JSON.stringify({ days, hours });
 }
 
 const record = fc.record({
-  id: fc.integer({ min: 0, max: 30 }), minute: fc.integer({ min: 0, max: 3000 }), length: fc.integer({ min: 0, max: 500_000 }),
-  namespace: fc.constantFrom('red', 'blue', 'shared', null), sku: fc.constantFrom('p5.48xlarge', 'unknown.type'), parts: fc.integer({ min: 0, max: 8 * GPU_PARTS }),
+  id: fc.integer({ min: 0, max: 30 }),
+  minute: fc.integer({ min: 0, max: 3000 }),
+  length: fc.integer({ min: 0, max: 500_000 }),
+  namespace: fc.constantFrom('red', 'blue', 'shared', null),
+  sku: fc.constantFrom('p5.48xlarge', 'unknown.type'),
+  parts: fc.integer({ min: 0, max: 8 * GPU_PARTS }),
 });
-const batches = fc.uniqueArray(record, { selector: (r) => r.id, minLength: 1, maxLength: 12 }).map((all) => all.map((r): UsageRecord => metered(`m${r.id}`, {
-  start: MONDAY + r.minute * 60_000, end: MONDAY + r.minute * 60_000 + r.length * 100, namespace: r.namespace, sku: r.sku, gpuParts: r.parts,
-})));
+const batches = fc
+  .uniqueArray(record, { selector: (r) => r.id, minLength: 1, maxLength: 12 })
+  .map((all) =>
+    all.map(
+      (r): UsageRecord =>
+        metered(`m${r.id}`, {
+          start: MONDAY + r.minute * 60_000,
+          end: MONDAY + r.minute * 60_000 + r.length * 100,
+          namespace: r.namespace,
+          sku: r.sku,
+          gpuParts: r.parts,
+        }),
+    ),
+  );
 
 describe('the line', async () => {
   const straight = await testBursar();
@@ -42,52 +63,62 @@ describe('the line', async () => {
   const cut = instancePrice('55.04', { effectiveFrom: MONDAY + 30 * HOUR + 1_234_567 });
   for (const bursar of [straight, crooked]) await withRules(bursar);
 
-  const empty = (bursar: TestBursar) => bursar.db.query(`truncate usage_hour, cost_hour, cost_day, block, usage_id, delivery, import, work, source, price_event`);
+  const empty = (bursar: TestBursar) =>
+    bursar.db.query(
+      `truncate usage_hour, cost_hour, cost_day, block, usage_id, delivery, import, work, source, price_event`,
+    );
 
   it('gives the same costs for every order of arrival, repetition and re-pricing', async () => {
-    await fc.assert(fc.asyncProperty(batches, fc.integer({ min: 0, max: 11 }), async (records, at) => {
-      for (const bursar of [straight, crooked]) {
-        await empty(bursar);
-        await bursar.db.query(`update organisation set price_version = price_version + 1`);
-      }
-      await straight.setPrices([instancePrice('98.32'), cut]);
-      await straight.take(records);
-      await straight.runner.drain();
-      const split = at % records.length;
-      await crooked.take(records.slice(split).reverse());
-      await crooked.runner.drain();
-      await crooked.setPrices([cut]);
-      await crooked.take([...records].reverse(), { source: 'default' });
-      await crooked.runner.drain();
-      await crooked.take(records.slice(0, split + 1));
-      await crooked.setPrices([instancePrice('98.32')]);
-      await crooked.runner.drain();
-      expect(await facts(crooked)).toEqual(await facts(straight));
-    }), { numRuns: 25, seed: 11 });
+    await fc.assert(
+      fc.asyncProperty(batches, fc.integer({ min: 0, max: 11 }), async (records, at) => {
+        for (const bursar of [straight, crooked]) {
+          await empty(bursar);
+          await bursar.db.query(`update organisation set price_version = price_version + 1`);
+        }
+        await straight.setPrices([instancePrice('98.32'), cut]);
+        await straight.take(records);
+        await straight.runner.drain();
+        const split = at % records.length;
+        await crooked.take(records.slice(split).reverse());
+        await crooked.runner.drain();
+        await crooked.setPrices([cut]);
+        await crooked.take([...records].reverse(), { source: 'default' });
+        await crooked.runner.drain();
+        await crooked.take(records.slice(0, split + 1));
+        await crooked.setPrices([instancePrice('98.32')]);
+        await crooked.runner.drain();
+        expect(await facts(crooked)).toEqual(await facts(straight));
+      }),
+      { numRuns: 25, seed: 11 },
+    );
   });
 
   it('keeps every sum: lines are hours are days are months, to the nano, shared costs too', async () => {
-    await fc.assert(fc.asyncProperty(batches, async (records) => {
-      await empty(straight);
-      await straight.db.query(`update organisation set price_version = price_version + 1`);
-      await straight.setPrices([instancePrice('98.32'), cut]);
-      await straight.take([...records, billed('b1', '0.000000000123', { namespace: 'shared' })]);
-      await straight.runner.drain();
-      const [sums] = await straight.db.query<Record<string, string>>(
-        `select (select coalesce(sum(nanos), 0) * 0.000000001 from cost_hour)::text as hours,
+    await fc.assert(
+      fc.asyncProperty(batches, async (records) => {
+        await empty(straight);
+        await straight.db.query(`update organisation set price_version = price_version + 1`);
+        await straight.setPrices([instancePrice('98.32'), cut]);
+        await straight.take([...records, billed('b1', '0.000000000123', { namespace: 'shared' })]);
+        await straight.runner.drain();
+        const [sums] = await straight.db.query<Record<string, string>>(
+          `select (select coalesce(sum(nanos), 0) * 0.000000001 from cost_hour)::text as hours,
            (select coalesce(sum(accrued), 0) from cost_day where shared_from = '')::text as days,
            (select coalesce(sum(accrued), 0) from cost_day where team not like 'shared:%')::text as teams,
            (select coalesce(sum(billed), 0) from cost_day where team not like 'shared:%')::text as billed,
            (select coalesce(sum(gpu_part_ms), 0) from usage_hour)::text as used,
-           (select coalesce(sum(quantity), 0) from cost_hour)::text as quantities`);
-      const months = await straight.spend({ basis: 'accrued', groupBy: 'month' });
-      expect(Number(sums?.['days'])).toBe(Number(sums?.['hours']));
-      expect(Number(sums?.['teams'])).toBe(Number(sums?.['hours']));
-      expect(Number(months.total ?? 0)).toBe(Number(sums?.['hours']));
-      expect(sums?.['billed']).toBe('0.000000000123');
-      // Billing minimums lengthen short runs: quantities may only grow.
-      expect(BigInt(sums?.['quantities'] ?? '0')).toBeGreaterThanOrEqual(BigInt(sums?.['used'] ?? '0'));
-    }), { numRuns: 15, seed: 5 });
+           (select coalesce(sum(quantity), 0) from cost_hour)::text as quantities`,
+        );
+        const months = await straight.spend({ basis: 'accrued', groupBy: 'month' });
+        expect(Number(sums?.['days'])).toBe(Number(sums?.['hours']));
+        expect(Number(sums?.['teams'])).toBe(Number(sums?.['hours']));
+        expect(Number(months.total ?? 0)).toBe(Number(sums?.['hours']));
+        expect(sums?.['billed']).toBe('0.000000000123');
+        // Billing minimums lengthen short runs: quantities may only grow.
+        expect(BigInt(sums?.['quantities'] ?? '0')).toBeGreaterThanOrEqual(BigInt(sums?.['used'] ?? '0'));
+      }),
+      { numRuns: 15, seed: 5 },
+    );
   });
 
   it('leaves no waking behind: each is done, or parked with its reason', async () => {
@@ -106,7 +137,10 @@ describe('prices at work', async () => {
   };
 
   it('splits an hour at a price change inside it', async () => {
-    await bursar.setPrices([instancePrice('98.32', { minimumSeconds: 0 }), instancePrice('55.04', { minimumSeconds: 0, effectiveFrom: MONDAY + HOUR / 4 })]);
+    await bursar.setPrices([
+      instancePrice('98.32', { minimumSeconds: 0 }),
+      instancePrice('55.04', { minimumSeconds: 0, effectiveFrom: MONDAY + HOUR / 4 }),
+    ]);
     // A quarter of an hour at 98.32 and three quarters at 55.04: 24.58 + 41.28.
     expect((await at([metered('m')])).total).toBe('65.860000000');
   });
@@ -120,7 +154,10 @@ describe('prices at work', async () => {
   });
 
   it('says what has no price and keeps it out of the sum', async () => {
-    const spend = await at([metered('m'), metered('n', { sku: 'x1.unheard', start: MONDAY + HOUR, end: MONDAY + 2 * HOUR })]);
+    const spend = await at([
+      metered('m'),
+      metered('n', { sku: 'x1.unheard', start: MONDAY + HOUR, end: MONDAY + 2 * HOUR }),
+    ]);
     expect(spend).toMatchObject({ total: '65.860000000', unpricedQuantity: '8.000000' });
   });
 });
@@ -129,7 +166,11 @@ describe('a bill that closes', async () => {
   const bursar = await testBursar();
   it('takes the place of the accrual for its account and period, and only there', async () => {
     await bursar.setPrices([instancePrice('98.32')]);
-    await bursar.take([metered('m'), metered('other', { account: 'a2' }), metered('later', { start: Date.UTC(2026, 10, 2), end: Date.UTC(2026, 10, 2) + HOUR })]);
+    await bursar.take([
+      metered('m'),
+      metered('other', { account: 'a2' }),
+      metered('later', { start: Date.UTC(2026, 10, 2), end: Date.UTC(2026, 10, 2) + HOUR }),
+    ]);
     await bursar.runner.drain();
     expect((await bursar.spend({})).total).toBe('294.960000000');
     bursar.clock.at = Date.UTC(2026, 9, 20);
@@ -149,14 +190,22 @@ describe('rules that change', async () => {
   const bursar = await testBursar();
   it('allocate history anew and lose nothing', async () => {
     await bursar.setPrices([instancePrice('98.32')]);
-    await bursar.take([metered('m', { namespace: 'red' }), metered('n', { namespace: 'shared' }), billed('b', '9.99', { namespace: 'blue', account: 'other' })]);
+    await bursar.take([
+      metered('m', { namespace: 'red' }),
+      metered('n', { namespace: 'shared' }),
+      billed('b', '9.99', { namespace: 'blue', account: 'other' }),
+    ]);
     await bursar.runner.drain();
-    const by = async () => Object.fromEntries((await bursar.spend({ groupBy: 'team' })).rows.map((row) => [row['team'], row.cost]));
+    const by = async () =>
+      Object.fromEntries((await bursar.spend({ groupBy: 'team' })).rows.map((row) => [row['team'], row.cost]));
     expect(await by()).toEqual({ unallocated: '206.630000000' });
     await withRules(bursar);
     await bursar.runner.drain();
     expect(await by()).toEqual({ red: '131.093333333', blue: '75.536666667' });
-    await withRules(bursar, [{ match: { namespace: 'shared' }, split: { by: 'use' } }, { match: { namespace: 'red' }, team: 'red' }]);
+    await withRules(bursar, [
+      { match: { namespace: 'shared' }, split: { by: 'use' } },
+      { match: { namespace: 'red' }, team: 'red' },
+    ]);
     await bursar.runner.drain();
     expect(await by()).toEqual({ red: '196.640000000', unallocated: '9.99' });
   });
@@ -165,21 +214,27 @@ describe('rules that change', async () => {
 describe('failures', async () => {
   const bursar = await testBursar();
   const wakings = [1, 2, 3].map((n) => ({ stage: 'cost.price', lane: 'red', key: `red/2026-10-0${n}` }));
-  const runnerThat = (fails: (key: string) => Error | null) => new Runner(bursar.db, bursar.stores.work, bursar.clock, [{
-    name: 'cost.price', most: 10,
-    async run({ keys }) {
-      for (const key of keys) {
-        const error = fails(key);
-        if (error !== null) throw error;
-      }
-      return [];
-    },
-  }]);
+  const runnerThat = (fails: (key: string) => Error | null) =>
+    new Runner(bursar.db, bursar.stores.work, bursar.clock, [
+      {
+        name: 'cost.price',
+        most: 10,
+        async run({ keys }) {
+          for (const key of keys) {
+            const error = fails(key);
+            if (error !== null) throw error;
+          }
+          return [];
+        },
+      },
+    ]);
 
   it('park the one key that is to blame, with its reason, and do the others', async () => {
     await wake(bursar.db, 'default', wakings);
     await runnerThat((key) => (key.endsWith('02') ? new Error('broken invariant: the poison') : null)).drain();
-    expect(await bursar.stores.work.parked('default')).toMatchObject([{ key: 'red/2026-10-02', attempts: 1, reason: 'broken invariant: the poison' }]);
+    expect(await bursar.stores.work.parked('default')).toMatchObject([
+      { key: 'red/2026-10-02', attempts: 1, reason: 'broken invariant: the poison' },
+    ]);
     expect(await bursar.stores.work.waiting()).toBe(0);
   });
 

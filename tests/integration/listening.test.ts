@@ -8,8 +8,12 @@ const [listener, other] = await Promise.all([Database.open(url, 3), Database.ope
 afterAll(() => Promise.all([listener.close(), other.close()]));
 
 const CHANNEL = 'bursar_test';
-const cut = (): Promise<unknown> => other.query(`select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`);
-const waitFor = (what: () => boolean | Promise<boolean>): Promise<void> => vi.waitFor(async () => expect(await what()).toBe(true), { timeout: 15_000, interval: 20 });
+const cut = (): Promise<unknown> =>
+  other.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()`,
+  );
+const waitFor = (what: () => boolean | Promise<boolean>): Promise<void> =>
+  vi.waitFor(async () => expect(await what()).toBe(true), { timeout: 15_000, interval: 20 });
 
 it('hears again after its connection was cut, and looks once for what it missed', async () => {
   let heard = 0;

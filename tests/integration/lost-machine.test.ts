@@ -1,6 +1,7 @@
 /**
- * A machine that vanishes with its exporter, on a clock that the test sets second by second: scrapes as Prometheus makes them (a dead machine's fail after their
- * time-out), the line as it is due, and how long it takes from the first failed scrape that can be seen to the committed intent.
+ * A machine that vanishes with its exporter, on a clock that the test sets second by second: scrapes as Prometheus
+ * makes them (a dead machine's fail after their time-out), the line as it is due, and how long it takes from the first
+ * failed scrape that can be seen to the committed intent.
  */
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy/policy.js';
@@ -46,7 +47,11 @@ const DCGM = { job: 'dcgm', instance: '10.0.0.1:9400' };
 const EXPORTER = 'dcgm/10.0.0.1:9400';
 
 /** A world of one GPU machine, and one elsewhere. */
-async function world(targets: readonly Target[], fleet: (now: number) => readonly FleetTarget[] | null, { spares = true, policy = shift as Policy } = {}) {
+async function world(
+  targets: readonly Target[],
+  fleet: (now: number) => readonly FleetTarget[] | null,
+  { spares = true, policy = shift as Policy } = {},
+) {
   const cloud = new MemoryCloud();
   cloud.add(instance('host-1'), instance('node-9', { state: 'stopped', billing: 'ended' }));
   const clock = { at: START, now: () => clock.at };
@@ -56,63 +61,150 @@ async function world(targets: readonly Target[], fleet: (now: number) => readonl
   const known = new Map([[EXPORTER, new KnownExporter()]]);
   known.get(EXPORTER)!.add({ ...DCGM, Hostname: 'host-1' });
   const card = (seen: number): GpuSample => ({
-    resource: 'host-1', gpu: 'GPU-0', migInstance: null, gpuModel: 'H100', namespace: null, pod: null, at: seen, exporter: EXPORTER, gpuUtilisationRatio: 0.5, memoryUsedRatio: 0.5, memoryUsedMib: null, temperatureCelsius: 50,
-    powerWatts: null, pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: { workload: 'train' },
+    resource: 'host-1',
+    gpu: 'GPU-0',
+    migInstance: null,
+    gpuModel: 'H100',
+    namespace: null,
+    pod: null,
+    at: seen,
+    exporter: EXPORTER,
+    gpuUtilisationRatio: 0.5,
+    memoryUsedRatio: 0.5,
+    memoryUsedMib: null,
+    temperatureCelsius: 50,
+    powerWatts: null,
+    pcieReplays: null,
+    requestsPerSecond: null,
+    networkLatencySeconds: null,
+    labels: { workload: 'train' },
   });
   const connection: TelemetryConnection = {
     name: 'script',
     async *read(_, to) {
       const window = targets.map((one) => scraped(one, to));
       const isUp = scraped(dcgm, to).points.at(-1)?.[1] === '1';
-      yield { at: to, samples: isUp ? [card(to)] : [], coverage: 1, problems: [], exportersUp: isUp ? [EXPORTER] : [], silent: silentExporters(known, window, window, to) };
+      yield {
+        at: to,
+        samples: isUp ? [card(to)] : [],
+        coverage: 1,
+        problems: [],
+        exportersUp: isUp ? [EXPORTER] : [],
+        silent: silentExporters(known, window, window, to),
+      };
     },
   };
   const asked: number[] = [];
   const provider: ProviderConnection = {
-    name: 'cloud', account: 'a1', canAct: true, target: (name) => cloud.target(name), apply: (effect, token) => cloud.apply(effect, token), outcome: (effect, token) => cloud.outcome(effect, token), usage: async function* () {},
+    name: 'cloud',
+    account: 'a1',
+    canAct: true,
+    target: (name) => cloud.target(name),
+    apply: (effect, token) => cloud.apply(effect, token),
+    outcome: (effect, token) => cloud.outcome(effect, token),
+    usage: async function* () {},
     async fleet(): Promise<FleetReading> {
       asked.push(clock.at);
       const listed = fleet(clock.at);
       return { at: clock.at, targets: listed ?? [], complete: listed !== null, problems: [] };
     },
   };
-  const runner = new Runner(db, stores.work, clock, makeLine(stores, [policy], [connection], new Map([['cloud', provider]])));
+  const runner = new Runner(
+    db,
+    stores.work,
+    clock,
+    makeLine(stores, [policy], [connection], new Map([['cloud', provider]])),
+  );
   await db.transaction(async (tx) => {
-    await stores.organisations.saveRules(tx, 'default', [{ match: { label: { key: 'workload', value: 'train' } }, team: 'lab' }], 'test');
-    const document = readPolicyDocument({ name: 'doc', policy: policy.name, teams: ['lab'], mode: 'enforce' }, [policy]);
-    const { detail } = await applyPolicy(stores, tx, 'default', [policy], { document, override: 'a test' }, 'author', START);
+    await stores.organisations.saveRules(
+      tx,
+      'default',
+      [{ match: { label: { key: 'workload', value: 'train' } }, team: 'lab' }],
+      'test',
+    );
+    const document = readPolicyDocument({ name: 'doc', policy: policy.name, teams: ['lab'], mode: 'enforce' }, [
+      policy,
+    ]);
+    const { detail } = await applyPolicy(
+      stores,
+      tx,
+      'default',
+      [policy],
+      { document, override: 'a test' },
+      'author',
+      START,
+    );
     await stores.audit.audit(tx, 'default', 'author', 'policy.apply', 'doc', detail);
-    await stores.workloads.save(tx, 'default', 'lab', {
-      workload: 'train', kind: 'training', provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', term: 'on-demand', gpusPerReplica: 8, interruptible: null, isProtected: null,
-      fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null }, service: null, job: null, performance: [], spares: spares ? ['node-9'] : [],
-    }, START);
-    await wake(tx, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }, ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', lane: 'cloud', key: 'cloud/fleet' }])]);
+    await stores.workloads.save(
+      tx,
+      'default',
+      'lab',
+      {
+        workload: 'train',
+        kind: 'training',
+        provider: 'AWS',
+        region: 'us-east-1',
+        sku: 'p5.48xlarge',
+        gpuModel: 'H100',
+        term: 'on-demand',
+        gpusPerReplica: 8,
+        interruptible: null,
+        isProtected: null,
+        fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
+        service: null,
+        job: null,
+        performance: [],
+        spares: spares ? ['node-9'] : [],
+      },
+      START,
+    );
+    await wake(tx, 'default', [
+      { stage: 'sample.collect', lane: 'script', key: 'script' },
+      ...(fleet(START) === null ? [] : [{ stage: 'fleet.collect', lane: 'cloud', key: 'cloud/fleet' }]),
+    ]);
   });
   const run = async (seconds: number): Promise<void> => {
-    for (const end = clock.at + seconds * 1000; clock.at < end;) {
+    for (const end = clock.at + seconds * 1000; clock.at < end; ) {
       clock.at += 1000;
       await runner.drain();
     }
   };
   await runner.drain();
   return {
-    run, clock, asked, stores, db, cloud,
+    run,
+    clock,
+    asked,
+    stores,
+    db,
+    cloud,
     actions: async () => (await stores.actions.list('default', {}, null, 10)).map(({ action }) => action),
-    findings: async () => (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(({ rule }) => rule),
+    findings: async () =>
+      (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(
+        ({ rule }) => rule,
+      ),
   };
 }
 
-const dies = (second: number) => (when: number): boolean => when < at(second);
+const dies =
+  (second: number) =>
+  (when: number): boolean =>
+    when < at(second);
 const always = (): boolean => true;
 const none = (): null => null;
 
 describe('a machine that dies with its exporter', () => {
   const targets = (everySeconds: number, isUp: (when: number) => boolean): Target[] => [
-    { labels: DCGM, everySeconds, offsetSeconds: 4, isUp }, { labels: { job: 'node', instance: '10.0.0.1:9100' }, everySeconds, offsetSeconds: 9, isUp },
+    { labels: DCGM, everySeconds, offsetSeconds: 4, isUp },
+    { labels: { job: 'node', instance: '10.0.0.1:9100' }, everySeconds, offsetSeconds: 9, isUp },
     { labels: { job: 'node', instance: '10.0.0.2:9100' }, everySeconds, offsetSeconds: 1, isUp: always },
   ];
 
-  it.each([[1, shift as Policy], [5, tracking as Policy], [15, shift as Policy], [15, tracking as Policy]])('scraped every %i s has its hot spare ordered within 30 s of the first sign', async (every, policy) => {
+  it.each([
+    [1, shift as Policy],
+    [5, tracking as Policy],
+    [15, shift as Policy],
+    [15, tracking as Policy],
+  ])('scraped every %i s has its hot spare ordered within 30 s of the first sign', async (every, policy) => {
     const { run, actions, cloud } = await world(targets(every, dies(31)), none, { policy });
     await run(30);
     expect(await actions()).toEqual([]);
@@ -121,7 +213,11 @@ describe('a machine that dies with its exporter', () => {
     expect(others).toEqual([]);
     expect(action).toMatchObject({ target: 'instance/node-9', effect: { kind: 'start' }, policy: policy.name });
     // The first scrape after its death can be seen to have failed when its time is over.
-    const first = targets(every, dies(31)).flatMap((one) => scraped(one, at(600)).points.filter(([, up]) => up === '0').map(([when]) => when * 1000 + TIMEOUT_MS));
+    const first = targets(every, dies(31)).flatMap((one) =>
+      scraped(one, at(600))
+        .points.filter(([, up]) => up === '0')
+        .map(([when]) => when * 1000 + TIMEOUT_MS),
+    );
     const intended = action?.intendedAt ?? Infinity;
     expect(intended - Math.min(...first)).toBeGreaterThanOrEqual(0);
     expect(intended - Math.min(...first)).toBeLessThanOrEqual(30_000);
@@ -139,7 +235,9 @@ describe('a machine that dies with its exporter', () => {
 
   it('is known as lost by its provider alone, which is asked at once', async () => {
     const [dcgm, , elsewhere] = targets(15, dies(31));
-    const { run, actions, asked } = await world([dcgm!, elsewhere!], (now) => (now < at(31) ? [instance('host-1')] : []));
+    const { run, actions, asked } = await world([dcgm!, elsewhere!], (now) =>
+      now < at(31) ? [instance('host-1')] : [],
+    );
     expect(asked).toEqual([START]);
     await run(30);
     expect(asked).toEqual([START]);
@@ -153,18 +251,57 @@ describe('a machine that dies with its exporter', () => {
 });
 
 describe('nothing is replaced', () => {
-  const beside: Target = { labels: { job: 'node', instance: '10.0.0.1:9100' }, everySeconds: 15, offsetSeconds: 9, isUp: always };
-  const elsewhere: Target = { labels: { job: 'node', instance: '10.0.0.2:9100' }, everySeconds: 15, offsetSeconds: 1, isUp: always };
-  const dcgm = (isUp: Target['isUp'], everySeconds = 15): Target => ({ labels: DCGM, everySeconds, offsetSeconds: 4, isUp, failsAtOnce: true });
-  const away = (from: number, to: number) => (when: number): boolean => when < at(from) || when >= at(to);
+  const beside: Target = {
+    labels: { job: 'node', instance: '10.0.0.1:9100' },
+    everySeconds: 15,
+    offsetSeconds: 9,
+    isUp: always,
+  };
+  const elsewhere: Target = {
+    labels: { job: 'node', instance: '10.0.0.2:9100' },
+    everySeconds: 15,
+    offsetSeconds: 1,
+    isUp: always,
+  };
+  const dcgm = (isUp: Target['isUp'], everySeconds = 15): Target => ({
+    labels: DCGM,
+    everySeconds,
+    offsetSeconds: 4,
+    isUp,
+    failsAtOnce: true,
+  });
+  const away =
+    (from: number, to: number) =>
+    (when: number): boolean =>
+      when < at(from) || when >= at(to);
 
   it.each<[string, Target[], Parameters<typeof world>[1]]>([
-    ['when its exporter is restarted: what else is on the machine answers', [dcgm(away(31, 120)), beside, elsewhere], none],
-    ['when its exporter is restarted, and its provider calls the machine running', [dcgm(away(31, 120)), elsewhere], () => [instance('host-1')]],
-    ['when a scrape of everything failed once', [dcgm(away(31, 46)), { ...beside, isUp: away(31, 46) }, elsewhere], none],
+    [
+      'when its exporter is restarted: what else is on the machine answers',
+      [dcgm(away(31, 120)), beside, elsewhere],
+      none,
+    ],
+    [
+      'when its exporter is restarted, and its provider calls the machine running',
+      [dcgm(away(31, 120)), elsewhere],
+      () => [instance('host-1')],
+    ],
+    [
+      'when a scrape of everything failed once',
+      [dcgm(away(31, 46)), { ...beside, isUp: away(31, 46) }, elsewhere],
+      none,
+    ],
     ['when nobody else can tell', [dcgm(away(31, 120)), elsewhere], none],
-    ['when the monitor itself is cut off', [dcgm(away(31, 120)), { ...beside, isUp: away(31, 120) }, { ...elsewhere, isUp: away(31, 120) }], none],
-    ['when somebody stopped the machine', [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere], (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'stopped' })]],
+    [
+      'when the monitor itself is cut off',
+      [dcgm(away(31, 120)), { ...beside, isUp: away(31, 120) }, { ...elsewhere, isUp: away(31, 120) }],
+      none,
+    ],
+    [
+      'when somebody stopped the machine',
+      [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],
+      (now) => [instance('host-1', { state: now < at(31) ? 'running' : 'stopped' })],
+    ],
   ])('%s', async (_, targets, fleet) => {
     const { run, actions, findings } = await world(targets, fleet);
     await run(150);
@@ -172,14 +309,42 @@ describe('nothing is replaced', () => {
   });
 
   it('when we stopped it ourselves', async () => {
-    const { run, actions, stores, db, clock } = await world([dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere], none);
+    const { run, actions, stores, db, clock } = await world(
+      [dcgm(dies(31)), { ...beside, isUp: dies(31) }, elsewhere],
+      none,
+    );
     await db.transaction(async (tx) => {
-      const { action } = await stores.actions.propose(tx, 'default', {
-        team: 'lab', connection: 'cloud', target: 'host-1', effect: { kind: 'stop', target: 'host-1' }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null, rollbackOf: null, underStop: false, proposedBy: 'ada',
-        evidenceAt: clock.at, expiresAt: clock.at + 3_600_000,
-      }, clock.at);
-      const approved = await stores.actions.move(tx, 'default', action, 'approved', { at: clock.at, actor: 'boss', set: { approvedBy: 'boss' } });
-      await stores.actions.move(tx, 'default', approved.action, 'intended', { at: clock.at, actor: 'line', set: { token: 'bursar-1' } });
+      const { action } = await stores.actions.propose(
+        tx,
+        'default',
+        {
+          team: 'lab',
+          connection: 'cloud',
+          target: 'host-1',
+          effect: { kind: 'stop', target: 'host-1' },
+          mode: 'approve',
+          recommendation: null,
+          policy: null,
+          document: null,
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'ada',
+          evidenceAt: clock.at,
+          expiresAt: clock.at + 3_600_000,
+        },
+        clock.at,
+      );
+      const approved = await stores.actions.move(tx, 'default', action, 'approved', {
+        at: clock.at,
+        actor: 'boss',
+        set: { approvedBy: 'boss' },
+      });
+      await stores.actions.move(tx, 'default', approved.action, 'intended', {
+        at: clock.at,
+        actor: 'line',
+        set: { token: 'bursar-1' },
+      });
     });
     await run(150);
     expect((await actions()).map(({ effect }) => effect.kind)).toEqual(['stop']);
@@ -202,12 +367,31 @@ describe('an exporter that answers and names no card any more', async () => {
     next = over;
     await wake(db, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }]);
     await runner.drain();
-    return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(({ rule }) => rule);
+    return (await stores.healthFindings.list(db, 'default', { status: 'open', teams: null }, null, 10)).map(
+      ({ rule }) => rule,
+    );
   };
-  const samples = (): GpuSample[] => [{
-    resource: 'host-1', gpu: 'GPU-0', migInstance: null, gpuModel: 'H100', namespace: null, pod: null, at: clock.at, exporter: EXPORTER, gpuUtilisationRatio: 0.5, memoryUsedRatio: null, memoryUsedMib: null, temperatureCelsius: null,
-    powerWatts: null, pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: {},
-  }];
+  const samples = (): GpuSample[] => [
+    {
+      resource: 'host-1',
+      gpu: 'GPU-0',
+      migInstance: null,
+      gpuModel: 'H100',
+      namespace: null,
+      pod: null,
+      at: clock.at,
+      exporter: EXPORTER,
+      gpuUtilisationRatio: 0.5,
+      memoryUsedRatio: null,
+      memoryUsedMib: null,
+      temperatureCelsius: null,
+      powerWatts: null,
+      pcieReplays: null,
+      requestsPerSecond: null,
+      networkLatencySeconds: null,
+      labels: {},
+    },
+  ];
   const card = async (): Promise<string[]> => {
     clock.at += 60_000;
     return after(0, { samples: samples() });

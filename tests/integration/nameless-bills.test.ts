@@ -1,4 +1,7 @@
-/** A bill that names no account is of every account of its provider that has none of its own: metered usage is never added on top of it. */
+/**
+ * A bill that names no account is of every account of its provider that has none of its own: metered usage is never
+ * added on top of it.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { mulberry32 } from '../../src/planning/random.js';
@@ -25,7 +28,8 @@ describe('a bill that names no account', () => {
   it('stands in the place of usage that names one, whatever comes first', async () => {
     for (const order of ['meter first', 'bill first']) {
       const bursar = await world();
-      const takeMeter = () => bursar.take([metered('m1', { account: 'a1' }), metered('m2', { account: 'a2' })], { source: 'meter' });
+      const takeMeter = () =>
+        bursar.take([metered('m1', { account: 'a1' }), metered('m2', { account: 'a2' })], { source: 'meter' });
       const takeBill = () => bursar.take([billed('b1', '17', { account: null })], { source: 'bill' });
       for (const take of order === 'meter first' ? [takeMeter, takeBill] : [takeBill, takeMeter]) {
         await take();
@@ -50,7 +54,8 @@ describe('a bill that names no account', () => {
     await bursar.take([metered('m1', { account: 'a1', ...IN_NOVEMBER })], { source: 'meter' });
     await bursar.take([billed('b1', '7', { account: null, ...IN_NOVEMBER }, NOVEMBER)], { source: 'nameless' });
     expect(await actual(bursar)).toBe('10');
-    // Of accounts that nobody meters it is all there is: once the metered one has its own open bill, the nameless one is of others.
+    // Of accounts that nobody meters it is all there is: once the metered one has its own open bill, the nameless one
+    // is of others.
     await bursar.take([billed('b2', '9', { account: 'a1', ...IN_NOVEMBER }, NOVEMBER)], { source: 'bill' });
     expect(await actual(bursar)).toBe('17');
   });
@@ -59,7 +64,17 @@ describe('a bill that names no account', () => {
     const bursar = await world();
     await bursar.take([metered('m1', { account: 'a1' })], { source: 'meter' });
     await bursar.take([billed('b1', '3', { account: null, provider: 'Tencent' })], { source: 'other' });
-    await bursar.take([billed('b2', '4', { account: null, start: MONDAY - 20 * 24 * HOUR, end: MONDAY - 20 * 24 * HOUR + HOUR }, { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) })], { source: 'earlier' });
+    await bursar.take(
+      [
+        billed(
+          'b2',
+          '4',
+          { account: null, start: MONDAY - 20 * 24 * HOUR, end: MONDAY - 20 * 24 * HOUR + HOUR },
+          { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) },
+        ),
+      ],
+      { source: 'earlier' },
+    );
     expect(await actual(bursar)).toBe('17');
   });
 });
@@ -68,7 +83,13 @@ describe('whose bill it is, drawn at random', async () => {
   const CASES = 60;
   const NAMES = [null, 'a1', 'a2'] as const;
   type Account = (typeof NAMES)[number];
-  interface Case { readonly provider: string; readonly closed: boolean; readonly metered: readonly Account[]; readonly bills: readonly Account[]; readonly order: readonly number[] }
+  interface Case {
+    readonly provider: string;
+    readonly closed: boolean;
+    readonly metered: readonly Account[];
+    readonly bills: readonly Account[];
+    readonly order: readonly number[];
+  }
   const random = mulberry32(20_261_121);
   const some = (): Account[] => NAMES.filter(() => random() < 0.5);
   const cases = Array.from({ length: CASES }, (_, n): Case => {
@@ -100,7 +121,8 @@ describe('whose bill it is, drawn at random', async () => {
         const account = (at < meters.length ? meters[at] : bills[at - meters.length]) ?? null;
         const over: Partial<UsageRecord> = { provider, account, ...(closed ? {} : IN_NOVEMBER) };
         if (at < meters.length) await bursar.take([metered(`${n}/${at}`, over)], { source: `meter ${n}` });
-        else await bursar.take([billed(`${n}/${at}`, '7', over, closed ? {} : NOVEMBER)], { source: `bill ${n}/${at}` });
+        else
+          await bursar.take([billed(`${n}/${at}`, '7', over, closed ? {} : NOVEMBER)], { source: `bill ${n}/${at}` });
       }
       await bursar.runner.drain();
     }

@@ -22,7 +22,8 @@ const drained = (bursar: TestBursar) => async () =>
 describeQueues('the queue', async (backend) => {
   const bursar = await testBursar();
   const errors: Error[] = [];
-  const open = async (concurrency: number) => LineQueue.open({ databaseUrl: bursar.url, redisUrl, concurrency }, bursar.runner, (error) => errors.push(error));
+  const open = async (concurrency: number) =>
+    LineQueue.open({ databaseUrl: bursar.url, redisUrl, concurrency }, bursar.runner, (error) => errors.push(error));
   const redisUrl = await backend.redisUrl();
   const workers: LineQueue[] = [];
   afterAll(async () => {
@@ -34,11 +35,17 @@ describeQueues('the queue', async (backend) => {
     const first = workers[0];
     if (first === undefined) throw new Error('a worker was opened');
     expect(first.kind).toBe(backend.name);
-    const tick = new Tick(bursar.stores, first, bursar.clock, 0.2, new SchedulerRegistry(), (error) => errors.push(error));
+    const tick = new Tick(bursar.stores, first, bursar.clock, 0.2, new SchedulerRegistry(), (error) =>
+      errors.push(error),
+    );
     await tick.onApplicationBootstrap();
     try {
       await bursar.setPrices([instancePrice('98.32')]);
-      await bursar.take(Array.from({ length: 200 }, (_, n) => metered(`m${n}`, { start: MONDAY + n * HOUR, end: MONDAY + (n + 1) * HOUR })));
+      await bursar.take(
+        Array.from({ length: 200 }, (_, n) =>
+          metered(`m${n}`, { start: MONDAY + n * HOUR, end: MONDAY + (n + 1) * HOUR }),
+        ),
+      );
       await until('the line drains', drained(bursar));
       expect((await bursar.spend({})).total).toBe('19664.000000000');
       await bursar.take([metered('late', { start: MONDAY - HOUR, end: MONDAY })]);

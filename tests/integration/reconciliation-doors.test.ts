@@ -1,4 +1,7 @@
-/** The variance and the learned rates through the API and the command line: pages, sums, permissions, and two doors that answer alike. */
+/**
+ * The variance and the learned rates through the API and the command line: pages, sums, permissions, and two doors that
+ * answer alike.
+ */
 import { describe, expect, it } from 'vitest';
 import { run, type CliContext } from '../../src/cli/program.js';
 import { testApi } from '../support/web.js';
@@ -8,20 +11,45 @@ const NOVEMBER = Date.UTC(2026, 10, 1);
 
 describe('the doors', async () => {
   const api = await testApi();
-  const answer = async (query = '', key?: string) => api.call<{ items: { team: string; day: string; variance: string }[]; nextCursor: string | null; totals: { variance: string }[] }>('GET', `/v1/reconciliation${query}`, key === undefined ? {} : { key });
+  const answer = async (query = '', key?: string) =>
+    api.call<{
+      items: { team: string; day: string; variance: string }[];
+      nextCursor: string | null;
+      totals: { variance: string }[];
+    }>('GET', `/v1/reconciliation${query}`, key === undefined ? {} : { key });
 
   it('show pages and their sums, by team', async () => {
     const { stores } = api;
-    const insert = (team: string, on: string, amount: string) => stores.db.query(
-      `insert into variance (organisation, team, source, month, day, id, provider, billed_terms, category, currency, accrued, compared, amount, reasons)
-       values ('default', $1::text, 'cur', '2026-10', $2::date, md5($1::text || $2::date), 'AWS', '{}', 'Usage', 'USD', 100, 100 + $3::numeric, $3::numeric, '{rate}')`, [team, on, amount]);
+    const insert = (team: string, on: string, amount: string) =>
+      stores.db.query(
+        `insert into variance (organisation, team, source, month, day, id, provider, billed_terms, category, currency, accrued, compared, amount, reasons)
+       values ('default', $1::text, 'cur', '2026-10', $2::date, md5($1::text || $2::date), 'AWS', '{}', 'Usage', 'USD', 100, 100 + $3::numeric, $3::numeric, '{rate}')`,
+        [team, on, amount],
+      );
     await insert('red', '2026-10-01', '1.10');
     await insert('red', '2026-10-02', '-0.3');
     await insert('blue', '2026-10-01', '7');
     const first = await answer('?limit=2');
-    expect([first.status, first.body.items.length, first.body.totals]).toEqual([200, 2, [{ currency: 'USD', accrued: '300', compared: '307.80', variance: '7.80', apart: '0', unpricedGpuHours: '0.000000' }]]);
+    expect([first.status, first.body.items.length, first.body.totals]).toEqual([
+      200,
+      2,
+      [
+        {
+          currency: 'USD',
+          accrued: '300',
+          compared: '307.80',
+          variance: '7.80',
+          apart: '0',
+          unpricedGpuHours: '0.000000',
+        },
+      ],
+    ]);
     const second = await answer(`?limit=2&cursor=${first.body.nextCursor}`);
-    expect([...first.body.items, ...second.body.items].map(({ team, day: on, variance }) => `${on} ${team} ${variance}`).sort()).toEqual(['2026-10-01 blue 7', '2026-10-01 red 1.10', '2026-10-02 red -0.3']);
+    expect(
+      [...first.body.items, ...second.body.items]
+        .map(({ team, day: on, variance }) => `${on} ${team} ${variance}`)
+        .sort(),
+    ).toEqual(['2026-10-01 blue 7', '2026-10-01 red 1.10', '2026-10-02 red -0.3']);
     expect(second.body.nextCursor).toBeNull();
     expect((await answer('?team=red&from=2026-10-02')).body.items.map(({ variance }) => variance)).toEqual(['-0.3']);
     expect((await answer('?reason=quantity')).body.items).toEqual([]);
@@ -34,7 +62,10 @@ describe('the doors', async () => {
 
   it('say whether rates are learned, refuse what is no threshold, and know no rate that is not there', async () => {
     const settings = '/v1/reconciliation/settings';
-    expect((await api.call('GET', settings)).body).toEqual({ learnRates: true, threshold: { ratio: '0.05', amount: '10' } });
+    expect((await api.call('GET', settings)).body).toEqual({
+      learnRates: true,
+      threshold: { ratio: '0.05', amount: '10' },
+    });
     const set = { learnRates: false, threshold: { ratio: '0.1', amount: '25' } };
     expect((await api.call('PUT', settings, { body: set })).status).toBe(200);
     expect((await api.call('GET', settings)).body).toEqual(set);
@@ -47,33 +78,100 @@ describe('the doors', async () => {
 
   it('of the command line answer alike on the database and through the API', async () => {
     const { stores } = api;
-    await stores.db.transaction((tx) => stores.learnedRates.learn(tx, 'default', 'cur', '2026-10', [{
-      key: { provider: 'AWS', account: 'a1', sku: 'p5', region: 'us', term: 'on-demand' }, billedAccounts: ['a1'], periodStart: OCTOBER, periodEnd: NOVEMBER, days: 10, meteredPartMs: 10n ** 14n, billedPartMs: 10n ** 14n,
-      listNanos: 2400n * 10n ** 9n, charged: { unscaled: 960n, scale: 0 }, billedList: null, currency: 'USD', hasUnpriced: false, lacksAmortisation: false,
-    }], NOVEMBER));
+    await stores.db.transaction((tx) =>
+      stores.learnedRates.learn(
+        tx,
+        'default',
+        'cur',
+        '2026-10',
+        [
+          {
+            key: { provider: 'AWS', account: 'a1', sku: 'p5', region: 'us', term: 'on-demand' },
+            billedAccounts: ['a1'],
+            periodStart: OCTOBER,
+            periodEnd: NOVEMBER,
+            days: 10,
+            meteredPartMs: 10n ** 14n,
+            billedPartMs: 10n ** 14n,
+            listNanos: 2400n * 10n ** 9n,
+            charged: { unscaled: 960n, scale: 0 },
+            billedList: null,
+            currency: 'USD',
+            hasUnpriced: false,
+            lacksAmortisation: false,
+          },
+        ],
+        NOVEMBER,
+      ),
+    );
     const ran = async (argv: readonly string[], over: Partial<CliContext>) => {
       let out = '';
       const code = await run(argv, {
-        environment: {}, clock: { now: () => NOVEMBER }, stdout: { write: (text) => (out += text) }, stderr: { write: () => undefined }, serve: async () => undefined, remote: null,
-        connect: async () => { throw new Error('the API is the door'); }, ...over,
+        environment: {},
+        clock: { now: () => NOVEMBER },
+        stdout: { write: (text) => (out += text) },
+        stderr: { write: () => undefined },
+        serve: async () => undefined,
+        remote: null,
+        connect: async () => {
+          throw new Error('the API is the door');
+        },
+        ...over,
       });
       return { code, out };
     };
-    const never = async (): Promise<never> => { throw new Error('nothing is imported here'); };
-    const importer = { usageFormats: [], priceFormats: [], files: never, batch: never, prices: never, openFile: never, openBytes: never };
-    const here = (...argv: string[]) => ran(argv, { connect: async () => ({ stores, importer, organisation: 'default', drain: async () => undefined, migrate: async () => [], close: async () => undefined }) });
+    const never = async (): Promise<never> => {
+      throw new Error('nothing is imported here');
+    };
+    const importer = {
+      usageFormats: [],
+      priceFormats: [],
+      files: never,
+      batch: never,
+      prices: never,
+      openFile: never,
+      openBytes: never,
+    };
+    const here = (...argv: string[]) =>
+      ran(argv, {
+        connect: async () => ({
+          stores,
+          importer,
+          organisation: 'default',
+          drain: async () => undefined,
+          migrate: async () => [],
+          close: async () => undefined,
+        }),
+      });
     const away = (...argv: string[]) => ran(argv, { remote: { url: api.url, apiKey: api.admin } });
-    for (const argv of [['reconcile', '--json'], ['reconcile', '--month', '2026-10', '--team', 'red'], ['reconcile', '--month', '2026-09'], ['reconcile', '--rates', '--json'], ['reconcile', '--rates']]) {
+    for (const argv of [
+      ['reconcile', '--json'],
+      ['reconcile', '--month', '2026-10', '--team', 'red'],
+      ['reconcile', '--month', '2026-09'],
+      ['reconcile', '--rates', '--json'],
+      ['reconcile', '--rates'],
+    ]) {
       const [local, remote] = [await here(...argv), await away(...argv)];
       expect(remote, argv.join(' ')).toEqual(local);
       expect(local.code).toBe(0);
     }
-    expect((await here('reconcile', '--team', 'red')).out).toMatch(/2026-10-01 +red +AWS +Usage +100\.00 +101\.10 +1\.10 +- +USD +rate[\s\S]*USD: billed 200\.80 \(of it apart 0\.00\), accrued 200\.00, variance 0\.80/);
-    const [rate] = (JSON.parse((await here('reconcile', '--rates', '--json')).out) as { rates: { id: string }[] }).rates;
-    expect(JSON.parse((await away('reconcile', '--learn', 'on', '--json')).out)).toMatchObject({ applied: true, rates: [{ id: rate?.id, ratio: '0.400000', trusted: true }] });
+    expect((await here('reconcile', '--team', 'red')).out).toMatch(
+      /2026-10-01 +red +AWS +Usage +100\.00 +101\.10 +1\.10 +- +USD +rate[\s\S]*USD: billed 200\.80 \(of it apart 0\.00\), accrued 200\.00, variance 0\.80/,
+    );
+    const [rate] = (JSON.parse((await here('reconcile', '--rates', '--json')).out) as { rates: { id: string }[] })
+      .rates;
+    expect(JSON.parse((await away('reconcile', '--learn', 'on', '--json')).out)).toMatchObject({
+      applied: true,
+      rates: [{ id: rate?.id, ratio: '0.400000', trusted: true }],
+    });
     expect((await away('reconcile', '--withdraw', rate?.id ?? '')).code).toBe(0);
     expect((await here('reconcile', '--withdraw', rate?.id ?? '')).code).toBe(1);
     expect((await here('reconcile', '--rates')).out).toContain('withdrawn');
-    for (const wrong of [['--month', 'October'], ['--learn', 'perhaps'], ['--rates', '--team', 'red']]) expect((await here('reconcile', ...wrong)).code).toBe(2);
+    for (const wrong of [
+      ['--month', 'October'],
+      ['--learn', 'perhaps'],
+      ['--rates', '--team', 'red'],
+    ])
+      expect((await here('reconcile', ...wrong)).code).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * Monthly reports on a real PostgreSQL: made by the line from metered usage, a closed bill, budgets, the ledger and samples; read back from every format
- * and held against what the API answers to the same questions.
+ * Monthly reports on a real PostgreSQL: made by the line from metered usage, a closed bill, budgets, the ledger and
+ * samples; read back from every format and held against what the API answers to the same questions.
  */
 import 'reflect-metadata';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -32,21 +32,77 @@ import { machine } from '../support/savings.js';
 const OCTOBER = Date.UTC(2026, 9, 1);
 const NOVEMBER = Date.UTC(2026, 10, 1);
 const NOW = NOVEMBER + 4 * DAY_MS;
-const RULES = [{ match: { account: 'a1' }, team: 'red' }, { match: { account: 'b1' }, team: 'red' }, { match: { account: 'a2' }, team: 'blue' }, { match: { account: 'a3' }, team: 'east' }];
+const RULES = [
+  { match: { account: 'a1' }, team: 'red' },
+  { match: { account: 'b1' }, team: 'red' },
+  { match: { account: 'a2' }, team: 'blue' },
+  { match: { account: 'a3' }, team: 'east' },
+];
 
 /** So many hours of one instance of 8 GPUs, one record an hour. */
 const hours = (name: string, from: number, count: number, over: Partial<UsageRecord> = {}): UsageRecord[] =>
-  Array.from({ length: count }, (_, at) => metered(`${name}-${at}`, { resource: name, gpuModel: 'H100', start: from + at * HOUR, end: from + (at + 1) * HOUR, ...over }));
+  Array.from({ length: count }, (_, at) =>
+    metered(`${name}-${at}`, {
+      resource: name,
+      gpuModel: 'H100',
+      start: from + at * HOUR,
+      end: from + (at + 1) * HOUR,
+      ...over,
+    }),
+  );
 
 const recommendation = (id: string, over: Partial<Recommendation> = {}): Recommendation => ({
-  id, team: 'red', policy: 'idle-stop', policyVersion: 1, document: 'idle-stop', mode: 'recommend', action: 'Stop', target: `instance/${id}`, title: `Stop <i>${id}</i>`,
-  estimatedMonthlySavings: '730.00', estimatedMonthlySavingsLow: '500.00', estimatedMonthlySavingsHigh: '900.00', estimatedMonthlySavingsNanos: '730000000000', estimatedMonthlyCost: '1460.00', estimatedSavingsPercentage: 50, currency: 'USD', protective: false, change: {},
-  computation: {}, evidence: [], insteadOf: [], risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, expiresAt: '2026-12-01T00:00:00Z', ...over,
+  id,
+  team: 'red',
+  policy: 'idle-stop',
+  policyVersion: 1,
+  document: 'idle-stop',
+  mode: 'recommend',
+  action: 'Stop',
+  target: `instance/${id}`,
+  title: `Stop <i>${id}</i>`,
+  estimatedMonthlySavings: '730.00',
+  estimatedMonthlySavingsLow: '500.00',
+  estimatedMonthlySavingsHigh: '900.00',
+  estimatedMonthlySavingsNanos: '730000000000',
+  estimatedMonthlyCost: '1460.00',
+  estimatedSavingsPercentage: 50,
+  currency: 'USD',
+  protective: false,
+  change: {},
+  computation: {},
+  evidence: [],
+  insteadOf: [],
+  risk: { interruption: 'Low', note: '' },
+  restartNeeded: false,
+  implementationEffort: 'Low',
+  rollbackPossible: true,
+  expiresAt: '2026-12-01T00:00:00Z',
+  ...over,
 });
 
 const sample = (minute: number, ratio: number | null, over: Partial<GpuSample> = {}) => ({
-  resource: 'train', gpu: 'gpu-0', migInstance: null, gpuModel: 'H100', namespace: null, pod: null, at: OCTOBER + 5 * DAY_MS + minute * 60_000, gpuUtilisationRatio: ratio, memoryUsedRatio: null, memoryUsedMib: null,
-  temperatureCelsius: null, powerWatts: null, pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: {}, team: 'red', workload: null, workloadKind: null, isPartitioned: false, ...over,
+  resource: 'train',
+  gpu: 'gpu-0',
+  migInstance: null,
+  gpuModel: 'H100',
+  namespace: null,
+  pod: null,
+  at: OCTOBER + 5 * DAY_MS + minute * 60_000,
+  gpuUtilisationRatio: ratio,
+  memoryUsedRatio: null,
+  memoryUsedMib: null,
+  temperatureCelsius: null,
+  powerWatts: null,
+  pcieReplays: null,
+  requestsPerSecond: null,
+  networkLatencySeconds: null,
+  labels: {},
+  team: 'red',
+  workload: null,
+  workloadKind: null,
+  isPartitioned: false,
+  ...over,
 });
 
 describe('monthly reports', async () => {
@@ -57,26 +113,75 @@ describe('monthly reports', async () => {
   async function load(): Promise<void> {
     await db.transaction(async (tx) => {
       const team = { parent: null, zone: 'UTC', currency: 'USD', assignedBy: null };
-      await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'red', name: 'Red <script>alert(1)</script> 红队' });
+      await stores.organisations.saveTeam(tx, 'default', {
+        ...team,
+        id: 'red',
+        name: 'Red <script>alert(1)</script> 红队',
+      });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'blue', name: '=Blue', parent: 'red' });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'east', name: 'East', zone: 'Asia/Shanghai' });
       await stores.organisations.saveTeam(tx, 'default', { ...team, id: 'quiet', name: 'Quiet' });
       await stores.organisations.saveRules(tx, 'default', RULES, 'test');
-      const budget = { period: 'month' as const, currency: 'USD', filters: {}, includeCredits: true, thresholds: [{ kind: 'actual' as const, ratio: '0.5' }] };
-      await setBudget(stores, tx, 'default', { ...budget, id: 'red-monthly', team: 'red', zone: 'UTC', planned: { default: '20000', periods: {} } }, NOVEMBER - 1);
-      await setBudget(stores, tx, 'default', { ...budget, id: 'east-monthly', team: 'east', zone: 'Asia/Shanghai', planned: { default: '1000', periods: {} } }, NOVEMBER - DAY_MS);
+      const budget = {
+        period: 'month' as const,
+        currency: 'USD',
+        filters: {},
+        includeCredits: true,
+        thresholds: [{ kind: 'actual' as const, ratio: '0.5' }],
+      };
+      await setBudget(
+        stores,
+        tx,
+        'default',
+        { ...budget, id: 'red-monthly', team: 'red', zone: 'UTC', planned: { default: '20000', periods: {} } },
+        NOVEMBER - 1,
+      );
+      await setBudget(
+        stores,
+        tx,
+        'default',
+        {
+          ...budget,
+          id: 'east-monthly',
+          team: 'east',
+          zone: 'Asia/Shanghai',
+          planned: { default: '1000', periods: {} },
+        },
+        NOVEMBER - DAY_MS,
+      );
     });
     await bursar.setPrices([
-      instancePrice('80', { minimumSeconds: 0 }), instancePrice('20', { minimumSeconds: 0, term: 'spot' }), instancePrice('8', { minimumSeconds: 0, term: 'reserved-1y' }),
+      instancePrice('80', { minimumSeconds: 0 }),
+      instancePrice('20', { minimumSeconds: 0, term: 'spot' }),
+      instancePrice('8', { minimumSeconds: 0, term: 'reserved-1y' }),
       instancePrice('88', { minimumSeconds: 0, effectiveFrom: OCTOBER + 15 * DAY_MS }),
     ]);
     await bursar.take([
-      ...hours('train', OCTOBER - 20 * DAY_MS, 100), ...hours('train', OCTOBER + 3 * DAY_MS, 150), ...hours('cheap', OCTOBER - 10 * DAY_MS, 60, { term: 'spot' }), ...hours('cheap', OCTOBER + 9 * DAY_MS, 200, { term: 'spot' }),
-      ...hours('late', OCTOBER + 20 * DAY_MS, 11, { gpuParts: GPU_PARTS / 8 }), ...hours('moon', OCTOBER + 2 * DAY_MS, 7, { sku: 'x99.moon', gpuModel: 'G2' }), ...hours('child', OCTOBER + 7 * DAY_MS, 10, { account: 'a2' }),
+      ...hours('train', OCTOBER - 20 * DAY_MS, 100),
+      ...hours('train', OCTOBER + 3 * DAY_MS, 150),
+      ...hours('cheap', OCTOBER - 10 * DAY_MS, 60, { term: 'spot' }),
+      ...hours('cheap', OCTOBER + 9 * DAY_MS, 200, { term: 'spot' }),
+      ...hours('late', OCTOBER + 20 * DAY_MS, 11, { gpuParts: GPU_PARTS / 8 }),
+      ...hours('moon', OCTOBER + 2 * DAY_MS, 7, { sku: 'x99.moon', gpuModel: 'G2' }),
+      ...hours('child', OCTOBER + 7 * DAY_MS, 10, { account: 'a2' }),
       // Midnight of Shanghai is 16:00 UTC: of these eight hours half lie in its September.
-      ...hours('edge', OCTOBER - 12 * HOUR, 8, { account: 'a3' }), ...hours('i-1', OCTOBER + 4 * DAY_MS - 3 * HOUR, 5),
+      ...hours('edge', OCTOBER - 12 * HOUR, 8, { account: 'a3' }),
+      ...hours('i-1', OCTOBER + 4 * DAY_MS - 3 * HOUR, 5),
     ]);
-    await bursar.take([billed('b-1', '8.00155109870', { provider: 'Microsoft', account: 'b1', sku: 'disk', gpuModel: null, term: null, start: OCTOBER, end: OCTOBER + HOUR })], { source: 'bills' });
+    await bursar.take(
+      [
+        billed('b-1', '8.00155109870', {
+          provider: 'Microsoft',
+          account: 'b1',
+          sku: 'disk',
+          gpuModel: null,
+          term: null,
+          start: OCTOBER,
+          end: OCTOBER + HOUR,
+        }),
+      ],
+      { source: 'bills' },
+    );
   }
 
   async function act(): Promise<void> {
@@ -85,16 +190,42 @@ describe('monthly reports', async () => {
     await db.query(
       `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, policy, proposed_by, proposed_at, expires_at, intended_at, token, applied_at, confirmed_at, ended_at, before)
        values ('default', 'act-1', 'red', 'aws', $1, $2, 'confirmed', $3, 'enforce', 'idle-stop', 'policy:doc', $3, $3, $3, 'act-1', $3, $3, $3, $4)`,
-      [effect.target, JSON.stringify(effectToJson(effect)), applied, JSON.stringify(machine())]);
+      [effect.target, JSON.stringify(effectToJson(effect)), applied, JSON.stringify(machine())],
+    );
     await db.query(
       `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, proposed_by, proposed_at, expires_at, ended_at, reasons)
-       values ('default', 'act-2', 'blue', 'aws', 'asg/x', '{"kind":"scale","target":"asg/x","replicas":0}', 'refused', $1, 'enforce', 'policy:doc', $1, $1, $1, '[{"code":"floor","message":"the floor of 2 replicas"}]')`, [applied]);
-    await db.transaction((tx) => stores.recommendations.replaceOpen(tx, 'default', 'red', ['idle-stop'], [
-      recommendation('rec-a'), recommendation('rec-b', { estimatedMonthlySavings: null, estimatedMonthlySavingsLow: null, estimatedMonthlySavingsHigh: null, estimatedMonthlySavingsNanos: null }),
-      recommendation('rec-c', { estimatedMonthlySavings: '10.00', estimatedMonthlySavingsNanos: '10000000000' }),
-    ], OCTOBER + 20 * DAY_MS));
-    await db.transaction((tx) => stores.recommendations.decide(tx, 'default', 'rec-c', 'rejected', 'boss', OCTOBER + 21 * DAY_MS));
-    await db.transaction((tx) => stores.samples.save(tx, 'default', 'prom', [...Array.from({ length: 120 }, (_, minute) => sample(minute, minute < 90 ? 0.05 : 0.9)), sample(200, null), sample(0, 0.05, { migInstance: '1' })]));
+       values ('default', 'act-2', 'blue', 'aws', 'asg/x', '{"kind":"scale","target":"asg/x","replicas":0}', 'refused', $1, 'enforce', 'policy:doc', $1, $1, $1, '[{"code":"floor","message":"the floor of 2 replicas"}]')`,
+      [applied],
+    );
+    await db.transaction((tx) =>
+      stores.recommendations.replaceOpen(
+        tx,
+        'default',
+        'red',
+        ['idle-stop'],
+        [
+          recommendation('rec-a'),
+          recommendation('rec-b', {
+            estimatedMonthlySavings: null,
+            estimatedMonthlySavingsLow: null,
+            estimatedMonthlySavingsHigh: null,
+            estimatedMonthlySavingsNanos: null,
+          }),
+          recommendation('rec-c', { estimatedMonthlySavings: '10.00', estimatedMonthlySavingsNanos: '10000000000' }),
+        ],
+        OCTOBER + 20 * DAY_MS,
+      ),
+    );
+    await db.transaction((tx) =>
+      stores.recommendations.decide(tx, 'default', 'rec-c', 'rejected', 'boss', OCTOBER + 21 * DAY_MS),
+    );
+    await db.transaction((tx) =>
+      stores.samples.save(tx, 'default', 'prom', [
+        ...Array.from({ length: 120 }, (_, minute) => sample(minute, minute < 90 ? 0.05 : 0.9)),
+        sample(200, null),
+        sample(0, 0.05, { migInstance: '1' }),
+      ]),
+    );
     // The same minutes, seen by another source: they count once.
     await db.transaction((tx) => stores.samples.save(tx, 'default', 'smi', [sample(0, 0.06), sample(1, 0.06)]));
     await wake(db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
@@ -108,7 +239,10 @@ describe('monthly reports', async () => {
     await act();
     clock.at = NOW;
     await runner.drain();
-    app = await createWebApp(WebModule.register({ stores, importer: bursar.importer, clock, policies: [], reports: renderers }), { logger: false });
+    app = await createWebApp(
+      WebModule.register({ stores, importer: bursar.importer, clock, policies: [], reports: renderers }),
+      { logger: false },
+    );
     url = await listen(app, { host: '127.0.0.1', port: 0 });
     admin = (await stores.keys.firstKey('default')) ?? '';
   });
@@ -118,38 +252,81 @@ describe('monthly reports', async () => {
   });
 
   const ask = (address: string, init: RequestInit & { key?: string } = {}): Promise<Response> =>
-    fetch(url + address, { ...init, headers: { authorization: `Bearer ${init.key ?? admin}`, ...(init.body === undefined ? {} : { 'content-type': 'application/json' }), ...(init.headers as Record<string, string>) } });
+    fetch(url + address, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${init.key ?? admin}`,
+        ...(init.body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(init.headers as Record<string, string>),
+      },
+    });
   const get = async <T>(address: string): Promise<T> => (await (await ask(address)).json()) as T;
   const request = async (team: string, month: string): Promise<number> => {
     const { status } = await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team, month }) });
     await runner.drain();
-    expect(await db.query(`select key, last_error from work where stage = 'report.send' and last_error is not null`)).toEqual([]);
+    expect(
+      await db.query(`select key, last_error from work where stage = 'report.send' and last_error is not null`),
+    ).toEqual([]);
     return status;
   };
-  const same = (a: string | null | undefined, b: string | null | undefined): void => expect([a, compareDecimal(decimal(a ?? 'null'), decimal(b ?? 'null'))]).toEqual([a, 0]);
+  const same = (a: string | null | undefined, b: string | null | undefined): void =>
+    expect([a, compareDecimal(decimal(a ?? 'null'), decimal(b ?? 'null'))]).toEqual([a, 0]);
 
   it('are made by the line when somebody asks', async () => {
     expect((await ask('/v1/reports/red/2026-10')).status).toBe(404);
     expect(await request('red', '2026-10')).toBe(200);
     const report = await get<Report>('/v1/reports/red/2026-10?format=json');
-    expect(report).toMatchObject({ version: 1, team: 'red', teams: ['red', 'blue'], month: '2026-10', zone: 'UTC', from: '2026-10-01T00:00:00Z', to: '2026-11-01T00:00:00Z', isOver: true, currency: 'USD' });
+    expect(report).toMatchObject({
+      version: 1,
+      team: 'red',
+      teams: ['red', 'blue'],
+      month: '2026-10',
+      zone: 'UTC',
+      from: '2026-10-01T00:00:00Z',
+      to: '2026-11-01T00:00:00Z',
+      isOver: true,
+      currency: 'USD',
+    });
   });
 
   describe('of a team in UTC', () => {
     const of = (): Promise<Report> => get<Report>('/v1/reports/red/2026-10?format=json');
-    interface Costs { total: string; unpricedQuantity: string; rows: Record<string, string | null>[] }
-    const costs = (groups: string, from = '2026-10-01', to = '2026-11-01'): Promise<Costs> => get<Costs>(`/v1/costs?from=${from}&to=${to}&team=red&team=blue&group-by=${groups}`);
+    interface Costs {
+      total: string;
+      unpricedQuantity: string;
+      rows: Record<string, string | null>[];
+    }
+    const costs = (groups: string, from = '2026-10-01', to = '2026-11-01'): Promise<Costs> =>
+      get<Costs>(`/v1/costs?from=${from}&to=${to}&team=red&team=blue&group-by=${groups}`);
 
     it('say what /v1/costs says, to the last digit', async () => {
       const { spend } = await of();
       const whole = await costs('');
       same(spend.total, whole.total);
-      // 150 h at 80, 200 h of spot at 20, 11 h of an eighth of a GPU at 88 for eight, 10 h of the child at 80, 5 h of i-1 at 80, and the bill.
-      same(spend.total, formatDecimal([decimal('12000'), decimal('4000'), decimal('15.125'), decimal('800'), decimal('400'), decimal('8.00155109870')].reduce(addDecimal, ZERO)));
+      // 150 h at 80, 200 h of spot at 20, 11 h of an eighth of a GPU at 88 for eight, 10 h of the child at 80, 5 h of
+      // i-1 at 80, and the bill.
+      same(
+        spend.total,
+        formatDecimal(
+          [
+            decimal('12000'),
+            decimal('4000'),
+            decimal('15.125'),
+            decimal('800'),
+            decimal('400'),
+            decimal('8.00155109870'),
+          ].reduce(addDecimal, ZERO),
+        ),
+      );
       same(spend.before, (await costs('', '2026-09-01', '2026-10-01')).total);
       same(spend.unpricedGpuHours, whole.unpricedQuantity);
       same(spend.unpricedGpuHours, '56');
-      for (const [lines, group] of [[spend.byProvider, 'provider'], [spend.byGpuModel, 'gpuModel'], [spend.byTerm, 'term'], [spend.byTeam, 'team']] as const) {
+      for (const [lines, group] of [
+        [spend.byProvider, 'provider'],
+        [spend.byGpuModel, 'gpuModel'],
+        [spend.byTerm, 'term'],
+        [spend.byTeam, 'team'],
+      ] as const) {
         const { rows } = await costs(group);
         expect(lines.filter(({ gpuHours, amount }) => gpuHours !== null || amount !== null)).toHaveLength(rows.length);
         for (const row of rows) {
@@ -166,21 +343,41 @@ describe('monthly reports', async () => {
 
     it('say what /v1/budgets says', async () => {
       const { budgets } = await of();
-      const { state } = await get<{ state: { spent: string; planned: string; ratio: number } }>('/v1/budgets/red-monthly/state');
-      expect(budgets).toMatchObject([{ budget: 'red-monthly', spent: state.spent, planned: state.planned, ratio: state.ratio, crossings: [{ kind: 'actual', ratio: '0.5' }] }]);
+      const { state } = await get<{ state: { spent: string; planned: string; ratio: number } }>(
+        '/v1/budgets/red-monthly/state',
+      );
+      expect(budgets).toMatchObject([
+        {
+          budget: 'red-monthly',
+          spent: state.spent,
+          planned: state.planned,
+          ratio: state.ratio,
+          crossings: [{ kind: 'actual', ratio: '0.5' }],
+        },
+      ]);
       same(state.spent, '17223.126551099');
     });
 
     it('say what /v1/savings says', async () => {
       const { savings } = await of();
-      const page = await get<{ items: { action: string; saved: string; measured: string; verified: string }[]; totals: { measured: { saved: unknown[] }; verified: { saved: unknown[] } } }>('/v1/savings?team=red&from=2026-10-01&to=2026-11-01');
-      expect(savings.actions.map(({ action, savedToDate }) => ({ action, saved: savedToDate }))).toEqual(page.items.map(({ action, saved }) => ({ action, saved })));
+      const page = await get<{
+        items: { action: string; saved: string; measured: string; verified: string }[];
+        totals: { measured: { saved: unknown[] }; verified: { saved: unknown[] } };
+      }>('/v1/savings?team=red&from=2026-10-01&to=2026-11-01');
+      expect(savings.actions.map(({ action, savedToDate }) => ({ action, saved: savedToDate }))).toEqual(
+        page.items.map(({ action, saved }) => ({ action, saved })),
+      );
       const [entry] = savings.actions;
-      const detail = await get<{ ledger: { items: { hour: string; saved: string; state: string }[] } }>('/v1/savings/act-1?limit=1000');
+      const detail = await get<{ ledger: { items: { hour: string; saved: string; state: string }[] } }>(
+        '/v1/savings/act-1?limit=1000',
+      );
       const october = detail.ledger.items.filter(({ hour }) => hour.startsWith('2026-10'));
       expect(october.length).toBeGreaterThan(20);
       for (const state of ['measured', 'verified'] as const) {
-        const sum = october.filter((hour) => hour.state === state).map(({ saved }) => decimal(saved)).reduce(addDecimal, ZERO);
+        const sum = october
+          .filter((hour) => hour.state === state)
+          .map(({ saved }) => decimal(saved))
+          .reduce(addDecimal, ZERO);
         same(entry?.[state], formatDecimal(sum));
       }
       expect(entry).toMatchObject({ effect: 'stop', counterfactual: 'held', target: 'instance/i-1' });
@@ -190,11 +387,14 @@ describe('monthly reports', async () => {
     it('explain the change to the nano', async () => {
       const { bridge, spend } = await of();
       const { known } = bridge;
-      const sum = Object.values(known?.effects ?? {}).map(decimal).reduce(addDecimal, ZERO);
+      const sum = Object.values(known?.effects ?? {})
+        .map(decimal)
+        .reduce(addDecimal, ZERO);
       same(known?.change, formatDecimal(sum));
       same(known?.after, spend.total);
       same(known?.before, spend.before);
-      // On demand went from 100 h of 8 GPUs to 165 and 11 eighths of one, spot from 60 h to 200: the kind grew, and moved to spot. The child's hours are the same SKU's.
+      // On demand went from 100 h of 8 GPUs to 165 and 11 eighths of one, spot from 60 h to 200: the kind grew, and
+      // moved to spot. The child's hours are the same SKU's.
       expect(Number(known?.effects.volume)).toBeGreaterThan(0);
       expect(Number(known?.effects.mix)).toBeLessThan(0);
       same(known?.effects.price, '1.375');
@@ -203,19 +403,29 @@ describe('monthly reports', async () => {
 
     it('tell what was refused and left, and the next steps', async () => {
       const { refused, leftOnTable, nextSteps } = await of();
-      expect(refused).toMatchObject({ total: 1, byReason: [{ reason: 'floor', count: 1 }], actions: [{ action: 'act-2', team: 'blue', state: 'refused' }], launches: { known: null, reason: 'not-recorded' } });
+      expect(refused).toMatchObject({
+        total: 1,
+        byReason: [{ reason: 'floor', count: 1 }],
+        actions: [{ action: 'act-2', team: 'blue', state: 'refused' }],
+        launches: { known: null, reason: 'not-recorded' },
+      });
       expect(leftOnTable.byState).toEqual([
-        { state: 'open', count: 2, unknown: 1, monthly: [{ currency: 'USD', amount: '730.00' }] }, { state: 'rejected', count: 1, unknown: 0, monthly: [{ currency: 'USD', amount: '10.00' }] }, { state: 'expired', count: 0, unknown: 0, monthly: [] },
+        { state: 'open', count: 2, unknown: 1, monthly: [{ currency: 'USD', amount: '730.00' }] },
+        { state: 'rejected', count: 1, unknown: 0, monthly: [{ currency: 'USD', amount: '10.00' }] },
+        { state: 'expired', count: 0, unknown: 0, monthly: [] },
       ]);
       expect(nextSteps.map((step) => step.recommendation)).toEqual(['rec-a', 'rec-b']);
     });
 
     it('tell the distance to the optimum, little use and the forecast from what was metered', async () => {
       const { optimum, utilisation, forecast, billVariance } = await of();
-      // Nothing was committed. 1,331 GPU-hours at 11 are 14,641; who had known them would have held 8 GPUs from the 4th on (672 h at 1 each) and bought 120 on demand: 6,696.
+      // Nothing was committed. 1,331 GPU-hours at 11 are 14,641; who had known them would have held 8 GPUs from the 4th
+      // on (672 h at 1 each) and bought 120 on demand: 6,696.
       expect(optimum.known).toMatchObject({ share: 0, saved: '0.00', possible: '7945.00', leftOutGpuHours: '56.00' });
       // 90 minutes below 0.3 at the average of H100: 17215.125 USD for 2921.375 GPU-hours.
-      expect(utilisation.known?.lines).toMatchObject([{ gpuModel: 'H100', sampledGpuHours: '2.016667', measuredGpuHours: '2.000000', lowGpuHours: '1.500000' }]);
+      expect(utilisation.known?.lines).toMatchObject([
+        { gpuModel: 'H100', sampledGpuHours: '2.016667', measuredGpuHours: '2.000000', lowGpuHours: '1.500000' },
+      ]);
       expect(Number(utilisation.known?.lowCost)).toBeCloseTo((17215.125 / 2921.375) * 1.5, 6);
       expect(forecast.known).toMatchObject({ from: '2026-11-01', to: '2026-11-30' });
       expect(Number(forecast.known?.low)).toBeLessThanOrEqual(Number(forecast.known?.mean));
@@ -224,15 +434,26 @@ describe('monthly reports', async () => {
 
     it('hold the same figures in every format as the API', async () => {
       const { spend, budgets, savings } = await of();
-      const api = [(await costs('')).total, ...(await costs('gpuModel')).rows.flatMap(({ cost }) => cost ?? []), budgets[0]?.spent ?? '', savings.actions[0]?.savedToDate ?? '', spend.unpricedGpuHours];
+      const api = [
+        (await costs('')).total,
+        ...(await costs('gpuModel')).rows.flatMap(({ cost }) => cost ?? []),
+        budgets[0]?.spent ?? '',
+        savings.actions[0]?.savedToDate ?? '',
+        spend.unpricedGpuHours,
+      ];
       const html = await (await ask('/v1/reports/red/2026-10?format=html&lang=en')).text();
       const page = readPage(html);
       const csv = readCsv(await (await ask('/v1/reports/red/2026-10?format=csv')).text());
       const pdf = new Pdf(new Uint8Array(await (await ask('/v1/reports/red/2026-10?format=pdf')).arrayBuffer()));
-      const isIt = (value: string, wanted: string): boolean => /^-?[\d.]+$/.test(value) && compareDecimal(decimal(value), decimal(wanted)) === 0;
+      const isIt = (value: string, wanted: string): boolean =>
+        /^-?[\d.]+$/.test(value) && compareDecimal(decimal(value), decimal(wanted)) === 0;
       for (const figure of api) {
         const shown = page.filter(({ value }) => isIt(value, figure));
-        expect({ figure, page: shown.length > 0, csv: csv.some(({ value }) => isIt(value ?? '', figure)) }).toEqual({ figure, page: true, csv: true });
+        expect({ figure, page: shown.length > 0, csv: csv.some(({ value }) => isIt(value ?? '', figure)) }).toEqual({
+          figure,
+          page: true,
+          csv: true,
+        });
         expect(shown.every(({ value, unit, text }) => rounded(value, unit, text))).toBe(true);
         expect({ figure, pdf: pdf.texts.some(({ text }) => text === shown[0]?.text) }).toEqual({ figure, pdf: true });
       }
@@ -256,44 +477,85 @@ describe('monthly reports', async () => {
   it('are as far as the month is, before it is over', async () => {
     expect(await request('red', '2026-11')).toBe(200);
     const november = await get<Report>('/v1/reports/red/2026-11');
-    expect(november).toMatchObject({ isOver: false, spend: { total: null }, forecast: { known: null, reason: 'month-not-over' }, bridge: { known: null, reason: 'nothing-recorded' } });
-    expect((await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'red', month: '2026-12' }) })).status).toBe(400);
-    expect((await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'nobody', month: '2026-10' }) })).status).toBe(404);
-    expect((await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'red', month: '2026-13' }) })).status).toBe(400);
+    expect(november).toMatchObject({
+      isOver: false,
+      spend: { total: null },
+      forecast: { known: null, reason: 'month-not-over' },
+      bridge: { known: null, reason: 'nothing-recorded' },
+    });
+    expect(
+      (await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'red', month: '2026-12' }) })).status,
+    ).toBe(400);
+    expect(
+      (await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'nobody', month: '2026-10' }) })).status,
+    ).toBe(404);
+    expect(
+      (await ask('/v1/reports', { method: 'POST', body: JSON.stringify({ team: 'red', month: '2026-13' }) })).status,
+    ).toBe(400);
   });
 
   it('come in the format and language that headers or the query name', async () => {
-    const by = async (query: string, headers: Record<string, string> = {}): Promise<[string | null, string, Response]> => {
+    const by = async (
+      query: string,
+      headers: Record<string, string> = {},
+    ): Promise<[string | null, string, Response]> => {
       const response = await ask(`/v1/reports/red/2026-10${query}`, { headers });
-      return [response.headers.get('content-type'), Buffer.from(await response.arrayBuffer()).toString('latin1'), response];
+      return [
+        response.headers.get('content-type'),
+        Buffer.from(await response.arrayBuffer()).toString('latin1'),
+        response,
+      ];
     };
-    const [media, html, { headers }] = await by('', { accept: 'text/html,*/*;q=0.1', 'accept-language': 'zh-CN,en;q=0.5' });
+    const [media, html, { headers }] = await by('', {
+      accept: 'text/html,*/*;q=0.1',
+      'accept-language': 'zh-CN,en;q=0.5',
+    });
     expect(media).toBe('text/html; charset=utf-8');
     expect(html).toContain('<html lang="zh-CN">');
     expect(headers.get('content-security-policy')).toMatch(/default-src 'none'.*sandbox/);
     expect((await by('?format=html&lang=en', { 'accept-language': 'zh' }))[1]).toContain('<html lang="en">');
     const [pdfMedia, pdf, saved] = await by('?format=pdf');
-    expect([pdfMedia, pdf.slice(0, 5), saved.headers.get('content-disposition')]).toEqual(['application/pdf', '%PDF-', `attachment; filename="red-2026-10.pdf"; filename*=UTF-8''red-2026-10.pdf`]);
+    expect([pdfMedia, pdf.slice(0, 5), saved.headers.get('content-disposition')]).toEqual([
+      'application/pdf',
+      '%PDF-',
+      `attachment; filename="red-2026-10.pdf"; filename*=UTF-8''red-2026-10.pdf`,
+    ]);
     expect((await by('?format=png'))[1].slice(1, 4)).toBe('PNG');
     expect((await by('', { accept: 'text/csv' }))[0]).toBe('text/csv; charset=utf-8; header=present');
     expect((await by('?format=docx'))[2].status).toBe(400);
   });
 
   it('are for those who may see the team', async () => {
-    const key = async (role: 'viewer' | 'operator', teams: string[] | null): Promise<string> => (await stores.keys.create(db, 'default', { name: 'test', role, teams })).text;
+    const key = async (role: 'viewer' | 'operator', teams: string[] | null): Promise<string> =>
+      (await stores.keys.create(db, 'default', { name: 'test', role, teams })).text;
     const [east, viewer] = [await key('viewer', ['east']), await key('viewer', null)];
     expect((await ask('/v1/reports/red/2026-10', { key: east })).status).toBe(403);
     expect((await ask('/v1/reports/east/2026-10', { key: east })).status).toBe(200);
-    expect(((await (await ask('/v1/reports', { key: east })).json()) as { items: { team: string }[] }).items.map(({ team }) => team)).toEqual(['east']);
+    expect(
+      ((await (await ask('/v1/reports', { key: east })).json()) as { items: { team: string }[] }).items.map(
+        ({ team }) => team,
+      ),
+    ).toEqual(['east']);
     expect((await ask('/v1/reports?team=red', { key: east })).status).toBe(403);
-    expect((await ask('/v1/reports', { key: viewer, method: 'POST', body: JSON.stringify({ team: 'red', month: '2026-10' }) })).status).toBe(403);
+    expect(
+      (
+        await ask('/v1/reports', {
+          key: viewer,
+          method: 'POST',
+          body: JSON.stringify({ team: 'red', month: '2026-10' }),
+        })
+      ).status,
+    ).toBe(403);
     const pages = await get<{ items: { team: string; month: string }[]; nextCursor: string }>('/v1/reports?limit=2');
     expect(pages.items.map(({ team, month }) => `${month} ${team}`)).toEqual(['2026-11 red', '2026-10 east']);
-    expect((await get<{ items: { team: string; total: string }[] }>(`/v1/reports?limit=2&cursor=${pages.nextCursor}`)).items).toMatchObject([{ team: 'red', isOver: true }]);
+    expect(
+      (await get<{ items: { team: string; total: string }[] }>(`/v1/reports?limit=2&cursor=${pages.nextCursor}`)).items,
+    ).toMatchObject([{ team: 'red', isOver: true }]);
   });
 
   it('come by themselves once a month has settled, and are announced once', async () => {
-    const announced = (): Promise<{ team: string; month: string; at: Date | null }[]> => db.query(`select team, month, announced_at as at from report order by month, team`);
+    const announced = (): Promise<{ team: string; month: string; at: Date | null }[]> =>
+      db.query(`select team, month, announced_at as at from report order by month, team`);
     const at = async (instant: number): Promise<void> => {
       clock.at = instant;
       await new ReportSchedule(stores).wakeDue(instant);
@@ -302,10 +564,22 @@ describe('monthly reports', async () => {
     await db.query(`delete from report`);
     await at(NOVEMBER + SETTLING_MS - HOUR * 24);
     // October has not settled: September is the newest month that has, in every zone.
-    expect((await announced()).map(({ team, month }) => `${month} ${team}`)).toEqual(['2026-09 blue', '2026-09 east', '2026-09 quiet', '2026-09 red']);
+    expect((await announced()).map(({ team, month }) => `${month} ${team}`)).toEqual([
+      '2026-09 blue',
+      '2026-09 east',
+      '2026-09 quiet',
+      '2026-09 red',
+    ]);
     await at(NOVEMBER + SETTLING_MS + HOUR);
     const found = await announced();
-    expect(found.filter(({ month }) => month === '2026-10').map(({ team, at: told }) => [team, told !== null])).toEqual([['blue', true], ['east', true], ['quiet', false], ['red', true]]);
+    expect(found.filter(({ month }) => month === '2026-10').map(({ team, at: told }) => [team, told !== null])).toEqual(
+      [
+        ['blue', true],
+        ['east', true],
+        ['quiet', false],
+        ['red', true],
+      ],
+    );
     // Late data makes it anew, another process asks too: nobody is told again.
     const first = found.find(({ team, month }) => team === 'red' && month === '2026-10')?.at;
     await at(NOVEMBER + SETTLING_MS + 3 * HOUR);
@@ -317,23 +591,63 @@ describe('monthly reports', async () => {
   });
 
   describe('the command line', () => {
-    const bursarOn = async (argv: readonly string[], over: Partial<CliContext> = {}): Promise<{ code: number; out: string; err: string }> => {
+    const bursarOn = async (
+      argv: readonly string[],
+      over: Partial<CliContext> = {},
+    ): Promise<{ code: number; out: string; err: string }> => {
       let [out, err] = ['', ''];
       const code = await run(argv, {
-        environment: {}, clock, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) }, serve: async () => undefined, remote: null, reports: renderers,
-        connect: async () => ({ stores, importer: bursar.importer, organisation: 'default', drain: () => runner.drain(), migrate: () => db.migrate(), close: async () => undefined }), ...over,
+        environment: {},
+        clock,
+        stdout: { write: (text) => (out += text) },
+        stderr: { write: (text) => (err += text) },
+        serve: async () => undefined,
+        remote: null,
+        reports: renderers,
+        connect: async () => ({
+          stores,
+          importer: bursar.importer,
+          organisation: 'default',
+          drain: () => runner.drain(),
+          migrate: () => db.migrate(),
+          close: async () => undefined,
+        }),
+        ...over,
       });
       return { code, out, err };
     };
     const file = (name: string): string => path.join(folder, name);
 
     it('writes each format to a file, and JSON as the one document', async () => {
-      for (const [format, begins] of [['html', '<!doctype html>'], ['pdf', '%PDF-1.7'], ['csv', 'section,table,item'], ['json', '{']] as const) {
-        const { code, out } = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', format, '--lang', 'zh', '--out', file(`r.${format}`), '--json']);
-        expect([code, JSON.parse(out)]).toMatchObject([0, { team: 'red', month: '2026-10', format, file: file(`r.${format}`) }]);
+      for (const [format, begins] of [
+        ['html', '<!doctype html>'],
+        ['pdf', '%PDF-1.7'],
+        ['csv', 'section,table,item'],
+        ['json', '{'],
+      ] as const) {
+        const { code, out } = await bursarOn([
+          'report',
+          '--team',
+          'red',
+          '--month',
+          '2026-10',
+          '--format',
+          format,
+          '--lang',
+          'zh',
+          '--out',
+          file(`r.${format}`),
+          '--json',
+        ]);
+        expect([code, JSON.parse(out)]).toMatchObject([
+          0,
+          { team: 'red', month: '2026-10', format, file: file(`r.${format}`) },
+        ]);
         expect((await readFile(file(`r.${format}`), 'utf8')).startsWith(begins)).toBe(true);
       }
-      const whole = JSON.parse((await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--json'])).out) as Report;
+      const whole = JSON.parse(
+        (await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--json'])).out,
+      ) as Report;
       expect(whole.spend).toEqual((JSON.parse(await readFile(file('r.json'), 'utf8')) as Report).spend);
       expect((await bursarOn(['report', '--team', 'red', '--month', '2026-10'])).out).toContain('<html lang="en">');
       const [audit] = await stores.audit.list('default', null, 1);
@@ -342,20 +656,30 @@ describe('monthly reports', async () => {
 
     it('goes through the API too, and takes what is there where it may not ask', async () => {
       const worker = setInterval(() => void runner.drain(), 50);
-      const ran = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--json'], { remote: { url, apiKey: admin } }).finally(() => clearInterval(worker));
+      const ran = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--json'], {
+        remote: { url, apiKey: admin },
+      }).finally(() => clearInterval(worker));
       await runner.drain();
       const remote = JSON.parse(ran.out) as Report;
       expect(remote.spend).toEqual((await get<Report>('/v1/reports/red/2026-10')).spend);
       const apiKey = (await stores.keys.create(db, 'default', { name: 'looks', role: 'viewer', teams: null })).text;
-      const { code, out, err } = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'csv'], { remote: { url, apiKey } });
+      const { code, out, err } = await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'csv'], {
+        remote: { url, apiKey },
+      });
       expect([code, err]).toEqual([0, 'this key may not ask for a new report: it is shown as it was made last\n']);
       expect(out).toContain('by-gpu,H100,amount');
     });
 
     it('says what is wrong', async () => {
       expect(await bursarOn(['report', '--team', 'red', '--month', '2026-13'])).toMatchObject({ code: 2, out: '' });
-      expect(await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'pdf'])).toMatchObject({ code: 2, out: '' });
-      expect(await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'docx'])).toMatchObject({ code: 2, out: '' });
+      expect(await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'pdf'])).toMatchObject({
+        code: 2,
+        out: '',
+      });
+      expect(await bursarOn(['report', '--team', 'red', '--month', '2026-10', '--format', 'docx'])).toMatchObject({
+        code: 2,
+        out: '',
+      });
       expect(await bursarOn(['report', '--team', 'nobody', '--month', '2026-10'])).toMatchObject({ code: 1, out: '' });
     });
   });

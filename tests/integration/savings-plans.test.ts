@@ -1,6 +1,6 @@
 /**
- * A savings plan of AWS from what is on sale to what it saved: hand-written replies become offers and prices, a person approves the purchase, it is sent once with
- * its token, and what it served is measured against the whole commitment.
+ * A savings plan of AWS from what is on sale to what it saved: hand-written replies become offers and prices, a person
+ * approves the purchase, it is sent once with its token, and what it served is measured against the whole commitment.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readPolicyDocument } from '../../src/core/policy/document.js';
@@ -29,34 +29,93 @@ const look = async (stage: string, lane: string, key: string): Promise<void> => 
   await runner.drain();
 };
 /** Machines of eight A100 that ran for an hour after noon, under a term. */
-const ran = (machines: number, hour: number, term: 'on-demand' | 'savings-plan-1y') => Array.from({ length: machines }, (_, n) =>
-  metered(`${term}/${hour}/${n}`, { provider: 'AWS', resource: `i-${n}`, sku: 'p4d.24xlarge', gpuModel: 'A100-40GB', gpuParts: 56_000, region: 'us-east-1', term, start: NOW + hour * HOUR, end: NOW + (hour + 1) * HOUR }));
+const ran = (machines: number, hour: number, term: 'on-demand' | 'savings-plan-1y') =>
+  Array.from({ length: machines }, (_, n) =>
+    metered(`${term}/${hour}/${n}`, {
+      provider: 'AWS',
+      resource: `i-${n}`,
+      sku: 'p4d.24xlarge',
+      gpuModel: 'A100-40GB',
+      gpuParts: 56_000,
+      region: 'us-east-1',
+      term,
+      start: NOW + hour * HOUR,
+      end: NOW + (hour + 1) * HOUR,
+    }),
+  );
 
 beforeAll(async () => {
-  for (const [action, file] of [['DescribeInstanceTypes', 'describe-instance-types.xml'], ['GetProducts', 'get-products-1.json'], ['DescribeReservedInstancesOfferings', 'describe-reserved-instances-offerings-2.xml'],
-    ['DescribeSavingsPlansOfferings', 'describe-savings-plans-offerings-1.json'], ['DescribeSavingsPlansOfferingRates', 'describe-savings-plans-offering-rates-1.json'], ['CreateSavingsPlan', 'create-savings-plan.json']] as const) {
+  for (const [action, file] of [
+    ['DescribeInstanceTypes', 'describe-instance-types.xml'],
+    ['GetProducts', 'get-products-1.json'],
+    ['DescribeReservedInstancesOfferings', 'describe-reserved-instances-offerings-2.xml'],
+    ['DescribeSavingsPlansOfferings', 'describe-savings-plans-offerings-1.json'],
+    ['DescribeSavingsPlansOfferingRates', 'describe-savings-plans-offering-rates-1.json'],
+    ['CreateSavingsPlan', 'create-savings-plan.json'],
+  ] as const) {
     server.on(call(action), reply(file));
   }
   server.on(call('GetProducts', { NextToken: 'prices-2' }), reply('get-products-2.json'));
-  server.on(call('DescribeSavingsPlansOfferings', { nextToken: 'plans-2' }), reply('describe-savings-plans-offerings-2.json'));
-  server.on(call('DescribeSavingsPlansOfferingRates', { nextToken: 'rates-2' }), reply('describe-savings-plans-offering-rates-2.json'));
+  server.on(
+    call('DescribeSavingsPlansOfferings', { nextToken: 'plans-2' }),
+    reply('describe-savings-plans-offerings-2.json'),
+  );
+  server.on(
+    call('DescribeSavingsPlansOfferingRates', { nextToken: 'rates-2' }),
+    reply('describe-savings-plans-offering-rates-2.json'),
+  );
   connections.set('aws', connect(acting(server), clock));
-  await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ match: { provider: 'AWS' }, team: 'lab' }], 'test'));
+  await db.transaction((tx) =>
+    stores.organisations.saveRules(tx, 'default', [{ match: { provider: 'AWS' }, team: 'lab' }], 'test'),
+  );
 });
 
 it('on sale is kept as a reservation is: as an offer with its rates, and as prices of the machines that it covers', async () => {
   await look('price.collect', 'aws', 'aws/prices');
   const offers = (await fleet.offers(db, 'default')).filter(({ kind }) => kind === 'savings-plan');
-  expect(offers.map(({ offer, sku, region, termHours, upfront, rates }) => [offer.slice(-2), sku, region, termHours, upfront, rates?.map((rate) => [rate.sku, rate.hourlyNanos])])).toEqual([
-    ['01', null, null, 8760, 'none', [['p4d.24xlarge', 16_000_000_000n], ['g5.xlarge', 790_000_000n], ['g6f.large', 151_200_000n]]],
-    ['02', 'p4d', 'us-east-1', 8760, 'all', [['p4d.24xlarge', 13_240_000_000n]]], ['04', null, null, 26_280, 'partial', [['p4d.24xlarge', 10_980_000_000n]]],
+  expect(
+    offers.map(({ offer, sku, region, termHours, upfront, rates }) => [
+      offer.slice(-2),
+      sku,
+      region,
+      termHours,
+      upfront,
+      rates?.map((rate) => [rate.sku, rate.hourlyNanos]),
+    ]),
+  ).toEqual([
+    [
+      '01',
+      null,
+      null,
+      8760,
+      'none',
+      [
+        ['p4d.24xlarge', 16_000_000_000n],
+        ['g5.xlarge', 790_000_000n],
+        ['g6f.large', 151_200_000n],
+      ],
+    ],
+    ['02', 'p4d', 'us-east-1', 8760, 'all', [['p4d.24xlarge', 13_240_000_000n]]],
+    ['04', null, null, 26_280, 'partial', [['p4d.24xlarge', 10_980_000_000n]]],
   ]);
   await bursar.take(ran(3, -1, 'on-demand'));
   await runner.drain();
-  const [series] = await stores.views.demand(db, { organisation: 'default', team: 'lab', currency: 'USD', asOf: NOW }, NOW - 24 * HOUR, await stores.prices.book(db, 'default'));
+  const [series] = await stores.views.demand(
+    db,
+    { organisation: 'default', team: 'lab', currency: 'USD', asOf: NOW },
+    NOW - 24 * HOUR,
+    await stores.prices.book(db, 'default'),
+  );
   // What the policy compares: $16 an hour for 8 GPUs are $2 each, as the plan's own rates say.
-  expect(series?.reserved.filter(({ term }) => term.startsWith('savings-plan')).map(({ term, upfront, rate }) => [term, upfront, Number(rate.nanos * 3600n) / Number(rate.quantity) / 1e9]).sort()).toEqual([
-    ['savings-plan-1y', 'all', 1.655], ['savings-plan-1y', 'none', 2], ['savings-plan-3y', 'partial', 1.3725],
+  expect(
+    series?.reserved
+      .filter(({ term }) => term.startsWith('savings-plan'))
+      .map(({ term, upfront, rate }) => [term, upfront, Number(rate.nanos * 3600n) / Number(rate.quantity) / 1e9])
+      .sort(),
+  ).toEqual([
+    ['savings-plan-1y', 'all', 1.655],
+    ['savings-plan-1y', 'none', 2],
+    ['savings-plan-3y', 'partial', 1.3725],
   ]);
   // Another look finds the same, and says nothing anew.
   const prices = async (): Promise<unknown> => db.query(`select count(*) from price_event`);
@@ -68,21 +127,46 @@ it('on sale is kept as a reservation is: as an offer with its rates, and as pric
 });
 
 it('is bought once somebody approves, by the spend per hour that the GPUs come to, under its token', async () => {
-  script.wants = [{ action: 'PurchaseSavingsPlans', target: 'AWS/us-east-1/p4d.24xlarge/savings-plan-1y/none', change: { units: 16, term: 'savings-plan-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 }, validDays: 7 }];
+  script.wants = [
+    {
+      action: 'PurchaseSavingsPlans',
+      target: 'AWS/us-east-1/p4d.24xlarge/savings-plan-1y/none',
+      change: { units: 16, term: 'savings-plan-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 },
+      validDays: 7,
+    },
+  ];
   const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode: 'approve' }, [policy]);
-  await db.transaction((tx) => applyPolicy(stores, tx, 'default', [policy], { document, override: 'a test' }, 'author', clock.at));
+  await db.transaction((tx) =>
+    applyPolicy(stores, tx, 'default', [policy], { document, override: 'a test' }, 'author', clock.at),
+  );
   await look('recommendation.make', 'lab', 'lab');
   const [proposed] = await stores.actions.list('default', {}, null, 10);
-  expect(proposed?.action).toMatchObject({ state: 'proposed', effect: { kind: 'purchase', offer: 'savings-plan/aaaaaaaa-0000-4000-8000-000000000001', units: 32, mostNanos: 280_320_000_000_000n, family: null, region: null } });
+  expect(proposed?.action).toMatchObject({
+    state: 'proposed',
+    effect: {
+      kind: 'purchase',
+      offer: 'savings-plan/aaaaaaaa-0000-4000-8000-000000000001',
+      units: 32,
+      mostNanos: 280_320_000_000_000n,
+      family: null,
+      region: null,
+    },
+  });
   expect(sent(server, 'CreateSavingsPlan')).toEqual([]);
   const id = proposed?.action.id ?? '';
   // As AWS shows it from then on, which proves the purchase.
   server.on(call('DescribeSavingsPlans'), reply('describe-savings-plans-2.json', { '"token-1"': `"bursar-${id}"` }));
   await db.transaction((tx) => approveAction(stores, tx, 'default', id, 'boss', clock.at));
   await runner.drain();
-  expect(sent(server, 'CreateSavingsPlan')).toEqual([{
-    Action: 'CreateSavingsPlan', savingsPlanOfferingId: 'aaaaaaaa-0000-4000-8000-000000000001', commitment: '32', clientToken: `bursar-${id}`, tags: { 'bursar:token': `bursar-${id}` },
-  }]);
+  expect(sent(server, 'CreateSavingsPlan')).toEqual([
+    {
+      Action: 'CreateSavingsPlan',
+      savingsPlanOfferingId: 'aaaaaaaa-0000-4000-8000-000000000001',
+      commitment: '32',
+      clientToken: `bursar-${id}`,
+      tags: { 'bursar:token': `bursar-${id}` },
+    },
+  ]);
   script.wants = [];
   clock.at += HOUR / 60;
   await runner.drain();
@@ -98,10 +182,13 @@ it('saves what it served on demand, less the whole commitment', async () => {
   await runner.drain();
   expect(await saving()).toMatchObject({ state: 'estimated' });
   clock.at = NOW + 6 * HOUR;
-  await bursar.take([...ran(3, 1, 'savings-plan-1y'), ...ran(1, 2, 'savings-plan-1y'), ...ran(1, 3, 'on-demand')], { source: 'later' });
+  await bursar.take([...ran(3, 1, 'savings-plan-1y'), ...ran(1, 2, 'savings-plan-1y'), ...ran(1, 3, 'on-demand')], {
+    source: 'later',
+  });
   await runner.drain();
   clock.at = NOW + 30 * HOUR;
   await runner.drain();
-  // $32 buy two machines of $21.957642: nothing metered as served at noon, two of three at one o'clock, one at two: 65.872926 - 96.
+  // $32 buy two machines of $21.957642: nothing metered as served at noon, two of three at one o'clock, one at two:
+  // 65.872926 - 96.
   expect(await saving()).toMatchObject({ state: 'measured', saved: '-30.127074', hours: { measured: 3 } });
 });

@@ -1,4 +1,7 @@
-/** The savings ledger on a real PostgreSQL: measured from raw records, corrected by what comes late, never changed, and told at both doors. */
+/**
+ * The savings ledger on a real PostgreSQL: measured from raw records, corrected by what comes late, never changed, and
+ * told at both doors.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { LocalSavings } from '../../src/cli/savings-door.js';
 import type { CliContext } from '../../src/cli/context.js';
@@ -20,9 +23,19 @@ import { group, groupUsage, machine, PRICES } from '../support/savings.js';
 import { testApi, type TestApi } from '../support/web.js';
 import { endpoints } from '../../src/web/web.module.js';
 
-const RULES = [{ match: { account: 'a1' }, team: 'red' }, { match: { account: 'a2' }, team: 'blue' }];
+const RULES = [
+  { match: { account: 'a1' }, team: 'red' },
+  { match: { account: 'a2' }, team: 'blue' },
+];
 
-interface Given { id: string; hours: number; effect: Effect; before: FleetTarget | null; team?: string; recommendation?: string }
+interface Given {
+  id: string;
+  hours: number;
+  effect: Effect;
+  before: FleetTarget | null;
+  team?: string;
+  recommendation?: string;
+}
 
 /** An action that the machine has applied and confirmed, as its table holds it. */
 async function act(db: Database, { id, hours, effect, before, team = 'red', recommendation }: Given): Promise<void> {
@@ -30,15 +43,33 @@ async function act(db: Database, { id, hours, effect, before, team = 'red', reco
   await db.query(
     `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, recommendation, policy, proposed_by, proposed_at, expires_at, intended_at, token, applied_at, confirmed_at, ended_at, before)
      values ('default', $1, $2, 'aws', $3, $4, 'confirmed', $5, 'enforce', $6, $7, 'policy:doc', $5, $5, $5, $1, $5, $5, $5, $8)`,
-    [id, team, effect.target, JSON.stringify(effectToJson(effect)), instant, recommendation ?? null, recommendation === undefined ? null : 'idle-stop', before === null ? null : JSON.stringify(before)]);
+    [
+      id,
+      team,
+      effect.target,
+      JSON.stringify(effectToJson(effect)),
+      instant,
+      recommendation ?? null,
+      recommendation === undefined ? null : 'idle-stop',
+      before === null ? null : JSON.stringify(before),
+    ],
+  );
   await wake(db, 'default', [{ stage: 'saving.verify', lane: team, key: id }]);
 }
 
-const stop = (id: string, hours: number, resource = 'i-1', team = 'red'): Given =>
-  ({ id, hours, team, effect: { kind: 'stop', target: `instance/${resource}` }, before: machine({ target: `instance/${resource}`, account: team === 'red' ? 'a1' : 'a2' }) });
+const stop = (id: string, hours: number, resource = 'i-1', team = 'red'): Given => ({
+  id,
+  hours,
+  team,
+  effect: { kind: 'stop', target: `instance/${resource}` },
+  before: machine({ target: `instance/${resource}`, account: team === 'red' ? 'a1' : 'a2' }),
+});
 
 const usage = (resource: string, from: number, to: number, over: Partial<UsageRecord> = {}): UsageRecord[] =>
-  groupUsage(1, from, to, { resource, tags: null, ...over }).map((record) => ({ ...record, id: `${resource}/${record.id}` }));
+  groupUsage(1, from, to, { resource, tags: null, ...over }).map((record) => ({
+    ...record,
+    id: `${resource}/${record.id}`,
+  }));
 
 async function withRules(bursar: Pick<TestBursar, 'db' | 'stores'>): Promise<void> {
   await bursar.db.transaction((tx) => bursar.stores.organisations.saveRules(tx, 'default', RULES, 'test'));
@@ -50,12 +81,25 @@ async function at(bursar: TestBursar, hours: number): Promise<void> {
   await bursar.runner.drain();
 }
 
-const lines = (db: Database) => db.query<{ action: string; hour: Date; no: number; state: string; saved: string; links: { records: number; lines: string[]; prices: { source: string; nanos: string }[] } }>(
-  `select action, hour, no, state, (counterfactual_nanos - actual_nanos)::text as saved, links from saving_line order by action, hour, no`);
+const lines = (db: Database) =>
+  db.query<{
+    action: string;
+    hour: Date;
+    no: number;
+    state: string;
+    saved: string;
+    links: { records: number; lines: string[]; prices: { source: string; nanos: string }[] };
+  }>(
+    `select action, hour, no, state, (counterfactual_nanos - actual_nanos)::text as saved, links from saving_line order by action, hour, no`,
+  );
 
 const story = async ({ stores }: TestBursar, action: string) => {
   const found = await new LocalSavings(stores.savingLedger, 'default').show(action);
-  return { state: found.state, saved: found.saved, hours: found.ledger.map((hour) => [(Date.parse(hour.hour) - MONDAY) / HOUR, hour.state, hour.saved]) };
+  return {
+    state: found.state,
+    saved: found.saved,
+    hours: found.ledger.map((hour) => [(Date.parse(hour.hour) - MONDAY) / HOUR, hour.state, hour.saved]),
+  };
 };
 
 describe('the ledger', async () => {
@@ -71,9 +115,22 @@ describe('the ledger', async () => {
     await act(bursar.db, stop('act-1', 1.75));
     await at(bursar, 6);
     // The machine ran on for a quarter of an hour: $20 would have been saved had it stopped at once, and were not.
-    expect(await story(bursar, 'act-1')).toEqual({ state: 'measured', saved: '240.00', hours: [[1, 'measured', '0.00'], [2, 'measured', '80.00'], [3, 'measured', '80.00'], [4, 'measured', '80.00']] });
+    expect(await story(bursar, 'act-1')).toEqual({
+      state: 'measured',
+      saved: '240.00',
+      hours: [
+        [1, 'measured', '0.00'],
+        [2, 'measured', '80.00'],
+        [3, 'measured', '80.00'],
+        [4, 'measured', '80.00'],
+      ],
+    });
     const [first] = await lines(bursar.db);
-    expect(first?.links).toMatchObject({ records: 1, lines: ['default/i-1/on-demand-1-0-i-1'], prices: [{ source: 'test', nanos: '80000000000', gpuSeconds: '28800', currency: 'USD' }] });
+    expect(first?.links).toMatchObject({
+      records: 1,
+      lines: ['default/i-1/on-demand-1-0-i-1'],
+      prices: [{ source: 'test', nanos: '80000000000', gpuSeconds: '28800', currency: 'USD' }],
+    });
     expect(await bursar.db.query(`select state from action where id = 'act-1'`)).toEqual([{ state: 'measured' }]);
   });
 
@@ -82,7 +139,9 @@ describe('the ledger', async () => {
     await wake(bursar.db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
     await at(bursar, 6);
     expect(await lines(bursar.db)).toEqual(before);
-    const [next] = await bursar.db.query<{ at: Date }>(`select not_before as at from work where stage = 'saving.verify' and key = 'act-1' and done < wanted`);
+    const [next] = await bursar.db.query<{ at: Date }>(
+      `select not_before as at from work where stage = 'saving.verify' and key = 'act-1' and done < wanted`,
+    );
     expect(next?.at.getTime()).toBe(MONDAY + 6 * HOUR + DAY_MS);
   });
 
@@ -94,7 +153,9 @@ describe('the ledger', async () => {
     // It ran again from 04:00: the hour is no longer claimed.
     expect((await story(bursar, 'act-1')).hours.at(-1)).toEqual([4, 'withdrawn', '0.00']);
     expect((await story(bursar, 'act-1')).saved).toBe('160.00');
-    const [old, correction, ...more] = (await lines(bursar.db)).filter(({ hour }) => hour.getTime() === MONDAY + 4 * HOUR);
+    const [old, correction, ...more] = (await lines(bursar.db)).filter(
+      ({ hour }) => hour.getTime() === MONDAY + 4 * HOUR,
+    );
     expect([old?.saved, correction?.saved, more]).toEqual(['80000000000', '-80000000000', []]);
   });
 
@@ -102,13 +163,20 @@ describe('the ledger', async () => {
     await bursar.setPrices([instancePrice('100', { minimumSeconds: 0, effectiveFrom: MONDAY + 3 * HOUR })]);
     await at(bursar, 8.5);
     await at(bursar, 9.5);
-    expect((await story(bursar, 'act-1')).hours.slice(1, 3)).toEqual([[2, 'measured', '80.00'], [3, 'measured', '100.00']]);
+    expect((await story(bursar, 'act-1')).hours.slice(1, 3)).toEqual([
+      [2, 'measured', '80.00'],
+      [3, 'measured', '100.00'],
+    ]);
   });
 
   it('shares what several actions save on one group, whichever is verified first', async () => {
     await bursar.take([...groupUsage(8, 20, 24), ...groupUsage(4, 24, 25), ...groupUsage(2, 25, 30)]);
-    const scale = (id: string, hours: number, from: number, to: number): Given =>
-      ({ id, hours, effect: { kind: 'scale', target: 'asg/train', replicas: to }, before: group(from) });
+    const scale = (id: string, hours: number, from: number, to: number): Given => ({
+      id,
+      hours,
+      effect: { kind: 'scale', target: 'asg/train', replicas: to },
+      before: group(from),
+    });
     await act(bursar.db, scale('act-3', 25, 4, 2));
     await at(bursar, 30);
     await act(bursar.db, scale('act-2', 24, 8, 4));
@@ -130,19 +198,28 @@ describe('the ledger', async () => {
     expect(await of('act-4')).toEqual({ state: 'unverifiable', reason: 'target-not-metered', saved: '0.00' });
     expect(await of('act-5')).toEqual({ state: 'unverifiable', reason: 'target-unknown', saved: '0.00' });
     const { totals } = await new LocalSavings(bursar.stores.savingLedger, 'default').list(null);
-    expect(totals.unverifiable).toEqual({ count: 2, reasons: [{ reason: 'target-not-metered', count: 1 }, { reason: 'target-unknown', count: 1 }] });
+    expect(totals.unverifiable).toEqual({
+      count: 2,
+      reasons: [
+        { reason: 'target-not-metered', count: 1 },
+        { reason: 'target-unknown', count: 1 },
+      ],
+    });
   });
 
   it('keeps a summary that is the sum of its lines, and a counterfactual as it was written', async () => {
     const broken = await bursar.db.query(
       `select s.action from saving s left join (select action, sum(counterfactual_nanos) as c, sum(actual_nanos) as a from saving_line group by action) l on l.action = s.action
-       where s.counterfactual_nanos <> coalesce(l.c, 0) or s.actual_nanos <> coalesce(l.a, 0) or s.measured_nanos + s.verified_nanos <> coalesce(l.c - l.a, 0)`);
+       where s.counterfactual_nanos <> coalesce(l.c, 0) or s.actual_nanos <> coalesce(l.a, 0) or s.measured_nanos + s.verified_nanos <> coalesce(l.c - l.a, 0)`,
+    );
     expect(broken).toEqual([]);
     const written = await bursar.db.query(`select action, spec, written_at from counterfactual order by action`);
     await bursar.db.query(`update action set before = null where id = 'act-1'`);
     await wake(bursar.db, 'default', [{ stage: 'saving.verify', lane: 'red', key: 'act-1' }]);
     await at(bursar, 31);
-    expect(await bursar.db.query(`select action, spec, written_at from counterfactual order by action`)).toEqual(written);
+    expect(await bursar.db.query(`select action, spec, written_at from counterfactual order by action`)).toEqual(
+      written,
+    );
   });
 });
 
@@ -161,19 +238,40 @@ describe('a bill', async () => {
       const { state, hours, measured, verified } = await bursar.stores.savingLedger.known('default', action);
       return { state, hours, measured, verified };
     };
-    expect(await of('act-1')).toMatchObject({ state: 'measured', hours: { measured: 336, verified: 0, unverifiable: 0 } });
-    const day = (resource: string, no: number, amount: string) => billed(`${resource}-${no}`, amount, { resource, start: MONDAY + no * DAY_MS, end: MONDAY + (no + 1) * DAY_MS });
+    expect(await of('act-1')).toMatchObject({
+      state: 'measured',
+      hours: { measured: 336, verified: 0, unverifiable: 0 },
+    });
+    const day = (resource: string, no: number, amount: string) =>
+      billed(`${resource}-${no}`, amount, { resource, start: MONDAY + no * DAY_MS, end: MONDAY + (no + 1) * DAY_MS });
     const days = Array.from({ length: 15 }, (_, n) => n + 1);
     bursar.clock.at = Date.UTC(2026, 10, 3);
-    await bursar.take([...days.map((n) => day('i-3', n, '1920')), ...days.map((n) => day('i-2', n, '50'))], { source: 'bill' });
+    await bursar.take([...days.map((n) => day('i-3', n, '1920')), ...days.map((n) => day('i-2', n, '50'))], {
+      source: 'bill',
+    });
     await bursar.runner.drain();
     bursar.clock.at += 2 * HOUR;
     await bursar.runner.drain();
-    expect(await of('act-1')).toEqual({ state: 'verified', hours: { measured: 0, verified: 336, unverifiable: 0 }, measured: '0.00', verified: '26880.00' });
-    expect(await of('act-2')).toMatchObject({ state: 'measured', hours: { measured: 336, verified: 0, unverifiable: 0 } });
-    expect((await bursar.stores.savingLedger.hoursWithLines('default', 'red', 'act-2', null, 1))[0]).toMatchObject({ state: 'measured', reason: 'bill-differs' });
+    expect(await of('act-1')).toEqual({
+      state: 'verified',
+      hours: { measured: 0, verified: 336, unverifiable: 0 },
+      measured: '0.00',
+      verified: '26880.00',
+    });
+    expect(await of('act-2')).toMatchObject({
+      state: 'measured',
+      hours: { measured: 336, verified: 0, unverifiable: 0 },
+    });
+    expect((await bursar.stores.savingLedger.hoursWithLines('default', 'red', 'act-2', null, 1))[0]).toMatchObject({
+      state: 'measured',
+      reason: 'bill-differs',
+    });
     // The verification is a line of its own, that moves no money.
-    expect((await lines(bursar.db)).filter(({ action, no }) => action === 'act-1' && no === 2).every(({ saved, state }) => saved === '0' && state === 'verified')).toBe(true);
+    expect(
+      (await lines(bursar.db))
+        .filter(({ action, no }) => action === 'act-1' && no === 2)
+        .every(({ saved, state }) => saved === '0' && state === 'verified'),
+    ).toBe(true);
   });
 });
 
@@ -185,11 +283,25 @@ describe('what was realised', async () => {
     await bursar.setPrices(PRICES);
     await bursar.take([...usage('i-1', 0, 24), ...usage('i-3', 0, 24 * 16)]);
     const promised: Partial<Recommendation> = {
-      id: 'rec-1', team: 'red', policy: 'idle-stop', policyVersion: 3, action: 'Stop', target: 'i-1', currency: 'USD', change: {}, computation: {},
+      id: 'rec-1',
+      team: 'red',
+      policy: 'idle-stop',
+      policyVersion: 3,
+      action: 'Stop',
+      target: 'i-1',
+      currency: 'USD',
+      change: {},
+      computation: {},
       // $160 an hour was promised and $80 came.
-      estimatedMonthlySavings: '116800.00', estimatedMonthlySavingsLow: '116800.00', estimatedMonthlySavingsHigh: '116800.00', estimatedMonthlySavingsNanos: '116800000000000',
+      estimatedMonthlySavings: '116800.00',
+      estimatedMonthlySavingsLow: '116800.00',
+      estimatedMonthlySavingsHigh: '116800.00',
+      estimatedMonthlySavingsNanos: '116800000000000',
     };
-    await bursar.db.query(`insert into recommendation (organisation, id, team, policy, action, target, body, made_at) values ('default', 'rec-1', 'red', 'idle-stop', 'Stop', 'i-1', $1, now())`, [JSON.stringify(promised)]);
+    await bursar.db.query(
+      `insert into recommendation (organisation, id, team, policy, action, target, body, made_at) values ('default', 'rec-1', 'red', 'idle-stop', 'Stop', 'i-1', $1, now())`,
+      [JSON.stringify(promised)],
+    );
     await act(bursar.db, { ...stop('act-1', 24), recommendation: 'rec-1' });
     await at(bursar, 24 * 17);
     const { predicted, saved } = await bursar.stores.savingLedger.known('default', 'act-1');
@@ -198,7 +310,15 @@ describe('what was realised', async () => {
     // (10 x 1 + 1 x 0.5) / 11
     expect(calibrations).toEqual({ 'idle-stop@3': expect.objectContaining({ ratio: 0.954545, cases: 1 }) as unknown });
     const { views, prices, organisations } = bursar.stores;
-    const view = await views.view(bursar.db, 'default', 'red', 'USD', bursar.clock.at, await prices.book(bursar.db, 'default'), await organisations.peak(bursar.db, 'default'));
+    const view = await views.view(
+      bursar.db,
+      'default',
+      'red',
+      'USD',
+      bursar.clock.at,
+      await prices.book(bursar.db, 'default'),
+      await organisations.peak(bursar.db, 'default'),
+    );
     expect(view.calibrations).toEqual(calibrations);
   });
 });
@@ -208,9 +328,16 @@ describe('the action machine', async () => {
 
   it('brings what it has confirmed into the ledger, and a rollback ends it', async () => {
     const start = hourOf(NOW);
-    const ran = (resource: string, from: number, to: number) => groupUsage(1, from, to, { resource, tags: null })
-      .map((record) => ({ ...record, id: `${resource}/${record.id}`, start: record.start - MONDAY + start, end: record.end - MONDAY + start }));
-    await w.db.transaction((tx) => w.stores.organisations.saveRules(tx, 'default', [{ match: { account: 'a1' }, team: 'lab' }], 'test'));
+    const ran = (resource: string, from: number, to: number) =>
+      groupUsage(1, from, to, { resource, tags: null }).map((record) => ({
+        ...record,
+        id: `${resource}/${record.id}`,
+        start: record.start - MONDAY + start,
+        end: record.end - MONDAY + start,
+      }));
+    await w.db.transaction((tx) =>
+      w.stores.organisations.saveRules(tx, 'default', [{ match: { account: 'a1' }, team: 'lab' }], 'test'),
+    );
     await w.setPrices(PRICES);
     w.cloud.add(instance('i-1'));
     w.script.wants = [{ action: 'Stop', target: 'i-1' }];
@@ -225,7 +352,13 @@ describe('the action machine', async () => {
     await w.pass(1.5 * HOUR);
     const id = stopped?.id ?? '';
     expect((await w.stores.actions.known(w.db, 'default', id)).state).toBe('measured');
-    expect(await w.stores.savingLedger.known('default', id)).toMatchObject({ state: 'measured', saved: '320.00', policy: 'scripted', policyVersion: 1, estimatedMonthlySavings: null });
+    expect(await w.stores.savingLedger.known('default', id)).toMatchObject({
+      state: 'measured',
+      saved: '320.00',
+      policy: 'scripted',
+      policyVersion: 1,
+      estimatedMonthlySavings: null,
+    });
     await w.take(ran('i-2', 5, 12));
     await w.rollBack(id);
     await w.pass(0);
@@ -236,7 +369,11 @@ describe('the action machine', async () => {
     // Taken back five and a half hours after it was applied; nothing is claimed later.
     expect(await w.stores.savingLedger.known('default', id)).toMatchObject({ state: 'measured', saved: '440.00' });
     const [, rollback] = await w.all();
-    expect(await w.stores.savingLedger.known('default', rollback?.id ?? '')).toMatchObject({ state: 'unverifiable', reason: 'not-made-to-save', saved: '0.00' });
+    expect(await w.stores.savingLedger.known('default', rollback?.id ?? '')).toMatchObject({
+      state: 'unverifiable',
+      reason: 'not-made-to-save',
+      saved: '0.00',
+    });
   });
 });
 
@@ -260,41 +397,103 @@ describe('the doors', async () => {
     const clock = { now: () => MONDAY + 8 * HOUR };
     const runner = new Runner(stores.db, stores.work, clock, makeLine(stores, []));
     const rules = await stores.organisations.rules(stores.db, 'default');
-    await stores.db.transaction(async (tx) => void (await stores.prices.add(tx, 'default', PRICES.map((price) => ({ kind: 'price', price })), 'test')));
-    const records = [...usage('i-1', -3, 1), ...usage('i-2', -3, 6), ...usage('i-4', -3, 2, { account: 'a2' }), ...usage('i-5', -3, 6, { account: 'a2' })];
-    await stores.intake.import({ organisation: 'default', source: 'default', strict: true, dryRun: false, by: 'test', now: clock.now(), teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags: [] },
-      [{ name: 'test', format: 'test', async *batches() { yield { records, rejects: [] }; } }]);
+    await stores.db.transaction(
+      async (tx) =>
+        void (await stores.prices.add(
+          tx,
+          'default',
+          PRICES.map((price) => ({ kind: 'price', price })),
+          'test',
+        )),
+    );
+    const records = [
+      ...usage('i-1', -3, 1),
+      ...usage('i-2', -3, 6),
+      ...usage('i-4', -3, 2, { account: 'a2' }),
+      ...usage('i-5', -3, 6, { account: 'a2' }),
+    ];
+    await stores.intake.import(
+      {
+        organisation: 'default',
+        source: 'default',
+        strict: true,
+        dryRun: false,
+        by: 'test',
+        now: clock.now(),
+        teamOf: (record) => rules.teamOf(record),
+        rulesVersion: rules.version,
+        trackedTags: [],
+      },
+      [
+        {
+          name: 'test',
+          format: 'test',
+          async *batches() {
+            yield { records, rejects: [] };
+          },
+        },
+      ],
+    );
     return () => runner.drain();
   }
 
   it('list entries by page with totals of the whole filter, and refuse another team', async () => {
-    const first = await api.call<{ items: { action: string; saved: string }[]; nextCursor: string; totals: { measured: unknown } }>('GET', '/v1/savings?limit=1');
+    const first = await api.call<{
+      items: { action: string; saved: string }[];
+      nextCursor: string;
+      totals: { measured: unknown };
+    }>('GET', '/v1/savings?limit=1');
     expect(first.status).toBe(200);
     expect(first.body.items.map(({ action }) => action)).toEqual(['act-2']);
     expect(first.body.totals.measured).toEqual({ count: 2, saved: [{ currency: 'USD', amount: '560.00' }] });
-    const second = await api.call<{ items: { action: string }[]; nextCursor: string | null }>('GET', `/v1/savings?limit=1&cursor=${first.body.nextCursor}`);
+    const second = await api.call<{ items: { action: string }[]; nextCursor: string | null }>(
+      'GET',
+      `/v1/savings?limit=1&cursor=${first.body.nextCursor}`,
+    );
     expect([second.body.items.map(({ action }) => action), second.body.nextCursor]).toEqual([['act-1'], null]);
     expect((await api.call<{ items: unknown[] }>('GET', '/v1/savings?state=verified')).body.items).toEqual([]);
-    expect((await api.call<{ items: { action: string }[] }>('GET', '/v1/savings?from=2026-10-05T01:30:00Z&team=blue')).body.items.map(({ action }) => action)).toEqual(['act-2']);
+    expect(
+      (
+        await api.call<{ items: { action: string }[] }>('GET', '/v1/savings?from=2026-10-05T01:30:00Z&team=blue')
+      ).body.items.map(({ action }) => action),
+    ).toEqual(['act-2']);
     const key = await api.keyFor({ teams: ['blue'] });
-    expect((await api.call<{ items: { action: string }[] }>('GET', '/v1/savings', { key })).body.items.map(({ action }) => action)).toEqual(['act-2']);
+    expect(
+      (await api.call<{ items: { action: string }[] }>('GET', '/v1/savings', { key })).body.items.map(
+        ({ action }) => action,
+      ),
+    ).toEqual(['act-2']);
     expect((await api.call('GET', '/v1/savings?team=red', { key })).status).toBe(403);
     expect((await api.call('GET', '/v1/savings/act-1', { key })).status).toBe(403);
     expect((await api.call('GET', '/v1/savings/act-99')).status).toBe(404);
-    expect((await api.call('GET', `/v1/savings?cursor=${Buffer.from('"nonsense"').toString('base64url')}`)).status).toBe(400);
+    expect(
+      (await api.call('GET', `/v1/savings?cursor=${Buffer.from('"nonsense"').toString('base64url')}`)).status,
+    ).toBe(400);
     expect((await api.call('GET', '/v1/savings?from=soon')).status).toBe(400);
   });
 
   it("show an action's hours by page, with their lines and links", async () => {
-    interface Detail { saved: string; sharedWith: string[]; counterfactual: { world: { kind: string } }; ledger: { items: { hour: string; saved: string; lines: { no: number; links: { records: number } }[] }[]; nextCursor: string | null } }
+    interface Detail {
+      saved: string;
+      sharedWith: string[];
+      counterfactual: { world: { kind: string } };
+      ledger: {
+        items: { hour: string; saved: string; lines: { no: number; links: { records: number } }[] }[];
+        nextCursor: string | null;
+      };
+    }
     const { status, body } = await api.call<Detail>('GET', '/v1/savings/act-1?limit=3');
     expect([status, body.saved, body.counterfactual.world.kind]).toEqual([200, '320.00', 'held']);
-    expect(body.ledger.items.map(({ hour, saved }) => [hour, saved])).toEqual([1, 2, 3].map((hour) => [`2026-10-05T0${hour}:00:00.000Z`, '80.00']));
+    expect(body.ledger.items.map(({ hour, saved }) => [hour, saved])).toEqual(
+      [1, 2, 3].map((hour) => [`2026-10-05T0${hour}:00:00.000Z`, '80.00']),
+    );
     expect(body.ledger.items[0]?.lines).toMatchObject([{ no: 1, links: { records: 0 } }]);
     const rest = await api.call<Detail>('GET', `/v1/savings/act-1?limit=3&cursor=${body.ledger.nextCursor}`);
     expect(rest.body.ledger.items).toHaveLength(1);
     const answer = endpoints().find(({ path }) => path === '/v1/savings/{action}')?.answer;
-    expect(answer !== undefined && 'safeParse' in answer ? answer.safeParse(body).error?.issues : 'no endpoint').toBeUndefined();
+    expect(
+      answer !== undefined && 'safeParse' in answer ? answer.safeParse(body).error?.issues : 'no endpoint',
+    ).toBeUndefined();
   });
 
   it('are alike, on the database and through the API', async () => {
@@ -308,12 +507,20 @@ describe('the doors', async () => {
     const out: string[] = [];
     const sink = (into: string[]) => ({ isTTY: false, write: (text: string) => into.push(text) > 0 });
     const context: CliContext = {
-      environment: {}, stdout: sink(out), stderr: sink([]), clock: { now: () => MONDAY }, remote: { url: api.url, apiKey: api.admin },
-      connect: () => Promise.reject(new Error('goes through the API')), serve: () => Promise.resolve(),
+      environment: {},
+      stdout: sink(out),
+      stderr: sink([]),
+      clock: { now: () => MONDAY },
+      remote: { url: api.url, apiKey: api.admin },
+      connect: () => Promise.reject(new Error('goes through the API')),
+      serve: () => Promise.resolve(),
     };
     const command = (argv: string[]) => run(argv, context);
     expect(await command(['savings', '--team', 'red', '--json'])).toBe(0);
-    expect(JSON.parse(out.join(''))).toMatchObject({ savings: [{ action: 'act-1', state: 'measured', saved: '320.00' }], totals: { measured: { count: 1 } } });
+    expect(JSON.parse(out.join(''))).toMatchObject({
+      savings: [{ action: 'act-1', state: 'measured', saved: '320.00' }],
+      totals: { measured: { count: 1 } },
+    });
     out.length = 0;
     expect(await command(['savings'])).toBe(0);
     expect(out.join('')).toMatch(/act-2 .*measured[\s\S]*measured 560\.00 USD/);

@@ -1,4 +1,7 @@
-/** What people do in Slack: approving and rejecting with the rights of a key, requests that are forged, old or sent twice, and the slash command. */
+/**
+ * What people do in Slack: approving and rejecting with the rights of a key, requests that are forged, old or sent
+ * twice, and the slash command.
+ */
 import { describe, expect, it } from 'vitest';
 import { HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { alertWorld } from '../support/alert-world.js';
@@ -32,7 +35,11 @@ describe('an action that waits for approval', async () => {
     const [post] = w.slack.posts as [SlackPost];
     await w.connect('U0VIEWER', 'viewer');
     await w.connect('U0OTHER', 'operator', ['elsewhere']);
-    for (const [user, words] of [['U0STRANGER', 'PUT /v1/slack-users/T0WORK/U0STRANGER'], ['U0VIEWER', 'You may not decide this'], ['U0OTHER', 'the right to approve for lab']] as const) {
+    for (const [user, words] of [
+      ['U0STRANGER', 'PUT /v1/slack-users/T0WORK/U0STRANGER'],
+      ['U0VIEWER', 'You may not decide this'],
+      ['U0OTHER', 'the right to approve for lab'],
+    ] as const) {
       expect((await w.press(user, post, 'approve')).status).toBe(200);
       await w.pass(1000);
       expect(lastReply()).toContain(words);
@@ -53,7 +60,11 @@ describe('an action that waits for approval', async () => {
     const [action] = await w.all();
     expect(action?.approvedBy).toBe(`key:${key} (U0ANA)`);
     const entry = (await w.stores.audit.list('default', null, 50)).find(({ verb }) => verb === 'action.approve');
-    expect(entry).toMatchObject({ actor: `key:${key} (U0ANA)`, target: action?.id, detail: { slack: 'T0WORK/U0ANA', team: 'lab' } });
+    expect(entry).toMatchObject({
+      actor: `key:${key} (U0ANA)`,
+      target: action?.id,
+      detail: { slack: 'T0WORK/U0ANA', team: 'lab' },
+    });
     expect(JSON.stringify(post.blocks)).toContain('Approved by U0ANA');
     expect(post.blocks.map(({ type }) => type)).not.toContain('actions');
     // The proof follows in the same thread.
@@ -89,7 +100,9 @@ describe('an action that waits for approval', async () => {
     await w.approve((await w.all()).at(-1)!.id, 'boss');
     w.slack.always = null;
     await w.tell(10 * MINUTE_MS);
-    expect(w.slack.posts.slice(before).map(({ blocks }) => blocks[0]?.text?.text)).toEqual(['\u{1F535} lab: stop instance/i-4: done and proven']);
+    expect(w.slack.posts.slice(before).map(({ blocks }) => blocks[0]?.text?.text)).toEqual([
+      '\u{1F535} lab: stop instance/i-4: done and proven',
+    ]);
   });
 
   it('is approved by nobody whose key was revoked, nor by who wrote the document where the team forbids it', async () => {
@@ -111,21 +124,47 @@ describe('an action that waits for approval', async () => {
 
 describe('a request', async () => {
   const w = await alertWorld();
-  const form = { team_id: 'T0WORK', user_id: 'U0ANA', command: '/bursar', text: 'status', response_url: 'https://hooks.slack.com/x' };
+  const form = {
+    team_id: 'T0WORK',
+    user_id: 'U0ANA',
+    command: '/bursar',
+    text: 'status',
+    response_url: 'https://hooks.slack.com/x',
+  };
 
-  it.each([[{ offBy: -301 }, 401], [{ offBy: 301 }, 401], [{ secret: 'another' }, 401], [{ offBy: -299 }, 200], [{ offBy: 299 }, 200]] as const)('with %j is answered %i', async (options, status) => {
+  it.each([
+    [{ offBy: -301 }, 401],
+    [{ offBy: 301 }, 401],
+    [{ secret: 'another' }, 401],
+    [{ offBy: -299 }, 200],
+    [{ offBy: 299 }, 200],
+  ] as const)('with %j is answered %i', async (options, status) => {
     expect((await w.fromSlack('/slack/commands', form, options)).status).toBe(status);
   });
 
   it('whose body was changed, or that carries no signature, is refused', async () => {
-    const send = (headers: Record<string, string>): Promise<Response> => fetch(`${w.url}/slack/interactions`, { method: 'POST', headers, body: 'payload=%7B%7D' });
+    const send = (headers: Record<string, string>): Promise<Response> =>
+      fetch(`${w.url}/slack/interactions`, { method: 'POST', headers, body: 'payload=%7B%7D' });
     expect((await send({})).status).toBe(401);
-    expect((await send({ 'x-slack-signature': `v0=${'0'.repeat(64)}`, 'x-slack-request-timestamp': String(Math.floor(w.clock.now() / 1000)) })).status).toBe(401);
+    expect(
+      (
+        await send({
+          'x-slack-signature': `v0=${'0'.repeat(64)}`,
+          'x-slack-request-timestamp': String(Math.floor(w.clock.now() / 1000)),
+        })
+      ).status,
+    ).toBe(401);
   });
 
   it('that is none of ours is acknowledged, and nothing follows', async () => {
     const before = await w.stores.work.waiting();
-    expect((await w.fromSlack('/slack/interactions', { payload: JSON.stringify({ type: 'view_submission', user: { id: 'U0ANA' } }) })).status).toBe(200);
+    expect(
+      (
+        await w.fromSlack('/slack/interactions', {
+          payload: JSON.stringify({ type: 'view_submission', user: { id: 'U0ANA' } }),
+        })
+      ).status,
+    ).toBe(200);
     expect((await w.fromSlack('/slack/commands', { ssl_check: '1', token: 'x' })).status).toBe(200);
     expect((await w.fromSlack('/slack/interactions', { payload: 'not json' })).status).toBe(400);
     expect(await w.stores.work.waiting()).toBe(before);

@@ -9,7 +9,10 @@ afterAll(() => db.close());
 
 afterEach(() => void vi.useRealTimers());
 
-const kept = async (): Promise<string[]> => (await db.query<{ statement: string }>(`select statement from pg_prepared_statements order by prepare_time`)).map(({ statement }) => statement);
+const kept = async (): Promise<string[]> =>
+  (await db.query<{ statement: string }>(`select statement from pg_prepared_statements order by prepare_time`)).map(
+    ({ statement }) => statement,
+  );
 
 it('keeps one whose values do not change which of its conditions hold, in transactions and outside', async () => {
   const text = `select $1::int + 1 as sum`;
@@ -26,8 +29,12 @@ it('plans one with conditions that may fall away for each of its values', async 
 });
 
 it('gives the rows of what changes rows, and none of several statements at once', async () => {
-  expect(await db.query(`insert into organisation (id, name) values ($1, $1) returning name`, ['one'])).toEqual([{ name: 'one' }]);
-  expect(await db.query(`update organisation set name = $2 where id = $1 returning name`, ['one', 'two'])).toEqual([{ name: 'two' }]);
+  expect(await db.query(`insert into organisation (id, name) values ($1, $1) returning name`, ['one'])).toEqual([
+    { name: 'one' },
+  ]);
+  expect(await db.query(`update organisation set name = $2 where id = $1 returning name`, ['one', 'two'])).toEqual([
+    { name: 'two' },
+  ]);
   expect(await db.query(`update organisation set name = $2 where id = $1`, ['one', 'three'])).toEqual([]);
   expect(await db.query(`select 1; select 2`)).toEqual([]);
 });
@@ -41,7 +48,9 @@ it('forgets a plan that was made while a table was empty', async () => {
   const text = `select said from grown where id = $1`;
   for (let n = 0; n < 8; n++) await db.query(text, [n]);
   await db.query(`insert into grown select n, 'word' from generate_series(1, 50000) n`);
-  const [found] = await db.query<{ name: string }>(`select name from pg_prepared_statements where statement = $1`, [text]);
+  const [found] = await db.query<{ name: string }>(`select name from pg_prepared_statements where statement = $1`, [
+    text,
+  ]);
   const plan = async (): Promise<string> => JSON.stringify(await db.query(`explain execute "${found?.name}" (7)`));
   expect(await plan()).toContain('Seq Scan');
   vi.advanceTimersByTime(started + 6000);

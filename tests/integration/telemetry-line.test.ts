@@ -1,6 +1,7 @@
 /**
- * Evidence on the line and at the doors: samples by minute, teams and workloads, findings, what a lost card leads to and how soon, silence, late lines,
- * pushed samples, and what is forgotten. The sources are scripts and the clock is set by hand.
+ * Evidence on the line and at the doors: samples by minute, teams and workloads, findings, what a lost card leads to
+ * and how soon, silence, late lines, pushed samples, and what is forgotten. The sources are scripts and the clock is
+ * set by hand.
  */
 import { SchedulerRegistry } from '@nestjs/schedule';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -21,8 +22,24 @@ import { NOW as API_NOW, testApi } from '../support/web.js';
 const START = Date.UTC(2026, 10, 21, 8);
 
 const sample = (gpu: string, at: number, over: Partial<GpuSample> = {}): GpuSample => ({
-  resource: 'host-1', gpu, migInstance: null, gpuModel: 'H100', namespace: null, pod: null, at, exporter: 'dcgm/host-1', gpuUtilisationRatio: 0.5, memoryUsedRatio: 0.5, memoryUsedMib: null, temperatureCelsius: 50, powerWatts: null,
-  pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: { workload: 'train' }, ...over,
+  resource: 'host-1',
+  gpu,
+  migInstance: null,
+  gpuModel: 'H100',
+  namespace: null,
+  pod: null,
+  at,
+  exporter: 'dcgm/host-1',
+  gpuUtilisationRatio: 0.5,
+  memoryUsedRatio: 0.5,
+  memoryUsedMib: null,
+  temperatureCelsius: 50,
+  powerWatts: null,
+  pcieReplays: null,
+  requestsPerSecond: null,
+  networkLatencySeconds: null,
+  labels: { workload: 'train' },
+  ...over,
 });
 
 describe('a source that is read', async () => {
@@ -41,26 +58,74 @@ describe('a source that is read', async () => {
     },
   };
   const runner = new Runner(db, stores.work, clock, makeLine(stores, [shift as Policy], [connection]));
-  const reading = (samples: readonly GpuSample[], over: Partial<TelemetryReading> = {}): TelemetryReading => ({ at: clock.now(), samples, coverage: 1, problems: [], exportersUp: ['dcgm/host-1'], ...over });
+  const reading = (samples: readonly GpuSample[], over: Partial<TelemetryReading> = {}): TelemetryReading => ({
+    at: clock.now(),
+    samples,
+    coverage: 1,
+    problems: [],
+    exportersUp: ['dcgm/host-1'],
+    ...over,
+  });
   /** The clock goes on, and the line does what is due by then. */
   const after = async (ms: number, next: typeof script): Promise<void> => {
     clock.at += ms;
     script = next;
     await runner.drain();
   };
-  const rows = (where = 'true') => db.query<{ gpu: string; at: Date; util: number | null; team: string; workload_id: string | null; workload: string | null }>(
-    `select gpu, at, gpu_utilisation_ratio as util, team, workload_id, workload from sample where ${where} order by at, gpu`);
-  const findings = async (status: 'open' | 'cleared' = 'open'): Promise<string[]> => (await stores.healthFindings.list(db, 'default', { status, teams: null }, null, 50)).map((one) => `${one.rule} ${one.gpu}${one.clearedBecause === null ? '' : ` ${one.clearedBecause}`}`).sort();
+  const rows = (where = 'true') =>
+    db.query<{
+      gpu: string;
+      at: Date;
+      util: number | null;
+      team: string;
+      workload_id: string | null;
+      workload: string | null;
+    }>(
+      `select gpu, at, gpu_utilisation_ratio as util, team, workload_id, workload from sample where ${where} order by at, gpu`,
+    );
+  const findings = async (status: 'open' | 'cleared' = 'open'): Promise<string[]> =>
+    (await stores.healthFindings.list(db, 'default', { status, teams: null }, null, 50))
+      .map((one) => `${one.rule} ${one.gpu}${one.clearedBecause === null ? '' : ` ${one.clearedBecause}`}`)
+      .sort();
   const proposals = async () => stores.recommendations.list('default', { team: 'lab', status: 'open' }, null, 10);
 
   beforeAll(async () => {
     await db.transaction(async (tx) => {
-      await stores.organisations.saveRules(tx, 'default', [{ match: { label: { key: 'workload', value: 'train' } }, team: 'lab' }], 'test');
-      await stores.policies.save(tx, 'default', { name: 'shift', policy: 'spot-shift', teams: ['lab'], mode: 'recommend', params: {}, priority: 0 }, 'test', START);
-      await stores.workloads.save(tx, 'default', 'lab', {
-        workload: 'train', kind: 'training', provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', term: 'on-demand', gpusPerReplica: 2, interruptible: null, isProtected: null,
-        fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null }, service: null, job: null, performance: [],
-      }, START);
+      await stores.organisations.saveRules(
+        tx,
+        'default',
+        [{ match: { label: { key: 'workload', value: 'train' } }, team: 'lab' }],
+        'test',
+      );
+      await stores.policies.save(
+        tx,
+        'default',
+        { name: 'shift', policy: 'spot-shift', teams: ['lab'], mode: 'recommend', params: {}, priority: 0 },
+        'test',
+        START,
+      );
+      await stores.workloads.save(
+        tx,
+        'default',
+        'lab',
+        {
+          workload: 'train',
+          kind: 'training',
+          provider: 'AWS',
+          region: 'us-east-1',
+          sku: 'p5.48xlarge',
+          gpuModel: 'H100',
+          term: 'on-demand',
+          gpusPerReplica: 2,
+          interruptible: null,
+          isProtected: null,
+          fleet: { ready: 1, booting: 0, minReplicas: 1, maxReplicas: 1, changedAt: null },
+          service: null,
+          job: null,
+          performance: [],
+        },
+        START,
+      );
     });
     await wake(db, 'default', [{ stage: 'sample.collect', lane: 'script', key: 'script' }]);
   });
@@ -75,27 +140,62 @@ describe('a source that is read', async () => {
   });
 
   it('gives a row per GPU and minute, with team, workload and kind; the newest look of a minute stays, and again changes nothing', async () => {
-    expect(await rows(`at = '${new Date(START).toISOString()}'`)).toMatchObject([{ gpu: 'GPU-0', team: 'lab', workload_id: 'train', workload: 'training' }, { gpu: 'GPU-1' }]);
-    const look = [sample('GPU-0', START + 29_000, { gpuUtilisationRatio: 0.25 }), sample('GPU-0', START + 30_000, { gpuUtilisationRatio: 0.75 }), sample('GPU-1', START + 30_000)];
+    expect(await rows(`at = '${new Date(START).toISOString()}'`)).toMatchObject([
+      { gpu: 'GPU-0', team: 'lab', workload_id: 'train', workload: 'training' },
+      { gpu: 'GPU-1' },
+    ]);
+    const look = [
+      sample('GPU-0', START + 29_000, { gpuUtilisationRatio: 0.25 }),
+      sample('GPU-0', START + 30_000, { gpuUtilisationRatio: 0.75 }),
+      sample('GPU-1', START + 30_000),
+    ];
     await after(15_000, () => [reading(look)]);
     const before = await rows();
-    expect(before.filter(({ at }) => at.getTime() === START).map(({ gpu, util }) => [gpu, util])).toEqual([['GPU-0', 0.75], ['GPU-1', 0.5]]);
-    await after(15_000, () => [reading([...look, sample('GPU-0', START + 1000, { gpuUtilisationRatio: 0 })], { at: START + 45_000 })]);
+    expect(before.filter(({ at }) => at.getTime() === START).map(({ gpu, util }) => [gpu, util])).toEqual([
+      ['GPU-0', 0.75],
+      ['GPU-1', 0.5],
+    ]);
+    await after(15_000, () => [
+      reading([...look, sample('GPU-0', START + 1000, { gpuUtilisationRatio: 0 })], { at: START + 45_000 }),
+    ]);
     expect(await rows()).toEqual(before);
   });
 
   it('fills the metrics of a workload, where every card was measured', async () => {
-    const view = await stores.views.view(db, 'default', 'lab', 'USD', START + MINUTE_MS, await stores.prices.book(db, 'default'), await stores.organisations.peak(db, 'default'));
+    const view = await stores.views.view(
+      db,
+      'default',
+      'lab',
+      'USD',
+      START + MINUTE_MS,
+      await stores.prices.book(db, 'default'),
+      await stores.organisations.peak(db, 'default'),
+    );
     expect(view.workloads[0]?.metrics['gpu_utilisation_ratio']?.values.at(-1)).toBe(0.625);
-    await after(30_000, () => [reading([sample('GPU-0', clock.now()), sample('GPU-1', clock.now(), { gpuUtilisationRatio: null })])]);
-    const metrics = await db.query<{ name: string; at: Date }>(`select name, at from workload_metric where at > $1`, [new Date(START)]);
+    await after(30_000, () => [
+      reading([sample('GPU-0', clock.now()), sample('GPU-1', clock.now(), { gpuUtilisationRatio: null })]),
+    ]);
+    const metrics = await db.query<{ name: string; at: Date }>(`select name, at from workload_metric where at > $1`, [
+      new Date(START),
+    ]);
     expect(metrics).toEqual([{ name: 'memory_used_ratio', at: new Date(START + MINUTE_MS) }]);
   });
 
   it('shows a resource as busy as its busiest card, and as unknown where a card was blank or is not there', async () => {
-    const view = await stores.views.view(db, 'default', 'lab', 'USD', clock.now(), await stores.prices.book(db, 'default'), await stores.organisations.peak(db, 'default'));
+    const view = await stores.views.view(
+      db,
+      'default',
+      'lab',
+      'USD',
+      clock.now(),
+      await stores.prices.book(db, 'default'),
+      await stores.organisations.peak(db, 'default'),
+    );
     expect(view.resources).toMatchObject([{ resource: 'host-1', workload: 'training', gpus: 2 }]);
-    expect(view.resources[0]?.readings.slice(-2)).toMatchObject([{ at: START, gpuUtilisationRatio: 0.75 }, { at: START + MINUTE_MS, gpuUtilisationRatio: null, memoryUsedRatio: 0.5 }]);
+    expect(view.resources[0]?.readings.slice(-2)).toMatchObject([
+      { at: START, gpuUtilisationRatio: 0.75 },
+      { at: START + MINUTE_MS, gpuUtilisationRatio: null, memoryUsedRatio: 0.5 },
+    ]);
   });
 
   it('leads from a card that is gone to its replacement within two looks, and takes it back when the card is there again', async () => {
@@ -105,14 +205,43 @@ describe('a source that is read', async () => {
     await after(15_000, () => [reading([sample('GPU-0', clock.now())])]);
     expect(await findings()).toEqual(['gone GPU-1']);
     const [proposal] = await proposals();
-    expect(proposal).toMatchObject({ action: 'Replace', target: 'host-1', policy: 'spot-shift', change: { group: 'train' }, evidence: [{ ageSeconds: 0 }] });
+    expect(proposal).toMatchObject({
+      action: 'Replace',
+      target: 'host-1',
+      policy: 'spot-shift',
+      change: { group: 'train' },
+      evidence: [{ ageSeconds: 0 }],
+    });
     expect(Date.parse(proposal!.madeAt) - seen).toBeLessThanOrEqual(30_000);
-    const view = await stores.views.view(db, 'default', 'lab', 'USD', clock.now(), await stores.prices.book(db, 'default'), await stores.organisations.peak(db, 'default'));
-    expect([view.resources[0]?.health, view.workloads[0]?.health]).toMatchObject([[{ rule: 'gone' }], [{ rule: 'gone', gpu: 'GPU-1' }]]);
+    const view = await stores.views.view(
+      db,
+      'default',
+      'lab',
+      'USD',
+      clock.now(),
+      await stores.prices.book(db, 'default'),
+      await stores.organisations.peak(db, 'default'),
+    );
+    expect([view.resources[0]?.health, view.workloads[0]?.health]).toMatchObject([
+      [{ rule: 'gone' }],
+      [{ rule: 'gone', gpu: 'GPU-1' }],
+    ]);
     expect(view.resources[0]?.readings.at(-1)).toMatchObject({ gpuUtilisationRatio: 0.5 });
     // In the next minute the one that is left does not stand for the two.
     await after(MINUTE_MS, () => [reading([sample('GPU-0', clock.now())])]);
-    expect((await stores.views.view(db, 'default', 'lab', 'USD', clock.now(), await stores.prices.book(db, 'default'), await stores.organisations.peak(db, 'default'))).resources[0]?.readings.at(-1)).toMatchObject({ gpuUtilisationRatio: null });
+    expect(
+      (
+        await stores.views.view(
+          db,
+          'default',
+          'lab',
+          'USD',
+          clock.now(),
+          await stores.prices.book(db, 'default'),
+          await stores.organisations.peak(db, 'default'),
+        )
+      ).resources[0]?.readings.at(-1),
+    ).toMatchObject({ gpuUtilisationRatio: null });
     await after(15_000, () => [reading([sample('GPU-0', clock.now()), sample('GPU-1', clock.now())])]);
     expect([await findings(), await findings('cleared'), await proposals()]).toEqual([[], ['gone GPU-1 evidence'], []]);
   });
@@ -120,7 +249,11 @@ describe('a source that is read', async () => {
   it('is never taken for lost cards where it is silent: it fails, its exporter is down, or it has nothing new', async () => {
     const readTo = (await stores.samples.state(db, 'default', 'script'))?.readTo;
     await after(15_000, () => new Failure('unavailable', 'no answer'));
-    expect(await stores.samples.state(db, 'default', 'script')).toMatchObject({ readTo, problems: ['no answer'], coverage: null });
+    expect(await stores.samples.state(db, 'default', 'script')).toMatchObject({
+      readTo,
+      problems: ['no answer'],
+      coverage: null,
+    });
     await after(15_000, () => [reading([], { exportersUp: [], coverage: 0 })]);
     await after(15_000, () => []);
     expect(await findings()).toEqual([]);
@@ -149,7 +282,18 @@ describe('a source that is read', async () => {
     await db.transaction((tx) => stores.organisations.saveSetting(tx, 'default', 'sample-retention-days', 20));
     const count = async (): Promise<number> => (await rows()).length;
     const before = await count();
-    await stores.samples.save(db, 'default', 'script', [21, 19].map((days) => ({ ...sample('GPU-0', clock.now() - days * DAY_MS), team: 'lab', workload: null, workloadKind: null, isPartitioned: false })));
+    await stores.samples.save(
+      db,
+      'default',
+      'script',
+      [21, 19].map((days) => ({
+        ...sample('GPU-0', clock.now() - days * DAY_MS),
+        team: 'lab',
+        workload: null,
+        workloadKind: null,
+        isPartitioned: false,
+      })),
+    );
     expect(await count()).toBe(before + 2);
     await after(HOUR_MS, () => []);
     expect(await count()).toBe(before + 1);
@@ -161,8 +305,19 @@ describe('urgent work', async () => {
 
   it('does not wait for the pause of its lane, other work does', async () => {
     const handed: DueLane[] = [];
-    const queue = { handOut: async (lanes: readonly DueLane[]) => void handed.push(...lanes.filter(({ stage }) => stage === 'recommendation.make')) } as unknown as LineQueue;
-    const tick = new Tick(stores, queue, clock, 3600, new SchedulerRegistry(), (error) => expect.unreachable(error.message), [{ organisation: 'default', wakings: [{ stage: 'sample.collect', lane: 'p', key: 'p' }] }]);
+    const queue = {
+      handOut: async (lanes: readonly DueLane[]) =>
+        void handed.push(...lanes.filter(({ stage }) => stage === 'recommendation.make')),
+    } as unknown as LineQueue;
+    const tick = new Tick(
+      stores,
+      queue,
+      clock,
+      3600,
+      new SchedulerRegistry(),
+      (error) => expect.unreachable(error.message),
+      [{ organisation: 'default', wakings: [{ stage: 'sample.collect', lane: 'p', key: 'p' }] }],
+    );
     const waking = { stage: 'recommendation.make', lane: 'lab', key: 'lab' };
     const handedOut = async (count: number): Promise<void> => {
       while (handed.length < count) await pause(20);
@@ -181,7 +336,9 @@ describe('urgent work', async () => {
     } finally {
       await tick.onApplicationShutdown();
     }
-    expect(await db.query(`select done < wanted as due from work where stage = 'sample.collect'`)).toEqual([{ due: true }]);
+    expect(await db.query(`select done < wanted as due from work where stage = 'sample.collect'`)).toEqual([
+      { due: true },
+    ]);
     const runner = new Runner(db, stores.work, clock, makeLine(stores, []));
     await runner.drain();
     expect(await db.query(`select urgent from work where stage = 'recommendation.make'`)).toEqual([{ urgent: false }]);
@@ -191,35 +348,97 @@ describe('urgent work', async () => {
 describe('pushed samples', async () => {
   const api = await testApi();
   const at = new Date(API_NOW - 30_000).toISOString();
-  const push = (body: unknown, call = {}) => api.call<Record<string, unknown>>('POST', '/v1/samples', { body, ...call });
-  const card = { resource: 'i-1', gpu: 'GPU-0', at, gpuModel: 'NVIDIA H100 80GB HBM3', temperatureCelsius: 91, gpuUtilisationRatio: 0.4, labels: { squad: 'lab' } };
-  beforeAll(() => api.stores.db.transaction((tx) => api.stores.organisations.saveRules(tx, 'default', [{ match: { tag: { key: 'squad', value: 'lab' } }, team: 'lab' }], 'test')));
+  const push = (body: unknown, call = {}) =>
+    api.call<Record<string, unknown>>('POST', '/v1/samples', { body, ...call });
+  const card = {
+    resource: 'i-1',
+    gpu: 'GPU-0',
+    at,
+    gpuModel: 'NVIDIA H100 80GB HBM3',
+    temperatureCelsius: 91,
+    gpuUtilisationRatio: 0.4,
+    labels: { squad: 'lab' },
+  };
+  beforeAll(() =>
+    api.stores.db.transaction((tx) =>
+      api.stores.organisations.saveRules(
+        tx,
+        'default',
+        [{ match: { tag: { key: 'squad', value: 'lab' } }, team: 'lab' }],
+        'test',
+      ),
+    ),
+  );
 
   it('are taken whole, the same again changes nothing, and the line finds what they say', async () => {
-    expect(await push({ source: 'cron', samples: [card, { ...card, gpu: 'GPU-1', temperatureCelsius: null, at: (API_NOW - 30_000) / 1000 }] })).toMatchObject({ status: 200, body: { accepted: 2, teams: ['lab'] } });
+    expect(
+      await push({
+        source: 'cron',
+        samples: [card, { ...card, gpu: 'GPU-1', temperatureCelsius: null, at: (API_NOW - 30_000) / 1000 }],
+      }),
+    ).toMatchObject({ status: 200, body: { accepted: 2, teams: ['lab'] } });
     expect((await push({ source: 'cron', samples: [card] })).body).toEqual({ accepted: 1, teams: ['lab'] });
-    expect(await api.stores.db.query(`select gpu, gpu_model, temperature_celsius as c, seen_at from sample order by gpu`)).toEqual([
-      { gpu: 'GPU-0', gpu_model: 'H100', c: 91, seen_at: new Date(at) }, { gpu: 'GPU-1', gpu_model: 'H100', c: null, seen_at: new Date(at) },
+    expect(
+      await api.stores.db.query(`select gpu, gpu_model, temperature_celsius as c, seen_at from sample order by gpu`),
+    ).toEqual([
+      { gpu: 'GPU-0', gpu_model: 'H100', c: 91, seen_at: new Date(at) },
+      { gpu: 'GPU-1', gpu_model: 'H100', c: null, seen_at: new Date(at) },
     ]);
     await new Runner(api.stores.db, api.stores.work, { now: () => API_NOW }, makeLine(api.stores, [])).drain();
     const { body } = await api.call<{ items: Record<string, unknown>[] }>('GET', '/v1/health-findings?status=open');
-    expect(body.items).toMatchObject([{ rule: 'hot', team: 'lab', resource: 'i-1', gpu: 'GPU-0', source: 'cron', severity: 'warning', numbers: { temperatureCelsius: 91, fromCelsius: 85 }, clearedAt: null, evidence: { ageSeconds: 30 } }]);
+    expect(body.items).toMatchObject([
+      {
+        rule: 'hot',
+        team: 'lab',
+        resource: 'i-1',
+        gpu: 'GPU-0',
+        source: 'cron',
+        severity: 'warning',
+        numbers: { temperatureCelsius: 91, fromCelsius: 85 },
+        clearedAt: null,
+        evidence: { ageSeconds: 30 },
+      },
+    ]);
   });
 
   it('are refused with every problem, and then nothing of them is kept', async () => {
-    const { status, body } = await push({ samples: [{ ...card, gpu: 'GPU-9' }, { ...card, gpuUtilisationRatio: 40, at: 'noon' }, { resource: '', gpu: 'g', at, powerWatts: -1, watts: 3 }] });
+    const { status, body } = await push({
+      samples: [
+        { ...card, gpu: 'GPU-9' },
+        { ...card, gpuUtilisationRatio: 40, at: 'noon' },
+        { resource: '', gpu: 'g', at, powerWatts: -1, watts: 3 },
+      ],
+    });
     expect(status).toBe(400);
     const named = JSON.stringify(body);
-    for (const problem of ['1.*gpuUtilisationRatio', '1.*at', '2.*resource', '2.*powerWatts', 'watts']) expect(named).toMatch(new RegExp(problem));
-    const ahead = await push({ samples: [{ ...card, gpu: 'GPU-9' }, { ...card, at: API_NOW / 1000 + 300 }] });
-    expect(ahead).toMatchObject({ status: 400, body: { problems: [{ path: 'samples/1/at', message: 'lies in the future' }] } });
+    for (const problem of ['1.*gpuUtilisationRatio', '1.*at', '2.*resource', '2.*powerWatts', 'watts'])
+      expect(named).toMatch(new RegExp(problem));
+    const ahead = await push({
+      samples: [
+        { ...card, gpu: 'GPU-9' },
+        { ...card, at: API_NOW / 1000 + 300 },
+      ],
+    });
+    expect(ahead).toMatchObject({
+      status: 400,
+      body: { problems: [{ path: 'samples/1/at', message: 'lies in the future' }] },
+    });
     expect(await api.stores.db.query(`select 1 from sample where gpu = 'GPU-9'`)).toEqual([]);
   });
 
   it('need a key of all teams that may write; findings are shown to their team alone', async () => {
-    const [viewer, lab, vision] = [await api.keyFor({ role: 'viewer' }), await api.keyFor({ role: 'operator', teams: ['lab'] }), await api.keyFor({ role: 'operator', teams: ['vision'] })];
-    expect([(await push({ samples: [card] }, { key: viewer })).status, (await push({ samples: [card] }, { key: lab })).status, (await push({ samples: [card] }, { key: null })).status]).toEqual([403, 403, 401]);
-    const seen = async (key: string, query = ''): Promise<unknown> => (await api.call<{ items?: unknown[] }>('GET', `/v1/health-findings${query}`, { key })).body.items?.length;
+    const [viewer, lab, vision] = [
+      await api.keyFor({ role: 'viewer' }),
+      await api.keyFor({ role: 'operator', teams: ['lab'] }),
+      await api.keyFor({ role: 'operator', teams: ['vision'] }),
+    ];
+    expect([
+      (await push({ samples: [card] }, { key: viewer })).status,
+      (await push({ samples: [card] }, { key: lab })).status,
+      (await push({ samples: [card] }, { key: null })).status,
+    ]).toEqual([403, 403, 401]);
+    const seen = async (key: string, query = ''): Promise<unknown> =>
+      (await api.call<{ items?: unknown[] }>('GET', `/v1/health-findings${query}`, { key })).body.items?.length;
     expect([await seen(lab), await seen(vision), await seen(lab, '?team=vision')]).toEqual([1, 0, undefined]);
   });
 
@@ -229,8 +448,20 @@ describe('pushed samples', async () => {
     expect((await api.call('PUT', '/v1/samples/retention', { body: { days: 3 } })).status).toBe(400);
     expect((await api.call('PUT', '/v1/samples/retention', { body: { days: 30 } })).status).toBe(200);
     expect(await get()).toEqual({ days: 30 });
-    await api.stores.samples.saveState(api.stores.db, 'default', { name: 'prometheus', readTo: API_NOW, coverage: 0.5, exportersUp: ['a'], problems: ['one is partial'] }, API_NOW);
-    expect((await api.call('GET', '/v1/samples/sources')).body).toEqual({ items: [{ name: 'prometheus', readTo: new Date(API_NOW).toISOString(), coverage: 0.5, problems: ['one is partial'] }] });
-    expect(await push({ source: 'prometheus', samples: [card] })).toMatchObject({ status: 400, body: { problems: [{ path: 'source' }] } });
+    await api.stores.samples.saveState(
+      api.stores.db,
+      'default',
+      { name: 'prometheus', readTo: API_NOW, coverage: 0.5, exportersUp: ['a'], problems: ['one is partial'] },
+      API_NOW,
+    );
+    expect((await api.call('GET', '/v1/samples/sources')).body).toEqual({
+      items: [
+        { name: 'prometheus', readTo: new Date(API_NOW).toISOString(), coverage: 0.5, problems: ['one is partial'] },
+      ],
+    });
+    expect(await push({ source: 'prometheus', samples: [card] })).toMatchObject({
+      status: 400,
+      body: { problems: [{ path: 'source' }] },
+    });
   });
 });

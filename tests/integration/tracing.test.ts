@@ -1,4 +1,7 @@
-/** Traces: a request, what it woke, and what a provider was asked, as they arrive at a receiver; and nothing where no endpoint is named. */
+/**
+ * Traces: a request, what it woke, and what a provider was asked, as they arrive at a receiver; and nothing where no
+ * endpoint is named.
+ */
 import { context, propagation, trace } from '@opentelemetry/api';
 import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -15,12 +18,20 @@ import { NOW, testApi } from '../support/web.js';
 
 const TRACE = '0af7651916cd43dd8448eb211c80319c';
 const PARENT = 'b7ad6b7169203331';
-const loaded = (): string[] => Object.keys(createRequire(import.meta.url).cache).filter((file) => /@opentelemetry\/(?:sdk-trace|exporter|otlp|resources)/.test(file));
+const loaded = (): string[] =>
+  Object.keys(createRequire(import.meta.url).cache).filter((file) =>
+    /@opentelemetry\/(?:sdk-trace|exporter|otlp|resources)/.test(file),
+  );
 
 describe('without an endpoint', () => {
   it.each([
-    [{}, false], [{ OTEL_SERVICE_NAME: 'x' }, false], [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, false], [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h' }, true], [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://h/v1/traces' }, true],
-    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_SDK_DISABLED: 'TRUE' }, false], [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_TRACES_EXPORTER: 'none' }, false],
+    [{}, false],
+    [{ OTEL_SERVICE_NAME: 'x' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: '' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h' }, true],
+    [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://h/v1/traces' }, true],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_SDK_DISABLED: 'TRUE' }, false],
+    [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h', OTEL_TRACES_EXPORTER: 'none' }, false],
   ])('%j is traced: %s', (environment, expected) => expect(isTraced(environment)).toBe(expected));
 
   it('no span is made, and nothing of the SDK is loaded', async () => {
@@ -62,14 +73,18 @@ describe('with an endpoint', async () => {
   /** The request's span ends after its answer. */
   const settled = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 20));
   const fake = async (): Promise<ProviderConnection> => {
-    const connection = (await openConnections({ BURSAR_FAKE_SEED: '7', BURSAR_FAKE_ACT: 'on' }, { now: () => NOW })).get('fake');
+    const connection = (
+      await openConnections({ BURSAR_FAKE_SEED: '7', BURSAR_FAKE_ACT: 'on' }, { now: () => NOW })
+    ).get('fake');
     if (connection === undefined) throw new Error('the fake cloud is not there');
     return connection;
   };
 
-  it('a request is a span of the caller\'s trace, named by its route, and holds nothing of what was sent', async () => {
+  it("a request is a span of the caller's trace, named by its route, and holds nothing of what was sent", async () => {
     expect(loaded()).not.toEqual([]);
-    await api.call('GET', '/v1/teams/hush?token=hush', { headers: { traceparent: `00-${TRACE}-${PARENT}-01`, 'x-request-id': 'r-1' } });
+    await api.call('GET', '/v1/teams/hush?token=hush', {
+      headers: { traceparent: `00-${TRACE}-${PARENT}-01`, 'x-request-id': 'r-1' },
+    });
     await api.call('GET', '/nowhere/hush', { key: null });
     await api.call('GET', '/healthz', { key: null });
     await settled();
@@ -77,8 +92,15 @@ describe('with an endpoint', async () => {
     const span = receiver.one('GET /v1/teams/:id');
     expect(span).toMatchObject({ traceId: TRACE, parent: PARENT, kind: 'server', scope: 'bursar.web', failed: false });
     expect(span.attributes).toEqual({
-      'http.request.method': 'GET', 'http.route': '/v1/teams/:id', 'url.scheme': 'http', 'server.address': '127.0.0.1', 'network.protocol.version': '1.1', 'http.response.status_code': 404,
-      'bursar.request_id': 'r-1', 'bursar.principal': `key:${api.admin.split('_')[1]}` });
+      'http.request.method': 'GET',
+      'http.route': '/v1/teams/:id',
+      'url.scheme': 'http',
+      'server.address': '127.0.0.1',
+      'network.protocol.version': '1.1',
+      'http.response.status_code': 404,
+      'bursar.request_id': 'r-1',
+      'bursar.principal': `key:${api.admin.split('_')[1]}`,
+    });
     expect(span.resource).toMatchObject({ 'service.name': 'bursar', 'deployment.environment.name': 'test' });
     expect(receiver.one('GET')).toMatchObject({ parent: null, attributes: { 'http.response.status_code': 404 } });
     expect(receiver.spans).toHaveLength(2);
@@ -88,7 +110,20 @@ describe('with an endpoint', async () => {
 
   it('a run of a stage is linked to the request that woke it, and is the parent of what its provider is asked', async () => {
     const { stores } = api;
-    const body = { records: [{ id: 'u1', provider: 'AWS', account: 'a', sku: 'p5.48xlarge', region: 'us-east-1', gpus: 8, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z' }] };
+    const body = {
+      records: [
+        {
+          id: 'u1',
+          provider: 'AWS',
+          account: 'a',
+          sku: 'p5.48xlarge',
+          region: 'us-east-1',
+          gpus: 8,
+          start: '2026-10-05T00:00:00Z',
+          end: '2026-10-05T01:00:00Z',
+        },
+      ],
+    };
     const taken = await api.call('POST', '/v1/usage', { body });
     expect(taken.status).toBe(200);
     await settled();
@@ -99,21 +134,43 @@ describe('with an endpoint', async () => {
     await flushed();
     const request = receiver.one('POST /v1/usage');
     const priced = receiver.one('cost.price');
-    expect(priced).toMatchObject({ parent: null, kind: 'consumer', scope: 'bursar.line', failed: false, links: [{ traceId: request.traceId, spanId: request.spanId }] });
+    expect(priced).toMatchObject({
+      parent: null,
+      kind: 'consumer',
+      scope: 'bursar.line',
+      failed: false,
+      links: [{ traceId: request.traceId, spanId: request.spanId }],
+    });
     expect(priced.traceId).not.toBe(request.traceId);
-    expect(priced.attributes).toEqual({ 'bursar.organisation': 'default', 'bursar.stage': 'cost.price', 'bursar.lane': 'unallocated', 'bursar.keys': ['unallocated/2026-10-05'], 'bursar.key_count': 1 });
+    expect(priced.attributes).toEqual({
+      'bursar.organisation': 'default',
+      'bursar.stage': 'cost.price',
+      'bursar.lane': 'unallocated',
+      'bursar.keys': ['unallocated/2026-10-05'],
+      'bursar.key_count': 1,
+    });
     // The next stage was woken in the run of this one.
     expect(receiver.one('cost.rollup').links).toEqual([{ traceId: priced.traceId, spanId: priced.spanId }]);
     const collected = receiver.one('fleet.collect');
     expect(collected.links).toEqual([]);
     const read = receiver.one('fake fleet');
-    expect(read).toMatchObject({ traceId: collected.traceId, parent: collected.spanId, kind: 'client', scope: 'bursar.providers', attributes: { 'bursar.connection': 'fake', 'bursar.operation': 'fleet' } });
+    expect(read).toMatchObject({
+      traceId: collected.traceId,
+      parent: collected.spanId,
+      kind: 'client',
+      scope: 'bursar.providers',
+      attributes: { 'bursar.connection': 'fake', 'bursar.operation': 'fleet' },
+    });
   });
 
   it('a call of a provider tells its kind of effect and of failure, and no words of it', async () => {
     const effect = { kind: 'stop', target: 'hush' } as const;
     const connection = tracedConnection({
-      name: 'moon', account: null, canAct: true, apply: async () => ({ kind: 'refused', code: 'no', detail: 'hush' }), outcome: async () => Promise.reject(denied('hush')),
+      name: 'moon',
+      account: null,
+      canAct: true,
+      apply: async () => ({ kind: 'refused', code: 'no', detail: 'hush' }),
+      outcome: async () => Promise.reject(denied('hush')),
       async *usage(from) {
         yield { records: [], rejects: [] };
         expect(trace.getActiveSpan()?.isRecording()).toBe(true);
@@ -133,9 +190,22 @@ describe('with an endpoint', async () => {
     expect(await pages(0, 1)).toBe(1);
     await expect(pages(1, 9)).rejects.toThrow('hush');
     await flushed();
-    expect(receiver.spans.map(({ name, failed, attributes }) => [name, failed, attributes['bursar.effect'], attributes['bursar.outcome'], attributes['bursar.pages'], attributes['error.type']])).toEqual([
-      ['moon apply', false, 'stop', 'refused', undefined, undefined], ['moon outcome', true, 'stop', undefined, undefined, 'denied'], ['moon usage', false, undefined, undefined, 2, undefined],
-      ['moon usage', false, undefined, undefined, 1, undefined], ['moon usage', true, undefined, undefined, 1, 'Error']]);
+    expect(
+      receiver.spans.map(({ name, failed, attributes }) => [
+        name,
+        failed,
+        attributes['bursar.effect'],
+        attributes['bursar.outcome'],
+        attributes['bursar.pages'],
+        attributes['error.type'],
+      ]),
+    ).toEqual([
+      ['moon apply', false, 'stop', 'refused', undefined, undefined],
+      ['moon outcome', true, 'stop', undefined, undefined, 'denied'],
+      ['moon usage', false, undefined, undefined, 2, undefined],
+      ['moon usage', false, undefined, undefined, 1, undefined],
+      ['moon usage', true, undefined, undefined, 1, 'Error'],
+    ]);
     expect(receiver.text).not.toContain('hush');
   });
 

@@ -1,4 +1,7 @@
-/** Metered usage that names no account meets the bill: the only account's, that of its sub-account, or it is said to be counted twice perhaps. */
+/**
+ * Metered usage that names no account meets the bill: the only account's, that of its sub-account, or it is said to be
+ * counted twice perhaps.
+ */
 import { describe, expect, it } from 'vitest';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { doubtsOf, withWarnings } from '../../src/store/usage/doubts.js';
@@ -49,7 +52,17 @@ describe('usage that names no account', () => {
     const bursar = await world();
     await bursar.take([unnamed('m1')], { source: 'meter' });
     await bursar.take([billed('b1', '8', { account: 'a1', provider: 'Tencent' })], { source: 'other' });
-    await bursar.take([billed('b2', '3', { account: 'a1', start: Date.UTC(2026, 8, 5), end: Date.UTC(2026, 8, 5) + HOUR }, { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) })], { source: 'earlier' });
+    await bursar.take(
+      [
+        billed(
+          'b2',
+          '3',
+          { account: 'a1', start: Date.UTC(2026, 8, 5), end: Date.UTC(2026, 8, 5) + HOUR },
+          { periodStart: Date.UTC(2026, 8, 1), periodEnd: Date.UTC(2026, 9, 1) },
+        ),
+      ],
+      { source: 'earlier' },
+    );
     expect(await actual(bursar)).toBe('21');
     await bursar.take([billed('b3', '7', { account: null })], { source: 'nameless' });
     expect(await actual(bursar)).toBe('18');
@@ -70,11 +83,25 @@ describe('usage that names no account', () => {
     expect([await actual(bursar), await doubts(bursar)]).toEqual(['8', []]);
     await bursar.take([billed('b2', '9', { account: 'a2' })], { source: 'bill-2' });
     expect(await actual(bursar)).toBe('27');
-    expect(await doubts(bursar)).toEqual([{ provider: 'AWS', cost: '10', currency: 'USD', from: '2026-10-05', to: '2026-10-05', accounts: ['a1', 'a2'] }]);
+    expect(await doubts(bursar)).toEqual([
+      { provider: 'AWS', cost: '10', currency: 'USD', from: '2026-10-05', to: '2026-10-05', accounts: ['a1', 'a2'] },
+    ]);
     const { warnings } = await withWarnings(bursar.db, 'default', await bursar.spend({}), parseSpendQuery({}));
-    expect(warnings).toEqual(['10 USD of metered usage of AWS from 2026-10-05 to 2026-10-05 may be counted twice: it names no account, and bills of several (a1, a2) cover its hours']);
-    for (const elsewhere of [parseSpendQuery({ from: '2026-10-06' }), parseSpendQuery({ teams: ['nobody'] })]) expect(await doubtsOf(bursar.db, 'default', elsewhere)).toEqual([]);
-    expect((await withWarnings(bursar.db, 'default', await bursar.spend({ basis: 'accrued' }), parseSpendQuery({ basis: 'accrued' }))).warnings).toEqual([]);
+    expect(warnings).toEqual([
+      '10 USD of metered usage of AWS from 2026-10-05 to 2026-10-05 may be counted twice: it names no account, and bills of several (a1, a2) cover its hours',
+    ]);
+    for (const elsewhere of [parseSpendQuery({ from: '2026-10-06' }), parseSpendQuery({ teams: ['nobody'] })])
+      expect(await doubtsOf(bursar.db, 'default', elsewhere)).toEqual([]);
+    expect(
+      (
+        await withWarnings(
+          bursar.db,
+          'default',
+          await bursar.spend({ basis: 'accrued' }),
+          parseSpendQuery({ basis: 'accrued' }),
+        )
+      ).warnings,
+    ).toEqual([]);
   });
 
   it('gives an open bill back to the sum when a second account makes it doubtful whose the usage is', async () => {
@@ -82,7 +109,9 @@ describe('usage that names no account', () => {
     await bursar.take([unnamed('m1')], { source: 'meter' });
     await bursar.take([billed('b1', '8', { account: 'a1' })], { source: 'bill-1' });
     expect(await actual(bursar)).toBe('10');
-    await bursar.take([billed('b2', '9', { account: 'a2', start: MONDAY + HOUR, end: MONDAY + 2 * HOUR })], { source: 'bill-2' });
+    await bursar.take([billed('b2', '9', { account: 'a2', start: MONDAY + HOUR, end: MONDAY + 2 * HOUR })], {
+      source: 'bill-2',
+    });
     expect([await actual(bursar), (await doubts(bursar)).map(({ cost }) => cost)]).toEqual(['27', ['10']]);
   });
 });

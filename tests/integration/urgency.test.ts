@@ -1,4 +1,7 @@
-/** What a person has just asked for does not wait for a lane's pause, nor does what follows from it; what a meter sends does. */
+/**
+ * What a person has just asked for does not wait for a lane's pause, nor does what follows from it; what a meter sends
+ * does.
+ */
 import { describe, expect, it } from 'vitest';
 import { readPolicyDocument } from '../../src/core/policy/document.js';
 import { setBudget } from '../../src/store/budget/set-budget.js';
@@ -17,7 +20,10 @@ describe('what is woken', async () => {
   const bursar = await testBursar({ policies: [policy] });
   const { db, stores, runner, clock } = bursar;
   const due = () => stores.work.dueLanes(clock.now());
-  /** Does all that is due but what to recommend; answers the teams whose turn that is now, and whether they may wait for it. */
+  /**
+   * Does all that is due but what to recommend; answers the teams whose turn that is now, and whether they may wait for
+   * it.
+   */
   const upToRecommending = async (): Promise<Record<string, boolean>> => {
     for (let lanes = await due(); lanes.some(({ stage }) => stage !== RECOMMEND); lanes = await due()) {
       for (const lane of lanes.filter(({ stage }) => stage !== RECOMMEND)) await runner.runLane(lane);
@@ -33,12 +39,30 @@ describe('what is woken', async () => {
   });
 
   it('by rules and budgets that a person sets may not, through the whole line', async () => {
-    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'red' }, team: 'red' }], 'test'));
+    await db.transaction((tx) =>
+      stores.organisations.saveRules(tx, 'default', [{ match: { namespace: 'red' }, team: 'red' }], 'test'),
+    );
     expect(await upToRecommending()).toEqual({ red: true, unallocated: true });
     await runner.drain();
-    await db.transaction((tx) => setBudget(stores, tx, 'default', {
-      id: 'b', team: 'red', period: 'month', zone: 'UTC', currency: 'USD', planned: { default: '100', periods: {} }, filters: {}, includeCredits: true, thresholds: [],
-    }, clock.now()));
+    await db.transaction((tx) =>
+      setBudget(
+        stores,
+        tx,
+        'default',
+        {
+          id: 'b',
+          team: 'red',
+          period: 'month',
+          zone: 'UTC',
+          currency: 'USD',
+          planned: { default: '100', periods: {} },
+          filters: {},
+          includeCredits: true,
+          thresholds: [],
+        },
+        clock.now(),
+      ),
+    );
     expect(await upToRecommending()).toEqual({ red: true });
     await runner.drain();
     // It was for that once: the meter's next batch may wait again.
@@ -49,14 +73,41 @@ describe('what is woken', async () => {
 
   it('by rules is whose what runs is, too, without a look at the provider', async () => {
     const held = async (): Promise<string[][]> => [
-      (await stores.fleet.list(db, 'default', { teams: null }, null, 10)).map(({ team, seen }) => `${seen.name} ${team}`),
-      (await db.query<{ what: string }>(`select id || ' ' || team as what from workload order by 1`)).map(({ what }) => what),
+      (await stores.fleet.list(db, 'default', { teams: null }, null, 10)).map(
+        ({ team, seen }) => `${seen.name} ${team}`,
+      ),
+      (await db.query<{ what: string }>(`select id || ' ' || team as what from workload order by 1`)).map(
+        ({ what }) => what,
+      ),
     ];
-    const reading = { at: clock.now(), complete: true, problems: [], targets: [instance('a', { labels: { team: 'red' } }), group('g', 2, { labels: { team: 'blue' } }), instance('c', { labels: { team: 'shared' } })] };
+    const reading = {
+      at: clock.now(),
+      complete: true,
+      problems: [],
+      targets: [
+        instance('a', { labels: { team: 'red' } }),
+        group('g', 2, { labels: { team: 'blue' } }),
+        instance('c', { labels: { team: 'shared' } }),
+      ],
+    };
     await db.transaction((tx) => stores.fleet.save(tx, 'default', 'cloud', reading, () => 'unallocated'));
-    expect(await held()).toEqual([['g unallocated', 'a unallocated', 'c unallocated'], expect.arrayContaining(['asg/g unallocated'])]);
+    expect(await held()).toEqual([
+      ['g unallocated', 'a unallocated', 'c unallocated'],
+      expect.arrayContaining(['asg/g unallocated']),
+    ]);
     const byTag = (value: string) => ({ match: { tag: { key: 'team', value } } });
-    await db.transaction((tx) => stores.organisations.saveRules(tx, 'default', [{ ...byTag('red'), team: 'red' }, { ...byTag('blue'), team: 'blue' }, { ...byTag('shared'), split: { by: 'use' } }], 'test'));
+    await db.transaction((tx) =>
+      stores.organisations.saveRules(
+        tx,
+        'default',
+        [
+          { ...byTag('red'), team: 'red' },
+          { ...byTag('blue'), team: 'blue' },
+          { ...byTag('shared'), split: { by: 'use' } },
+        ],
+        'test',
+      ),
+    );
     expect(await upToRecommending()).toMatchObject({ red: true, blue: true, unallocated: true });
     // What several share is nobody's to act on.
     expect(await held()).toEqual([['g blue', 'a red', 'c unallocated'], expect.arrayContaining(['asg/g blue'])]);
@@ -64,9 +115,14 @@ describe('what is woken', async () => {
   });
 
   it('by a policy document that is applied, paused or resumed may not', async () => {
-    const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['red'], mode: 'recommend' }, [policy]);
+    const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['red'], mode: 'recommend' }, [
+      policy,
+    ]);
     for (const change of [
-      () => db.transaction((tx) => applyPolicy(stores, tx, 'default', [policy], { document, override: null }, 'test', clock.now())),
+      () =>
+        db.transaction((tx) =>
+          applyPolicy(stores, tx, 'default', [policy], { document, override: null }, 'test', clock.now()),
+        ),
       () => db.transaction((tx) => pausePolicy(stores, tx, 'default', 'doc', true, 'test', clock.now())),
       () => db.transaction((tx) => pausePolicy(stores, tx, 'default', 'doc', false, 'test', clock.now())),
     ]) {
@@ -78,18 +134,48 @@ describe('what is woken', async () => {
 
   it('by the kill switch is what was approved, and by its lifting every team', async () => {
     const action = await db.transaction(async (tx) => {
-      const made = await stores.actions.propose(tx, 'default', {
-        team: 'red', connection: 'cloud', target: 'instance/a', effect: { kind: 'stop', target: 'instance/a' }, mode: 'approve', recommendation: null, policy: null, document: null, subject: null,
-        rollbackOf: null, underStop: false, proposedBy: 'test', evidenceAt: null, expiresAt: clock.now() + 3_600_000 }, clock.now());
+      const made = await stores.actions.propose(
+        tx,
+        'default',
+        {
+          team: 'red',
+          connection: 'cloud',
+          target: 'instance/a',
+          effect: { kind: 'stop', target: 'instance/a' },
+          mode: 'approve',
+          recommendation: null,
+          policy: null,
+          document: null,
+          subject: null,
+          rollbackOf: null,
+          underStop: false,
+          proposedBy: 'test',
+          evidenceAt: null,
+          expiresAt: clock.now() + 3_600_000,
+        },
+        clock.now(),
+      );
       // As one that waits for a quiet hour to end.
-      await wake(tx, 'default', [{ stage: 'action.execute', lane: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 }]);
-      return (await stores.actions.move(tx, 'default', made.action, 'approved', { at: clock.now(), actor: 'test', set: { approvedBy: 'test' } })).action;
+      await wake(tx, 'default', [
+        { stage: 'action.execute', lane: 'red', key: made.action.id, notBefore: clock.now() + 1_800_000 },
+      ]);
+      return (
+        await stores.actions.move(tx, 'default', made.action, 'approved', {
+          at: clock.now(),
+          actor: 'test',
+          set: { approvedBy: 'test' },
+        })
+      ).action;
     });
     expect(await due()).toEqual([]);
     const everything = { lift: false, reason: 'a test', by: 'test', now: clock.now() };
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, everything));
-    expect(await due()).toEqual([expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true })]);
+    expect(await due()).toEqual([
+      expect.objectContaining({ stage: 'action.execute', lane: action.team, urgent: true }),
+    ]);
     await db.transaction((tx) => setStop(stores, tx, 'default', {}, { ...everything, lift: true }));
-    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual(['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown));
+    expect((await due()).filter(({ stage }) => stage === RECOMMEND)).toEqual(
+      ['blue', 'red', 'unallocated'].map((lane) => expect.objectContaining({ lane, urgent: true }) as unknown),
+    );
   });
 });

@@ -11,11 +11,17 @@ describe('keys', async () => {
     expect(refused.headers.get('www-authenticate')).toBe('Bearer');
     expect(refused.headers.get('content-type')).toContain('application/problem+json');
     expect((await api.call('HEAD', '/v1/teams', { key: null })).status).toBe(401);
-    for (const path of ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json']) expect((await api.call('GET', path, { key: null })).status).toBe(200);
+    for (const path of ['/healthz', '/readyz', '/metrics', '/docs', '/openapi.json'])
+      expect((await api.call('GET', path, { key: null })).status).toBe(200);
   });
 
   it('are refused where they are none, unknown or of another secret', async () => {
-    for (const key of ['x', 'bursar_000000000000_', `bursar_000000000000_${'a'.repeat(43)}`, `${api.admin.slice(0, -1)}${api.admin.endsWith('A') ? 'B' : 'A'}`]) {
+    for (const key of [
+      'x',
+      'bursar_000000000000_',
+      `bursar_000000000000_${'a'.repeat(43)}`,
+      `${api.admin.slice(0, -1)}${api.admin.endsWith('A') ? 'B' : 'A'}`,
+    ]) {
       expect((await api.call('GET', '/v1/teams', { key })).status).toBe(401);
     }
     expect((await api.call('GET', '/v1/teams')).status).toBe(200);
@@ -29,7 +35,9 @@ describe('keys', async () => {
   });
 
   it('are made, listed, used and revoked by an admin', async () => {
-    const made = await api.call<{ id: string; text: string }>('POST', '/v1/keys', { body: { name: 'reader', role: 'viewer' } });
+    const made = await api.call<{ id: string; text: string }>('POST', '/v1/keys', {
+      body: { name: 'reader', role: 'viewer' },
+    });
     expect(made.status).toBe(200);
     const { id, text } = made.body;
     expect((await api.call('GET', '/v1/teams', { key: text })).status).toBe(200);
@@ -50,9 +58,19 @@ describe('keys', async () => {
   it('do what their role allows', async () => {
     const [viewer, operator] = [await api.keyFor({ role: 'viewer' }), await api.keyFor({ role: 'operator' })];
     const body = { name: 'Research' };
-    expect(await api.call('PUT', '/v1/teams/research', { key: viewer, body })).toMatchObject({ status: 403, body: { detail: expect.stringContaining('operator') } });
+    expect(await api.call('PUT', '/v1/teams/research', { key: viewer, body })).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringContaining('operator') },
+    });
     expect((await api.call('PUT', '/v1/teams/research', { key: operator, body })).status).toBe(200);
-    expect((await api.call('GET', '/v1/teams/research', { key: viewer })).body).toEqual({ id: 'research', name: 'Research', parent: null, zone: 'UTC', currency: 'USD', assignedBy: null });
+    expect((await api.call('GET', '/v1/teams/research', { key: viewer })).body).toEqual({
+      id: 'research',
+      name: 'Research',
+      parent: null,
+      zone: 'UTC',
+      currency: 'USD',
+      assignedBy: null,
+    });
     for (const path of ['/v1/keys', '/v1/audit']) {
       expect((await api.call('GET', path, { key: operator })).status).toBe(403);
       expect((await api.call('GET', path)).status).toBe(200);
@@ -60,7 +78,12 @@ describe('keys', async () => {
   });
 
   it('with teams see these and those below them', async () => {
-    for (const [id, parent] of [['red', null], ['red-a', 'red'], ['red-a-1', 'red-a'], ['blue', null]] as const) {
+    for (const [id, parent] of [
+      ['red', null],
+      ['red-a', 'red'],
+      ['red-a-1', 'red-a'],
+      ['blue', null],
+    ] as const) {
       expect((await api.call('PUT', `/v1/teams/${id}`, { body: { parent } })).status).toBe(200);
     }
     const key = await api.keyFor({ role: 'operator', teams: ['red'] });
@@ -70,22 +93,31 @@ describe('keys', async () => {
     expect((await api.call('PUT', '/v1/teams/blue', { key, body: {} })).status).toBe(403);
     expect((await api.call('PUT', '/v1/teams/red-a', { key, body: { parent: 'blue' } })).status).toBe(403);
     expect((await api.call('PUT', '/v1/teams/red-a', { key, body: { parent: 'red', name: 'A' } })).status).toBe(200);
-    for (const path of ['/v1/imports', '/v1/rejects', '/v1/work', '/v1/rules']) expect((await api.call('GET', path, { key })).status).toBe(403);
+    for (const path of ['/v1/imports', '/v1/rejects', '/v1/work', '/v1/rules'])
+      expect((await api.call('GET', path, { key })).status).toBe(403);
     expect((await api.call('POST', '/v1/usage', { key, body: { records: [] } })).status).toBe(403);
   });
 
   it('with teams get costs and metrics of these only', async () => {
     await api.stores.db.query(
-      `insert into dimension (organisation, key, kind, provider, category) values ('default', 'd', 'billed', 'AWS', 'Usage')`);
+      `insert into dimension (organisation, key, kind, provider, category) values ('default', 'd', 'billed', 'AWS', 'Usage')`,
+    );
     await api.stores.db.query(
       `insert into cost_day (organisation, team, day, dimension, currency, records, actual)
-       select 'default', team, '2026-10-05', d.id, 'USD', 1, amount from dimension d, (values ('red-a', 5), ('blue', 7)) as v(team, amount)`);
+       select 'default', team, '2026-10-05', d.id, 'USD', 1, amount from dimension d, (values ('red-a', 5), ('blue', 7)) as v(team, amount)`,
+    );
     const key = await api.keyFor({ teams: ['red'] });
-    const rows = async (path: string, as?: string): Promise<unknown> => (await api.call(`GET`, path, { key: as ?? api.admin })).body['rows'];
-    expect(await rows('/v1/costs?group-by=team')).toMatchObject([{ team: 'blue', cost: '7' }, { team: 'red-a', cost: '5' }]);
+    const rows = async (path: string, as?: string): Promise<unknown> =>
+      (await api.call(`GET`, path, { key: as ?? api.admin })).body['rows'];
+    expect(await rows('/v1/costs?group-by=team')).toMatchObject([
+      { team: 'blue', cost: '7' },
+      { team: 'red-a', cost: '5' },
+    ]);
     expect(await rows('/v1/costs?group-by=team', key)).toMatchObject([{ team: 'red-a', cost: '5' }]);
     expect(await rows('/v1/costs?team=blue', key)).toEqual([]);
-    expect((await api.call('GET', '/metrics', { key })).text).toContain('bursar_spend_month{team="red-a",currency="USD"} 5\n');
+    expect((await api.call('GET', '/metrics', { key })).text).toContain(
+      'bursar_spend_month{team="red-a",currency="USD"} 5\n',
+    );
     expect((await api.call('GET', '/metrics', { key })).text).not.toContain('blue');
     expect((await api.call('GET', '/metrics', { key: null })).text).not.toContain('bursar_spend');
   });
@@ -93,13 +125,22 @@ describe('keys', async () => {
   it('name every problem of a key that cannot be', async () => {
     const refused = await api.call('POST', '/v1/keys', { body: { name: '', role: 'king', teams: [], colour: 'red' } });
     expect(refused.status).toBe(400);
-    expect((refused.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual(['colour', 'name', 'role', 'teams']);
-    expect((await api.call('POST', '/v1/keys', { body: { name: 'a', role: 'admin', teams: ['red'] } })).body['problems']).toMatchObject([{ path: 'teams' }]);
+    expect((refused.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual([
+      'colour',
+      'name',
+      'role',
+      'teams',
+    ]);
+    expect(
+      (await api.call('POST', '/v1/keys', { body: { name: 'a', role: 'admin', teams: ['red'] } })).body['problems'],
+    ).toMatchObject([{ path: 'teams' }]);
   });
 
   it('leave their traces in the audit', async () => {
     const { body } = await api.call<{ items: { verb: string; actor: string }[] }>('GET', '/v1/audit');
-    expect(body.items.map(({ verb }) => verb)).toEqual(expect.arrayContaining(['key.create', 'key.revoke', 'team.save']));
+    expect(body.items.map(({ verb }) => verb)).toEqual(
+      expect.arrayContaining(['key.create', 'key.revoke', 'team.save']),
+    );
     expect(body.items.every(({ actor }) => /^key:[0-9a-f]{12} \(.+\)$/.test(actor))).toBe(true);
   });
 });

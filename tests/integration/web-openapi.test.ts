@@ -7,32 +7,59 @@ import { testApi } from '../support/web.js';
 
 /** Every route that Nest's own decorators have put on the controllers. */
 function nestRoutes(): string[] {
-  return CONTROLLERS.flatMap((controller) => Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).flatMap(({ value }) => {
-    const [path, method] = typeof value === 'function' ? [Reflect.getMetadata('path', value) as unknown, Reflect.getMetadata('method', value) as unknown] : [];
-    return typeof path === 'string' && typeof method === 'number' ? [`${RequestMethod[method]} ${path.replace(/:(\w+)/g, '{$1}')}`] : [];
-  })).sort();
+  return CONTROLLERS.flatMap((controller) =>
+    Object.values(Object.getOwnPropertyDescriptors(controller.prototype as object)).flatMap(({ value }) => {
+      const [path, method] =
+        typeof value === 'function'
+          ? [Reflect.getMetadata('path', value) as unknown, Reflect.getMetadata('method', value) as unknown]
+          : [];
+      return typeof path === 'string' && typeof method === 'number'
+        ? [`${RequestMethod[method]} ${path.replace(/:(\w+)/g, '{$1}')}`]
+        : [];
+    }),
+  ).sort();
 }
 
 describe('the OpenAPI document', async () => {
   const api = await testApi();
-  const document = async (): Promise<OpenApiDocument> => (await api.call<OpenApiDocument>('GET', '/openapi.json', { key: null })).body;
+  const document = async (): Promise<OpenApiDocument> =>
+    (await api.call<OpenApiDocument>('GET', '/openapi.json', { key: null })).body;
 
   it('holds every route, and only those', async () => {
     const { paths, openapi } = await document();
-    const described = Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)).sort();
+    const described = Object.entries(paths)
+      .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`))
+      .sort();
     expect(openapi).toBe('3.1.0');
     expect(described).toEqual(nestRoutes());
     expect(described.length).toBeGreaterThan(25);
     for (const route of described) {
       const [method, path] = route.split(' ') as [string, string];
-      expect(api.app.getHttpAdapter().getInstance().hasRoute({ method: method as 'GET', url: path.replace(/\{(\w+)\}/g, ':$1') }), route).toBe(true);
+      expect(
+        api.app
+          .getHttpAdapter()
+          .getInstance()
+          .hasRoute({ method: method as 'GET', url: path.replace(/\{(\w+)\}/g, ':$1') }),
+        route,
+      ).toBe(true);
     }
   });
 
   it('protects everything below /v1, and writes take an Idempotency-Key', async () => {
     for (const endpoint of endpoints()) {
       expect(endpoint.access === 'open', endpoint.path).toBe(!endpoint.path.startsWith('/v1/'));
-      const reads = endpoint.method === 'GET' || ['/v1/quotes', '/v1/placements', '/v1/throughput-predictions', '/v1/rules/preview', '/v1/policies/validate', '/admission/v1/reviews', '/admission/v1/reviews/{key}', '/session'].includes(endpoint.path);
+      const reads =
+        endpoint.method === 'GET' ||
+        [
+          '/v1/quotes',
+          '/v1/placements',
+          '/v1/throughput-predictions',
+          '/v1/rules/preview',
+          '/v1/policies/validate',
+          '/admission/v1/reviews',
+          '/admission/v1/reviews/{key}',
+          '/session',
+        ].includes(endpoint.path);
       expect(endpoint.writes ?? false, `${endpoint.method} ${endpoint.path}`).toBe(!reads);
       if (!reads) expect(endpoint.access).not.toBe('viewer');
     }
@@ -42,17 +69,29 @@ describe('the OpenAPI document', async () => {
     const whole = await document();
     const operations = Object.values(whole.paths).flatMap((methods) => Object.values(methods));
     expect(new Set(operations.map(({ operationId }) => operationId)).size).toBe(operations.length);
-    const references = [...JSON.stringify(whole).matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference]) => reference ?? '');
+    const references = [...JSON.stringify(whole).matchAll(/"\$ref":"([^"]+)"/g)].map(
+      ([, reference]) => reference ?? '',
+    );
     expect(references.length).toBeGreaterThan(20);
-    for (const reference of new Set(references)) expect(Object.keys(whole.components.schemas)).toContain(reference.replace('#/components/schemas/', ''));
+    for (const reference of new Set(references))
+      expect(Object.keys(whole.components.schemas)).toContain(reference.replace('#/components/schemas/', ''));
   });
 
   it('describes requests by the schemas that validate them', async () => {
     const { paths, components } = await document();
-    expect(components.schemas['QuoteRequest']).toMatchObject({ additionalProperties: false, required: ['provider', 'sku', 'gpus', 'hours'] });
-    expect(components.schemas['UsageItem']).toMatchObject({ anyOf: [{ $ref: '#/components/schemas/UsageRecord' }, { $ref: '#/components/schemas/UsageEvent' }] });
+    expect(components.schemas['QuoteRequest']).toMatchObject({
+      additionalProperties: false,
+      required: ['provider', 'sku', 'gpus', 'hours'],
+    });
+    expect(components.schemas['UsageItem']).toMatchObject({
+      anyOf: [{ $ref: '#/components/schemas/UsageRecord' }, { $ref: '#/components/schemas/UsageEvent' }],
+    });
     expect(paths['/v1/teams/{id}']?.['put']).toMatchObject({
-      parameters: [{ name: 'id', in: 'path', required: true }, { name: 'Idempotency-Key', in: 'header' }], requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/TeamSettings' } } } },
+      parameters: [
+        { name: 'id', in: 'path', required: true },
+        { name: 'Idempotency-Key', in: 'header' },
+      ],
+      requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/TeamSettings' } } } },
     });
     expect(paths['/v1/costs']?.['get']?.parameters.map(({ name }) => name)).toContain('group-by');
   });
@@ -73,13 +112,37 @@ describe('answers', async () => {
   it('have the shape that the document gives them', async () => {
     await api.call('PUT', '/v1/teams/a', { body: {} });
     await api.call('PUT', '/v1/budgets/b', { body: { team: 'a', planned: { default: '5' } } });
-    await api.call('POST', '/v1/usage', { body: [{ id: 'r1', provider: 'AWS', gpus: 1, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z' }, {}] });
-    await api.call('POST', '/v1/backtests', { body: { policy: 'idle-stop', teams: ['a'], from: '2026-10-05', to: '2026-10-05T01:00:00Z' } });
-    await api.stores.alerts.raise(api.stores.db, 'default', { kind: 'test', team: null, id: 'tried', by: 'test' }, Date.UTC(2026, 9, 7));
+    await api.call('POST', '/v1/usage', {
+      body: [{ id: 'r1', provider: 'AWS', gpus: 1, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z' }, {}],
+    });
+    await api.call('POST', '/v1/backtests', {
+      body: { policy: 'idle-stop', teams: ['a'], from: '2026-10-05', to: '2026-10-05T01:00:00Z' },
+    });
+    await api.stores.alerts.raise(
+      api.stores.db,
+      'default',
+      { kind: 'test', team: null, id: 'tried', by: 'test' },
+      Date.UTC(2026, 9, 7),
+    );
     const [raised] = await api.stores.alerts.list('default', {}, null, 1);
     for (const { method, path, answer } of endpoints()) {
-      if (method !== 'GET' || 'media' in answer || path.endsWith('/state') || path === '/v1/savings/{action}' || path === '/v1/actions/{id}') continue;
-      const reply = await api.call(method, path.replace('/teams/{id}', '/teams/a').replace('/budgets/{id}', '/budgets/b').replace('/policies/{name}', '/policies/idle-stop').replace('/alerts/{id}', `/alerts/${raised?.alert.id}`).replace('{id}', '1'));
+      if (
+        method !== 'GET' ||
+        'media' in answer ||
+        path.endsWith('/state') ||
+        path === '/v1/savings/{action}' ||
+        path === '/v1/actions/{id}'
+      )
+        continue;
+      const reply = await api.call(
+        method,
+        path
+          .replace('/teams/{id}', '/teams/a')
+          .replace('/budgets/{id}', '/budgets/b')
+          .replace('/policies/{name}', '/policies/idle-stop')
+          .replace('/alerts/{id}', `/alerts/${raised?.alert.id}`)
+          .replace('{id}', '1'),
+      );
       expect(reply.status, path).toBe(200);
       const checked = answer.safeParse(reply.body);
       expect(checked.success ? [] : checked.error.issues, path).toEqual([]);

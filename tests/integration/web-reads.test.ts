@@ -10,7 +10,7 @@ type Listed = { items: Record<string, unknown>[]; nextCursor: string | null };
 /** Every item of a list, page by page. */
 async function all(api: TestApi, path: string, limit: number): Promise<Record<string, unknown>[]> {
   const items: Record<string, unknown>[] = [];
-  for (let cursor: string | null = ''; cursor !== null;) {
+  for (let cursor: string | null = ''; cursor !== null; ) {
     const query: string = `${path.includes('?') ? '&' : '?'}limit=${limit}${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`;
     const page = await api.call<Listed>('GET', path + query);
     expect(page.status, page.text).toBe(200);
@@ -22,11 +22,32 @@ async function all(api: TestApi, path: string, limit: number): Promise<Record<st
 }
 
 const recommendation = (n: number, team: string): Recommendation => ({
-  id: `r${n}`, team, policy: 'idle-stop', policyVersion: 1, action: 'Stop', target: `pod-${n}`, title: 'Stop it', estimatedMonthlySavings: '12.50', estimatedMonthlySavingsLow: '10.00',
-  estimatedMonthlySavingsHigh: '15.00', estimatedMonthlySavingsNanos: '12500000000', estimatedMonthlyCost: '50.00', estimatedSavingsPercentage: 25, currency: 'USD', computation: { hours: 730 },
-  evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }], risk: { interruption: 'Low', note: '' },
-  restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, expiresAt: '2026-11-01T00:00:00Z',
-  document: 'idle-stop', mode: 'recommend', protective: false, change: {}, insteadOf: [],
+  id: `r${n}`,
+  team,
+  policy: 'idle-stop',
+  policyVersion: 1,
+  action: 'Stop',
+  target: `pod-${n}`,
+  title: 'Stop it',
+  estimatedMonthlySavings: '12.50',
+  estimatedMonthlySavingsLow: '10.00',
+  estimatedMonthlySavingsHigh: '15.00',
+  estimatedMonthlySavingsNanos: '12500000000',
+  estimatedMonthlyCost: '50.00',
+  estimatedSavingsPercentage: 25,
+  currency: 'USD',
+  computation: { hours: 730 },
+  evidence: [{ what: 'utilisation', from: '2026-10-01T00:00:00Z', to: '2026-10-05T00:00:00Z', ageSeconds: 60 }],
+  risk: { interruption: 'Low', note: '' },
+  restartNeeded: false,
+  implementationEffort: 'Low',
+  rollbackPossible: true,
+  expiresAt: '2026-11-01T00:00:00Z',
+  document: 'idle-stop',
+  mode: 'recommend',
+  protective: false,
+  change: {},
+  insteadOf: [],
 });
 
 const PRICES = `provider,sku,region,term,upfront,component,gpuModel,gpus,price,currency,per,effectiveFrom,effectiveTo,incrementSeconds,minimumSeconds
@@ -45,7 +66,15 @@ describe('the API', async () => {
     const sent = await api.call<{ files: object[] }>('POST', '/v1/prices?filename=prices.csv', { body: PRICES });
     expect(sent.body.files, sent.text).toMatchObject([{ accepted: 5, rejected: 0 }]);
     await api.stores.db.transaction(async (tx) => {
-      for (const n of [1, 2, 3, 4, 5]) await api.stores.recommendations.replaceOpen(tx, 'default', n % 2 === 0 ? 'a' : 'b', [`p${n}`], [recommendation(n, n % 2 === 0 ? 'a' : 'b')], NOW);
+      for (const n of [1, 2, 3, 4, 5])
+        await api.stores.recommendations.replaceOpen(
+          tx,
+          'default',
+          n % 2 === 0 ? 'a' : 'b',
+          [`p${n}`],
+          [recommendation(n, n % 2 === 0 ? 'a' : 'b')],
+          NOW,
+        );
     });
     const bad = Array.from({ length: 7 }, (_, n) => ({ id: `x${n}` }));
     for (const size of [3, 4]) await api.call('POST', '/v1/usage', { body: bad.slice(0, size) });
@@ -53,35 +82,83 @@ describe('the API', async () => {
 
   it('pages cover every list and repeat nothing', async () => {
     const counts = new Map<string, number>();
-    for (const path of ['/v1/teams', '/v1/prices', '/v1/recommendations', '/v1/rejects', '/v1/imports', '/v1/audit', '/v1/keys', '/v1/budgets', '/v1/work']) {
+    for (const path of [
+      '/v1/teams',
+      '/v1/prices',
+      '/v1/recommendations',
+      '/v1/rejects',
+      '/v1/imports',
+      '/v1/audit',
+      '/v1/keys',
+      '/v1/budgets',
+      '/v1/work',
+    ]) {
       const whole = await all(api, path, 1000);
       for (const limit of [1, 2, 3]) expect(await all(api, path, limit)).toEqual(whole);
       expect(new Set(whole.map((item) => JSON.stringify(item))).size).toBe(whole.length);
       counts.set(path, whole.length);
     }
-    expect(Object.fromEntries(counts)).toMatchObject({ '/v1/teams': 6, '/v1/prices': 5, '/v1/recommendations': 5, '/v1/rejects': 7, '/v1/imports': 3, '/v1/audit': 7 });
+    expect(Object.fromEntries(counts)).toMatchObject({
+      '/v1/teams': 6,
+      '/v1/prices': 5,
+      '/v1/recommendations': 5,
+      '/v1/rejects': 7,
+      '/v1/imports': 3,
+      '/v1/audit': 7,
+    });
   });
 
   it('a recommendation says of what it saves, and one that was kept before it could says that nobody knows', async () => {
-    const ofTeam = async (): Promise<Listed['items']> => (await api.call<Listed>('GET', '/v1/recommendations?team=b')).body.items;
+    const ofTeam = async (): Promise<Listed['items']> =>
+      (await api.call<Listed>('GET', '/v1/recommendations?team=b')).body.items;
     const figures = { estimatedMonthlySavings: '12.50', estimatedMonthlyCost: '50.00', estimatedSavingsPercentage: 25 };
-    expect(await ofTeam()).toMatchObject([{ id: 'r1', ...figures }, { id: 'r3', ...figures }, { id: 'r5', ...figures }]);
-    await api.stores.db.query(`update recommendation set body = body - 'estimatedMonthlyCost' - 'estimatedSavingsPercentage' where id = 'r3'`, []);
-    expect(await ofTeam()).toMatchObject([{ id: 'r1', ...figures }, { id: 'r3', estimatedMonthlySavings: '12.50', estimatedMonthlyCost: null, estimatedSavingsPercentage: null }, { id: 'r5', ...figures }]);
-    const { body } = await api.call<{ components: { schemas: { Recommendation: { properties: object; required: string[] } } } }>('GET', '/openapi.json');
+    expect(await ofTeam()).toMatchObject([
+      { id: 'r1', ...figures },
+      { id: 'r3', ...figures },
+      { id: 'r5', ...figures },
+    ]);
+    await api.stores.db.query(
+      `update recommendation set body = body - 'estimatedMonthlyCost' - 'estimatedSavingsPercentage' where id = 'r3'`,
+      [],
+    );
+    expect(await ofTeam()).toMatchObject([
+      { id: 'r1', ...figures },
+      { id: 'r3', estimatedMonthlySavings: '12.50', estimatedMonthlyCost: null, estimatedSavingsPercentage: null },
+      { id: 'r5', ...figures },
+    ]);
+    const { body } = await api.call<{
+      components: { schemas: { Recommendation: { properties: object; required: string[] } } };
+    }>('GET', '/openapi.json');
     const { properties, required } = body.components.schemas.Recommendation;
-    expect(properties).toMatchObject({ estimatedMonthlyCost: { anyOf: [{ type: 'string' }, { type: 'null' }] }, estimatedSavingsPercentage: { type: ['number', 'null'] } });
-    expect(required).toEqual(expect.arrayContaining(['estimatedMonthlySavings', 'estimatedMonthlyCost', 'estimatedSavingsPercentage']));
+    expect(properties).toMatchObject({
+      estimatedMonthlyCost: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+      estimatedSavingsPercentage: { type: ['number', 'null'] },
+    });
+    expect(required).toEqual(
+      expect.arrayContaining(['estimatedMonthlySavings', 'estimatedMonthlyCost', 'estimatedSavingsPercentage']),
+    );
   });
 
   it('cursors that are none are refused, and so are unknown fields', async () => {
     for (const path of ['/v1/rejects', '/v1/imports', '/v1/prices', '/v1/audit']) {
-      expect(await api.call('GET', `${path}?cursor=nonsense`)).toMatchObject({ status: 400, body: { problems: [{ path: 'cursor' }] } });
+      expect(await api.call('GET', `${path}?cursor=nonsense`)).toMatchObject({
+        status: 400,
+        body: { problems: [{ path: 'cursor' }] },
+      });
     }
     const refused = await api.call('GET', '/v1/teams?limit=0&colour=red&shape=round');
-    expect(refused).toMatchObject({ status: 400, body: { type: '/docs#status-400', title: 'Bad Request', status: 400, instance: '/v1/teams' } });
-    expect((refused.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual(['colour', 'limit', 'shape']);
-    expect((await api.call('GET', '/v1/costs?from=yesterday&group-by=colour&currency=usd')).body['problems']).toHaveLength(3);
+    expect(refused).toMatchObject({
+      status: 400,
+      body: { type: '/docs#status-400', title: 'Bad Request', status: 400, instance: '/v1/teams' },
+    });
+    expect((refused.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual([
+      'colour',
+      'limit',
+      'shape',
+    ]);
+    expect(
+      (await api.call('GET', '/v1/costs?from=yesterday&group-by=colour&currency=usd')).body['problems'],
+    ).toHaveLength(3);
   });
 
   it('what is not there is 404, with the request id that was sent', async () => {
@@ -89,7 +166,9 @@ describe('the API', async () => {
     expect(gone).toMatchObject({ status: 404, body: { requestId: 'abc-1', instance: '/v1/nothing' } });
     expect(gone.headers.get('x-request-id')).toBe('abc-1');
     expect((await api.call('PATCH', '/v1/teams/a', { body: {} })).status).toBe(404);
-    expect((await api.call('GET', '/v1/teams', { headers: { 'x-request-id': 'a b' } })).headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    expect(
+      (await api.call('GET', '/v1/teams', { headers: { 'x-request-id': 'a b' } })).headers.get('x-request-id'),
+    ).toMatch(/^[0-9a-f-]{36}$/);
   });
 
   it('answers carry headers that keep browsers from guessing and framing', async () => {
@@ -114,7 +193,8 @@ describe('the API', async () => {
 
   it('a database that is gone is 503, and is waited for', async () => {
     const { list } = api.stores.keys;
-    api.stores.keys.list = () => Promise.reject(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
+    api.stores.keys.list = () =>
+      Promise.reject(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
     const failed = await api.call('GET', '/v1/keys');
     api.stores.keys.list = list;
     expect(failed.status).toBe(503);
@@ -123,35 +203,90 @@ describe('the API', async () => {
   });
 
   it('a quote names its price, its cost and what else would do', async () => {
-    const quoted = await api.call('POST', '/v1/quotes', { body: { provider: 'aws', sku: 'p5.48xlarge', gpus: 8, hours: 10, region: 'us-east-1' } });
-    expect(quoted.body).toMatchObject({
-      cost: '550.40', currency: 'USD', unitPrice: '6.88', provider: 'AWS', term: 'on-demand', region: 'us-east-1', effectiveFrom: '2025-06-23T13:18:30Z', assumptions: [], billedHours: '10.00',
-      alternatives: [{ term: 'spot', cost: '200.00', unitPrice: '2.50' }, { term: 'on-demand', region: 'us-west-2', cost: '480.00' }],
+    const quoted = await api.call('POST', '/v1/quotes', {
+      body: { provider: 'aws', sku: 'p5.48xlarge', gpus: 8, hours: 10, region: 'us-east-1' },
     });
-    const cheapest = await api.call('POST', '/v1/quotes', { body: { provider: 'AWS', sku: 'H100', gpus: 1, hours: 1 } });
+    expect(quoted.body).toMatchObject({
+      cost: '550.40',
+      currency: 'USD',
+      unitPrice: '6.88',
+      provider: 'AWS',
+      term: 'on-demand',
+      region: 'us-east-1',
+      effectiveFrom: '2025-06-23T13:18:30Z',
+      assumptions: [],
+      billedHours: '10.00',
+      alternatives: [
+        { term: 'spot', cost: '200.00', unitPrice: '2.50' },
+        { term: 'on-demand', region: 'us-west-2', cost: '480.00' },
+      ],
+    });
+    const cheapest = await api.call('POST', '/v1/quotes', {
+      body: { provider: 'AWS', sku: 'H100', gpus: 1, hours: 1 },
+    });
     expect(cheapest.body).toMatchObject({ cost: '6.00', sku: 'p5.48xlarge', region: 'us-west-2' });
     expect(cheapest.body['assumptions']).toHaveLength(3);
   });
 
   it('what has no price is a problem that names what comes close', async () => {
-    const ask = (over: object) => api.call('POST', '/v1/quotes', { body: { provider: 'aws', sku: 'p5.48xlarge', gpus: 8, hours: 1, ...over } });
-    expect(await ask({ sku: 'p5.48xlrge' })).toMatchObject({ status: 404, body: { problems: [{ path: 'unknown-sku', message: 'p5.48xlarge is known' }, {}] } });
-    expect(await ask({ provider: 'awz' })).toMatchObject({ status: 404, body: { problems: [{ path: 'no-price-list', message: 'AWS is known' }] } });
+    const ask = (over: object) =>
+      api.call('POST', '/v1/quotes', { body: { provider: 'aws', sku: 'p5.48xlarge', gpus: 8, hours: 1, ...over } });
+    expect(await ask({ sku: 'p5.48xlrge' })).toMatchObject({
+      status: 404,
+      body: { problems: [{ path: 'unknown-sku', message: 'p5.48xlarge is known' }, {}] },
+    });
+    expect(await ask({ provider: 'awz' })).toMatchObject({
+      status: 404,
+      body: { problems: [{ path: 'no-price-list', message: 'AWS is known' }] },
+    });
     expect((await ask({ region: 'mars' })).body['problems']).toHaveLength(2);
     expect((await ask({ gpus: 0, hours: -1, term: 'forever' })).body['problems']).toHaveLength(3);
   });
 
   it('a budget is set, weighed anew, read and removed; a key of other teams may not', async () => {
-    const body = { team: 'a', planned: { default: '1000' }, thresholds: [{ kind: 'actual', ratio: '0.8' }], filters: { tag: [{ key: 'project', value: 'x' }] } };
-    const wrong = await api.call('PUT', '/v1/budgets/b1', { body: { team: 'a', zone: 'Mars', currency: 'usd', colour: 1 } });
+    const body = {
+      team: 'a',
+      planned: { default: '1000' },
+      thresholds: [{ kind: 'actual', ratio: '0.8' }],
+      filters: { tag: [{ key: 'project', value: 'x' }] },
+    };
+    const wrong = await api.call('PUT', '/v1/budgets/b1', {
+      body: { team: 'a', zone: 'Mars', currency: 'usd', colour: 1 },
+    });
     expect(wrong.status).toBe(400);
-    expect((wrong.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual(['colour', 'currency', 'planned', 'zone']);
-    expect((await api.call('PUT', '/v1/budgets/b1', { body: { team: 'a', planned: { default: '-1', periods: { soon: '1' } } } })).body['problems']).toHaveLength(2);
-    expect((await api.call('PUT', '/v1/budgets/b1', { body })).body).toMatchObject({ id: 'b1', period: 'month', zone: 'UTC', currency: 'USD' });
-    expect(await api.stores.db.query(`select key from work where stage = 'budget.weigh'`)).toEqual([{ key: 'b1/2026-10-01' }]);
+    expect((wrong.body['problems'] as { path: string }[]).map(({ path }) => path).sort()).toEqual([
+      'colour',
+      'currency',
+      'planned',
+      'zone',
+    ]);
+    expect(
+      (
+        await api.call('PUT', '/v1/budgets/b1', {
+          body: { team: 'a', planned: { default: '-1', periods: { soon: '1' } } },
+        })
+      ).body['problems'],
+    ).toHaveLength(2);
+    expect((await api.call('PUT', '/v1/budgets/b1', { body })).body).toMatchObject({
+      id: 'b1',
+      period: 'month',
+      zone: 'UTC',
+      currency: 'USD',
+    });
+    expect(await api.stores.db.query(`select key from work where stage = 'budget.weigh'`)).toEqual([
+      { key: 'b1/2026-10-01' },
+    ]);
     expect(await api.stores.organisations.trackedTags(api.stores.db, 'default')).toEqual(['project']);
-    const [other, own] = [await api.keyFor({ role: 'operator', teams: ['b'] }), await api.keyFor({ role: 'operator', teams: ['a'] })];
-    for (const [method, path] of [['GET', ''], ['DELETE', ''], ['GET', '/state']] as const) expect((await api.call(method, `/v1/budgets/b1${path}`, { key: other })).status).toBe(403);
+    const [other, own] = [
+      await api.keyFor({ role: 'operator', teams: ['b'] }),
+      await api.keyFor({ role: 'operator', teams: ['a'] }),
+    ];
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['GET', '/state'],
+    ] as const)
+      expect((await api.call(method, `/v1/budgets/b1${path}`, { key: other })).status).toBe(403);
     expect((await api.call('PUT', '/v1/budgets/b1', { key: other, body: { ...body, team: 'b' } })).status).toBe(403);
     expect((await api.call<Listed>('GET', '/v1/budgets', { key: other })).body.items).toEqual([]);
     expect((await api.call<Listed>('GET', '/v1/budgets', { key: own })).body.items).toHaveLength(1);
@@ -162,34 +297,80 @@ describe('the API', async () => {
   });
 
   it('a recommendation is decided once, by who may', async () => {
-    const [other, own] = [await api.keyFor({ role: 'operator', teams: ['a'] }), await api.keyFor({ role: 'operator', teams: ['b'] })];
-    expect((await api.call<Listed>('GET', '/v1/recommendations', { key: other })).body.items.map(({ id }) => id)).toEqual(['r2', 'r4']);
+    const [other, own] = [
+      await api.keyFor({ role: 'operator', teams: ['a'] }),
+      await api.keyFor({ role: 'operator', teams: ['b'] }),
+    ];
+    expect(
+      (await api.call<Listed>('GET', '/v1/recommendations', { key: other })).body.items.map(({ id }) => id),
+    ).toEqual(['r2', 'r4']);
     expect((await api.call('POST', '/v1/recommendations/r1/approve', { key: other })).status).toBe(403);
-    expect((await api.call('POST', '/v1/recommendations/r1/approve', { key: own })).body).toMatchObject({ status: 'approved', decidedBy: expect.stringMatching(/^key:/) });
+    expect((await api.call('POST', '/v1/recommendations/r1/approve', { key: own })).body).toMatchObject({
+      status: 'approved',
+      decidedBy: expect.stringMatching(/^key:/),
+    });
     expect((await api.call('POST', '/v1/recommendations/r1/reject', { key: own })).status).toBe(409);
     expect((await api.call('POST', '/v1/recommendations/none/reject')).status).toBe(404);
   });
 
   it('rules are previewed, replaced by version, and refused with every problem', async () => {
     const usage = (id: string, namespace: string) => ({
-      id, namespace, provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', gpus: 8, start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z',
+      id,
+      namespace,
+      provider: 'AWS',
+      sku: 'p5.48xlarge',
+      region: 'us-east-1',
+      term: 'on-demand',
+      gpus: 8,
+      start: '2026-10-05T00:00:00Z',
+      end: '2026-10-05T01:00:00Z',
     });
-    await api.call('POST', '/v1/usage', { body: [usage('u1', 'red'), usage('u2', 'blue'), { ...usage('u3', 'red'), sku: 'unheard-of' }] });
+    await api.call('POST', '/v1/usage', {
+      body: [usage('u1', 'red'), usage('u2', 'blue'), { ...usage('u3', 'red'), sku: 'unheard-of' }],
+    });
     const rules = [{ match: { namespace: 'red' }, team: 'a' }];
     await new Runner(api.stores.db, api.stores.work, { now: () => NOW }, makeLine(api.stores, [])).drain();
-    const spent = await api.call<{ rows: { team: string; cost: string; unpricedQuantity: string }[]; total: string }>('GET', '/v1/costs?group-by=team');
-    const preview = await api.call<{ teams: Record<string, string>[]; totals: Record<string, string>[] }>('POST', '/v1/rules/preview', { body: { rules } });
+    const spent = await api.call<{ rows: { team: string; cost: string; unpricedQuantity: string }[]; total: string }>(
+      'GET',
+      '/v1/costs?group-by=team',
+    );
+    const preview = await api.call<{ teams: Record<string, string>[]; totals: Record<string, string>[] }>(
+      'POST',
+      '/v1/rules/preview',
+      { body: { rules } },
+    );
     const [a, nobody] = preview.body.teams;
     expect(preview.body.teams).toHaveLength(2);
-    expect(a).toEqual({ team: 'a', currency: 'USD', before: null, after: '55.040000000', unpricedBefore: '0.000000', unpricedAfter: '8.000000' });
-    expect(nobody).toMatchObject({ team: 'unallocated', currency: 'USD', before: spent.body.rows[0]?.cost, unpricedBefore: spent.body.rows[0]?.unpricedQuantity });
+    expect(a).toEqual({
+      team: 'a',
+      currency: 'USD',
+      before: null,
+      after: '55.040000000',
+      unpricedBefore: '0.000000',
+      unpricedAfter: '8.000000',
+    });
+    expect(nobody).toMatchObject({
+      team: 'unallocated',
+      currency: 'USD',
+      before: spent.body.rows[0]?.cost,
+      unpricedBefore: spent.body.rows[0]?.unpricedQuantity,
+    });
     expect((Number(nobody?.['before']) - Number(nobody?.['after'])).toFixed(2)).toBe('55.04');
     expect(preview.body.totals).toMatchObject([{ before: spent.body.total, after: spent.body.total }]);
     expect((await api.call('GET', '/v1/rules')).body).toEqual({ version: 0, rules: [] });
     expect((await api.call('PUT', '/v1/rules', { body: { rules, replaces: 0 } })).body).toEqual({ version: 1, rules });
     expect((await api.call('PUT', '/v1/rules', { body: { rules, replaces: 0 } })).status).toBe(409);
-    expect((await api.call('POST', '/v1/rules/preview', { body: { rules: [{ match: {}, team: '' }] } })).status).toBe(400);
-    const wrong = await api.call('PUT', '/v1/rules', { body: { rules: [{ match: {}, split: { by: 'fixed', shares: { a: '0.5' } } }, { match: {}, split: { by: 'use', of: [] } }] } });
+    expect((await api.call('POST', '/v1/rules/preview', { body: { rules: [{ match: {}, team: '' }] } })).status).toBe(
+      400,
+    );
+    const wrong = await api.call('PUT', '/v1/rules', {
+      body: {
+        rules: [
+          { match: {}, split: { by: 'fixed', shares: { a: '0.5' } } },
+          { match: {}, split: { by: 'use', of: [] } },
+        ],
+      },
+    });
     expect(wrong.body['problems']).toMatchObject([{ path: 'rules/0/split/shares' }, { path: 'rules/1/split/of' }]);
   });
 });

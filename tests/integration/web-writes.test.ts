@@ -1,11 +1,21 @@
-/** Writes over HTTP: usage in its forms, files, idempotency, and what is said about what is wrong. On a real PostgreSQL. */
+/**
+ * Writes over HTTP: usage in its forms, files, idempotency, and what is said about what is wrong. On a real PostgreSQL.
+ */
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testApi } from '../support/web.js';
 
 const record = (id: string, over: object = {}): object => ({
-  id, provider: 'aws', account: 'a1', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', gpus: 8,
-  start: '2026-10-05T00:00:00Z', end: '2026-10-05T01:00:00Z', ...over,
+  id,
+  provider: 'aws',
+  account: 'a1',
+  sku: 'p5.48xlarge',
+  region: 'us-east-1',
+  term: 'on-demand',
+  gpus: 8,
+  start: '2026-10-05T00:00:00Z',
+  end: '2026-10-05T01:00:00Z',
+  ...over,
 });
 const event = (id: string): object => {
   const { id: _, ...data } = record(id) as { id: string };
@@ -15,12 +25,18 @@ const LINES = { 'content-type': 'application/x-ndjson' };
 
 describe('usage', async () => {
   const api = await testApi();
-  beforeEach(() => api.stores.db.query(`truncate usage_hour, block, usage_id, delivery, import, reject, work, source, idempotency`));
-  const kept = async (): Promise<number> => (await api.stores.db.query<{ n: number }>(`select coalesce(sum(records), 0)::int as n from delivery`))[0]?.n ?? -1;
+  beforeEach(() =>
+    api.stores.db.query(`truncate usage_hour, block, usage_id, delivery, import, reject, work, source, idempotency`),
+  );
+  const kept = async (): Promise<number> =>
+    (await api.stores.db.query<{ n: number }>(`select coalesce(sum(records), 0)::int as n from delivery`))[0]?.n ?? -1;
 
   it('is taken as a batch, counted, and not taken twice', async () => {
     const body = { records: [record('1'), record('2')] };
-    expect(await api.call('POST', '/v1/usage', { body })).toMatchObject({ status: 200, body: { rows: 2, accepted: 2, rejected: 0, unchanged: 0, rejects: [] } });
+    expect(await api.call('POST', '/v1/usage', { body })).toMatchObject({
+      status: 200,
+      body: { rows: 2, accepted: 2, rejected: 0, unchanged: 0, rejects: [] },
+    });
     expect((await api.call('POST', '/v1/usage', { body })).body).toMatchObject({ accepted: 0, unchanged: 2 });
     expect(await kept()).toBe(2);
   });
@@ -34,8 +50,19 @@ describe('usage', async () => {
       { body: JSON.stringify([event('e1'), event('e2')]), headers: events },
       { body: `${lines}\n`, headers: LINES },
       { body: gzipSync(JSON.stringify({ records: [record('g1'), record('g2')] })), headers: zipped },
-    ]) expect(await api.call('POST', '/v1/usage', call)).toMatchObject({ status: 200, body: { accepted: 2, rejected: 0 } });
-    expect((await api.call('POST', '/v1/usage', { body: event('e3'), headers: { 'content-type': 'application/cloudevents+json' } })).body).toMatchObject({ accepted: 1, format: 'cloudevents' });
+    ])
+      expect(await api.call('POST', '/v1/usage', call)).toMatchObject({
+        status: 200,
+        body: { accepted: 2, rejected: 0 },
+      });
+    expect(
+      (
+        await api.call('POST', '/v1/usage', {
+          body: event('e3'),
+          headers: { 'content-type': 'application/cloudevents+json' },
+        })
+      ).body,
+    ).toMatchObject({ accepted: 1, format: 'cloudevents' });
     expect(await kept()).toBe(9);
   });
 
@@ -44,53 +71,88 @@ describe('usage', async () => {
     const strict = await api.call('POST', '/v1/usage?strict=true', { body });
     expect(strict.status).toBe(400);
     expect(strict.body['problems']).toHaveLength(2);
-    const taken = await api.call<{ rejects: { line: number; reason: string }[]; import: string }>('POST', '/v1/usage', { body });
+    const taken = await api.call<{ rejects: { line: number; reason: string }[]; import: string }>('POST', '/v1/usage', {
+      body,
+    });
     expect(taken.body).toMatchObject({ accepted: 1, rejected: 2, rejects: [{ line: 2 }, { line: 3 }] });
     expect(taken.body.rejects[0]?.reason).toContain('colour');
     expect(taken.body.rejects[0]?.reason).toContain('gpus');
-    expect((await api.call<{ items: unknown[] }>('GET', `/v1/imports/${taken.body.import}/rejects`)).body.items).toHaveLength(2);
-    const lines = await api.call('POST', '/v1/usage', { body: `${JSON.stringify(record('3'))}\n{"cut": \n`, headers: LINES });
+    expect(
+      (await api.call<{ items: unknown[] }>('GET', `/v1/imports/${taken.body.import}/rejects`)).body.items,
+    ).toHaveLength(2);
+    const lines = await api.call('POST', '/v1/usage', {
+      body: `${JSON.stringify(record('3'))}\n{"cut": \n`,
+      headers: LINES,
+    });
     expect(lines.body).toMatchObject({ accepted: 1, rejected: 1, rejects: [{ line: 2 }] });
   });
 
   it('is only counted in a dry run', async () => {
-    expect((await api.call('POST', '/v1/usage?dryRun=true', { body: [record('1')] })).body).toMatchObject({ accepted: 1, import: null });
+    expect((await api.call('POST', '/v1/usage?dryRun=true', { body: [record('1')] })).body).toMatchObject({
+      accepted: 1,
+      import: null,
+    });
     expect(await kept()).toBe(0);
   });
 
   it('is refused with a clear problem where the body is none', async () => {
-    const bad = async (call: object, path = '/v1/usage'): Promise<number> => (await api.call('POST', path, call)).status;
+    const bad = async (call: object, path = '/v1/usage'): Promise<number> =>
+      (await api.call('POST', path, call)).status;
     expect(await bad({ body: '{"records": [', headers: { 'content-type': 'application/json' } })).toBe(400);
     expect(await bad({ body: '7', headers: { 'content-type': 'application/json' } })).toBe(400);
     expect(await bad({ body: 'a,b', headers: { 'content-type': 'text/csv' } })).toBe(415);
-    expect(await bad({ body: 'no gzip', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } })).toBe(400);
-    expect(await bad({ body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'br' } })).toBe(415);
+    expect(
+      await bad({ body: 'no gzip', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } }),
+    ).toBe(400);
+    expect(await bad({ body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'br' } })).toBe(
+      415,
+    );
     expect(await bad({ body: '{}', headers: LINES }, '/v1/quotes')).toBe(415);
     expect(await bad({})).toBe(400);
   });
 
   it('is refused where it is too large, packed or not, before it is parsed', async () => {
     const tooLarge = 'x'.repeat((64 << 20) + 1);
-    expect((await api.call('POST', '/v1/usage', { body: gzipSync(tooLarge), headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } })).status).toBe(413);
+    expect(
+      (
+        await api.call('POST', '/v1/usage', {
+          body: gzipSync(tooLarge),
+          headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+        })
+      ).status,
+    ).toBe(413);
     const refused = await api.call('PUT', '/v1/teams/big', { body: { name: 'x'.repeat(2 << 20) } });
     expect(refused).toMatchObject({ status: 413, body: { title: 'Payload Too Large' } });
   });
 
   it('files are imported from the body, plain and gzip, and listed', async () => {
     const csv = `${JSON.stringify(record('f1'))}\n${JSON.stringify(record('f2'))}\n`;
-    const first = await api.call<{ files: object[] }>('POST', '/v1/imports?filename=usage.jsonl&source=meter', { body: csv });
+    const first = await api.call<{ files: object[] }>('POST', '/v1/imports?filename=usage.jsonl&source=meter', {
+      body: csv,
+    });
     expect(first.body.files).toMatchObject([{ file: 'usage.jsonl', format: 'bursar', rows: 2, accepted: 2 }]);
-    const again = await api.call<{ files: object[] }>('POST', '/v1/imports?filename=usage.jsonl.gz&source=meter', { body: gzipSync(csv), headers: { 'content-type': 'application/gzip' } });
+    const again = await api.call<{ files: object[] }>('POST', '/v1/imports?filename=usage.jsonl.gz&source=meter', {
+      body: gzipSync(csv),
+      headers: { 'content-type': 'application/gzip' },
+    });
     expect(again.body.files).toMatchObject([{ file: 'usage.jsonl', accepted: 0, unchanged: 2 }]);
-    expect((await api.call<{ items: object[] }>('GET', '/v1/imports')).body.items).toMatchObject([{ file: 'usage.jsonl', unchanged: 2 }, { file: 'usage.jsonl', accepted: 2 }]);
+    expect((await api.call<{ items: object[] }>('GET', '/v1/imports')).body.items).toMatchObject([
+      { file: 'usage.jsonl', unchanged: 2 },
+      { file: 'usage.jsonl', accepted: 2 },
+    ]);
     expect((await api.call('POST', '/v1/imports?filename=../x', { body: csv })).status).toBe(400);
-    expect((await api.call('POST', '/v1/imports', { body: csv })).body['problems']).toMatchObject([{ path: 'filename' }]);
+    expect((await api.call('POST', '/v1/imports', { body: csv })).body['problems']).toMatchObject([
+      { path: 'filename' },
+    ]);
     expect((await api.call('POST', '/v1/imports?filename=x', { body: 'what is this' })).status).toBe(400);
     expect((await api.call('POST', '/v1/imports?filename=x', { body: '' })).status).toBe(400);
   });
 
   it('is refused where a text cannot be stored', async () => {
-    expect(await api.call('PUT', '/v1/teams/nul', { body: { name: 'a\u0000b' } })).toMatchObject({ status: 400, body: { problems: [{ message: 'holds a NUL character' }] } });
+    expect(await api.call('PUT', '/v1/teams/nul', { body: { name: 'a\u0000b' } })).toMatchObject({
+      status: 400,
+      body: { problems: [{ message: 'holds a NUL character' }] },
+    });
     expect((await api.call('GET', '/v1/prices?sku=a%00b')).status).toBe(400);
     expect((await api.call('GET', '/v1/teams/a%00b')).status).toBe(400);
     const body = [record('x\u0000y')];
@@ -103,8 +165,10 @@ describe('usage', async () => {
 
 describe('a write', async () => {
   const api = await testApi();
-  const put = (name: string, key: string, path = '/v1/teams/red') => api.call('PUT', path, { body: { name }, headers: { 'idempotency-key': key } });
-  const audits = async (): Promise<number> => (await api.call<{ items: object[] }>('GET', '/v1/audit?limit=1000')).body.items.length;
+  const put = (name: string, key: string, path = '/v1/teams/red') =>
+    api.call('PUT', path, { body: { name }, headers: { 'idempotency-key': key } });
+  const audits = async (): Promise<number> =>
+    (await api.call<{ items: object[] }>('GET', '/v1/audit?limit=1000')).body.items.length;
 
   it('sent again under its key works once and answers alike', async () => {
     const first = await put('Red', 'k1');
@@ -120,7 +184,15 @@ describe('a write', async () => {
     expect(await put('Blue', 'k1')).toMatchObject({ status: 409, body: { problems: [{ path: 'Idempotency-Key' }] } });
     expect((await put('Red', 'k1', '/v1/teams/blue')).status).toBe(409);
     const other = await api.keyFor({ role: 'operator' });
-    expect((await api.call('PUT', '/v1/teams/red', { key: other, body: { name: 'Other' }, headers: { 'idempotency-key': 'k1' } })).status).toBe(200);
+    expect(
+      (
+        await api.call('PUT', '/v1/teams/red', {
+          key: other,
+          body: { name: 'Other' },
+          headers: { 'idempotency-key': 'k1' },
+        })
+      ).status,
+    ).toBe(200);
   });
 
   it('sent many times at once works once', async () => {
@@ -140,14 +212,16 @@ describe('a write', async () => {
   });
 
   it('of a usage batch is repeated by its answer', async () => {
-    const send = (id: string) => api.call('POST', '/v1/usage', { body: [record(id)], headers: { 'idempotency-key': 'u1' } });
+    const send = (id: string) =>
+      api.call('POST', '/v1/usage', { body: [record(id)], headers: { 'idempotency-key': 'u1' } });
     expect((await send('1')).body).toMatchObject({ accepted: 1, unchanged: 0 });
     expect((await send('1')).body).toMatchObject({ accepted: 1, unchanged: 0 });
     expect((await send('2')).status).toBe(409);
   });
 
   it('that makes a key keeps no secret for its repeat', async () => {
-    const send = () => api.call('POST', '/v1/keys', { body: { name: 'once', role: 'viewer' }, headers: { 'idempotency-key': 'k5' } });
+    const send = () =>
+      api.call('POST', '/v1/keys', { body: { name: 'once', role: 'viewer' }, headers: { 'idempotency-key': 'k5' } });
     const [first, again] = [await send(), await send()];
     expect(first.body['text']).toMatch(/^bursar_/);
     expect(again.body).toEqual({ ...first.body, text: null });
@@ -158,8 +232,17 @@ describe('a write', async () => {
   it('left behind by a process that died is free again after a minute', async () => {
     const { idempotency, db } = api.stores;
     const request = { organisation: 'default', key: 'dead', requestHash: Buffer.alloc(32) };
-    await db.query(`insert into idempotency (organisation, key, request_hash, created_at) values ('default', 'dead', $1, now() - interval '2 minutes')`, [request.requestHash]);
-    expect(await idempotency.idempotent(request, async () => ({ body: 'done' }))).toEqual({ body: 'done', repeated: false });
-    expect(await idempotency.idempotent(request, async () => ({ body: 'twice' }))).toEqual({ body: 'done', repeated: true });
+    await db.query(
+      `insert into idempotency (organisation, key, request_hash, created_at) values ('default', 'dead', $1, now() - interval '2 minutes')`,
+      [request.requestHash],
+    );
+    expect(await idempotency.idempotent(request, async () => ({ body: 'done' }))).toEqual({
+      body: 'done',
+      repeated: false,
+    });
+    expect(await idempotency.idempotent(request, async () => ({ body: 'twice' }))).toEqual({
+      body: 'done',
+      repeated: true,
+    });
   });
 });

@@ -12,14 +12,21 @@ const clock = { now: () => Date.UTC(2026, 10, 21, 12) };
 const config = parseConfig({ BURSAR_HEALTH_PORT: '0', DATABASE_URL: databaseUrl });
 
 it('is told its port by a setting, and has none without it', () => {
-  expect([config.healthPort, parseConfig({}).healthPort, parseConfig({ BURSAR_HEALTH_PORT: '8081' }).healthPort]).toEqual([0, null, 8081]);
+  expect([
+    config.healthPort,
+    parseConfig({}).healthPort,
+    parseConfig({ BURSAR_HEALTH_PORT: '8081' }).healthPort,
+  ]).toEqual([0, null, 8081]);
   expect(() => parseConfig({ BURSAR_HEALTH_PORT: 'hush' })).toThrow(/BURSAR_HEALTH_PORT is not a number/);
 });
 
 it('answers whether it is live and ready, and its metrics, and nothing else', async () => {
   const bursar = await compose(databaseUrl, clock);
   const queue = await openQueue(bursar, config, 'worker', () => undefined);
-  const app = await createWebApp(AppModule.of(bursar, config, clock, 'worker', queue, () => undefined), { logger: false });
+  const app = await createWebApp(
+    AppModule.of(bursar, config, clock, 'worker', queue, () => undefined),
+    { logger: false },
+  );
   afterAll(async () => {
     await app.close();
     await queue.close();
@@ -36,6 +43,11 @@ it('answers whether it is live and ready, and its metrics, and nothing else', as
   expect(await bursar.stores.db.isHeard(WAKING_CHANNEL)).toBe(true);
   await wake(bursar.stores.db, 'default', [{ stage: 'no.stage', lane: 'a', key: 'a/1' }]);
   const [status, text] = await get('/metrics');
-  expect([status, /^bursar_work_waiting\{stage="no\.stage"\} 1$/m.test(text), /^process_cpu_seconds_total /m.test(text)]).toEqual([200, true, true]);
-  for (const path of ['/', '/docs', '/openapi.json', '/v1/costs', '/v1/usage', '/session']) expect((await get(path))[0], path).toBe(404);
+  expect([
+    status,
+    /^bursar_work_waiting\{stage="no\.stage"\} 1$/m.test(text),
+    /^process_cpu_seconds_total /m.test(text),
+  ]).toEqual([200, true, true]);
+  for (const path of ['/', '/docs', '/openapi.json', '/v1/costs', '/v1/usage', '/session'])
+    expect((await get(path))[0], path).toBe(404);
 });

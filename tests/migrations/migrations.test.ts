@@ -36,7 +36,9 @@ interface Part {
 
 /** A column that was dropped keeps its place: what counts is the order, not the numbers. */
 function inOrder(parts: readonly Part[]): Part[] {
-  return parts.map((part) => (part.what === 'column' ? { ...part, definition: part.definition.replace(/^\d+ /, '') } : part));
+  return parts.map((part) =>
+    part.what === 'column' ? { ...part, definition: part.definition.replace(/^\d+ /, '') } : part,
+  );
 }
 
 describe('the migrations', async () => {
@@ -46,7 +48,14 @@ describe('the migrations', async () => {
   afterAll(() => Promise.all(opened.map((source) => source.destroy())));
 
   async function open(address: string, these: readonly Migration[]): Promise<DataSource> {
-    const source = await new DataSource({ type: 'postgres', url: address, migrations: [...these], migrationsTableName: JOURNAL, entities: [], poolSize: 2 }).initialize();
+    const source = await new DataSource({
+      type: 'postgres',
+      url: address,
+      migrations: [...these],
+      migrationsTableName: JOURNAL,
+      entities: [],
+      poolSize: 2,
+    }).initialize();
     opened.push(source);
     return source;
   }
@@ -88,11 +97,15 @@ describe('the schema', async () => {
   afterAll(() => client.end());
 
   /** Every unique index (primary keys are ones), with its columns in order; a table without any has a row too. */
-  const keys = async (): Promise<{ table: string; primary: boolean | null; columns: string[] | null }[]> => (await client.query<{ table: string; primary: boolean | null; columns: string[] | null }>(
-    `select c.relname as table, i.indisprimary as primary,
+  const keys = async (): Promise<{ table: string; primary: boolean | null; columns: string[] | null }[]> =>
+    (
+      await client.query<{ table: string; primary: boolean | null; columns: string[] | null }>(
+        `select c.relname as table, i.indisprimary as primary,
        (select array_agg(a.attname::text order by k.at) from unnest(i.indkey) with ordinality as k(attnum, at) join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum) as columns
      from pg_class c left join pg_index i on i.indrelid = c.oid and i.indisunique
-     where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname <> '${JOURNAL}' order by 1, 2 desc`)).rows;
+     where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace and c.relname <> '${JOURNAL}' order by 1, 2 desc`,
+      )
+    ).rows;
 
   it('has a primary key on every table, and it begins with the organisation, as every other unique key does', async () => {
     const all = await keys();
@@ -100,11 +113,21 @@ describe('the schema', async () => {
     const primary = new Set(all.filter((key) => key.primary).map((key) => key.table));
     expect(all.map(({ table }) => table).filter((table) => !primary.has(table))).toEqual([]);
     // The organisation's own name is its id.
-    expect(all.filter(({ table, columns }) => columns?.[0] !== (table === 'organisation' ? 'id' : 'organisation'))).toEqual([]);
+    expect(
+      all.filter(({ table, columns }) => columns?.[0] !== (table === 'organisation' ? 'id' : 'organisation')),
+    ).toEqual([]);
   });
 
   it('has the distribution column of the facts in their every key', async () => {
-    const distributed: Readonly<Record<string, string>> = { usage_hour: 'team', cost_hour: 'team', cost_day: 'team', work: 'lane', block: 'source', usage_id: 'source', sample: 'source' };
+    const distributed: Readonly<Record<string, string>> = {
+      usage_hour: 'team',
+      cost_hour: 'team',
+      cost_day: 'team',
+      work: 'lane',
+      block: 'source',
+      usage_id: 'source',
+      sample: 'source',
+    };
     const all = await keys();
     for (const [table, column] of Object.entries(distributed)) {
       const own = all.filter((key) => key.table === table);
@@ -126,7 +149,9 @@ describe('several processes that migrate at once', async () => {
     const client = new Client({ connectionString: url });
     await client.connect();
     try {
-      expect((await client.query<{ name: string }>(`select name from ${JOURNAL} order by id`)).rows.map(({ name }) => name)).toEqual(migrations.map(({ name }) => name));
+      expect(
+        (await client.query<{ name: string }>(`select name from ${JOURNAL} order by id`)).rows.map(({ name }) => name),
+      ).toEqual(migrations.map(({ name }) => name));
       expect((await client.query(`select id from organisation`)).rows).toEqual([{ id: 'default' }]);
     } finally {
       await client.end();

@@ -7,18 +7,35 @@ import { billed, metered } from '../support/records.js';
 
 const quantity = fc.option(fc.oneof(fc.nat(8 * GPU_PARTS), fc.maxSafeNat()), { nil: null });
 const record = fc.record({
-  id: fc.string(), start: fc.oneof(fc.nat(1000), fc.maxSafeNat()), length: fc.oneof(fc.nat(100), fc.nat(2 ** 40)), gpuParts: quantity, storageMib: quantity, networkBytes: quantity,
-  resource: fc.option(fc.string(), { nil: null }), group: fc.nat(3),
+  id: fc.string(),
+  start: fc.oneof(fc.nat(1000), fc.maxSafeNat()),
+  length: fc.oneof(fc.nat(100), fc.nat(2 ** 40)),
+  gpuParts: quantity,
+  storageMib: quantity,
+  networkBytes: quantity,
+  resource: fc.option(fc.string(), { nil: null }),
+  group: fc.nat(3),
 });
 
 it('gives back what it took', () => {
-  fc.assert(fc.property(fc.array(record, { minLength: 1, maxLength: 40 }), fc.boolean(), (all, bill) => {
-    const builder = new BlockBuilder();
-    const records = all.map((r): UsageRecord => {
-      const over = { start: r.start, end: r.start + r.length, gpuParts: r.gpuParts, storageMib: r.storageMib, networkBytes: r.networkBytes, namespace: `n${r.group}`, resource: `r${r.group}` };
-      return bill ? billed(r.id, '-0.00120', over, { list: { unscaled: 7n, scale: 2 } }) : metered(r.id, over);
-    });
-    records.forEach((one, at) => builder.add(all[at]?.group ?? 0, one));
-    expect(decodeBlock(builder.encode())).toEqual(records);
-  }), { numRuns: 300 });
+  fc.assert(
+    fc.property(fc.array(record, { minLength: 1, maxLength: 40 }), fc.boolean(), (all, bill) => {
+      const builder = new BlockBuilder();
+      const records = all.map((r): UsageRecord => {
+        const over = {
+          start: r.start,
+          end: r.start + r.length,
+          gpuParts: r.gpuParts,
+          storageMib: r.storageMib,
+          networkBytes: r.networkBytes,
+          namespace: `n${r.group}`,
+          resource: `r${r.group}`,
+        };
+        return bill ? billed(r.id, '-0.00120', over, { list: { unscaled: 7n, scale: 2 } }) : metered(r.id, over);
+      });
+      records.forEach((one, at) => builder.add(all[at]?.group ?? 0, one));
+      expect(decodeBlock(builder.encode())).toEqual(records);
+    }),
+    { numRuns: 300 },
+  );
 });

@@ -1,6 +1,6 @@
 /**
- * Laws of commitments: the optimum equals brute force and HiGHS, no rule reads ahead, no rule beats the optimum, and no demand
- * makes Bursar's planner cost more than (2 - alpha) times the optimum.
+ * Laws of commitments: the optimum equals brute force and HiGHS, no rule reads ahead, no rule beats the optimum, and no
+ * demand makes Bursar's planner cost more than (2 - alpha) times the optimum.
  */
 import * as fc from 'fast-check';
 import highsModule from 'highs';
@@ -20,15 +20,21 @@ const alphas = fc.constantFrom(0, 0, 0.1, 0.25);
 const terms = (longest: number): fc.Arbitrary<CommitmentTerm> =>
   fc.record({ termHours: fc.integer({ min: 1, max: longest }), priceRatio: ratios, alpha: alphas });
 const demands = (peak: number, longest: number): fc.Arbitrary<Int32Array> =>
-  fc.array(fc.integer({ min: 0, max: peak }), { minLength: 1, maxLength: longest }).map((values) => Int32Array.from(values));
+  fc
+    .array(fc.integer({ min: 0, max: peak }), { minLength: 1, maxLength: longest })
+    .map((values) => Int32Array.from(values));
 /** Demand in spells, as clouds see it: levels that last a while. */
 const spells = (peak: number): fc.Arbitrary<Int32Array> =>
   fc
-    .array(fc.tuple(fc.integer({ min: 0, max: peak }), fc.integer({ min: 1, max: 12 })), { minLength: 1, maxLength: 12 })
+    .array(fc.tuple(fc.integer({ min: 0, max: peak }), fc.integer({ min: 1, max: 12 })), {
+      minLength: 1,
+      maxLength: 12,
+    })
     .map((parts) => Int32Array.from(parts.flatMap(([level, length]) => Array.from({ length }, () => level))));
 
 /** Hours without demand behind the data, so that every reservation is paid for to its end. */
-const withWholeTerms = (demand: Int32Array, term: CommitmentTerm): Int32Array => Int32Array.from([...demand, ...new Int32Array(term.termHours)]);
+const withWholeTerms = (demand: Int32Array, term: CommitmentTerm): Int32Array =>
+  Int32Array.from([...demand, ...new Int32Array(term.termHours)]);
 
 describe('the optimum', () => {
   it('is what brute force finds', () => {
@@ -46,7 +52,8 @@ describe('the optimum', () => {
   it('is what HiGHS finds', async () => {
     // The package is CommonJS: its types name the function `default`, its module is the function.
     const highs = await (highsModule as unknown as typeof highsModule.default)();
-    const solve = (demand: Int32Array, term: CommitmentTerm): number => highs.solve(linearProgram(demand, term)).ObjectiveValue;
+    const solve = (demand: Int32Array, term: CommitmentTerm): number =>
+      highs.solve(linearProgram(demand, term)).ObjectiveValue;
     fc.assert(
       fc.property(fc.oneof(demands(9, 60), spells(20)), terms(40), (demand, term) => {
         expect(optimum(demand, term).cost).toBeCloseTo(solve(demand, term), 6);
@@ -78,10 +85,15 @@ describe('look-back', () => {
     fc.assert(
       fc.property(spells(6), ratios, fc.integer({ min: 2, max: 20 }), (demand, priceRatio, windowHours) => {
         // A term of one hour makes each hour's purchase the level it wants to hold.
-        const bought = lookBack(demand, { termHours: 1, priceRatio, alpha: 0 }, { windowHours, start: 'whole', everyHours: 1 });
+        const bought = lookBack(
+          demand,
+          { termHours: 1, priceRatio, alpha: 0 },
+          { windowHours, start: 'whole', everyHours: 1 },
+        );
         for (let hour = windowHours - 1; hour < demand.length; hour++) {
           const window = demand.subarray(hour - windowHours + 1, hour + 1);
-          const cost = (level: number): number => window.reduce((sum, gpus) => sum + Math.max(0, gpus - level), priceRatio * level * windowHours);
+          const cost = (level: number): number =>
+            window.reduce((sum, gpus) => sum + Math.max(0, gpus - level), priceRatio * level * windowHours);
           for (let level = 0; level <= 7; level++) expect(cost(bought[hour]!)).toBeLessThanOrEqual(cost(level) + 1e-9);
         }
       }),
@@ -107,9 +119,18 @@ describe('the history of a level', () => {
         const spellCount = inUse.filter((now, hour) => now && !inUse[hour - 1]).length;
         const known = inUse.includes(true) ? inUse.length - inUse.indexOf(true) : 0;
         const vector = vectorOf(demand, level);
-        const expected = [...windows, shareOf(inUse), Math.log1p(used / Math.max(1, spellCount)), Math.log1p(spellCount),
-          Math.log1p(inUse.length - 1 - inUse.lastIndexOf(false)), Math.log1p(known), Math.log(inUse.length)];
-        [...vector.slice(0, 10), ...vector.slice(15)].forEach((value, index) => expect(value).toBeCloseTo(expected[index]!, 9));
+        const expected = [
+          ...windows,
+          shareOf(inUse),
+          Math.log1p(used / Math.max(1, spellCount)),
+          Math.log1p(spellCount),
+          Math.log1p(inUse.length - 1 - inUse.lastIndexOf(false)),
+          Math.log1p(known),
+          Math.log(inUse.length),
+        ];
+        [...vector.slice(0, 10), ...vector.slice(15)].forEach((value, index) =>
+          expect(value).toBeCloseTo(expected[index]!, 9),
+        );
       }),
     );
   });
@@ -117,7 +138,13 @@ describe('the history of a level', () => {
   it('is the same at twice the level of twice the demand', () => {
     fc.assert(
       fc.property(spells(40), fc.integer({ min: 1, max: 40 }), (demand, level) => {
-        const [once, twice] = [vectorOf(demand, level), vectorOf(demand.map((gpus) => 2 * gpus), 2 * level)];
+        const [once, twice] = [
+          vectorOf(demand, level),
+          vectorOf(
+            demand.map((gpus) => 2 * gpus),
+            2 * level,
+          ),
+        ];
         // Below a hundredth of a GPU the mean that the differences are held against has a floor.
         fc.pre(demand.some((gpus) => gpus > 0));
         twice.forEach((value, index) => expect(value).toBeCloseTo(once[index]!, 9));
@@ -127,13 +154,18 @@ describe('the history of a level', () => {
 
   it('makes a share of the outlook, for any past', () => {
     fc.assert(
-      fc.property(spells(40), fc.integer({ min: 1, max: 50 }), fc.constantFrom(1, 24, 168, 8760), (demand, level, termHours) => {
-        const outlook = new Outlook(termHours);
-        for (const gpus of demand) outlook.step(gpus);
-        const share = outlook.expectedUse(level);
-        expect(share).toBeGreaterThanOrEqual(0);
-        expect(share).toBeLessThanOrEqual(1);
-      }),
+      fc.property(
+        spells(40),
+        fc.integer({ min: 1, max: 50 }),
+        fc.constantFrom(1, 24, 168, 8760),
+        (demand, level, termHours) => {
+          const outlook = new Outlook(termHours);
+          for (const gpus of demand) outlook.step(gpus);
+          const share = outlook.expectedUse(level);
+          expect(share).toBeGreaterThanOrEqual(0);
+          expect(share).toBeLessThanOrEqual(1);
+        },
+      ),
     );
   });
 });
@@ -154,7 +186,10 @@ describe('no rule reads ahead', () => {
       fc.property(shapes, fc.nat(), fc.integer({ min: 1, max: 399 }), ratios, (shape, seed, cut, priceRatio) => {
         const { demand } = syntheticSeries(shape, 400, seed);
         const term = { termHours: 60, priceRatio, alpha: 0 };
-        const shuffled = Int32Array.from([...demand.subarray(0, cut), ...shuffle([...demand.subarray(cut)], mulberry32(seed))]);
+        const shuffled = Int32Array.from([
+          ...demand.subarray(0, cut),
+          ...shuffle([...demand.subarray(cut)], mulberry32(seed)),
+        ]);
         expect(rules[name]!(shuffled, term).subarray(0, cut)).toEqual(rules[name]!(demand, term).subarray(0, cut));
         expect(rules[name]!(demand.slice(0, cut), term)).toEqual(rules[name]!(demand, term).slice(0, cut));
       }),
@@ -177,9 +212,14 @@ describe('the bound', () => {
 
   it('holds for the guard whatever is wished of it', () => {
     fc.assert(
-      fc.property(spells(8), terms(16), fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }), (demand, term, wishes) => {
-        expect(guardRatio(demand, wishes, term)).toBeLessThanOrEqual(2 + 1e-9);
-      }),
+      fc.property(
+        spells(8),
+        terms(16),
+        fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }),
+        (demand, term, wishes) => {
+          expect(guardRatio(demand, wishes, term)).toBeLessThanOrEqual(2 + 1e-9);
+        },
+      ),
       { numRuns: 400 },
     );
   });
@@ -187,10 +227,18 @@ describe('the bound', () => {
   it('holds for the guard after a long past that was served well, which it may settle', () => {
     const good = fc.record({ level: fc.integer({ min: 1, max: 5 }), hours: fc.integer({ min: 20, max: 90 }) });
     fc.assert(
-      fc.property(good, spells(8), terms(9), fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }), ({ level, hours }, later, term, wishes) => {
-        const past = new Int32Array(hours).fill(level);
-        expect(guardRatio(Int32Array.from([...past, ...later]), [...past, ...wishes], term)).toBeLessThanOrEqual(2 + 1e-9);
-      }),
+      fc.property(
+        good,
+        spells(8),
+        terms(9),
+        fc.array(fc.nat({ max: 9 }), { minLength: 200, maxLength: 200 }),
+        ({ level, hours }, later, term, wishes) => {
+          const past = new Int32Array(hours).fill(level);
+          expect(guardRatio(Int32Array.from([...past, ...later]), [...past, ...wishes], term)).toBeLessThanOrEqual(
+            2 + 1e-9,
+          );
+        },
+      ),
       { numRuns: 400 },
     );
   });
@@ -198,7 +246,11 @@ describe('the bound', () => {
   it('holds where a search climbs towards the worst demand and the worst wishes', () => {
     const random = mulberry32(11);
     for (let climb = 0; climb < 12; climb++) {
-      const term = { termHours: 4 + Math.floor(10 * random()), priceRatio: 0.3 + 0.1 * Math.floor(7 * random()), alpha: 0 };
+      const term = {
+        termHours: 4 + Math.floor(10 * random()),
+        priceRatio: 0.3 + 0.1 * Math.floor(7 * random()),
+        alpha: 0,
+      };
       let worst: Attack = { demand: new Int32Array(50), wishes: Array.from({ length: 50 }, () => 0) };
       let ratio = 0;
       for (let step = 0; step < 250; step++) {
@@ -216,7 +268,9 @@ describe('the bound', () => {
       fc.property(spells(8), terms(24), (demand, term) => {
         const ratio = effectiveRatio(term);
         const bound = ratio >= 0.5 ? 2 - term.alpha : 1 / ratio;
-        expect(commitmentCost(demand, plannedPurchases(demand, term), term)).toBeLessThanOrEqual(bound * optimum(demand, term).cost + 1e-6);
+        expect(commitmentCost(demand, plannedPurchases(demand, term), term)).toBeLessThanOrEqual(
+          bound * optimum(demand, term).cost + 1e-6,
+        );
       }),
       { numRuns: 400 },
     );
@@ -289,7 +343,10 @@ function cheapestByForce(demand: Int32Array, term: CommitmentTerm, existing: Int
   return best;
 }
 
-/** The program of optimum.ts in CPLEX's LP format; each used hour of a reservation pays alpha, as each on-demand hour pays 1. */
+/**
+ * The program of optimum.ts in CPLEX's LP format; each used hour of a reservation pays alpha, as each on-demand hour
+ * pays 1.
+ */
 function linearProgram(demand: Int32Array, term: CommitmentTerm): string {
   const fixed = term.priceRatio - term.alpha;
   const objective: string[] = [];
@@ -298,7 +355,10 @@ function linearProgram(demand: Int32Array, term: CommitmentTerm): string {
     const owedHours = Math.min(term.termHours, demand.length - hour);
     objective.push(`${fixed * owedHours} r${hour}`, `${term.alpha} u${hour}`, `o${hour}`);
     const active = Array.from({ length: Math.min(term.termHours, hour + 1) }, (_, back) => `r${hour - back}`);
-    rows.push(` served${hour}: u${hour} + o${hour} >= ${demand[hour]}`, ` used${hour}: u${hour} - ${active.join(' - ')} <= 0`);
+    rows.push(
+      ` served${hour}: u${hour} + o${hour} >= ${demand[hour]}`,
+      ` used${hour}: u${hour} - ${active.join(' - ')} <= 0`,
+    );
   }
   return `Minimize\n obj: ${objective.join(' + ')}\nSubject To\n${rows.join('\n')}\nEnd\n`;
 }

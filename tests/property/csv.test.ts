@@ -61,7 +61,9 @@ function tokenizedRows(bytes: Uint8Array, cuts: readonly number[]): Row[] {
   const rows: Row[] = [];
   const take = (): void => {
     while (csv.next()) {
-      const fields = Array.from({ length: csv.width }, (_, column) => (column % 2 === 0 ? csv.text(column) : csv.repeated(column)));
+      const fields = Array.from({ length: csv.width }, (_, column) =>
+        column % 2 === 0 ? csv.text(column) : csv.repeated(column),
+      );
       rows.push({ line: csv.line, fields: csv.malformed === null ? fields : null });
     }
   };
@@ -75,22 +77,51 @@ function tokenizedRows(bytes: Uint8Array, cuts: readonly number[]): Row[] {
   return rows;
 }
 
-const csvText = fc.array(fc.constantFrom('"', '""', ',', '\n', '\r\n', '\r', 'a', 'bc', 'é', '東', '😀', ' ', '"x"', '"y\n"', '\uFEFF', '1.50'), { maxLength: 60 })
+const csvText = fc
+  .array(
+    fc.constantFrom(
+      '"',
+      '""',
+      ',',
+      '\n',
+      '\r\n',
+      '\r',
+      'a',
+      'bc',
+      'é',
+      '東',
+      '😀',
+      ' ',
+      '"x"',
+      '"y\n"',
+      '\uFEFF',
+      '1.50',
+    ),
+    { maxLength: 60 },
+  )
   .map((parts) => parts.join(''));
 const cuts = fc.array(fc.nat(400), { maxLength: 12 });
 
 describe('CsvTokenizer', () => {
   it('agrees with a naive parser, wherever the chunks are cut', () => {
-    fc.assert(fc.property(csvText, cuts, (text, at) => {
-      expect(tokenizedRows(Buffer.from(text), at)).toEqual(naiveRows(text));
-    }), { numRuns: 3000 });
+    fc.assert(
+      fc.property(csvText, cuts, (text, at) => {
+        expect(tokenizedRows(Buffer.from(text), at)).toEqual(naiveRows(text));
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   it('reads back what RFC 4180 writes', () => {
-    const table = fc.array(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 2, maxLength: 5 }), { minLength: 1, maxLength: 6 });
-    fc.assert(fc.property(table, cuts, (rows, at) => {
-      const text = rows.map((row) => row.map((field) => `"${field.replaceAll('"', '""')}"`).join(',')).join('\r\n');
-      expect(tokenizedRows(Buffer.from(text), at).map(({ fields }) => fields)).toEqual(rows);
-    }));
+    const table = fc.array(fc.array(fc.string({ unit: 'grapheme' }), { minLength: 2, maxLength: 5 }), {
+      minLength: 1,
+      maxLength: 6,
+    });
+    fc.assert(
+      fc.property(table, cuts, (rows, at) => {
+        const text = rows.map((row) => row.map((field) => `"${field.replaceAll('"', '""')}"`).join(',')).join('\r\n');
+        expect(tokenizedRows(Buffer.from(text), at).map(({ fields }) => fields)).toEqual(rows);
+      }),
+    );
   });
 });

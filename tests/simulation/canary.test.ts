@@ -1,9 +1,9 @@
 /**
- * The canary: a piece of Bursar is broken on purpose, and the simulation must notice, by the law that is there for it. A law that no canary can break
- * would be no law.
+ * The canary: a piece of Bursar is broken on purpose, and the simulation must notice, by the law that is there for it.
+ * A law that no canary can break would be no law.
  *
- * Nothing in the product knows of this: a guard is made looser by standing in for its module, everything else by changing the objects that a simulated
- * process begins with.
+ * Nothing in the product knows of this: a guard is made looser by standing in for its module, everything else by
+ * changing the objects that a simulated process begins with.
  */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { reachOf } from '../../src/core/action/acting.js';
@@ -25,18 +25,28 @@ vi.mock('../../src/core/action/guard.js', async (original) => {
   const guard = (facts: GuardFacts): Verdict => {
     const verdict = real.guard(facts);
     const reasons = verdict.allowed ? [] : verdict.reasons.filter(({ code }) => !guards.ignored.has(code));
-    return verdict.allowed || reasons.length > 0 ? (verdict.allowed ? verdict : { allowed: false, reasons }) : { allowed: true, reach: reachOf(facts.action.effect, facts.seen) ?? { replicas: 0, gpus: 0 } };
+    return verdict.allowed || reasons.length > 0
+      ? verdict.allowed
+        ? verdict
+        : { allowed: false, reasons }
+      : { allowed: true, reach: reachOf(facts.action.effect, facts.seen) ?? { replicas: 0, gpus: 0 } };
   };
   return { ...real, guard };
 });
 
 /** A connection that is the wire but for what is given. */
-const over = (wire: Wire, other: Partial<ProviderConnection>): ProviderConnection => Object.assign(Object.create(wire) as ProviderConnection, other);
+const over = (wire: Wire, other: Partial<ProviderConnection>): ProviderConnection =>
+  Object.assign(Object.create(wire) as ProviderConnection, other);
 
 /** Notes that a provider is asked, whatever the kill switch says. */
 const asksAnyway = ({ safety }: Stores): void => {
   safety.mayAsk = async (tx, organisation, { id }, now) =>
-    (await tx.query(`update action set asked_at = $3 where organisation = $1 and id = $2 and state = 'intended' and asked_at is null returning id`, [organisation, id, new Date(now)])).length > 0;
+    (
+      await tx.query(
+        `update action set asked_at = $3 where organisation = $1 and id = $2 and state = 'intended' and asked_at is null returning id`,
+        [organisation, id, new Date(now)],
+      )
+    ).length > 0;
 };
 
 /** Takes every import for the one before: what a rolled back one had seen stays seen. */
@@ -44,7 +54,8 @@ const neverForgets = ({ intake }: Stores): void => {
   const { seen } = intake as unknown as { readonly seen: SeenIds };
   const { sightings } = seen;
   const always = {};
-  seen.sightings = (db, organisation, source, version, _run, hours) => sightings.call(seen, db, organisation, source, version, always, hours);
+  seen.sightings = (db, organisation, source, version, _run, hours) =>
+    sightings.call(seen, db, organisation, source, version, always, hours);
 };
 
 interface Canary {
@@ -59,49 +70,177 @@ interface Canary {
 }
 
 const CANARIES: readonly Canary[] = [
-  { what: 'a guard that forgets what was done within the hour', ignored: ['gpus-per-hour', 'actions-per-hour'], law: /within the hour before .* are allowed/ },
-  { what: 'a guard that does not look at how far an action reaches', ignored: ['gpus-per-action', 'replicas-per-action', 'gpus-per-hour'], law: /allowed at once/ },
-  { what: 'a guard that does not see protection', ignored: ['protected', 'protected-label'], law: /touches what is protected/ },
+  {
+    what: 'a guard that forgets what was done within the hour',
+    ignored: ['gpus-per-hour', 'actions-per-hour'],
+    law: /within the hour before .* are allowed/,
+  },
+  {
+    what: 'a guard that does not look at how far an action reaches',
+    ignored: ['gpus-per-action', 'replicas-per-action', 'gpus-per-hour'],
+    law: /allowed at once/,
+  },
+  {
+    what: 'a guard that does not see protection',
+    ignored: ['protected', 'protected-label'],
+    law: /touches what is protected/,
+  },
   { what: 'a guard that does not see the floor', ignored: ['floor'], law: /fewer than its floor/ },
-  { what: 'a guard that lets policies buy as they like', ignored: ['purchase-limit', 'purchase-needs-approval'], law: /policies bought for/ },
   {
-    what: 'a kill switch that nobody looks at', ignored: ['stopped'], law: /although the kill switch is on/,
-    breakage: { stores(stores) { asksAnyway(stores); stores.safety.stopsOver = async () => []; } },
-  },
-  { what: 'a kill switch that is not asked again when the request goes out', breakage: { stores: asksAnyway }, law: /although the kill switch is on/ },
-  { what: 'a request that goes out before it is committed that it does', breakage: { stores({ safety }) { safety.mayAsk = async () => true; } }, law: /before it is committed/ },
-  {
-    what: 'a lost answer that has the request sent again', law: /sent again blindly/,
-    breakage: { connection: (wire) => over(wire, { apply: async (...request) => { const answer = await wire.apply(...request); return answer.kind === 'unknown' ? wire.apply(...request) : answer; } }) },
+    what: 'a guard that lets policies buy as they like',
+    ignored: ['purchase-limit', 'purchase-needs-approval'],
+    law: /policies bought for/,
   },
   {
-    what: 'nobody who keeps two actions off one target', sql: 'drop index action_live', law: /has \d live actions/,
-    breakage: { stores({ safety }) { safety.liveOn = async () => null; } },
+    what: 'a kill switch that nobody looks at',
+    ignored: ['stopped'],
+    law: /although the kill switch is on/,
+    breakage: {
+      stores(stores) {
+        asksAnyway(stores);
+        stores.safety.stopsOver = async () => [];
+      },
+    },
   },
   {
-    what: 'a proof that is taken on trust', law: /was billed no more/,
-    breakage: { connection: (wire) => over(wire, { target: async (name) => { const seen = await wire.target(name); return seen === null ? null : { ...seen, billing: 'ended' }; } }) },
-  },
-  { what: 'a waking that is lost', breakage: { line: (line) => line.map((stage) => (stage.name === 'action.execute' ? silent(stage) : stage)) }, law: /nothing goes on with it/ },
-  { what: 'a crossing that is not written down', breakage: { stores({ budgets }) { budgets.saveCrossings = async () => []; } }, law: /without crossing/ },
-  {
-    what: 'a collector that does not look back', law: /and the books say/,
-    breakage: { connection: (wire) => { let before = 0; return over(wire, { usage(from, to) { const since = Math.max(from, before); before = Math.floor(to / 3_600_000) * 3_600_000; return wire.usage(since, to); } }); } },
+    what: 'a kill switch that is not asked again when the request goes out',
+    breakage: { stores: asksAnyway },
+    law: /although the kill switch is on/,
   },
   {
-    what: 'a meter that gives a repeated record another name', law: /and the books say/,
-    breakage: { connection: (wire) => over(wire, { async *usage(from, to) { for await (const batch of wire.usage(from, to)) yield { ...batch, records: batch.records.map((record, at) => ({ ...record, id: `${record.id}?${to}-${at}` })) }; } }) },
+    what: 'a request that goes out before it is committed that it does',
+    breakage: {
+      stores({ safety }) {
+        safety.mayAsk = async () => true;
+      },
+    },
+    law: /before it is committed/,
   },
   {
-    what: 'an intake that remembers what was rolled back', law: /and the books say/,
+    what: 'a lost answer that has the request sent again',
+    law: /sent again blindly/,
+    breakage: {
+      connection: (wire) =>
+        over(wire, {
+          apply: async (...request) => {
+            const answer = await wire.apply(...request);
+            return answer.kind === 'unknown' ? wire.apply(...request) : answer;
+          },
+        }),
+    },
+  },
+  {
+    what: 'nobody who keeps two actions off one target',
+    sql: 'drop index action_live',
+    law: /has \d live actions/,
+    breakage: {
+      stores({ safety }) {
+        safety.liveOn = async () => null;
+      },
+    },
+  },
+  {
+    what: 'a proof that is taken on trust',
+    law: /was billed no more/,
+    breakage: {
+      connection: (wire) =>
+        over(wire, {
+          target: async (name) => {
+            const seen = await wire.target(name);
+            return seen === null ? null : { ...seen, billing: 'ended' };
+          },
+        }),
+    },
+  },
+  {
+    what: 'a waking that is lost',
+    breakage: { line: (line) => line.map((stage) => (stage.name === 'action.execute' ? silent(stage) : stage)) },
+    law: /nothing goes on with it/,
+  },
+  {
+    what: 'a crossing that is not written down',
+    breakage: {
+      stores({ budgets }) {
+        budgets.saveCrossings = async () => [];
+      },
+    },
+    law: /without crossing/,
+  },
+  {
+    what: 'a collector that does not look back',
+    law: /and the books say/,
+    breakage: {
+      connection: (wire) => {
+        let before = 0;
+        return over(wire, {
+          usage(from, to) {
+            const since = Math.max(from, before);
+            before = Math.floor(to / 3_600_000) * 3_600_000;
+            return wire.usage(since, to);
+          },
+        });
+      },
+    },
+  },
+  {
+    what: 'a meter that gives a repeated record another name',
+    law: /and the books say/,
+    breakage: {
+      connection: (wire) =>
+        over(wire, {
+          async *usage(from, to) {
+            for await (const batch of wire.usage(from, to))
+              yield {
+                ...batch,
+                records: batch.records.map((record, at) => ({ ...record, id: `${record.id}?${to}-${at}` })),
+              };
+          },
+        }),
+    },
+  },
+  {
+    what: 'an intake that remembers what was rolled back',
+    law: /and the books say/,
     breakage: { stores: neverForgets },
   },
-  { what: 'a ledger that forgets what was still spent', breakage: { stores({ savings }) { const { append } = savings; savings.append = (tx, organisation, team, about, lines, now) => append.call(savings, tx, organisation, team, about, lines.map((line) => ({ ...line, actual: line.actual / 2n })), now); } }, law: /the ledger says|is not the sum of its lines/ },
-  { what: 'a ledger that changes what it has written', breakage: { stores({ savings }) { savings.hours = async (db, organisation) => { await db.query(`update saving_line set actual_nanos = 0 where organisation = $1`, [organisation]); return []; } } }, law: /append-only/ },
+  {
+    what: 'a ledger that forgets what was still spent',
+    breakage: {
+      stores({ savings }) {
+        const { append } = savings;
+        savings.append = (tx, organisation, team, about, lines, now) =>
+          append.call(
+            savings,
+            tx,
+            organisation,
+            team,
+            about,
+            lines.map((line) => ({ ...line, actual: line.actual / 2n })),
+            now,
+          );
+      },
+    },
+    law: /the ledger says|is not the sum of its lines/,
+  },
+  {
+    what: 'a ledger that changes what it has written',
+    breakage: {
+      stores({ savings }) {
+        savings.hours = async (db, organisation) => {
+          await db.query(`update saving_line set actual_nanos = 0 where organisation = $1`, [organisation]);
+          return [];
+        };
+      },
+    },
+    law: /append-only/,
+  },
 ];
 
 /** The stage, without what it wakes. */
-const silent = (stage: Stage): Stage => ({ ...stage, run: async (call) => (await stage.run(call)).filter(({ stage: next }) => next === stage.name) });
+const silent = (stage: Stage): Stage => ({
+  ...stage,
+  run: async (call) => (await stage.run(call)).filter(({ stage: next }) => next === stage.name),
+});
 
 /** Most are noticed in the first seeds; what takes two things at once, later. */
 const WITHIN = 100;
@@ -110,15 +249,21 @@ describe.skipIf(process.env['BURSAR_SEED'])('the simulation notices', async () =
   afterEach(() => guards.ignored.clear());
   const databases = { whole: await simulationDatabase(), changed: await simulationDatabase() };
 
-  it.each(CANARIES.map((canary) => [canary.what, canary] as const))('%s', async (_, { ignored = [], breakage = {}, sql, law }) => {
-    ignored.forEach((code) => guards.ignored.add(code));
-    const db = sql === undefined ? databases.whole : databases.changed;
-    if (sql !== undefined) await db.query(sql);
-    const told: string[] = [];
-    for (let seed = 1; seed <= WITHIN && !told.some((text) => law.test(text)); seed++) {
-      if (planOf(seed).kind === 'month') continue;
-      await simulate(db, seed, breakage).catch((error: unknown) => told.push(error instanceof Error ? error.message : String(error)));
-    }
-    expect(told.join('\n')).toMatch(law);
-  }, 300_000);
+  it.each(CANARIES.map((canary) => [canary.what, canary] as const))(
+    '%s',
+    async (_, { ignored = [], breakage = {}, sql, law }) => {
+      ignored.forEach((code) => guards.ignored.add(code));
+      const db = sql === undefined ? databases.whole : databases.changed;
+      if (sql !== undefined) await db.query(sql);
+      const told: string[] = [];
+      for (let seed = 1; seed <= WITHIN && !told.some((text) => law.test(text)); seed++) {
+        if (planOf(seed).kind === 'month') continue;
+        await simulate(db, seed, breakage).catch((error: unknown) =>
+          told.push(error instanceof Error ? error.message : String(error)),
+        );
+      }
+      expect(told.join('\n')).toMatch(law);
+    },
+    300_000,
+  );
 });

@@ -1,5 +1,6 @@
 /**
- * The chance of a simulation: one sequence of numbers from one seed. The same seed gives the same numbers on every machine.
+ * The chance of a simulation: one sequence of numbers from one seed. The same seed gives the same numbers on every
+ * machine.
  */
 import { mulberry32, type Random } from '../../src/planning/random.js';
 

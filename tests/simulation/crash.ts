@@ -1,9 +1,10 @@
 /**
  * A process that may die: between any two commits, and on either side of a call that acts.
  *
- * What a simulated process does goes through a `Life`. At every commit, and at every call that acts, the fuse burns on; when it has burnt down the
- * process is dead, and whatever it tries from then on fails, so that nothing which it had not committed is ever seen. A hiccup is milder: one
- * transaction is rolled back, as PostgreSQL does when it asks to try again, and the process lives on with whatever it remembers.
+ * What a simulated process does goes through a `Life`. At every commit, and at every call that acts, the fuse burns on;
+ * when it has burnt down the process is dead, and whatever it tries from then on fails, so that nothing which it had
+ * not committed is ever seen. A hiccup is milder: one transaction is rolled back, as PostgreSQL does when it asks to
+ * try again, and the process lives on with whatever it remembers.
  */
 import type { ProviderConnection } from '../../src/core/ports.js';
 import type { Database, Transaction } from '../../src/store/database.js';
@@ -30,7 +31,10 @@ export class Life {
    * @param between what the rest of the world does after a commit of the process, before the process goes on
    * @param hiccuped called when a transaction was rolled back
    */
-  constructor(private readonly between: () => Promise<void>, private readonly hiccuped: () => void) {}
+  constructor(
+    private readonly between: () => Promise<void>,
+    private readonly hiccuped: () => void,
+  ) {}
 
   /** Lights a fuse in place of the one that burns. Null: nothing happens from here on. */
   light(fuse: Fuse | null): void {
@@ -93,7 +97,10 @@ export function mortal(db: Database, life: Life): Database {
   return Object.assign(Object.create(db) as Database, alive);
 }
 
-/** A connection as a process of this life has it: it may die before the provider hears of an effect, and before it hears the answer. */
+/**
+ * A connection as a process of this life has it: it may die before the provider hears of an effect, and before it hears
+ * the answer.
+ */
 export function mortalConnection(connection: ProviderConnection, life: Life): ProviderConnection {
   const apply: NonNullable<ProviderConnection['apply']> = async (effect, token, before) => {
     life.step();

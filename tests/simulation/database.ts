@@ -1,5 +1,6 @@
 /**
- * The database of simulations: a test database in which tables that only grow are held to it, and from which an organisation can be taken out whole.
+ * The database of simulations: a test database in which tables that only grow are held to it, and from which an
+ * organisation can be taken out whole.
  *
  * Call `simulationDatabase` where `freshDatabase` may be called: at the top of a file or of a describe block.
  */
@@ -7,7 +8,17 @@ import { afterAll } from 'vitest';
 import { Database } from '../../src/store/database.js';
 import { freshDatabase } from '../support/database.js';
 
-const APPEND_ONLY = ['action_event', 'audit', 'counterfactual', 'crossing', 'policy_backtest', 'price_event', 'rule_set', 'saving_line', 'usage_id'];
+const APPEND_ONLY = [
+  'action_event',
+  'audit',
+  'counterfactual',
+  'crossing',
+  'policy_backtest',
+  'price_event',
+  'rule_set',
+  'saving_line',
+  'usage_id',
+];
 
 const SETUP = `
 create function only_added() returns trigger language plpgsql as $$
@@ -29,7 +40,10 @@ export async function simulationDatabase(): Promise<Database> {
   const db = await Database.open(url, 6);
   afterAll(() => db.close());
   await db.query(SETUP);
-  for (const table of APPEND_ONLY) await db.query(`create trigger only_added before update or delete on ${table} for each statement execute function only_added()`);
+  for (const table of APPEND_ONLY)
+    await db.query(
+      `create trigger only_added before update or delete on ${table} for each statement execute function only_added()`,
+    );
   return db;
 }
 

@@ -1,13 +1,21 @@
 /**
- * A person at the doors of Bursar: approves and rejects, takes back, pulls the kill switch and lifts it, changes limits, budgets, rules and policies.
+ * A person at the doors of Bursar: approves and rejects, takes back, pulls the kill switch and lifts it, changes
+ * limits, budgets, rules and policies.
  *
- * Every order goes through what both doors call. An order that is turned down with a Failure is an answer; any other error is a defect and is thrown on.
+ * Every order goes through what both doors call. An order that is turned down with a Failure is an answer; any other
+ * error is a defect and is thrown on.
  * What was ordered and done is noted in the world, so that the laws need not ask Bursar what it should have kept to.
  */
 import { Failure } from '../../src/core/errors.js';
 import { readLimits, type LimitsDocument } from '../../src/core/action/limits.js';
 import type { Transaction } from '../../src/store/database.js';
-import { approveAction, approveRecommendation, rejectAction, rejectRecommendation, rollBack } from '../../src/store/action/set-action.js';
+import {
+  approveAction,
+  approveRecommendation,
+  rejectAction,
+  rejectRecommendation,
+  rollBack,
+} from '../../src/store/action/set-action.js';
 import { pausePolicy } from '../../src/store/policy/set-policy.js';
 import { setStop } from '../../src/store/action/set-safety.js';
 import { documentsOf, NOBODYS, rulesWith } from './company.js';
@@ -37,14 +45,30 @@ const decideRecommendation: Order = async ({ stores, organisation, chance, clock
 };
 
 const takeBack: Order = async ({ stores, organisation, chance, clock }, tx) => {
-  const done = (await stores.actions.list(organisation, {}, null, 15)).filter(({ action: { state, rollbackOf } }) => ['applied', 'confirmed', 'measured'].includes(state) && rollbackOf === null);
-  if (done.length > 0) await rollBack(stores, tx, organisation, chance.pick(done).action.id, BOSS, { underStop: chance.happens(0.5) }, clock.at);
+  const done = (await stores.actions.list(organisation, {}, null, 15)).filter(
+    ({ action: { state, rollbackOf } }) => ['applied', 'confirmed', 'measured'].includes(state) && rollbackOf === null,
+  );
+  if (done.length > 0)
+    await rollBack(
+      stores,
+      tx,
+      organisation,
+      chance.pick(done).action.id,
+      BOSS,
+      { underStop: chance.happens(0.5) },
+      clock.at,
+    );
   return undefined;
 };
 
 const pullStop: Order = async (world, tx) => {
   const where = world.chance.pick([{}, {}, { team: 'red' }, { team: 'blue' }, { provider: 'fake' }]);
-  const stop = await setStop(world.stores, tx, world.organisation, where, { lift: false, reason: 'a simulation', by: BOSS, now: world.clock.at });
+  const stop = await setStop(world.stores, tx, world.organisation, where, {
+    lift: false,
+    reason: 'a simulation',
+    by: BOSS,
+    now: world.clock.at,
+  });
   return () => {
     if (world.stops.some(({ scope, name }) => scope === stop.scope && name === stop.name)) return;
     world.stops.push({ ...stop, commits: world.commits });
@@ -55,7 +79,12 @@ const pullStop: Order = async (world, tx) => {
 const liftStops: Order = async (world, tx) => {
   for (const { scope, name } of world.stops) {
     const where = scope === 'team' ? { team: name } : scope === 'provider' ? { provider: name } : {};
-    await setStop(world.stores, tx, world.organisation, where, { lift: true, reason: '', by: BOSS, now: world.clock.at });
+    await setStop(world.stores, tx, world.organisation, where, {
+      lift: true,
+      reason: '',
+      by: BOSS,
+      now: world.clock.at,
+    });
   }
   return () => void world.stops.splice(0);
 };
@@ -63,18 +92,30 @@ const liftStops: Order = async (world, tx) => {
 const changeLimits: Order = async (world, tx) => {
   const { chance, organisation, stores, clock, limits } = world;
   const document: LimitsDocument = readLimits({
-    gpusPerHour: chance.pick([2, 6, 12]), actionsPerHour: chance.pick([1, 2, 4]), gpusPerAction: chance.pick([2, 4, 16]), minReplicas: chance.pick([0, 1, 1]), cooldownMinutes: chance.pick([0, 10]),
+    gpusPerHour: chance.pick([2, 6, 12]),
+    actionsPerHour: chance.pick([1, 2, 4]),
+    gpusPerAction: chance.pick([2, 4, 16]),
+    minReplicas: chance.pick([0, 1, 1]),
+    cooldownMinutes: chance.pick([0, 10]),
     ...(chance.happens(0.6) ? { purchasesPerMonth: { amount: chance.pick(['3000', '9000']), currency: 'USD' } } : {}),
   });
   const team = chance.pick([null, null, 'red', 'blue']);
   await stores.safety.saveLimits(tx, organisation, team, document);
   const last = limits.at(-1) ?? { since: -Infinity, organisation: {}, teams: {} };
-  return () => void limits.push(team === null ? { ...last, since: clock.at, organisation: document } : { ...last, since: clock.at, teams: { ...last.teams, [team]: document } });
+  return () =>
+    void limits.push(
+      team === null
+        ? { ...last, since: clock.at, organisation: document }
+        : { ...last, since: clock.at, teams: { ...last.teams, [team]: document } },
+    );
 };
 
 const changeBudget: Order = async (world, tx) => {
   const budget = world.chance.pick(world.currentBudgets());
-  await world.setBudget(tx, { ...budget, planned: { ...budget.planned, default: String(world.chance.whole(100, 3000)) } });
+  await world.setBudget(tx, {
+    ...budget,
+    planned: { ...budget.planned, default: String(world.chance.whole(100, 3000)) },
+  });
   return undefined;
 };
 
@@ -90,12 +131,29 @@ const changePolicy: Order = async (world, tx) => {
 };
 
 const pausePolicies: Order = async ({ stores, organisation, chance, clock }, tx) => {
-  await pausePolicy(stores, tx, organisation, chance.pick(['brake', 'idle', 'reckless']), chance.happens(0.3), BOSS, clock.at);
+  await pausePolicy(
+    stores,
+    tx,
+    organisation,
+    chance.pick(['brake', 'idle', 'reckless']),
+    chance.happens(0.3),
+    BOSS,
+    clock.at,
+  );
   return undefined;
 };
 
 const ORDERS: readonly (readonly [Order, ratio: number])[] = [
-  [liftStops, 0.4], [decideAction, 0.7], [decideRecommendation, 0.2], [takeBack, 0.35], [changeLimits, 0.3], [changeBudget, 0.15], [changeRules, 0.04], [changePolicy, 0.1], [pausePolicies, 0.1], [pullStop, 0.12],
+  [liftStops, 0.4],
+  [decideAction, 0.7],
+  [decideRecommendation, 0.2],
+  [takeBack, 0.35],
+  [changeLimits, 0.3],
+  [changeBudget, 0.15],
+  [changeRules, 0.04],
+  [changePolicy, 0.1],
+  [pausePolicies, 0.1],
+  [pullStop, 0.12],
 ];
 
 /** What the person does between two looks. */
@@ -108,15 +166,22 @@ export async function giveFirstOrders(world: World): Promise<void> {
   for (let n = 0; n < 2; n++) if (world.chance.happens(0.6)) await give(world, changeLimits);
 }
 
-/** Plans what happens while Bursar works: the kill switch is pulled, or somebody else changes a target, between two of its commits. */
+/**
+ * Plans what happens while Bursar works: the kill switch is pulled, or somebody else changes a target, between two of
+ * its commits.
+ */
 export function planInterference(world: World): void {
   const { chance, cloud } = world;
   if (!chance.happens(0.3)) return;
   const group = `group/${chance.pick(['train', 'serve', 'lab'])}`;
   const desired = chance.whole(1, 3);
   world.interference = {
-    ...(chance.happens(0.7) ? { waitsForRead: true, after: chance.whole(1, 3) } : { waitsForRead: false, after: chance.whole(2, 40) }),
-    happens: chance.happens(0.5) ? (): Promise<void> => give(world, pullStop) : async (): Promise<void> => cloud.change(group, { desired }),
+    ...(chance.happens(0.7)
+      ? { waitsForRead: true, after: chance.whole(1, 3) }
+      : { waitsForRead: false, after: chance.whole(2, 40) }),
+    happens: chance.happens(0.5)
+      ? (): Promise<void> => give(world, pullStop)
+      : async (): Promise<void> => cloud.change(group, { desired }),
   };
 }
 

@@ -1,5 +1,6 @@
 /**
- * The one thing in the product that no seed reaches is `randomBytes`, of which ids are made. A test file that simulates puts this in its place:
+ * The one thing in the product that no seed reaches is `randomBytes`, of which ids are made. A test file that simulates
+ * puts this in its place:
  *
  *   vi.mock('node:crypto', async (original) => (await import('./randomness.js')).seeded(await original()));
  *
@@ -18,7 +19,9 @@ export function reseed(seed: number): void {
 export function seeded(original: typeof crypto): object {
   const randomBytes = (size: number): Buffer => {
     const { next } = source;
-    return next === null ? original.randomBytes(size) : Buffer.from(Array.from({ length: size }, () => Math.floor(next() * 256)));
+    return next === null
+      ? original.randomBytes(size)
+      : Buffer.from(Array.from({ length: size }, () => Math.floor(next() * 256)));
   };
   return { ...original, randomBytes };
 }

@@ -1,4 +1,7 @@
-/** One seed tells one story: whatever was simulated before, in whichever database. Without that no failure could be seen again. */
+/**
+ * One seed tells one story: whatever was simulated before, in whichever database. Without that no failure could be seen
+ * again.
+ */
 import { describe, expect, it, vi } from 'vitest';
 import { simulationDatabase } from './database.js';
 import { seedsToRun } from './seeds.js';

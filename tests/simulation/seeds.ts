@@ -1,8 +1,9 @@
 /**
- * Which seeds are simulated, and by which test file: `BURSAR_SEEDS` says how many (400 where absent) or which (`2001-3000`), `BURSAR_SEED` only one.
+ * Which seeds are simulated, and by which test file: `BURSAR_SEEDS` says how many (400 where absent) or which
+ * (`2001-3000`), `BURSAR_SEED` only one.
  *
- * The seeds are fixed, so that a run can be repeated; a share of them goes to each file, since files run beside each other. What happened is counted, and
- * must be enough: a simulation in which nothing goes wrong shows nothing.
+ * The seeds are fixed, so that a run can be repeated; a share of them goes to each file, since files run beside each
+ * other. What happened is counted, and must be enough: a simulation in which nothing goes wrong shows nothing.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { simulationDatabase } from './database.js';
@@ -12,17 +13,39 @@ import { addTally, newTally, type Tally } from './tally.js';
 const BATCH = 25;
 
 /** @throws Error where the environment asks for something else than seeds. */
-export function seedsToRun({ BURSAR_SEED: only, BURSAR_SEEDS: which = '400' }: Readonly<Record<string, string | undefined>>): number[] {
+export function seedsToRun({
+  BURSAR_SEED: only,
+  BURSAR_SEEDS: which = '400',
+}: Readonly<Record<string, string | undefined>>): number[] {
   const found = /^(\d{1,15})(?:-(\d{1,15}))?$/.exec(only === undefined || only === '' ? which : `${only}-${only}`);
   const [first, last] = found?.[2] === undefined ? [1, Number(found?.[1])] : [Number(found[1]), Number(found[2])];
-  if (!(last >= first)) throw new Error('BURSAR_SEED is a number; BURSAR_SEEDS is a number, or two of them as in 2001-3000');
+  if (!(last >= first))
+    throw new Error('BURSAR_SEED is a number; BURSAR_SEEDS is a number, or two of them as in 2001-3000');
   return Array.from({ length: last - first + 1 }, (_, at) => first + at);
 }
 
 /** What must have happened at least, per seed, before so many seeds say anything. */
 const LEAST: Readonly<Partial<Tally>> = {
-  sendings: 2, taken: 1.5, refusals: 0.05, lostAnswers: 0.1, sentAgain: 0.05, crashes: 0.5, hiccups: 0.4, interruptions: 3, lateRecords: 8, repeatedRecords: 50, orders: 4, ordersDenied: 0.1, stopsPulled: 0.3, actions: 5,
-  appliedOfRealPolicies: 0.3, rolledBack: 0.1, purchases: 0.05, crossings: 0.5, linesRecounted: 100, savingHoursRecounted: 20,
+  sendings: 2,
+  taken: 1.5,
+  refusals: 0.05,
+  lostAnswers: 0.1,
+  sentAgain: 0.05,
+  crashes: 0.5,
+  hiccups: 0.4,
+  interruptions: 3,
+  lateRecords: 8,
+  repeatedRecords: 50,
+  orders: 4,
+  ordersDenied: 0.1,
+  stopsPulled: 0.3,
+  actions: 5,
+  appliedOfRealPolicies: 0.3,
+  rolledBack: 0.1,
+  purchases: 0.05,
+  crossings: 0.5,
+  linesRecounted: 100,
+  savingHoursRecounted: 20,
 };
 const ENOUGH_SEEDS = 100;
 
@@ -41,7 +64,9 @@ export async function simulateShare(share: number, shares: number): Promise<void
   const happened = newTally();
   afterAll(() => {
     const months = own.filter((seed) => planOf(seed).kind === 'month').length;
-    process.stderr.write(`Simulated ${own.length} seeds from ${own[0]} to ${own.at(-1)}, ${months} of them a month, the others some days: ${JSON.stringify(happened)}\n`);
+    process.stderr.write(
+      `Simulated ${own.length} seeds from ${own[0]} to ${own.at(-1)}, ${months} of them a month, the others some days: ${JSON.stringify(happened)}\n`,
+    );
   });
 
   describe(`share ${share} of ${shares}`, () => {
@@ -55,7 +80,13 @@ export async function simulateShare(share: number, shares: number): Promise<void
             addTally(happened, tally);
             if (seeds.length === 1) tell(story);
           } catch (error) {
-            broken.push(error instanceof LawBroken ? error.message : error instanceof Error ? `seed ${seed}: ${error.stack ?? error.message}` : String(error));
+            broken.push(
+              error instanceof LawBroken
+                ? error.message
+                : error instanceof Error
+                  ? `seed ${seed}: ${error.stack ?? error.message}`
+                  : String(error),
+            );
             if (seeds.length === 1 && error instanceof LawBroken) tell(error.story);
           }
         }
@@ -64,7 +95,8 @@ export async function simulateShare(share: number, shares: number): Promise<void
     }
 
     it.runIf(own.length >= ENOUGH_SEEDS)('enough went wrong', () => {
-      for (const [what, least] of Object.entries(LEAST)) expect(happened[what as keyof Tally], what).toBeGreaterThanOrEqual(least * own.length);
+      for (const [what, least] of Object.entries(LEAST))
+        expect(happened[what as keyof Tally], what).toBeGreaterThanOrEqual(least * own.length);
     });
   });
 }

@@ -4,7 +4,20 @@ import { VERIFY } from '../../src/store/action/actions.js';
 import type { Database } from '../../src/store/database.js';
 import { Chance } from './chance.js';
 import { forget } from './database.js';
-import { afterAStep, blastRadius, bookedActions, booksMatchTheCloud, budgetsTell, historiesAreWhole, nextWeighing, nothingIsForgotten, onTheWire, proofsAreTrue, purchasesAreBounded, type BookedAction } from './laws.js';
+import {
+  afterAStep,
+  blastRadius,
+  bookedActions,
+  booksMatchTheCloud,
+  budgetsTell,
+  historiesAreWhole,
+  nextWeighing,
+  nothingIsForgotten,
+  onTheWire,
+  proofsAreTrue,
+  purchasesAreBounded,
+  type BookedAction,
+} from './laws.js';
 import { giveFirstOrders, giveOrders, planInterference } from './person.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
 import type { Tally } from './tally.js';
@@ -73,8 +86,16 @@ export async function simulate(db: Database, seed: number, breakage: Breakage = 
 async function storyOf({ db, organisation, wire }: World): Promise<string[]> {
   const events = await db.query<{ line: string }>(
     `select e.at || ' ' || e.action || ' ' || e.no || ' ' || e.to_state || ' ' || e.code || ' ' || e.actor as line from action_event e join action a on a.organisation = e.organisation and a.id = e.action
-     where e.organisation = $1 order by a.no, e.no`, [organisation]);
-  return [...wire.sendings.map(({ sentAs, at, effect, answer }) => `${formatInstant(at)} ${sentAs} ${effect.kind} ${effect.target} ${answer?.kind ?? 'not sent'}`), ...events.map(({ line }) => line)];
+     where e.organisation = $1 order by a.no, e.no`,
+    [organisation],
+  );
+  return [
+    ...wire.sendings.map(
+      ({ sentAs, at, effect, answer }) =>
+        `${formatInstant(at)} ${sentAs} ${effect.kind} ${effect.target} ${answer?.kind ?? 'not sent'}`,
+    ),
+    ...events.map(({ line }) => line),
+  ];
 }
 
 async function worked(world: World, collects: boolean): Promise<void> {
@@ -91,7 +112,9 @@ async function weighed(world: World): Promise<void> {
   }
 }
 
-/** Lets everything come in that is late, and whatever waits come to its end; then the books are compared with the truth. */
+/**
+ * Lets everything come in that is late, and whatever waits come to its end; then the books are compared with the truth.
+ */
 async function finish(world: World): Promise<void> {
   const until = Math.floor(world.clock.at / HOUR_MS) * HOUR_MS;
   world.interference = null;
@@ -123,7 +146,10 @@ async function finish(world: World): Promise<void> {
   await count(world, actions);
 }
 
-async function count({ tally, wire, cloud, step, db, organisation }: World, actions: readonly BookedAction[]): Promise<void> {
+async function count(
+  { tally, wire, cloud, step, db, organisation }: World,
+  actions: readonly BookedAction[],
+): Promise<void> {
   const answers = wire.sendings.map(({ answer }) => answer);
   tally.steps = step;
   tally.sendings = wire.sendings.length;
@@ -134,10 +160,14 @@ async function count({ tally, wire, cloud, step, db, organisation }: World, acti
   tally.sentAgain = wire.sendings.length - new Set(wire.sendings.map(({ token }) => token)).size;
   tally.lateRecords = wire.usageFaults.late;
   tally.repeatedRecords = wire.usageFaults.repeated;
-  tally.interruptions = cloud.runs().filter(({ term, end }) => term === 'spot' && end !== null && !cloud.applied().some(({ at }) => at === end)).length;
+  tally.interruptions = cloud
+    .runs()
+    .filter(({ term, end }) => term === 'spot' && end !== null && !cloud.applied().some(({ at }) => at === end)).length;
   tally.actions = actions.length;
   tally.applied = actions.filter(({ appliedAt }) => appliedAt !== null).length;
-  tally.appliedOfRealPolicies = actions.filter(({ appliedAt, policy, recommendation }) => appliedAt !== null && recommendation !== null && policy !== 'reckless').length;
+  tally.appliedOfRealPolicies = actions.filter(
+    ({ appliedAt, policy, recommendation }) => appliedAt !== null && recommendation !== null && policy !== 'reckless',
+  ).length;
   tally.rolledBack = actions.filter(({ state }) => state === 'rolled-back').length;
   tally.purchases = cloud.bought().length;
   tally.crossings = (await db.query(`select 1 from crossing where organisation = $1`, [organisation])).length;
@@ -145,5 +175,8 @@ async function count({ tally, wire, cloud, step, db, organisation }: World, acti
 
 function check({ broken, place, seed }: World): void {
   const more = broken.length > MOST_TOLD ? ` (and ${broken.length - MOST_TOLD} more)` : '';
-  if (broken.length > 0) throw new LawBroken(`${place}: ${broken.slice(0, MOST_TOLD).join('; ')}${more}\nSee it again: BURSAR_SEED=${seed} npx vitest run tests/simulation`);
+  if (broken.length > 0)
+    throw new LawBroken(
+      `${place}: ${broken.slice(0, MOST_TOLD).join('; ')}${more}\nSee it again: BURSAR_SEED=${seed} npx vitest run tests/simulation`,
+    );
 }

@@ -1,4 +1,7 @@
-/** The third quarter of the seeds: world.ts is what is simulated, laws.ts and recount.ts what must hold, seeds.ts says which seeds. */
+/**
+ * The third quarter of the seeds: world.ts is what is simulated, laws.ts and recount.ts what must hold, seeds.ts says
+ * which seeds.
+ */
 import { vi } from 'vitest';
 import { simulateShare } from './seeds.js';
 

@@ -1,4 +1,7 @@
-/** The fourth quarter of the seeds: world.ts is what is simulated, laws.ts and recount.ts what must hold, seeds.ts says which seeds. */
+/**
+ * The fourth quarter of the seeds: world.ts is what is simulated, laws.ts and recount.ts what must hold, seeds.ts says
+ * which seeds.
+ */
 import { vi } from 'vitest';
 import { simulateShare } from './seeds.js';
 

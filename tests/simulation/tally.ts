@@ -32,8 +32,29 @@ export interface Tally {
 }
 
 export const newTally = (): Tally => ({
-  steps: 0, sendings: 0, taken: 0, refusals: 0, lostAnswers: 0, throttled: 0, sentAgain: 0, crashes: 0, hiccups: 0, interruptions: 0, lateRecords: 0, repeatedRecords: 0, orders: 0,
-  ordersDenied: 0, stopsPulled: 0, actions: 0, applied: 0, appliedOfRealPolicies: 0, rolledBack: 0, purchases: 0, crossings: 0, linesRecounted: 0, savingHoursRecounted: 0,
+  steps: 0,
+  sendings: 0,
+  taken: 0,
+  refusals: 0,
+  lostAnswers: 0,
+  throttled: 0,
+  sentAgain: 0,
+  crashes: 0,
+  hiccups: 0,
+  interruptions: 0,
+  lateRecords: 0,
+  repeatedRecords: 0,
+  orders: 0,
+  ordersDenied: 0,
+  stopsPulled: 0,
+  actions: 0,
+  applied: 0,
+  appliedOfRealPolicies: 0,
+  rolledBack: 0,
+  purchases: 0,
+  crossings: 0,
+  linesRecounted: 0,
+  savingHoursRecounted: 0,
 });
 
 export function addTally(to: Tally, more: Tally): void {

@@ -1,8 +1,10 @@
 /**
- * The wire between the line and the fake cloud: it hears every call that acts, and the cloud at its other end forgets tokens.
+ * The wire between the line and the fake cloud: it hears every call that acts, and the cloud at its other end forgets
+ * tokens.
  *
- * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is done twice, and shows. It
- * changes nothing that it carries, but for leaving out prices and spot readings of machines that the company does not use.
+ * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is
+ * done twice, and shows. It changes nothing that it carries, but for leaving out prices and spot readings of machines
+ * that the company does not use.
  */
 import type { SpotReading } from '../../src/core/price/spot-reading.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
@@ -48,7 +50,11 @@ export class Wire implements ProviderConnection {
    * @param heard called when a request is about to arrive
    * @param read called when a target is read
    */
-  constructor(private readonly cloud: FakeCloud, private readonly heard: (sending: Sending) => Promise<void>, private readonly read: () => void) {
+  constructor(
+    private readonly cloud: FakeCloud,
+    private readonly heard: (sending: Sending) => Promise<void>,
+    private readonly read: () => void,
+  ) {
     this.inner = connectTo(cloud);
   }
 
@@ -58,7 +64,9 @@ export class Wire implements ProviderConnection {
 
   async *prices(since: number): AsyncIterable<readonly PriceEvent[]> {
     for await (const events of this.inner.prices(since)) {
-      const used = events.filter((event) => event.kind === 'price' && SKUS.has(event.price.sku) && event.price.region === REGION);
+      const used = events.filter(
+        (event) => event.kind === 'price' && SKUS.has(event.price.sku) && event.price.region === REGION,
+      );
       if (used.length > 0) yield used;
     }
   }
@@ -79,7 +87,9 @@ export class Wire implements ProviderConnection {
 
   async *spotHistory(since: number): AsyncIterable<readonly SpotReading[]> {
     for await (const readings of this.inner.spotHistory(since)) {
-      const used = readings.filter(({ sku, region, at }) => sku !== null && SKUS.has(sku) && region === REGION && at % SPOT_TICK_MS === 0);
+      const used = readings.filter(
+        ({ sku, region, at }) => sku !== null && SKUS.has(sku) && region === REGION && at % SPOT_TICK_MS === 0,
+      );
       if (used.length > 0) yield used;
     }
   }
@@ -98,7 +108,14 @@ export class Wire implements ProviderConnection {
   }
 
   async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {
-    const sending: Sending = { token, sentAs: `${token}#${this.of(token).length + 1}`, effect, at: this.cloud.now(), seen: this.cloud.target(effect.target), answer: null };
+    const sending: Sending = {
+      token,
+      sentAs: `${token}#${this.of(token).length + 1}`,
+      effect,
+      at: this.cloud.now(),
+      seen: this.cloud.target(effect.target),
+      answer: null,
+    };
     await this.heard(sending);
     this.sendings.push(sending);
     sending.answer = await this.inner.apply(effect, sending.sentAs, before);

@@ -1,8 +1,10 @@
 /**
- * The world of one seed: a company, its fake cloud, a person, and Bursar, all living by one clock that only the simulation moves.
+ * The world of one seed: a company, its fake cloud, a person, and Bursar, all living by one clock that only the
+ * simulation moves.
  *
- * Of Bursar everything is real: stores on PostgreSQL, the line, the runner. It runs in a process that dies (crash.ts) and is started anew from what is
- * committed. Nothing sleeps and nothing reads a clock. The same seed gives the same world, event for event.
+ * Of Bursar everything is real: stores on PostgreSQL, the line, the runner. It runs in a process that dies (crash.ts)
+ * and is started anew from what is committed. Nothing sleeps and nothing reads a clock. The same seed gives the same
+ * world, event for event.
  */
 import type { Budget } from '../../src/core/budget/budget.js';
 import type { Stop } from '../../src/core/action/guard.js';
@@ -74,7 +76,15 @@ export interface PulledStop extends Stop {
 /** Usage may be late by so much. */
 export const MOST_LATE_MS = 36 * HOUR_MS;
 
-export const POLICIES = [idleStop, budgetBrake, spotShift, targetTracking, schedule, lease, reckless] as readonly Policy[];
+export const POLICIES = [
+  idleStop,
+  budgetBrake,
+  spotShift,
+  targetTracking,
+  schedule,
+  lease,
+  reckless,
+] as readonly Policy[];
 
 /** Pauses between a look at everything and the looks at what it led to. */
 const AFTERMATH_MS = [0, 2, 7, 61].map((minutes) => minutes * MINUTE_MS);
@@ -83,13 +93,19 @@ const INTERVALS = { fleet: 60, usage: 300, bill: 6 * 3600, prices: 5 * 86_400, s
 
 /** Only what is due of one organisation: others share the database, and live at other times. */
 class OwnWork extends WorkTable {
-  constructor(db: Database, private readonly organisation: string, private readonly resting: ReadonlySet<string>) {
+  constructor(
+    db: Database,
+    private readonly organisation: string,
+    private readonly resting: ReadonlySet<string>,
+  ) {
     super(db);
   }
 
   /** As the tick does it, what to recommend waits until the rest is done. */
   override async dueLanes(at: number): Promise<DueLane[]> {
-    const own = (await super.dueLanes(at)).filter(({ organisation, stage }) => organisation === this.organisation && !this.resting.has(stage));
+    const own = (await super.dueLanes(at)).filter(
+      ({ organisation, stage }) => organisation === this.organisation && !this.resting.has(stage),
+    );
     const first = own.filter(({ stage }) => stage !== RECOMMEND);
     return first.length > 0 ? first : own;
   }
@@ -122,11 +138,20 @@ export class World {
   step = 0;
   /** Stages whose turn it is not: what is due of them waits. */
   readonly resting = new Set<string>();
-  /** What the world does between two commits, once, so many commits after now or after a target is next read; null: nothing is planned. */
+  /**
+   * What the world does between two commits, once, so many commits after now or after a target is next read; null:
+   * nothing is planned.
+   */
   interference: { after: number; waitsForRead: boolean; readonly happens: () => Promise<void> } | null = null;
   private process: Process;
 
-  constructor(readonly db: Database, readonly seed: number, readonly plan: Plan, heard: (world: World, sending: Sending) => Promise<void>, private readonly breakage: Breakage = {}) {
+  constructor(
+    readonly db: Database,
+    readonly seed: number,
+    readonly plan: Plan,
+    heard: (world: World, sending: Sending) => Promise<void>,
+    private readonly breakage: Breakage = {},
+  ) {
     this.organisation = `seed-${seed}`;
     this.stores = new Stores(db, new FleetStore());
     reseed(seed);
@@ -134,11 +159,21 @@ export class World {
     const clock = { at: plan.start, now: (): number => clock.at };
     this.clock = clock;
     this.cloud = new FakeCloud({
-      seed, clock, meterSeconds: 3600, spotUpHours: 14, spotDownHours: 3, faults: { ...SOME_FAULTS, mostLateSeconds: MOST_LATE_MS / 1000, throttlesRatio: 0.01, overbillsRatio: 0.3 }, ...fleetOf(this.chance),
+      seed,
+      clock,
+      meterSeconds: 3600,
+      spotUpHours: 14,
+      spotDownHours: 3,
+      faults: { ...SOME_FAULTS, mostLateSeconds: MOST_LATE_MS / 1000, throttlesRatio: 0.01, overbillsRatio: 0.3 },
+      ...fleetOf(this.chance),
     });
-    this.wire = new Wire(this.cloud, (sending) => heard(this, sending), () => {
-      if (this.interference !== null) this.interference.waitsForRead = false;
-    });
+    this.wire = new Wire(
+      this.cloud,
+      (sending) => heard(this, sending),
+      () => {
+        if (this.interference !== null) this.interference.waitsForRead = false;
+      },
+    );
     this.process = this.start();
   }
 
@@ -152,7 +187,15 @@ export class World {
     this.limits.push({ since: -Infinity, organisation: {}, teams: {} });
     await db.query(`insert into organisation (id, name) values ($1, $1)`, [organisation]);
     await db.transaction(async (tx) => {
-      for (const { id, parent } of TEAMS) await stores.organisations.saveTeam(tx, organisation, { id, name: id, parent, zone: 'UTC', currency: 'USD', assignedBy: null });
+      for (const { id, parent } of TEAMS)
+        await stores.organisations.saveTeam(tx, organisation, {
+          id,
+          name: id,
+          parent,
+          zone: 'UTC',
+          currency: 'USD',
+          assignedBy: null,
+        });
       await stores.organisations.saveRules(tx, organisation, RULES, 'founder');
       for (const budget of budgetsOf(this.chance)) await this.setBudget(tx, budget);
       for (const document of documentsOf(this.chance)) await this.applyDocument(tx, document);
@@ -167,7 +210,15 @@ export class World {
 
   async applyDocument(tx: Transaction, value: unknown): Promise<void> {
     const document = readPolicyDocument(value, POLICIES);
-    const { detail } = await applyPolicy(this.stores, tx, this.organisation, POLICIES, { document, override: 'it is only a simulation' }, 'author', this.clock.at);
+    const { detail } = await applyPolicy(
+      this.stores,
+      tx,
+      this.organisation,
+      POLICIES,
+      { document, override: 'it is only a simulation' },
+      'author',
+      this.clock.at,
+    );
     await this.stores.audit.audit(tx, this.organisation, 'author', 'policy.apply', document.name, detail);
   }
 
@@ -183,14 +234,21 @@ export class World {
       await stores.workloads.saveMetrics(tx, organisation, loadOf(chance, clock.at));
     });
     if (!chance.happens(0.4)) return;
-    const targets = cloud.targets().filter(({ target, state }) => target.startsWith('instance/') && state === 'running');
-    if (chance.happens(0.5)) cloud.change(`group/${chance.pick(['train', 'serve', 'lab'])}`, { desired: chance.whole(1, 3) });
+    const targets = cloud
+      .targets()
+      .filter(({ target, state }) => target.startsWith('instance/') && state === 'running');
+    if (chance.happens(0.5))
+      cloud.change(`group/${chance.pick(['train', 'serve', 'lab'])}`, { desired: chance.whole(1, 3) });
     else if (targets.length > 0) cloud.lose(chance.pick(targets).target);
   }
 
   /** Has the last usage and prices asked for, whatever the intervals say. */
   async collectTheRest(): Promise<void> {
-    await wake(this.db, this.organisation, (['usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })));
+    await wake(
+      this.db,
+      this.organisation,
+      (['usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })),
+    );
   }
 
   /**
@@ -218,15 +276,23 @@ export class World {
   /** The first steps of a look are where usage comes in: half of the fuses are short. */
   private fuse(isLook: boolean): Fuse | null {
     const { chance } = this;
-    return chance.happens(isLook ? 0.5 : 0.2) ? { kind: chance.pick(['crash', 'hiccup']), steps: chance.whole(1, chance.pick([6, 30])) } : null;
+    return chance.happens(isLook ? 0.5 : 0.2)
+      ? { kind: chance.pick(['crash', 'hiccup']), steps: chance.whole(1, chance.pick([6, 30])) }
+      : null;
   }
 
-  /** The instants at which Bursar works: true where it looks at everything, false where only what that led to goes on. What was saved is measured at some. */
+  /**
+   * The instants at which Bursar works: true where it looks at everything, false where only what that led to goes on.
+   * What was saved is measured at some.
+   */
   *instants(): Generator<boolean> {
     const { start, end, looks } = this.plan;
     const gap = (end - start) / looks;
     for (let look = 0; look < looks; look++) {
-      this.clock.at = Math.max(this.clock.at, 1000 * Math.round((start + (look + 0.3 + 0.6 * this.chance.whole(0, 100) / 100) * gap) / 1000));
+      this.clock.at = Math.max(
+        this.clock.at,
+        1000 * Math.round((start + (look + 0.3 + (0.6 * this.chance.whole(0, 100)) / 100) * gap) / 1000),
+      );
       for (const pause of AFTERMATH_MS) {
         this.clock.at += pause;
         if (pause === 0 && look % 4 === 3) this.resting.delete(VERIFY);
@@ -238,7 +304,10 @@ export class World {
 
   private start(): Process {
     const { db, organisation, clock, wire, breakage } = this;
-    const life = new Life(() => this.betweenCommits(), () => void (this.tally.hiccups += 1));
+    const life = new Life(
+      () => this.betweenCommits(),
+      () => void (this.tally.hiccups += 1),
+    );
     const own = mortal(db, life);
     const stores = new Stores(own, new FleetStore());
     breakage.stores?.(stores, own);

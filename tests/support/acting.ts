@@ -1,4 +1,7 @@
-/** A world for tests of acting: a real database, the line, a policy that proposes what the test says, and a cloud in memory. */
+/**
+ * A world for tests of acting: a real database, the line, a policy that proposes what the test says, and a cloud in
+ * memory.
+ */
 import { z } from 'zod';
 import type { Action } from '../../src/core/action/action.js';
 import type { LimitsDocument } from '../../src/core/action/limits.js';
@@ -23,21 +26,59 @@ export class Script {
 
   policy(name: string, holdsWhileProposed: boolean): Policy<Record<string, unknown>> {
     return {
-      name, version: 1, description: 'as a test says', params: z.record(z.string(), z.unknown()), holdsWhileProposed, examples: [],
-      evaluate: (view) => this.wants.map(({ action, target, change = {}, validDays = 1 }): Proposal => ({
-        action, target, change, title: `${action} ${target}`, monthlySavings: null, monthlyCost: null, computation: {}, risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'VeryLow',
-        rollbackPossible: true, validDays, evidence: [{ what: 'a test', from: formatInstant(view.asOf - HOUR_MS), to: formatInstant(view.asOf - this.evidenceAgeMs), ageSeconds: 0 }],
-      })),
+      name,
+      version: 1,
+      description: 'as a test says',
+      params: z.record(z.string(), z.unknown()),
+      holdsWhileProposed,
+      examples: [],
+      evaluate: (view) =>
+        this.wants.map(
+          ({ action, target, change = {}, validDays = 1 }): Proposal => ({
+            action,
+            target,
+            change,
+            title: `${action} ${target}`,
+            monthlySavings: null,
+            monthlyCost: null,
+            computation: {},
+            risk: { interruption: 'Low', note: '' },
+            restartNeeded: false,
+            implementationEffort: 'VeryLow',
+            rollbackPossible: true,
+            validDays,
+            evidence: [
+              {
+                what: 'a test',
+                from: formatInstant(view.asOf - HOUR_MS),
+                to: formatInstant(view.asOf - this.evidenceAgeMs),
+                ageSeconds: 0,
+              },
+            ],
+          }),
+        ),
     };
   }
 }
 
-export async function actingWorld({ holds = false, channels }: { readonly holds?: boolean; readonly channels?: (clock: Clock) => Promise<ReadonlyMap<string, ChannelConnection>> } = {}) {
+export async function actingWorld({
+  holds = false,
+  channels,
+}: {
+  readonly holds?: boolean;
+  readonly channels?: (clock: Clock) => Promise<ReadonlyMap<string, ChannelConnection>>;
+} = {}) {
   const cloud = new MemoryCloud();
   const script = new Script();
   const policy = script.policy('scripted', holds);
   const clock = { at: NOW, now: () => clock.at };
-  const bursar = await testBursar({ policies: [policy], now: NOW, targets: cloud.finder(clock), connections: new Map([['cloud', cloud]]), ...(channels === undefined ? {} : { channels: await channels(clock) }) });
+  const bursar = await testBursar({
+    policies: [policy],
+    now: NOW,
+    targets: cloud.finder(clock),
+    connections: new Map([['cloud', cloud]]),
+    ...(channels === undefined ? {} : { channels: await channels(clock) }),
+  });
   const { db, stores } = bursar;
   /** Lets the line look again, some time later. */
   const look = async (afterMs = 0): Promise<void> => {
@@ -47,7 +88,11 @@ export async function actingWorld({ holds = false, channels }: { readonly holds?
     await bursar.runner.drain();
   };
   return {
-    ...bursar, cloud, script, policy, look,
+    ...bursar,
+    cloud,
+    script,
+    policy,
+    look,
     /** Lets time pass without a look. */
     async pass(ms: number): Promise<void> {
       bursar.clock.at += ms;
@@ -57,22 +102,41 @@ export async function actingWorld({ holds = false, channels }: { readonly holds?
     document: (mode: PolicyMode, override: string | null = 'a test', by = 'author'): Promise<unknown> => {
       const document = readPolicyDocument({ name: 'doc', policy: 'scripted', teams: ['lab'], mode }, [policy]);
       return db.transaction(async (tx) => {
-        const { detail } = await applyPolicy(stores, tx, 'default', [policy], { document, override }, by, bursar.clock.at);
+        const { detail } = await applyPolicy(
+          stores,
+          tx,
+          'default',
+          [policy],
+          { document, override },
+          by,
+          bursar.clock.at,
+        );
         await stores.audit.audit(tx, 'default', by, 'policy.apply', 'doc', detail);
       });
     },
-    limits: (document: LimitsDocument, team: string | null = null): Promise<unknown> => db.transaction((tx) => stores.safety.saveLimits(tx, 'default', team, document)),
-    stop: (scope: 'all' | 'team' | 'provider', name = ''): Promise<void> => db.transaction((tx) => stores.safety.stop(tx, 'default', { scope, name }, 'a test', 'test', bursar.clock.at)),
-    lift: (scope: 'all' | 'team' | 'provider', name = ''): Promise<boolean> => db.transaction((tx) => stores.safety.lift(tx, 'default', { scope, name })),
-    approve: (id: string, by = 'boss'): Promise<Action> => db.transaction((tx) => approveAction(stores, tx, 'default', id, by, bursar.clock.at)),
-    rollBack: (id: string, underStop = false): Promise<Action> => db.transaction((tx) => rollBack(stores, tx, 'default', id, 'boss', { underStop }, bursar.clock.at)),
-    /** Oldest first. What becomes of a confirmed action is another stage's matter: `measured` counts as confirmed here. */
+    limits: (document: LimitsDocument, team: string | null = null): Promise<unknown> =>
+      db.transaction((tx) => stores.safety.saveLimits(tx, 'default', team, document)),
+    stop: (scope: 'all' | 'team' | 'provider', name = ''): Promise<void> =>
+      db.transaction((tx) => stores.safety.stop(tx, 'default', { scope, name }, 'a test', 'test', bursar.clock.at)),
+    lift: (scope: 'all' | 'team' | 'provider', name = ''): Promise<boolean> =>
+      db.transaction((tx) => stores.safety.lift(tx, 'default', { scope, name })),
+    approve: (id: string, by = 'boss'): Promise<Action> =>
+      db.transaction((tx) => approveAction(stores, tx, 'default', id, by, bursar.clock.at)),
+    rollBack: (id: string, underStop = false): Promise<Action> =>
+      db.transaction((tx) => rollBack(stores, tx, 'default', id, 'boss', { underStop }, bursar.clock.at)),
+    /**
+     * Oldest first. What becomes of a confirmed action is another stage's matter: `measured` counts as confirmed here.
+     */
     async all(): Promise<Action[]> {
       const listed = await stores.actions.list('default', {}, null, 1000);
-      return listed.map(({ action }): Action => (action.state === 'measured' ? { ...action, state: 'confirmed' } : action)).reverse();
+      return listed
+        .map(({ action }): Action => (action.state === 'measured' ? { ...action, state: 'confirmed' } : action))
+        .reverse();
     },
     async codes(id: string): Promise<string[]> {
-      return (await stores.actions.events(db, 'default', id)).map(({ code }) => code).filter((code) => code !== 'measured');
+      return (await stores.actions.events(db, 'default', id))
+        .map(({ code }) => code)
+        .filter((code) => code !== 'measured');
     },
     async recommendation() {
       const [found] = await stores.recommendations.list('default', {}, null, 10);
@@ -90,6 +154,10 @@ export type ActingWorld = Awaited<ReturnType<typeof actingWorld>>;
 export async function step({ line, db, clock }: ActingWorld, id: string): Promise<void> {
   const execute = line.find(({ name }) => name === 'action.execute')!;
   await db.transaction(async (tx) => {
-    await wake(tx, 'default', await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, tx }));
+    await wake(
+      tx,
+      'default',
+      await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, tx }),
+    );
   });
 }

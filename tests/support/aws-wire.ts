@@ -1,6 +1,7 @@
 /**
- * AWS as the wire server plays it: which request is which, replies of src/providers/aws/replies, errors in AWS' two XML forms, and the
- * connection of the real provider to it. It signs nothing and checks no signature: it only reads whose key signed, and for which region.
+ * AWS as the wire server plays it: which request is which, replies of src/providers/aws/replies, errors in AWS' two XML
+ * forms, and the connection of the real provider to it. It signs nothing and checks no signature: it only reads whose
+ * key signed, and for which region.
  */
 import type { Clock } from '../../src/core/time.js';
 import { readFileSync } from 'node:fs';
@@ -27,10 +28,15 @@ export class TestClock implements Clock {
 }
 
 export const reading = (server: WireServer): Record<string, string> => ({
-  BURSAR_AWS_ENDPOINT: server.url, BURSAR_AWS_REGIONS: 'us-east-1', BURSAR_AWS_READ_ACCESS_KEY_ID: READ_KEY, BURSAR_AWS_READ_SECRET_ACCESS_KEY: READ_SECRET,
+  BURSAR_AWS_ENDPOINT: server.url,
+  BURSAR_AWS_REGIONS: 'us-east-1',
+  BURSAR_AWS_READ_ACCESS_KEY_ID: READ_KEY,
+  BURSAR_AWS_READ_SECRET_ACCESS_KEY: READ_SECRET,
 });
 export const acting = (server: WireServer): Record<string, string> => ({
-  ...reading(server), BURSAR_AWS_ACT_ACCESS_KEY_ID: ACT_KEY, BURSAR_AWS_ACT_SECRET_ACCESS_KEY: ACT_SECRET,
+  ...reading(server),
+  BURSAR_AWS_ACT_ACCESS_KEY_ID: ACT_KEY,
+  BURSAR_AWS_ACT_SECRET_ACCESS_KEY: ACT_SECRET,
 });
 
 /** AWS' connection can do everything but meter. */
@@ -52,8 +58,14 @@ export function parametersOf(request: WireRequest): Record<string, unknown> {
 }
 
 /** Whose access key signed, for which region and service: from the scope of a version 4 signature. */
-export function signedBy(request: WireRequest): { key: string | undefined; region: string | undefined; service: string | undefined } {
-  const scope = /^AWS4-HMAC-SHA256 Credential=([^,]+), SignedHeaders=[^,]+, Signature=[0-9a-f]{64}$/.exec(String(request.headers.authorization))?.[1];
+export function signedBy(request: WireRequest): {
+  key: string | undefined;
+  region: string | undefined;
+  service: string | undefined;
+} {
+  const scope = /^AWS4-HMAC-SHA256 Credential=([^,]+), SignedHeaders=[^,]+, Signature=[0-9a-f]{64}$/.exec(
+    String(request.headers.authorization),
+  )?.[1];
   const [key, , region, service] = scope?.split('/') ?? [];
   return { key, region, service };
 }
@@ -62,20 +74,33 @@ export function signedBy(request: WireRequest): { key: string | undefined; regio
 export function call(Action: string, parameters: Readonly<Record<string, string>> = {}, region?: string): WireMatch {
   return (request) => {
     const sent = parametersOf(request);
-    return sent['Action'] === Action && Object.entries(parameters).every(([name, value]) => sent[name] === value)
-      && (region === undefined || signedBy(request).region === region);
+    return (
+      sent['Action'] === Action &&
+      Object.entries(parameters).every(([name, value]) => sent[name] === value) &&
+      (region === undefined || signedBy(request).region === region)
+    );
   };
 }
 
 /** What was sent of an action, in order. */
-export const sent = (server: WireServer, action: string): Record<string, unknown>[] => server.requests.map(parametersOf).filter(({ Action }) => Action === action);
+export const sent = (server: WireServer, action: string): Record<string, unknown>[] =>
+  server.requests.map(parametersOf).filter(({ Action }) => Action === action);
 
 const textOf = (name: string): string => readFileSync(path.join(ROOT, 'src/providers/aws/replies', name), 'utf8');
 
 /** A reply of the folder, with texts in it replaced where they are named. */
 export function reply(name: string, replaced: Readonly<Record<string, string>> = {}): WireReply {
-  const body = Object.entries(replaced).reduce((text, [from, to]) => text.replaceAll(from, to), name.startsWith('get-products') ? asPriceList(textOf(name)) : textOf(name));
-  return { headers: { 'content-type': name.endsWith('.json') ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8', 'x-amzn-requestid': `request of ${name}` }, body };
+  const body = Object.entries(replaced).reduce(
+    (text, [from, to]) => text.replaceAll(from, to),
+    name.startsWith('get-products') ? asPriceList(textOf(name)) : textOf(name),
+  );
+  return {
+    headers: {
+      'content-type': name.endsWith('.json') ? 'application/x-amz-json-1.1' : 'text/xml;charset=UTF-8',
+      'x-amzn-requestid': `request of ${name}`,
+    },
+    body,
+  };
 }
 
 /** On the wire a product is a string. */
@@ -86,19 +111,23 @@ function asPriceList(text: string): string {
 
 /** An error as EC2 writes it. */
 export const ec2Error = (code: string, message: string, status = 400): WireReply => ({
-  status, headers: { 'content-type': 'text/xml;charset=UTF-8' },
+  status,
+  headers: { 'content-type': 'text/xml;charset=UTF-8' },
   body: `<?xml version="1.0" encoding="UTF-8"?><Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors><RequestID>ea966190-f9aa-478e-9ede-example</RequestID></Response>`,
 });
 
 /** An error as Auto Scaling writes it. */
 export const groupError = (code: string, message: string, status = 400): WireReply => ({
-  status, headers: { 'content-type': 'text/xml' },
+  status,
+  headers: { 'content-type': 'text/xml' },
   body: `<ErrorResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><Error><Type>Sender</Type><Code>${code}</Code><Message>${message}</Message></Error><RequestId>4d4b7a1b-example</RequestId></ErrorResponse>`,
 });
 
 /** An error of a JSON service. */
 export const jsonError = (code: string, message: string, status = 400): WireReply => ({
-  status, headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-errortype': code }, body: JSON.stringify({ __type: code, message }),
+  status,
+  headers: { 'content-type': 'application/x-amz-json-1.1', 'x-amzn-errortype': code },
+  body: JSON.stringify({ __type: code, message }),
 });
 
 /** The account of most tests: instances and groups of us-east-1 in two pages each. */
@@ -108,8 +137,14 @@ export function playFleet(server: WireServer): void {
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
   server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-1.xml'));
   server.on(call('DescribeAutoScalingGroups', { NextToken: 'groups-2' }), reply('describe-auto-scaling-groups-2.xml'));
-  server.on(call('DescribeLaunchTemplateVersions'), ec2Error('InvalidLaunchTemplateId.NotFound', 'The specified launch template does not exist'));
-  server.on(call('DescribeLaunchTemplateVersions', { LaunchTemplateId: 'lt-0train' }), reply('describe-launch-template-versions.xml'));
+  server.on(
+    call('DescribeLaunchTemplateVersions'),
+    ec2Error('InvalidLaunchTemplateId.NotFound', 'The specified launch template does not exist'),
+  );
+  server.on(
+    call('DescribeLaunchTemplateVersions', { LaunchTemplateId: 'lt-0train' }),
+    reply('describe-launch-template-versions.xml'),
+  );
 }
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {

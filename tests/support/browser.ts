@@ -1,4 +1,7 @@
-/** A browser on the dashboard: signs in, and notes every fault that a reader would not see: console errors, failed and foreign requests, bytes. */
+/**
+ * A browser on the dashboard: signs in, and notes every fault that a reader would not see: console errors, failed and
+ * foreign requests, bytes.
+ */
 import { chromium, type Browser, type Page } from 'playwright-core';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -35,7 +38,13 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
   afterAll(() => browser.close());
   return async ({ key, width = 1280, dark = false, locale = 'en-US' }) => {
     const address = addressOf();
-    const context = await browser.newContext({ viewport: { width, height: 900 }, locale, timezoneId: 'America/New_York', colorScheme: dark ? 'dark' : 'light', acceptDownloads: true });
+    const context = await browser.newContext({
+      viewport: { width, height: 900 },
+      locale,
+      timezoneId: 'America/New_York',
+      colorScheme: dark ? 'dark' : 'light',
+      acceptDownloads: true,
+    });
     const page = await context.newPage();
     page.setDefaultTimeout(20_000);
     const [faults, bodies] = [[] as string[], [] as Promise<number>[]];
@@ -45,7 +54,14 @@ export function browserFor(file: string, addressOf: () => string): (options: Vis
       const url = request.url();
       if (!url.startsWith(address) && !url.startsWith('blob:')) faults.push(`a request to ${url}`);
     });
-    page.on('requestfinished', (request) => bodies.push(request.sizes().then(({ responseBodySize }) => responseBodySize, () => 0)));
+    page.on('requestfinished', (request) =>
+      bodies.push(
+        request.sizes().then(
+          ({ responseBodySize }) => responseBodySize,
+          () => 0,
+        ),
+      ),
+    );
     const open = async (place: string): Promise<void> => {
       await page.goto(`${address}/#/${place}`);
       await quiet(page);
@@ -71,19 +87,34 @@ export async function quiet(page: Page): Promise<void> {
   });
 }
 
-/** What axe finds by all of its standing rules (WCAG A and AA, best practices), serious and critical, as readable lines. */
+/**
+ * What axe finds by all of its standing rules (WCAG A and AA, best practices), serious and critical, as readable lines.
+ */
 export async function axe(page: Page): Promise<string[]> {
   // Evaluated by the browser's debugger, which the page's policy does not bind.
   await page.evaluate(AXE);
   const violations = await page.evaluate(async () => {
-    const { axe: run } = window as unknown as { axe: { run(): Promise<{ violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
+    const { axe: run } = window as unknown as {
+      axe: {
+        run(): Promise<{
+          violations: { id: string; impact: string; nodes: { html: string; failureSummary: string }[] }[];
+        }>;
+      };
+    };
     return (await run.run()).violations;
   });
-  return violations.filter(({ impact }) => impact === 'serious' || impact === 'critical').flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`));
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.map(({ html, failureSummary }) => `${id}: ${html.slice(0, 160)} ${failureSummary}`),
+    );
 }
 
 /** Whether anything is wider than the window. */
 export async function expectNoOverflow(page: Page, place: string): Promise<void> {
-  const { wide, most } = await page.evaluate(() => ({ wide: document.documentElement.scrollWidth, most: document.documentElement.clientWidth }));
+  const { wide, most } = await page.evaluate(() => ({
+    wide: document.documentElement.scrollWidth,
+    most: document.documentElement.clientWidth,
+  }));
   expect({ place, wide: wide <= most }).toEqual({ place, wide: true });
 }

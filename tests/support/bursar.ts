@@ -39,33 +39,86 @@ export interface TestBursar {
   spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
 }
 
-export async function testBursar(options: { policies?: readonly Policy[]; now?: number; targets?: TargetFinder; connections?: ReadonlyMap<string, ProviderConnection>; channels?: ReadonlyMap<string, ChannelConnection> } = {}): Promise<TestBursar> {
+export async function testBursar(
+  options: {
+    policies?: readonly Policy[];
+    now?: number;
+    targets?: TargetFinder;
+    connections?: ReadonlyMap<string, ProviderConnection>;
+    channels?: ReadonlyMap<string, ChannelConnection>;
+  } = {},
+): Promise<TestBursar> {
   const { url } = await freshDatabase();
   const db = await Database.open(url);
   afterAll(() => db.close());
   const stores = new Stores(db, options.targets);
   const clock = { at: options.now ?? Date.UTC(2026, 10, 21), now: () => clock.at };
-  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read'));
-  const importer = new Collector(stores, {
-    usageFormats: formats.filter((f) => f.kind === 'usage'), priceFormats: formats.filter((f) => f.kind === 'price'), readRecord, readEvent, openFile, openBytes,
-  }, clock);
+  const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+    lacksFunctions(part, 'recognises', 'read'),
+  );
+  const importer = new Collector(
+    stores,
+    {
+      usageFormats: formats.filter((f) => f.kind === 'usage'),
+      priceFormats: formats.filter((f) => f.kind === 'price'),
+      readRecord,
+      readEvent,
+      openFile,
+      openBytes,
+    },
+    clock,
+  );
   const line = makeLine(stores, options.policies ?? [], [], options.connections, options.channels);
   const runner = new Runner(db, stores.work, clock, line);
   return {
-    url, db, stores, importer, runner, line, clock,
+    url,
+    db,
+    stores,
+    importer,
+    runner,
+    line,
+    clock,
     async take(records, over = {}) {
       const rules = await stores.organisations.rules(db, 'default');
-      await stores.intake.import({
-        organisation: 'default', source: 'default', strict: true, dryRun: false, by: 'test', now: clock.now(),
-        teamOf: (record) => rules.teamOf(record), rulesVersion: rules.version, trackedTags: await stores.organisations.trackedTags(db, 'default'), ...over,
-      }, [{ name: 'test', format: 'test', async *batches() { yield { records: [...records], rejects: [] }; } }]);
+      await stores.intake.import(
+        {
+          organisation: 'default',
+          source: 'default',
+          strict: true,
+          dryRun: false,
+          by: 'test',
+          now: clock.now(),
+          teamOf: (record) => rules.teamOf(record),
+          rulesVersion: rules.version,
+          trackedTags: await stores.organisations.trackedTags(db, 'default'),
+          ...over,
+        },
+        [
+          {
+            name: 'test',
+            format: 'test',
+            async *batches() {
+              yield { records: [...records], rejects: [] };
+            },
+          },
+        ],
+      );
     },
     async setPrices(prices) {
       await db.transaction(async (tx) => {
-        const fresh = await stores.prices.add(tx, 'default', prices.map((price) => ({ kind: 'price', price })), 'test');
+        const fresh = await stores.prices.add(
+          tx,
+          'default',
+          prices.map((price) => ({ kind: 'price', price })),
+          'test',
+        );
         const { wake } = await import('../../src/store/work.js');
         const days = await stores.prices.affected(tx, 'default', fresh);
-        await wake(tx, 'default', days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+        await wake(
+          tx,
+          'default',
+          days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+        );
       });
     },
     async spend(question) {
@@ -81,8 +134,20 @@ export function instancePrice(perHour: string, over: Partial<Price> & { gpus?: n
   if (amount === null) throw new Error(`not a price: ${perHour}`);
   const gpus = over.gpus ?? 8;
   return {
-    provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: 'H100',
-    rate: rateOf(amount, 'USD', BigInt(gpus) * 3600n, 'gpu-second'), effectiveFrom: Date.UTC(2020, 0, 1), effectiveTo: null,
-    incrementSeconds: 1, minimumSeconds: 60, source: 'test', ...over, gpus,
+    provider: 'AWS',
+    sku: 'p5.48xlarge',
+    region: 'us-east-1',
+    term: 'on-demand',
+    upfront: 'none',
+    component: 'gpu',
+    gpuModel: 'H100',
+    rate: rateOf(amount, 'USD', BigInt(gpus) * 3600n, 'gpu-second'),
+    effectiveFrom: Date.UTC(2020, 0, 1),
+    effectiveTo: null,
+    incrementSeconds: 1,
+    minimumSeconds: 60,
+    source: 'test',
+    ...over,
+    gpus,
   };
 }

@@ -14,7 +14,11 @@ const HELP_LINE = /^ {2}-h, --help .*\n/m;
 function silent(): { readonly context: CliContext; readonly printed: () => string } {
   let text = '';
   const context: CliContext = {
-    environment: {}, clock: { now: () => 0 }, remote: null, stdout: { write: (part) => (text += part) }, stderr: { write: () => true },
+    environment: {},
+    clock: { now: () => 0 },
+    remote: null,
+    stdout: { write: (part) => (text += part) },
+    stderr: { write: () => true },
     connect: async () => {
       throw unavailable('nothing is run here');
     },
@@ -37,11 +41,16 @@ export function commandReference(): string {
     command.outputHelp();
     return printed();
   };
-  const sections = (command: Command, name: string): string[] => command.commands.flatMap((verb) => {
-    const own = `${name} ${verb.name()}`;
-    const help = helpOf(verb).replace(GLOBAL, '').replace(HELP_LINE, '').replace(/\nOptions:\n(?=\n|$)/, '').trimEnd();
-    return [`## ${own}\n\n\`\`\`\n${help}\n\`\`\`\n`, ...sections(verb, own)];
-  });
+  const sections = (command: Command, name: string): string[] =>
+    command.commands.flatMap((verb) => {
+      const own = `${name} ${verb.name()}`;
+      const help = helpOf(verb)
+        .replace(GLOBAL, '')
+        .replace(HELP_LINE, '')
+        .replace(/\nOptions:\n(?=\n|$)/, '')
+        .trimEnd();
+      return [`## ${own}\n\n\`\`\`\n${help}\n\`\`\`\n`, ...sections(verb, own)];
+    });
   return [
     `# The command line\n\n${madeOf("the verbs' own help", 'tests/unit/docs/reference.test.ts')}\n`,
     `Every verb takes \`--json\` and then prints exactly one JSON document on standard output, failures included; everything else goes to standard error.\n`,

@@ -26,7 +26,10 @@ export function emptyDatabase(): Promise<FreshDatabase> {
 
 async function copyOf(template: string): Promise<FreshDatabase> {
   const serverUrl = inject('serverUrl');
-  if (!serverUrl) throw new Error('This folder of tests has no database: move the file to one of the system folders of vitest.config.ts.');
+  if (!serverUrl)
+    throw new Error(
+      'This folder of tests has no database: move the file to one of the system folders of vitest.config.ts.',
+    );
   const name = `bursar_test_${randomBytes(6).toString('hex')}`;
   afterAll(() => onServer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
   await onServer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);

@@ -10,7 +10,11 @@ const say = (value) => process.stdout.write(`${JSON.stringify(value)}\n`);
 const log = [];
 try {
   const lock = mode === 'serve' ? await acquireServeLock(dataDir) : null;
-  const { url, port, owned, stop } = await startEmbedded({ dataDir, log: (message) => log.push(message), settings: { fsync: 'off' } });
+  const { url, port, owned, stop } = await startEmbedded({
+    dataDir,
+    log: (message) => log.push(message),
+    settings: { fsync: 'off' },
+  });
   await lock?.setUrl('http://127.0.0.1:8080');
   say({ url, port, owned, log });
   await new Promise((resolve) => process.stdin.once('data', resolve).once('end', resolve));

@@ -1,7 +1,8 @@
 /**
- * An exporter whose exposition a test sets, and a real Prometheus that scrapes it every second. Both listen on 127.0.0.1 on free ports until they are
- * closed; what Prometheus keeps lies in a temporary folder. DCGM expositions are built from the counter list of the fixtures, with
- * invented values: no complete scrape of a dcgm-exporter is at hand.
+ * An exporter whose exposition a test sets, and a real Prometheus that scrapes it every second. Both listen on
+ * 127.0.0.1 on free ports until they are
+ * closed; what Prometheus keeps lies in a temporary folder. DCGM expositions are built from the counter list of the
+ * fixtures, with invented values: no complete scrape of a dcgm-exporter is at hand.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -29,7 +30,8 @@ export async function startExporter(exposition: string): Promise<Exporter> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    instance: `127.0.0.1:${(server.address() as AddressInfo).port}`, serve: (next) => void (current = next),
+    instance: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    serve: (next) => void (current = next),
     close() {
       server.closeAllConnections();
       server.close();
@@ -38,7 +40,8 @@ export async function startExporter(exposition: string): Promise<Exporter> {
 }
 
 /** A captured exposition of the fixtures. */
-export const captured = (name: string): string => readFileSync(path.join(ROOT, 'tests/fixtures/gpu-metrics', name), 'utf8');
+export const captured = (name: string): string =>
+  readFileSync(path.join(ROOT, 'tests/fixtures/gpu-metrics', name), 'utf8');
 
 export interface DcgmLine {
   readonly field: string;
@@ -47,18 +50,37 @@ export interface DcgmLine {
   readonly value: string;
 }
 
-/** An exposition in dcgm-exporter's form, with the types and help texts of its counter list. @throws Error for a field that is not in the list */
+/**
+ * An exposition in dcgm-exporter's form, with the types and help texts of its counter list. @throws Error for a field
+ * that is not in the list
+ */
 export function dcgmExposition(lines: readonly DcgmLine[]): string {
-  const counters = new Map(captured('dcgm-counters.csv').trim().split('\n').map((line) => {
-    const [field = '', type = '', help = ''] = line.split(/,\s*/, 3);
-    return [field.trim(), { type, help }];
-  }));
-  return [...new Set(lines.map(({ field }) => field))].flatMap((field) => {
-    const counter = counters.get(field);
-    if (counter === undefined) throw new Error(`${field} is not in the counter list`);
-    const own = lines.filter((line) => line.field === field).map(({ labels, value }) => `${field}{${Object.entries(labels).map(([name, text]) => `${name}="${text}"`).join(',')}} ${value}`);
-    return [`# HELP ${field} ${counter.help}`, `# TYPE ${field} ${counter.type}`, ...own];
-  }).join('\n') + '\n';
+  const counters = new Map(
+    captured('dcgm-counters.csv')
+      .trim()
+      .split('\n')
+      .map((line) => {
+        const [field = '', type = '', help = ''] = line.split(/,\s*/, 3);
+        return [field.trim(), { type, help }];
+      }),
+  );
+  return (
+    [...new Set(lines.map(({ field }) => field))]
+      .flatMap((field) => {
+        const counter = counters.get(field);
+        if (counter === undefined) throw new Error(`${field} is not in the counter list`);
+        const own = lines
+          .filter((line) => line.field === field)
+          .map(
+            ({ labels, value }) =>
+              `${field}{${Object.entries(labels)
+                .map(([name, text]) => `${name}="${text}"`)
+                .join(',')}} ${value}`,
+          );
+        return [`# HELP ${field} ${counter.help}`, `# TYPE ${field} ${counter.type}`, ...own];
+      })
+      .join('\n') + '\n'
+  );
 }
 
 async function freePort(): Promise<number> {
@@ -86,11 +108,23 @@ export async function startPrometheus(program: string, jobs: readonly ScrapeJob[
   const port = await freePort();
   const config = {
     global: { scrape_interval: '1s', scrape_timeout: '900ms' },
-    scrape_configs: jobs.map(({ job, targets }) => ({ job_name: job, static_configs: targets.map(({ instance, labels = {} }) => ({ targets: [instance], labels })) })),
+    scrape_configs: jobs.map(({ job, targets }) => ({
+      job_name: job,
+      static_configs: targets.map(({ instance, labels = {} }) => ({ targets: [instance], labels })),
+    })),
   };
   // YAML holds JSON.
   await writeFile(path.join(folder, 'prometheus.yml'), JSON.stringify(config));
-  const child = spawn(program, [`--config.file=${folder}/prometheus.yml`, `--storage.tsdb.path=${folder}/data`, `--web.listen-address=127.0.0.1:${port}`, '--log.level=error'], { stdio: ['ignore', 'ignore', 'pipe'] });
+  const child = spawn(
+    program,
+    [
+      `--config.file=${folder}/prometheus.yml`,
+      `--storage.tsdb.path=${folder}/data`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=error',
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  );
   let said = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
@@ -102,7 +136,13 @@ export async function startPrometheus(program: string, jobs: readonly ScrapeJob[
   const url = `http://127.0.0.1:${port}`;
   for (let looks = 0; looks < 600; looks += 1) {
     if (child.exitCode !== null) break;
-    if (await fetch(`${url}/-/ready`).then(({ ok }) => ok, () => false)) return { url, close };
+    if (
+      await fetch(`${url}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      )
+    )
+      return { url, close };
     await pause(50);
   }
   await close();

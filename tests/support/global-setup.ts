@@ -55,15 +55,19 @@ export default async function setup(project: TestProject): Promise<() => Promise
 /** Child processes of tests run dist/. A type error does not stop the tests: `npm run typecheck` is where it fails. */
 async function build(): Promise<void> {
   const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
-  await promisify(execFile)(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT }).catch((error: { stdout: string }) => {
-    process.stderr.write(`The build reports errors; the tests run on what it wrote:\n${error.stdout}`);
-  });
+  await promisify(execFile)(process.execPath, [tsc, '-p', 'tsconfig.build.json'], { cwd: ROOT }).catch(
+    (error: { stdout: string }) => {
+      process.stderr.write(`The build reports errors; the tests run on what it wrote:\n${error.stdout}`);
+    },
+  );
 }
 
 async function startPostgres(folder: string, stops: (() => Promise<unknown>)[]): Promise<string> {
   const given = process.env['TEST_DATABASE_URL'];
   if (given) return given;
-  const { startEmbedded } = await product<typeof import('../../src/store/embedded/embedded.js')>('src/store/embedded/embedded.js');
+  const { startEmbedded } = await product<typeof import('../../src/store/embedded/embedded.js')>(
+    'src/store/embedded/embedded.js',
+  );
   // Nothing here outlives the run, so nothing needs to reach the disk.
   const settings = { fsync: 'off', full_page_writes: 'off', max_wal_size: '1GB' };
   const database = await startEmbedded({ dataDir: path.join(folder, 'database'), log: () => undefined, settings });
@@ -94,17 +98,32 @@ async function startRedis(folder: string, stops: (() => Promise<unknown>)[]): Pr
     return null;
   }
   const port = await freePort();
-  const settings = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--appendonly', 'no', '--databases', '4096'];
+  const settings = [
+    '--port',
+    String(port),
+    '--bind',
+    '127.0.0.1',
+    '--dir',
+    folder,
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--databases',
+    '4096',
+  ];
   const server = spawn(program, settings, { stdio: 'ignore' });
   stops.push(() => end(server));
   for (let pauses = 0; !(await accepts(port)); pauses += 1) {
-    if (server.exitCode !== null || pauses > 250) throw new Error(`redis-server (${program}) did not start on port ${port}`);
+    if (server.exitCode !== null || pauses > 250)
+      throw new Error(`redis-server (${program}) did not start on port ${port}`);
     await sleep(20);
   }
   return `redis://127.0.0.1:${port}`;
 }
 
-const product = async <T>(file: string): Promise<T> => (await import(/* @vite-ignore */ pathToFileURL(path.join(ROOT, 'dist', file)).href)) as T;
+const product = async <T>(file: string): Promise<T> =>
+  (await import(/* @vite-ignore */ pathToFileURL(path.join(ROOT, 'dist', file)).href)) as T;
 
 async function end(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
@@ -124,5 +143,8 @@ async function freePort(): Promise<number> {
 const accepts = (port: number): Promise<boolean> =>
   new Promise((resolve) => {
     const socket = createConnection({ port, host: '127.0.0.1' });
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false)).once('connect', () => socket.destroy());
+    socket
+      .once('connect', () => resolve(true))
+      .once('error', () => resolve(false))
+      .once('connect', () => socket.destroy());
   });

@@ -1,7 +1,8 @@
 /**
- * Renders a chart's templates, for tests where there is no helm: the part of Go's templates (pkg.go.dev/text/template) and of Helm's functions that
- * the chart uses, and nothing else. What it does not know it refuses by name, so that a template which needs more is noticed. It is no helm: values
- * are merged as Helm does, but neither hooks, capabilities nor lookups are there.
+ * Renders a chart's templates, for tests where there is no helm: the part of Go's templates (pkg.go.dev/text/template)
+ * and of Helm's functions that the chart uses, and nothing else. What it does not know it refuses by name, so that a
+ * template which needs more is noticed. It is no helm: values are merged as Helm does, but neither hooks, capabilities
+ * nor lookups are there.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -15,7 +16,13 @@ type Node =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'print'; readonly expression: string }
   | { readonly kind: 'set'; readonly name: string; readonly expression: string }
-  | { readonly kind: 'block'; readonly word: 'if' | 'with' | 'range'; readonly expression: string; readonly body: readonly Node[]; readonly otherwise: readonly Node[] };
+  | {
+      readonly kind: 'block';
+      readonly word: 'if' | 'with' | 'range';
+      readonly expression: string;
+      readonly body: readonly Node[];
+      readonly otherwise: readonly Node[];
+    };
 
 interface Scope {
   readonly dot: Value;
@@ -26,22 +33,46 @@ interface Scope {
 export interface Manifest {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: { readonly name: string; readonly labels: Readonly<Record<string, string>>; readonly annotations?: Readonly<Record<string, string>> };
+  readonly metadata: {
+    readonly name: string;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
   readonly [field: string]: unknown;
 }
 
 /** Go's truth: empty is false. */
 const isTrue = (value: Value): boolean =>
-  value !== undefined && value !== null && value !== false && value !== 0 && value !== '' && !(Array.isArray(value) && value.length === 0) && !(typeof value === 'object' && Object.keys(value).length === 0);
+  value !== undefined &&
+  value !== null &&
+  value !== false &&
+  value !== 0 &&
+  value !== '' &&
+  !(Array.isArray(value) && value.length === 0) &&
+  !(typeof value === 'object' && Object.keys(value).length === 0);
 
-const text = (value: Value): string => (value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value));
-const indented = (width: Value, value: Value): string => text(value).split('\n').map((line) => ' '.repeat(Number(width)) + line).join('\n');
+const text = (value: Value): string =>
+  value === undefined || value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+const indented = (width: Value, value: Value): string =>
+  text(value)
+    .split('\n')
+    .map((line) => ' '.repeat(Number(width)) + line)
+    .join('\n');
 
 const FUNCTIONS: Readonly<Record<string, Call>> = {
-  and: (...all) => all.find((one) => !isTrue(one)) ?? all.at(-1), or: (...all) => all.find(isTrue) ?? all.at(-1), not: (one) => !isTrue(one), eq: (a, b) => a === b, contains: (part, whole) => text(whole).includes(text(part)),
-  default: (other, given) => (isTrue(given) ? given : other), quote: (one) => JSON.stringify(text(one)), trunc: (most, one) => text(one).slice(0, Number(most)),
-  trimSuffix: (end, one) => (text(one).endsWith(text(end)) ? text(one).slice(0, -text(end).length) : text(one)), indent: indented, nindent: (width, one) => `\n${indented(width, one)}`,
-  toYaml: (one) => stringify(one, { lineWidth: 0 }).trimEnd(), sha256sum: (one) => createHash('sha256').update(text(one)).digest('hex'),
+  and: (...all) => all.find((one) => !isTrue(one)) ?? all.at(-1),
+  or: (...all) => all.find(isTrue) ?? all.at(-1),
+  not: (one) => !isTrue(one),
+  eq: (a, b) => a === b,
+  contains: (part, whole) => text(whole).includes(text(part)),
+  default: (other, given) => (isTrue(given) ? given : other),
+  quote: (one) => JSON.stringify(text(one)),
+  trunc: (most, one) => text(one).slice(0, Number(most)),
+  trimSuffix: (end, one) => (text(one).endsWith(text(end)) ? text(one).slice(0, -text(end).length) : text(one)),
+  indent: indented,
+  nindent: (width, one) => `\n${indented(width, one)}`,
+  toYaml: (one) => stringify(one, { lineWidth: 0 }).trimEnd(),
+  sha256sum: (one) => createHash('sha256').update(text(one)).digest('hex'),
   printf: (form, ...rest) => rest.reduce<string>((done, one) => done.replace(/%[sdv]/, () => text(one)), text(form)),
   required: (message, one) => {
     if (!isTrue(one)) throw new Error(text(message));
@@ -66,7 +97,10 @@ function lex(source: string): (string | { readonly action: string })[] {
 
 class Parser {
   private at = 0;
-  constructor(private readonly parts: readonly (string | { readonly action: string })[], private readonly defined: Map<string, readonly Node[]>) {}
+  constructor(
+    private readonly parts: readonly (string | { readonly action: string })[],
+    private readonly defined: Map<string, readonly Node[]>,
+  ) {}
 
   /** Nodes up to `end` or `else`, and the action that ended them. */
   nodes(): { readonly nodes: readonly Node[]; readonly by: string | null } {
@@ -95,7 +129,13 @@ class Parser {
     if (by === null) throw new Error(`${word} ${expression} has no end`);
     if (by === 'end') return { kind: 'block', word, expression, body, otherwise: [] };
     const [, inner] = /^else if ([^]+)$/.exec(by) ?? [];
-    return { kind: 'block', word, expression, body, otherwise: inner === undefined ? this.nodes().nodes : [this.block('if', inner)] };
+    return {
+      kind: 'block',
+      word,
+      expression,
+      body,
+      otherwise: inner === undefined ? this.nodes().nodes : [this.block('if', inner)],
+    };
   }
 }
 
@@ -122,7 +162,16 @@ export class Chart {
   valuesWith(over: Fields): Fields {
     const merged = (below: Value, above: Value): Value => {
       const both = [below, above].every((one) => typeof one === 'object' && one !== null && !Array.isArray(one));
-      return both ? Object.fromEntries([...new Set([...Object.keys(below as Fields), ...Object.keys(above as Fields)])].map((key) => [key, key in (above as Fields) ? merged((below as Fields)[key], (above as Fields)[key]) : (below as Fields)[key]])) : above;
+      return both
+        ? Object.fromEntries(
+            [...new Set([...Object.keys(below as Fields), ...Object.keys(above as Fields)])].map((key) => [
+              key,
+              key in (above as Fields)
+                ? merged((below as Fields)[key], (above as Fields)[key])
+                : (below as Fields)[key],
+            ]),
+          )
+        : above;
     };
     return merged(this.values, over) as Fields;
   }
@@ -131,33 +180,44 @@ export class Chart {
   text(template: string, over: Fields, release = 'bursar'): string {
     const { name: Name, version: Version, appVersion: AppVersion } = this.about;
     const files = { Get: (name: Value) => readFileSync(path.join(this.folder, text(name)), 'utf8') };
-    const root = { Values: this.valuesWith(over), Release: { Name: release, Namespace: 'finops', Service: 'Helm' }, Chart: { Name, Version, AppVersion }, Files: files };
+    const root = {
+      Values: this.valuesWith(over),
+      Release: { Name: release, Namespace: 'finops', Service: 'Helm' },
+      Chart: { Name, Version, AppVersion },
+      Files: files,
+    };
     return this.run(this.templates.get(template) ?? [], { dot: root, root, variables: new Map() });
   }
 
   /** Every manifest. @throws where a template gives something that is no YAML, or a value is missing */
   manifests(over: Fields, release = 'bursar'): Manifest[] {
-    return [...this.templates.keys()].filter((name) => name.endsWith('.yaml')).flatMap((name) =>
-      parseAllDocuments(this.text(name, over, release), { uniqueKeys: true }).flatMap((document) => {
-        if (document.errors.length > 0) throw new Error(`${name}: ${document.errors.map(({ message }) => message).join('; ')}`);
-        return (document.toJS() as Manifest | null) ?? [];
-      }));
+    return [...this.templates.keys()]
+      .filter((name) => name.endsWith('.yaml'))
+      .flatMap((name) =>
+        parseAllDocuments(this.text(name, over, release), { uniqueKeys: true }).flatMap((document) => {
+          if (document.errors.length > 0)
+            throw new Error(`${name}: ${document.errors.map(({ message }) => message).join('; ')}`);
+          return (document.toJS() as Manifest | null) ?? [];
+        }),
+      );
   }
 
   private run(nodes: readonly Node[], outer: Scope): string {
     let scope = outer;
-    return nodes.map((node) => {
-      if (node.kind === 'text') return node.text;
-      const value = this.value(node.expression, scope);
-      if (node.kind === 'print') return text(value);
-      if (node.kind === 'set') {
-        scope = { ...scope, variables: new Map([...scope.variables, [node.name, value]]) };
-        return '';
-      }
-      if (node.word === 'range') return this.range(node, scope);
-      if (!isTrue(value)) return this.run(node.otherwise, scope);
-      return this.run(node.body, node.word === 'with' ? { ...scope, dot: value } : scope);
-    }).join('');
+    return nodes
+      .map((node) => {
+        if (node.kind === 'text') return node.text;
+        const value = this.value(node.expression, scope);
+        if (node.kind === 'print') return text(value);
+        if (node.kind === 'set') {
+          scope = { ...scope, variables: new Map([...scope.variables, [node.name, value]]) };
+          return '';
+        }
+        if (node.word === 'range') return this.range(node, scope);
+        if (!isTrue(value)) return this.run(node.otherwise, scope);
+        return this.run(node.body, node.word === 'with' ? { ...scope, dot: value } : scope);
+      })
+      .join('');
   }
 
   private range({ expression, body }: Extract<Node, { kind: 'block' }>, scope: Scope): string {
@@ -165,7 +225,18 @@ export class Chart {
     const entries = Object.entries((this.value(list, scope) ?? {}) as Fields);
     // Go goes through a map in the order of its keys.
     if (key !== undefined) entries.sort(([a], [b]) => (a < b ? -1 : 1));
-    return entries.map(([name, dot]) => this.run(body, { ...scope, dot, variables: key === undefined || item === undefined ? scope.variables : new Map([...scope.variables, [key, name], [item, dot]]) })).join('');
+    return entries
+      .map(([name, dot]) =>
+        this.run(body, {
+          ...scope,
+          dot,
+          variables:
+            key === undefined || item === undefined
+              ? scope.variables
+              : new Map([...scope.variables, [key, name], [item, dot]]),
+        }),
+      )
+      .join('');
   }
 
   /** A pipeline: the value of each command is the last argument of the next. */
@@ -180,8 +251,12 @@ export class Chart {
         while (at < words.length && words[at] !== '|' && words[at] !== ')') given.push(operand());
         const [first, ...rest] = given;
         if (first === undefined) throw new Error(`an empty command in ${expression}`);
-        const value = typeof first.value === 'function' ? (first.value as Call)(...rest.map((one) => one.value), ...last) : first.value;
-        if (typeof first.value !== 'function' && rest.length > 0) throw new Error(`${first.name} is no function, in ${expression}`);
+        const value =
+          typeof first.value === 'function'
+            ? (first.value as Call)(...rest.map((one) => one.value), ...last)
+            : first.value;
+        if (typeof first.value !== 'function' && rest.length > 0)
+          throw new Error(`${first.name} is no function, in ${expression}`);
         if (words[at] !== '|') return value;
         at += 1;
         last = [value];
@@ -201,14 +276,30 @@ export class Chart {
     if (word.startsWith('"')) return JSON.parse(word) as string;
     if (/^-?\d+$/.test(word)) return Number(word);
     if (word === 'true' || word === 'false') return word === 'true';
-    if (word === 'include') return (name: Value, dot: Value) => this.run(this.defined.get(text(name)) ?? this.unknown(`template ${text(name)}`), { dot, root: dot, variables: new Map() });
+    if (word === 'include')
+      return (name: Value, dot: Value) =>
+        this.run(this.defined.get(text(name)) ?? this.unknown(`template ${text(name)}`), {
+          dot,
+          root: dot,
+          variables: new Map(),
+        });
     const [, variable, dots] = /^(?:\$(\w*))?((?:\.\w+)*\.?)$/.exec(word) ?? [];
     if (variable === undefined && dots === undefined) return FUNCTIONS[word] ?? this.unknown(`function ${word}`);
-    const from = variable === undefined ? scope.dot : variable === '' ? scope.root : scope.variables.has(variable) ? scope.variables.get(variable) : this.unknown(`variable $${variable}`);
-    return (dots ?? '').split('.').filter((part) => part !== '').reduce<Value>((value, part) => {
-      if (typeof value !== 'object' || value === null || !(part in value)) return this.unknown(`value ${word}`);
-      return (value as Fields)[part];
-    }, from);
+    const from =
+      variable === undefined
+        ? scope.dot
+        : variable === ''
+          ? scope.root
+          : scope.variables.has(variable)
+            ? scope.variables.get(variable)
+            : this.unknown(`variable $${variable}`);
+    return (dots ?? '')
+      .split('.')
+      .filter((part) => part !== '')
+      .reduce<Value>((value, part) => {
+        if (typeof value !== 'object' || value === null || !(part in value)) return this.unknown(`value ${word}`);
+        return (value as Fields)[part];
+      }, from);
   }
 
   private unknown(what: string): never {

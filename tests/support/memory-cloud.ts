@@ -1,6 +1,6 @@
 /**
- * A cloud in a test's memory: targets that a test sets, effects that it takes once per token, and faults on request. It counts what it did,
- * and by which token, so that a test can tell an effect that was sent twice.
+ * A cloud in a test's memory: targets that a test sets, effects that it takes once per token, and faults on request. It
+ * counts what it did, and by which token, so that a test can tell an effect that was sent twice.
  */
 import { unavailable } from '../../src/core/errors.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
@@ -9,28 +9,51 @@ import type { OfferOnSale } from '../../src/core/action/acting.js';
 import type { TargetFinder } from '../../src/store/action/targets.js';
 
 /**
- * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before it was; it is refused; it
- * cannot be sent.
+ * What goes wrong with the next effect: its answer is lost; the caller dies after it was taken; the caller dies before
+ * it was; it is refused; it cannot be sent.
  */
 export type Fault = 'lost' | 'crash-after' | 'crash-before' | 'refused' | 'not-sent';
 
 export const instance = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: `instance/${name}`, kind: 'instance', name, provider: 'AWS', account: 'a1', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', gpus: 8, term: 'on-demand',
-  state: 'running', billing: 'billed', replicas: null, spotRatio: null, labels: {}, launchedAt: null, revision: null, ...over,
+  target: `instance/${name}`,
+  kind: 'instance',
+  name,
+  provider: 'AWS',
+  account: 'a1',
+  region: 'us-east-1',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  gpus: 8,
+  term: 'on-demand',
+  state: 'running',
+  billing: 'billed',
+  replicas: null,
+  spotRatio: null,
+  labels: {},
+  launchedAt: null,
+  revision: null,
+  ...over,
 });
 
-export const group = (name: string, desired: number, over: Partial<FleetTarget> = {}): FleetTarget => instance(name, {
-  target: `asg/${name}`, kind: 'group', gpus: 4, replicas: { desired, ready: desired, min: 0, max: 20 }, spotRatio: 0, ...over,
-});
+export const group = (name: string, desired: number, over: Partial<FleetTarget> = {}): FleetTarget =>
+  instance(name, {
+    target: `asg/${name}`,
+    kind: 'group',
+    gpus: 4,
+    replicas: { desired, ready: desired, min: 0, max: 20 },
+    spotRatio: 0,
+    ...over,
+  });
 
 /** Lets nobody through before so many have come. */
 export function meeting(of: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
   let come = 0;
-  return () => new Promise((resolve) => {
-    waiting.push(resolve);
-    if (++come >= of) waiting.splice(0).forEach((go) => go());
-  });
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      if (++come >= of) waiting.splice(0).forEach((go) => go());
+    });
 }
 
 export class MemoryCloud implements ProviderConnection {
@@ -73,21 +96,27 @@ export class MemoryCloud implements ProviderConnection {
     this.arrived++;
     this.take(effect, token);
     if (fault === 'crash-after') throw new Error('the process died before it heard');
-    return fault === 'lost' ? { kind: 'unknown', detail: 'the answer was lost' } : { kind: 'taken', reference: `req-${this.arrived}`, detail: 'taken' };
+    return fault === 'lost'
+      ? { kind: 'unknown', detail: 'the answer was lost' }
+      : { kind: 'taken', reference: `req-${this.arrived}`, detail: 'taken' };
   }
 
   async outcome(_: Effect, token: string): Promise<EffectOutcome> {
     if (!this.tells) return { kind: 'unknown', detail: 'ask later' };
-    return this.done.some((one) => one.token === token) ? { kind: 'taken', reference: null, detail: 'taken before' } : { kind: 'absent' };
+    return this.done.some((one) => one.token === token)
+      ? { kind: 'taken', reference: null, detail: 'taken before' }
+      : { kind: 'absent' };
   }
 
   private take(effect: Effect, token: string): void {
     if (this.done.some((one) => one.token === token)) return;
     this.done.push({ token, effect });
     const known = this.targets.get(effect.target);
-    if (effect.kind === 'stop') this.change(effect.target, { state: 'stopped', billing: this.endsBilling ? 'ended' : 'billed' });
+    if (effect.kind === 'stop')
+      this.change(effect.target, { state: 'stopped', billing: this.endsBilling ? 'ended' : 'billed' });
     if (effect.kind === 'start') this.change(effect.target, { state: 'running', billing: 'billed' });
-    if (effect.kind === 'scale' && known?.replicas) this.change(effect.target, { replicas: { ...known.replicas, desired: effect.replicas, ready: effect.replicas } });
+    if (effect.kind === 'scale' && known?.replicas)
+      this.change(effect.target, { replicas: { ...known.replicas, desired: effect.replicas, ready: effect.replicas } });
     if (effect.kind === 'set-spot-ratio') this.change(effect.target, { spotRatio: effect.spotRatio });
     if (effect.kind === 'terminate') this.targets.delete(effect.target);
   }
@@ -97,7 +126,9 @@ export class MemoryCloud implements ProviderConnection {
     return {
       find: async (_, organisation, team, name) => {
         const seen = [...this.targets.values()].find((one) => one.name === name);
-        return seen === undefined || organisation === '' || team === '' ? null : { connection: this.name, seen, seenAt: clock.now() };
+        return seen === undefined || organisation === '' || team === ''
+          ? null
+          : { connection: this.name, seen, seenAt: clock.now() };
       },
       offers: async () => this.onSale,
     };

@@ -1,6 +1,7 @@
 /**
- * A small OpenID Connect provider on this machine: metadata, keys, authorization with PKCE, tokens that jose signs. It signs in whom the test says,
- * without asking, and checks what a real one checks: client, secret, redirect, verifier, one use of a code.
+ * A small OpenID Connect provider on this machine: metadata, keys, authorization with PKCE, tokens that jose signs. It
+ * signs in whom the test says, without asking, and checks what a real one checks: client, secret, redirect, verifier,
+ * one use of a code.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -20,9 +21,14 @@ export interface OidcProvider {
   fault: 'nonce' | 'audience' | 'signature' | null;
 }
 
-interface Grant { readonly redirect: string; readonly challenge: string; readonly nonce: string }
+interface Grant {
+  readonly redirect: string;
+  readonly challenge: string;
+  readonly nonce: string;
+}
 
-const json = (response: ServerResponse, status: number, body: unknown): void => void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+const json = (response: ServerResponse, status: number, body: unknown): void =>
+  void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
 async function bodyOf(request: IncomingMessage): Promise<URLSearchParams> {
   let text = '';
@@ -34,11 +40,22 @@ export async function oidcProvider(): Promise<OidcProvider> {
   const [{ privateKey, publicKey }, other] = await Promise.all([generateKeyPair('RS256'), generateKeyPair('RS256')]);
   const jwk = { ...(await exportJWK(publicKey)), kid: 'k1', alg: 'RS256', use: 'sig' };
   const grants = new Map<string, Grant>();
-  const provider: OidcProvider = { issuer: '', clientId: 'bursar-test', clientSecret: 'a secret of the test', claims: { sub: 'u-1' }, info: {}, fault: null };
+  const provider: OidcProvider = {
+    issuer: '',
+    clientId: 'bursar-test',
+    clientSecret: 'a secret of the test',
+    claims: { sub: 'u-1' },
+    info: {},
+    fault: null,
+  };
 
   const authorize = (query: URLSearchParams, response: ServerResponse): void => {
     const redirect = query.get('redirect_uri') ?? '';
-    const fine = query.get('client_id') === provider.clientId && query.get('response_type') === 'code' && query.get('code_challenge_method') === 'S256' && redirect.endsWith('/session/oidc/callback');
+    const fine =
+      query.get('client_id') === provider.clientId &&
+      query.get('response_type') === 'code' &&
+      query.get('code_challenge_method') === 'S256' &&
+      redirect.endsWith('/session/oidc/callback');
     if (!fine) return json(response, 400, { error: 'invalid_request' });
     const code = randomBytes(16).toString('hex');
     grants.set(code, { redirect, challenge: query.get('code_challenge') ?? '', nonce: query.get('nonce') ?? '' });
@@ -53,13 +70,22 @@ export async function oidcProvider(): Promise<OidcProvider> {
     const form = await bodyOf(request);
     const grant = grants.get(form.get('code') ?? '');
     grants.delete(form.get('code') ?? '');
-    const verifier = createHash('sha256').update(form.get('code_verifier') ?? '').digest('base64url');
-    const fine = form.get('client_secret') === provider.clientSecret && grant?.challenge === verifier && grant.redirect === form.get('redirect_uri');
+    const verifier = createHash('sha256')
+      .update(form.get('code_verifier') ?? '')
+      .digest('base64url');
+    const fine =
+      form.get('client_secret') === provider.clientSecret &&
+      grant?.challenge === verifier &&
+      grant.redirect === form.get('redirect_uri');
     if (!fine) return json(response, 400, { error: 'invalid_grant' });
     const { fault } = provider;
     const idToken = await new SignJWT({ nonce: fault === 'nonce' ? 'another' : grant.nonce, ...provider.claims })
-      .setProtectedHeader({ alg: 'RS256', kid: 'k1' }).setIssuer(provider.issuer).setAudience(fault === 'audience' ? 'somebody else' : provider.clientId)
-      .setIssuedAt().setExpirationTime('5m').sign(fault === 'signature' ? other.privateKey : privateKey);
+      .setProtectedHeader({ alg: 'RS256', kid: 'k1' })
+      .setIssuer(provider.issuer)
+      .setAudience(fault === 'audience' ? 'somebody else' : provider.clientId)
+      .setIssuedAt()
+      .setExpirationTime('5m')
+      .sign(fault === 'signature' ? other.privateKey : privateKey);
     json(response, 200, { access_token: 'an access token', token_type: 'Bearer', expires_in: 300, id_token: idToken });
   };
 
@@ -67,8 +93,15 @@ export async function oidcProvider(): Promise<OidcProvider> {
     const url = new URL(request.url ?? '/', provider.issuer);
     if (url.pathname === '/.well-known/openid-configuration') {
       return json(response, 200, {
-        issuer: provider.issuer, authorization_endpoint: `${provider.issuer}/authorize`, token_endpoint: `${provider.issuer}/token`, jwks_uri: `${provider.issuer}/keys`, userinfo_endpoint: `${provider.issuer}/userinfo`,
-        response_types_supported: ['code'], subject_types_supported: ['public'], id_token_signing_alg_values_supported: ['RS256'], authorization_response_iss_parameter_supported: true,
+        issuer: provider.issuer,
+        authorization_endpoint: `${provider.issuer}/authorize`,
+        token_endpoint: `${provider.issuer}/token`,
+        jwks_uri: `${provider.issuer}/keys`,
+        userinfo_endpoint: `${provider.issuer}/userinfo`,
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['RS256'],
+        authorization_response_iss_parameter_supported: true,
       });
     }
     if (url.pathname === '/keys') return json(response, 200, { keys: [jwk] });
@@ -79,9 +112,12 @@ export async function oidcProvider(): Promise<OidcProvider> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   (provider as { issuer: string }).issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  afterAll(() => new Promise<void>((resolve) => {
-    server.close(() => resolve());
-    server.closeAllConnections();
-  }));
+  afterAll(
+    () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  );
   return provider;
 }

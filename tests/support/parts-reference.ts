@@ -1,4 +1,7 @@
-/** docs/reference/settings.md, formats.md and providers.md as text, made of what the parts and the configuration say of themselves. It decides nothing. */
+/**
+ * docs/reference/settings.md, formats.md and providers.md as text, made of what the parts and the configuration say of
+ * themselves. It decides nothing.
+ */
 import { z } from 'zod';
 import type { Setting } from '../../src/config.js';
 import { EFFECT_KINDS } from '../../src/core/fleet/fleet.js';
@@ -19,17 +22,35 @@ which are set and names those that look like a setting and are none. A secret is
 `;
 
 const KIND_TITLES: Readonly<Record<InstalledPart['kind'], string>> = {
-  provider: '## Clouds\n\nA cloud is connected as soon as one of its settings is there. *Reading* and *acting* are separate credentials: without the second a connection only looks.\n',
+  provider:
+    '## Clouds\n\nA cloud is connected as soon as one of its settings is there. *Reading* and *acting* are separate credentials: without the second a connection only looks.\n',
   telemetry: '## Sources of GPU evidence\n',
   channel: '## Ways to tell people\n',
 };
 
 /** @param tracing names of the variables that OpenTelemetry defines and Bursar obeys */
-export function settingsReference(settings: readonly Setting[], parts: readonly InstalledPart[], tracing: readonly string[]): string {
-  const own = markdownTable(['variable', 'what it is', 'default', 'secret'], settings.map((one) => [code(one.name), one.description, one.default === null ? '' : code(one.default), yes(one.secret)]));
-  const ofKind = (kind: InstalledPart['kind']): string => [KIND_TITLES[kind], ...parts.filter((one) => one.kind === kind).map(({ part }) => partSettings(part))].join('\n');
+export function settingsReference(
+  settings: readonly Setting[],
+  parts: readonly InstalledPart[],
+  tracing: readonly string[],
+): string {
+  const own = markdownTable(
+    ['variable', 'what it is', 'default', 'secret'],
+    settings.map((one) => [
+      code(one.name),
+      one.description,
+      one.default === null ? '' : code(one.default),
+      yes(one.secret),
+    ]),
+  );
+  const ofKind = (kind: InstalledPart['kind']): string =>
+    [KIND_TITLES[kind], ...parts.filter((one) => one.kind === kind).map(({ part }) => partSettings(part))].join('\n');
   return [
-    SETTINGS_HEAD, `## Bursar itself\n\n${own}\n`, ofKind('provider'), ofKind('telemetry'), ofKind('channel'),
+    SETTINGS_HEAD,
+    `## Bursar itself\n\n${own}\n`,
+    ofKind('provider'),
+    ofKind('telemetry'),
+    ofKind('channel'),
     `## Traces\n\nWhere the first or the second of these is there, traces go out by OTLP over HTTP. What each means is OpenTelemetry's word: "Environment Variable Specification" and
 "OTLP Exporter Configuration" on opentelemetry.io.\n\n${tracing.map((name) => `- ${code(name)}`).join('\n')}\n`,
   ].join('\n');
@@ -38,7 +59,13 @@ export function settingsReference(settings: readonly Setting[], parts: readonly 
 function partSettings({ name, description, settings }: InstalledPart['part']): string {
   const head = `### ${name}\n\n${sentence(description)}\n`;
   if (settings.length === 0) return `${head}\nIt has no settings and is always there.\n`;
-  const rows = settings.map((one) => [code(one.name), one.description, 'use' in one ? { read: 'reading', act: 'acting' }[one.use] : '', yes(one.required), yes(one.secret)]);
+  const rows = settings.map((one) => [
+    code(one.name),
+    one.description,
+    'use' in one ? { read: 'reading', act: 'acting' }[one.use] : '',
+    yes(one.required),
+    yes(one.secret),
+  ]);
   const hasUse = settings.some((one) => 'use' in one && one.use === 'act');
   const titles = ['variable', 'what it is', 'for', 'needed', 'secret'];
   const shown = (row: readonly string[]): string[] => row.filter((_, at) => hasUse || at !== 2);
@@ -55,9 +82,15 @@ JSON lines may be compressed with gzip. A row that cannot be read becomes a reje
 
 /** @param record the schema of Bursar's own usage record */
 export function formatsReference(formats: readonly (UsageFormat | PriceFormat)[], record: z.ZodType): string {
-  const rows = (kind: 'usage' | 'price'): string => markdownTable(['format', 'what it reads'], formats.filter((one) => one.kind === kind).map((one) => [code(one.name), one.description]));
+  const rows = (kind: 'usage' | 'price'): string =>
+    markdownTable(
+      ['format', 'what it reads'],
+      formats.filter((one) => one.kind === kind).map((one) => [code(one.name), one.description]),
+    );
   return [
-    FORMATS_HEAD, `## Usage and bills\n\n${rows('usage')}\n`, `## Price lists\n\n${rows('price')}\n`,
+    FORMATS_HEAD,
+    `## Usage and bills\n\n${rows('usage')}\n`,
+    `## Price lists\n\n${rows('price')}\n`,
     `## Bursar's own usage record\n\nThe fields of a record of the format \`bursar\`, of \`POST /v1/usage\`, and of the \`data\` of a CloudEvent (there the event's source and id are the identity).
 At least one quantity is stated: \`gpus\`, \`gpuMilli\` or \`migProfile\`, storage or network. A field that is not in the table is an error.\n\n${recordTable(record)}\n`,
   ].join('\n');
@@ -86,17 +119,35 @@ function recordTable(record: z.ZodType): string {
   const whole = z.toJSONSchema(record, { io: 'input', unrepresentable: 'any' }) as ObjectSchema;
   // A schema with a name of its own is a reference to itself.
   const schema = whole.$ref === undefined ? whole : whole.$defs?.[whole.$ref.slice(whole.$ref.lastIndexOf('/') + 1)];
-  const rows = Object.entries(schema?.properties ?? {}).map(([name, field]) => [code(name), typeOf(field), yes(schema?.required?.includes(name) === true), field.description ?? '']);
+  const rows = Object.entries(schema?.properties ?? {}).map(([name, field]) => [
+    code(name),
+    typeOf(field),
+    yes(schema?.required?.includes(name) === true),
+    field.description ?? '',
+  ]);
   return markdownTable(['field', 'values', 'needed', 'what it is'], rows);
 }
 
 function typeOf(field: Field): string {
   if (field.enum !== undefined) return field.enum.map((one) => code(String(one))).join(', ');
-  if (field.anyOf !== undefined) return field.anyOf.filter(({ type }) => type !== 'null').map(typeOf).join(' or ');
-  if (Array.isArray(field.type)) return field.type.filter((type) => type !== 'null').map((type) => typeOf({ ...field, type })).join(' or ');
+  if (field.anyOf !== undefined)
+    return field.anyOf
+      .filter(({ type }) => type !== 'null')
+      .map(typeOf)
+      .join(' or ');
+  if (Array.isArray(field.type))
+    return field.type
+      .filter((type) => type !== 'null')
+      .map((type) => typeOf({ ...field, type }))
+      .join(' or ');
   if (field.format === 'date-time') return 'time, ISO 8601';
   if (field.type === 'object') return 'object of texts';
-  const least = field.exclusiveMinimum !== undefined ? ` above ${field.exclusiveMinimum}` : field.minimum !== undefined && field.minimum > Number.MIN_SAFE_INTEGER ? ` from ${field.minimum}` : '';
+  const least =
+    field.exclusiveMinimum !== undefined
+      ? ` above ${field.exclusiveMinimum}`
+      : field.minimum !== undefined && field.minimum > Number.MIN_SAFE_INTEGER
+        ? ` from ${field.minimum}`
+        : '';
   const most = field.maximum !== undefined && field.maximum < Number.MAX_SAFE_INTEGER ? ` to ${field.maximum}` : '';
   return `${field.type === 'string' ? 'text' : String(field.type ?? 'any')}${least}${most}`;
 }
@@ -111,16 +162,25 @@ Each cloud below can do what has an entry, and needs for it the permissions that
 `;
 
 const READING: readonly (readonly [keyof ProviderAbilities, string])[] = [
-  ['fleet', 'what runs'], ['usage', 'metered usage'], ['prices', 'prices'], ['bill', 'its bill'], ['spotHistory', 'spot: where it could be had, and its price'], ['offers', 'commitments on sale'],
+  ['fleet', 'what runs'],
+  ['usage', 'metered usage'],
+  ['prices', 'prices'],
+  ['bill', 'its bill'],
+  ['spotHistory', 'spot: where it could be had, and its price'],
+  ['offers', 'commitments on sale'],
 ];
 
-const permissionsOf = (permissions: readonly string[]): string => (permissions.length === 0 ? 'none' : [...new Set(permissions)].map(code).join(', '));
+const permissionsOf = (permissions: readonly string[]): string =>
+  permissions.length === 0 ? 'none' : [...new Set(permissions)].map(code).join(', ');
 
-export const providersReference = (providers: readonly Provider[]): string => [PROVIDERS_HEAD, overview(providers), ...providers.map(providerSection)].join('\n');
+export const providersReference = (providers: readonly Provider[]): string =>
+  [PROVIDERS_HEAD, overview(providers), ...providers.map(providerSection)].join('\n');
 
 function overview(providers: readonly Provider[]): string {
   const rows = providers.map(({ name, abilities }) => [
-    `[${name}](#${name})`, ...READING.map(([ability]) => yes(abilities[ability] !== null)), EFFECT_KINDS.filter((kind) => abilities.effects[kind] !== undefined).join(', '),
+    `[${name}](#${name})`,
+    ...READING.map(([ability]) => yes(abilities[ability] !== null)),
+    EFFECT_KINDS.filter((kind) => abilities.effects[kind] !== undefined).join(', '),
   ]);
   return `${markdownTable(['cloud', ...READING.map(([ability]) => (ability === 'spotHistory' ? 'spot' : ability)), 'effects'], rows)}\n`;
 }

@@ -1,6 +1,7 @@
 /**
- * Reads back what a PDF says and where: pages, fonts, and each piece of text with its place and width. Only what pdfkit writes: classic objects, Flate
- * streams, composite fonts with a ToUnicode map (ISO 32000-1, sections 7.3, 9.4, 9.7 and 9.10).
+ * Reads back what a PDF says and where: pages, fonts, and each piece of text with its place and width. Only what pdfkit
+ * writes: classic objects, Flate streams, composite fonts with a ToUnicode map (ISO 32000-1, sections 7.3, 9.4, 9.7 and
+ * 9.10).
  */
 import { inflateSync } from 'node:zlib';
 
@@ -27,7 +28,14 @@ interface Font extends PdfFont {
 type Matrix = readonly [number, number, number, number, number, number];
 
 const IDENTITY: Matrix = [1, 0, 0, 1, 0, 0];
-const times = ([a, b, c, d, e, f]: Matrix, [A, B, C, D, E, F]: Matrix): Matrix => [a * A + b * C, a * B + b * D, c * A + d * C, c * B + d * D, e * A + f * C + E, e * B + f * D + F];
+const times = ([a, b, c, d, e, f]: Matrix, [A, B, C, D, E, F]: Matrix): Matrix => [
+  a * A + b * C,
+  a * B + b * D,
+  c * A + d * C,
+  c * B + d * D,
+  e * A + f * C + E,
+  e * B + f * D + F,
+];
 
 export class Pdf {
   private readonly objects = new Map<number, { readonly text: string; readonly stream: Buffer | null }>();
@@ -43,11 +51,21 @@ export class Pdf {
       const at = body.indexOf('\nstream\n');
       const text = at < 0 ? body : body.slice(0, at);
       const raw = at < 0 ? null : Buffer.from(body.slice(at + 8, body.lastIndexOf('\nendstream')), 'latin1');
-      this.objects.set(Number(id), { text, stream: raw === null ? null : text.includes('FlateDecode') ? inflateSync(raw) : raw });
+      this.objects.set(Number(id), {
+        text,
+        stream: raw === null ? null : text.includes('FlateDecode') ? inflateSync(raw) : raw,
+      });
     }
-    const fonts = new Map([...this.objects].filter(([, { text }]) => /\/Subtype \/Type0/.test(text)).map(([id, { text }]) => [id, this.font(text)]));
+    const fonts = new Map(
+      [...this.objects]
+        .filter(([, { text }]) => /\/Subtype \/Type0/.test(text))
+        .map(([id, { text }]) => [id, this.font(text)]),
+    );
     this.fonts = [...fonts.values()];
-    const kids = /\/Kids \[([^\]]*)\]/.exec([...this.objects.values()].find(({ text }) => text.includes('/Type /Pages'))?.text ?? '')?.[1] ?? '';
+    const kids =
+      /\/Kids \[([^\]]*)\]/.exec(
+        [...this.objects.values()].find(({ text }) => text.includes('/Type /Pages'))?.text ?? '',
+      )?.[1] ?? '';
     const pages = [...kids.matchAll(/(\d+) 0 R/g)].map(([, id]) => this.text(Number(id)));
     this.pages = pages.length;
     this.texts = pages.flatMap((page, at) => this.textsOf(page, at + 1, fonts));
@@ -67,22 +85,35 @@ export class Pdf {
     const unicode = new Map<number, string>();
     const map = this.objects.get(this.reference(text, 'ToUnicode'))?.stream?.toString('latin1') ?? '';
     for (const [, from = '', list = ''] of map.matchAll(/<([0-9a-f]+)> <[0-9a-f]+> \[([^\]]*)\]/gi)) {
-      [...list.matchAll(/<([0-9a-f ]*)>/gi)].forEach(([, hex = ''], at) => unicode.set(parseInt(from, 16) + at, Buffer.from(hex.replaceAll(' ', ''), 'hex').swap16().toString('utf16le')));
+      [...list.matchAll(/<([0-9a-f ]*)>/gi)].forEach(([, hex = ''], at) =>
+        unicode.set(parseInt(from, 16) + at, Buffer.from(hex.replaceAll(' ', ''), 'hex').swap16().toString('utf16le')),
+      );
     }
     const widths = (/\/W \[0 \[([^\]]*)\]/.exec(descendant)?.[1] ?? '').trim().split(/\s+/).map(Number);
     const file = this.objects.get(this.reference(descriptor, 'FontFile2'));
-    return { name: /\/BaseFont \/(\S+)/.exec(text)?.[1] ?? '', isEmbedded: (file?.stream?.length ?? 0) > 0, unicode, widths };
+    return {
+      name: /\/BaseFont \/(\S+)/.exec(text)?.[1] ?? '',
+      isEmbedded: (file?.stream?.length ?? 0) > 0,
+      unicode,
+      widths,
+    };
   }
 
   private textsOf(page: string, number: number, fonts: ReadonlyMap<number, Font>): PdfText[] {
     const height = Number(/\/MediaBox \[0 0 [\d.]+ ([\d.]+)\]/.exec(page)?.[1] ?? 0);
     const resources = this.text(this.reference(page, 'Resources'));
-    const names = new Map([...(/\/Font <<([\s\S]*?)>>/.exec(resources)?.[1] ?? '').matchAll(/\/(\w+) (\d+) 0 R/g)].map(([, name = '', id]) => [name, fonts.get(Number(id))]));
+    const names = new Map(
+      [...(/\/Font <<([\s\S]*?)>>/.exec(resources)?.[1] ?? '').matchAll(/\/(\w+) (\d+) 0 R/g)].map(
+        ([, name = '', id]) => [name, fonts.get(Number(id))],
+      ),
+    );
     const content = this.objects.get(this.reference(page, 'Contents'))?.stream?.toString('latin1') ?? '';
     const found: PdfText[] = [];
     let [matrix, line, font, size]: [Matrix, Matrix, Font | undefined, number] = [IDENTITY, IDENTITY, undefined, 0];
     const stack: Matrix[] = [];
-    for (const [, operands = '', operator] of content.matchAll(/([^\n]*?)(?:^|\s|(?<=\]))(cm|q|Q|BT|Tm|Tf|TJ|Tj)(?=\s|$)/gm)) {
+    for (const [, operands = '', operator] of content.matchAll(
+      /([^\n]*?)(?:^|\s|(?<=\]))(cm|q|Q|BT|Tm|Tf|TJ|Tj)(?=\s|$)/gm,
+    )) {
       const numbers = operands.trim().split(/\s+/).map(Number);
       if (operator === 'q') stack.push(matrix);
       else if (operator === 'Q') matrix = stack.pop() ?? IDENTITY;
@@ -95,7 +126,14 @@ export class Pdf {
       } else if (font !== undefined) {
         const at = times(line, matrix);
         const read = shown(operands, font);
-        found.push({ page: number, text: read.text, x: at[4], y: height - at[5], width: (read.units / 1000) * size * Math.hypot(at[0], at[1]), size: size * Math.hypot(at[2], at[3]) });
+        found.push({
+          page: number,
+          text: read.text,
+          x: at[4],
+          y: height - at[5],
+          width: (read.units / 1000) * size * Math.hypot(at[0], at[1]),
+          size: size * Math.hypot(at[2], at[3]),
+        });
       }
     }
     return found;
@@ -116,11 +154,22 @@ function shown(operands: string, { unicode, widths }: Font): { readonly text: st
   return { text, units };
 }
 
-/** Pairs of texts on one page that lie over each other; what stands side by side touches at most, or is kerned: pictures come letter by letter. */
+/**
+ * Pairs of texts on one page that lie over each other; what stands side by side touches at most, or is kerned: pictures
+ * come letter by letter.
+ */
 export function overlapping(texts: readonly PdfText[]): string[] {
-  return texts.flatMap((a, at) => texts.slice(at + 1).flatMap((b) => {
-    const apart = a.page !== b.page || a.text.trim() === '' || b.text.trim() === '' || a.x + a.width <= b.x + 0.1 * a.size || b.x + b.width <= a.x + 0.1 * b.size
-      || a.y - 0.7 * a.size >= b.y + 0.15 * b.size || b.y - 0.7 * b.size >= a.y + 0.15 * a.size;
-    return apart ? [] : [`page ${a.page}: "${a.text}" over "${b.text}"`];
-  }));
+  return texts.flatMap((a, at) =>
+    texts.slice(at + 1).flatMap((b) => {
+      const apart =
+        a.page !== b.page ||
+        a.text.trim() === '' ||
+        b.text.trim() === '' ||
+        a.x + a.width <= b.x + 0.1 * a.size ||
+        b.x + b.width <= a.x + 0.1 * b.size ||
+        a.y - 0.7 * a.size >= b.y + 0.15 * b.size ||
+        b.y - 0.7 * b.size >= a.y + 0.15 * a.size;
+      return apart ? [] : [`page ${a.page}: "${a.text}" over "${b.text}"`];
+    }),
+  );
 }

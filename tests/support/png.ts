@@ -21,7 +21,8 @@ export function decodePng(bytes: Buffer): DecodedPng {
   if (bytes.toString('hex', 24, 29) !== '0806000000') throw new Error('it is not RGBA with eight bits');
   const data: Buffer[] = [];
   for (let at = 8; at < bytes.length; at += 12 + bytes.readUInt32BE(at)) {
-    if (bytes.toString('latin1', at + 4, at + 8) === 'IDAT') data.push(bytes.subarray(at + 8, at + 8 + bytes.readUInt32BE(at)));
+    if (bytes.toString('latin1', at + 4, at + 8) === 'IDAT')
+      data.push(bytes.subarray(at + 8, at + 8 + bytes.readUInt32BE(at)));
   }
   const pixels = unfiltered(inflateSync(Buffer.concat(data)), width * CHANNELS, height);
   const at = (x: number, y: number): Colour => {
@@ -29,10 +30,13 @@ export function decodePng(bytes: Buffer): DecodedPng {
     return [pixels[start] ?? -1, pixels[start + 1] ?? -1, pixels[start + 2] ?? -1];
   };
   return {
-    width, height, at,
+    width,
+    height,
+    at,
     count(colour) {
       let found = 0;
-      for (let start = 0; start < pixels.length; start += CHANNELS) if (colour.every((value, channel) => pixels[start + channel] === value)) found++;
+      for (let start = 0; start < pixels.length; start += CHANNELS)
+        if (colour.every((value, channel) => pixels[start + channel] === value)) found++;
       return found;
     },
   };

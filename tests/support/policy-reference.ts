@@ -1,4 +1,7 @@
-/** docs/reference/policies.md as text, made of the policies themselves: their schemas, their examples. It decides nothing. */
+/**
+ * docs/reference/policies.md as text, made of the policies themselves: their schemas, their examples. It decides
+ * nothing.
+ */
 import { describePolicy } from '../../src/core/policy/description.js';
 import { POLICY_MODES } from '../../src/core/policy/document.js';
 import type { Policy } from '../../src/core/policy/policy.js';
@@ -57,10 +60,16 @@ const code = (value: unknown): string => `\`${JSON.stringify(value)}\``;
 function typeOf(schema: Schema): string {
   if (schema.enum !== undefined) return schema.enum.map((one) => code(one)).join(', ');
   if (schema.anyOf !== undefined) return schema.anyOf.map(typeOf).join(' or ');
-  if (schema.items !== undefined) return `list of ${schema.items.properties === undefined ? typeOf(schema.items) : 'objects'}`;
+  if (schema.items !== undefined)
+    return `list of ${schema.items.properties === undefined ? typeOf(schema.items) : 'objects'}`;
   const { minimum, maximum, exclusiveMinimum } = schema;
   const most = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` to ${maximum}`;
-  const least = exclusiveMinimum !== undefined ? ` above ${exclusiveMinimum}` : minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? '' : ` ${minimum}`;
+  const least =
+    exclusiveMinimum !== undefined
+      ? ` above ${exclusiveMinimum}`
+      : minimum === undefined || minimum === Number.MIN_SAFE_INTEGER
+        ? ''
+        : ` ${minimum}`;
   return `${String(schema.type ?? 'any')}${least}${least === '' && most !== '' ? ` up to ${maximum}` : most}`;
 }
 
@@ -68,7 +77,12 @@ function rowsOf(schema: Schema, prefix: string): string[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const inside = field.properties === undefined ? field.items : field;
     const own = `| \`${prefix}${name}\` | ${cell(typeOf(field))} | ${field.default === undefined ? '' : cell(code(field.default))} | ${cell(field.description ?? '')} |`;
-    return [own, ...(inside?.properties === undefined ? [] : rowsOf(inside, `${prefix}${name}${field.properties === undefined ? '[]' : ''}.`))];
+    return [
+      own,
+      ...(inside?.properties === undefined
+        ? []
+        : rowsOf(inside, `${prefix}${name}${field.properties === undefined ? '[]' : ''}.`)),
+    ];
   });
 }
 
@@ -76,10 +90,23 @@ function sectionOf(policy: Policy): string {
   const { name, version, description, parameters, examples } = describePolicy(policy);
   const rows = rowsOf(parameters as Schema, '');
   return [
-    `## ${name}`, '', `${description}. Version ${version}.`, '', '| parameter | values | default | meaning |', '|---|---|---|---|', ...rows, '',
-    '| example | params | proposes |', '|---|---|---|',
-    ...examples.map(({ title, params, proposes }) => `| ${cell(title)} | ${cell(code(params))} | ${proposes.length === 0 ? 'nothing' : proposes.map(({ action, target }) => `${action} \`${cell(target)}\``).join(', ')} |`), '',
+    `## ${name}`,
+    '',
+    `${description}. Version ${version}.`,
+    '',
+    '| parameter | values | default | meaning |',
+    '|---|---|---|---|',
+    ...rows,
+    '',
+    '| example | params | proposes |',
+    '|---|---|---|',
+    ...examples.map(
+      ({ title, params, proposes }) =>
+        `| ${cell(title)} | ${cell(code(params))} | ${proposes.length === 0 ? 'nothing' : proposes.map(({ action, target }) => `${action} \`${cell(target)}\``).join(', ')} |`,
+    ),
+    '',
   ].join('\n');
 }
 
-export const policyReference = (policies: readonly Policy[]): string => `${HEAD}\n${policies.map(sectionOf).join('\n')}`;
+export const policyReference = (policies: readonly Policy[]): string =>
+  `${HEAD}\n${policies.map(sectionOf).join('\n')}`;

@@ -29,10 +29,12 @@ export class BursarProcess {
     child.stdout?.setEncoding('utf8').on('data', (text: string) => this.heard(() => (this.out += text)));
     child.stderr?.setEncoding('utf8').on('data', (text: string) => this.heard(() => (this.err += text)));
     // 'close', not 'exit': the last words may still be on their way.
-    this.ended = new Promise((resolve) => child.once('close', (code) => {
-      this.heard(() => (this.over = true));
-      resolve({ code, out: this.out, err: this.err });
-    }));
+    this.ended = new Promise((resolve) =>
+      child.once('close', (code) => {
+        this.heard(() => (this.over = true));
+        resolve({ code, out: this.out, err: this.err });
+      }),
+    );
   }
 
   /** What standard error matched. @throws Error where the process ends without it. */
@@ -75,9 +77,13 @@ export async function home(): Promise<Home> {
   const dataDir = path.join(folder, 'data');
   const started = new Set<BursarProcess>();
   const start: Home['start'] = (argv, environment) => {
-    const given = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(BURSAR_|DATABASE_URL$|REDIS_URL$|HOST$|PORT$)/.test(name)));
+    const given = Object.fromEntries(
+      Object.entries(process.env).filter(([name]) => !/^(BURSAR_|DATABASE_URL$|REDIS_URL$|HOST$|PORT$)/.test(name)),
+    );
     const child = spawn(process.execPath, [path.join(ROOT, 'dist/src/main.js'), ...argv], {
-      cwd: folder, env: { ...given, BURSAR_DATA_DIR: dataDir, PORT: '0', ...environment }, stdio: ['ignore', 'pipe', 'pipe'],
+      cwd: folder,
+      env: { ...given, BURSAR_DATA_DIR: dataDir, PORT: '0', ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
     const made = new BursarProcess(child);
     started.add(made);
@@ -99,7 +105,13 @@ export async function home(): Promise<Home> {
     }
     await rm(folder, { recursive: true, force: true });
   });
-  return { dataDir, file: (name) => path.join(folder, name), start, run: (argv, environment) => start(argv, environment).ended, postmaster };
+  return {
+    dataDir,
+    file: (name) => path.join(folder, name),
+    start,
+    run: (argv, environment) => start(argv, environment).ended,
+    postmaster,
+  };
 }
 
 /** Whether a process ends, if not at once then soon. */

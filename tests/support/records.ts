@@ -8,20 +8,48 @@ export const MONDAY = 1_791_158_400_000;
 
 export function metered(id: string, over: Partial<UsageRecord> = {}): UsageRecord {
   return {
-    id, provider: 'AWS', account: 'a1', subAccount: null, resource: null, namespace: null, service: null, sku: 'p5.48xlarge',
-    region: 'us-east-1', term: 'on-demand', gpuModel: null, tags: null, start: MONDAY, end: MONDAY + HOUR,
-    gpuParts: 8 * GPU_PARTS, storageMib: null, networkBytes: null, charge: null, ...over,
+    id,
+    provider: 'AWS',
+    account: 'a1',
+    subAccount: null,
+    resource: null,
+    namespace: null,
+    service: null,
+    sku: 'p5.48xlarge',
+    region: 'us-east-1',
+    term: 'on-demand',
+    gpuModel: null,
+    tags: null,
+    start: MONDAY,
+    end: MONDAY + HOUR,
+    gpuParts: 8 * GPU_PARTS,
+    storageMib: null,
+    networkBytes: null,
+    charge: null,
+    ...over,
   };
 }
 
-export function billed(id: string, amount: string, over: Partial<UsageRecord> = {}, charge: Partial<Charge> = {}): UsageRecord {
+export function billed(
+  id: string,
+  amount: string,
+  over: Partial<UsageRecord> = {},
+  charge: Partial<Charge> = {},
+): UsageRecord {
   const billedAmount = parseDecimal(amount);
   if (billedAmount === null) throw new Error(`not an amount: ${amount}`);
   return metered(id, {
-    gpuParts: null, ...over,
+    gpuParts: null,
+    ...over,
     charge: {
-      category: 'Usage', currency: 'USD', billed: billedAmount, effective: null, list: null,
-      periodStart: Date.UTC(2026, 9, 1), periodEnd: Date.UTC(2026, 10, 1), ...charge,
+      category: 'Usage',
+      currency: 'USD',
+      billed: billedAmount,
+      effective: null,
+      list: null,
+      periodStart: Date.UTC(2026, 9, 1),
+      periodEnd: Date.UTC(2026, 10, 1),
+      ...charge,
     },
   });
 }

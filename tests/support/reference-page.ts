@@ -1,11 +1,15 @@
-/** What the generated pages of docs/reference share: the check that a page is up to date, and the Markdown of tables. It decides nothing. */
+/**
+ * What the generated pages of docs/reference share: the check that a page is up to date, and the Markdown of tables. It
+ * decides nothing.
+ */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from 'vitest';
 import { ROOT } from './source.js';
 
 /** The sentence that a generated page begins with. @param test the file that holds the page equal */
-export const madeOf = (what: string, test: string): string => `This page is made of ${what} (${test} compares it; \`BURSAR_WRITE_DOCS=1\` writes it anew).`;
+export const madeOf = (what: string, test: string): string =>
+  `This page is made of ${what} (${test} compares it; \`BURSAR_WRITE_DOCS=1\` writes it anew).`;
 
 /** Expects a page of docs/reference to be this text; with BURSAR_WRITE_DOCS=1 it is first written. */
 export async function expectPage(name: string, text: string): Promise<void> {
@@ -21,6 +25,10 @@ const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('\
 
 /** A table of Markdown; no cell breaks it. */
 export const markdownTable = (titles: readonly string[], rows: readonly (readonly string[])[]): string =>
-  [`| ${titles.join(' | ')} |`, `|${titles.map(() => '---|').join('')}`, ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`)].join('\n');
+  [
+    `| ${titles.join(' | ')} |`,
+    `|${titles.map(() => '---|').join('')}`,
+    ...rows.map((row) => `| ${row.map(cell).join(' | ')} |`),
+  ].join('\n');
 
 export const code = (text: string): string => `\`${text}\``;

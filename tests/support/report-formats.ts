@@ -2,7 +2,9 @@
 
 /** The figures of a page: what a machine reads, and what a person sees. */
 export function readPage(html: string): { readonly value: string; readonly unit: string; readonly text: string }[] {
-  return [...html.matchAll(/<data value="([^"]*)" data-unit="([^"]*)">([^<]*)<\/data>/g)].map(([, value = '', unit = '', text = '']) => ({ value, unit, text }));
+  return [...html.matchAll(/<data value="([^"]*)" data-unit="([^"]*)">([^<]*)<\/data>/g)].map(
+    ([, value = '', unit = '', text = '']) => ({ value, unit, text }),
+  );
 }
 
 /** RFC 4180 with a head, into objects. */
@@ -27,13 +29,18 @@ export function readCsv(text: string): Record<string, string>[] {
     } else cell += letter;
   }
   const [head = [], ...body] = rows;
-  return body.filter((row) => row.length > 0).map((row) => {
-    if (row.length !== head.length) throw new Error(`a row of ${row.length} cells under a head of ${head.length}: ${row.join('|')}`);
-    return Object.fromEntries(head.map((name, column) => [name, row[column] ?? '']));
-  });
+  return body
+    .filter((row) => row.length > 0)
+    .map((row) => {
+      if (row.length !== head.length)
+        throw new Error(`a row of ${row.length} cells under a head of ${head.length}: ${row.join('|')}`);
+      return Object.fromEntries(head.map((name, column) => [name, row[column] ?? '']));
+    });
 }
 
-/** Whether a shown number is the exact one, rounded to the digits that are shown: half a unit of the last digit at most. */
+/**
+ * Whether a shown number is the exact one, rounded to the digits that are shown: half a unit of the last digit at most.
+ */
 export function rounded(value: string, unit: string, text: string): boolean {
   const digits = text.replace(/[^\d.-]/g, '');
   const shown = Number(digits) / (unit === 'ratio' ? 100 : 1);

@@ -14,7 +14,15 @@ const folder = mkdtempSync(path.join(tmpdir(), 'bursar-report-'));
 const file = path.join(folder, 'report.json');
 const vitest = path.join(root, 'node_modules/vitest/vitest.mjs');
 // A forgotten it.only would pass a run of one test.
-const args = [vitest, 'run', '--allowOnly=false', '--reporter=default', '--reporter=json', `--outputFile.json=${file}`, ...process.argv.slice(2)];
+const args = [
+  vitest,
+  'run',
+  '--allowOnly=false',
+  '--reporter=default',
+  '--reporter=json',
+  `--outputFile.json=${file}`,
+  ...process.argv.slice(2),
+];
 const run = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' });
 
 let report = { testResults: [] };
@@ -48,7 +56,11 @@ for (const test of skipped) {
   if (need) needs.set(need, [...(needs.get(need) ?? []), test.fullName]);
 }
 for (const [need, names] of [...needs].sort()) {
-  console.log(need === 'root' ? `Not run as root; skipped (${names.length}):` : `${need} was not found; skipped for it (${names.length}):`);
+  console.log(
+    need === 'root'
+      ? `Not run as root; skipped (${names.length}):`
+      : `${need} was not found; skipped for it (${names.length}):`,
+  );
   for (const name of names) console.log(`  ${name}`);
 }
 console.log(`${passed} passed, ${failed} failed${skipped.length > 0 ? `, ${skipped.length} skipped` : ''}`);

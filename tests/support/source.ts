@@ -22,7 +22,13 @@ export function sourceFiles(folder: string, root = ROOT): SourceFile[] {
 
 /** Calls `visit` on every node of the file; comments and strings are told apart from code here. */
 export function walk(file: SourceFile, visit: (node: ts.Node, line: number) => void): void {
-  const tree = ts.createSourceFile(file.name, file.text, ts.ScriptTarget.ES2022, true, file.name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS);
+  const tree = ts.createSourceFile(
+    file.name,
+    file.text,
+    ts.ScriptTarget.ES2022,
+    true,
+    file.name.endsWith('x') ? ts.ScriptKind.TSX : ts.ScriptKind.TS,
+  );
   const step = (node: ts.Node): void => {
     visit(node, tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1);
     ts.forEachChild(node, step);

@@ -57,11 +57,30 @@ export async function testApi(): Promise<TestApi> {
     const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
     const policies = await loadParts<Policy>('policies', 'policy', () => []);
     const clock: Clock = { now: () => NOW };
-    const importer = new Collector(stores, {
-      usageFormats: formats.filter((format) => format.kind === 'usage'), priceFormats: formats.filter((format) => format.kind === 'price'),
-      readRecord, readEvent, openFile, openBytes,
-    }, clock);
-    const app = await createWebApp(WebModule.register({ stores, importer, clock, policies, plotter, reports: renderers, recordSchemas: { record: recordSchema, event: eventSchema } }), { logger: false });
+    const importer = new Collector(
+      stores,
+      {
+        usageFormats: formats.filter((format) => format.kind === 'usage'),
+        priceFormats: formats.filter((format) => format.kind === 'price'),
+        readRecord,
+        readEvent,
+        openFile,
+        openBytes,
+      },
+      clock,
+    );
+    const app = await createWebApp(
+      WebModule.register({
+        stores,
+        importer,
+        clock,
+        policies,
+        plotter,
+        reports: renderers,
+        recordSchemas: { record: recordSchema, event: eventSchema },
+      }),
+      { logger: false },
+    );
     const admin = await stores.keys.firstKey('default');
     if (admin === null) throw new Error('a fresh database has no key');
     const url = await listen(app, { host: '127.0.0.1', port: 0 });
@@ -74,15 +93,21 @@ export async function testApi(): Promise<TestApi> {
   return api;
 }
 
-const keyMaker = (stores: Stores) => async (request: Partial<KeyRequest>): Promise<string> =>
-  (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
+const keyMaker =
+  (stores: Stores) =>
+  async (request: Partial<KeyRequest>): Promise<string> =>
+    (await stores.keys.create(stores.db, 'default', { name: 'test', role: 'viewer', teams: null, ...request })).text;
 
 function caller(url: string, admin: string): TestApi['call'] {
   return async <T>(method: string, path: string, { key = admin, body, headers }: Call = {}): Promise<Reply<T>> => {
     const raw = body === undefined || typeof body === 'string' || body instanceof Uint8Array;
     const response = await fetch(url + path, {
       method,
-      headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...(raw ? {} : { 'content-type': 'application/json' }), ...headers },
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...(raw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
       ...(body === undefined ? {} : { body: raw ? (body as string) : JSON.stringify(body) }),
     });
     const text = await response.text();

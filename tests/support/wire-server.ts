@@ -1,10 +1,18 @@
 /**
- * A small HTTP server on 127.0.0.1 that plays a provider's replies to the real SDK: rules match requests by method, path and body, replies
- * may be slow, may be an error, or may never come although the request was taken (a lost answer).
+ * A small HTTP server on 127.0.0.1 that plays a provider's replies to the real SDK: rules match requests by method,
+ * path and body, replies may be slow, may be an error, or may never come although the request was taken (a lost
+ * answer).
  *
- * It knows no cloud. What no rule matches is answered with 501 and kept apart, so that a test can hold that there was none.
+ * It knows no cloud. What no rule matches is answered with 501 and kept apart, so that a test can hold that there was
+ * none.
  */
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -54,7 +62,9 @@ export class WireServer {
     return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
-  /** Answers what matches with one answer after the other; the last one stays. A later rule goes before an earlier one. */
+  /**
+   * Answers what matches with one answer after the other; the last one stays. A later rule goes before an earlier one.
+   */
   on(match: WireMatch, ...answers: WireAnswer[]): void {
     this.rules.unshift({ match, answers });
   }
@@ -74,7 +84,12 @@ export class WireServer {
   private async answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
-    const request: WireRequest = { method: incoming.method ?? '', path: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks).toString('utf8') };
+    const request: WireRequest = {
+      method: incoming.method ?? '',
+      path: incoming.url ?? '',
+      headers: incoming.headers,
+      body: Buffer.concat(chunks).toString('utf8'),
+    };
     this.requests.push(request);
     const reply = this.replyTo(request);
     if (reply.delayMilliseconds !== undefined) await sleep(reply.delayMilliseconds);
@@ -93,6 +108,6 @@ export class WireServer {
       return { status: 501, body: 'no rule matches this request' };
     }
     const answer = rule.answers.length > 1 ? rule.answers.shift() : rule.answers[0];
-    return typeof answer === 'function' ? answer(request) : answer ?? {};
+    return typeof answer === 'function' ? answer(request) : (answer ?? {});
   }
 }

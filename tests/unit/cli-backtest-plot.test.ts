@@ -1,4 +1,7 @@
-/** bursar backtest ... --plot: a picture of every problem, and what is refused before any work is done; how far long work is. */
+/**
+ * bursar backtest ... --plot: a picture of every problem, and what is refused before any work is done; how far long
+ * work is.
+ */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -15,23 +18,54 @@ const file = (name: string): string => path.join(folder, name);
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'bursar-plot-'));
   const start = Date.UTC(2026, 9, 5);
-  const lines = (name: string, header: string, rows: readonly string[]): Promise<void> => writeFile(file(name), `${header}\n${rows.join('\n')}\n`);
-  await lines('demand.csv', 'tenant,hour,gpus', Array.from({ length: 48 }, (_, hour) => `a,${hour},${hour % 4 === 0 ? 2 : 1}`));
-  await lines('arrivals.csv', 'at', Array.from({ length: 3000 }, (_, n) => String(start + n * 4000 + (n % 7) * 300)));
-  await lines('samples.csv', 'resource,timestamp,gpu_util_percent', Array.from({ length: 240 }, (_, minute) => `vm-1,${new Date(start + minute * 60_000).toISOString()},${minute % 80 < 40 ? 90 : 0}`));
-  await writeFile(file('a.jsonl'), `${JSON.stringify({ available: Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? '0' : '1')).join(''), gap_seconds: 600 })}\n`);
-  await writeFile(file('throughput.jsonl'), `${Array.from({ length: 14 }, (_, n) => JSON.stringify({ model: 'net', gpu: 'H200', gpu_count: 1, batch: 2 ** (n % 7), samples_per_s: (900 * 2 ** (n % 7)) / (2 ** (n % 7) + 8) * (n < 7 ? 1 : 1.6), precision: n < 7 ? 'fp32' : 'bf16' })).join('\n')}\n`);
+  const lines = (name: string, header: string, rows: readonly string[]): Promise<void> =>
+    writeFile(file(name), `${header}\n${rows.join('\n')}\n`);
+  await lines(
+    'demand.csv',
+    'tenant,hour,gpus',
+    Array.from({ length: 48 }, (_, hour) => `a,${hour},${hour % 4 === 0 ? 2 : 1}`),
+  );
+  await lines(
+    'arrivals.csv',
+    'at',
+    Array.from({ length: 3000 }, (_, n) => String(start + n * 4000 + (n % 7) * 300)),
+  );
+  await lines(
+    'samples.csv',
+    'resource,timestamp,gpu_util_percent',
+    Array.from(
+      { length: 240 },
+      (_, minute) => `vm-1,${new Date(start + minute * 60_000).toISOString()},${minute % 80 < 40 ? 90 : 0}`,
+    ),
+  );
+  await writeFile(
+    file('a.jsonl'),
+    `${JSON.stringify({ available: Array.from({ length: 60 }, (_, at) => (at % 5 === 0 ? '0' : '1')).join(''), gap_seconds: 600 })}\n`,
+  );
+  await writeFile(
+    file('throughput.jsonl'),
+    `${Array.from({ length: 14 }, (_, n) => JSON.stringify({ model: 'net', gpu: 'H200', gpu_count: 1, batch: 2 ** (n % 7), samples_per_s: ((900 * 2 ** (n % 7)) / (2 ** (n % 7) + 8)) * (n < 7 ? 1 : 1.6), precision: n < 7 ? 'fp32' : 'bf16' })).join('\n')}\n`,
+  );
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-async function bursar(argv: readonly string[], over: Partial<CliContext> = {}): Promise<{ code: number; out: string; err: string }> {
+async function bursar(
+  argv: readonly string[],
+  over: Partial<CliContext> = {},
+): Promise<{ code: number; out: string; err: string }> {
   let [out, err] = ['', ''];
   const code = await run(['backtest', ...argv], {
-    environment: {}, clock: { now: () => 0 }, remote: null, plotter, stdout: { write: (text) => (out += text) }, stderr: { write: (text) => (err += text) },
+    environment: {},
+    clock: { now: () => 0 },
+    remote: null,
+    plotter,
+    stdout: { write: (text) => (out += text) },
+    stderr: { write: (text) => (err += text) },
     connect: async () => {
       throw unavailable('there is no database here');
     },
-    serve: async () => undefined, ...over,
+    serve: async () => undefined,
+    ...over,
   });
   return { code, out, err };
 }
@@ -69,13 +103,19 @@ describe('the picture', () => {
 
   it('that cannot be written is refused before the work, which would have failed', async () => {
     await mkdir(file('folder.svg'));
-    for (const [name, why] of [['plot.pdf', 'neither a .svg nor a .png'], ['no/such/folder/plot.svg', 'folder of'], ['folder.svg', 'is a folder']] as const) {
+    for (const [name, why] of [
+      ['plot.pdf', 'neither a .svg nor a .png'],
+      ['no/such/folder/plot.svg', 'folder of'],
+      ['folder.svg', 'is a folder'],
+    ] as const) {
       const { code, out, err } = await bursar(['idle', '--samples', file('absent.csv'), '--plot', file(name)]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain(why);
       expect(err).not.toContain('absent.csv');
     }
-    expect(await bursar(['idle', '--samples', file('absent.csv'), '--plot', file('x.svg')], { plotter: undefined })).toMatchObject({ code: 1, err: expect.stringContaining('no pictures') as string });
+    expect(
+      await bursar(['idle', '--samples', file('absent.csv'), '--plot', file('x.svg')], { plotter: undefined }),
+    ).toMatchObject({ code: 1, err: expect.stringContaining('no pictures') as string });
   });
 });
 
@@ -83,7 +123,10 @@ describe('how far it is', () => {
   it('is shown to whoever watches a terminal, and taken away at the end', async () => {
     for (const problem of Object.keys(PROBLEMS)) {
       let [shown, now] = ['', 0];
-      const { code } = await bursar([problem, ...PROBLEMS[problem]!()], { stderr: { write: (text) => (shown += text), isTTY: true }, clock: { now: () => (now += 1000) } });
+      const { code } = await bursar([problem, ...PROBLEMS[problem]!()], {
+        stderr: { write: (text) => (shown += text), isTTY: true },
+        clock: { now: () => (now += 1000) },
+      });
       expect(code).toBe(0);
       const percents = [...shown.matchAll(/: (\d+) %/g)].map(([, percent]) => Number(percent));
       expect(percents.length, problem).toBeGreaterThan(0);

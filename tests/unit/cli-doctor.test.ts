@@ -13,62 +13,163 @@ import type { GpuSample, ProviderConnection } from '../../src/core/ports.js';
 import { inspectParts } from '../../src/parts.js';
 
 const clock = { now: () => Date.UTC(2026, 9, 21) };
-const setting = (name: string, use: ProviderSetting['use'] = 'read'): ProviderSetting => ({ name, description: `what ${name} is for`, required: true, secret: false, use });
-const reading = (over: Partial<FleetReading> = {}): FleetReading => ({ at: clock.now(), targets: [], complete: true, problems: [], ...over });
+const setting = (name: string, use: ProviderSetting['use'] = 'read'): ProviderSetting => ({
+  name,
+  description: `what ${name} is for`,
+  required: true,
+  secret: false,
+  use,
+});
+const reading = (over: Partial<FleetReading> = {}): FleetReading => ({
+  at: clock.now(),
+  targets: [],
+  complete: true,
+  problems: [],
+  ...over,
+});
 
 function provider(connection: Partial<ProviderConnection>): InstalledProvider {
   return {
-    kind: 'provider', problems: [], connection: { name: 'moon', account: null, canAct: false, ...connection },
+    kind: 'provider',
+    problems: [],
+    connection: { name: 'moon', account: null, canAct: false, ...connection },
     part: {
-      name: 'moon', providerName: 'Moon', description: 'a cloud', settings: [setting('BURSAR_MOON_KEY'), setting('BURSAR_MOON_ACT_KEY', 'act')], connect: () => null,
-      abilities: { prices: null, usage: ['moon:ReadUsage'], bill: null, spotHistory: null, offers: null, fleet: ['moon:List'], effects: { stop: ['moon:Stop'], terminate: ['moon:Stop', 'moon:End'] } },
+      name: 'moon',
+      providerName: 'Moon',
+      description: 'a cloud',
+      settings: [setting('BURSAR_MOON_KEY'), setting('BURSAR_MOON_ACT_KEY', 'act')],
+      connect: () => null,
+      abilities: {
+        prices: null,
+        usage: ['moon:ReadUsage'],
+        bill: null,
+        spotHistory: null,
+        offers: null,
+        fleet: ['moon:List'],
+        effects: { stop: ['moon:Stop'], terminate: ['moon:Stop', 'moon:End'] },
+      },
     },
   };
 }
 
 const sample: GpuSample = {
-  resource: 'host-1', gpu: 'gpu-1', migInstance: null, gpuModel: null, namespace: null, pod: null, at: 0, gpuUtilisationRatio: 0.5, memoryUsedRatio: null, memoryUsedMib: null, temperatureCelsius: null,
-  powerWatts: null, pcieReplays: null, requestsPerSecond: null, networkLatencySeconds: null, labels: {},
+  resource: 'host-1',
+  gpu: 'gpu-1',
+  migInstance: null,
+  gpuModel: null,
+  namespace: null,
+  pod: null,
+  at: 0,
+  gpuUtilisationRatio: 0.5,
+  memoryUsedRatio: null,
+  memoryUsedMib: null,
+  temperatureCelsius: null,
+  powerWatts: null,
+  pcieReplays: null,
+  requestsPerSecond: null,
+  networkLatencySeconds: null,
+  labels: {},
 };
 
 function telemetry(samples: readonly GpuSample[], problems: readonly string[] = []): InstalledTelemetry {
   return {
-    kind: 'telemetry', problems: [], part: { name: 'sky', description: 'a source', settings: [], connect: () => null },
-    connection: { name: 'sky', async *read(from) { yield { at: from, samples, coverage: 0.5, problems }; yield { at: from, samples: [], coverage: null, problems: [] }; } },
+    kind: 'telemetry',
+    problems: [],
+    part: { name: 'sky', description: 'a source', settings: [], connect: () => null },
+    connection: {
+      name: 'sky',
+      async *read(from) {
+        yield { at: from, samples, coverage: 0.5, problems };
+        yield { at: from, samples: [], coverage: null, problems: [] };
+      },
+    },
   };
 }
 
-const said = async (part: InstalledPart, seconds = 5) => (await examineParts([part], clock, seconds)).findings.map(({ check, status, detail, remedy }) => [check, status, detail, remedy]);
+const said = async (part: InstalledPart, seconds = 5) =>
+  (await examineParts([part], clock, seconds)).findings.map(({ check, status, detail, remedy }) => [
+    check,
+    status,
+    detail,
+    remedy,
+  ]);
 
 describe('a misspelt setting', () => {
   it.each([
-    ['BURSAR_TICK_SECOND', 'BURSAR_TICK_SECONDS'], ['BURSAR_LGO_LEVEL', 'BURSAR_LOG_LEVEL'], ['BURSAR_AWS_REGION', 'BURSAR_AWS_REGIONS'], ['BURSAR_MOONBEAM', null], ['BURSAR_X', null],
-  ])('%s is taken for %s', (name, meant) => expect(closest(name, [...SETTING_NAMES, 'BURSAR_AWS_REGIONS', 'BURSAR_AWS_ACCOUNT'])).toBe(meant));
+    ['BURSAR_TICK_SECOND', 'BURSAR_TICK_SECONDS'],
+    ['BURSAR_LGO_LEVEL', 'BURSAR_LOG_LEVEL'],
+    ['BURSAR_AWS_REGION', 'BURSAR_AWS_REGIONS'],
+    ['BURSAR_MOONBEAM', null],
+    ['BURSAR_X', null],
+  ])('%s is taken for %s', (name, meant) =>
+    expect(closest(name, [...SETTING_NAMES, 'BURSAR_AWS_REGIONS', 'BURSAR_AWS_ACCOUNT'])).toBe(meant),
+  );
 
   it('is named, with the setting that is meant, and never its value', () => {
     const environment = { BURSAR_API_KYE: 'hush', BURSAR_API_KEY: 'hush', HOME: '/root' };
     const findings = unknownSettings(environment, settingStates(environment, SETTING_NAMES, [], []));
-    expect(findings).toEqual([{ check: 'configuration', status: 'attend', detail: 'BURSAR_API_KYE is no setting', remedy: 'is BURSAR_API_KEY meant?' }]);
+    expect(findings).toEqual([
+      {
+        check: 'configuration',
+        status: 'attend',
+        detail: 'BURSAR_API_KYE is no setting',
+        remedy: 'is BURSAR_API_KEY meant?',
+      },
+    ]);
   });
 });
 
 describe('the state of settings', () => {
   it('is set, absent, missing or wrong, for every part', () => {
-    const part: InstalledPart = { ...provider({}), connection: null, problems: [{ path: 'BURSAR_MOON_KEY', message: 'is missing' }, { path: 'BURSAR_MOON_ACT_KEY', message: 'is no key' }] };
-    const states = settingStates({ PORT: 'x', HOST: 'h', BURSAR_MOON_ACT_KEY: 'hush' }, ['PORT', 'HOST', 'REDIS_URL'], [{ path: 'PORT', message: 'is not a number' }], [part]);
+    const part: InstalledPart = {
+      ...provider({}),
+      connection: null,
+      problems: [
+        { path: 'BURSAR_MOON_KEY', message: 'is missing' },
+        { path: 'BURSAR_MOON_ACT_KEY', message: 'is no key' },
+      ],
+    };
+    const states = settingStates(
+      { PORT: 'x', HOST: 'h', BURSAR_MOON_ACT_KEY: 'hush' },
+      ['PORT', 'HOST', 'REDIS_URL'],
+      [{ path: 'PORT', message: 'is not a number' }],
+      [part],
+    );
     expect(states.map(({ name, of, state }) => `${of}: ${name} ${state}`)).toEqual([
-      'bursar: PORT wrong', 'bursar: HOST set', 'bursar: REDIS_URL absent', 'provider moon: BURSAR_MOON_KEY missing', 'provider moon: BURSAR_MOON_ACT_KEY wrong']);
+      'bursar: PORT wrong',
+      'bursar: HOST set',
+      'bursar: REDIS_URL absent',
+      'provider moon: BURSAR_MOON_KEY missing',
+      'provider moon: BURSAR_MOON_ACT_KEY wrong',
+    ]);
   });
 
-  it('is told of the product\'s own parts, of which one wrong one stops no other', async () => {
-    const environment = { BURSAR_AWS_ACCOUNT: 'hush', BURSAR_FAKE_SEED: '7', BURSAR_PROMETHEUS_URL: 'hush', BURSAR_PROMETHEUS_TOKEN: 'hush' };
+  it("is told of the product's own parts, of which one wrong one stops no other", async () => {
+    const environment = {
+      BURSAR_AWS_ACCOUNT: 'hush',
+      BURSAR_FAKE_SEED: '7',
+      BURSAR_PROMETHEUS_URL: 'hush',
+      BURSAR_PROMETHEUS_TOKEN: 'hush',
+    };
     const parts = await inspectParts(environment, clock);
     try {
-      const states = Object.fromEntries(settingStates(environment, [], [], parts).map(({ name, state }) => [name, state]));
-      expect(states).toMatchObject({ BURSAR_AWS_REGIONS: 'missing', BURSAR_AWS_ACCOUNT: 'set', BURSAR_FAKE_SEED: 'set', BURSAR_PROMETHEUS_URL: 'wrong', BURSAR_WEBHOOK_URL: 'absent' });
-      expect(parts.filter(({ kind, connection }) => kind !== 'channel' && connection !== null).map(({ part }) => part.name)).toEqual(['fake']);
+      const states = Object.fromEntries(
+        settingStates(environment, [], [], parts).map(({ name, state }) => [name, state]),
+      );
+      expect(states).toMatchObject({
+        BURSAR_AWS_REGIONS: 'missing',
+        BURSAR_AWS_ACCOUNT: 'set',
+        BURSAR_FAKE_SEED: 'set',
+        BURSAR_PROMETHEUS_URL: 'wrong',
+        BURSAR_WEBHOOK_URL: 'absent',
+      });
+      expect(
+        parts.filter(({ kind, connection }) => kind !== 'channel' && connection !== null).map(({ part }) => part.name),
+      ).toEqual(['fake']);
       const { findings } = await examineParts(parts, clock, 5);
-      expect(findings.filter(({ status }) => status === 'wrong').map(({ check, detail }) => `${check}: ${detail}`)).toContain('provider aws: BURSAR_AWS_REGIONS is missing');
+      expect(
+        findings.filter(({ status }) => status === 'wrong').map(({ check, detail }) => `${check}: ${detail}`),
+      ).toContain('provider aws: BURSAR_AWS_REGIONS is missing');
       expect(findings.map(({ check, status }) => `${check} ${status}`)).toContain('provider fake ok');
       expect(JSON.stringify([findings, states])).not.toContain('hush');
     } finally {
@@ -80,20 +181,37 @@ describe('the state of settings', () => {
 describe('a provider', () => {
   it('that was read, and may only look', async () => {
     expect(await said(provider({ fleet: async () => reading() }))).toEqual([
-      ['provider moon', 'ok', 'read now: 0 target(s)', null], ['provider moon, acting', 'ok', 'read-only: no credentials for acting are set', null]]);
+      ['provider moon', 'ok', 'read now: 0 target(s)', null],
+      ['provider moon, acting', 'ok', 'read-only: no credentials for acting are set', null],
+    ]);
   });
 
   it('that was read in part, or does not list machines', async () => {
-    const [[, status, detail] = []] = await said(provider({ fleet: async () => reading({ complete: false, problems: ['region x is away'] }) }));
+    const [[, status, detail] = []] = await said(
+      provider({ fleet: async () => reading({ complete: false, problems: ['region x is away'] }) }),
+    );
     expect([status, detail]).toEqual(['attend', 'read now: 0 target(s), and not all: region x is away']);
-    expect((await said(provider({})))[0]).toEqual(['provider moon', 'attend', expect.stringContaining('not checked'), expect.any(String)]);
+    expect((await said(provider({})))[0]).toEqual([
+      'provider moon',
+      'attend',
+      expect.stringContaining('not checked'),
+      expect.any(String),
+    ]);
   });
 
   it.each([
     [denied('moon:List is denied'), 'moon:List is denied', 'see its credentials for reading, and grant them moon:List'],
-    [unavailable('the moon is away'), 'the moon is away', 'see the network, and what the provider says of its own state'],
+    [
+      unavailable('the moon is away'),
+      'the moon is away',
+      'see the network, and what the provider says of its own state',
+    ],
     [invalid('no such region'), 'no such region', 'correct its settings'],
-    [new TypeError('key hush'), 'it failed in a way that nobody foresaw (TypeError)', 'see the network, and what the provider says of its own state'],
+    [
+      new TypeError('key hush'),
+      'it failed in a way that nobody foresaw (TypeError)',
+      'see the network, and what the provider says of its own state',
+    ],
   ])('that fails with %s', async (error, detail, remedy) => {
     const fleet = async (): Promise<never> => {
       throw error;
@@ -107,45 +225,103 @@ describe('a provider', () => {
   });
 
   it('has each ability with its permissions; nothing is taken for granted', async () => {
-    const acting = { canAct: true, fleet: async () => reading(), async *usage() {}, apply: async () => ({ kind: 'absent' as const }) };
+    const acting = {
+      canAct: true,
+      fleet: async () => reading(),
+      async *usage() {},
+      apply: async () => ({ kind: 'absent' as const }),
+    };
     const { permissions, findings } = await examineParts([provider(acting)], clock, 5);
-    expect(permissions.map(({ use, ability, permissions: names, checked }) => `${use} ${ability} ${names.join('+')} ${checked}`)).toEqual([
-      'read usage moon:ReadUsage not-checked', 'read fleet moon:List granted', 'act stop moon:Stop not-checked', 'act terminate moon:Stop+moon:End not-checked']);
+    expect(
+      permissions.map(
+        ({ use, ability, permissions: names, checked }) => `${use} ${ability} ${names.join('+')} ${checked}`,
+      ),
+    ).toEqual([
+      'read usage moon:ReadUsage not-checked',
+      'read fleet moon:List granted',
+      'act stop moon:Stop not-checked',
+      'act terminate moon:Stop+moon:End not-checked',
+    ]);
     expect(findings.at(-1)?.detail).toBe('may be asked to stop, terminate; not checked: only acting shows it');
-    expect(findings.at(-1)?.remedy).toBe('the cloud does not say whether the credentials for acting have moon:Stop, moon:End: see there, in its own console');
-    const granted = async (permission: string): Promise<boolean | null> => (permission === 'moon:End' ? false : permission === 'moon:ReadUsage' ? null : true);
+    expect(findings.at(-1)?.remedy).toBe(
+      'the cloud does not say whether the credentials for acting have moon:Stop, moon:End: see there, in its own console',
+    );
+    const granted = async (permission: string): Promise<boolean | null> =>
+      permission === 'moon:End' ? false : permission === 'moon:ReadUsage' ? null : true;
     const asked = await examineParts([provider({ ...acting, granted })], clock, 5);
-    expect(asked.permissions.map(({ ability, checked }) => `${ability} ${checked}`)).toEqual(['usage not-checked', 'fleet granted', 'stop granted', 'terminate refused']);
+    expect(asked.permissions.map(({ ability, checked }) => `${ability} ${checked}`)).toEqual([
+      'usage not-checked',
+      'fleet granted',
+      'stop granted',
+      'terminate refused',
+    ]);
     // What is refused is named alone, where it is refused and in what mends it.
-    expect(asked.findings.at(-1)).toMatchObject({ status: 'attend', detail: 'terminate is refused: moon:End', remedy: 'grant moon:End to the credentials for acting, or let no policy ask for it' });
-    expect(asked.permissions.at(-1)?.each).toEqual([{ permission: 'moon:Stop', checked: 'granted' }, { permission: 'moon:End', checked: 'refused' }]);
+    expect(asked.findings.at(-1)).toMatchObject({
+      status: 'attend',
+      detail: 'terminate is refused: moon:End',
+      remedy: 'grant moon:End to the credentials for acting, or let no policy ask for it',
+    });
+    expect(asked.permissions.at(-1)?.each).toEqual([
+      { permission: 'moon:Stop', checked: 'granted' },
+      { permission: 'moon:End', checked: 'refused' },
+    ]);
   });
 });
 
 describe('a source of evidence', () => {
   it('is counted by its latest reading that has any GPU', async () => {
-    expect(await said(telemetry([sample, { ...sample, gpu: 'gpu-2' }, sample]))).toEqual([['telemetry sky', 'ok', 'it answers: 2 GPU(s), 50 % of the exporters', null]]);
-    expect((await said(telemetry([])))[0]).toMatchObject(['telemetry sky', 'attend', 'it answers, and reported no GPU in the last five minutes', expect.any(String)]);
-    expect((await said(telemetry([sample], ['series without a host'])))[0]).toMatchObject(['telemetry sky', 'attend', expect.stringContaining('series without a host'), expect.any(String)]);
+    expect(await said(telemetry([sample, { ...sample, gpu: 'gpu-2' }, sample]))).toEqual([
+      ['telemetry sky', 'ok', 'it answers: 2 GPU(s), 50 % of the exporters', null],
+    ]);
+    expect((await said(telemetry([])))[0]).toMatchObject([
+      'telemetry sky',
+      'attend',
+      'it answers, and reported no GPU in the last five minutes',
+      expect.any(String),
+    ]);
+    expect((await said(telemetry([sample], ['series without a host'])))[0]).toMatchObject([
+      'telemetry sky',
+      'attend',
+      expect.stringContaining('series without a host'),
+      expect.any(String),
+    ]);
   });
 });
 
 describe('a channel', () => {
   const channel = (check?: () => Promise<string>): InstalledPart => ({
-    kind: 'channel', problems: [], part: { name: 'gong', description: 'a channel', settings: [], connect: () => null },
-    connection: { name: 'gong', leastPauseMs: 0, whenUnknown: 'leave', threads: false, pictures: 'none', send: async () => ({ kind: 'told', reference: null }), ...(check === undefined ? {} : { check }) },
+    kind: 'channel',
+    problems: [],
+    part: { name: 'gong', description: 'a channel', settings: [], connect: () => null },
+    connection: {
+      name: 'gong',
+      leastPauseMs: 0,
+      whenUnknown: 'leave',
+      threads: false,
+      pictures: 'none',
+      send: async () => ({ kind: 'told', reference: null }),
+      ...(check === undefined ? {} : { check }),
+    },
   });
 
   it('is asked where it can be, and told nothing', async () => {
     expect(await said(channel())).toEqual([['channel gong', 'ok', expect.stringContaining('not checked'), null]]);
-    expect(await said(channel(async () => 'signed in as bursar'))).toEqual([['channel gong', 'ok', 'signed in as bursar', null]]);
+    expect(await said(channel(async () => 'signed in as bursar'))).toEqual([
+      ['channel gong', 'ok', 'signed in as bursar', null],
+    ]);
     const [refused] = await said(channel(async () => Promise.reject(new Failure('denied', 'invalid_auth'))));
     expect(refused).toEqual(['channel gong', 'wrong', 'invalid_auth', 'see its settings, its rights, and the network']);
   });
 });
 
 describe('bursar doctor', () => {
-  const environment = { DATABASE_URL: 'postgres://u:hush@h/d', REDIS_URL: 'redis://:hush@h', PORT: 'hush', BURSAR_AWS_REGIONS: 'hush', BURSAR_TICK_SECOND: '5' };
+  const environment = {
+    DATABASE_URL: 'postgres://u:hush@h/d',
+    REDIS_URL: 'redis://:hush@h',
+    PORT: 'hush',
+    BURSAR_AWS_REGIONS: 'hush',
+    BURSAR_TICK_SECOND: '5',
+  };
   const examination: Examination = {
     settings: SETTING_NAMES,
     problems: () => {
@@ -156,31 +332,57 @@ describe('bursar doctor', () => {
         return (error as Failure).problems;
       }
     },
-    parts: () => inspectParts(environment, clock), redis: async () => Promise.reject(unavailable('Redis does not answer: ECONNREFUSED')), tables: async () => Promise.reject(new Error('not asked')),
+    parts: () => inspectParts(environment, clock),
+    redis: async () => Promise.reject(unavailable('Redis does not answer: ECONNREFUSED')),
+    tables: async () => Promise.reject(new Error('not asked')),
   };
   const doctor = async (over: Partial<CliContext>): Promise<{ code: number; out: string }> => {
     let out = '';
     const code = await run(['doctor', ...(over.environment === undefined ? ['--json'] : [])], {
-      environment, clock, stdout: { write: (text) => (out += text) }, stderr: { write: () => undefined }, serve: async () => undefined, remote: null, examination,
-      connect: async () => Promise.reject(invalid('the configuration is wrong', [{ path: 'PORT', message: 'is not a number' }])), ...over });
+      environment,
+      clock,
+      stdout: { write: (text) => (out += text) },
+      stderr: { write: () => undefined },
+      serve: async () => undefined,
+      remote: null,
+      examination,
+      connect: async () =>
+        Promise.reject(invalid('the configuration is wrong', [{ path: 'PORT', message: 'is not a number' }])),
+      ...over,
+    });
     return { code, out };
   };
 
   it('says all of it at once: the configuration, the parts, what is misspelt; and shows no value', async () => {
     const { code, out } = await doctor({});
     expect(code).toBe(1);
-    const { ok, findings, settings } = JSON.parse(out) as { ok: boolean; findings: { check: string; status: string; detail: string }[]; settings: { name: string; state: string }[] };
+    const { ok, findings, settings } = JSON.parse(out) as {
+      ok: boolean;
+      findings: { check: string; status: string; detail: string }[];
+      settings: { name: string; state: string }[];
+    };
     expect(ok).toBe(false);
-    expect(findings.filter(({ status }) => status !== 'ok').map(({ check, status, detail }) => `${check} ${status}: ${detail}`)).toEqual([
-      'configuration wrong: PORT is not a number', 'configuration attend: BURSAR_TICK_SECOND is no setting',
-      'provider aws wrong: BURSAR_AWS_REGIONS is not a list of region codes', 'provider aws wrong: BURSAR_AWS_READ_ACCESS_KEY_ID is missing (or BURSAR_AWS_READ_CREDENTIALS)']);
+    expect(
+      findings
+        .filter(({ status }) => status !== 'ok')
+        .map(({ check, status, detail }) => `${check} ${status}: ${detail}`),
+    ).toEqual([
+      'configuration wrong: PORT is not a number',
+      'configuration attend: BURSAR_TICK_SECOND is no setting',
+      'provider aws wrong: BURSAR_AWS_REGIONS is not a list of region codes',
+      'provider aws wrong: BURSAR_AWS_READ_ACCESS_KEY_ID is missing (or BURSAR_AWS_READ_CREDENTIALS)',
+    ]);
     expect(settings).toContainEqual({ name: 'PORT', of: 'bursar', state: 'wrong' });
     expect(settings).toContainEqual({ name: 'DATABASE_URL', of: 'bursar', state: 'set' });
     expect(out).not.toContain('hush');
   });
 
   it('looks at Redis although the database is away, and prints each remedy', async () => {
-    const { code, out } = await doctor({ environment: { ...environment, PORT: '1' }, examination: { ...examination, problems: () => [] }, connect: async () => Promise.reject(unavailable('the database cannot be reached')) });
+    const { code, out } = await doctor({
+      environment: { ...environment, PORT: '1' },
+      examination: { ...examination, problems: () => [] },
+      connect: async () => Promise.reject(unavailable('the database cannot be reached')),
+    });
     expect(code).toBe(1);
     expect(out).toMatch(/database +wrong +the database cannot be reached/);
     expect(out).toMatch(/queue +wrong +Redis does not answer: ECONNREFUSED/);

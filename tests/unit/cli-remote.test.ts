@@ -19,13 +19,17 @@ afterEach(async () => {
 type Answer = readonly [status: number, body: unknown];
 
 /** A server that answers as told, and what it was asked. */
-async function answering(answer: (request: IncomingMessage, body: string) => Answer): Promise<{ remote: Remote; asked: string[] }> {
+async function answering(
+  answer: (request: IncomingMessage, body: string) => Answer,
+): Promise<{ remote: Remote; asked: string[] }> {
   const asked: string[] = [];
   const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await text(request);
     asked.push(`${request.method} ${request.url} ${body}`);
     const [status, document] = answer(request, body);
-    response.writeHead(status, { 'content-type': 'application/json' }).end(typeof document === 'string' ? document : JSON.stringify(document));
+    response
+      .writeHead(status, { 'content-type': 'application/json' })
+      .end(typeof document === 'string' ? document : JSON.stringify(document));
   };
   server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
@@ -37,10 +41,16 @@ describe('a call', () => {
   it('carries the key, the query and the body, below the path of the address', async () => {
     const headers: IncomingMessage['headers'][] = [];
     const { remote, asked } = await answering((request) => (headers.push(request.headers), [200, { fine: true }]));
-    expect(await remote.call('GET', '/v1/costs', { query: { from: '2026-10-01', to: null, strict: false } })).toEqual({ fine: true });
+    expect(await remote.call('GET', '/v1/costs', { query: { from: '2026-10-01', to: null, strict: false } })).toEqual({
+      fine: true,
+    });
     await remote.call('PUT', '/v1/teams/a%2Fb', { json: { name: 'A' } });
     await remote.call('POST', '/v1/imports', { stream: Readable.from([Buffer.from('some '), Buffer.from('bytes')]) });
-    expect(asked).toEqual(['GET /base/v1/costs?from=2026-10-01&strict=false ', 'PUT /base/v1/teams/a%2Fb {"name":"A"}', 'POST /base/v1/imports some bytes']);
+    expect(asked).toEqual([
+      'GET /base/v1/costs?from=2026-10-01&strict=false ',
+      'PUT /base/v1/teams/a%2Fb {"name":"A"}',
+      'POST /base/v1/imports some bytes',
+    ]);
     expect(headers.map((one) => one.authorization)).toEqual(Array(3).fill('Bearer bursar_secret'));
     expect(headers.map((one) => one['idempotency-key'] !== undefined)).toEqual([false, true, true]);
   });
@@ -57,13 +67,43 @@ describe('a call', () => {
 });
 
 describe('an answer that is a problem', () => {
-  it.each([[400, 'invalid'], [401, 'denied'], [403, 'denied'], [404, 'missing'], [409, 'conflict'], [413, 'invalid'], [500, 'unavailable'], [503, 'unavailable']] as const)(
-    'of status %i is a failure of kind %s with every problem', async (status, kind) => {
-      const { remote } = await answering(() => [status, { status, title: 'T', detail: 'it went wrong', requestId: 'r-1', problems: [{ path: 'a/b', message: 'is odd' }, { path: null, message: 'too' }, 'rubbish'] }]);
-      const failure = remote.call('GET', '/v1/costs');
-      await expect(failure).rejects.toMatchObject({ name: 'Failure', kind, problems: [{ path: 'a/b', message: 'is odd' }, { path: null, message: 'too' }] });
-      await expect(failure).rejects.toThrow(status === 401 ? 'it went wrong (BURSAR_API_KEY)' : status >= 500 ? 'it went wrong (request r-1)' : /^it went wrong$/);
+  it.each([
+    [400, 'invalid'],
+    [401, 'denied'],
+    [403, 'denied'],
+    [404, 'missing'],
+    [409, 'conflict'],
+    [413, 'invalid'],
+    [500, 'unavailable'],
+    [503, 'unavailable'],
+  ] as const)('of status %i is a failure of kind %s with every problem', async (status, kind) => {
+    const { remote } = await answering(() => [
+      status,
+      {
+        status,
+        title: 'T',
+        detail: 'it went wrong',
+        requestId: 'r-1',
+        problems: [{ path: 'a/b', message: 'is odd' }, { path: null, message: 'too' }, 'rubbish'],
+      },
+    ]);
+    const failure = remote.call('GET', '/v1/costs');
+    await expect(failure).rejects.toMatchObject({
+      name: 'Failure',
+      kind,
+      problems: [
+        { path: 'a/b', message: 'is odd' },
+        { path: null, message: 'too' },
+      ],
     });
+    await expect(failure).rejects.toThrow(
+      status === 401
+        ? 'it went wrong (BURSAR_API_KEY)'
+        : status >= 500
+          ? 'it went wrong (request r-1)'
+          : /^it went wrong$/,
+    );
+  });
 
   it('without a document says the status', async () => {
     const { remote } = await answering(() => [502, '<html>Bad gateway</html>']);
@@ -79,14 +119,18 @@ describe('an answer that is a problem', () => {
 
   it('counts where it comes in the middle of an upload', async () => {
     server = createServer((request, response) => {
-      response.writeHead(413, { connection: 'close' }).end(JSON.stringify({ detail: 'the file is too long', problems: [] }));
+      response
+        .writeHead(413, { connection: 'close' })
+        .end(JSON.stringify({ detail: 'the file is too long', problems: [] }));
       request.resume();
     });
     await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
     const remote = new Remote({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: 'k' });
-    const stream = Readable.from((function* () {
-      for (let n = 0; n < 50; n++) yield Buffer.alloc(1 << 16);
-    })());
+    const stream = Readable.from(
+      (function* () {
+        for (let n = 0; n < 50; n++) yield Buffer.alloc(1 << 16);
+      })(),
+    );
     await expect(remote.call('POST', '/v1/imports', { stream })).rejects.toThrow('the file is too long');
   });
 
@@ -96,20 +140,33 @@ describe('an answer that is a problem', () => {
     server = null;
     await new Promise<void>((resolve) => void closing?.close(() => resolve()));
     const failure = await remote.call('GET', '/v1/costs').catch((error: unknown) => error);
-    expect(failure).toMatchObject({ kind: 'unavailable', message: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+ \(BURSAR_URL\) cannot be reached: ECONNREFUSED$/) as string });
+    expect(failure).toMatchObject({
+      kind: 'unavailable',
+      message: expect.stringMatching(
+        /^http:\/\/127\.0\.0\.1:\d+ \(BURSAR_URL\) cannot be reached: ECONNREFUSED$/,
+      ) as string,
+    });
     expect(JSON.stringify(failure)).not.toContain('bursar_secret');
   });
 });
 
 it('reads how much work waits from the metrics', () => {
-  expect(waitingIn('# HELP bursar_work_waiting x\nbursar_work_waiting{stage="cost.price"} 12\nbursar_work_waiting{stage="budget.weigh"} 3\nbursar_work_parked{stage="a"} 9\n')).toBe(15);
+  expect(
+    waitingIn(
+      '# HELP bursar_work_waiting x\nbursar_work_waiting{stage="cost.price"} 12\nbursar_work_waiting{stage="budget.weigh"} 3\nbursar_work_parked{stage="a"} 9\n',
+    ),
+  ).toBe(15);
   expect(waitingIn('')).toBe(0);
 });
 
 describe('progress', () => {
   const shown = (isTTY: boolean): { progress: Progress; written: () => string; at: (now: number) => void } => {
     let [out, now] = ['', 0];
-    return { progress: new Progress({ isTTY, write: (part) => (out += part) }, { now: () => now }), written: () => out, at: (instant) => (now = instant) };
+    return {
+      progress: new Progress({ isTTY, write: (part) => (out += part) }, { now: () => now }),
+      written: () => out,
+      at: (instant) => (now = instant),
+    };
   };
 
   it('rewrites one line of a terminal, not too often, and takes it away', () => {

@@ -4,20 +4,48 @@ import { grouped, percent, printable, shortAmount, table } from '../../src/cli/t
 
 describe('a table', () => {
   it('puts numbers to the right and the rest to the left', () => {
-    expect(table(['team', 'cost'], [['red', '1.50'], ['ultraviolet', '120.25']])).toBe(
-      'team           cost\n-----------  ------\nred            1.50\nultraviolet  120.25\n');
+    expect(
+      table(
+        ['team', 'cost'],
+        [
+          ['red', '1.50'],
+          ['ultraviolet', '120.25'],
+        ],
+      ),
+    ).toBe('team           cost\n-----------  ------\nred            1.50\nultraviolet  120.25\n');
   });
 
   it('keeps a column to the left where one cell is no number, and shows what is absent', () => {
-    expect(table(['id', 'n'], [['a', null], ['b', 'none'], ['c', 7]])).toBe('id  n\n--  ----\na   -\nb   none\nc   7\n');
+    expect(
+      table(
+        ['id', 'n'],
+        [
+          ['a', null],
+          ['b', 'none'],
+          ['c', 7],
+        ],
+      ),
+    ).toBe('id  n\n--  ----\na   -\nb   none\nc   7\n');
     expect(table(['n'], [[null], ['12,345'], ['5.0%']])).toBe('     n\n------\n     -\n12,345\n  5.0%\n');
   });
 
   it('of no rows is its titles', () => expect(table(['a', 'b'], [])).toBe('a  b\n-  -\n'));
 
-  it('counts wide characters as two', () => expect(table(['team', 'x'], [['研究', 'y'], ['ab', 'z']])).toBe('team  x\n----  -\n研究  y\nab    z\n'));
+  it('counts wide characters as two', () =>
+    expect(
+      table(
+        ['team', 'x'],
+        [
+          ['研究', 'y'],
+          ['ab', 'z'],
+        ],
+      ),
+    ).toBe('team  x\n----  -\n研究  y\nab    z\n'));
 
-  it('cuts long cells', () => expect(table(['id', 'raw'], [['y'.repeat(200), 'x'.repeat(200)]]).split('\n')[2]).toBe(`${'y'.repeat(79)}…  ${'x'.repeat(159)}…`));
+  it('cuts long cells', () =>
+    expect(table(['id', 'raw'], [['y'.repeat(200), 'x'.repeat(200)]]).split('\n')[2]).toBe(
+      `${'y'.repeat(79)}…  ${'x'.repeat(159)}…`,
+    ));
 
   it('never hands control characters on', () => {
     expect(printable('a\u001b[31mred\nb\u0007\u202e')).toBe('a [31mred b ');

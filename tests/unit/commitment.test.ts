@@ -1,5 +1,6 @@
 /**
- * Commitments by hand: costs, the optimum, the published rules, the demand file and the advice, on cases small enough to count.
+ * Commitments by hand: costs, the optimum, the published rules, the demand file and the advice, on cases small enough
+ * to count.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,9 +14,20 @@ import { Guard } from '../../src/planning/commitment/guard.js';
 import { LevelCounts } from '../../src/planning/commitment/level-counts.js';
 import { LevelTally } from '../../src/planning/commitment/level-tally.js';
 import {
-  breakEvenHours, checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost, coverage, effectiveRatio,
+  breakEvenHours,
+  checkedTerm,
+  coefficientOfVariation,
+  type CommitmentTerm,
+  commitmentCost,
+  coverage,
+  effectiveRatio,
 } from '../../src/planning/commitment/model.js';
-import { lookBack, onlineDeterministic, onlineRandomised, onlineThreshold } from '../../src/planning/commitment/opponents.js';
+import {
+  lookBack,
+  onlineDeterministic,
+  onlineRandomised,
+  onlineThreshold,
+} from '../../src/planning/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
 import { Outlook } from '../../src/planning/commitment/outlook.js';
 import { Panel } from '../../src/planning/commitment/panel.js';
@@ -70,7 +82,9 @@ describe('the cost of purchases', () => {
 
   it('names every problem of a term', async () => {
     expect(await problemsOf(() => checkedTerm(term(0, Number.NaN, 1)))).toHaveLength(3);
-    expect(await problemsOf(() => checkedTerm(term(24, 0.5, 0.6)))).toEqual(['alpha: is a part of priceRatio and cannot exceed it']);
+    expect(await problemsOf(() => checkedTerm(term(24, 0.5, 0.6)))).toEqual([
+      'alpha: is a part of priceRatio and cannot exceed it',
+    ]);
   });
 
   it('measures variation in population form', () => {
@@ -149,7 +163,8 @@ describe('the online rules of Wang, Li and Liang', () => {
   });
 
   it('draw the threshold from the density of the paper', () => {
-    // alpha 0: F(z) = (e^z - 1) / (e - 1); the median threshold is ln(1 + (e - 1) / 2) = 0.62 of the break-even, 6.2 of 10 hours.
+    // alpha 0: F(z) = (e^z - 1) / (e - 1); the median threshold is ln(1 + (e - 1) / 2) = 0.62 of the break-even, 6.2 of
+    // 10 hours.
     const demand = gpus(...hours(20, 1));
     expect(onlineRandomised(demand, term(20, 0.5), 0.5).indexOf(1)).toBe(6);
     expect(onlineRandomised(demand, term(20, 0.5), 0).indexOf(1)).toBe(0);
@@ -165,17 +180,21 @@ describe('the guard', () => {
   });
 
   it('lets early purchases spend no more than the lower bound has earned', () => {
-    // 10 GPUs, a fee of 10 hours each: after the first hour 2 x 10 covers 10 spent and one fee of 10 less the hour it serves.
+    // 10 GPUs, a fee of 10 hours each: after the first hour 2 x 10 covers 10 spent and one fee of 10 less the hour it
+    // serves.
     const guard = new Guard(20, 0.5);
     expect(guard.step(10, 10)).toBe(1);
     expect(guard.activeReservations).toBe(1);
   });
 
   it('lets a past that was served well argue for nothing', () => {
-    // Two terms reserved from their first hours (fees of 2 + 2), then nothing is wished. The dual takes 1 in hours 0, 1, 4, 5, so the bound of hours 0 to 6
-    // and 0 to 7 is 4: before hours 10 and 11 there are 6 and 7 spent and owed, less than 2 x 4, and three unexplained hours buy nothing.
+    // Two terms reserved from their first hours (fees of 2 + 2), then nothing is wished. The dual takes 1 in hours 0,
+    // 1, 4, 5, so the bound of hours 0 to 6 and 0 to 7 is 4: before hours 10 and 11 there are 6 and 7 spent and owed,
+    // less than 2 x 4, and three unexplained hours buy nothing.
     const served = new Guard(4, 0.5);
-    expect(hours(12, 1).map((value, hour) => served.step(value, hour < 8 ? 1 : 0))).toEqual([1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    expect(hours(12, 1).map((value, hour) => served.step(value, hour < 8 ? 1 : 0))).toEqual([
+      1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0,
+    ]);
     expect(onlineDeterministic(gpus(...hours(3, 1)), term(4, 0.5)).at(2)).toBe(1);
   });
 
@@ -224,7 +243,8 @@ describe('the outlook', () => {
 
 describe('the panel', () => {
   it('charges each rule for what it would hold, and trusts it less by what it cost above the cheapest', () => {
-    // A term of 2 hours at 0.5. Rule 0 buys nothing: 2 x 2 on demand. Rule 1 holds two: 2 x 2 x 0.5. Mean demand 2, so a term costs 2 x 0.5 x 2 = 2.
+    // A term of 2 hours at 0.5. Rule 0 buys nothing: 2 x 2 on demand. Rule 1 holds two: 2 x 2 x 0.5. Mean demand 2, so
+    // a term costs 2 x 0.5 x 2 = 2.
     const panel = new Panel([1, 1], 2, 0.5, 3);
     for (const value of [2, 2]) panel.charge(value, gpus(0, 2));
     const less = Math.exp((-3 * (4 - 2)) / 2);
@@ -234,7 +254,8 @@ describe('the panel', () => {
   });
 
   it('charges no rule for what is not in use when it is bought, and a purchase for its whole term', () => {
-    // Rule 1 wishes 9 where 1 is demanded: it holds 1, idle in hour 1 (cost 1 x 0.5 + 0.5); rule 0 pays 1 on demand. They have cost the same.
+    // Rule 1 wishes 9 where 1 is demanded: it holds 1, idle in hour 1 (cost 1 x 0.5 + 0.5); rule 0 pays 1 on demand.
+    // They have cost the same.
     const panel = new Panel([1, 1], 2, 0.5, 3);
     panel.charge(1, gpus(0, 9));
     panel.charge(0, gpus(0, 9));
@@ -252,7 +273,8 @@ describe('the panel', () => {
 describe('the planner', () => {
   it('holds the base and lets the bursts pass, even where two of them outlast break-even', () => {
     const planner = new ReservationPlanner(term(168, 0.6));
-    // 52 + 52 hours of one week are more than 100.8: the bare break-even rule buys, a planner that was right so far need not.
+    // 52 + 52 hours of one week are more than 100.8: the bare break-even rule buys, a planner that was right so far
+    // need not.
     const demand = [...bursts, ...hours(52, 9), ...hours(4, 2), ...hours(52, 9)];
     for (const value of demand) planner.step(value);
     expect(planner.held).toBe(2);
@@ -296,9 +318,23 @@ describe('the comparison', () => {
   const { cells, mean } = compareCommitments(tenants, term(24, 0.5));
 
   it('has the two cells and every rule in each', () => {
-    expect(cells.map(({ name, count }) => [name, count])).toEqual([['all', 3], ['cv>=0.5', 1]]);
-    const names = ['none', 'look-back-1d', 'look-back-7d', 'look-back-30d', 'look-back-60d', 'online-deterministic', 'online-randomised', 'bursar', 'clairvoyant'];
-    for (const cell of [...cells.map(({ policies }) => policies), mean]) expect(cell.map(({ name }) => name)).toEqual(names);
+    expect(cells.map(({ name, count }) => [name, count])).toEqual([
+      ['all', 3],
+      ['cv>=0.5', 1],
+    ]);
+    const names = [
+      'none',
+      'look-back-1d',
+      'look-back-7d',
+      'look-back-30d',
+      'look-back-60d',
+      'online-deterministic',
+      'online-randomised',
+      'bursar',
+      'clairvoyant',
+    ];
+    for (const cell of [...cells.map(({ policies }) => policies), mean])
+      expect(cell.map(({ name }) => name)).toEqual(names);
   });
 
   it('pools savings over tenants and rates the worst one', () => {
@@ -310,7 +346,8 @@ describe('the comparison', () => {
   });
 
   it('has no share where nothing can be saved', () => {
-    const { policies } = compareCommitments([{ tenant: 'nothing', demand: new Int32Array(10) }], term(24, 0.5)).cells[0]!;
+    const { policies } = compareCommitments([{ tenant: 'nothing', demand: new Int32Array(10) }], term(24, 0.5))
+      .cells[0]!;
     expect(policies.every(({ meanShare, worstRatio }) => meanShare === null && worstRatio === null)).toBe(true);
   });
 });
@@ -333,21 +370,32 @@ describe('the demand file', () => {
     ]);
     expect(await problemsOf(() => parseDemand('tenant,gpus\n', 'x.csv'))).toEqual(['line 1: has no column hour']);
     expect(await problemsOf(() => parseDemand('tenant,hour,gpus\n', 'x.csv'))).toEqual(['null: holds no rows']);
-    expect(await problemsOf(() => parseDemand('tenant,hour,gpus\na,1,1\na,1,2\n', 'x.csv'))).toEqual(['a/1: is there twice']);
+    expect(await problemsOf(() => parseDemand('tenant,hour,gpus\na,1,1\na,1,2\n', 'x.csv'))).toEqual([
+      'a/1: is there twice',
+    ]);
     expect(await problemsOf(() => parseDemand('tenant,hour,gpus\na,1,1\na,9000000,2\n', 'x.csv'))).toHaveLength(1);
   });
 
   it('runs from a plain or a gzip file, and refuses a missing one', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'commitment-'));
     try {
-      const csv = `tenant,hour,gpus\n${hours(100, 3).map((value, hour) => `team,${hour},${value}`).join('\n')}\n`;
+      const csv = `tenant,hour,gpus\n${hours(100, 3)
+        .map((value, hour) => `team,${hour},${value}`)
+        .join('\n')}\n`;
       await writeFile(path.join(folder, 'demand.csv'), csv);
       await writeFile(path.join(folder, 'demand.csv.gz'), gzipSync(csv));
       const options = { termHours: 24, priceRatio: 0.6 };
       const report = await runCommitmentBacktest({ ...options, demand: path.join(folder, 'demand.csv') });
-      expect(report).toMatchObject({ problem: 'commitment', settings: { termHours: 24, priceRatio: 0.6, alpha: 0, tenants: 1, hours: 100 } });
-      expect((await runCommitmentBacktest({ ...options, demand: path.join(folder, 'demand.csv.gz') })).cells).toEqual(report.cells);
-      await expect(runCommitmentBacktest({ ...options, demand: path.join(folder, 'none.csv') })).rejects.toMatchObject({ kind: 'missing' });
+      expect(report).toMatchObject({
+        problem: 'commitment',
+        settings: { termHours: 24, priceRatio: 0.6, alpha: 0, tenants: 1, hours: 100 },
+      });
+      expect((await runCommitmentBacktest({ ...options, demand: path.join(folder, 'demand.csv.gz') })).cells).toEqual(
+        report.cells,
+      );
+      await expect(runCommitmentBacktest({ ...options, demand: path.join(folder, 'none.csv') })).rejects.toMatchObject({
+        kind: 'missing',
+      });
       await expect(runCommitmentBacktest({ ...options, demand: folder })).rejects.toMatchObject({ kind: 'invalid' });
     } finally {
       await rm(folder, { recursive: true });
@@ -360,8 +408,19 @@ describe('the advice', () => {
   const steady = Float64Array.from({ length: 1000 }, () => 8);
 
   it('reserves a steady base, less what is held already', () => {
-    const [advice] = recommendReservations(steady, [{ units: 3, hoursLeft: 10 }, { units: 2, hoursLeft: 0 }], [week]);
-    expect(advice).toMatchObject({ term: '1 week', units: 5, evidence: { hoursSeen: 1000, demandNow: 8, alreadyReserved: 3, breakEvenShare: 0.6 } });
+    const [advice] = recommendReservations(
+      steady,
+      [
+        { units: 3, hoursLeft: 10 },
+        { units: 2, hoursLeft: 0 },
+      ],
+      [week],
+    );
+    expect(advice).toMatchObject({
+      term: '1 week',
+      units: 5,
+      evidence: { hoursSeen: 1000, demandNow: 8, alreadyReserved: 3, breakEvenShare: 0.6 },
+    });
     expect(advice!.expectedSaving).toBeCloseTo(5 * 168 * 0.4, 6);
     expect(advice!.savingInterval.low).toBeCloseTo(5 * 168 * 0.4, 6);
     expect(advice!.upfrontCost).toBeCloseTo(5 * 168 * 0.6, 6);
@@ -369,7 +428,10 @@ describe('the advice', () => {
 
   it('gives a unit to the term that saves most per hour, and no unit twice', () => {
     const cheaper = { ...week, name: '2 weeks', termHours: 336, priceRatio: 0.5 };
-    expect(recommendReservations(steady, [], [week, cheaper]).map(({ term: name, units }) => [name, units])).toEqual([['1 week', 0], ['2 weeks', 8]]);
+    expect(recommendReservations(steady, [], [week, cheaper]).map(({ term: name, units }) => [name, units])).toEqual([
+      ['1 week', 0],
+      ['2 weeks', 8],
+    ]);
   });
 
   it('vouches for no more of a term than the past is long', () => {
@@ -379,13 +441,23 @@ describe('the advice', () => {
   });
 
   it('recommends nothing for no demand, no past, or demand that has ended', () => {
-    for (const demand of [new Int32Array(500), new Int32Array(0), Int32Array.from([...hours(500, 5), ...hours(200, 0)])]) {
-      expect(recommendReservations(demand, [], [week])).toMatchObject([{ units: 0, expectedSaving: 0, evidence: { expectedUse: null } }]);
+    for (const demand of [
+      new Int32Array(500),
+      new Int32Array(0),
+      Int32Array.from([...hours(500, 5), ...hours(200, 0)]),
+    ]) {
+      expect(recommendReservations(demand, [], [week])).toMatchObject([
+        { units: 0, expectedSaving: 0, evidence: { expectedUse: null } },
+      ]);
     }
   });
 
   it('names every problem', async () => {
     const bad = { ...week, termHours: 0.5, upfront: 2 };
-    expect(await problemsOf(() => recommendReservations(Float64Array.of(1, Number.NaN, -1), [{ units: 1.5, hoursLeft: -1 }], [bad]))).toHaveLength(6);
+    expect(
+      await problemsOf(() =>
+        recommendReservations(Float64Array.of(1, Number.NaN, -1), [{ units: 1.5, hoursLeft: -1 }], [bad]),
+      ),
+    ).toHaveLength(6);
   });
 });

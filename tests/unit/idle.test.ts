@@ -3,19 +3,31 @@ import { below30For30, skiRental, zeroFor60 } from '../../src/planning/idle/oppo
 import { Outlook } from '../../src/planning/idle/outlook.js';
 import { IDLE_DEFAULTS, IdlePlanner } from '../../src/planning/idle/planner.js';
 import { Quiets, SPAN_STARTS, spanOf, SPANS } from '../../src/planning/idle/quiets.js';
-import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } from '../../src/planning/idle/samples.js';
+import {
+  activityOf,
+  utilisationOrMissing,
+  type IdleEvidence,
+  type IdleSample,
+} from '../../src/planning/idle/samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy } from '../../src/planning/idle/simulate.js';
 import { mulberry32 } from '../../src/planning/random.js';
 
 const evidence = (minute: number, percent: number | null, more: Partial<IdleEvidence> = {}): IdleEvidence => ({
-  resource: 'gpu-0', minute, gpuUtilPercent: percent, requestsPerSecond: null, memoryUsedRatio: 0.1, workload: 'training', ...more,
+  resource: 'gpu-0',
+  minute,
+  gpuUtilPercent: percent,
+  requestsPerSecond: null,
+  memoryUsedRatio: 0.1,
+  workload: 'training',
+  ...more,
 });
 const settings = { ...IDLE_DEFAULTS, restartMinutes: 10 };
 /** The minute at which a policy first stops a stream of one sample per minute; null if never. */
 function firstStop(policy: IdlePolicy, samples: readonly IdleEvidence[]): number | null {
   return samples.find((sample) => policy.observe(sample))?.minute ?? null;
 }
-const stream = (minutes: number, make: (minute: number) => IdleEvidence): IdleEvidence[] => Array.from({ length: minutes }, (_, minute) => make(minute));
+const stream = (minutes: number, make: (minute: number) => IdleEvidence): IdleEvidence[] =>
+  Array.from({ length: minutes }, (_, minute) => make(minute));
 
 describe('evidence', () => {
   it('finds a service at work at 0.5 % utilisation by its requests', () => {
@@ -27,7 +39,13 @@ describe('evidence', () => {
   });
 
   it('takes a blank, an impossible and the DCGM blank value as missing, never as idle', () => {
-    expect([Number('9223372036854775794'), Number.NaN, -1, 101, 2_147_483_632].map(utilisationOrMissing)).toEqual([null, null, null, null, null]);
+    expect([Number('9223372036854775794'), Number.NaN, -1, 101, 2_147_483_632].map(utilisationOrMissing)).toEqual([
+      null,
+      null,
+      null,
+      null,
+      null,
+    ]);
     expect([0, 0.5, 100].map(utilisationOrMissing)).toEqual([0, 0.5, 100]);
     expect(activityOf(evidence(0, null))).toBe('unknown');
   });
@@ -35,23 +53,52 @@ describe('evidence', () => {
 
 describe('the published rules', () => {
   it('stop after 30 minutes below 30 %, and after 60 at 0 %', () => {
-    expect(firstStop(below30For30(), stream(100, (minute) => evidence(minute, minute < 5 ? 30 : 29)))).toBe(35);
-    expect(firstStop(zeroFor60(), stream(100, (minute) => evidence(minute, minute === 20 ? 1 : 0)))).toBe(81);
+    expect(
+      firstStop(
+        below30For30(),
+        stream(100, (minute) => evidence(minute, minute < 5 ? 30 : 29)),
+      ),
+    ).toBe(35);
+    expect(
+      firstStop(
+        zeroFor60(),
+        stream(100, (minute) => evidence(minute, minute === 20 ? 1 : 0)),
+      ),
+    ).toBe(81);
   });
 
   it('stop by ski rental when the idle time has cost a restart', () => {
-    expect(firstStop(skiRental(10, 5), stream(30, (minute) => evidence(minute, minute < 4 ? 90 : 1)))).toBe(14);
+    expect(
+      firstStop(
+        skiRental(10, 5),
+        stream(30, (minute) => evidence(minute, minute < 4 ? 90 : 1)),
+      ),
+    ).toBe(14);
   });
 });
 
 describe('scoring', () => {
-  const sample = (minute: number, useful: boolean | null, resource = 'gpu-0'): IdleSample => ({ evidence: evidence(minute, 0, { resource }), useful });
-  const stopAt = (minutes: readonly number[]): IdlePolicy => ({ observe: ({ minute }) => minutes.includes(minute), returned: () => undefined });
+  const sample = (minute: number, useful: boolean | null, resource = 'gpu-0'): IdleSample => ({
+    evidence: evidence(minute, 0, { resource }),
+    useful,
+  });
+  const stopAt = (minutes: readonly number[]): IdlePolicy => ({
+    observe: ({ minute }) => minutes.includes(minute),
+    returned: () => undefined,
+  });
 
   it('credits the minutes away less the restart, and calls a return within ten minutes false', () => {
     // Idle 10..39 and 50..54, useful else, until minute 59.
-    const samples = Array.from({ length: 60 }, (_, minute) => sample(minute, !((minute >= 10 && minute < 40) || (minute >= 50 && minute < 55))));
-    expect(simulateIdle(samples, 10, stopAt([15, 51]))).toEqual({ spells: 2, idleMinutes: 35, savedMinutes: 25 - 10 + 4 - 10, stops: 2, falseStops: 1 });
+    const samples = Array.from({ length: 60 }, (_, minute) =>
+      sample(minute, !((minute >= 10 && minute < 40) || (minute >= 50 && minute < 55))),
+    );
+    expect(simulateIdle(samples, 10, stopAt([15, 51]))).toEqual({
+      spells: 2,
+      idleMinutes: 35,
+      savedMinutes: 25 - 10 + 4 - 10,
+      stops: 2,
+      falseStops: 1,
+    });
     expect(clairvoyantSaving(samples, 10)).toBe(20);
     expect(clairvoyantSaving(samples, 2)).toBe(28 + 3);
   });
@@ -64,12 +111,20 @@ describe('scoring', () => {
   });
 
   it('claims no saving where the truth is not recorded', () => {
-    expect(simulateIdle([sample(0, null), sample(30, null)], 5, stopAt([0]))).toMatchObject({ idleMinutes: 0, savedMinutes: 25, spells: 0 });
+    expect(simulateIdle([sample(0, null), sample(30, null)], 5, stopAt([0]))).toMatchObject({
+      idleMinutes: 0,
+      savedMinutes: 25,
+      spells: 0,
+    });
     expect(clairvoyantSaving([sample(0, null), sample(30, null)], 5)).toBe(0);
   });
 
   it('orders samples of many GPUs by time', () => {
-    expect(byTime([sample(3, true, 'a'), sample(1, true, 'b'), sample(3, true, 'c')]).map(({ evidence: { resource } }) => resource)).toEqual(['b', 'a', 'c']);
+    expect(
+      byTime([sample(3, true, 'a'), sample(1, true, 'b'), sample(3, true, 'c')]).map(
+        ({ evidence: { resource } }) => resource,
+      ),
+    ).toEqual(['b', 'a', 'c']);
   });
 });
 
@@ -86,7 +141,11 @@ describe('what to expect of a quiet', () => {
   };
   const outlookOn = (...quiets: readonly Quiets[]): Outlook => {
     const outlook = new Outlook();
-    outlook.look(quiets.map((one) => ({ quiets: one, priorQuiets: 4 })), 0, costs);
+    outlook.look(
+      quiets.map((one) => ({ quiets: one, priorQuiets: 4 })),
+      0,
+      costs,
+    );
     return outlook;
   };
   const at = (minutes: number): number => spanOf(minutes, 0);
@@ -149,7 +208,9 @@ describe('what to expect of a quiet', () => {
     }
   });
 
-  /** Of those that came to a span the share that ended in it, with four more that end as (1 + minutes) ** -shape says. */
+  /**
+   * Of those that came to a span the share that ended in it, with four more that end as (1 + minutes) ** -shape says.
+   */
   function lastShare(quiets: Quiets, span: number): number {
     let came = quiets.ended[span]!;
     for (let later = span + 1; later < SPANS; later++) came += quiets.ended[later]! + quiets.cameTo[later]!;
@@ -160,12 +221,29 @@ describe('what to expect of a quiet', () => {
 
 describe('the idle planner', () => {
   it('never stops on missing evidence, however long', () => {
-    expect(firstStop(new IdlePlanner(settings), stream(3000, (minute) => evidence(minute, null)))).toBeNull();
+    expect(
+      firstStop(
+        new IdlePlanner(settings),
+        stream(3000, (minute) => evidence(minute, null)),
+      ),
+    ).toBeNull();
   });
 
   it('never stops a service that answers, or whose requests nobody counts', () => {
-    expect(firstStop(new IdlePlanner(settings), stream(3000, (minute) => evidence(minute, minute % 9 === 0 ? 3 : 0, { workload: 'inference', requestsPerSecond: 2 })))).toBeNull();
-    expect(firstStop(new IdlePlanner(settings), stream(3000, (minute) => evidence(minute, 0, { workload: 'inference' })))).toBeNull();
+    expect(
+      firstStop(
+        new IdlePlanner(settings),
+        stream(3000, (minute) =>
+          evidence(minute, minute % 9 === 0 ? 3 : 0, { workload: 'inference', requestsPerSecond: 2 }),
+        ),
+      ),
+    ).toBeNull();
+    expect(
+      firstStop(
+        new IdlePlanner(settings),
+        stream(3000, (minute) => evidence(minute, 0, { workload: 'inference' })),
+      ),
+    ).toBeNull();
   });
 
   it('begins anew after a silence: two old samples are no long quiet', () => {
@@ -177,13 +255,20 @@ describe('the idle planner', () => {
   });
 
   it('keeps an input-bound training whose every second minute looks idle', () => {
-    expect(firstStop(new IdlePlanner(settings), stream(2000, (minute) => evidence(minute, minute % 2 === 0 ? 0 : 60)))).toBeNull();
+    expect(
+      firstStop(
+        new IdlePlanner(settings),
+        stream(2000, (minute) => evidence(minute, minute % 2 === 0 ? 0 : 60)),
+      ),
+    ).toBeNull();
   });
 
   it('learns to wait out the pauses that a GPU always makes, and to stop what outlasts them', () => {
     const planner = new IdlePlanner(settings);
     // Work of 40 minutes and a pause of 10, twenty times; then a pause without end.
-    const decisions = stream(1000 + 300, (minute) => evidence(minute, minute < 1000 && minute % 50 < 40 ? 95 : 0)).map((sample) => planner.decide(sample));
+    const decisions = stream(1000 + 300, (minute) => evidence(minute, minute < 1000 && minute % 50 < 40 ? 95 : 0)).map(
+      (sample) => planner.decide(sample),
+    );
     const early = decisions.slice(500, 1000).filter(({ stop }) => stop).length;
     const stopped = decisions.findIndex(({ stop }, minute) => minute >= 990 && stop);
     expect(early).toBe(0);
@@ -209,7 +294,10 @@ describe('the idle planner', () => {
     const begun = decisions.findLastIndex(({ reason }) => reason === 'working') + 1;
     return decisions.slice(begun).find(({ stop }) => stop)?.quietMinutes ?? null;
   };
-  const [short, long] = [{ minutes: 5, memoryUsedRatio: 0.005 }, { minutes: 120, memoryUsedRatio: 0 }];
+  const [short, long] = [
+    { minutes: 5, memoryUsedRatio: 0.005 },
+    { minutes: 120, memoryUsedRatio: 0 },
+  ];
 
   it('learns how long a GPU is quiet with a process on it, and how long without', () => {
     const past = Array.from({ length: 20 }, () => [short, long]).flat();
@@ -232,7 +320,11 @@ describe('the idle planner', () => {
 
   it('goes on where a reading of the memory is lost', () => {
     const past = pausing([...Array.from({ length: 20 }, () => long), long]);
-    expect(lastWait(past.map((sample, n) => (n > past.length - 120 && n % 2 === 0 ? { ...sample, memoryUsedRatio: null } : sample)))).toBe(lastWait(past));
+    expect(
+      lastWait(
+        past.map((sample, n) => (n > past.length - 120 && n % 2 === 0 ? { ...sample, memoryUsedRatio: null } : sample)),
+      ),
+    ).toBe(lastWait(past));
   });
 
   it('decides from the past alone', () => {
@@ -241,7 +333,10 @@ describe('the idle planner', () => {
       const planner = new IdlePlanner(settings);
       return all.map((sample) => planner.observe(sample));
     };
-    const shuffled = [...samples.slice(0, 400), ...samples.slice(400).map((sample, i) => ({ ...sample, gpuUtilPercent: i % 3 === 0 ? 90 : 0 }))];
+    const shuffled = [
+      ...samples.slice(0, 400),
+      ...samples.slice(400).map((sample, i) => ({ ...sample, gpuUtilPercent: i % 3 === 0 ? 90 : 0 })),
+    ];
     expect(decide(shuffled).slice(0, 400)).toEqual(decide(samples).slice(0, 400));
   });
 });

@@ -6,9 +6,15 @@ import { tellLog } from '../../src/pipeline/watch.js';
 
 const NOW = Date.UTC(2026, 9, 21, 12);
 
-function logOf(settings: Partial<LogSettings> = {}): { log: ProcessLog; lines: string[]; events(): Record<string, unknown>[] } {
+function logOf(settings: Partial<LogSettings> = {}): {
+  log: ProcessLog;
+  lines: string[];
+  events(): Record<string, unknown>[];
+} {
   const lines: string[] = [];
-  const log = new ProcessLog({ level: 'log', format: 'json', ...settings }, { now: () => NOW }, (line) => lines.push(line));
+  const log = new ProcessLog({ level: 'log', format: 'json', ...settings }, { now: () => NOW }, (line) =>
+    lines.push(line),
+  );
   return { log, lines, events: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>) };
 }
 
@@ -21,9 +27,29 @@ describe('in JSON', () => {
     log.log('ready');
     expect(lines.every((line) => line.endsWith('\n') && line.indexOf('\n') === line.length - 1)).toBe(true);
     expect(events()).toEqual([
-      { time: '2026-10-21T12:00:00Z', level: 'error', name: 'web', message: 'it broke\non two lines', stack: 'Error: it broke\n    at here' },
-      { time: '2026-10-21T12:00:00Z', level: 'info', name: 'request', message: 'PUT /v1/teams/:id', method: 'PUT', status: 200, amount: '12' },
-      { time: '2026-10-21T12:00:00Z', level: 'warn', name: 'line', message: 'odd', stack: expect.stringContaining('log.test.ts') as string },
+      {
+        time: '2026-10-21T12:00:00Z',
+        level: 'error',
+        name: 'web',
+        message: 'it broke\non two lines',
+        stack: 'Error: it broke\n    at here',
+      },
+      {
+        time: '2026-10-21T12:00:00Z',
+        level: 'info',
+        name: 'request',
+        message: 'PUT /v1/teams/:id',
+        method: 'PUT',
+        status: 200,
+        amount: '12',
+      },
+      {
+        time: '2026-10-21T12:00:00Z',
+        level: 'warn',
+        name: 'line',
+        message: 'odd',
+        stack: expect.stringContaining('log.test.ts') as string,
+      },
       { time: '2026-10-21T12:00:00Z', level: 'info', name: 'bursar', message: 'ready' },
     ]);
   });
@@ -36,7 +62,12 @@ describe('in JSON', () => {
 });
 
 describe('the level', () => {
-  it.each([['error', ['error']], ['warn', ['error', 'warn']], ['log', ['error', 'warn', 'info']], ['debug', ['error', 'warn', 'info', 'debug']]] as const)('%s lets through %j', (level, expected) => {
+  it.each([
+    ['error', ['error']],
+    ['warn', ['error', 'warn']],
+    ['log', ['error', 'warn', 'info']],
+    ['debug', ['error', 'warn', 'info', 'debug']],
+  ] as const)('%s lets through %j', (level, expected) => {
     const { log, events } = logOf({ level });
     for (const method of ['error', 'warn', 'log', 'debug'] as const) log[method]('said', 'web');
     expect(events().map((event) => event['level'])).toEqual(expected);
@@ -52,7 +83,10 @@ describe('the level', () => {
 
   it('and the format are settings, and a wrong one is named', () => {
     expect(parseConfig({})).toMatchObject({ logLevel: 'log', logFormat: 'text' });
-    expect(parseConfig({ BURSAR_LOG_LEVEL: 'debug', BURSAR_LOG_FORMAT: 'json' })).toMatchObject({ logLevel: 'debug', logFormat: 'json' });
+    expect(parseConfig({ BURSAR_LOG_LEVEL: 'debug', BURSAR_LOG_FORMAT: 'json' })).toMatchObject({
+      logLevel: 'debug',
+      logFormat: 'json',
+    });
     expect(() => parseConfig({ BURSAR_LOG_FORMAT: 'xml' })).toThrow(/BURSAR_LOG_FORMAT is neither text nor json/);
   });
 });
@@ -64,7 +98,12 @@ describe('as text', () => {
     log.warn('the moon\u001b[31m fell\non us', 'line');
     log.error('it broke', 'Error: it broke\n    at here', 'web');
     log.say('Bursar is ready: http://127.0.0.1:8080');
-    expect(lines).toEqual(['request: PUT /v1/teams/:id status=200\n', 'warn: line: the moon [31m fell on us\n', 'error: web: it broke\nError: it broke\n    at here\n', 'Bursar is ready: http://127.0.0.1:8080\n']);
+    expect(lines).toEqual([
+      'request: PUT /v1/teams/:id status=200\n',
+      'warn: line: the moon [31m fell on us\n',
+      'error: web: it broke\nError: it broke\n    at here\n',
+      'Bursar is ready: http://127.0.0.1:8080\n',
+    ]);
   });
 });
 
@@ -92,14 +131,24 @@ describe('a secret', () => {
     const { log, events } = logOf();
     log.say(`The admin key of this installation:\n\n  ${KEY}\n`);
     log.say('');
-    expect(events()).toEqual([{ time: '2026-10-21T12:00:00Z', level: 'info', name: 'bursar', message: `The admin key of this installation:\n\n  ${KEY}` }]);
+    expect(events()).toEqual([
+      {
+        time: '2026-10-21T12:00:00Z',
+        level: 'info',
+        name: 'bursar',
+        message: `The admin key of this installation:\n\n  ${KEY}`,
+      },
+    ]);
   });
 });
 
 describe('the line', () => {
   it('warns of what is parked, and of nothing that is tried again', () => {
     const { log, events } = logOf({ level: 'debug' });
-    const tell = tellLog({ debug: (event: object) => log.debug(event, 'line'), warn: (event: object) => log.warn(event, 'line') });
+    const tell = tellLog({
+      debug: (event: object) => log.debug(event, 'line'),
+      warn: (event: object) => log.warn(event, 'line'),
+    });
     const run = { organisation: 'default', stage: 'cost.price', lane: 'red', keys: 2 };
     tell({ kind: 'ran', ...run, milliseconds: 12 });
     tell({ kind: 'failed', ...run, attempts: 1, reason: 'again, please', retryAt: NOW + 2000 });

@@ -3,7 +3,12 @@ import { capacityPerReplica, quantile, requestsPerMinute } from '../../src/plann
 import { clairvoyant } from '../../src/planning/scaling/optimum.js';
 import { checkLimits, simulate, type FleetLimits } from '../../src/planning/scaling/simulate.js';
 
-const limits = (bootMinutes: number, maxReplicas = 10): FleetLimits => ({ bootMinutes, minReplicas: 1, maxReplicas, cooldownMinutes: 0 });
+const limits = (bootMinutes: number, maxReplicas = 10): FleetLimits => ({
+  bootMinutes,
+  minReplicas: 1,
+  maxReplicas,
+  cooldownMinutes: 0,
+});
 
 describe('load', () => {
   it('counts calendar minutes and keeps the empty ones between', () => {
@@ -12,7 +17,12 @@ describe('load', () => {
 
   it('takes quantiles by linear interpolation and scales the 99th percentile to the peak', () => {
     expect(quantile([4, 1, 3, 2], 0.5)).toBe(2.5);
-    expect(capacityPerReplica(Float64Array.from({ length: 101 }, (_, i) => i), 20)).toBeCloseTo(99 / 20, 12);
+    expect(
+      capacityPerReplica(
+        Float64Array.from({ length: 101 }, (_, i) => i),
+        20,
+      ),
+    ).toBeCloseTo(99 / 20, 12);
   });
 
   it('refuses arrivals without scale, without time, and over too long a span', () => {
@@ -26,7 +36,9 @@ describe('load', () => {
 describe('simulate', () => {
   it('pays booting replicas, serves with ready ones, loses the rest', () => {
     // Start 1. At minute 1 three are wanted: two boot in minutes 1 and 2 and serve from minute 3.
-    const run = simulate(Float64Array.from([1, 3, 3, 3, 1]), limits(2), (view) => (view.minute === 0 ? 1 : view.minute === 4 ? 1 : 3));
+    const run = simulate(Float64Array.from([1, 3, 3, 3, 1]), limits(2), (view) =>
+      view.minute === 0 ? 1 : view.minute === 4 ? 1 : 3,
+    );
     expect([...run.replicas]).toEqual([1, 3, 3, 3, 1]);
     expect(run.replicaMinutes).toBe(11);
     expect(run.unserved).toBe(4);
@@ -35,7 +47,11 @@ describe('simulate', () => {
   it('cancels the youngest booting replicas before ready ones', () => {
     // Two ready; one ordered at 0, one at 1; at 2 one is given up, the one of minute 1: the other serves from 3.
     const ready: number[] = [];
-    simulate(Float64Array.from([2, 2, 2, 2, 2]), limits(3), (view) => (ready.push(view.ready), [3, 4, 3, 3, 3][view.minute]!));
+    simulate(
+      Float64Array.from([2, 2, 2, 2, 2]),
+      limits(3),
+      (view) => (ready.push(view.ready), [3, 4, 3, 3, 3][view.minute]!),
+    );
     expect(ready).toEqual([2, 2, 2, 3, 3]);
   });
 
@@ -53,9 +69,14 @@ describe('simulate', () => {
 
   it('names every limit that is out of range', () => {
     expect(() => checkLimits({ bootMinutes: -1, minReplicas: 4, maxReplicas: 2.5, cooldownMinutes: 0 })).toThrow(
-      expect.objectContaining({ kind: 'invalid', problems: expect.arrayContaining([
-        expect.objectContaining({ path: 'bootMinutes' }), expect.objectContaining({ path: 'maxReplicas' }),
-      ]) }));
+      expect.objectContaining({
+        kind: 'invalid',
+        problems: expect.arrayContaining([
+          expect.objectContaining({ path: 'bootMinutes' }),
+          expect.objectContaining({ path: 'maxReplicas' }),
+        ]),
+      }),
+    );
   });
 });
 

@@ -1,15 +1,32 @@
 import { describe, expect, it } from 'vitest';
-import { hpa, hpaReplicas, limited, scaleInBelow, stepScaling, targetTracking } from '../../src/planning/scaling/opponents.js';
+import {
+  hpa,
+  hpaReplicas,
+  limited,
+  scaleInBelow,
+  stepScaling,
+  targetTracking,
+} from '../../src/planning/scaling/opponents.js';
 import type { FleetLimits, FleetView, ScalingPolicy } from '../../src/planning/scaling/simulate.js';
 
 const limits: FleetLimits = { bootMinutes: 5, minReplicas: 1, maxReplicas: 100, cooldownMinutes: 0 };
 
-/** Feeds loads to a policy whose fleet is always fully ready and follows it at once; returns the fleet after each minute. */
+/**
+ * Feeds loads to a policy whose fleet is always fully ready and follows it at once; returns the fleet after each
+ * minute.
+ */
 function follow(policy: ScalingPolicy, start: number, loads: readonly number[]): number[] {
   const past = Float64Array.from(loads);
   let ready = start;
   return [...loads, 0].map((_, minute) => {
-    const view: FleetView = { minute, past: past.subarray(0, minute), ready, booting: 0, served: minute === 0 ? 0 : ready, limits };
+    const view: FleetView = {
+      minute,
+      past: past.subarray(0, minute),
+      ready,
+      booting: 0,
+      served: minute === 0 ? 0 : ready,
+      limits,
+    };
     ready = Math.min(limits.maxReplicas, Math.max(limits.minReplicas, policy(view)));
     return ready;
   });
@@ -40,7 +57,8 @@ describe('Kubernetes HPA', () => {
 
   it('scales in only to the highest recommendation of the last 300 s', () => {
     const fleet = follow(hpa({ target: 0.5 }), 10, [10, 2, 2, 2, 2, 2, 2]);
-    // 10 replicas at load 10 are at twice the target: 20; then each minute recommends 4, and 20 leaves the window after five.
+    // 10 replicas at load 10 are at twice the target: 20; then each minute recommends 4, and 20 leaves the window after
+    // five.
     expect(fleet).toEqual([10, 20, 20, 20, 20, 20, 4, 4]);
   });
 
@@ -69,7 +87,9 @@ describe('AWS target tracking', () => {
   });
 
   it('does nothing between the two alarms', () => {
-    expect(follow(targetTracking({ target: 0.7 }), 10, new Array<number>(30).fill(6.5)).every((replicas) => replicas === 10)).toBe(true);
+    expect(
+      follow(targetTracking({ target: 0.7 }), 10, new Array<number>(30).fill(6.5)).every((replicas) => replicas === 10),
+    ).toBe(true);
   });
 });
 

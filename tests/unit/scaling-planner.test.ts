@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { LoadForecaster } from '../../src/planning/scaling/forecast.js';
-import { bursarPolicies, DEFAULT_RISK, planReplicas, RISK_SETTINGS, riskName } from '../../src/planning/scaling/planner.js';
+import {
+  bursarPolicies,
+  DEFAULT_RISK,
+  planReplicas,
+  RISK_SETTINGS,
+  riskName,
+} from '../../src/planning/scaling/planner.js';
 import { mulberry32 } from '../../src/planning/random.js';
 import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
 import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
@@ -15,7 +21,9 @@ const series = (seed: number, minutes: number): Float64Array =>
 const settings = { ...limits, risk: DEFAULT_RISK, capacityPerReplica: 10 };
 
 function decisions(load: Float64Array): number[][] {
-  return bursarPolicies(load, limits, startingReplicas(load, limits), RISK_SETTINGS).map((policy) => [...simulate(load, limits, policy).replicas]);
+  return bursarPolicies(load, limits, startingReplicas(load, limits), RISK_SETTINGS).map((policy) => [
+    ...simulate(load, limits, policy).replicas,
+  ]);
 }
 
 describe('the scaling planner', () => {
@@ -25,7 +33,9 @@ describe('the scaling planner', () => {
     other.set(load.subarray(180).slice().reverse(), 180);
     other[181] = 29;
     const [mine, theirs] = [decisions(load), decisions(other)];
-    mine.forEach((replicas, i) => expect(replicas.slice(0, 181), riskName(RISK_SETTINGS[i]!)).toEqual(theirs[i]!.slice(0, 181)));
+    mine.forEach((replicas, i) =>
+      expect(replicas.slice(0, 181), riskName(RISK_SETTINGS[i]!)).toEqual(theirs[i]!.slice(0, 181)),
+    );
     expect(mine).not.toEqual(theirs);
   });
 
@@ -34,13 +44,21 @@ describe('the scaling planner', () => {
     const [policy] = bursarPolicies(load, limits, startingReplicas(load, limits), [DEFAULT_RISK]);
     const run = simulate(load, limits, policy!);
     for (const minute of [1, 7, 60, 199]) {
-      const plan = planReplicas(load.subarray(0, minute).map((value) => value * 10), { ready: run.replicas[minute - 1]!, booting: 0 }, settings);
+      const plan = planReplicas(
+        load.subarray(0, minute).map((value) => value * 10),
+        { ready: run.replicas[minute - 1]!, booting: 0 },
+        settings,
+      );
       expect(plan.replicas).toBe(run.replicas[minute]!);
     }
   });
 
   it('shows the numbers behind a plan: a steady load of 8 replicas', () => {
-    const plan = planReplicas(new Float64Array(240).fill(80), { ready: 8, booting: 2 }, { ...settings, risk: { price: 20, reserve: 0 } });
+    const plan = planReplicas(
+      new Float64Array(240).fill(80),
+      { ready: 8, booting: 2 },
+      { ...settings, risk: { price: 20, reserve: 0 } },
+    );
     expect(plan).toMatchObject({ current: 10, historyMinutes: 240, leadMinutes: 5, price: 20 });
     expect(plan.expectedLoad).toBeGreaterThan(7.8);
     expect(plan.expectedLoad).toBeLessThan(8.4);
@@ -69,16 +87,32 @@ describe('the scaling planner', () => {
   });
 
   it('names every value that is not usable', () => {
-    const call = (): unknown => planReplicas([1, Number.NaN, -1], { ready: 1.5, booting: 0 }, { ...settings, capacityPerReplica: 0, risk: { price: 1, reserve: 0 } });
-    expect(call).toThrow(expect.objectContaining({ kind: 'invalid', problems: expect.arrayContaining(
-      ['history/1', 'history/2', 'ready', 'capacityPerReplica', 'risk/price'].map((path) => expect.objectContaining({ path })),
-    ) }));
+    const call = (): unknown =>
+      planReplicas(
+        [1, Number.NaN, -1],
+        { ready: 1.5, booting: 0 },
+        { ...settings, capacityPerReplica: 0, risk: { price: 1, reserve: 0 } },
+      );
+    expect(call).toThrow(
+      expect.objectContaining({
+        kind: 'invalid',
+        problems: expect.arrayContaining(
+          ['history/1', 'history/2', 'ready', 'capacityPerReplica', 'risk/price'].map((path) =>
+            expect.objectContaining({ path }),
+          ),
+        ),
+      }),
+    );
   });
 
   it('takes more risk at a lower price', () => {
     const load = series(3, 600);
-    const lost = bursarPolicies(load, limits, startingReplicas(load, limits), [1.2, 5, 80].map((price) => ({ price, reserve: 0 })))
-      .map((policy) => simulate(load, limits, policy).unserved);
+    const lost = bursarPolicies(
+      load,
+      limits,
+      startingReplicas(load, limits),
+      [1.2, 5, 80].map((price) => ({ price, reserve: 0 })),
+    ).map((policy) => simulate(load, limits, policy).unserved);
     expect(lost[0]).toBeGreaterThan(lost[1]!);
     expect(lost[1]).toBeGreaterThan(lost[2]!);
   });
@@ -96,7 +130,14 @@ describe('the newsvendor', () => {
 
 describe('the forecaster', () => {
   it('learns the wave of a day better than the last minutes tell it', () => {
-    const load = seededSeries({ ...SERIES_DEFAULTS, minutes: 4 * 1440, burstsPerDay: 0, drift: 0, base: 3000, seed: 5 }).map((count) => count / 100);
+    const load = seededSeries({
+      ...SERIES_DEFAULTS,
+      minutes: 4 * 1440,
+      burstsPerDay: 0,
+      drift: 0,
+      base: 3000,
+      seed: 5,
+    }).map((count) => count / 100);
     const forecaster = new LoadForecaster(10);
     let mine = 0;
     let naive = 0;
@@ -116,7 +157,14 @@ describe('the forecaster', () => {
 
 describe('the normal distribution', () => {
   it('has the tail of the tables', () => {
-    for (const [z, tail] of [[0, 0.5], [1, 0.158655], [-1, 0.841345], [2.326348, 0.01], [4, 0.0000316712]] as const) expect(normalTail(z)).toBeCloseTo(tail, 6);
+    for (const [z, tail] of [
+      [0, 0.5],
+      [1, 0.158655],
+      [-1, 0.841345],
+      [2.326348, 0.01],
+      [4, 0.0000316712],
+    ] as const)
+      expect(normalTail(z)).toBeCloseTo(tail, 6);
   });
 
   it('gives the load beyond k replicas as a sum over its quantiles does', () => {
@@ -142,7 +190,8 @@ describe('the filter of surges', () => {
 
   it('takes a surge out of the load, and knows at its second minute how high it is', () => {
     const filter = new RegimeFilter();
-    for (let minute = 0; minute < 220; minute++) expect(filter.observe(surging(minute))).toBeCloseTo(surging(minute), 0);
+    for (let minute = 0; minute < 220; minute++)
+      expect(filter.observe(surging(minute))).toBeCloseTo(surging(minute), 0);
     filter.observe(surging(220));
     expect(filter.observe(surging(221))).toBeLessThan(10);
     expect(filter.present(calm)).toBeGreaterThan(4.8);
@@ -195,7 +244,13 @@ describe('the filter of surges', () => {
 });
 
 describe('the rehearsal', () => {
-  const flat = { calmRoot: 2, calmDeviation: 0.1, presentRoot: 2, shortfall: new Float64Array(31), memoryless: new Float64Array(31) };
+  const flat = {
+    calmRoot: 2,
+    calmDeviation: 0.1,
+    presentRoot: 2,
+    shortfall: new Float64Array(31),
+    memoryless: new Float64Array(31),
+  };
 
   it('bills an imagined fleet for what boots and for what it cannot serve', () => {
     const rehearsal = new Rehearsal({ bootMinutes: 2, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 }, 4);
@@ -217,7 +272,16 @@ describe('the rehearsal', () => {
       rehearsal.decide({ ...flat, presentRoot: minute === 0 ? 3 : 2 }, 4);
       wishes.push([rehearsal.wanted[0]!, rehearsal.wanted[1]!]);
     }
-    expect(wishes).toEqual([[9, 9], [4, 9], [4, 9], [4, 9], [4, 9], [4, 9], [4, 4], [4, 4]]);
+    expect(wishes).toEqual([
+      [9, 9],
+      [4, 9],
+      [4, 9],
+      [4, 9],
+      [4, 9],
+      [4, 9],
+      [4, 4],
+      [4, 4],
+    ]);
   });
 });
 

@@ -1,10 +1,10 @@
 /**
  * `bursar backtest commitment`: reads a demand file, runs the comparison and returns the report. It decides nothing.
  *
- * The file is CSV (gzip or not) with the columns `tenant`, `hour`, `gpus` in any order; others are ignored. An hour is an integer of any origin. The data's
- * range is the first to the last hour of the whole file. A tenant's missing row inside that range means that nothing was
- * demanded: 0 GPUs. Parts of a GPU are rounded up, since a whole GPU is what is rented. A file with problems is refused with
- * every problem named, never half read.
+ * The file is CSV (gzip or not) with the columns `tenant`, `hour`, `gpus` in any order; others are ignored. An hour is
+ * an integer of any origin. The data's range is the first to the last hour of the whole file. A tenant's missing row
+ * inside that range means that nothing was demanded: 0 GPUs. Parts of a GPU are rounded up, since a whole GPU is what
+ * is rented. A file with problems is refused with every problem named, never half read.
  */
 import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
@@ -37,7 +37,8 @@ const PROBLEMS_MAX = 100;
 export async function runCommitmentBacktest(options: CommitmentBacktestOptions): Promise<BacktestReport> {
   const term = checkedTerm({ termHours: options.termHours, priceRatio: options.priceRatio, alpha: options.alpha ?? 0 });
   const seed = options.seed ?? 1;
-  if (!Number.isSafeInteger(seed)) throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
+  if (!Number.isSafeInteger(seed))
+    throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
   const tenants = parseDemand(await readText(options.demand), options.demand);
   const { cells, mean } = compareCommitments(tenants, term, seed, options.progress);
   const settings = {
@@ -79,7 +80,8 @@ export function parseDemand(text: string, file: string): DemandSeries[] {
   if (last - first >= HOURS_MAX) problems.push({ path: 'hour', message: `spans more than ${HOURS_MAX} hours` });
   const refuse = (): never => {
     const listed = problems.slice(0, PROBLEMS_MAX);
-    if (problems.length > listed.length) listed.push({ path: null, message: `and ${problems.length - listed.length} more` });
+    if (problems.length > listed.length)
+      listed.push({ path: null, message: `and ${problems.length - listed.length} more` });
     throw invalid(`the demand file ${file} cannot be used`, listed);
   };
   if (problems.length > 0) refuse();
@@ -87,7 +89,8 @@ export function parseDemand(text: string, file: string): DemandSeries[] {
   for (const { tenant, hour, gpus } of rows) {
     const hours = last - first + 1;
     let series = byTenant.get(tenant);
-    if (series === undefined) byTenant.set(tenant, (series = { demand: new Int32Array(hours), seen: new Uint8Array(hours) }));
+    if (series === undefined)
+      byTenant.set(tenant, (series = { demand: new Int32Array(hours), seen: new Uint8Array(hours) }));
     if (series.seen[hour - first] === 1) problems.push({ path: `${tenant}/${hour}`, message: 'is there twice' });
     series.seen[hour - first] = 1;
     series.demand[hour - first] = Math.ceil(gpus);
@@ -125,14 +128,16 @@ function parseRows(text: string, problems: Problem[]): DemandRow[] {
     const at = `line ${index + 1}`;
     if (tenant === '') problems.push({ path: `${at}/tenant`, message: 'is empty' });
     if (!Number.isSafeInteger(hour)) problems.push({ path: `${at}/hour`, message: 'must be an integer' });
-    if (!(gpus >= 0 && gpus <= GPUS_MAX)) problems.push({ path: `${at}/gpus`, message: `must be a number from 0 to ${GPUS_MAX}` });
+    if (!(gpus >= 0 && gpus <= GPUS_MAX))
+      problems.push({ path: `${at}/gpus`, message: `must be a number from 0 to ${GPUS_MAX}` });
     rows.push({ tenant, hour, gpus });
   }
   return rows;
 }
 
 /** NaN for what is absent, blank or not a plain decimal number. */
-const toNumber = (cell: string | undefined): number => (/^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(cell ?? '') ? Number(cell) : NaN);
+const toNumber = (cell: string | undefined): number =>
+  /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(cell ?? '') ? Number(cell) : NaN;
 
 /** Cells of one line; a quoted cell may hold commas and doubled quotes, not line breaks. */
 function splitLine(line: string): string[] {

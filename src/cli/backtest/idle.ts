@@ -17,7 +17,10 @@ import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } 
 import { instantMilliseconds, millisecondsPerUnit } from './scaling.js';
 
 export interface IdleBacktestOptions {
-  /** CSV with `resource,timestamp,gpu_util_percent`, and where known the other columns of the contract; `.gz` is unpacked. */
+  /**
+   * CSV with `resource,timestamp,gpu_util_percent`, and where known the other columns of the contract; `.gz` is
+   * unpacked.
+   */
   readonly samples: string;
   readonly restartMinutes: number;
   /** Accepted for the common form; the policies draw no random numbers. */
@@ -28,7 +31,10 @@ export interface IdleBacktestOptions {
 const MAXIMUM_PROBLEMS = 20;
 const REQUIRED = ['resource', 'timestamp', 'gpu_util_percent'] as const;
 
-/** Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is not there. */
+/**
+ * Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is
+ * not there.
+ */
 export async function runIdleBacktest(options: IdleBacktestOptions): Promise<BacktestReport> {
   const { samples, truth } = await readSamples(options.samples);
   return idleReport(samples, options.restartMinutes, { samplesFile: options.samples, truth }, options.progress);
@@ -38,8 +44,12 @@ export async function runIdleBacktest(options: IdleBacktestOptions): Promise<Bac
  * Samples in file order. Without a column `useful` the truth is what the evidence shows afterwards: a sample is useful
  * unless it is quiet.
  */
-export async function readSamples(file: string): Promise<{ samples: IdleSample[]; truth: 'useful column' | 'activity' }> {
-  await access(file).catch(() => { throw missing(`there is no readable file ${file}`); });
+export async function readSamples(
+  file: string,
+): Promise<{ samples: IdleSample[]; truth: 'useful column' | 'activity' }> {
+  await access(file).catch(() => {
+    throw missing(`there is no readable file ${file}`);
+  });
   const bytes = file.endsWith('.gz') ? createReadStream(file).pipe(createGunzip()) : createReadStream(file);
   const problems: Problem[] = [];
   const rows: { evidence: IdleEvidence; useful: boolean | null; numeric: boolean }[] = [];
@@ -52,7 +62,11 @@ export async function readSamples(file: string): Promise<{ samples: IdleSample[]
     if (columns === null) {
       columns = new Map(cells.map((cell, i) => [cell.replace(/^\uFEFF/, '').toLowerCase(), i]));
       const lacking = REQUIRED.filter((name) => !columns!.has(name));
-      if (lacking.length > 0) throw invalid('the samples cannot be read', lacking.map((name) => ({ path: `${file}:1`, message: `no column ${name}` })));
+      if (lacking.length > 0)
+        throw invalid(
+          'the samples cannot be read',
+          lacking.map((name) => ({ path: `${file}:1`, message: `no column ${name}` })),
+        );
       continue;
     }
     const row = rowOf(cells, columns);
@@ -61,7 +75,8 @@ export async function readSamples(file: string): Promise<{ samples: IdleSample[]
     } else rows.push(row);
   }
   const numbers = rows.filter((row) => row.numeric).length;
-  if (numbers > 0 && numbers < rows.length) problems.push({ path: file, message: 'numbers and dates are mixed in the column timestamp' });
+  if (numbers > 0 && numbers < rows.length)
+    problems.push({ path: file, message: 'numbers and dates are mixed in the column timestamp' });
   if (rows.length === 0 && problems.length === 0) problems.push({ path: file, message: 'holds no sample' });
   if (problems.length > 0) throw invalid('the samples cannot be read', problems);
   const smallest = rows.reduce((least, row) => Math.min(least, row.evidence.minute), Infinity);
@@ -75,7 +90,10 @@ export async function readSamples(file: string): Promise<{ samples: IdleSample[]
 }
 
 /** One row, its time still in the file's unit; a sentence when it cannot be read. */
-function rowOf(cells: readonly string[], columns: ReadonlyMap<string, number>): { evidence: IdleEvidence; useful: boolean | null; numeric: boolean } | string {
+function rowOf(
+  cells: readonly string[],
+  columns: ReadonlyMap<string, number>,
+): { evidence: IdleEvidence; useful: boolean | null; numeric: boolean } | string {
   const cell = (name: string): string => {
     const at = columns.get(name);
     return at === undefined ? '' : (cells[at] ?? '');
@@ -91,7 +109,8 @@ function rowOf(cells: readonly string[], columns: ReadonlyMap<string, number>): 
   const requests = measured(cell('requests_per_second'));
   return {
     evidence: {
-      resource, minute: at,
+      resource,
+      minute: at,
       gpuUtilPercent: percent === null ? null : utilisationOrMissing(percent),
       requestsPerSecond: requests !== null && requests >= 0 ? requests : null,
       memoryUsedRatio: ratio !== null && ratio >= 0 && ratio <= 1 ? ratio : null,
@@ -118,5 +137,6 @@ function truthOf(text: string): boolean | null {
 function cellsOf(line: string): string[] {
   if (!line.includes('"')) return line.split(',').map((cell) => cell.trim());
   return [...line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((match) =>
-    (match[1] !== undefined ? match[1].replace(/""/g, '"') : (match[2] ?? '')).trim());
+    (match[1] !== undefined ? match[1].replace(/""/g, '"') : (match[2] ?? '')).trim(),
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * `bursar backtest policy`: reads a policy document, runs it over the recorded history of its teams, and keeps the result, because a policy may
- * enforce only what was backtested. It changes nothing else.
+ * `bursar backtest policy`: reads a policy document, runs it over the recorded history of its teams, and keeps the
+ * result, because a policy may enforce only what was backtested. It changes nothing else.
  */
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { checkWindow } from '../../core/policy/backtest-window.js';
@@ -28,25 +28,48 @@ export interface PolicyBacktestOptions {
   readonly progress?: BacktestProgress;
 }
 
-/** @throws Failure invalid for times or a document that cannot be used, missing where no team has any recorded use in the window. */
+/**
+ * @throws Failure invalid for times or a document that cannot be used, missing where no team has any recorded use in
+ * the window.
+ */
 export async function runPolicyBacktest(options: PolicyBacktestOptions): Promise<BacktestReport> {
-  const { bursar: { stores, organisation, policies = [] }, now, actor, progress = () => undefined } = options;
+  const {
+    bursar: { stores, organisation, policies = [] },
+    now,
+    actor,
+    progress = () => undefined,
+  } = options;
   const { window, problems } = checkWindow(options, await stores.organisations.asOf(stores.db, organisation, now));
   if (window === null) throw invalid('the window cannot be run again', problems);
   const document = await readDocument(options, policies);
   const policy = policies.find(({ name }) => name === document.policy);
   if (policy === undefined) throw missing(`there is no policy ${document.policy}`);
   const asked = document.teams === '*' ? await stores.policies.teams(stores.db, organisation) : document.teams;
-  const { teams, report } = await backtestPolicy({ policy, params: document.params, document: document.name }, asked, window, {
-    historyOf: (team) => readHistory(stores, organisation, team, window.from, window.to), step: progress,
-  });
-  await stores.db.transaction((tx) => vouch(stores, tx, organisation, { document, policyVersion: policy.version, teams, ...window }, actor, now));
+  const { teams, report } = await backtestPolicy(
+    { policy, params: document.params, document: document.name },
+    asked,
+    window,
+    { historyOf: (team) => readHistory(stores, organisation, team, window.from, window.to), step: progress },
+  );
+  await stores.db.transaction((tx) =>
+    vouch(stores, tx, organisation, { document, policyVersion: policy.version, teams, ...window }, actor, now),
+  );
   return report;
 }
 
-/** @throws Failure invalid, naming every problem of the file: its paths begin with `document`, so that none is taken for a flag. */
-async function readDocument({ policy: file, parseYaml }: PolicyBacktestOptions, policies: readonly Policy[]): Promise<PolicyDocument> {
+/**
+ * @throws Failure invalid, naming every problem of the file: its paths begin with `document`, so that none is taken for
+ * a flag.
+ */
+async function readDocument(
+  { policy: file, parseYaml }: PolicyBacktestOptions,
+  policies: readonly Policy[],
+): Promise<PolicyDocument> {
   const { document, problems } = checkPolicyDocument(await readStructured(file, parseYaml), policies);
-  if (document === null) throw invalid(`${file} has ${problems.length} problem(s)`, problems.map(({ path, message }) => ({ path: path === null ? 'document' : `document/${path}`, message })));
+  if (document === null)
+    throw invalid(
+      `${file} has ${problems.length} problem(s)`,
+      problems.map(({ path, message }) => ({ path: path === null ? 'document' : `document/${path}`, message })),
+    );
   return document;
 }

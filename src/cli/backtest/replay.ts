@@ -7,12 +7,21 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { invalid } from '../../core/errors.js';
-import { replay, REPLAY_DEFAULTS, type MeasuredPhases, type MeasuredSecond, type ReplaySettings } from '../../planning/idle/replay.js';
+import {
+  replay,
+  REPLAY_DEFAULTS,
+  type MeasuredPhases,
+  type MeasuredSecond,
+  type ReplaySettings,
+} from '../../planning/idle/replay.js';
 import { instantMilliseconds } from './scaling.js';
 
 const PHASES: Readonly<Record<string, keyof MeasuredPhases>> = {
-  allocated_nothing: 'allocatedNothing', holds_memory_idle: 'holdsMemoryIdle', train_full: 'trainFull',
-  train_input_bound: 'trainInputBound', inference_2rps: 'inference',
+  allocated_nothing: 'allocatedNothing',
+  holds_memory_idle: 'holdsMemoryIdle',
+  train_full: 'trainFull',
+  train_input_bound: 'trainInputBound',
+  inference_2rps: 'inference',
 };
 /** The replay's first minute: 2026-01-01T00:00:00Z in Unix seconds. */
 const START_SECONDS = 1_767_225_600;
@@ -29,11 +38,21 @@ export async function writeReplayedSamples(options: ReplayOptions): Promise<numb
   const { telemetry, phases, out, ...settings } = options;
   const measured = measuredPhases(await readFile(telemetry, 'utf8'), await readFile(phases, 'utf8'));
   const samples = replay(measured, { ...REPLAY_DEFAULTS, ...settings });
-  const lines = samples.map(({ evidence, useful }) => [
-    `replay-${evidence.resource}`, START_SECONDS + evidence.minute * 60, evidence.gpuUtilPercent ?? '', evidence.requestsPerSecond ?? '',
-    evidence.memoryUsedRatio?.toFixed(4) ?? '', evidence.workload ?? '', useful === null ? '' : Number(useful),
-  ].join(','));
-  await writeFile(out, `resource,timestamp,gpu_util_percent,requests_per_second,memory_used_ratio,workload,useful\n${lines.join('\n')}\n`);
+  const lines = samples.map(({ evidence, useful }) =>
+    [
+      `replay-${evidence.resource}`,
+      START_SECONDS + evidence.minute * 60,
+      evidence.gpuUtilPercent ?? '',
+      evidence.requestsPerSecond ?? '',
+      evidence.memoryUsedRatio?.toFixed(4) ?? '',
+      evidence.workload ?? '',
+      useful === null ? '' : Number(useful),
+    ].join(','),
+  );
+  await writeFile(
+    out,
+    `resource,timestamp,gpu_util_percent,requests_per_second,memory_used_ratio,workload,useful\n${lines.join('\n')}\n`,
+  );
   return samples.length;
 }
 
@@ -41,21 +60,38 @@ export async function writeReplayedSamples(options: ReplayOptions): Promise<numb
 export function measuredPhases(csv: string, phasesJson: string): MeasuredPhases {
   const labelled = JSON.parse(phasesJson) as readonly { phase: string; start: number; end: number }[];
   const measured: Record<keyof MeasuredPhases, MeasuredSecond[]> = {
-    allocatedNothing: [], holdsMemoryIdle: [], trainFull: [], trainInputBound: [], inference: [],
+    allocatedNothing: [],
+    holdsMemoryIdle: [],
+    trainFull: [],
+    trainInputBound: [],
+    inference: [],
   };
   const [header = '', ...rows] = csv.trim().split(/\r?\n/);
   const names = header.split(',').map((name) => name.trim());
   const column = (name: string): number => names.indexOf(name);
-  const [time, percent, used, total] = [column('timestamp'), column('utilization.gpu [%]'), column('memory.used [MiB]'), column('memory.total [MiB]')];
+  const [time, percent, used, total] = [
+    column('timestamp'),
+    column('utilization.gpu [%]'),
+    column('memory.used [MiB]'),
+    column('memory.total [MiB]'),
+  ];
   for (const row of rows) {
     const cells = row.split(',').map((cell) => cell.trim());
     const at = instantMilliseconds((cells[time] ?? '').replaceAll('/', '-'));
     const phase = at === null ? undefined : labelled.find(({ start, end }) => start * 1000 <= at && at < end * 1000);
     const name = phase === undefined ? undefined : PHASES[phase.phase];
-    const second = { gpuUtilPercent: Number(cells[percent]), memoryUsedRatio: Number(cells[used]) / Number(cells[total]) };
-    if (name !== undefined && Number.isFinite(second.gpuUtilPercent) && Number.isFinite(second.memoryUsedRatio)) measured[name].push(second);
+    const second = {
+      gpuUtilPercent: Number(cells[percent]),
+      memoryUsedRatio: Number(cells[used]) / Number(cells[total]),
+    };
+    if (name !== undefined && Number.isFinite(second.gpuUtilPercent) && Number.isFinite(second.memoryUsedRatio))
+      measured[name].push(second);
   }
   const empty = Object.entries(measured).filter(([, seconds]) => seconds.length === 0);
-  if (empty.length > 0) throw invalid('the recording lacks phases', empty.map(([path]) => ({ path, message: 'has no measured second' })));
+  if (empty.length > 0)
+    throw invalid(
+      'the recording lacks phases',
+      empty.map(([path]) => ({ path, message: 'has no measured second' })),
+    );
   return measured;
 }

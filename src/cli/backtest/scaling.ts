@@ -35,10 +35,18 @@ const INSTANT = /^(\d{4})-(\d{2})-(\d{2})[T ](\d{2}):(\d{2}):(\d{2})(?:[.,](\d{1
 export function instantMilliseconds(text: string): number | null {
   const match = INSTANT.exec(text.trim());
   if (match === null) return null;
-  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [year, month, day, hour, minute, second] = match.slice(1, 7).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
   const whole = Date.UTC(year, month - 1, day, hour, minute, second);
   const back = new Date(whole);
-  if (back.getUTCMonth() !== month - 1 || back.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59) return null;
+  if (back.getUTCMonth() !== month - 1 || back.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59)
+    return null;
   const fraction = match[7] === undefined ? 0 : Number(`0.${match[7]}`) * 1000;
   const zone = match[8]?.toUpperCase();
   if (zone === undefined || zone === 'Z' || zone === 'UTC') return whole + fraction;
@@ -47,12 +55,15 @@ export function instantMilliseconds(text: string): number | null {
 }
 
 /**
- * Which unit a column of plain numbers has, by its smallest: from 10^11 Unix milliseconds (1973), from 10^8 Unix seconds
- * (1973), below that milliseconds from the start. Returns milliseconds per unit.
+ * Which unit a column of plain numbers has, by its smallest: from 10^11 Unix milliseconds (1973), from 10^8 Unix
+ * seconds (1973), below that milliseconds from the start. Returns milliseconds per unit.
  */
 export const millisecondsPerUnit = (smallest: number): number => (smallest >= 1e8 && smallest < 1e11 ? 1000 : 1);
 
-/** Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is not there. */
+/**
+ * Runs the backtest. @throws invalid naming every line that cannot be read (the first twenty), missing when the file is
+ * not there.
+ */
 export async function runScalingBacktest(options: ScalingBacktestOptions): Promise<BacktestReport> {
   const arrivals = await readArrivals(options.arrivals);
   return scalingReport(requestsPerMinute(arrivals), options, { arrivals: options.arrivals }, options.progress);
@@ -67,13 +78,23 @@ export async function readArrivals(file: string): Promise<Float64Array> {
   let lineNumber = 0;
   for await (const line of linesOf(file)) {
     lineNumber++;
-    const cell = (line.split(',', 1)[0] ?? '').trim().replace(/^"|"$/g, '').replace(/^\uFEFF/, '');
+    const cell = (line.split(',', 1)[0] ?? '')
+      .trim()
+      .replace(/^"|"$/g, '')
+      .replace(/^\uFEFF/, '');
     if (cell === '' && line.trim() === '') continue;
     const number = cell === '' ? NaN : Number(cell);
     const at = Number.isFinite(number) ? number : instantMilliseconds(cell);
     if (at === null) {
       // The first line may be the header.
-      if (lineNumber > 1 && problems.push({ path: `${file}:${lineNumber}`, message: `no time in the first column: ${JSON.stringify(cell.slice(0, 40))}` }) >= MAXIMUM_PROBLEMS) break;
+      if (
+        lineNumber > 1 &&
+        problems.push({
+          path: `${file}:${lineNumber}`,
+          message: `no time in the first column: ${JSON.stringify(cell.slice(0, 40))}`,
+        }) >= MAXIMUM_PROBLEMS
+      )
+        break;
       continue;
     }
     if (Number.isFinite(number)) {
@@ -82,7 +103,8 @@ export async function readArrivals(file: string): Promise<Float64Array> {
     }
     milliseconds.push(at);
   }
-  if (numbers > 0 && numbers < milliseconds.length) problems.push({ path: file, message: 'numbers and dates are mixed in the first column' });
+  if (numbers > 0 && numbers < milliseconds.length)
+    problems.push({ path: file, message: 'numbers and dates are mixed in the first column' });
   if (smallest < 0) problems.push({ path: file, message: 'a time is negative' });
   if (milliseconds.length === 0 && problems.length === 0) problems.push({ path: file, message: 'holds no arrival' });
   if (problems.length > 0) throw invalid('the arrivals cannot be read', problems);
@@ -97,7 +119,9 @@ async function* linesOf(file: string): AsyncGenerator<string> {
   try {
     await Promise.race([new Promise((resolve) => raw.once('open', resolve)), failed]);
   } catch (error) {
-    throw error instanceof Error && 'code' in error && error.code === 'ENOENT' ? missing(`there is no file ${file}`) : error;
+    throw error instanceof Error && 'code' in error && error.code === 'ENOENT'
+      ? missing(`there is no file ${file}`)
+      : error;
   }
   const bytes = file.endsWith('.gz') ? raw.pipe(createGunzip()) : raw;
   yield* createInterface({ input: bytes, crlfDelay: Infinity });

@@ -10,7 +10,9 @@ import { finished } from 'node:stream/promises';
 import { seededSeries, SERIES_DEFAULTS, type SeriesSettings } from '../../planning/scaling/series.js';
 
 /** Writes milliseconds from the start, one arrival per line; returns how many. */
-export async function writeSeededArrivals(options: Partial<SeriesSettings> & { readonly out: string }): Promise<number> {
+export async function writeSeededArrivals(
+  options: Partial<SeriesSettings> & { readonly out: string },
+): Promise<number> {
   const { out, ...settings } = options;
   const requests = seededSeries({ ...SERIES_DEFAULTS, ...settings });
   const file = createWriteStream(out);

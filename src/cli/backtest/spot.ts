@@ -1,9 +1,9 @@
 /**
  * `bursar backtest spot`: reads recorded spot availability, hands it to the planner's backtest, and returns its report.
  *
- * It computes nothing and prints nothing. Windows that were cut from one recording (`original_trace`; else the file) tell each other's
- * past by `start_tick`. The invariant: of the recording that a window was cut from, nothing at or after the window's start is learned
- * from, whichever file it stands in.
+ * It computes nothing and prints nothing. Windows that were cut from one recording (`original_trace`; else the file)
+ * tell each other's past by `start_tick`. The invariant: of the recording that a window was cut from, nothing at or
+ * after the window's start is learned from, whichever file it stands in.
  */
 import { readFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
@@ -14,9 +14,15 @@ import { invalid, type Problem } from '../../core/errors.js';
 import { compareSpot, type SpotZone } from '../../planning/spot/compare.js';
 
 export interface SpotBacktestOptions {
-  /** Files of JSON lines, gzip or not: `available` (a string of 1 and 0, one per tick), `gap_seconds`, and, where known, `start_tick` and `original_trace`. */
+  /**
+   * Files of JSON lines, gzip or not: `available` (a string of 1 and 0, one per tick), `gap_seconds`, and, where known,
+   * `start_tick` and `original_trace`.
+   */
   readonly traces: readonly string[];
-  /** Files to learn from. With none, each trace learns from the other traces of the call; with a single trace, from what is built in. */
+  /**
+   * Files to learn from. With none, each trace learns from the other traces of the call; with a single trace, from what
+   * is built in.
+   */
   readonly train?: readonly string[];
   readonly jobHours: number;
   readonly deadlineHours: number | readonly number[];
@@ -41,7 +47,10 @@ interface Window {
   readonly available: Uint8Array;
 }
 
-/** Runs the backtest. Throws `invalid` with every problem of every file and term; a file that cannot be read is one of them. */
+/**
+ * Runs the backtest. Throws `invalid` with every problem of every file and term; a file that cannot be read is one of
+ * them.
+ */
 export async function runSpotBacktest(options: SpotBacktestOptions): Promise<BacktestReport> {
   const problems: Problem[] = [];
   const paths = [...new Set([...options.traces, ...(options.train ?? [])].map((path) => resolve(path)))];
@@ -53,18 +62,28 @@ export async function runSpotBacktest(options: SpotBacktestOptions): Promise<Bac
     const others = [...new Set(teachers.map((path) => resolve(path)))].filter((path) => path !== file.path);
     const lessons = others.map((path) => files.get(path)).filter((other) => other !== undefined);
     for (const other of lessons) {
-      if (other.tickSeconds !== file.tickSeconds) problems.push({ path: other.name, message: `its gap_seconds differ from those of ${file.name}` });
+      if (other.tickSeconds !== file.tickSeconds)
+        problems.push({ path: other.name, message: `its gap_seconds differ from those of ${file.name}` });
     }
     const own = new Set(file.windows.map(({ recording }) => recording));
     return {
-      name: file.name, tickSeconds: file.tickSeconds, windows: file.windows.map(({ available }) => available), pasts: pastsOf(file.windows, lessons.flatMap((other) => other.windows)),
+      name: file.name,
+      tickSeconds: file.tickSeconds,
+      windows: file.windows.map(({ available }) => available),
+      pasts: pastsOf(
+        file.windows,
+        lessons.flatMap((other) => other.windows),
+      ),
       recordings: lessons.flatMap((other) => stitched(other.windows.filter(({ recording }) => !own.has(recording)))),
     };
   });
   if (problems.length > 0) throw invalid('the traces cannot be used', problems);
   const deadlineHours = typeof options.deadlineHours === 'number' ? [options.deadlineHours] : options.deadlineHours;
   const { jobHours, restartHours, onDemandPrice, spotPrice } = options;
-  const report = compareSpot({ terms: { jobHours, restartHours, onDemandPrice, spotPrice }, deadlineHours, zones }, options.progress);
+  const report = compareSpot(
+    { terms: { jobHours, restartHours, onDemandPrice, spotPrice }, deadlineHours, zones },
+    options.progress,
+  );
   return { ...report, settings: { traces: options.traces, train: options.train ?? [], ...report.settings } };
 }
 
@@ -102,7 +121,12 @@ function parseWindow(line: string, file: string, where: string, gaps: Set<number
     problems.push({ path: where, message: 'is not JSON' });
     return null;
   }
-  const { available, gap_seconds: gap, start_tick: start, original_trace: recording } = (row ?? {}) as Readonly<Record<string, unknown>>;
+  const {
+    available,
+    gap_seconds: gap,
+    start_tick: start,
+    original_trace: recording,
+  } = (row ?? {}) as Readonly<Record<string, unknown>>;
   const readable = typeof available === 'string' && /^[01]+$/.test(available);
   if (!readable) problems.push({ path: `${where}/available`, message: 'must be a string of 1 (available) and 0' });
   if (typeof gap === 'number' && Number.isInteger(gap) && gap > 0) gaps.add(gap);
@@ -116,14 +140,15 @@ function parseWindow(line: string, file: string, where: string, gaps: Set<number
 }
 
 /**
- * Overlapping windows of one recording, laid over each other by `start_tick`, so that no reading counts twice. Windows without a
- * start, or that contradict what already lies there, stay as they are.
+ * Overlapping windows of one recording, laid over each other by `start_tick`, so that no reading counts twice. Windows
+ * without a start, or that contradict what already lies there, stay as they are.
  */
 function stitched(windows: readonly Window[]): Uint8Array[] {
   const timeline = new Map<number, number>();
   const apart: Uint8Array[] = [];
   for (const { startTick, available } of windows) {
-    const agrees = startTick !== null && available.every((reading, i) => (timeline.get(startTick + i) ?? reading) === reading);
+    const agrees =
+      startTick !== null && available.every((reading, i) => (timeline.get(startTick + i) ?? reading) === reading);
     if (!agrees) apart.push(available);
     else available.forEach((reading, i) => timeline.set(startTick + i, reading));
   }
@@ -137,20 +162,27 @@ function stitched(windows: readonly Window[]): Uint8Array[] {
   return [...stretches.map((stretch) => Uint8Array.from(stretch)), ...apart];
 }
 
-/** Length of a recording in ticks beyond which its windows are taken to be apart (two centuries of ten minutes): a stray tick must not ask for all memory. */
+/**
+ * Length of a recording in ticks beyond which its windows are taken to be apart (two centuries of ten minutes): a stray
+ * tick must not ask for all memory.
+ */
 const MOST_TICKS = 10_000_000;
 const UNREAD = 2;
 
 /**
- * For each window the readings of its recording that end right before its start, as this and the `other` windows tell them. Each tick
- * stands on its own, so that what comes later, or contradicts itself later, cannot change what came before.
+ * For each window the readings of its recording that end right before its start, as this and the `other` windows tell
+ * them. Each tick stands on its own, so that what comes later, or contradicts itself later, cannot change what came
+ * before.
  */
 function pastsOf(windows: readonly Window[], other: readonly Window[]): Uint8Array[] {
   const pasts: Uint8Array[] = windows.map(() => new Uint8Array());
   for (const recording of new Set(windows.map((window) => window.recording))) {
     const cut = [...windows, ...other].filter((window) => window.recording === recording && window.startTick !== null);
     const first = cut.reduce((least, { startTick }) => Math.min(least, startTick ?? least), Infinity);
-    const end = cut.reduce((most, { startTick, available }) => Math.max(most, (startTick ?? 0) + available.length), -Infinity);
+    const end = cut.reduce(
+      (most, { startTick, available }) => Math.max(most, (startTick ?? 0) + available.length),
+      -Infinity,
+    );
     if (cut.length < 2 || end - first > MOST_TICKS) continue;
     const readings = new Uint8Array(end - first).fill(UNREAD);
     for (const { startTick, available } of cut) {

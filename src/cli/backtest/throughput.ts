@@ -1,8 +1,8 @@
 /**
  * `bursar backtest throughput`: reads measured throughputs and hands them to the pure backtest.
  *
- * Decides nothing. JSON lines, gzip or not, one measurement each. A row without `samples_per_s` (it ran out of memory, or
- * was not measured) is skipped and counted; a row that cannot be read stops the run with its line named. What a
+ * Decides nothing. JSON lines, gzip or not, one measurement each. A row without `samples_per_s` (it ran out of memory,
+ * or was not measured) is skipped and counted; a row that cannot be read stops the run with its line named. What a
  * measurement tells of its own outcome (`step_ms`, `peak_mem_mib`) is never read: it would give the answer away.
  */
 import { readFile } from 'node:fs/promises';
@@ -13,7 +13,10 @@ import { throughputReport } from '../../planning/throughput/backtest.js';
 import type { Measurement } from '../../core/workload/measurement.js';
 
 export interface ThroughputBacktestOptions {
-  /** JSON lines with `model`, `gpu`, `gpu_count`, `batch`, `samples_per_s`, and where known the other fields of the contract. */
+  /**
+   * JSON lines with `model`, `gpu`, `gpu_count`, `batch`, `samples_per_s`, and where known the other fields of the
+   * contract.
+   */
   readonly measurements: string;
   /** Rows of a model that the prediction may see. */
   readonly points: number;
@@ -24,12 +27,22 @@ export interface ThroughputBacktestOptions {
 
 const PROBLEMS_MAX = 100;
 
-/** Errors in the report are fractions. @throws invalid with every problem of the options or the file, missing when the file is not there. */
+/**
+ * Errors in the report are fractions. @throws invalid with every problem of the options or the file, missing when the
+ * file is not there.
+ */
 export async function runThroughputBacktest(options: ThroughputBacktestOptions): Promise<BacktestReport> {
   const { measurements: file, points, seed = 1 } = options;
-  if (!Number.isSafeInteger(seed)) throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
+  if (!Number.isSafeInteger(seed))
+    throw invalid('the settings cannot be used', [{ path: 'seed', message: 'must be an integer' }]);
   const { measurements, skipped } = parseMeasurements(await readText(file), file);
-  return throughputReport(measurements, points, seed, { measurements: file, skippedWithoutThroughput: skipped }, options.progress);
+  return throughputReport(
+    measurements,
+    points,
+    seed,
+    { measurements: file, skippedWithoutThroughput: skipped },
+    options.progress,
+  );
 }
 
 /** @throws missing when the file is not there. */
@@ -38,7 +51,8 @@ export async function readText(file: string): Promise<string> {
   try {
     bytes = await readFile(file);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw missing(`the measurements file ${file} does not exist`);
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw missing(`the measurements file ${file} does not exist`);
     throw invalid(`the measurements file ${file} cannot be read`, [{ path: file, message: (error as Error).message }]);
   }
   const isGzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
@@ -51,23 +65,32 @@ export function parseMeasurements(text: string, file: string): { measurements: M
   return { measurements: rows.map(({ measurement }) => measurement), skipped };
 }
 
-/** The same with the row that each was read from, for what a row tells of its own outcome. @throws invalid with every problem of the file. */
-export function readMeasurements(text: string, file: string): { rows: { readonly measurement: Measurement; readonly row: Row }[]; skipped: number } {
+/**
+ * The same with the row that each was read from, for what a row tells of its own outcome. @throws invalid with every
+ * problem of the file.
+ */
+export function readMeasurements(
+  text: string,
+  file: string,
+): { rows: { readonly measurement: Measurement; readonly row: Row }[]; skipped: number } {
   const rows: { readonly measurement: Measurement; readonly row: Row }[] = [];
   const problems: Problem[] = [];
   let skipped = 0;
-  text.replace(/^\uFEFF/, '').split(/\r?\n/).forEach((line, index) => {
-    if (line.trim() === '' || problems.length >= PROBLEMS_MAX) return;
-    const path = `${file}:${index + 1}`;
-    const row = objectOf(line);
-    if (row === null) problems.push({ path, message: 'is not a JSON object' });
-    else if (absent(row['samples_per_s']) || !absent(row['error'])) skipped++;
-    else {
-      const found = measurementOf(row);
-      if ('problems' in found) problems.push(...found.problems.map((message) => ({ path, message })));
-      else rows.push({ measurement: found, row });
-    }
-  });
+  text
+    .replace(/^\uFEFF/, '')
+    .split(/\r?\n/)
+    .forEach((line, index) => {
+      if (line.trim() === '' || problems.length >= PROBLEMS_MAX) return;
+      const path = `${file}:${index + 1}`;
+      const row = objectOf(line);
+      if (row === null) problems.push({ path, message: 'is not a JSON object' });
+      else if (absent(row['samples_per_s']) || !absent(row['error'])) skipped++;
+      else {
+        const found = measurementOf(row);
+        if ('problems' in found) problems.push(...found.problems.map((message) => ({ path, message })));
+        else rows.push({ measurement: found, row });
+      }
+    });
   if (rows.length === 0 && problems.length === 0) problems.push({ path: file, message: 'holds no measured row' });
   if (problems.length > 0) throw invalid('the measurements cannot be read', problems.slice(0, PROBLEMS_MAX));
   return { rows, skipped };
@@ -98,15 +121,23 @@ function measurementOf(row: Row): Measurement | { readonly problems: readonly st
   const number = (name: string, needed: boolean, whole: boolean): number | null => {
     const value = row[name];
     if (absent(value) && !needed) return null;
-    if (typeof value === 'number' && Number.isFinite(value) && value > 0 && (!whole || Number.isSafeInteger(value))) return value;
+    if (typeof value === 'number' && Number.isFinite(value) && value > 0 && (!whole || Number.isSafeInteger(value)))
+      return value;
     problems.push(absent(value) ? `has no ${name}` : `${name} is not a ${whole ? 'whole ' : ''}number above 0`);
     return null;
   };
   const measurement: Measurement = {
-    model: text('model', true) ?? '', gpu: text('gpu', true) ?? '', gpuCount: number('gpu_count', true, true) ?? 0,
-    batch: number('batch', true, false) ?? 0, samplesPerSecond: number('samples_per_s', true, false) ?? 0,
-    family: text('family', false), params: number('params', false, false), size: number('size', false, false),
-    optimizer: text('optimizer', false), precision: text('precision', false), nodes: number('nodes', false, true),
+    model: text('model', true) ?? '',
+    gpu: text('gpu', true) ?? '',
+    gpuCount: number('gpu_count', true, true) ?? 0,
+    batch: number('batch', true, false) ?? 0,
+    samplesPerSecond: number('samples_per_s', true, false) ?? 0,
+    family: text('family', false),
+    params: number('params', false, false),
+    size: number('size', false, false),
+    optimizer: text('optimizer', false),
+    precision: text('precision', false),
+    nodes: number('nodes', false, true),
   };
   return problems.length > 0 ? { problems } : measurement;
 }

@@ -1,8 +1,8 @@
 /**
  * Whether each cloud, each source of GPU evidence and each channel can be asked now, and what each may do.
  *
- * Only ever reads, and tells nobody anything. A permission is `granted` or `refused` where the provider itself said so (or was seen to allow it);
- * otherwise it is `not-checked`, never taken for granted.
+ * Only ever reads, and tells nobody anything. A permission is `granted` or `refused` where the provider itself said so
+ * (or was seen to allow it); otherwise it is `not-checked`, never taken for granted.
  */
 import type { Clock } from '../../core/time.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -31,18 +31,33 @@ export interface Examined {
   readonly permissions: readonly Permission[];
 }
 
-const READING = ['prices', 'usage', 'bill', 'spotHistory', 'offers', 'fleet'] as const satisfies readonly (keyof ProviderAbilities)[];
+const READING = [
+  'prices',
+  'usage',
+  'bill',
+  'spotHistory',
+  'offers',
+  'fleet',
+] as const satisfies readonly (keyof ProviderAbilities)[];
 /** Exporters are scraped every minute or less, and written a little later. */
 const EVIDENCE_MS = 5 * 60_000;
 
 /** All parts at once, each with its own limit of time. */
 export async function examineParts(parts: readonly InstalledPart[], clock: Clock, seconds: number): Promise<Examined> {
-  const examined = await Promise.all(parts.map(async (one): Promise<Examined> => {
-    if (one.problems.length > 0) return { findings: wrongSettings(one), permissions: [] };
-    if (one.kind === 'provider') return provider(one, seconds);
-    return { findings: one.kind === 'telemetry' ? await telemetry(one, clock, seconds) : await channel(one, seconds), permissions: [] };
-  }));
-  return { findings: examined.flatMap(({ findings }) => findings), permissions: examined.flatMap(({ permissions }) => permissions) };
+  const examined = await Promise.all(
+    parts.map(async (one): Promise<Examined> => {
+      if (one.problems.length > 0) return { findings: wrongSettings(one), permissions: [] };
+      if (one.kind === 'provider') return provider(one, seconds);
+      return {
+        findings: one.kind === 'telemetry' ? await telemetry(one, clock, seconds) : await channel(one, seconds),
+        permissions: [],
+      };
+    }),
+  );
+  return {
+    findings: examined.flatMap(({ findings }) => findings),
+    permissions: examined.flatMap(({ permissions }) => permissions),
+  };
 }
 
 async function provider({ part, connection }: InstalledProvider, seconds: number): Promise<Examined> {
@@ -53,60 +68,128 @@ async function provider({ part, connection }: InstalledProvider, seconds: number
   const refused = permissions.filter(({ checked }) => checked === 'refused');
   return {
     findings: [
-      read, acting(check, part.settings, connection, permissions),
+      read,
+      acting(check, part.settings, connection, permissions),
       ...refused.map(({ use, ability, each }) => {
         const names = namesOf(each, 'refused');
-        return attend(check, `${ability} is refused: ${names}`, use === 'read' ? `grant ${names} to the credentials for reading` : `grant ${names} to the credentials for acting, or let no policy ask for it`);
+        return attend(
+          check,
+          `${ability} is refused: ${names}`,
+          use === 'read'
+            ? `grant ${names} to the credentials for reading`
+            : `grant ${names} to the credentials for acting, or let no policy ask for it`,
+        );
       }),
     ],
     permissions,
   };
 }
 
-async function reading(check: string, abilities: ProviderAbilities, connection: ProviderConnection, seconds: number): Promise<Finding> {
-  if (connection.fleet === undefined) return attend(check, 'not checked: as it is set up it lists no machines', 'give it what listing needs, if it should be acted on');
+async function reading(
+  check: string,
+  abilities: ProviderAbilities,
+  connection: ProviderConnection,
+  seconds: number,
+): Promise<Finding> {
+  if (connection.fleet === undefined)
+    return attend(
+      check,
+      'not checked: as it is set up it lists no machines',
+      'give it what listing needs, if it should be acted on',
+    );
   try {
     const { targets, complete, problems } = await within(seconds, connection.fleet());
     const detail = `read now: ${targets.length} target(s)`;
-    return complete ? ok(check, detail) : attend(check, `${detail}, and not all: ${problems.join('; ')}`, 'remove the reason: what is not seen whole is not acted on');
+    return complete
+      ? ok(check, detail)
+      : attend(
+          check,
+          `${detail}, and not all: ${problems.join('; ')}`,
+          'remove the reason: what is not seen whole is not acted on',
+        );
   } catch (error) {
     const kind = error instanceof Failure ? error.kind : null;
-    return wrong(check, reasonOf(error), kind === 'denied' ? `see its credentials for reading, and grant them ${abilities.fleet?.join(', ') ?? 'what it asks for'}`
-      : kind === 'invalid' ? 'correct its settings' : 'see the network, and what the provider says of its own state');
+    return wrong(
+      check,
+      reasonOf(error),
+      kind === 'denied'
+        ? `see its credentials for reading, and grant them ${abilities.fleet?.join(', ') ?? 'what it asks for'}`
+        : kind === 'invalid'
+          ? 'correct its settings'
+          : 'see the network, and what the provider says of its own state',
+    );
   }
 }
 
-function acting(check: string, settings: readonly ProviderSetting[], { canAct }: ProviderConnection, permissions: readonly Permission[]): Finding {
+function acting(
+  check: string,
+  settings: readonly ProviderSetting[],
+  { canAct }: ProviderConnection,
+  permissions: readonly Permission[],
+): Finding {
   const title = `${check}, acting`;
-  if (!canAct) return ok(title, `read-only${settings.some(({ use }) => use === 'act') ? ': no credentials for acting are set' : ''}`);
+  if (!canAct)
+    return ok(
+      title,
+      `read-only${settings.some(({ use }) => use === 'act') ? ': no credentials for acting are set' : ''}`,
+    );
   const effects = permissions.filter(({ use }) => use === 'act');
   const unchecked = effects.filter(({ checked }) => checked === 'not-checked').map(({ ability }) => ability);
   const detail = `may be asked to ${effects.map(({ ability }) => ability).join(', ')}${unchecked.length === 0 ? '' : unchecked.length === effects.length ? '; not checked: only acting shows it' : `; not checked: ${unchecked.join(', ')}`}`;
-  const unknown = namesOf(effects.flatMap(({ each }) => each), 'not-checked');
-  return unknown === '' ? ok(title, detail) : { ...ok(title, detail), remedy: `the cloud does not say whether the credentials for acting have ${unknown}: see there, in its own console` };
+  const unknown = namesOf(
+    effects.flatMap(({ each }) => each),
+    'not-checked',
+  );
+  return unknown === ''
+    ? ok(title, detail)
+    : {
+        ...ok(title, detail),
+        remedy: `the cloud does not say whether the credentials for acting have ${unknown}: see there, in its own console`,
+      };
 }
 
-const namesOf = (each: Permission['each'], state: Checked): string => [...new Set(each.filter(({ checked }) => checked === state).map(({ permission }) => permission))].join(', ');
+const namesOf = (each: Permission['each'], state: Checked): string =>
+  [...new Set(each.filter(({ checked }) => checked === state).map(({ permission }) => permission))].join(', ');
 
-const stateOf = (answer: boolean | null | undefined): Checked => (answer === true ? 'granted' : answer === false ? 'refused' : 'not-checked');
+const stateOf = (answer: boolean | null | undefined): Checked =>
+  answer === true ? 'granted' : answer === false ? 'refused' : 'not-checked';
 
-async function permissionsOf(abilities: ProviderAbilities, connection: ProviderConnection, wasRead: boolean, seconds: number): Promise<Permission[]> {
+async function permissionsOf(
+  abilities: ProviderAbilities,
+  connection: ProviderConnection,
+  wasRead: boolean,
+  seconds: number,
+): Promise<Permission[]> {
   const asked = new Map<string, Promise<boolean | null>>();
   const ask = (permission: string, use: ProviderSetting['use']): Promise<boolean | null> => {
     const key = `${use} ${permission}`;
-    const answer = asked.get(key) ?? within(seconds, connection.granted?.(permission, use) ?? Promise.resolve(null)).catch(() => null);
+    const answer =
+      asked.get(key) ??
+      within(seconds, connection.granted?.(permission, use) ?? Promise.resolve(null)).catch(() => null);
     asked.set(key, answer);
     return answer;
   };
-  const permission = async (use: ProviderSetting['use'], ability: string, names: readonly string[]): Promise<Permission> => {
+  const permission = async (
+    use: ProviderSetting['use'],
+    ability: string,
+    names: readonly string[],
+  ): Promise<Permission> => {
     const answers = await Promise.all(names.map((name) => ask(name, use)));
     const seen = ability === 'fleet' && wasRead;
-    const checked = answers.includes(false) ? 'refused' : seen || (answers.length > 0 && answers.every((answer) => answer === true)) ? 'granted' : 'not-checked';
+    const checked = answers.includes(false)
+      ? 'refused'
+      : seen || (answers.length > 0 && answers.every((answer) => answer === true))
+        ? 'granted'
+        : 'not-checked';
     const each = names.map((name, at) => ({ permission: name, checked: stateOf(answers[at]) }));
     return { connection: connection.name, use, ability, permissions: names, checked, each };
   };
-  const reads = READING.flatMap((ability) => (typeof connection[ability] === 'function' ? [permission('read', ability, abilities[ability] ?? [])] : []));
-  const acts = connection.canAct ? Object.entries(abilities.effects).map(([kind, names]) => permission('act', kind, names)) : [];
+  const reads = READING.flatMap((ability) =>
+    typeof connection[ability] === 'function' ? [permission('read', ability, abilities[ability] ?? [])] : [],
+  );
+  const acts = connection.canAct
+    ? Object.entries(abilities.effects).map(([kind, names]) => permission('act', kind, names))
+    : [];
   return Promise.all([...reads, ...acts]);
 }
 
@@ -117,16 +200,33 @@ async function telemetry(one: InstalledTelemetry, clock: Clock, seconds: number)
   const latest = async (): Promise<TelemetryReading | null> => {
     let last: TelemetryReading | null = null;
     const now = clock.now();
-    for await (const found of connection.read(now - EVIDENCE_MS, now)) if (last === null || found.samples.length > 0) last = found;
+    for await (const found of connection.read(now - EVIDENCE_MS, now))
+      if (last === null || found.samples.length > 0) last = found;
     return last;
   };
   try {
     const last = await within(seconds, latest());
-    const gpus = new Set(last?.samples.map(({ resource, gpu, migInstance }) => `${resource} ${gpu} ${migInstance ?? ''}`)).size;
+    const gpus = new Set(
+      last?.samples.map(({ resource, gpu, migInstance }) => `${resource} ${gpu} ${migInstance ?? ''}`),
+    ).size;
     const coverage = last?.coverage ?? null;
-    const detail = gpus === 0 ? 'it answers, and reported no GPU in the last five minutes' : `it answers: ${gpus} GPU(s)${coverage === null ? '' : `, ${Math.round(100 * coverage)} % of the exporters`}`;
-    if (last !== null && last.problems.length > 0) return [attend(check, `${detail}; ${last.problems.join('; ')}`, 'remove the reason: missing evidence never means idle, and nothing is stopped on it')];
-    return [gpus === 0 ? attend(check, detail, 'see that the exporters run and that the source collects them') : ok(check, detail)];
+    const detail =
+      gpus === 0
+        ? 'it answers, and reported no GPU in the last five minutes'
+        : `it answers: ${gpus} GPU(s)${coverage === null ? '' : `, ${Math.round(100 * coverage)} % of the exporters`}`;
+    if (last !== null && last.problems.length > 0)
+      return [
+        attend(
+          check,
+          `${detail}; ${last.problems.join('; ')}`,
+          'remove the reason: missing evidence never means idle, and nothing is stopped on it',
+        ),
+      ];
+    return [
+      gpus === 0
+        ? attend(check, detail, 'see that the exporters run and that the source collects them')
+        : ok(check, detail),
+    ];
   } catch (error) {
     return [wrong(check, reasonOf(error), 'see its address, its credentials and the network')];
   }
@@ -136,7 +236,8 @@ async function channel(one: InstalledChannel, seconds: number): Promise<Finding[
   const { connection } = one;
   if (connection === null) return [];
   const check = titleOf(one);
-  if (connection.check === undefined) return [ok(check, 'set up; not checked: it can be tried only by telling somebody')];
+  if (connection.check === undefined)
+    return [ok(check, 'set up; not checked: it can be tried only by telling somebody')];
   try {
     return [ok(check, await within(seconds, connection.check()))];
   } catch (error) {

@@ -16,10 +16,23 @@ export interface Finding {
 }
 
 export const ok = (check: string, detail: string): Finding => ({ check, status: 'ok', detail, remedy: null });
-export const attend = (check: string, detail: string, remedy: string): Finding => ({ check, status: 'attend', detail, remedy });
-export const wrong = (check: string, detail: string, remedy: string): Finding => ({ check, status: 'wrong', detail, remedy });
+export const attend = (check: string, detail: string, remedy: string): Finding => ({
+  check,
+  status: 'attend',
+  detail,
+  remedy,
+});
+export const wrong = (check: string, detail: string, remedy: string): Finding => ({
+  check,
+  status: 'wrong',
+  detail,
+  remedy,
+});
 
-/** What a check gives, or that it took too long: a call that hangs hides nothing else. @throws Failure unavailable after `seconds` */
+/**
+ * What a check gives, or that it took too long: a call that hangs hides nothing else. @throws Failure unavailable after
+ * `seconds`
+ */
 export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
   const done = new AbortController();
   const late = async (): Promise<never> => {
@@ -35,5 +48,7 @@ export async function within<T>(seconds: number, work: Promise<T>): Promise<T> {
 
 /** Why something failed. Only a Failure's message is known to hold no secret. */
 export function reasonOf(error: unknown): string {
-  return error instanceof Failure ? error.message : `it failed in a way that nobody foresaw (${error instanceof Error ? error.name : typeof error})`;
+  return error instanceof Failure
+    ? error.message
+    : `it failed in a way that nobody foresaw (${error instanceof Error ? error.name : typeof error})`;
 }

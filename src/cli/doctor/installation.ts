@@ -1,5 +1,6 @@
 /**
- * What doctor asks of the database: the server and its clock, the queue, the line's lag, what is parked, how old the fleets are, what has no price.
+ * What doctor asks of the database: the server and its clock, the queue, the line's lag, what is parked, how old the
+ * fleets are, what has no price.
  * Reads only.
  */
 import { statfs } from 'node:fs/promises';
@@ -20,11 +21,22 @@ const MOST_SHOWN = 20;
 const DOUBT_DAYS = 92;
 
 /** Everything that needs the database, and a schema that is up to date for all but the first. */
-export async function examineDatabase(bursar: LocalBursar, context: CliContext, connected: readonly string[] | null): Promise<Finding[]> {
+export async function examineDatabase(
+  bursar: LocalBursar,
+  context: CliContext,
+  connected: readonly string[] | null,
+): Promise<Finding[]> {
   const { migrated, findings } = await database(bursar, context);
   const own = [...findings, await queue(bursar, context)];
   if (!migrated) return own;
-  return [...own, ...(await line(bursar, context)), ...(await fleets(bursar, context, connected)), await prices(bursar), ...(await unpriced(bursar, context)), ...(await doubts(bursar, context))];
+  return [
+    ...own,
+    ...(await line(bursar, context)),
+    ...(await fleets(bursar, context, connected)),
+    await prices(bursar),
+    ...(await unpriced(bursar, context)),
+    ...(await doubts(bursar, context)),
+  ];
 }
 
 /** Room where the embedded database lies; a server of its own watches its own disk. */
@@ -36,13 +48,23 @@ export async function disk({ environment }: CliContext): Promise<Finding> {
     if (facts !== null) {
       const free = facts.bavail * facts.bsize;
       const detail = `${(free / 2 ** 30).toFixed(1)} GiB free for ${folder}`;
-      return free >= LEAST_FREE_BYTES ? ok('disk', detail) : wrong('disk', detail, 'make room, or name another folder in BURSAR_DATA_DIR');
+      return free >= LEAST_FREE_BYTES
+        ? ok('disk', detail)
+        : wrong('disk', detail, 'make room, or name another folder in BURSAR_DATA_DIR');
     }
-    if (at === path.dirname(at)) return wrong('disk', `${folder} cannot be looked at`, 'name a folder in BURSAR_DATA_DIR that this user may enter');
+    if (at === path.dirname(at))
+      return wrong(
+        'disk',
+        `${folder} cannot be looked at`,
+        'name a folder in BURSAR_DATA_DIR that this user may enter',
+      );
   }
 }
 
-async function database({ stores }: LocalBursar, { clock }: CliContext): Promise<{ readonly migrated: boolean; readonly findings: readonly Finding[] }> {
+async function database(
+  { stores }: LocalBursar,
+  { clock }: CliContext,
+): Promise<{ readonly migrated: boolean; readonly findings: readonly Finding[] }> {
   const before = clock.now();
   const { version, now, databaseBytes } = await serverFacts(stores.db);
   const after = clock.now();
@@ -54,7 +76,9 @@ async function database({ stores }: LocalBursar, { clock }: CliContext): Promise
   return {
     migrated,
     findings: [
-      isOld ? wrong('database', `PostgreSQL ${version}`, 'Bursar needs PostgreSQL 15 or later') : ok('database', `PostgreSQL ${version}, ${grouped(Math.round(databaseBytes / 2 ** 20))} MiB`),
+      isOld
+        ? wrong('database', `PostgreSQL ${version}`, 'Bursar needs PostgreSQL 15 or later')
+        : ok('database', `PostgreSQL ${version}, ${grouped(Math.round(databaseBytes / 2 ** 20))} MiB`),
       migrated ? ok('schema', 'up to date') : wrong('schema', 'migrations have not run', 'bursar migrate'),
       skewSeconds <= MOST_SKEW_SECONDS ? ok('clocks', skew) : wrong('clocks', skew, 'let both set their clocks by NTP'),
     ],
@@ -69,7 +93,11 @@ export async function redis({ environment, examination }: CliContext): Promise<F
   try {
     return judged(await examination.redis(url));
   } catch (error) {
-    return wrong('queue', reasonOf(error), 'start the server that REDIS_URL names, or correct the variable; what is due stands in PostgreSQL and is not lost');
+    return wrong(
+      'queue',
+      reasonOf(error),
+      'start the server that REDIS_URL names, or correct the variable; what is due stands in PostgreSQL and is not lost',
+    );
   }
 }
 
@@ -85,53 +113,102 @@ async function queue({ stores }: LocalBursar, context: CliContext): Promise<Find
 }
 
 function judged({ kind, version, migrated, evictionPolicy }: QueueFacts): Finding {
-  if (!migrated) return attend('queue', 'in PostgreSQL, and its tables are not there yet', 'bursar serve makes them when it starts');
+  if (!migrated)
+    return attend('queue', 'in PostgreSQL, and its tables are not there yet', 'bursar serve makes them when it starts');
   if (kind === 'postgresql') return ok('queue', 'in PostgreSQL');
   const detail = `in Redis${version === null ? '' : ` ${version}`}, which answers`;
   if (evictionPolicy === null || evictionPolicy === 'noeviction') return ok('queue', detail);
-  return attend('queue', `${detail} and evicts keys when its memory is full (${evictionPolicy})`, 'set maxmemory-policy to noeviction: an evicted job waits for the next look at the clock');
+  return attend(
+    'queue',
+    `${detail} and evicts keys when its memory is full (${evictionPolicy})`,
+    'set maxmemory-policy to noeviction: an evicted job waits for the next look at the clock',
+  );
 }
 
 async function line({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
-  const waiting = (await stores.health.load(clock.now())).filter((stage) => stage.waiting > 0).map((stage) => `${stage.stage} ${grouped(stage.waiting)}`).join(', ');
-  const detail = queueAgeSeconds === null ? 'nothing is due' : `the oldest due work has waited ${grouped(queueAgeSeconds)} s (${waiting})`;
-  const lag = queueAgeSeconds !== null && queueAgeSeconds > MOST_LAG_SECONDS
-    ? wrong('line', detail, 'see that bursar serve runs, with a role that works; add workers if it does') : ok('line', detail);
+  const waiting = (await stores.health.load(clock.now()))
+    .filter((stage) => stage.waiting > 0)
+    .map((stage) => `${stage.stage} ${grouped(stage.waiting)}`)
+    .join(', ');
+  const detail =
+    queueAgeSeconds === null
+      ? 'nothing is due'
+      : `the oldest due work has waited ${grouped(queueAgeSeconds)} s (${waiting})`;
+  const lag =
+    queueAgeSeconds !== null && queueAgeSeconds > MOST_LAG_SECONDS
+      ? wrong('line', detail, 'see that bursar serve runs, with a role that works; add workers if it does')
+      : ok('line', detail);
   const parked = await stores.work.parked(organisation);
-  const reasons = parked.slice(0, MOST_SHOWN)
-    .map(({ stage, key, attempts, reason }) => wrong('parked work', `${stage} ${key}, after ${attempts} attempts: ${reason}`, 'remove the reason; importing the data again wakes it'));
+  const reasons = parked
+    .slice(0, MOST_SHOWN)
+    .map(({ stage, key, attempts, reason }) =>
+      wrong(
+        'parked work',
+        `${stage} ${key}, after ${attempts} attempts: ${reason}`,
+        'remove the reason; importing the data again wakes it',
+      ),
+    );
   const more = parked.length - reasons.length;
   return [
-    lag, ...(parked.length === 0 ? [ok('parked work', 'none')] : reasons),
+    lag,
+    ...(parked.length === 0 ? [ok('parked work', 'none')] : reasons),
     ...(more > 0 ? [wrong('parked work', `and ${grouped(more)} more`, 'the same')] : []),
   ];
 }
 
 /** @param connected names of the connections of this machine's settings; null: they were not looked at */
-async function fleets({ stores, organisation }: LocalBursar, { clock }: CliContext, connected: readonly string[] | null): Promise<Finding[]> {
+async function fleets(
+  { stores, organisation }: LocalBursar,
+  { clock }: CliContext,
+  connected: readonly string[] | null,
+): Promise<Finding[]> {
   const now = clock.now();
-  return (await stores.fleet.coverage(stores.db, organisation, now)).map(({ connection, readAt, completeAt, stale, complete, targets, problems }) => {
-    const check = `fleet ${connection}`;
-    const age = (at: number | null): string => (at === null ? 'never' : `${grouped(Math.max(0, Math.round((now - at) / 1000)))} s ago`);
-    const why = problems.length === 0 ? '' : `: ${problems.join('; ')}`;
-    if (stale && connected !== null && !connected.includes(connection)) return attend(check, `last read ${age(readAt)}, and this machine has no such connection`, 'run doctor where the workers run, or leave it: what was read ages and is not acted on');
-    if (stale) return wrong(check, `last read ${age(readAt)}${why}`, 'see that bursar serve runs, with a role that works, and the finding of its provider; nothing is acted on there meanwhile');
-    if (!complete) return attend(check, `last read ${age(readAt)}, and whole ${age(completeAt)}${why}`, 'remove the reason: what is not seen whole is not acted on');
-    return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
-  });
+  return (await stores.fleet.coverage(stores.db, organisation, now)).map(
+    ({ connection, readAt, completeAt, stale, complete, targets, problems }) => {
+      const check = `fleet ${connection}`;
+      const age = (at: number | null): string =>
+        at === null ? 'never' : `${grouped(Math.max(0, Math.round((now - at) / 1000)))} s ago`;
+      const why = problems.length === 0 ? '' : `: ${problems.join('; ')}`;
+      if (stale && connected !== null && !connected.includes(connection))
+        return attend(
+          check,
+          `last read ${age(readAt)}, and this machine has no such connection`,
+          'run doctor where the workers run, or leave it: what was read ages and is not acted on',
+        );
+      if (stale)
+        return wrong(
+          check,
+          `last read ${age(readAt)}${why}`,
+          'see that bursar serve runs, with a role that works, and the finding of its provider; nothing is acted on there meanwhile',
+        );
+      if (!complete)
+        return attend(
+          check,
+          `last read ${age(readAt)}, and whole ${age(completeAt)}${why}`,
+          'remove the reason: what is not seen whole is not acted on',
+        );
+      return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
+    },
+  );
 }
 
 async function prices({ stores, organisation }: LocalBursar): Promise<Finding> {
   const { prices: known } = await stores.prices.book(stores.db, organisation);
-  if (known.length === 0) return attend('prices', 'no price is known: metered usage stays unpriced', 'bursar prices <file...>');
-  return ok('prices', `${grouped(known.length)} prices of ${new Set(known.map((price) => price.provider)).size} providers`);
+  if (known.length === 0)
+    return attend('prices', 'no price is known: metered usage stays unpriced', 'bursar prices <file...>');
+  return ok(
+    'prices',
+    `${grouped(known.length)} prices of ${new Set(known.map((price) => price.provider)).size} providers`,
+  );
 }
 
 /** Costs of the last quarter that may be counted twice. */
 async function doubts({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
   const found = await recentDoubts(stores.db, organisation, clock.now(), DOUBT_DAYS);
-  return found.length === 0 ? [ok('double counting', `none in ${DOUBT_DAYS} days`)] : found.map((doubt) => attend('double counting', sayDoubt(doubt), REMEDY));
+  return found.length === 0
+    ? [ok('double counting', `none in ${DOUBT_DAYS} days`)]
+    : found.map((doubt) => attend('double counting', sayDoubt(doubt), REMEDY));
 }
 
 /** Use of the running month that is in no cost, by SKU. */
@@ -139,7 +216,11 @@ async function unpriced({ stores, organisation }: LocalBursar, { clock }: CliCon
   const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
   const month = new Date(asOf).toISOString().slice(0, 7);
   const { fx } = await stores.prices.book(stores.db, organisation);
-  const { rows } = await stores.spend.spend(organisation, parseSpendQuery({ from: month, groupBy: 'provider,sku' }), fx);
+  const { rows } = await stores.spend.spend(
+    organisation,
+    parseSpendQuery({ from: month, groupBy: 'provider,sku' }),
+    fx,
+  );
   const hours = new Map<string, Decimal>();
   for (const row of rows) {
     const quantity = parseDecimal(row.unpricedQuantity);
@@ -147,7 +228,19 @@ async function unpriced({ stores, organisation }: LocalBursar, { clock }: CliCon
     const name = `${row['provider'] ?? 'unknown'} ${row['sku'] ?? 'unknown'}`;
     hours.set(name, addDecimal(hours.get(name) ?? ZERO, quantity));
   }
-  const shown = [...hours].slice(0, MOST_SHOWN).map(([name, quantity]) => attend('unpriced usage', `${name}: ${formatDecimal(quantity)} GPU-hours of ${month} are in no cost`, 'import a price list that knows the SKU: bursar prices <file...>'));
+  const shown = [...hours]
+    .slice(0, MOST_SHOWN)
+    .map(([name, quantity]) =>
+      attend(
+        'unpriced usage',
+        `${name}: ${formatDecimal(quantity)} GPU-hours of ${month} are in no cost`,
+        'import a price list that knows the SKU: bursar prices <file...>',
+      ),
+    );
   const more = hours.size - shown.length;
-  return [...shown, ...(shown.length === 0 ? [ok('unpriced usage', `none in ${month}`)] : []), ...(more > 0 ? [attend('unpriced usage', `and ${grouped(more)} more SKUs`, 'the same')] : [])];
+  return [
+    ...shown,
+    ...(shown.length === 0 ? [ok('unpriced usage', `none in ${month}`)] : []),
+    ...(more > 0 ? [attend('unpriced usage', `and ${grouped(more)} more SKUs`, 'the same')] : []),
+  ];
 }

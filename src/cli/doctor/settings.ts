@@ -1,7 +1,8 @@
 /**
  * Which settings there are: set, absent, missing or wrong, by name. Never a value, not even of one that is no secret.
  *
- * A variable that looks like ours and is none is named with the setting that it was probably meant to be: a misspelt setting is otherwise as none.
+ * A variable that looks like ours and is none is named with the setting that it was probably meant to be: a misspelt
+ * setting is otherwise as none.
  */
 import type { Problem } from '../../core/errors.js';
 import type { InstalledPart } from '../../core/installed.js';
@@ -20,7 +21,12 @@ export interface SettingState {
 export const titleOf = ({ kind, part }: Pick<InstalledPart, 'kind' | 'part'>): string => `${kind} ${part.name}`;
 
 /** Every setting that is known, in the order of its owners. */
-export function settingStates(environment: Environment, names: readonly string[], problems: readonly Problem[], parts: readonly InstalledPart[]): SettingState[] {
+export function settingStates(
+  environment: Environment,
+  names: readonly string[],
+  problems: readonly Problem[],
+  parts: readonly InstalledPart[],
+): SettingState[] {
   const stateOf = (name: string, own: readonly Problem[]): SettingState['state'] => {
     const isSet = (environment[name]?.trim() ?? '') !== '';
     if (!own.some(({ path }) => path === name)) return isSet ? 'set' : 'absent';
@@ -28,7 +34,9 @@ export function settingStates(environment: Environment, names: readonly string[]
   };
   return [
     ...names.map((name) => ({ name, of: 'bursar', state: stateOf(name, problems) })),
-    ...parts.flatMap((one) => one.part.settings.map(({ name }) => ({ name, of: titleOf(one), state: stateOf(name, one.problems) }))),
+    ...parts.flatMap((one) =>
+      one.part.settings.map(({ name }) => ({ name, of: titleOf(one), state: stateOf(name, one.problems) })),
+    ),
   ];
 }
 
@@ -36,17 +44,30 @@ export function settingStates(environment: Environment, names: readonly string[]
 export function wrongSettings(one: InstalledPart): Finding[] {
   return one.problems.map(({ path, message }) => {
     const setting = one.part.settings.find(({ name }) => name === path);
-    return wrong(titleOf(one), `${path ?? ''} ${message}`.trim(), setting === undefined ? `correct the settings of ${titleOf(one)}` : `correct ${setting.name}: ${setting.description}`);
+    return wrong(
+      titleOf(one),
+      `${path ?? ''} ${message}`.trim(),
+      setting === undefined
+        ? `correct the settings of ${titleOf(one)}`
+        : `correct ${setting.name}: ${setting.description}`,
+    );
   });
 }
 
 /** Variables that begin as our settings do and are none of them. */
 export function unknownSettings(environment: Environment, known: readonly SettingState[]): Finding[] {
   const names = known.map(({ name }) => name);
-  return Object.keys(environment).filter((name) => name.startsWith('BURSAR_') && !names.includes(name)).sort().map((name) => {
-    const meant = closest(name, names);
-    return attend('configuration', `${name} is no setting`, meant === null ? 'take it away, or correct its name' : `is ${meant} meant?`);
-  });
+  return Object.keys(environment)
+    .filter((name) => name.startsWith('BURSAR_') && !names.includes(name))
+    .sort()
+    .map((name) => {
+      const meant = closest(name, names);
+      return attend(
+        'configuration',
+        `${name} is no setting`,
+        meant === null ? 'take it away, or correct its name' : `is ${meant} meant?`,
+      );
+    });
 }
 
 /** The name that a misspelt one is nearest to; null where none is near: at most a third of its letters differ. */
@@ -55,7 +76,8 @@ export function closest(name: string, names: readonly string[]): string | null {
   let best: { readonly name: string; readonly distance: number } | null = null;
   for (const other of names) {
     const distance = editDistance(bare(name), bare(other));
-    if (distance <= bare(name).length / 3 && (best === null || distance < best.distance)) best = { name: other, distance };
+    if (distance <= bare(name).length / 3 && (best === null || distance < best.distance))
+      best = { name: other, distance };
   }
   return best?.name ?? null;
 }
@@ -68,7 +90,9 @@ function editDistance(a: string, b: string): number {
     const row = [i];
     for (let j = 1; j <= b.length; j++) {
       const swapped = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(before, j - 2) + 1 : Infinity;
-      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1), swapped));
+      row.push(
+        Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1), swapped),
+      );
     }
     [before, last] = [last, row];
   }

@@ -1,4 +1,7 @@
-/** bursar actions, approve, reject, rollback, stop-all, limits: what was done about recommendations, by whom, and how far it may go. */
+/**
+ * bursar actions, approve, reject, rollback, stop-all, limits: what was done about recommendations, by whom, and how
+ * far it may go.
+ */
 import { Option, type Command } from 'commander';
 import type { ActionJson, ActionStory } from '../../store/action/action-json.js';
 import type { StoredStop } from '../../store/action/safety.js';
@@ -18,21 +21,26 @@ export function addActions(program: Command, session: Session): void {
 }
 
 function addList(program: Command, session: Session): void {
-  const actions = program.command('actions')
+  const actions = program
+    .command('actions')
     .description('List the actions, newest first; show one with its timeline and its proof.')
     .addHelpText('after', '\nExamples:\n  bursar actions --state proposed\n  bursar actions show act-0123456789abcdef');
 
-  actions.command('list', { isDefault: true })
+  actions
+    .command('list', { isDefault: true })
     .description('List the actions, newest first.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--state <state>', 'only in this state').choices([...STATES]))
     .option('--limit <n>', 'at most so many', count, 1000)
     .action(async ({ team, state, limit }: { team?: string; state?: ActionState; limit: number }) => {
       const list = await (await session.door()).actions.list({ team: team ?? null, state: state ?? null }, limit);
-      session.print({ actions: list }, () => (list.length === 0 ? 'There are no actions.\n' : table(TITLES, list.map(row))));
+      session.print({ actions: list }, () =>
+        list.length === 0 ? 'There are no actions.\n' : table(TITLES, list.map(row)),
+      );
     });
 
-  actions.command('show')
+  actions
+    .command('show')
     .description('Show one action: what happened to it, and what proves it.')
     .argument('<id>', 'of the action')
     .addHelpText('after', '\nExample:\n  bursar actions show act-0123456789abcdef')
@@ -43,22 +51,29 @@ function addList(program: Command, session: Session): void {
 }
 
 function addDecisions(program: Command, session: Session): void {
-  program.command('approve')
-    .description('Approve an action or a recommendation. The decision is kept, with your name; the guard has the last word.')
+  program
+    .command('approve')
+    .description(
+      'Approve an action or a recommendation. The decision is kept, with your name; the guard has the last word.',
+    )
     .argument('<id>', 'as recommend or actions lists it')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 It is carried out by bursar serve, which alone asks providers. Where one runs, this verb waits for it; else the approval is kept, the
 action waits for the next serve, and lapses when its time is over.
 
 Examples:
   bursar approve rec-0123456789abcdef
-  bursar approve act-0123456789abcdef`)
+  bursar approve act-0123456789abcdef`,
+    )
     .action(async (id: string) => {
       const decision = await (await session.door()).actions.approve(id);
       printDecision(session, decision, 'approved');
     });
 
-  program.command('reject')
+  program
+    .command('reject')
     .description('Reject an action or a recommendation. The decision is kept, with your name.')
     .argument('<id>', 'as recommend or actions lists it')
     .option('--reason <reason>', 'why (of an action)', '')
@@ -68,11 +83,15 @@ Examples:
       printDecision(session, decision, 'rejected');
     });
 
-  program.command('rollback')
+  program
+    .command('rollback')
     .description('Take an action back: what it changed becomes as it was before.')
     .argument('<id>', 'of the action')
     .option('--under-stop', 'also while the kill switch is on', false)
-    .addHelpText('after', '\nNothing that somebody has changed since is overwritten. It is carried out by bursar serve, as an approval is.\n\nExample:\n  bursar rollback act-0123456789abcdef')
+    .addHelpText(
+      'after',
+      '\nNothing that somebody has changed since is overwritten. It is carried out by bursar serve, as an approval is.\n\nExample:\n  bursar rollback act-0123456789abcdef',
+    )
     .action(async (id: string, { underStop }: { underStop: boolean }) => {
       const action = await (await session.door()).actions.rollback(id, underStop);
       if (action.state === 'refused' || action.state === 'failed') session.found();
@@ -82,35 +101,77 @@ Examples:
 
 function printDecision(session: Session, { recommendation, action }: Decision, status: 'approved' | 'rejected'): void {
   if (status === 'approved' && (action?.state === 'refused' || action?.state === 'failed')) session.found();
-  session.print({ recommendation, action }, () => [
-    ...(recommendation === null ? [] : [`${recommendation.id} is ${status}: ${recommendation.action} ${recommendation.target}`]),
-    ...(action === null ? [] : [`${action.id} is ${action.state}: ${action.effect.kind} ${action.target}`, ...action.reasons.map(({ message }) => `  ${message}`)]), '',
-  ].map(printable).join('\n'));
-  if (status === 'approved' && action === null && recommendation !== null) session.note(`Nothing carries it out: ${printable(recommendation.obstacle?.message ?? 'no connection knows it')}. The approval is recorded, the rest is yours to do.`);
+  session.print({ recommendation, action }, () =>
+    [
+      ...(recommendation === null
+        ? []
+        : [`${recommendation.id} is ${status}: ${recommendation.action} ${recommendation.target}`]),
+      ...(action === null
+        ? []
+        : [
+            `${action.id} is ${action.state}: ${action.effect.kind} ${action.target}`,
+            ...action.reasons.map(({ message }) => `  ${message}`),
+          ]),
+      '',
+    ]
+      .map(printable)
+      .join('\n'),
+  );
+  if (status === 'approved' && action === null && recommendation !== null)
+    session.note(
+      `Nothing carries it out: ${printable(recommendation.obstacle?.message ?? 'no connection knows it')}. The approval is recorded, the rest is yours to do.`,
+    );
 }
 
 function addStopAll(program: Command, session: Session): void {
-  program.command('stop-all')
-    .description('The kill switch: from now on nothing is acted on, until it is lifted. What was approved before is refused.')
+  program
+    .command('stop-all')
+    .description(
+      'The kill switch: from now on nothing is acted on, until it is lifted. What was approved before is refused.',
+    )
     .option('--team <team>', 'only this team and those below it')
     .option('--provider <provider>', 'only this provider, or one connection to it')
     .option('--reason <reason>', 'why, for the others', '')
     .option('--lift', 'let actions go on', false)
     .option('--show', 'only show what is off', false)
-    .addHelpText('after', '\nTaking actions back needs --under-stop while it is on.\n\nExamples:\n  bursar stop-all --reason "prices look wrong"\n  bursar stop-all --team research\n  bursar stop-all --lift')
-    .action(async ({ team, provider, reason, lift, show }: { team?: string; provider?: string; reason: string; lift: boolean; show: boolean }) => {
-      if (team !== undefined && provider !== undefined) throw new WrongUse('--team or --provider, not both');
-      if (lift && show) throw new WrongUse('--lift or --show, not both');
-      const { actions } = await session.door();
-      const stops = show ? await actions.stops() : lift ? await actions.lift({ team, provider }) : await actions.stop({ team, provider }, reason);
-      session.print({ stops }, () => stopsText(stops));
-    });
+    .addHelpText(
+      'after',
+      '\nTaking actions back needs --under-stop while it is on.\n\nExamples:\n  bursar stop-all --reason "prices look wrong"\n  bursar stop-all --team research\n  bursar stop-all --lift',
+    )
+    .action(
+      async ({
+        team,
+        provider,
+        reason,
+        lift,
+        show,
+      }: {
+        team?: string;
+        provider?: string;
+        reason: string;
+        lift: boolean;
+        show: boolean;
+      }) => {
+        if (team !== undefined && provider !== undefined) throw new WrongUse('--team or --provider, not both');
+        if (lift && show) throw new WrongUse('--lift or --show, not both');
+        const { actions } = await session.door();
+        const stops = show
+          ? await actions.stops()
+          : lift
+            ? await actions.lift({ team, provider })
+            : await actions.stop({ team, provider }, reason);
+        session.print({ stops }, () => stopsText(stops));
+      },
+    );
 }
 
 function addLimits(program: Command, session: Session): void {
-  const limits = program.command('limits')
+  const limits = program
+    .command('limits')
     .description('Show what actions may at most do; set it for the organisation or for a team.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Both documents bind: of two limits the stricter holds. What is absent has its default, 0 allows none:
   gpusPerAction: 16
   gpusPerHour: 64
@@ -121,9 +182,11 @@ Both documents bind: of two limits the stricter holds. What is absent has its de
 
 Examples:
   bursar limits
-  bursar limits set limits.yaml --team research`);
+  bursar limits set limits.yaml --team research`,
+    );
 
-  limits.command('show', { isDefault: true })
+  limits
+    .command('show', { isDefault: true })
     .description('Show what holds.')
     .option('--team <team>', 'for this team')
     .action(async ({ team }: { team?: string }) => {
@@ -131,7 +194,8 @@ Examples:
       session.print(view, () => limitsText(view));
     });
 
-  limits.command('set')
+  limits
+    .command('set')
     .description("Make a file the organisation's document, or a team's.")
     .argument('<file>', 'YAML or JSON')
     .option('--team <team>', 'of this team')
@@ -145,22 +209,65 @@ Examples:
 
 const TITLES = ['id', 'team', 'effect', 'target', 'at', 'state', 'approved by', 'proposed at', 'why'];
 
-const row = (one: ActionJson): (string | null)[] =>
-  [one.id, one.team, one.effect.kind, one.target, one.connection, one.state, one.approvedBy, one.proposedAt, one.reasons.map(({ message }) => message).join('; ')];
+const row = (one: ActionJson): (string | null)[] => [
+  one.id,
+  one.team,
+  one.effect.kind,
+  one.target,
+  one.connection,
+  one.state,
+  one.approvedBy,
+  one.proposedAt,
+  one.reasons.map(({ message }) => message).join('; '),
+];
 
 function storyText(action: ActionStory): string {
   const { after, afterAt, next, follows } = action;
-  const pair = [...(next === null ? [] : [`Then, not before ${next.notBefore}: ${next.effect.kind} ${next.effect.target}`]), ...(follows === null ? [] : [`Follows ${follows}`])];
-  const replicas = after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
-  const proof = afterAt === null ? '' : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}`)}\n`;
+  const pair = [
+    ...(next === null ? [] : [`Then, not before ${next.notBefore}: ${next.effect.kind} ${next.effect.target}`]),
+    ...(follows === null ? [] : [`Follows ${follows}`]),
+  ];
+  const replicas =
+    after?.replicas === null || after?.replicas === undefined ? '' : `, ${after.replicas.desired} replicas`;
+  const proof =
+    afterAt === null
+      ? ''
+      : `${printable(`Proof, read at ${afterAt}: ${after === null ? 'it is not there any more' : `${after.state}${replicas}, billing ${after.billing}`}`)}\n`;
   return [
     table(TITLES, [row(action)]),
-    table(['at', 'what', 'state', 'by', 'detail'], action.events.map(({ at, code, to, actor, detail }) => [at, code, to, actor, Object.keys(detail).length === 0 ? null : JSON.stringify(detail)])), ...pair.map((line) => `${printable(line)}\n`), proof,
+    table(
+      ['at', 'what', 'state', 'by', 'detail'],
+      action.events.map(({ at, code, to, actor, detail }) => [
+        at,
+        code,
+        to,
+        actor,
+        Object.keys(detail).length === 0 ? null : JSON.stringify(detail),
+      ]),
+    ),
+    ...pair.map((line) => `${printable(line)}\n`),
+    proof,
   ].join('\n');
 }
 
-const stopsText = (stops: readonly StoredStop[]): string => (stops.length === 0 ? 'Nothing is stopped.\n'
-  : table(['stopped', 'since', 'by', 'why'], stops.map(({ scope, name, setAt, setBy, reason }) => [scope === 'all' ? 'everything' : `${scope} ${name}`, setAt, setBy, reason])));
+const stopsText = (stops: readonly StoredStop[]): string =>
+  stops.length === 0
+    ? 'Nothing is stopped.\n'
+    : table(
+        ['stopped', 'since', 'by', 'why'],
+        stops.map(({ scope, name, setAt, setBy, reason }) => [
+          scope === 'all' ? 'everything' : `${scope} ${name}`,
+          setAt,
+          setBy,
+          reason,
+        ]),
+      );
 
 const limitsText = ({ limits }: LimitsView): string =>
-  table(['limit', 'holds'], Object.entries(limits).map(([name, value]) => [name, typeof value === 'object' ? JSON.stringify(value) : String(value)]));
+  table(
+    ['limit', 'holds'],
+    Object.entries(limits).map(([name, value]) => [
+      name,
+      typeof value === 'object' ? JSON.stringify(value) : String(value),
+    ]),
+  );

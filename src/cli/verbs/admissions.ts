@@ -13,26 +13,54 @@ interface AdmissionFlags {
 }
 
 export function addAdmissions(program: Command, session: Session): void {
-  program.command('admissions')
+  program
+    .command('admissions')
     .description('List launches that the admission webhook of Kubernetes refused or warned about, newest day first.')
     .option('--team <team>', 'only of this team')
     .option('--from <day>', 'first day', day)
     .option('--to <day>', 'the day after the last', day)
     .option('--limit <n>', 'at most so many', count, 100)
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 A row is a workload of a team on a day (in the team's zone), with how many of its pods were refused and how many were let in with a warning. They are
 kept for 400 days; dry runs are not among them.
 
 Examples:
   bursar admissions --team research
-  bursar admissions --from 2026-10-01 --to 2026-11-01 --json`)
+  bursar admissions --from 2026-10-01 --to 2026-11-01 --json`,
+    )
     .action(async ({ team, from, to, limit }: AdmissionFlags) => {
-      const admissions = await (await session.door()).admissions.list({ team: team ?? null, from: from ?? null, to: to ?? null }, limit);
-      session.print({ admissions }, () => (admissions.length === 0 ? 'No launch was refused or warned about.\n' : table(TITLES, admissions.map(rowOf))));
+      const admissions = await (await session.door()).admissions.list(
+        { team: team ?? null, from: from ?? null, to: to ?? null },
+        limit,
+      );
+      session.print({ admissions }, () =>
+        admissions.length === 0 ? 'No launch was refused or warned about.\n' : table(TITLES, admissions.map(rowOf)),
+      );
     });
 }
 
 const TITLES = ['day', 'team', 'cluster', 'namespace', 'workload', 'refused', 'warned', 'last', 'why'];
 
-const rowOf = ({ day: on, team, cluster, namespace, workload, refused, warned, lastAt, message }: StoredAdmission): (string | number | null)[] =>
-  [on, team, cluster, namespace, workload, refused, warned, lastAt.slice(11, 16), message];
+const rowOf = ({
+  day: on,
+  team,
+  cluster,
+  namespace,
+  workload,
+  refused,
+  warned,
+  lastAt,
+  message,
+}: StoredAdmission): (string | number | null)[] => [
+  on,
+  team,
+  cluster,
+  namespace,
+  workload,
+  refused,
+  warned,
+  lastAt.slice(11, 16),
+  message,
+];

@@ -1,4 +1,7 @@
-/** bursar alerts, mutes: what people were told and where; taking one on, a test of the channels; muting some for a while. */
+/**
+ * bursar alerts, mutes: what people were told and where; taking one on, a test of the channels; muting some for a
+ * while.
+ */
 import { Option, type Command } from 'commander';
 import { ALERT_KINDS, ALERT_STATES, type AlertKind, type AlertState } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
@@ -16,14 +19,20 @@ interface Flags {
 }
 
 export function addAlerts(program: Command, session: Session): void {
-  const alerts = program.command('alerts')
+  const alerts = program
+    .command('alerts')
     .description('List alerts, newest first, or show one and where it went.')
     .argument('[alert]', 'show this one')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
-    .addOption(new Option('--state <state>', 'open: it waits for an answer; silent: nobody is told').choices(ALERT_STATES))
+    .addOption(
+      new Option('--state <state>', 'open: it waits for an answer; silent: nobody is told').choices(ALERT_STATES),
+    )
     .option('--limit <n>', 'at most so many', whole, 100)
-    .addHelpText('after', '\nExamples:\n  bursar alerts --state open\n  bursar alerts alr-0123456789abcdef --json\n  bursar alerts test')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar alerts --state open\n  bursar alerts alr-0123456789abcdef --json\n  bursar alerts test',
+    )
     .action(async (id: string | undefined, { team, kind, state, limit }: Flags) => {
       const door = (await session.door()).alerts;
       if (id !== undefined) {
@@ -34,7 +43,8 @@ export function addAlerts(program: Command, session: Session): void {
       const list = await door.list({ team: team ?? null, kind: kind ?? null, state: state ?? null }, limit);
       session.print({ alerts: list }, () => (list.length === 0 ? 'Nothing was told.\n' : table(TITLES, list.map(row))));
     });
-  alerts.command('acknowledge')
+  alerts
+    .command('acknowledge')
     .description('Take an alert on: it goes no further. What asks for a decision is approved or rejected instead.')
     .argument('<alert>', 'as alerts lists it')
     .addHelpText('after', '\nExample:\n  bursar alerts acknowledge alr-0123456789abcdef')
@@ -42,7 +52,8 @@ export function addAlerts(program: Command, session: Session): void {
       const alert = await (await session.door()).alerts.acknowledge(id);
       session.print({ alert }, () => table(TITLES, [row(alert)]));
     });
-  alerts.command('test')
+  alerts
+    .command('test')
     .description('Send a test to where alerts go, and say what became of it.')
     .addHelpText('after', '\nExample:\n  bursar alerts test')
     .action(async () => {
@@ -62,34 +73,50 @@ interface MuteFlags {
 
 /** A group of its own: what `alerts` takes for its list would be taken from its verbs. */
 export function addMutes(program: Command, session: Session): void {
-  const mutes = program.command('mutes')
+  const mutes = program
+    .command('mutes')
     .description('List what alerts are muted; mute some for a while, lift a mute.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 What is made meanwhile is kept and not told, also not later.
 
 Examples:
   bursar mutes
   bursar mutes set --team research --until 2026-12-01T08:00:00Z --reason "a planned migration"
-  bursar mutes lift mute-0123456789abcdef`);
-  mutes.command('list', { isDefault: true })
+  bursar mutes lift mute-0123456789abcdef`,
+    );
+  mutes
+    .command('list', { isDefault: true })
     .description('List what is muted now.')
     .action(async () => {
       const all = await (await session.door()).alerts.mutes();
       session.print({ mutes: all }, () => mutesText(all));
     });
-  mutes.command('set')
+  mutes
+    .command('set')
     .description('Mute alerts for a while.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices(ALERT_KINDS))
     .option('--thread <thread>', 'only what belongs to this, as an alert has it')
     .requiredOption('--until <time>', 'its end', instant)
     .requiredOption('--reason <reason>', 'why, for the others')
-    .addHelpText('after', '\nExample:\n  bursar mutes set --kind price --until 2026-12-01 --reason "the list is being renewed"')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar mutes set --kind price --until 2026-12-01 --reason "the list is being renewed"',
+    )
     .action(async ({ team, kind, thread, until, reason }: MuteFlags) => {
-      const mute = await (await session.door()).alerts.mute({ team: team ?? null, kind: kind ?? null, thread: thread ?? null, until: formatInstant(until), reason });
+      const mute = await (await session.door()).alerts.mute({
+        team: team ?? null,
+        kind: kind ?? null,
+        thread: thread ?? null,
+        until: formatInstant(until),
+        reason,
+      });
       session.print({ mute }, () => mutesText([mute]));
     });
-  mutes.command('lift')
+  mutes
+    .command('lift')
     .description('Lift a mute.')
     .argument('<mute>', 'as mutes lists it')
     .addHelpText('after', '\nExample:\n  bursar mutes lift mute-0123456789abcdef')
@@ -99,13 +126,49 @@ Examples:
     });
 }
 
-const mutesText = (mutes: readonly Mute[]): string => (mutes.length === 0 ? 'Nothing is muted.\n'
-  : table(['id', 'team', 'kind', 'thread', 'until', 'by', 'why'], mutes.map(({ id, team, kind, thread, until, by, reason }) => [id, team ?? 'all', kind ?? 'all', thread ?? 'all', until, by, reason])));
+const mutesText = (mutes: readonly Mute[]): string =>
+  mutes.length === 0
+    ? 'Nothing is muted.\n'
+    : table(
+        ['id', 'team', 'kind', 'thread', 'until', 'by', 'why'],
+        mutes.map(({ id, team, kind, thread, until, by, reason }) => [
+          id,
+          team ?? 'all',
+          kind ?? 'all',
+          thread ?? 'all',
+          until,
+          by,
+          reason,
+        ]),
+      );
 
 const TITLES = ['id', 'at', 'severity', 'kind', 'team', 'state', 'what', 'answered by'];
 
-const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }: AlertJson): (string | null)[] =>
-  [id, madeAt.slice(0, 16), severity, kind, team, silence === null ? state : `${state} (${silence})`, title, answer === null ? null : `${answer.by} (${answer.what})`];
+const row = ({ id, madeAt, severity, kind, team, state, silence, title, answer }: AlertJson): (string | null)[] => [
+  id,
+  madeAt.slice(0, 16),
+  severity,
+  kind,
+  team,
+  silence === null ? state : `${state} (${silence})`,
+  title,
+  answer === null ? null : `${answer.by} (${answer.what})`,
+];
 
-const storyText = (alert: AlertStory): string => `${table(TITLES, [row(alert)])}\n${alert.deliveries.length === 0 ? 'It went nowhere.\n'
-  : table(['channel', 'address', 'part', 'step', 'state', 'sent at', 'problem'], alert.deliveries.map(({ channel, address, part, level, state, sentAt, problem }) => [channel, address, part, level, state, sentAt, problem]))}`;
+const storyText = (alert: AlertStory): string =>
+  `${table(TITLES, [row(alert)])}\n${
+    alert.deliveries.length === 0
+      ? 'It went nowhere.\n'
+      : table(
+          ['channel', 'address', 'part', 'step', 'state', 'sent at', 'problem'],
+          alert.deliveries.map(({ channel, address, part, level, state, sentAt, problem }) => [
+            channel,
+            address,
+            part,
+            level,
+            state,
+            sentAt,
+            problem,
+          ]),
+        )
+  }`;

@@ -21,14 +21,18 @@ type Flags = Readonly<Record<string, unknown>>;
 type RunBacktest = (options: Flags) => Promise<BacktestReport>;
 
 export function addBacktests(program: Command, session: Session): void {
-  const backtest = program.command('backtest')
+  const backtest = program
+    .command('backtest')
     .description('Run policies over recorded data, beside the optimum that knows the future.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 meanShare is the share of the optimum's saving that a policy captures: 1 is as good as knowing the future. Bursar's own
 policy is named bursar.
 
 Example:
-  bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72 --plot spot.svg`);
+  bursar backtest spot --traces us-west-2a.jsonl.gz --job-hours 48 --deadline-hours 52 60 72 --plot spot.svg`,
+    );
   addSpot(backtest, session);
   addOthers(backtest, session);
   addPolicy(backtest, session);
@@ -36,46 +40,66 @@ Example:
 }
 
 function addSpot(backtest: Command, session: Session): void {
-  backtest.command('spot')
+  backtest
+    .command('spot')
     .description('A job with a deadline on spot capacity that comes and goes.')
     .requiredOption('--traces <file...>', 'recorded availability: JSON lines, gzip or not')
     .option('--train <file...>', 'recordings to learn from; the other traces of the call where absent', [])
     .option('--job-hours <h>', 'work of the job', aboveZero, 48)
-    .option('--deadline-hours <h...>', 'time until it must be done; several make a cell each (default: 60)', aboveZeroList)
+    .option(
+      '--deadline-hours <h...>',
+      'time until it must be done; several make a cell each (default: 60)',
+      aboveZeroList,
+    )
     .option('--restart-hours <h>', 'lost at each start', notNegative, 0.2)
     .option('--on-demand-price <p>', 'per hour', aboveZero, 3.06)
     .option('--spot-price <p>', 'per hour', notNegative, 0.9731)
-    .addHelpText('after', '\nExample:\n  bursar backtest spot --traces a.jsonl.gz b.jsonl.gz --job-hours 48 --deadline-hours 60 --restart-hours 0.2')
-    .action(({ deadlineHours, ...flags }: Flags) => answer(session, 'spot', { ...flags, deadlineHours: deadlineHours ?? [60] }));
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar backtest spot --traces a.jsonl.gz b.jsonl.gz --job-hours 48 --deadline-hours 60 --restart-hours 0.2',
+    )
+    .action(({ deadlineHours, ...flags }: Flags) =>
+      answer(session, 'spot', { ...flags, deadlineHours: deadlineHours ?? [60] }),
+    );
 }
 
 function addOthers(backtest: Command, session: Session): void {
-  backtest.command('commitment')
+  backtest
+    .command('commitment')
     .description('Reserve GPUs, or pay on demand.')
     .requiredOption('--demand <file>', 'CSV: tenant,hour,gpus')
     .option('--term-hours <h>', "hours of a reservation's term", count, 168)
     .option('--price-ratio <r>', 'price of a reserved hour over that of an on-demand hour', aboveZero, 0.6)
     .option('--alpha <a>', 'the part of the price ratio that is paid in used hours only', notNegative)
     .option('--seed <n>', 'of the randomised opponent', whole)
-    .addHelpText('after', '\nExample:\n  bursar backtest commitment --demand demand.csv --term-hours 168 --price-ratio 0.6')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar backtest commitment --demand demand.csv --term-hours 168 --price-ratio 0.6',
+    )
     .action((flags: Flags) => answer(session, 'commitment', flags));
 
-  backtest.command('scaling')
+  backtest
+    .command('scaling')
     .description('Replicas of a service under its arrivals.')
     .requiredOption('--arrivals <file>', 'CSV: the first column is the time of an arrival')
     .option('--boot-minutes <m>', 'until a new replica serves', notNegative, 5)
     .option('--peak-replicas <n>', "replicas that serve the 99th percentile of a minute's load", count, 20)
-    .addHelpText('after', '\nExample:\n  bursar backtest scaling --arrivals arrivals.csv --boot-minutes 5 --peak-replicas 20')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar backtest scaling --arrivals arrivals.csv --boot-minutes 5 --peak-replicas 20',
+    )
     .action((flags: Flags) => answer(session, 'scaling', flags));
 
-  backtest.command('idle')
+  backtest
+    .command('idle')
     .description('Stop what is idle, and only that.')
     .requiredOption('--samples <file>', 'CSV: resource,timestamp,gpu_util_percent, ...')
     .option('--restart-minutes <m>', 'until a stopped resource works again', notNegative, 10)
     .addHelpText('after', '\nExample:\n  bursar backtest idle --samples samples.csv --restart-minutes 10')
     .action((flags: Flags) => answer(session, 'idle', flags));
 
-  backtest.command('throughput')
+  backtest
+    .command('throughput')
     .description('Predict training throughput from few measurements.')
     .requiredOption('--measurements <file>', 'JSON lines with model, gpu, gpu_count, batch, samples_per_s')
     .option('--points <n>', 'measurements that the prediction may see', count, 8)
@@ -84,20 +108,30 @@ function addOthers(backtest: Command, session: Session): void {
 }
 
 function addPolicy(backtest: Command, session: Session): void {
-  backtest.command('policy')
+  backtest
+    .command('policy')
     .description("Any policy over the recorded history of its teams, on this machine's database.")
     .requiredOption('--policy <file>', 'a policy document, YAML or JSON')
     .requiredOption('--from <time>', 'first day or hour')
     .requiredOption('--to <time>', 'end, not part of it')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Every proposal is taken at once, in a simple model (docs/reference/policy-backtests.md). The result is kept: enforcing
 needs it.
 
 Example:
-  bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01`)
+  bursar backtest policy --policy idle-stop.yaml --from 2026-09-01 --to 2026-10-01`,
+    )
     .action(async (flags: Flags) => {
       const { clock, parseYaml } = session.context;
-      await answer(session, 'policy', { ...flags, bursar: await session.local(), now: clock.now(), actor: actor(), parseYaml });
+      await answer(session, 'policy', {
+        ...flags,
+        bursar: await session.local(),
+        now: clock.now(),
+        actor: actor(),
+        parseYaml,
+      });
     });
 }
 
@@ -106,11 +140,19 @@ async function answer(session: Session, problem: BacktestProblem, { plot, ...opt
   const picture = typeof plot === 'string' ? await plotFile(plot, plotter) : null;
   const run = await load(problem);
   const progress = new Progress(stderr, clock);
-  const report = await run({ ...options, progress: (share: number) => progress.show(`${problem}: ${Math.floor(share * 100)} %`) }).catch((error: unknown) => {
-    throw wrongFlags(error, options) ?? error;
-  }).finally(() => progress.end());
+  const report = await run({
+    ...options,
+    progress: (share: number) => progress.show(`${problem}: ${Math.floor(share * 100)} %`),
+  })
+    .catch((error: unknown) => {
+      throw wrongFlags(error, options) ?? error;
+    })
+    .finally(() => progress.end());
   await picture?.write(report);
-  session.print(picture === null ? report : { ...report, plot }, () => `${reportText(report)}${picture === null ? '' : `\nThe picture is in ${String(plot)}\n`}`);
+  session.print(
+    picture === null ? report : { ...report, plot },
+    () => `${reportText(report)}${picture === null ? '' : `\nThe picture is in ${String(plot)}\n`}`,
+  );
 }
 
 /** This file's neighbours end as it does: .js where it is compiled, .ts where it is not. */
@@ -130,29 +172,49 @@ function wrongFlags(error: unknown, options: Flags): WrongUse | null {
   if (!(error instanceof Failure) || error.kind !== 'invalid' || error.problems.length === 0) return null;
   if (!error.problems.every(({ path: name }) => name !== null && Object.hasOwn(options, name))) return null;
   const flag = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
-  return new WrongUse(error.message, error.problems.map(({ path: name, message }) => ({ path: flag(name ?? ''), message })));
+  return new WrongUse(
+    error.message,
+    error.problems.map(({ path: name, message }) => ({ path: flag(name ?? ''), message })),
+  );
 }
 
 /** A table per cell, and the pooled mean. */
 function reportText({ problem, settings, cells, mean }: BacktestReport): string {
-  const set = Object.entries(settings).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`).join(', ');
-  const parts = cells.map((cell) => `\n${printable(cell.name)} (${grouped(cell.count)} cases)\n${measures(cell.policies)}${unknownText(cell)}`);
+  const set = Object.entries(settings)
+    .map(
+      ([name, value]) =>
+        `${name} ${Array.isArray(value) ? value.join(' ') : typeof value === 'object' ? JSON.stringify(value) : String(value)}`,
+    )
+    .join(', ');
+  const parts = cells.map(
+    (cell) =>
+      `\n${printable(cell.name)} (${grouped(cell.count)} cases)\n${measures(cell.policies)}${unknownText(cell)}`,
+  );
   return `${problem}: ${printable(set)}\n${parts.join('')}\nAll cells together\n${measures(mean)}`;
 }
 
 /** What is in no figure, and why. */
-const unknownText = ({ unknown = [] }: BacktestReport['cells'][number]): string => unknown.map(({ name, why }) => `Not known, and in no figure: ${printable(name)}: ${why}\n`).join('');
+const unknownText = ({ unknown = [] }: BacktestReport['cells'][number]): string =>
+  unknown.map(({ name, why }) => `Not known, and in no figure: ${printable(name)}: ${why}\n`).join('');
 
 type Measured = Readonly<Record<string, number | string | null>> & { readonly name: string };
 
 /** One row per policy, one column per measure that any of them has. */
 function measures(rows: readonly Measured[]): string {
   const names = [...new Set(rows.flatMap((row) => Object.keys(row)))].filter((name) => name !== 'name');
-  return table(['policy', ...names], rows.map((row) => [row.name, ...names.map((name) => measure(name, row[name]))]));
+  return table(
+    ['policy', ...names],
+    rows.map((row) => [row.name, ...names.map((name) => measure(name, row[name]))]),
+  );
 }
 
 function measure(name: string, value: Cell): Cell {
   if (typeof value !== 'number') return value;
   if (/(Share|Error|coverage90)$/.test(name)) return percent(value);
-  return Number.isInteger(value) ? value : value.toPrecision(6).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '');
+  return Number.isInteger(value)
+    ? value
+    : value
+        .toPrecision(6)
+        .replace(/(\.\d*?)0+$/, '$1')
+        .replace(/\.$/, '');
 }

@@ -25,23 +25,35 @@ interface BudgetFlags {
 }
 
 /** Where none is given: most of it is spent, all of it is, all of it probably will be. */
-const USUAL_THRESHOLDS: readonly Threshold[] = [{ kind: 'actual', ratio: '0.8' }, { kind: 'actual', ratio: '1' }, { kind: 'forecast', ratio: '1' }];
+const USUAL_THRESHOLDS: readonly Threshold[] = [
+  { kind: 'actual', ratio: '0.8' },
+  { kind: 'actual', ratio: '1' },
+  { kind: 'forecast', ratio: '1' },
+];
 
 export function addBudgets(program: Command, session: Session): void {
-  const budgets = program.command('budgets')
+  const budgets = program
+    .command('budgets')
     .description('Show every budget: planned, spent, forecast, when it runs out; set or remove one.')
-    .addHelpText('after', '\nExamples:\n  bursar budgets\n  bursar budgets set vision-monthly --team vision --amount 12000 --threshold actual:0.8\n  bursar budgets remove vision-monthly');
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar budgets\n  bursar budgets set vision-monthly --team vision --amount 12000 --threshold actual:0.8\n  bursar budgets remove vision-monthly',
+    );
 
-  budgets.command('list', { isDefault: true })
+  budgets
+    .command('list', { isDefault: true })
     .description('Show every budget with the state of its newest period.')
     .action(async () => {
       const all = await (await session.door()).budgets();
-      session.print({ budgets: all }, () => (all.length === 0 ? 'No budget is set: bursar budgets set --help\n' : budgetsTable(all)));
+      session.print({ budgets: all }, () =>
+        all.length === 0 ? 'No budget is set: bursar budgets set --help\n' : budgetsTable(all),
+      );
     });
 
   addSet(budgets, session);
 
-  budgets.command('remove')
+  budgets
+    .command('remove')
     .description('Remove a budget. The spend stays; what was crossed stays on record.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar budgets remove vision-monthly')
@@ -52,22 +64,35 @@ export function addBudgets(program: Command, session: Session): void {
 }
 
 function addSet(budgets: Command, session: Session): void {
-  budgets.command('set')
+  budgets
+    .command('set')
     .description('Add a budget, or replace the one of this id.')
     .argument('<id>')
     .requiredOption('--team <team>', 'whose; the teams below it count too')
     .option('--amount <amount>', 'planned for each period; 0 means that nothing is allowed', amount)
     .option('--planned <day=amount>', 'planned for the period that begins on this day; may be repeated', planned)
-    .option('--period <period>', 'month, quarter, year, or a first day and a length: 2026-10-05/14', periodKind, 'month')
+    .option(
+      '--period <period>',
+      'month, quarter, year, or a first day and a length: 2026-10-05/14',
+      periodKind,
+      'month',
+    )
     .option('--currency <code>', "the team's where absent")
     .option('--zone <zone>', "where the period's days begin; the team's where absent")
-    .option('--threshold <kind:ratio>', 'such as actual:0.8 or forecast:1; may be repeated (default: actual:0.8 actual:1 forecast:1)', thresholds)
+    .option(
+      '--threshold <kind:ratio>',
+      'such as actual:0.8 or forecast:1; may be repeated (default: actual:0.8 actual:1 forecast:1)',
+      thresholds,
+    )
     .option('--provider <name>', 'only this provider; may be repeated', repeated)
     .option('--sku <sku>', 'only this SKU; may be repeated', repeated)
     .addOption(new Option('--term <term>', 'only this term; may be repeated').argParser(terms))
     .option('--tag <key=value>', 'only what bears this tag; may be repeated', tags)
     .option('--credits', 'credits lower the spend', false)
-    .addHelpText('after', '\nExample:\n  bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1',
+    )
     .action(async (id: string, flags: BudgetFlags) => {
       const door = await session.door();
       const budget = await budgetOf(id, flags, door);
@@ -78,19 +103,30 @@ function addSet(budgets: Command, session: Session): void {
 
 async function budgetOf(id: string, flags: BudgetFlags, door: Door): Promise<Budget> {
   const { provider, sku, term, tag } = flags;
-  const known = flags.currency !== undefined && flags.zone !== undefined ? undefined : (await door.teams()).find((team) => team.id === flags.team);
+  const known =
+    flags.currency !== undefined && flags.zone !== undefined
+      ? undefined
+      : (await door.teams()).find((team) => team.id === flags.team);
   return {
-    id, team: flags.team, period: flags.period, zone: flags.zone ?? known?.zone ?? 'UTC', currency: flags.currency ?? known?.currency ?? 'USD',
+    id,
+    team: flags.team,
+    period: flags.period,
+    zone: flags.zone ?? known?.zone ?? 'UTC',
+    currency: flags.currency ?? known?.currency ?? 'USD',
     filters: { ...(provider && { provider }), ...(sku && { sku }), ...(term && { term }), ...(tag && { tag }) },
     planned: { default: flags.amount ?? null, periods: flags.planned ?? {} },
-    includeCredits: flags.credits, thresholds: flags.threshold ?? USUAL_THRESHOLDS,
+    includeCredits: flags.credits,
+    thresholds: flags.threshold ?? USUAL_THRESHOLDS,
   };
 }
 
 function periodKind(text: string): PeriodKind {
   if (text === 'month' || text === 'quarter' || text === 'year') return text;
   const match = /^(\d{4}-\d{2}-\d{2})\/(\d{1,5})$/.exec(text);
-  if (match?.[1] === undefined) throw new InvalidArgumentError('It is none of month, quarter, year, or a first day and a length in days such as 2026-10-05/14.');
+  if (match?.[1] === undefined)
+    throw new InvalidArgumentError(
+      'It is none of month, quarter, year, or a first day and a length in days such as 2026-10-05/14.',
+    );
   return { start: match[1], lengthDays: Number(match[2]) };
 }
 
@@ -101,7 +137,8 @@ function planned(text: string, before: Readonly<Record<string, string>> | undefi
 
 function thresholds(text: string, before: readonly Threshold[] | undefined): Threshold[] {
   const [kind, ratio] = pair(text, ':', 'KIND:RATIO, such as actual:0.8');
-  if (kind !== 'actual' && kind !== 'forecast') throw new InvalidArgumentError('Its kind is neither actual nor forecast.');
+  if (kind !== 'actual' && kind !== 'forecast')
+    throw new InvalidArgumentError('Its kind is neither actual nor forecast.');
   return [...(before ?? []), { kind, ratio }];
 }
 
@@ -111,21 +148,54 @@ function terms(text: string, before: readonly Term[] | undefined): Term[] {
   return [...(before ?? []), term];
 }
 
-function tags(text: string, before: readonly { key: string; value: string }[] | undefined): { key: string; value: string }[] {
+function tags(
+  text: string,
+  before: readonly { key: string; value: string }[] | undefined,
+): { key: string; value: string }[] {
   const [key, value] = pair(text, '=', 'KEY=VALUE');
   return [...(before ?? []), { key, value }];
 }
 
 function budgetsTable(budgets: readonly BudgetView[]): string {
   const rows = budgets.map(({ id, team, currency, periodStart, periodEnd, state, crossings }) => [
-    id, team, periodStart === null || periodEnd === null ? 'not weighed yet' : `${periodStart.slice(0, 10)} to ${periodEnd.slice(0, 10)}`,
+    id,
+    team,
+    periodStart === null || periodEnd === null
+      ? 'not weighed yet'
+      : `${periodStart.slice(0, 10)} to ${periodEnd.slice(0, 10)}`,
     state?.status === 'not-planned' ? 'not planned' : shortAmount(state?.planned ?? null),
-    shortAmount(state?.spent ?? null), percent(state?.ratio ?? null), shortAmount(state?.forecast?.mean ?? null),
+    shortAmount(state?.spent ?? null),
+    percent(state?.ratio ?? null),
+    shortAmount(state?.forecast?.mean ?? null),
     state?.forecast ? `${shortAmount(state.forecast.low)} to ${shortAmount(state.forecast.high)}` : null,
-    state?.exhaustionAt?.slice(0, 10), shortAmount(state?.unpricedGpuHours ?? null), currency,
+    state?.exhaustionAt?.slice(0, 10),
+    shortAmount(state?.unpricedGpuHours ?? null),
+    currency,
     crossings.map(({ kind, ratio }) => `${kind}:${ratio}`).join(' '),
   ]);
-  const notes = budgets.filter(({ state }) => (state?.unconverted.length ?? 0) > 0)
-    .map(({ id, state }) => `${printable(id)}: spend in ${state?.unconverted.join(', ')} has no exchange rate and is not counted\n`);
-  return table(['budget', 'team', 'period', 'planned', 'spent', 'used', 'forecast', 'between', 'runs out', 'unpriced GPU-hours', 'currency', 'crossed'], rows) + notes.join('');
+  const notes = budgets
+    .filter(({ state }) => (state?.unconverted.length ?? 0) > 0)
+    .map(
+      ({ id, state }) =>
+        `${printable(id)}: spend in ${state?.unconverted.join(', ')} has no exchange rate and is not counted\n`,
+    );
+  return (
+    table(
+      [
+        'budget',
+        'team',
+        'period',
+        'planned',
+        'spent',
+        'used',
+        'forecast',
+        'between',
+        'runs out',
+        'unpriced GPU-hours',
+        'currency',
+        'crossed',
+      ],
+      rows,
+    ) + notes.join('')
+  );
 }

@@ -17,7 +17,8 @@ interface CostFlags {
 }
 
 export function addCosts(program: Command, session: Session): void {
-  program.command('costs')
+  program
+    .command('costs')
     .description('Show what was spent.')
     .option('--from <time>', 'from this UTC day on: 2026-10-01, 2026-10')
     .option('--to <time>', 'before this UTC day')
@@ -25,23 +26,36 @@ export function addCosts(program: Command, session: Session): void {
     .option('--basis <basis>', BASES.join(', '), 'actual')
     .option('--currency <code>', 'convert every amount by the rate of its day')
     .option('--team <team>', 'only this team; may be repeated', repeated)
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Bases: actual is, per account and hour, the bill once its period is closed, else the accrual; accrued is metered usage
 times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
 amount: its GPU-hours stand beside it.
 
 Example:
-  bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider`)
+  bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider`,
+    )
     .action(async ({ from, to, groupBy, basis, currency, team }: CostFlags) => {
-      const query = typed(() => parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, teams: team ?? null }));
+      const query = typed(() =>
+        parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, teams: team ?? null }),
+      );
       const spend = await (await session.door()).costs(query);
       session.print(spend, () => textOf(spend, query.groupBy));
     });
 }
 
 function textOf(spend: CostsAnswer, groups: readonly string[]): string {
-  const rows = spend.rows.map((row) => [...groups.map((key) => row[key]), shortAmount(row.cost), row.currency, shortAmount(row.gpuHours), shortAmount(row.unpricedQuantity)]);
+  const rows = spend.rows.map((row) => [
+    ...groups.map((key) => row[key]),
+    shortAmount(row.cost),
+    row.currency,
+    shortAmount(row.gpuHours),
+    shortAmount(row.unpricedQuantity),
+  ]);
   const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
-  const unpriced = /[1-9]/.test(spend.unpricedQuantity) ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price` : '';
+  const unpriced = /[1-9]/.test(spend.unpricedQuantity)
+    ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
+    : '';
   return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }

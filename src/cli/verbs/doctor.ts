@@ -1,8 +1,8 @@
 /**
  * bursar doctor: whether this installation is well; each finding with its remedy. Local only, reads only.
  *
- * Settings are named, never shown. A finding that is wrong makes the exit code 1; one to attend to does not. What is wrong in one place keeps
- * nothing else from being looked at.
+ * Settings are named, never shown. A finding that is wrong makes the exit code 1; one to attend to does not. What is
+ * wrong in one place keeps nothing else from being looked at.
  */
 import { Option, type Command } from 'commander';
 import { Failure, type Problem } from '../../core/errors.js';
@@ -26,15 +26,23 @@ interface Report {
 }
 
 export function addDoctor(program: Command, session: Session): void {
-  program.command('doctor')
+  program
+    .command('doctor')
     .description('Look whether this installation is well; say what to do where it is not.')
-    .addOption(new Option('--wait <seconds>', 'longest wait for an answer of a provider, a source or a channel').argParser(count).default(ANSWER_SECONDS))
-    .addHelpText('after', `
+    .addOption(
+      new Option('--wait <seconds>', 'longest wait for an answer of a provider, a source or a channel')
+        .argParser(count)
+        .default(ANSWER_SECONDS),
+    )
+    .addHelpText(
+      'after',
+      `
 Settings are named, never shown. Each cloud is asked for its machines, each source for its last minutes, and each channel
 whether it takes its settings; nothing is changed, and nobody is told anything. The exit code is 1 if something is wrong.
 
 Example:
-  bursar doctor`)
+  bursar doctor`,
+    )
     .action(async ({ wait }: { wait: number }) => {
       const report = await examine(session, wait);
       const isWell = report.findings.every(({ status }) => status !== 'wrong');
@@ -46,10 +54,36 @@ Example:
 function textOf({ findings, settings, permissions }: Report): string {
   const troubles = settings.filter(({ state }) => state === 'missing' || state === 'wrong');
   return [
-    table(['check', 'status', 'finding'], findings.map((f) => [f.check, f.status, f.detail])),
+    table(
+      ['check', 'status', 'finding'],
+      findings.map((f) => [f.check, f.status, f.detail]),
+    ),
     ...findings.flatMap(({ check, remedy }) => (remedy === null ? [] : [`${check}: ${remedy}\n`])),
-    ...(troubles.length === 0 ? [] : ['\n', table(['setting', 'of', 'state'], troubles.map((s) => [s.name, s.of, s.state]))]),
-    ...(permissions.length === 0 ? [] : ['\n', table(['connection', 'may', 'checked', 'permissions'], permissions.map((p) => [p.connection, p.ability, p.checked, p.each.map(({ permission, checked }) => (checked === p.checked ? permission : `${permission} (${checked})`)).join(', ')]))]),
+    ...(troubles.length === 0
+      ? []
+      : [
+          '\n',
+          table(
+            ['setting', 'of', 'state'],
+            troubles.map((s) => [s.name, s.of, s.state]),
+          ),
+        ]),
+    ...(permissions.length === 0
+      ? []
+      : [
+          '\n',
+          table(
+            ['connection', 'may', 'checked', 'permissions'],
+            permissions.map((p) => [
+              p.connection,
+              p.ability,
+              p.checked,
+              p.each
+                .map(({ permission, checked }) => (checked === p.checked ? permission : `${permission} (${checked})`))
+                .join(', '),
+            ]),
+          ),
+        ]),
   ].join('');
 }
 
@@ -57,13 +91,33 @@ async function examine(session: Session, seconds: number): Promise<Report> {
   const { context } = session;
   const parts = (await context.examination?.parts()) ?? null;
   try {
-    const settings = settingStates(context.environment, context.examination?.settings ?? [], context.examination?.problems() ?? [], parts ?? []);
-    const own = [...configuration(context, settings), ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)), await disk(context)];
+    const settings = settingStates(
+      context.environment,
+      context.examination?.settings ?? [],
+      context.examination?.problems() ?? [],
+      parts ?? [],
+    );
+    const own = [
+      ...configuration(context, settings),
+      ...(context.examination === undefined ? [] : unknownSettings(context.environment, settings)),
+      await disk(context),
+    ];
     // Side by side: a cloud that does not answer holds up nothing.
-    const [connections, installation] = await Promise.all([examineParts(parts ?? [], context.clock, seconds), local(session, parts)]);
-    const none = parts !== null && parts.every(({ kind, connection, problems }) => kind !== 'provider' || (connection === null && problems.length === 0));
+    const [connections, installation] = await Promise.all([
+      examineParts(parts ?? [], context.clock, seconds),
+      local(session, parts),
+    ]);
+    const none =
+      parts !== null &&
+      parts.every(
+        ({ kind, connection, problems }) => kind !== 'provider' || (connection === null && problems.length === 0),
+      );
     const clouds = none ? [ok('providers', 'none is set up: usage, bills and prices come by import')] : [];
-    return { findings: [...own, ...installation, ...clouds, ...connections.findings], settings, permissions: connections.permissions };
+    return {
+      findings: [...own, ...installation, ...clouds, ...connections.findings],
+      settings,
+      permissions: connections.permissions,
+    };
   } finally {
     await Promise.allSettled((parts ?? []).map(({ connection }) => connection?.close?.()));
   }
@@ -74,11 +128,17 @@ function configuration({ environment, remote, examination }: CliContext, setting
   if (problems.length > 0) return wrongSettingsOf(problems);
   const set = settings.filter(({ name }) => environment[name]).map(({ name }) => name);
   const detail = set.length === 0 ? 'every setting has its default' : `set: ${set.join(', ')}`;
-  return [remote === null ? ok('configuration', detail) : attend('configuration', detail, 'BURSAR_URL is set: most verbs go there, while doctor looks at this machine')];
+  return [
+    remote === null
+      ? ok('configuration', detail)
+      : attend('configuration', detail, 'BURSAR_URL is set: most verbs go there, while doctor looks at this machine'),
+  ];
 }
 
 const wrongSettingsOf = (problems: readonly Problem[]): Finding[] =>
-  problems.map(({ path, message }) => wrong('configuration', `${path ?? ''} ${message}`.trim(), 'correct the environment variable'));
+  problems.map(({ path, message }) =>
+    wrong('configuration', `${path ?? ''} ${message}`.trim(), 'correct the environment variable'),
+  );
 
 /** This machine's database; where it cannot be had, why, and what can be looked at without it. */
 async function local(session: Session, parts: readonly InstalledPart[] | null): Promise<Finding[]> {
@@ -88,13 +148,22 @@ async function local(session: Session, parts: readonly InstalledPart[] | null): 
     bursar = await session.local();
   } catch (error) {
     // What is wrong with the configuration stands there already, where it was looked at.
-    if (error instanceof WrongUse) return (context.examination?.problems() ?? []).length > 0 ? [] : wrongSettingsOf(error.problems);
+    if (error instanceof WrongUse)
+      return (context.examination?.problems() ?? []).length > 0 ? [] : wrongSettingsOf(error.problems);
     if (!(error instanceof Failure)) throw error;
     const embedded = !context.environment['DATABASE_URL'];
-    const away = wrong('database', error.message, embedded ? 'look into BURSAR_DATA_DIR: who owns it, and what its log says' : 'start the server that DATABASE_URL names, or correct the variable');
+    const away = wrong(
+      'database',
+      error.message,
+      embedded
+        ? 'look into BURSAR_DATA_DIR: who owns it, and what its log says'
+        : 'start the server that DATABASE_URL names, or correct the variable',
+    );
     const queue = await redis(context);
     return queue === null ? [away] : [away, queue];
   }
-  const connected = parts?.flatMap(({ kind, connection }) => (kind === 'provider' && connection !== null ? [connection.name] : [])) ?? null;
+  const connected =
+    parts?.flatMap(({ kind, connection }) => (kind === 'provider' && connection !== null ? [connection.name] : [])) ??
+    null;
   return examineDatabase(bursar, context, connected);
 }

@@ -1,4 +1,6 @@
-/** bursar fleet, health, anomalies: what runs, how well that is known, how the GPUs fare, and what is out of the usual. */
+/**
+ * bursar fleet, health, anomalies: what runs, how well that is known, how the GPUs fare, and what is out of the usual.
+ */
 import { Option, type Command } from 'commander';
 import { TARGET_KINDS, type TargetKind } from '../../core/fleet/fleet.js';
 import type { StoredAnomaly } from '../../store/alert/anomalies.js';
@@ -16,32 +18,41 @@ interface FleetFlags {
 }
 
 export function addFleet(program: Command, session: Session): void {
-  program.command('fleet')
+  program
+    .command('fleet')
     .description('List what runs at the providers, as it was last seen, and how well that is known.')
     .option('--team <team>', 'only of this team')
     .option('--connection <name>', 'only of this connection')
     .addOption(new Option('--kind <kind>', 'only of this kind').choices([...TARGET_KINDS]))
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Targets have the names that policies and actions use. GPUs are those of all replicas that a group wants; its machines are listed too.
 A provider that does not answer leaves its targets as they were last seen, and they age; + marks what the readings since have lacked.
 
 Examples:
   bursar fleet --team research
-  bursar fleet --kind group --json`)
+  bursar fleet --kind group --json`,
+    )
     .action(async ({ team, connection, kind }: FleetFlags) => {
       const door = (await session.door()).fleet;
       const targets = await door.targets({ team: team ?? null, connection: connection ?? null, kind: kind ?? null });
       const coverage = await door.coverage();
-      const shown = connection === undefined ? coverage : (coverage?.filter((one) => one.connection === connection) ?? null);
+      const shown =
+        connection === undefined ? coverage : (coverage?.filter((one) => one.connection === connection) ?? null);
       session.print({ targets, coverage: shown }, () => fleetText(targets, shown, session.context.clock.now()));
     });
 
-  program.command('health')
+  program
+    .command('health')
     .description('List what was found about the health of GPUs, newest first, and the sources of the evidence.')
     .option('--team <team>', 'only of this team')
     .addOption(new Option('--status <status>', 'open or cleared ones').choices(['open', 'cleared']).default('open'))
     .option('--limit <n>', 'at most so many', count, 100)
-    .addHelpText('after', '\n--json has the numbers of each finding.\n\nExamples:\n  bursar health\n  bursar health --team research --status cleared')
+    .addHelpText(
+      'after',
+      '\n--json has the numbers of each finding.\n\nExamples:\n  bursar health\n  bursar health --team research --status cleared',
+    )
     .action(async ({ team, status, limit }: { team?: string; status: 'open' | 'cleared'; limit: number }) => {
       const door = (await session.door()).fleet;
       const findings = await door.findings({ team: team ?? null, status }, limit);
@@ -49,57 +60,126 @@ Examples:
       session.print({ findings, sources }, () => healthText(findings, sources));
     });
 
-  program.command('anomalies')
+  program
+    .command('anomalies')
     .description('List unusual spend and unusual prices, newest first.')
     .option('--team <team>', 'only the spend of this team')
     .option('--limit <n>', 'at most so many', count, 100)
     .addHelpText('after', '\nExample:\n  bursar anomalies --team research')
     .action(async ({ team, limit }: { team?: string; limit: number }) => {
       const anomalies = await (await session.door()).fleet.anomalies(team ?? null, limit);
-      session.print({ anomalies }, () => (anomalies.length === 0 ? 'Nothing unusual was found.\n'
-        : table(['found', 'what', 'of', 'on', 'observed', 'expected', 'currency'], anomalies.map(anomalyRow))));
+      session.print({ anomalies }, () =>
+        anomalies.length === 0
+          ? 'Nothing unusual was found.\n'
+          : table(['found', 'what', 'of', 'on', 'observed', 'expected', 'currency'], anomalies.map(anomalyRow)),
+      );
     });
 }
 
 const TITLES = ['target', 'team', 'provider', 'sku', 'GPUs', 'replicas', 'state', 'term', 'seen ago'];
 
-function fleetText(targets: readonly FleetTargetJson[], coverage: readonly FleetCoverageJson[] | null, now: number): string {
+function fleetText(
+  targets: readonly FleetTargetJson[],
+  coverage: readonly FleetCoverageJson[] | null,
+  now: number,
+): string {
   const rows = targets.map((one) => [
-    one.target, one.team, one.provider, one.sku, one.gpus === null ? null : one.gpus * (one.replicas?.desired ?? 1), replicasText(one), one.state, one.term ?? shareText(one.spotRatio),
+    one.target,
+    one.team,
+    one.provider,
+    one.sku,
+    one.gpus === null ? null : one.gpus * (one.replicas?.desired ?? 1),
+    replicasText(one),
+    one.state,
+    one.term ?? shareText(one.spotRatio),
     `${ageText(one.ageSeconds)}${one.missed > 0 ? ' +' : ''}`,
   ]);
-  const known = coverage === null ? '' : coverage.length === 0 ? '\nNo provider is connected here, or none was read yet.\n' : `\n${coverage.map((one) => coverageLine(one, now)).join('')}`;
+  const known =
+    coverage === null
+      ? ''
+      : coverage.length === 0
+        ? '\nNo provider is connected here, or none was read yet.\n'
+        : `\n${coverage.map((one) => coverageLine(one, now)).join('')}`;
   return `${targets.length === 0 ? 'Nothing is known to run.\n' : table(TITLES, rows)}${known}`;
 }
 
 /** `3 of 4` while one is still missing. */
 function replicasText({ replicas }: FleetTargetJson): string | number | null {
   if (replicas === null) return null;
-  return replicas.ready === null || replicas.ready === replicas.desired ? replicas.desired : `${replicas.ready} of ${replicas.desired}`;
+  return replicas.ready === null || replicas.ready === replicas.desired
+    ? replicas.desired
+    : `${replicas.ready} of ${replicas.desired}`;
 }
 
-const shareText = (spotRatio: number | null): string | null => (spotRatio === null ? null : `${percent(spotRatio) ?? ''} spot`);
+const shareText = (spotRatio: number | null): string | null =>
+  spotRatio === null ? null : `${percent(spotRatio) ?? ''} spot`;
 
-function coverageLine({ connection, readAt, complete, stale, targets, problems }: FleetCoverageJson, now: number): string {
-  const age = readAt === null ? 'was never read' : `was read ${ageText(Math.max(0, (now - Date.parse(readAt)) / 1000))} ago, ${complete ? 'whole' : 'in part'}: ${targets} targets`;
-  return printable(`${connection} ${age}${stale && readAt !== null ? '; that is too old to tell anything of now' : ''}${problems.length === 0 ? '' : `; ${problems.join('; ')}`}`) + '\n';
+function coverageLine(
+  { connection, readAt, complete, stale, targets, problems }: FleetCoverageJson,
+  now: number,
+): string {
+  const age =
+    readAt === null
+      ? 'was never read'
+      : `was read ${ageText(Math.max(0, (now - Date.parse(readAt)) / 1000))} ago, ${complete ? 'whole' : 'in part'}: ${targets} targets`;
+  return (
+    printable(
+      `${connection} ${age}${stale && readAt !== null ? '; that is too old to tell anything of now' : ''}${problems.length === 0 ? '' : `; ${problems.join('; ')}`}`,
+    ) + '\n'
+  );
 }
 
 /** `45 s`, `12 min`, `5 h`, `3 d`: in the greatest unit of which there are two, rounded down. */
 export function ageText(seconds: number): string {
-  for (const [unit, length] of [['d', 86_400], ['h', 3600], ['min', 60]] as const) if (seconds >= 2 * length) return `${Math.floor(seconds / length)} ${unit}`;
+  for (const [unit, length] of [
+    ['d', 86_400],
+    ['h', 3600],
+    ['min', 60],
+  ] as const)
+    if (seconds >= 2 * length) return `${Math.floor(seconds / length)} ${unit}`;
   return `${Math.floor(seconds)} s`;
 }
 
 function healthText(findings: readonly StoredFinding[], sources: readonly EvidenceSource[]): string {
-  const rows = findings.map(({ openedAt, severity, rule, team, resource, gpu, title, clearedAt }) => [openedAt.slice(0, 16), severity, rule, team, resource, gpu, clearedAt?.slice(0, 16), title]);
-  const evidence = sources.length === 0 ? 'No source of GPU evidence is known: nothing can be told.\n'
-    : table(['source', 'evidence to', 'exporters', 'problems'], sources.map(({ name, readTo, coverage, problems }) => [name, readTo, percent(coverage), problems.join('; ')]));
+  const rows = findings.map(({ openedAt, severity, rule, team, resource, gpu, title, clearedAt }) => [
+    openedAt.slice(0, 16),
+    severity,
+    rule,
+    team,
+    resource,
+    gpu,
+    clearedAt?.slice(0, 16),
+    title,
+  ]);
+  const evidence =
+    sources.length === 0
+      ? 'No source of GPU evidence is known: nothing can be told.\n'
+      : table(
+          ['source', 'evidence to', 'exporters', 'problems'],
+          sources.map(({ name, readTo, coverage, problems }) => [name, readTo, percent(coverage), problems.join('; ')]),
+        );
   return `${findings.length === 0 ? 'There are no such findings.\n' : table(['found', 'severity', 'rule', 'team', 'resource', 'GPU', 'cleared', 'what'], rows)}\n${evidence}`;
 }
 
 function anomalyRow({ foundAt, anomaly }: StoredAnomaly): (string | null)[] {
   const at = foundAt.slice(0, 16);
-  return anomaly.kind === 'anomaly' ? [at, anomaly.what, `spend of ${anomaly.team}`, anomaly.day, anomaly.observed, `${anomaly.expected.low} to ${anomaly.expected.high}`, anomaly.currency]
-    : [at, anomaly.what, `price of ${anomaly.sku} in ${anomaly.region ?? 'any region'}, ${anomaly.term}`, anomaly.effectiveFrom.slice(0, 10), anomaly.observed, anomaly.expected, anomaly.currency];
+  return anomaly.kind === 'anomaly'
+    ? [
+        at,
+        anomaly.what,
+        `spend of ${anomaly.team}`,
+        anomaly.day,
+        anomaly.observed,
+        `${anomaly.expected.low} to ${anomaly.expected.high}`,
+        anomaly.currency,
+      ]
+    : [
+        at,
+        anomaly.what,
+        `price of ${anomaly.sku} in ${anomaly.region ?? 'any region'}, ${anomaly.term}`,
+        anomaly.effectiveFrom.slice(0, 10),
+        anomaly.observed,
+        anomaly.expected,
+        anomaly.currency,
+      ];
 }

@@ -20,13 +20,16 @@ const MOST_LISTED = 100;
 export function addImports(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
     .description('Take in bills and metered usage, price and allocate them, and weigh the budgets.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing (through the API each file
 is its own). A row that cannot be read is kept aside with its reason (bursar rejects) and stops nothing. The same file
 again changes nothing; a restated bill replaces its period.
 
 Example:
-  bursar import bill-2026-10.csv.gz --format focus --source aws`)
+  bursar import bill-2026-10.csv.gz --format focus --source aws`,
+    )
     .action(async (paths: string[], flags: ImportFlags) => {
       const door = await session.door();
       const files = await door.importUsage(requestOf(paths, flags));
@@ -36,11 +39,14 @@ Example:
 
   filesVerb(program, 'prices', 'auto, or the name of a price format')
     .description('Take in price lists and price again what they change.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Prices are kept with the time from which they hold; a list never changes a past price silently.
 
 Example:
-  bursar prices gcp-2026-10.json aws-history.csv`)
+  bursar prices gcp-2026-10.json aws-history.csv`,
+    )
     .action(async (paths: string[], flags: ImportFlags) => {
       const files = await (await session.door()).importPrices(requestOf(paths, flags));
       session.print({ files }, () => countsTable(files) + afterword(flags));
@@ -50,7 +56,8 @@ Example:
 }
 
 function filesVerb(program: Command, name: string, formats: string): Command {
-  return program.command(name)
+  return program
+    .command(name)
     .argument('<file...>', 'files, plain or gzip')
     .option('--format <name>', formats, 'auto')
     .option('--source <name>', 'the meter or the origin of the bills: ids are unique within it', 'default')
@@ -59,48 +66,95 @@ function filesVerb(program: Command, name: string, formats: string): Command {
     .option('--no-wait', 'return when the rows are in, before they are priced');
 }
 
-const requestOf = (paths: readonly string[], { format, source, strict, dryRun, wait }: ImportFlags): FilesToImport =>
-  ({ paths, format, source, strict: strict === true, dryRun: dryRun === true, wait });
+const requestOf = (paths: readonly string[], { format, source, strict, dryRun, wait }: ImportFlags): FilesToImport => ({
+  paths,
+  format,
+  source,
+  strict: strict === true,
+  dryRun: dryRun === true,
+  wait,
+});
 
 function addLists(program: Command, session: Session): void {
-  program.command('imports')
+  program
+    .command('imports')
     .description('List what was imported, newest first.')
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
     .addHelpText('after', '\nExample:\n  bursar imports --limit 10')
     .action(async ({ limit }: { limit: number }) => {
       const imports = await (await session.door()).imports(limit);
-      session.print({ imports }, () => table(
-        ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged'],
-        imports.map((i) => [i.id, i.importedAt, i.importedBy, i.source, i.file, i.format, i.rows, i.accepted, i.rejected, i.unchanged])));
+      session.print({ imports }, () =>
+        table(
+          ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged'],
+          imports.map((i) => [
+            i.id,
+            i.importedAt,
+            i.importedBy,
+            i.source,
+            i.file,
+            i.format,
+            i.rows,
+            i.accepted,
+            i.rejected,
+            i.unchanged,
+          ]),
+        ),
+      );
     });
 
-  program.command('rejects')
+  program
+    .command('rejects')
     .description('List rows that could not be read: file, line, column, reason and the raw text.')
     .option('--import <id>', 'only of this import')
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
     .addHelpText('after', '\nExample:\n  bursar rejects --import 3')
     .action(async ({ import: id, limit }: { import?: string; limit: number }) => {
       const rejects = await (await session.door()).rejects(id ?? null, limit);
-      session.print({ rejects }, () => (rejects.length === 0 ? 'No row was rejected.\n'
-        : table(['import', 'file', 'line', 'column', 'reason', 'raw'], rejects.map((r) => [r.import, r.file, r.line, r.column, r.reason, r.raw]))));
+      session.print({ rejects }, () =>
+        rejects.length === 0
+          ? 'No row was rejected.\n'
+          : table(
+              ['import', 'file', 'line', 'column', 'reason', 'raw'],
+              rejects.map((r) => [r.import, r.file, r.line, r.column, r.reason, r.raw]),
+            ),
+      );
     });
 }
 
 type Counts = Pick<ImportedPrices, 'file' | 'format' | 'rows' | 'accepted' | 'rejected' | 'unchanged'>;
 
-const countsTable = (files: readonly Counts[]): string => table(
-  ['file', 'format', 'rows', 'accepted', 'rejected', 'unchanged'],
-  files.map((f) => [f.file, f.format, grouped(f.rows), grouped(f.accepted), grouped(f.rejected), grouped(f.unchanged)]));
+const countsTable = (files: readonly Counts[]): string =>
+  table(
+    ['file', 'format', 'rows', 'accepted', 'rejected', 'unchanged'],
+    files.map((f) => [
+      f.file,
+      f.format,
+      grouped(f.rows),
+      grouped(f.accepted),
+      grouped(f.rejected),
+      grouped(f.unchanged),
+    ]),
+  );
 
 /** Billed totals keep every digit: they are what is compared with the bill. */
 function usageText(files: readonly ImportedFile[]): string {
   const billed = files.flatMap((f) => f.billed.map((b) => [f.file, b.provider, b.amount, b.currency]));
   const notes = files.flatMap((f) => [
-    ...f.replaced.map((r) => `${f.file} replaced the bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} (${r.records} records)`),
-    ...(f.unknownColumns.length === 0 ? [] : [`${f.file} has ${f.unknownColumns.length} column(s) that the format does not know, kept aside: ${f.unknownColumns.join(', ')}`]),
+    ...f.replaced.map(
+      (r) =>
+        `${f.file} replaced the bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} (${r.records} records)`,
+    ),
+    ...(f.unknownColumns.length === 0
+      ? []
+      : [
+          `${f.file} has ${f.unknownColumns.length} column(s) that the format does not know, kept aside: ${f.unknownColumns.join(', ')}`,
+        ]),
   ]);
-  return countsTable(files) + (billed.length === 0 ? '' : `\n${table(['file', 'provider', 'billed', 'currency'], billed)}`)
-    + notes.map((note) => `${printable(note)}\n`).join('');
+  return (
+    countsTable(files) +
+    (billed.length === 0 ? '' : `\n${table(['file', 'provider', 'billed', 'currency'], billed)}`) +
+    notes.map((note) => `${printable(note)}\n`).join('')
+  );
 }
 
 async function firstRejects(door: Door, files: readonly ImportedFile[]): Promise<string> {
@@ -108,8 +162,14 @@ async function firstRejects(door: Door, files: readonly ImportedFile[]): Promise
   for (const file of files) {
     if (file.rejected === 0 || file.import === null) continue;
     const rejects = await door.rejects(file.import, FIRST_REJECTS);
-    parts.push(`\n${printable(file.file)}: ${grouped(file.rejected)} row(s) were rejected; the first:\n`,
-      table(['line', 'column', 'reason'], rejects.map((r) => [r.line, r.column, r.reason])), `All of them: bursar rejects --import ${file.import}\n`);
+    parts.push(
+      `\n${printable(file.file)}: ${grouped(file.rejected)} row(s) were rejected; the first:\n`,
+      table(
+        ['line', 'column', 'reason'],
+        rejects.map((r) => [r.line, r.column, r.reason]),
+      ),
+      `All of them: bursar rejects --import ${file.import}\n`,
+    );
   }
   return parts.join('');
 }

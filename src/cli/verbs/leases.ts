@@ -15,18 +15,23 @@ interface GiveFlags {
 }
 
 export function addLeases(program: Command, session: Session): void {
-  const leases = program.command('leases')
+  const leases = program
+    .command('leases')
     .description('List the leases; give, renew or end one.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 The policy "lease" tells the holder before the end, and releases what nobody renewed. Ending a lease stops no machine.
 
 Examples:
   bursar leases
   bursar leases give ada-1 --team research --target i-0abc --holder ada --until 2026-12-01
   bursar leases renew ada-1 --until 2027-01-01
-  bursar leases end ada-1`);
+  bursar leases end ada-1`,
+    );
 
-  leases.command('list', { isDefault: true })
+  leases
+    .command('list', { isDefault: true })
     .description('List the leases.')
     .option('--team <team>', 'only of this one')
     .action(async ({ team }: { team?: string }) => {
@@ -34,7 +39,8 @@ Examples:
       session.print({ leases: all }, () => (all.length === 0 ? 'There are no leases.\n' : leasesTable(all)));
     });
 
-  leases.command('give')
+  leases
+    .command('give')
     .description('Give a lease, or replace its terms.')
     .argument('<id>')
     .requiredOption('--team <team>', 'who pays')
@@ -42,17 +48,30 @@ Examples:
     .option('--holder <name>', 'who is told before the end')
     .option('--gpus <n>', 'as the fleet has it where absent')
     .option('--until <time>', 'its end; without an end where absent')
-    .addHelpText('after', '\nExample:\n  bursar leases give ada-1 --team research --target i-0abc --holder ada --until 2026-12-01')
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar leases give ada-1 --team research --target i-0abc --holder ada --until 2026-12-01',
+    )
     .action(async (id: string, { team, target, holder, gpus, until }: GiveFlags) => {
       const count = gpus === undefined ? null : Number(gpus);
-      if (count !== null && !(count > 0)) throw new WrongUse('the lease has problems', [{ path: '--gpus', message: 'is not a number above 0' }]);
+      if (count !== null && !(count > 0))
+        throw new WrongUse('the lease has problems', [{ path: '--gpus', message: 'is not a number above 0' }]);
       const lease = await (await session.door()).giveLease(id, {
-        team, target, holder: holder ?? null, gpus: count, provider: null, sku: null, region: null, gpuModel: null, expiresAt: until === undefined ? null : timeOf(until),
+        team,
+        target,
+        holder: holder ?? null,
+        gpus: count,
+        provider: null,
+        sku: null,
+        region: null,
+        gpuModel: null,
+        expiresAt: until === undefined ? null : timeOf(until),
       });
       session.print({ lease }, () => leasesTable([lease]));
     });
 
-  leases.command('renew')
+  leases
+    .command('renew')
     .description("Move a lease's end.")
     .argument('<id>')
     .requiredOption('--until <time>', 'its new end')
@@ -62,7 +81,8 @@ Examples:
       session.print({ lease }, () => leasesTable([lease]));
     });
 
-  leases.command('end')
+  leases
+    .command('end')
     .description('Say that a lease holds nothing any more.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar leases end ada-1')
@@ -74,9 +94,24 @@ Examples:
 
 function timeOf(text: string): number {
   const instant = parseInstant(text);
-  if (instant === null) throw new WrongUse('the lease has problems', [{ path: '--until', message: `"${text}" is not a time: write 2026-12-01 or 2026-12-01T12:00:00Z` }]);
+  if (instant === null)
+    throw new WrongUse('the lease has problems', [
+      { path: '--until', message: `"${text}" is not a time: write 2026-12-01 or 2026-12-01T12:00:00Z` },
+    ]);
   return instant;
 }
 
-const leasesTable = (leases: readonly LeaseJson[]): string => table(['lease', 'team', 'target', 'holder', 'GPUs', 'since', 'until', 'held'],
-  leases.map(({ id, team, target, holder, gpus, startedAt, expiresAt, active }) => [id, team, target, holder, gpus, startedAt, expiresAt ?? 'without an end', active === null ? 'unknown' : active ? 'yes' : 'no']));
+const leasesTable = (leases: readonly LeaseJson[]): string =>
+  table(
+    ['lease', 'team', 'target', 'holder', 'GPUs', 'since', 'until', 'held'],
+    leases.map(({ id, team, target, holder, gpus, startedAt, expiresAt, active }) => [
+      id,
+      team,
+      target,
+      holder,
+      gpus,
+      startedAt,
+      expiresAt ?? 'without an end',
+      active === null ? 'unknown' : active ? 'yes' : 'no',
+    ]),
+  );

@@ -1,4 +1,6 @@
-/** bursar policies: what the policies are, which documents hold, and how one is checked, applied, paused and resumed. */
+/**
+ * bursar policies: what the policies are, which documents hold, and how one is checked, applied, paused and resumed.
+ */
 import type { Command } from 'commander';
 import type { Problem } from '../../core/errors.js';
 import type { StoredPolicy } from '../../store/policy/policies.js';
@@ -7,9 +9,12 @@ import { readStructured } from '../structured-file.js';
 import { printable, table } from '../table.js';
 
 export function addPolicies(program: Command, session: Session): void {
-  const policies = program.command('policies')
+  const policies = program
+    .command('policies')
     .description('List the policies and the documents that hold; check, apply, pause and resume one.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 A document says which policy holds for whom, and how far it goes:
   name: research-brake
   policy: budget-brake
@@ -23,29 +28,41 @@ Examples:
   bursar policies
   bursar policies validate brake.yaml
   bursar policies apply brake.yaml
-  bursar policies pause research-brake`);
+  bursar policies pause research-brake`,
+    );
 
-  policies.command('list', { isDefault: true })
+  policies
+    .command('list', { isDefault: true })
     .description('List every policy, and the documents that hold.')
     .action(async () => {
       const { policies: all, documents } = await (await session.door()).policies.list();
-      session.print({ policies: all, documents }, () => [
-        table(['policy', 'version', 'what it does'], all.map((p) => [p.name, p.version, p.description])),
-        'Documents that hold',
-        table(['name', 'policy', 'teams', 'mode', 'priority', 'state', 'changed by'], documents.map(row)),
-      ].join('\n'));
+      session.print({ policies: all, documents }, () =>
+        [
+          table(
+            ['policy', 'version', 'what it does'],
+            all.map((p) => [p.name, p.version, p.description]),
+          ),
+          'Documents that hold',
+          table(['name', 'policy', 'teams', 'mode', 'priority', 'state', 'changed by'], documents.map(row)),
+        ].join('\n'),
+      );
     });
 
-  policies.command('show')
+  policies
+    .command('show')
     .description('Show one document with all its parameters.')
     .argument('<name>', "the document's")
     .addHelpText('after', '\nExample:\n  bursar policies show idle-stop')
     .action(async (name: string) => {
       const document = await (await session.door()).policies.show(name);
-      session.print({ document }, () => `${table(TITLES, [row(document)])}${printable(JSON.stringify(document.params))}\n`);
+      session.print(
+        { document },
+        () => `${table(TITLES, [row(document)])}${printable(JSON.stringify(document.params))}\n`,
+      );
     });
 
-  policies.command('validate')
+  policies
+    .command('validate')
     .description('Check a document and name every problem. Changes nothing.')
     .argument('<file>', 'YAML or JSON')
     .addHelpText('after', '\nExample:\n  bursar policies validate brake.yaml')
@@ -53,28 +70,46 @@ Examples:
       const value = await readStructured(file, session.context.parseYaml);
       const checked = await (await session.door()).policies.validate(value);
       if (!checked.valid) session.found();
-      session.print(checked, () => (checked.valid ? `${printable(file)} is a valid policy document.\n` : problemsText(file, checked.problems)));
+      session.print(checked, () =>
+        checked.valid ? `${printable(file)} is a valid policy document.\n` : problemsText(file, checked.problems),
+      );
     });
 
-  policies.command('apply')
+  policies
+    .command('apply')
     .description('Make a document hold. The same document again changes nothing.')
     .argument('<file>', 'YAML or JSON')
-    .option('--without-backtest <reason>', 'let it enforce although nobody has backtested it; the reason goes into the audit')
+    .option(
+      '--without-backtest <reason>',
+      'let it enforce although nobody has backtested it; the reason goes into the audit',
+    )
     .addHelpText('after', '\nExample:\n  bursar policies apply brake.yaml')
     .action(async (file: string, { withoutBacktest }: { withoutBacktest?: string }) => {
       const value = await readStructured(file, session.context.parseYaml);
       const document = await (await session.door()).policies.apply(value, withoutBacktest ?? null);
-      session.print({ document }, () => `${document.name} holds (version ${document.version}${document.paused ? ', paused' : ''}).\n`);
+      session.print(
+        { document },
+        () => `${document.name} holds (version ${document.version}${document.paused ? ', paused' : ''}).\n`,
+      );
     });
 
-  for (const [verb, paused] of [['pause', true], ['resume', false]] as const) {
-    policies.command(verb)
-      .description(paused ? 'Let a document rest: it proposes nothing until it is resumed.' : 'Let a paused document hold again.')
+  for (const [verb, paused] of [
+    ['pause', true],
+    ['resume', false],
+  ] as const) {
+    policies
+      .command(verb)
+      .description(
+        paused ? 'Let a document rest: it proposes nothing until it is resumed.' : 'Let a paused document hold again.',
+      )
       .argument('<name>', "the document's")
       .addHelpText('after', `\nExample:\n  bursar policies ${verb} research-brake`)
       .action(async (name: string) => {
         const document = await (await session.door()).policies.pause(name, paused);
-        session.print({ document }, () => `${document.name} ${document.paused ? 'is paused' : 'holds'} (version ${document.version}).\n`);
+        session.print(
+          { document },
+          () => `${document.name} ${document.paused ? 'is paused' : 'holds'} (version ${document.version}).\n`,
+        );
       });
   }
 }
@@ -82,9 +117,20 @@ Examples:
 const TITLES = ['name', 'policy', 'teams', 'mode', 'priority', 'state', 'changed by'];
 
 const row = (document: StoredPolicy): (string | number | null)[] => [
-  document.name, document.policy, document.teams === '*' ? 'all' : document.teams.join(', '), document.mode, document.priority,
-  document.isDefault ? 'default' : document.paused ? 'paused' : 'holds', document.updatedBy,
+  document.name,
+  document.policy,
+  document.teams === '*' ? 'all' : document.teams.join(', '),
+  document.mode,
+  document.priority,
+  document.isDefault ? 'default' : document.paused ? 'paused' : 'holds',
+  document.updatedBy,
 ];
 
 const problemsText = (file: string, problems: readonly Problem[]): string =>
-  [`${printable(file)} has ${problems.length} problem(s)`, ...problems.map(({ path, message }) => `  ${path === null ? '' : `${path} `}${message}`), ''].map((line) => printable(line)).join('\n');
+  [
+    `${printable(file)} has ${problems.length} problem(s)`,
+    ...problems.map(({ path, message }) => `  ${path === null ? '' : `${path} `}${message}`),
+    '',
+  ]
+    .map((line) => printable(line))
+    .join('\n');

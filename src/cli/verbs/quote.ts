@@ -1,6 +1,7 @@
 /**
- * bursar quote: what a run would cost, whether the team's budgets hold it, where it would be cheapest; and bursar reservations: the budget that is held
- * for runs to come. A quote without a price says why and exits 1; it never makes one up.
+ * bursar quote: what a run would cost, whether the team's budgets hold it, where it would be cheapest; and bursar
+ * reservations: the budget that is held for runs to come. A quote without a price says why and exits 1; it never makes
+ * one up.
  */
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { BudgetVerdict } from '../../core/quote/budget.js';
@@ -43,8 +44,11 @@ interface QuoteFlags {
 }
 
 export function addQuote(program: Command, session: Session): void {
-  program.command('quote')
-    .description('Say what a number of GPUs for a number of hours would cost, whether the budgets hold it, and what else would do.')
+  program
+    .command('quote')
+    .description(
+      'Say what a number of GPUs for a number of hours would cost, whether the budgets hold it, and what else would do.',
+    )
     .requiredOption('--provider <name>', 'aws, google cloud, alibaba cloud, ...')
     .requiredOption('--sku <sku>', 'an instance type, or a GPU model: the cheapest SKU with it')
     .requiredOption('--gpus <n>', 'GPUs, not instances', aboveZero)
@@ -60,52 +64,129 @@ export function addQuote(program: Command, session: Session): void {
     .option('--storage <gib>', 'GiB that it holds while it runs', notNegative)
     .option('--network <gib>', 'GiB that leave the cloud over it', notNegative)
     .option('--team <team>', 'whether its budgets, and those above, hold it')
-    .option('--tag <key=value>', 'a tag of the usage to come, for budgets that filter by tags; may be given several times', tag)
-    .option('--reserve [hours]', 'hold the budget for so many hours; as long as the run takes where none are given', aboveZero)
+    .option(
+      '--tag <key=value>',
+      'a tag of the usage to come, for budgets that filter by tags; may be given several times',
+      tag,
+    )
+    .option(
+      '--reserve [hours]',
+      'hold the budget for so many hours; as long as the run takes where none are given',
+      aboveZero,
+    )
     .option('--reason <text>', 'what the reservation is for', '')
-    .option('--memory <gib>', 'GiB per GPU that the workload needs: also say where it would be cheapest, by GPUs and --egress', notNegative)
-    .addOption(new Option('--kind <kind>', 'of the workload to place').choices(['training', 'inference']).default('training'))
+    .option(
+      '--memory <gib>',
+      'GiB per GPU that the workload needs: also say where it would be cheapest, by GPUs and --egress',
+      notNegative,
+    )
+    .addOption(
+      new Option('--kind <kind>', 'of the workload to place').choices(['training', 'inference']).default('training'),
+    )
     .option('--deadline <h>', 'hours until the training must be done', aboveZero)
     .option('--egress <gib>', 'GiB that leave the cloud', notNegative)
     .option('--gpus-per-unit <n>', 'GPUs that one instance must have', count)
     .option('--spot-share <ratio>', 'largest share that may be spot, 0 to 1', notNegative)
     .option('--places <n>', 'runners-up to list', count)
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 The price of now holds for the whole run; the seller's billing increment and minimum and the peak schedule apply. A launch whose usage carries
 the tag bursar.io/reservation=<id> uses its reservation up.
 
 Examples:
   bursar quote --provider aws --sku p5.48xlarge --gpus 8 --hours 720 --term reserved-1y
-  bursar quote --provider aws --sku H100 --gpus 8 --hours 48 --hours-high 60 --team research --memory 80 --reserve`)
+  bursar quote --provider aws --sku H100 --gpus 8 --hours 48 --hours-high 60 --team research --memory 80 --reserve`,
+    )
     .action(async (flags: QuoteFlags) => answer(session, flags));
   addReservations(program, session);
 }
 
 async function answer(session: Session, flags: QuoteFlags): Promise<void> {
-  const { provider, sku, gpus, hours, term, hoursLow, hoursHigh, restartHours, region, upfront, currency, account, storage, network, team, reserve: hold, reason } = flags;
-  if (hold !== undefined && team === undefined) throw new WrongUse('--reserve needs --team: whose budget is to be held');
+  const {
+    provider,
+    sku,
+    gpus,
+    hours,
+    term,
+    hoursLow,
+    hoursHigh,
+    restartHours,
+    region,
+    upfront,
+    currency,
+    account,
+    storage,
+    network,
+    team,
+    reserve: hold,
+    reason,
+  } = flags;
+  if (hold !== undefined && team === undefined)
+    throw new WrongUse('--reserve needs --team: whose budget is to be held');
   const tags = flags.tag ?? null;
-  const request = { provider, sku, gpus, hours, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null,
-    storageGib: storage ?? null, networkGib: network ?? null };
+  const request = {
+    provider,
+    sku,
+    gpus,
+    hours,
+    hoursLow: hoursLow ?? null,
+    hoursHigh: hoursHigh ?? null,
+    restartHours: restartHours ?? null,
+    term,
+    region: region ?? null,
+    upfront: upfront ?? null,
+    currency: currency ?? null,
+    account: account ?? null,
+    storageGib: storage ?? null,
+    networkGib: network ?? null,
+  };
   const { quotes } = await session.door();
   const quote = await quotes.quote({ request, team: team ?? null, tags, placement: placementOf(flags) });
   if ('unpriced' in quote) {
     session.found();
     return session.print(quote, () => noQuoteText(quote));
   }
-  const reservation = hold === undefined || team === undefined ? null : await quotes.reserve({ request, tags, team, reason, holdHours: hold === true ? null : hold });
-  session.print({ ...quote, reservation }, () => [quoteText(quote), budgetsText(quote), placementsText(quote.placements), reservation === null ? '' : `\n${reservationText(reservation)}`].join(''));
+  const reservation =
+    hold === undefined || team === undefined
+      ? null
+      : await quotes.reserve({ request, tags, team, reason, holdHours: hold === true ? null : hold });
+  session.print({ ...quote, reservation }, () =>
+    [
+      quoteText(quote),
+      budgetsText(quote),
+      placementsText(quote.placements),
+      reservation === null ? '' : `\n${reservationText(reservation)}`,
+    ].join(''),
+  );
 }
 
 /** Null where no memory was given: nothing is to be placed. */
-function placementOf({ kind, memory, deadline, egress, gpusPerUnit, spotShare, places }: QuoteFlags): PlacementQuestion | null {
+function placementOf({
+  kind,
+  memory,
+  deadline,
+  egress,
+  gpusPerUnit,
+  spotShare,
+  places,
+}: QuoteFlags): PlacementQuestion | null {
   if (memory === undefined) {
-    if ([deadline, egress, gpusPerUnit, spotShare, places].some((flag) => flag !== undefined)) throw new WrongUse('--deadline, --egress, --gpus-per-unit, --spot-share and --places say where a workload may run: give its --memory too');
+    if ([deadline, egress, gpusPerUnit, spotShare, places].some((flag) => flag !== undefined))
+      throw new WrongUse(
+        '--deadline, --egress, --gpus-per-unit, --spot-share and --places say where a workload may run: give its --memory too',
+      );
     return null;
   }
   return {
-    kind, memoryGibPerGpu: memory, spotShareMax: spotShare ?? 0, restOfTermUsed: false, most: places ?? 5,
-    ...(deadline === undefined ? {} : { deadlineHours: deadline }), ...(egress === undefined ? {} : { egressGib: egress }), ...(gpusPerUnit === undefined ? {} : { gpusPerUnitMin: gpusPerUnit }),
+    kind,
+    memoryGibPerGpu: memory,
+    spotShareMax: spotShare ?? 0,
+    restOfTermUsed: false,
+    most: places ?? 5,
+    ...(deadline === undefined ? {} : { deadlineHours: deadline }),
+    ...(egress === undefined ? {} : { egressGib: egress }),
+    ...(gpusPerUnit === undefined ? {} : { gpusPerUnitMin: gpusPerUnit }),
   };
 }
 
@@ -116,26 +197,75 @@ function tag(text: string, before: Readonly<Record<string, string>> | undefined)
 }
 
 function quoteText(quote: QuoteAnswer): string {
-  const { cost, currency, parts, interval, unitPrice, provider, sku, region, term, gpus, hours, billedHours, source, effectiveFrom, learned, assumptions, alternatives } = quote;
+  const {
+    cost,
+    currency,
+    parts,
+    interval,
+    unitPrice,
+    provider,
+    sku,
+    region,
+    term,
+    gpus,
+    hours,
+    billedHours,
+    source,
+    effectiveFrom,
+    learned,
+    assumptions,
+    alternatives,
+  } = quote;
   const place = region === null ? '' : ` in ${region}`;
   const lines = [
     `${cost} ${currency} for ${gpus} GPU(s) over ${hours} h: ${provider} ${sku}${place}, ${term}`,
     `${unitPrice} ${currency} per GPU-hour, ${billedHours} h billed, by ${source} (holds since ${effectiveFrom})`,
-    ...(parts.storage === null && parts.network === null ? [] : [`Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`]),
-    ...(learned === null ? [] : [`By the list: ${learned.listCost} ${currency}, ${learned.listUnitPrice} per GPU-hour; ${learned.source} has taught that ${learned.ratio} of it is charged`]),
+    ...(parts.storage === null && parts.network === null
+      ? []
+      : [
+          `Made of ${[`${parts.gpu} for GPUs`, ...(parts.storage === null ? [] : [`${parts.storage} for storage`]), ...(parts.network === null ? [] : [`${parts.network} for network`])].join(', ')}`,
+        ]),
+    ...(learned === null
+      ? []
+      : [
+          `By the list: ${learned.listCost} ${currency}, ${learned.listUnitPrice} per GPU-hour; ${learned.source} has taught that ${learned.ratio} of it is charged`,
+        ]),
     `From ${interval.low} to ${interval.high} ${currency}: ${interval.because.join('; ')}`,
     ...interval.leavesOut.map((text) => `Not in it: ${text}`),
     ...assumptions.map((text) => `Taken for granted: ${text}`),
-  ].map((line) => `${printable(line)}\n`).join('');
+  ]
+    .map((line) => `${printable(line)}\n`)
+    .join('');
   if (alternatives.length === 0) return lines;
-  return `${lines}\nInstead:\n${table(['term', 'upfront', 'region', 'cost', 'per GPU-hour'], alternatives.map((a) => [a.term, a.upfront, a.region, a.cost, a.unitPrice]))}`;
+  return `${lines}\nInstead:\n${table(
+    ['term', 'upfront', 'region', 'cost', 'per GPU-hour'],
+    alternatives.map((a) => [a.term, a.upfront, a.region, a.cost, a.unitPrice]),
+  )}`;
 }
 
 function budgetsText({ budgets }: QuoteAnswer): string {
   if (budgets === null) return '';
   if (budgets.budgets.length === 0) return `\nNo budget over team ${printable(budgets.team)} covers this.\n`;
-  const row = ({ budget, verdict, left, leftOnForecast, reserved, currency, periodEnd, reasons }: BudgetVerdict): (string | null)[] =>
-    [budget, verdict, left?.before ?? null, left?.after ?? null, leftOnForecast?.after ?? null, reserved, currency, periodEnd.slice(0, 10), reasons.join('; ')];
+  const row = ({
+    budget,
+    verdict,
+    left,
+    leftOnForecast,
+    reserved,
+    currency,
+    periodEnd,
+    reasons,
+  }: BudgetVerdict): (string | null)[] => [
+    budget,
+    verdict,
+    left?.before ?? null,
+    left?.after ?? null,
+    leftOnForecast?.after ?? null,
+    reserved,
+    currency,
+    periodEnd.slice(0, 10),
+    reasons.join('; '),
+  ];
   return `\nBudgets of ${printable(budgets.team)}: ${budgets.verdict}\n${table(['budget', 'verdict', 'left', 'after', 'at the end', 'reserved', 'currency', 'until', 'because'], budgets.budgets.map(row))}`;
 }
 
@@ -143,11 +273,32 @@ function placementsText(placements: Shortlist | null): string {
   if (placements === null) return '';
   const { best, runnersUp, more, refused, assumptions, currency } = placements;
   const rows = [...(best === null ? [] : [{ ...best, lost: [] }]), ...runnersUp].map(({ parts, gpus, cost, lost }) => [
-    parts.map(({ provider, sku, region, term, units }) => `${units} x ${provider} ${sku}${region === null ? '' : ` ${region}`} ${term}`).join(' + '), gpus, cost, currency, lost.map(({ message }) => message).join('; '),
+    parts
+      .map(
+        ({ provider, sku, region, term, units }) =>
+          `${units} x ${provider} ${sku}${region === null ? '' : ` ${region}`} ${term}`,
+      )
+      .join(' + '),
+    gpus,
+    cost,
+    currency,
+    lost.map(({ message }) => message).join('; '),
   ]);
-  const placed = rows.length === 0 ? '\nNothing can serve the workload.\n' : `\nCheapest places:\n${table(['place', 'GPUs', 'cost', 'currency', 'lost by'], rows)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
+  const placed =
+    rows.length === 0
+      ? '\nNothing can serve the workload.\n'
+      : `\nCheapest places:\n${table(['place', 'GPUs', 'cost', 'currency', 'lost by'], rows)}${more === 0 ? '' : `${more} more can serve it.\n`}`;
   const granted = assumptions.map((text) => `${printable(`Taken for granted: ${text}`)}\n`).join('');
-  return placed + granted + (refused.length === 0 ? '' : `\nCannot serve it:\n${table(['prices', 'reason', 'such as'], refused.map(({ kind, count: prices, example }) => [prices, kind, example]))}`);
+  return (
+    placed +
+    granted +
+    (refused.length === 0
+      ? ''
+      : `\nCannot serve it:\n${table(
+          ['prices', 'reason', 'such as'],
+          refused.map(({ kind, count: prices, example }) => [prices, kind, example]),
+        )}`)
+  );
 }
 
 function noQuoteText({ message, close }: NoQuote): string {
@@ -155,21 +306,60 @@ function noQuoteText({ message, close }: NoQuote): string {
   return `${printable(`No quote: ${message}`)}${printable(near) === ' ' ? '' : near}\n`;
 }
 
-function reservationText({ id, state, amount, currency, team, expiresAt, holds, tag: { key, value } }: StoredReservation): string {
+function reservationText({
+  id,
+  state,
+  amount,
+  currency,
+  team,
+  expiresAt,
+  holds,
+  tag: { key, value },
+}: StoredReservation): string {
   const held = holds.map(({ budget, remaining, currency: of }) => `${budget} ${remaining} ${of}`).join(', ');
-  return [`${id}: ${amount} ${currency} for team ${team}, ${state}, until ${expiresAt}`, `Held: ${held}`, `Launch it with the tag ${key}=${value}`].map((line) => `${printable(line)}\n`).join('');
+  return [
+    `${id}: ${amount} ${currency} for team ${team}, ${state}, until ${expiresAt}`,
+    `Held: ${held}`,
+    `Launch it with the tag ${key}=${value}`,
+  ]
+    .map((line) => `${printable(line)}\n`)
+    .join('');
 }
 
 function addReservations(program: Command, session: Session): void {
-  const group = program.command('reservations').description('List the budget that is held for runs to come; release a reservation.');
-  group.command('list', { isDefault: true }).description('List reservations, newest first')
-    .option('--team <team>', 'of this team only').option('--all', 'those that are over too')
+  const group = program
+    .command('reservations')
+    .description('List the budget that is held for runs to come; release a reservation.');
+  group
+    .command('list', { isDefault: true })
+    .description('List reservations, newest first')
+    .option('--team <team>', 'of this team only')
+    .option('--all', 'those that are over too')
     .action(async ({ team, all }: { team?: string; all?: true }) => {
-      const reservations = await (await session.door()).quotes.reservations({ team: team ?? null, active: all !== true });
-      session.print({ reservations }, () => (reservations.length === 0 ? 'No budget is reserved.\n' : table(['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
-        reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [id, of, state, amount, currency, expiresAt, reason]))));
+      const reservations = await (await session.door()).quotes.reservations({
+        team: team ?? null,
+        active: all !== true,
+      });
+      session.print({ reservations }, () =>
+        reservations.length === 0
+          ? 'No budget is reserved.\n'
+          : table(
+              ['id', 'team', 'state', 'amount', 'currency', 'until', 'reason'],
+              reservations.map(({ id, team: of, state, amount, currency, expiresAt, reason }) => [
+                id,
+                of,
+                state,
+                amount,
+                currency,
+                expiresAt,
+                reason,
+              ]),
+            ),
+      );
     });
-  group.command('release <id>').description('Release a reservation')
+  group
+    .command('release <id>')
+    .description('Release a reservation')
     .action(async (id: string) => {
       const reservation = await (await session.door()).quotes.release(id);
       session.print({ reservation }, () => reservationText(reservation));

@@ -16,9 +16,12 @@ export function addRates(program: Command, session: Session): void {
 }
 
 function addFx(program: Command, session: Session): void {
-  const fx = program.command('fx')
+  const fx = program
+    .command('fx')
     .description('List the exchange rates; add or correct some.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 A rate says how many units of a currency one USD was on a day (UTC); it holds until the next one of its currency. A file is
 CSV, or a JSON list of the same:
   day,currency,per_usd
@@ -27,7 +30,8 @@ CSV, or a JSON list of the same:
 
 Examples:
   bursar fx list --currency EUR
-  bursar fx set rates.csv`);
+  bursar fx set rates.csv`,
+    );
 
   fx.command('list', { isDefault: true })
     .description('List the exchange rates by day.')
@@ -35,26 +39,40 @@ Examples:
     .addHelpText('after', '\nExample:\n  bursar fx list --currency EUR')
     .action(async ({ currency }: { currency?: string }) => {
       const rates = await (await session.door()).fx(currency ?? null);
-      session.print({ base: 'USD', rates }, () => (rates.length === 0 ? 'There are no exchange rates: what is not in the currency of its team is unpriced.\n'
-        : table(['day', 'currency', 'for one USD', 'source'], rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]))));
+      session.print({ base: 'USD', rates }, () =>
+        rates.length === 0
+          ? 'There are no exchange rates: what is not in the currency of its team is unpriced.\n'
+          : table(
+              ['day', 'currency', 'for one USD', 'source'],
+              rates.map((rate) => [rate.day, rate.currency, rate.perUsd, rate.source]),
+            ),
+      );
     });
 
   fx.command('set')
-    .description('Add or correct rates. Usage and budgets from the earliest day that changes on are priced and weighed anew.')
+    .description(
+      'Add or correct rates. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
+    )
     .argument('<file>', 'CSV or JSON')
     .addHelpText('after', '\nExample:\n  bursar fx set rates.csv')
     .action(async (file: string) => {
       const rates = await readFx(file);
       const change = await (await session.door()).saveFx(rates, path.basename(file));
-      session.print(change, () => (change.from === null ? `Nothing changed: all ${grouped(change.rows)} rates were there.\n`
-        : `${grouped(change.changed)} of ${grouped(change.rows)} rates are new or changed, from ${change.from} on.\n`));
+      session.print(change, () =>
+        change.from === null
+          ? `Nothing changed: all ${grouped(change.rows)} rates were there.\n`
+          : `${grouped(change.changed)} of ${grouped(change.rows)} rates are new or changed, from ${change.from} on.\n`,
+      );
     });
 }
 
 function addPeak(program: Command, session: Session): void {
-  const peak = program.command('peak')
+  const peak = program
+    .command('peak')
     .description('Show the peak schedule; set another.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 The factor multiplies what Bursar prices (GPUs, storage, network), hour by hour; never what a bill states. The first rule
 that holds wins, and where none does the factor is 1. A file holds a list of rules in YAML or JSON; [] takes the schedule away:
   - { from: "09:00", to: "18:00", days: [mon, tue, wed, thu, fri], zone: Europe/Berlin, factor: "1.15" }
@@ -62,31 +80,41 @@ that holds wins, and where none does the factor is 1. A file holds a list of rul
 
 Examples:
   bursar peak show
-  bursar peak set peak.yaml`);
+  bursar peak set peak.yaml`,
+    );
 
-  peak.command('show', { isDefault: true })
+  peak
+    .command('show', { isDefault: true })
     .description('Show the rules, in their order.')
     .addHelpText('after', '\nExample:\n  bursar peak show')
     .action(async () => {
       const rules = await (await session.door()).peak();
-      session.print({ rules }, () => (rules.length === 0 ? 'There is no peak schedule: the factor is 1 at every hour.\n' : rulesTable(rules)));
+      session.print({ rules }, () =>
+        rules.length === 0 ? 'There is no peak schedule: the factor is 1 at every hour.\n' : rulesTable(rules),
+      );
     });
 
-  peak.command('set')
+  peak
+    .command('set')
     .description('Make a file of rules the schedule, and price all metered usage anew.')
     .argument('<file>', 'YAML or JSON')
     .addHelpText('after', '\nExample:\n  bursar peak set peak.yaml')
     .action(async (file: string) => {
       const wanted = await readPeak(file, session.context.parseYaml);
       const rules = await (await session.door()).savePeak(wanted);
-      session.print({ rules }, () => (rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`));
+      session.print({ rules }, () =>
+        rules.length === 0 ? 'The peak schedule is taken away.\n' : `The peak schedule is set.\n${rulesTable(rules)}`,
+      );
     });
 }
 
 function addCredits(program: Command, session: Session): void {
-  const credits = program.command('credits')
+  const credits = program
+    .command('credits')
     .description('Show the credits that you were granted and what is left of them; set others.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Promotional grants and free tiers lower what Bursar prices itself, in the order of days, as lines of their own below zero; a
 budget counts them unless it says includeCredits: false. A bill's own credits come with the bill and do not belong here. A file
 holds a list in YAML or JSON; [] takes them all away:
@@ -95,9 +123,11 @@ holds a list in YAML or JSON; [] takes them all away:
 
 Examples:
   bursar credits show
-  bursar credits set credits.yaml`);
+  bursar credits set credits.yaml`,
+    );
 
-  credits.command('show', { isDefault: true })
+  credits
+    .command('show', { isDefault: true })
     .description('Show the credits, and what usage has taken of each.')
     .addHelpText('after', '\nExample:\n  bursar credits show')
     .action(async () => {
@@ -105,22 +135,51 @@ Examples:
       session.print({ credits: views }, () => (views.length === 0 ? 'There are no credits.\n' : creditsTable(views)));
     });
 
-  credits.command('set')
+  credits
+    .command('set')
     .description('Make a file of credits the ones that hold, and take what is due from them anew.')
     .argument('<file>', 'YAML or JSON')
     .addHelpText('after', '\nExample:\n  bursar credits set credits.yaml')
     .action(async (file: string) => {
       const wanted = await readCreditsFile(file, session.context.parseYaml);
       const views = await (await session.door()).saveCredits(wanted);
-      session.print({ credits: views }, () => (views.length === 0 ? 'All credits are taken away.\n' : creditsTable(views)));
+      session.print({ credits: views }, () =>
+        views.length === 0 ? 'All credits are taken away.\n' : creditsTable(views),
+      );
     });
 }
 
-const creditsTable = (credits: readonly CreditView[]): string => table(['credit', 'kind', 'provider', 'team', 'first day', 'until', 'amount', 'taken', 'left', 'currency'],
-  credits.map(({ id, kind, provider, team, from, until, amount, taken, left, currency }) => [id, kind, provider ?? 'any', team ?? 'any', from, until, amount, taken, left, currency]));
+const creditsTable = (credits: readonly CreditView[]): string =>
+  table(
+    ['credit', 'kind', 'provider', 'team', 'first day', 'until', 'amount', 'taken', 'left', 'currency'],
+    credits.map(({ id, kind, provider, team, from, until, amount, taken, left, currency }) => [
+      id,
+      kind,
+      provider ?? 'any',
+      team ?? 'any',
+      from,
+      until,
+      amount,
+      taken,
+      left,
+      currency,
+    ]),
+  );
 
-const rulesTable = (rules: readonly PeakRule[]): string => table(['rule', 'from', 'to', 'days', 'zone', 'first day', 'until', 'factor'],
-  rules.map((rule, at) => [at, rule.from ?? '00:00', rule.to ?? '24:00', rule.days?.join(' ') ?? 'every day', rule.zone, rule.fromDate, rule.untilDate, rule.factor]));
+const rulesTable = (rules: readonly PeakRule[]): string =>
+  table(
+    ['rule', 'from', 'to', 'days', 'zone', 'first day', 'until', 'factor'],
+    rules.map((rule, at) => [
+      at,
+      rule.from ?? '00:00',
+      rule.to ?? '24:00',
+      rule.days?.join(' ') ?? 'every day',
+      rule.zone,
+      rule.fromDate,
+      rule.untilDate,
+      rule.factor,
+    ]),
+  );
 
 function code(text: string): string {
   if (!/^[A-Z]{3}$/.test(text)) throw new InvalidArgumentError('It is not an ISO 4217 code, such as EUR.');

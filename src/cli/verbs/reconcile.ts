@@ -18,21 +18,25 @@ interface Flags {
 }
 
 export function addReconcile(program: Command, session: Session): void {
-  program.command('reconcile')
+  program
+    .command('reconcile')
     .description('Show how bills differ from what was accrued, per team, SKU and day, and what rates they taught.')
     .option('--month <month>', 'only of this bill month, such as 2026-10')
     .option('--team <team>', 'only of this team')
     .option('--rates', 'show the rates that closed bills taught, and whether they are trusted')
     .option('--withdraw <rate>', 'take a learned rate back for good')
     .option('--learn <on|off>', 'whether learned rates correct accruals')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Accruals are compared with the effective (amortised) cost, or with the billed cost where a bill states no other. A variance below zero:
 the bill is lower. Credits, taxes, purchases and adjustments stand apart. Amounts are rounded here; --json has them exactly.
 
 Examples:
   bursar reconcile --month 2026-10 --team research
   bursar reconcile --rates
-  bursar reconcile --withdraw rate-0123456789abcdef`)
+  bursar reconcile --withdraw rate-0123456789abcdef`,
+    )
     .action(async (flags: Flags) => {
       const action = actionOf(flags);
       const door = (await session.door()).reconciliation;
@@ -50,11 +54,18 @@ Examples:
 }
 
 function actionOf({ month, team, rates, withdraw, learn }: Flags): 'variance' | 'rates' | 'withdraw' | 'learn' {
-  if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new WrongUse(`--month ${month} is not a month written 2026-10`);
-  if (learn !== undefined && learn !== 'on' && learn !== 'off') throw new WrongUse(`--learn is on or off, not ${learn}`);
-  const asked = [withdraw === undefined ? null : 'withdraw' as const, learn === undefined ? null : 'learn' as const, rates === true ? 'rates' as const : null].filter((one) => one !== null);
+  if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
+    throw new WrongUse(`--month ${month} is not a month written 2026-10`);
+  if (learn !== undefined && learn !== 'on' && learn !== 'off')
+    throw new WrongUse(`--learn is on or off, not ${learn}`);
+  const asked = [
+    withdraw === undefined ? null : ('withdraw' as const),
+    learn === undefined ? null : ('learn' as const),
+    rates === true ? ('rates' as const) : null,
+  ].filter((one) => one !== null);
   const [first] = asked;
-  if (asked.length > 1 || (first !== undefined && (month !== undefined || team !== undefined))) throw new WrongUse('--rates, --withdraw and --learn stand alone');
+  if (asked.length > 1 || (first !== undefined && (month !== undefined || team !== undefined)))
+    throw new WrongUse('--rates, --withdraw and --learn stand alone');
   return first ?? 'variance';
 }
 
@@ -62,19 +73,46 @@ const sizeOf = ({ variance }: StoredVariance): number => Math.abs(Number(varianc
 
 function varianceText({ rows, totals }: VarianceList): string {
   if (rows.length === 0) return 'No bill has been compared yet: bursar import takes bills in.\n';
-  const shown = [...rows].sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MOST_ROWS).sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : a.team < b.team ? -1 : 1));
-  const cells = shown.map((row) => [row.day, row.team, row.provider, row.sku ?? row.gpuModel ?? row.category, shortAmount(row.accrued), shortAmount(row.compared), shortAmount(row.variance),
-    percent(row.ratio === null ? null : Number(row.ratio)), row.currency, row.reasons.join(', ')]);
+  const shown = [...rows]
+    .sort((a, b) => sizeOf(b) - sizeOf(a))
+    .slice(0, MOST_ROWS)
+    .sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : a.team < b.team ? -1 : 1));
+  const cells = shown.map((row) => [
+    row.day,
+    row.team,
+    row.provider,
+    row.sku ?? row.gpuModel ?? row.category,
+    shortAmount(row.accrued),
+    shortAmount(row.compared),
+    shortAmount(row.variance),
+    percent(row.ratio === null ? null : Number(row.ratio)),
+    row.currency,
+    row.reasons.join(', '),
+  ]);
   const left = rows.length - shown.length;
-  const sums = totals.map((total) => `${total.currency}: billed ${shortAmount(total.compared)} (of it apart ${shortAmount(total.apart)}), accrued ${shortAmount(total.accrued)}, variance ${
-    shortAmount(total.variance)}; ${total.unpricedGpuHours} GPU-hours without a price\n`);
+  const sums = totals.map(
+    (total) =>
+      `${total.currency}: billed ${shortAmount(total.compared)} (of it apart ${shortAmount(total.apart)}), accrued ${shortAmount(total.accrued)}, variance ${shortAmount(
+        total.variance,
+      )}; ${total.unpricedGpuHours} GPU-hours without a price\n`,
+  );
   return `${table(['day', 'team', 'provider', 'SKU', 'accrued', 'billed', 'variance', 'ratio', 'currency', 'why'], cells)}${left > 0 ? `${left} smaller rows are left out; --json has them.\n` : ''}\n${sums.join('')}`;
 }
 
 function ratesText({ applied, rates }: LearnedRateList): string {
   const head = `Learned rates ${applied ? 'correct accruals' : 'are shown only: bursar reconcile --learn on applies them'}.\n`;
   if (rates.length === 0) return `${head}No closed bill has taught one yet.\n`;
-  const cells = rates.map((rate) => [rate.id, rate.provider, rate.account, rate.sku, rate.region, rate.term, rate.ratio, rate.appliesFrom.slice(0, 10), `${rate.source}/${rate.month}`,
-    rate.withdrawnAt !== null ? 'withdrawn' : rate.trusted ? 'trusted' : rate.distrust.join(', ')]);
+  const cells = rates.map((rate) => [
+    rate.id,
+    rate.provider,
+    rate.account,
+    rate.sku,
+    rate.region,
+    rate.term,
+    rate.ratio,
+    rate.appliesFrom.slice(0, 10),
+    `${rate.source}/${rate.month}`,
+    rate.withdrawnAt !== null ? 'withdrawn' : rate.trusted ? 'trusted' : rate.distrust.join(', '),
+  ]);
   return `${head}\n${table(['rate', 'provider', 'account', 'SKU', 'region', 'term', 'of list', 'from', 'bill', 'state'], cells)}`;
 }

@@ -15,22 +15,31 @@ interface ReportFlags {
 }
 
 export function addReport(program: Command, session: Session): void {
-  program.command('report')
-    .description("Make a team's report of a month: spend against budget, why it changed, savings proven and left, what is next.")
+  program
+    .command('report')
+    .description(
+      "Make a team's report of a month: spend against budget, why it changed, savings proven and left, what is next.",
+    )
     .requiredOption('--team <team>', 'whose; the teams below it count too')
     .requiredOption('--month <month>', 'such as 2026-10')
-    .addOption(new Option('--format <format>', 'how it is written').choices(['html', 'pdf', 'csv', 'json']).default('html'))
+    .addOption(
+      new Option('--format <format>', 'how it is written').choices(['html', 'pdf', 'csv', 'json']).default('html'),
+    )
     .addOption(new Option('--lang <language>', 'English or Chinese').choices(LANGUAGES).default('en'))
     .option('--out <file>', 'where to write it; standard output where absent')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 A month that is not over is reported as far as it is. Every format holds the same figures; json is the model itself.
 
 Examples:
   bursar report --team research --month 2026-10 --out research.html
-  bursar report --team research --month 2026-10 --format pdf --lang zh --out research.pdf`)
+  bursar report --team research --month 2026-10 --format pdf --lang zh --out research.pdf`,
+    )
     .action(async ({ team, month, format, lang, out }: ReportFlags) => {
       if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new WrongUse(`"${month}" is not a month: write 2026-10`);
-      if (format === 'pdf' && out === undefined && !session.json) throw new WrongUse('a PDF is no text: say --out FILE');
+      if (format === 'pdf' && out === undefined && !session.json)
+        throw new WrongUse('a PDF is no text: say --out FILE');
       const report = await (await session.door()).reports.make(team, month);
       if (out === undefined && session.json) {
         session.print(report, () => '');
@@ -44,6 +53,9 @@ Examples:
         return;
       }
       await writeFile(out, bytes);
-      session.print({ team, month, format, file: out, bytes: bytes.length }, () => `${out}: the report of ${team} for ${month} (${format}, ${bytes.length} bytes)\n`);
+      session.print(
+        { team, month, format, file: out, bytes: bytes.length },
+        () => `${out}: the report of ${team} for ${month} (${format}, ${bytes.length} bytes)\n`,
+      );
     });
 }

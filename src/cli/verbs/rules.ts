@@ -7,9 +7,12 @@ import type { Session } from '../session.js';
 import { shortAmount, table } from '../table.js';
 
 export function addRules(program: Command, session: Session): void {
-  const rules = program.command('rules')
+  const rules = program
+    .command('rules')
     .description('List the allocation rules; preview or set others.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 A file holds a list of rules, or { "rules": [...] }; the first rule that matches takes the line, and what none takes is
 unallocated:
   - match: { namespace: "ml-*" }
@@ -20,26 +23,37 @@ unallocated:
 Examples:
   bursar rules
   bursar rules preview rules.yaml
-  bursar rules set rules.yaml`);
+  bursar rules set rules.yaml`,
+    );
 
-  rules.command('list', { isDefault: true })
+  rules
+    .command('list', { isDefault: true })
     .description('List the rules that hold, in their order.')
     .action(async () => {
       const { version, rules: all } = await (await session.door()).rules();
-      session.print({ version, rules: all }, () => (all.length === 0 ? 'There are no rules: everything is unallocated.\n' : `Version ${version}\n${rulesTable(all)}`));
+      session.print({ version, rules: all }, () =>
+        all.length === 0
+          ? 'There are no rules: everything is unallocated.\n'
+          : `Version ${version}\n${rulesTable(all)}`,
+      );
     });
 
-  rules.command('preview')
+  rules
+    .command('preview')
     .description("Show each team's actual cost as it is, and as it would be under a file of rules. Changes nothing.")
     .argument('<file>', 'JSON or YAML')
-    .addHelpText('after', '\nOver all history, as bursar costs --group-by team shows it.\n\nExample:\n  bursar rules preview rules.yaml')
+    .addHelpText(
+      'after',
+      '\nOver all history, as bursar costs --group-by team shows it.\n\nExample:\n  bursar rules preview rules.yaml',
+    )
     .action(async (file: string) => {
       const wanted = await readRules(file, session.context.parseYaml);
       const preview = await (await session.door()).previewRules(wanted);
       session.print(preview, () => previewText(preview));
     });
 
-  rules.command('set')
+  rules
+    .command('set')
     .description('Make a file of rules the ones that hold, and allocate history anew.')
     .argument('<file>', 'JSON or YAML')
     .addHelpText('after', '\nExample:\n  bursar rules set rules.yaml')
@@ -52,25 +66,43 @@ Examples:
 
 function previewText({ teams, totals }: RulePreview): string {
   if (teams.length === 0) return 'Nothing was spent yet.\n';
-  const isPriced = [...teams, ...totals].every((row) => Number(row.unpricedBefore) === 0 && Number(row.unpricedAfter) === 0);
-  const cells = (name: string, { currency, before, after, unpricedBefore, unpricedAfter }: Omit<TeamPreview, 'team'>): (string | null)[] =>
-    [name, shortAmount(before), shortAmount(after), currency, ...(isPriced ? [] : [shortAmount(unpricedBefore), shortAmount(unpricedAfter)])];
+  const isPriced = [...teams, ...totals].every(
+    (row) => Number(row.unpricedBefore) === 0 && Number(row.unpricedAfter) === 0,
+  );
+  const cells = (
+    name: string,
+    { currency, before, after, unpricedBefore, unpricedAfter }: Omit<TeamPreview, 'team'>,
+  ): (string | null)[] => [
+    name,
+    shortAmount(before),
+    shortAmount(after),
+    currency,
+    ...(isPriced ? [] : [shortAmount(unpricedBefore), shortAmount(unpricedAfter)]),
+  ];
   const titles = ['team', 'now', 'then', 'currency', ...(isPriced ? [] : ['unpriced GPU-hours now', 'then'])];
-  const changes = teams.some(({ before, after, unpricedBefore, unpricedAfter }) => before !== after || unpricedBefore !== unpricedAfter);
+  const changes = teams.some(
+    ({ before, after, unpricedBefore, unpricedAfter }) => before !== after || unpricedBefore !== unpricedAfter,
+  );
   return `${table(titles, [...teams.map((row) => cells(row.team, row)), ...totals.map((row) => cells('all', row))])}${changes ? '' : '\nNothing would change.\n'}`;
 }
 
 function rulesTable(rules: readonly AllocationRule[]): string {
-  return table(['rule', 'match', 'goes to'], rules.map((rule, at) => [at, matchText(rule), 'team' in rule ? rule.team : splitText(rule.split)]));
+  return table(
+    ['rule', 'match', 'goes to'],
+    rules.map((rule, at) => [at, matchText(rule), 'team' in rule ? rule.team : splitText(rule.split)]),
+  );
 }
 
 function matchText({ match }: AllocationRule): string {
   const parts = Object.entries(match).map(([field, value]: [string, string | { key: string; value: string }]) =>
-    (typeof value === 'string' ? `${field}=${value}` : `${field} ${value.key}=${value.value}`));
+    typeof value === 'string' ? `${field}=${value}` : `${field} ${value.key}=${value.value}`,
+  );
   return parts.length === 0 ? 'everything' : parts.join(', ');
 }
 
 function splitText(split: Extract<AllocationRule, { split: unknown }>['split']): string {
   if (split.by === 'use') return `split by use of ${split.of?.join(', ') ?? 'all teams'}`;
-  return `split ${Object.entries(split.shares).map(([team, share]) => `${team} ${share}`).join(', ')}`;
+  return `split ${Object.entries(split.shares)
+    .map(([team, share]) => `${team} ${share}`)
+    .join(', ')}`;
 }

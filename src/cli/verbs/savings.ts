@@ -5,17 +5,21 @@ import type { Session } from '../session.js';
 import { table } from '../table.js';
 
 export function addSavings(program: Command, session: Session): void {
-  program.command('savings')
+  program
+    .command('savings')
     .description('Show the ledger of savings, each measured against what would have happened otherwise.')
     .argument('[action]', 'show this one, hour by hour')
     .option('--team <team>', 'only of this team')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Estimated: nothing is measured yet. Measured: from metered usage. Verified: the bill period is closed and agrees. Unverifiable: it says why.
 A loss has a minus. --json has the records and prices that each figure came from.
 
 Examples:
   bursar savings --team research
-  bursar savings act-0123456789abcdef --json`)
+  bursar savings act-0123456789abcdef --json`,
+    )
     .action(async (action: string | undefined, { team }: { team?: string }) => {
       const door = (await session.door()).savings;
       if (action !== undefined) {
@@ -30,8 +34,20 @@ Examples:
 
 function listText({ savings, totals }: SavingList): string {
   if (savings.length === 0) return 'The ledger is empty.\n';
-  const rows = savings.map((one) => [one.action, one.team, one.effectKind, one.target, one.state, one.saved, one.predicted, one.currency, one.from.slice(0, 10), one.reason]);
-  const amounts = (all: readonly { readonly currency: string; readonly amount: string }[]): string => (all.length === 0 ? '0' : all.map(({ currency, amount }) => `${amount} ${currency}`).join(', '));
+  const rows = savings.map((one) => [
+    one.action,
+    one.team,
+    one.effectKind,
+    one.target,
+    one.state,
+    one.saved,
+    one.predicted,
+    one.currency,
+    one.from.slice(0, 10),
+    one.reason,
+  ]);
+  const amounts = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
+    all.length === 0 ? '0' : all.map(({ currency, amount }) => `${amount} ${currency}`).join(', ');
   const reasons = totals.unverifiable.reasons.map(({ reason, count }) => `${count} ${reason}`).join(', ');
   return `${table(['action', 'team', 'effect', 'target', 'state', 'saved', 'predicted', 'currency', 'since', 'why'], rows)}
 verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.saved)}; estimated, not measured yet: ${amounts(totals.estimated.monthly)} a month; unverifiable: ${totals.unverifiable.count}${reasons === '' ? '' : ` (${reasons})`}
@@ -39,8 +55,20 @@ verified ${amounts(totals.verified.saved)}; measured ${amounts(totals.measured.s
 }
 
 function storyText(saving: SavingStory): string {
-  const shared = saving.sharedWith.length === 0 ? '' : `It shares what is saved there with ${saving.sharedWith.join(', ')}.\n`;
-  const rows = saving.ledger.map((hour) => [hour.hour.slice(0, 16), hour.state, hour.counterfactual, hour.actual, hour.saved, hour.currency, hour.lines.length, hour.reason]);
+  const shared =
+    saving.sharedWith.length === 0 ? '' : `It shares what is saved there with ${saving.sharedWith.join(', ')}.\n`;
+  const rows = saving.ledger.map((hour) => [
+    hour.hour.slice(0, 16),
+    hour.state,
+    hour.counterfactual,
+    hour.actual,
+    hour.saved,
+    hour.currency,
+    hour.lines.length,
+    hour.reason,
+  ]);
   return `${saving.action}: ${saving.effectKind} ${saving.target}, ${saving.state}${saving.reason === null ? '' : ` (${saving.reason})`}, saved ${saving.saved} ${saving.currency}\n${shared}${table(
-    ['hour', 'state', 'without it', 'with it', 'saved', 'currency', 'lines', 'why'], rows)}`;
+    ['hour', 'state', 'without it', 'with it', 'saved', 'currency', 'lines', 'why'],
+    rows,
+  )}`;
 }

@@ -4,30 +4,40 @@ import { ROLES_OF_SERVE, type Role } from '../context.js';
 import type { Session } from '../session.js';
 
 export function addServe(program: Command, session: Session): void {
-  program.command('serve')
+  program
+    .command('serve')
     .description('Run Bursar: the API, the line, or both, until it is told to stop.')
     .addOption(new Option('--role <role>', 'what this process does').choices(ROLES_OF_SERVE).default('all'))
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Without DATABASE_URL an embedded PostgreSQL is started in BURSAR_DATA_DIR. An empty one gets the example
 (BURSAR_EXAMPLE=off: it does not).
 
 Example:
   bursar serve
-  DATABASE_URL=postgres://... bursar serve --role worker`)
+  DATABASE_URL=postgres://... bursar serve --role worker`,
+    )
     .action(async ({ role }: { role: Role }) => {
       await session.context.serve(role);
       session.print({ role, stopped: true }, () => '');
     });
 
-  program.command('migrate')
+  program
+    .command('migrate')
     .description('Bring the database to this version of the schema.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Safe to repeat: what has run is not run again. serve does the same before it starts.
 
 Example:
-  bursar migrate`)
+  bursar migrate`,
+    )
     .action(async () => {
       const migrations = await (await session.local()).migrate();
-      session.print({ migrations }, () => (migrations.length === 0 ? 'The schema is up to date.\n' : migrations.map((name) => `ran ${name}\n`).join('')));
+      session.print({ migrations }, () =>
+        migrations.length === 0 ? 'The schema is up to date.\n' : migrations.map((name) => `ran ${name}\n`).join(''),
+      );
     });
 }

@@ -13,19 +13,29 @@ interface TeamFlags {
 }
 
 export function addTeams(program: Command, session: Session): void {
-  const teams = program.command('teams')
+  const teams = program
+    .command('teams')
     .description('List the teams; set or remove one.')
-    .addHelpText('after', '\nExamples:\n  bursar teams\n  bursar teams set vision --parent research --zone Europe/Berlin --currency EUR\n  bursar teams remove vision');
+    .addHelpText(
+      'after',
+      '\nExamples:\n  bursar teams\n  bursar teams set vision --parent research --zone Europe/Berlin --currency EUR\n  bursar teams remove vision',
+    );
 
-  teams.command('list', { isDefault: true })
+  teams
+    .command('list', { isDefault: true })
     .description('List the teams.')
     .action(async () => {
       const all = await (await session.door()).teams();
-      session.print({ teams: all }, () => table(['team', 'name', 'parent', 'zone', 'currency', 'assigned by'],
-        all.map((t) => [t.id, t.name, t.parent, t.zone, t.currency, t.assignedBy])));
+      session.print({ teams: all }, () =>
+        table(
+          ['team', 'name', 'parent', 'zone', 'currency', 'assigned by'],
+          all.map((t) => [t.id, t.name, t.parent, t.zone, t.currency, t.assignedBy]),
+        ),
+      );
     });
 
-  teams.command('set')
+  teams
+    .command('set')
     .description('Add a team, or replace what is known of it.')
     .argument('<id>', 'as the allocation rules name it')
     .option('--name <name>', 'for people; the id where absent')
@@ -40,11 +50,19 @@ export function addTeams(program: Command, session: Session): void {
         ...(/^[A-Z]{3}$/.test(currency) ? [] : [{ path: '--currency', message: 'is not an ISO 4217 code' }]),
       ];
       if (problems.length > 0) throw new WrongUse('the team has problems', problems);
-      const team = await (await session.door()).saveTeam({ id, name: name ?? id, parent: parent ?? null, zone, currency, assignedBy: null });
+      const team = await (await session.door()).saveTeam({
+        id,
+        name: name ?? id,
+        parent: parent ?? null,
+        zone,
+        currency,
+        assignedBy: null,
+      });
       session.print({ team }, () => `Team ${id} is set.\n`);
     });
 
-  teams.command('remove')
+  teams
+    .command('remove')
     .description('Remove a team. Its spend stays, under its id.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar teams remove vision')

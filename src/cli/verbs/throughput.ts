@@ -29,18 +29,23 @@ interface PredictFlags {
 }
 
 export function addThroughput(program: Command, session: Session): void {
-  const throughput = program.command('throughput')
+  const throughput = program
+    .command('throughput')
     .description('List measured throughputs; hand in, remove or predict one.')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Policies weigh other GPUs by what was measured (mix), and backtests other sizes of a job (ramp), for workloads
 whose label bursar.io/model names the model.
 
 Examples:
   bursar throughput --team research
   bursar throughput add measured.jsonl --team research
-  bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8`);
+  bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8`,
+    );
 
-  throughput.command('list', { isDefault: true })
+  throughput
+    .command('list', { isDefault: true })
     .description('List what was measured, newest first.')
     .option('--team <team>', 'only of this one')
     .option('--model <model>', 'only of this one')
@@ -49,23 +54,31 @@ Examples:
       session.print({ measurements: all }, () => (all.length === 0 ? 'Nothing was measured.\n' : measuredTable(all)));
     });
 
-  throughput.command('add')
+  throughput
+    .command('add')
     .description('Hand in measurements: JSON lines with model, gpu, gpu_count, batch and samples_per_s.')
     .argument('<file>')
     .requiredOption('--team <team>', 'whose they are')
-    .addHelpText('after', `
+    .addHelpText(
+      'after',
+      `
 Where they are known also family, params, size, optimizer, precision, nodes, peak_mem_mib (most memory of one GPU) and
 measured_at. Rows without samples_per_s are skipped and counted.
 
 Example:
-  bursar throughput add measured.jsonl --team research`)
+  bursar throughput add measured.jsonl --team research`,
+    )
     .action(async (file: string, { team }: { team: string }) => {
       const { rows, skipped } = readMeasurements(await readText(file), file);
       const accepted = await (await session.door()).throughputs.add(team, handedOf(rows, file));
-      session.print({ accepted, skipped }, () => `${accepted} taken${skipped === 0 ? '' : `, ${skipped} without a throughput skipped`}\n`);
+      session.print(
+        { accepted, skipped },
+        () => `${accepted} taken${skipped === 0 ? '' : `, ${skipped} without a throughput skipped`}\n`,
+      );
     });
 
-  throughput.command('remove')
+  throughput
+    .command('remove')
     .description('Remove a measurement that is wrong.')
     .argument('<id>')
     .addHelpText('after', '\nExample:\n  bursar throughput remove 12')
@@ -78,7 +91,8 @@ Example:
 }
 
 function addPredict(throughput: Command, session: Session): void {
-  throughput.command('predict')
+  throughput
+    .command('predict')
     .description('Predict a throughput, and the time and the cost to finish.')
     .requiredOption('--team <team>', 'whose measurements of the model count')
     .requiredOption('--model <model>', 'what is run')
@@ -93,16 +107,45 @@ function addPredict(throughput: Command, session: Session): void {
     .option('--samples <n>', 'samples until it is done, for the time and the cost', aboveZero)
     .option('--provider <name>', 'the cheapest where absent')
     .option('--region <region>', 'the cheapest where absent')
-    .addOption(new Option('--term <term>', 'how the GPUs are bought').choices(['on-demand', 'spot']).default('on-demand'))
+    .addOption(
+      new Option('--term <term>', 'how the GPUs are bought').choices(['on-demand', 'spot']).default('on-demand'),
+    )
     .option('--currency <code>', 'of the cost', 'USD')
-    .addHelpText('after', '\nExample:\n  bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8')
-    .action(async ({ gpu, gpus, precision, optimizer, size, family, params, samples, provider, region, ...flags }: PredictFlags) => {
-      const answer = await (await session.door()).throughputs.predict({
-        ...flags, gpuModel: gpu, gpuCount: gpus, precision: precision ?? null, optimizer: optimizer ?? null, size: size ?? null, family: family ?? null, params: params ?? null, nodes: null,
-        samples: samples ?? null, provider: provider ?? null, region: region ?? null,
-      });
-      session.print(answer, () => textOf(answer));
-    });
+    .addHelpText(
+      'after',
+      '\nExample:\n  bursar throughput predict --team research --model resnet50 --gpu H100 --gpus 8 --batch 512 --samples 1.2e8',
+    )
+    .action(
+      async ({
+        gpu,
+        gpus,
+        precision,
+        optimizer,
+        size,
+        family,
+        params,
+        samples,
+        provider,
+        region,
+        ...flags
+      }: PredictFlags) => {
+        const answer = await (await session.door()).throughputs.predict({
+          ...flags,
+          gpuModel: gpu,
+          gpuCount: gpus,
+          precision: precision ?? null,
+          optimizer: optimizer ?? null,
+          size: size ?? null,
+          family: family ?? null,
+          params: params ?? null,
+          nodes: null,
+          samples: samples ?? null,
+          provider: provider ?? null,
+          region: region ?? null,
+        });
+        session.print(answer, () => textOf(answer));
+      },
+    );
 }
 
 function handedOf(rows: ReturnType<typeof readMeasurements>['rows'], file: string): Handed[] {
@@ -110,24 +153,61 @@ function handedOf(rows: ReturnType<typeof readMeasurements>['rows'], file: strin
   const handed = rows.map(({ measurement, row }, at): Handed => {
     const { peak_mem_mib: peak, measured_at: when } = row;
     const instant = typeof when === 'string' ? parseInstant(when) : null;
-    if (when !== undefined && when !== null && instant === null) problems.push({ path: `${file}, measurement ${at + 1}`, message: 'measured_at is not a time: write 2026-10-01T00:00:00Z' });
-    return { ...measurement, peakMemoryGib: typeof peak === 'number' && peak > 0 ? peak / 1024 : null, measuredAt: instant };
+    if (when !== undefined && when !== null && instant === null)
+      problems.push({
+        path: `${file}, measurement ${at + 1}`,
+        message: 'measured_at is not a time: write 2026-10-01T00:00:00Z',
+      });
+    return {
+      ...measurement,
+      peakMemoryGib: typeof peak === 'number' && peak > 0 ? peak / 1024 : null,
+      measuredAt: instant,
+    };
   });
   if (problems.length > 0) throw new WrongUse('the measurements cannot be read', problems);
   return handed;
 }
 
-const measuredTable = (all: readonly MeasurementJson[]): string => table(['id', 'team', 'model', 'GPU', 'GPUs', 'batch', 'precision', 'samples/s', 'measured'],
-  all.map((one) => [one.id, one.team, one.model, one.gpuModel, String(one.gpuCount), String(one.batch), one.precision ?? '', one.samplesPerSecond.toPrecision(4), one.measuredAt]));
+const measuredTable = (all: readonly MeasurementJson[]): string =>
+  table(
+    ['id', 'team', 'model', 'GPU', 'GPUs', 'batch', 'precision', 'samples/s', 'measured'],
+    all.map((one) => [
+      one.id,
+      one.team,
+      one.model,
+      one.gpuModel,
+      String(one.gpuCount),
+      String(one.batch),
+      one.precision ?? '',
+      one.samplesPerSecond.toPrecision(4),
+      one.measuredAt,
+    ]),
+  );
 
-function textOf({ samplesPerSecond, isMeasured, low, high, measurements, background, secondsToFinish: time, cost, price }: ThroughputAnswer): string {
+function textOf({
+  samplesPerSecond,
+  isMeasured,
+  low,
+  high,
+  measurements,
+  background,
+  secondsToFinish: time,
+  cost,
+  price,
+}: ThroughputAnswer): string {
   const short = (value: number): string => (value >= 1000 ? grouped(Math.round(value)) : value.toPrecision(3));
   const hours = (seconds: number): string => short(seconds / 3600);
   return [
-    isMeasured ? `${short(samplesPerSecond)} samples a second, as measured (${short(low)} to ${short(high)})` : `${short(samplesPerSecond)} samples a second, nine times in ten between ${short(low)} and ${short(high)}`,
+    isMeasured
+      ? `${short(samplesPerSecond)} samples a second, as measured (${short(low)} to ${short(high)})`
+      : `${short(samplesPerSecond)} samples a second, nine times in ten between ${short(low)} and ${short(high)}`,
     ...(isMeasured ? [] : [`from ${measurements} measurements of the model and ${background} of others`]),
     ...(time === null ? [] : [`${hours(time.expected)} hours to finish (${hours(time.low)} to ${hours(time.high)})`]),
     ...(cost === null || price === null ? [] : [`${cost.expected} ${price.currency} (${cost.low} to ${cost.high})`]),
-    price === null ? 'nobody sells such GPUs at a price that is known' : `at ${price.perGpuHour} ${price.currency} per GPU-hour: ${price.provider} ${price.sku}${price.region === null ? '' : ` in ${price.region}`}, ${price.term}`,
-  ].map((line) => `${line}\n`).join('');
+    price === null
+      ? 'nobody sells such GPUs at a price that is known'
+      : `at ${price.perGpuHour} ${price.currency} per GPU-hour: ${price.provider} ${price.sku}${price.region === null ? '' : ` in ${price.region}`}, ${price.term}`,
+  ]
+    .map((line) => `${line}\n`)
+    .join('');
 }

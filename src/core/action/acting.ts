@@ -1,8 +1,9 @@
 /**
- * From a recommendation to the effect that carries it out, or why nothing does; how far an effect reaches; and what a policy would see had its
- * own actions not been done.
+ * From a recommendation to the effect that carries it out, or why nothing does; how far an effect reaches; and what a
+ * policy would see had its own actions not been done.
  *
- * Pure: it asks nobody. It never stretches a recommendation: what fits no effect of the target exactly stays a recommendation with its reason.
+ * Pure: it asks nobody. It never stretches a recommendation: what fits no effect of the target exactly stays a
+ * recommendation with its reason.
  */
 import type { Action, Next, Reason } from './action.js';
 import { inverseOf, type Effect, type FleetTarget, type TargetKind } from '../fleet/fleet.js';
@@ -24,13 +25,18 @@ const SIZED: ReadonlySet<TargetKind> = new Set(['group', 'workload', 'node-pool'
 
 /** Recommendations that no provider carries out, and why. */
 const NOT_ACTED_ON: Readonly<Partial<Record<RecommendedAction, string>>> = {
-  Keep: 'it asks for nothing to be changed', Notify: 'it is told, not carried out', RefuseLaunches: 'launches are refused where they are asked for, not at a provider',
+  Keep: 'it asks for nothing to be changed',
+  Notify: 'it is told, not carried out',
+  RefuseLaunches: 'launches are refused where they are asked for, not at a provider',
 };
 
 /** What nobody but a person can do with what providers take, and why. */
 const byHand = (why: string): Carrying => none('by-hand', `a person has to carry it out: ${why}`);
 
-/** A job that we stopped is started late rather than never: so long after the last instant at which it would still be in time. */
+/**
+ * A job that we stopped is started late rather than never: so long after the last instant at which it would still be in
+ * time.
+ */
 const LATE_START_MS = 6 * HOUR_MS;
 
 /**
@@ -47,7 +53,11 @@ export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
     case 'Release':
       return SIZED.has(seen.kind) ? scaled(seen, 0) : onInstance(seen, { kind: 'terminate', target: seen.target });
     case 'Replace':
-      return onInstance(seen, { kind: 'replace', target: seen.target, group: typeof change['group'] === 'string' ? change['group'] : null });
+      return onInstance(seen, {
+        kind: 'replace',
+        target: seen.target,
+        group: typeof change['group'] === 'string' ? change['group'] : null,
+      });
     case 'Start':
     case 'ScaleIn':
     case 'ScaleOut':
@@ -65,27 +75,32 @@ export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
 }
 
 function onInstance(seen: FleetTarget, effect: Effect): Carrying {
-  return seen.kind === 'instance' ? { effect } : none('no-effect-fits', `a ${seen.kind} is neither stopped, started nor replaced as one`);
+  return seen.kind === 'instance'
+    ? { effect }
+    : none('no-effect-fits', `a ${seen.kind} is neither stopped, started nor replaced as one`);
 }
 
 function scaled(seen: FleetTarget, replicas: number): Carrying {
   if (!SIZED.has(seen.kind)) return none('no-effect-fits', `a ${seen.kind} has no number of replicas`);
   const most = seen.replicas?.max ?? null;
-  if (most !== null && replicas > most) return none('beyond-bounds', `${replicas} replicas are more than the ${most} that ${seen.target} may have`);
+  if (most !== null && replicas > most)
+    return none('beyond-bounds', `${replicas} replicas are more than the ${most} that ${seen.target} may have`);
   return { effect: { kind: 'scale', target: seen.target, replicas } };
 }
 
 function resized({ change }: Wanted, seen: FleetTarget): Carrying {
   const { replicas } = change;
-  if (typeof replicas !== 'number' || !Number.isSafeInteger(replicas) || replicas < 0) return none('no-effect-fits', 'it does not say how many replicas there should be');
+  if (typeof replicas !== 'number' || !Number.isSafeInteger(replicas) || replicas < 0)
+    return none('no-effect-fits', 'it does not say how many replicas there should be');
   if (SIZED.has(seen.kind)) return scaled(seen, replicas);
   if (replicas > 1) return none('no-effect-fits', 'a single instance cannot become several');
   return onInstance(seen, { kind: replicas === 0 ? 'stop' : 'start', target: seen.target });
 }
 
 /**
- * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance type"; ECS API Reference, "ModifyInstanceSpec"). Tencent Cloud
- * shuts it down itself (CVM API Reference, "ResetInstancesType").
+ * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance
+ * type"; ECS API Reference, "ModifyInstanceSpec"). Tencent Cloud shuts it down itself (CVM API Reference,
+ * "ResetInstancesType").
  */
 const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud']);
 
@@ -94,48 +109,88 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
   const { sku, replicas, instances } = wanted.change;
   if (typeof sku !== 'string') {
     if (typeof replicas === 'number') return resized(wanted, seen);
-    return byHand(typeof instances === 'string' ? `no provider takes a change to several kinds of instances at once (${instances})` : 'it does not say which size it should have');
+    return byHand(
+      typeof instances === 'string'
+        ? `no provider takes a change to several kinds of instances at once (${instances})`
+        : 'it does not say which size it should have',
+    );
   }
   if (sku === seen.sku && typeof replicas === 'number') return resized(wanted, seen);
-  if (seen.kind !== 'instance') return byHand(`${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`);
+  if (seen.kind !== 'instance')
+    return byHand(
+      `${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`,
+    );
   if (typeof replicas === 'number' && replicas !== 1) return byHand(`a single instance cannot become ${replicas}`);
-  if (STOPPED_TO_RESIZE.has(seen.provider) && seen.state !== 'stopped') return byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
+  if (STOPPED_TO_RESIZE.has(seen.provider) && seen.state !== 'stopped')
+    return byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
   return { effect: { kind: 'resize', target: seen.target, sku } };
 }
 
 /**
- * A job that waits for its cheap hours: stopped now, and started when they begin; a group goes to nothing, and back to the size that it had. What runs in cheap
- * hours runs on; what stands still is its scheduler's to start.
+ * A job that waits for its cheap hours: stopped now, and started when they begin; a group goes to nothing, and back to
+ * the size that it had. What runs in cheap hours runs on; what stands still is its scheduler's to start.
  */
 function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
-  const [startsAt, startsBy] = ['startsAt', 'startsBy'].map((name) => (typeof change[name] === 'string' ? parseInstant(change[name]) : null));
-  if (startsAt === undefined || startsAt === null || startsBy === undefined || startsBy === null) return none('runs-now', 'its first hours are now: nothing is changed before they are over');
+  const [startsAt, startsBy] = ['startsAt', 'startsBy'].map((name) =>
+    typeof change[name] === 'string' ? parseInstant(change[name]) : null,
+  );
+  if (startsAt === undefined || startsAt === null || startsBy === undefined || startsBy === null)
+    return none('runs-now', 'its first hours are now: nothing is changed before they are over');
   const times = { notBefore: startsAt, expiresAt: startsBy + LATE_START_MS };
-  const standsStill = byHand(`${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
+  const standsStill = byHand(
+    `${seen.target} stands still: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
+  );
   if (SIZED.has(seen.kind)) return pausedGroup(seen, times, standsStill);
-  if (seen.kind !== 'instance') return byHand(`a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`);
-  return seen.state === 'running' || seen.state === 'starting' ? { effect: { kind: 'stop', target: seen.target }, next: { effect: { kind: 'start', target: seen.target }, ...times } } : standsStill;
+  if (seen.kind !== 'instance')
+    return byHand(
+      `a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
+    );
+  return seen.state === 'running' || seen.state === 'starting'
+    ? {
+        effect: { kind: 'stop', target: seen.target },
+        next: { effect: { kind: 'start', target: seen.target }, ...times },
+      }
+    : standsStill;
 }
 
-function pausedGroup({ target, replicas }: FleetTarget, times: Pick<Next, 'notBefore' | 'expiresAt'>, standsStill: Carrying): Carrying {
-  if (replicas === null) return none('size-unknown', `nobody knows how many replicas ${target} has, and so not what it would go back to`);
+function pausedGroup(
+  { target, replicas }: FleetTarget,
+  times: Pick<Next, 'notBefore' | 'expiresAt'>,
+  standsStill: Carrying,
+): Carrying {
+  if (replicas === null)
+    return none('size-unknown', `nobody knows how many replicas ${target} has, and so not what it would go back to`);
   if (replicas.desired === 0) return standsStill;
   const least = replicas.min ?? 0;
-  if (least > 0) return none('beyond-bounds', `${target} keeps ${least} replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0`);
-  return { effect: { kind: 'scale', target, replicas: 0 }, next: { effect: { kind: 'scale', target, replicas: replicas.desired }, ...times } };
+  if (least > 0)
+    return none(
+      'beyond-bounds',
+      `${target} keeps ${least} replica(s) at least, as its group or autoscaler is set: it cannot be paused while that is above 0`,
+    );
+  return {
+    effect: { kind: 'scale', target, replicas: 0 },
+    next: { effect: { kind: 'scale', target, replicas: replicas.desired }, ...times },
+  };
 }
 
 /**
- * What follows an action that was done: a group goes back to the size that it had when it was paused, which may be another than when that was proposed.
+ * What follows an action that was done: a group goes back to the size that it had when it was paused, which may be
+ * another than when that was proposed.
  */
-export function followingEffect({ effect, before, next }: Pick<Action, 'effect' | 'before'> & { readonly next: Next }): Effect {
+export function followingEffect({
+  effect,
+  before,
+  next,
+}: Pick<Action, 'effect' | 'before'> & { readonly next: Next }): Effect {
   return next.effect.kind === 'scale' && before !== null ? (inverseOf(effect, before) ?? next.effect) : next.effect;
 }
 
 function moved({ action, change }: Wanted, seen: FleetTarget): Carrying {
-  if (seen.spotRatio === null) return none('no-effect-fits', `${seen.target} is no group whose share of spot can be set`);
+  if (seen.spotRatio === null)
+    return none('no-effect-fits', `${seen.target} is no group whose share of spot can be set`);
   const { sku } = change;
-  if (typeof sku === 'string' && seen.sku !== null && sku !== seen.sku) return none('no-effect-fits', `it names ${sku}, and ${seen.target} runs ${seen.sku}`);
+  if (typeof sku === 'string' && seen.sku !== null && sku !== seen.sku)
+    return none('no-effect-fits', `it names ${sku}, and ${seen.target} runs ${seen.sku}`);
   return { effect: { kind: 'set-spot-ratio', target: seen.target, spotRatio: action === 'MoveToSpot' ? 1 : 0 } };
 }
 
@@ -148,36 +203,71 @@ export interface OfferOnSale extends CommitmentOffer {
 }
 
 /**
- * The purchase that carries a recommendation out: of the fitting offers the cheapest, never more GPUs than recommended, never dearer than what
- * was compared. The amount is all that is committed to over the term. A savings plan is bought by the spend per hour that so many GPUs come to at its rate.
+ * The purchase that carries a recommendation out: of the fitting offers the cheapest, never more GPUs than recommended,
+ * never dearer than what was compared. The amount is all that is committed to over the term. A savings plan is bought
+ * by the spend per hour that so many GPUs come to at its rate.
  */
-export function purchaseOf({ action, change, target }: Wanted & Pick<Recommendation, 'target'>, offers: readonly OfferOnSale[]): (Carrying & { readonly connection?: string }) {
+export function purchaseOf(
+  { action, change, target }: Wanted & Pick<Recommendation, 'target'>,
+  offers: readonly OfferOnSale[],
+): Carrying & { readonly connection?: string } {
   const [provider, region, sku] = target.split('/');
   const { units: gpus, termHours, upfront, perGpuHourNanos } = change;
-  if (typeof gpus !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number') return none('no-effect-fits', 'it does not say how much to buy, for how long and at what price');
+  if (typeof gpus !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number')
+    return none('no-effect-fits', 'it does not say how much to buy, for how long and at what price');
   const kind = action === 'PurchaseReservedInstances' ? 'reserved-instance' : 'savings-plan';
-  const fitting = offers.filter((one) => one.provider === provider && one.kind === kind && one.termHours === termHours && one.upfront === upfront
-    && (kind === 'savings-plan' || one.sku === null || one.sku === sku) && (one.region === null || region === 'any region' || one.region === region));
-  const priced = fitting.flatMap((offer) => {
-    const bought = kind === 'savings-plan' ? planPurchase(offer, gpus, sku ?? '', region ?? '') : wholeUnits(offer, gpus);
-    return bought === null ? [] : [{ offer, ...bought, perGpuHour: Number(bought.mostNanos) / (bought.gpus * termHours) }];
-  }).sort((a, b) => a.perGpuHour - b.perGpuHour || (a.offer.offer < b.offer.offer ? -1 : 1));
+  const fitting = offers.filter(
+    (one) =>
+      one.provider === provider &&
+      one.kind === kind &&
+      one.termHours === termHours &&
+      one.upfront === upfront &&
+      (kind === 'savings-plan' || one.sku === null || one.sku === sku) &&
+      (one.region === null || region === 'any region' || one.region === region),
+  );
+  const priced = fitting
+    .flatMap((offer) => {
+      const bought =
+        kind === 'savings-plan' ? planPurchase(offer, gpus, sku ?? '', region ?? '') : wholeUnits(offer, gpus);
+      return bought === null
+        ? []
+        : [{ offer, ...bought, perGpuHour: Number(bought.mostNanos) / (bought.gpus * termHours) }];
+    })
+    .sort((a, b) => a.perGpuHour - b.perGpuHour || (a.offer.offer < b.offer.offer ? -1 : 1));
   const [best] = priced;
-  if (best === undefined) return none('no-offer', fitting.length === 0 ? `no connection offers what ${target} asks for` : 'no offer is known to hold so few GPUs');
+  if (best === undefined)
+    return none(
+      'no-offer',
+      fitting.length === 0 ? `no connection offers what ${target} asks for` : 'no offer is known to hold so few GPUs',
+    );
   // The price list is rounded to a nano per GPU-hour.
-  if (best.perGpuHour > perGpuHourNanos + 1) return none('offer-dearer', 'what is on offer now costs more than what the recommendation compared');
+  if (best.perGpuHour > perGpuHourNanos + 1)
+    return none('offer-dearer', 'what is on offer now costs more than what the recommendation compared');
   const { offer, units, mostNanos } = best;
   const covers = kind === 'savings-plan' ? { family: offer.sku, region: offer.region } : {};
-  return { connection: offer.connection, effect: { kind: 'purchase', target, offer: offer.offer, units, mostNanos, currency: offer.currency, ...covers } };
+  return {
+    connection: offer.connection,
+    effect: { kind: 'purchase', target, offer: offer.offer, units, mostNanos, currency: offer.currency, ...covers },
+  };
 }
 
 /** Whole units of an offer that hold at most so many GPUs; null: not one does, or nobody knows how many one holds. */
-function wholeUnits({ gpusPerUnit, upfrontNanos, hourlyNanos, termHours }: OfferOnSale, gpus: number): PlanPurchase | null {
+function wholeUnits(
+  { gpusPerUnit, upfrontNanos, hourlyNanos, termHours }: OfferOnSale,
+  gpus: number,
+): PlanPurchase | null {
   const units = gpusPerUnit === null || gpusPerUnit <= 0 ? 0 : Math.floor(gpus / gpusPerUnit + 1e-9);
-  return units < 1 || gpusPerUnit === null ? null : { units, mostNanos: BigInt(units) * (upfrontNanos + hourlyNanos * BigInt(Math.ceil(termHours))), gpus: units * gpusPerUnit };
+  return units < 1 || gpusPerUnit === null
+    ? null
+    : {
+        units,
+        mostNanos: BigInt(units) * (upfrontNanos + hourlyNanos * BigInt(Math.ceil(termHours))),
+        gpus: units * gpusPerUnit,
+      };
 }
 
-export const isPurchase = (action: RecommendedAction): boolean => action === 'PurchaseReservedInstances' || action === 'PurchaseSavingsPlans';
+export const isPurchase = (action: RecommendedAction): boolean =>
+  action === 'PurchaseReservedInstances' || action === 'PurchaseSavingsPlans';
 
 /** How much an effect changes. */
 export interface Reach {
@@ -187,7 +277,8 @@ export interface Reach {
 }
 
 /**
- * The graded blast radius of an effect: what it changes of the target as it is, in replicas and GPUs. Growth counts as well as shrinking.
+ * The graded blast radius of an effect: what it changes of the target as it is, in replicas and GPUs. Growth counts as
+ * well as shrinking.
  * Null: it cannot be told. A purchase changes nothing that runs; money bounds it.
  */
 export function reachOf(effect: Effect, seen: FleetTarget | null): Reach | null {
@@ -197,7 +288,10 @@ export function reachOf(effect: Effect, seen: FleetTarget | null): Reach | null 
   return { replicas, gpus: replicas === 0 ? 0 : seen.gpus === null ? null : replicas * seen.gpus };
 }
 
-function replicasChanged(effect: Exclude<Effect, { kind: 'purchase' }>, { kind, replicas, spotRatio }: FleetTarget): number | null {
+function replicasChanged(
+  effect: Exclude<Effect, { kind: 'purchase' }>,
+  { kind, replicas, spotRatio }: FleetTarget,
+): number | null {
   const all = replicas?.desired ?? (kind === 'instance' ? 1 : null);
   switch (effect.kind) {
     case 'scale':
@@ -206,7 +300,11 @@ function replicasChanged(effect: Exclude<Effect, { kind: 'purchase' }>, { kind, 
       return all === null ? null : Math.max(0, all - effect.max) + Math.max(0, effect.min - all);
     case 'set-spot-ratio':
       // Where the share is not known all may move. What is left of a replica moves as a whole.
-      return all === null ? null : spotRatio === null ? all : Math.max(0, Math.ceil(Math.abs(effect.spotRatio - spotRatio) * all - 1e-9));
+      return all === null
+        ? null
+        : spotRatio === null
+          ? all
+          : Math.max(0, Math.ceil(Math.abs(effect.spotRatio - spotRatio) * all - 1e-9));
     default:
       return all;
   }
@@ -217,7 +315,9 @@ export function sizeAfter(effect: Effect, { kind, replicas }: FleetTarget): numb
   if (!SIZED.has(kind)) return null;
   if (effect.kind === 'scale') return effect.replicas;
   if (effect.kind === 'stop' || effect.kind === 'terminate') return 0;
-  return effect.kind === 'set-bounds' && replicas !== null ? Math.min(Math.max(replicas.desired, effect.min), effect.max) : null;
+  return effect.kind === 'set-bounds' && replicas !== null
+    ? Math.min(Math.max(replicas.desired, effect.min), effect.max)
+    : null;
 }
 
 /** The newest evidence of a recommendation, in epoch milliseconds; null: it names none. */
@@ -239,9 +339,10 @@ export interface Decided {
 export const REOPEN_AFTER_MS = 30 * MINUTE_MS;
 
 /**
- * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is not. After the action
- * it is one when evidence from half an hour after the action's end proposes it. A decision that led to no action (rejected, or nothing could
- * carry it out) stands until the situation has passed: a look did not propose it, and a later one does.
+ * Whether a decided recommendation that is proposed again is a new question. The rule: while its action goes on, it is
+ * not. After the action it is one when evidence from half an hour after the action's end proposes it. A decision that
+ * led to no action (rejected, or nothing could carry it out) stands until the situation has passed: a look did not
+ * propose it, and a later one does.
  */
 export function opensAgain({ status, hasLapsed, action }: Decided, evidenceAt: number | null): boolean {
   if (action !== null && action.endedAt === null) return false;
@@ -255,23 +356,41 @@ export interface Subject {
   /** As the recommendation names it. */
   readonly target: string;
   readonly workload: Pick<WorkloadView, 'fleet' | 'term'> | null;
-  readonly resource: (Omit<ResourceView, 'readings' | 'hourlyNanos'> & { readonly hourlyNanos: string | null; readonly newest: ResourceView['readings'][number] | null }) | null;
+  readonly resource:
+    | (Omit<ResourceView, 'readings' | 'hourlyNanos'> & {
+        readonly hourlyNanos: string | null;
+        readonly newest: ResourceView['readings'][number] | null;
+      })
+    | null;
 }
 
 export function subjectOf({ action, target }: Pick<Recommendation, 'action' | 'target'>, view: PolicyView): Subject {
   const workload = view.workloads.find((one) => one.workload === target);
   const found = view.resources.find((one) => one.resource === target);
-  if (found === undefined) return { action, target, workload: workload === undefined ? null : { fleet: workload.fleet, term: workload.term }, resource: null };
+  if (found === undefined)
+    return {
+      action,
+      target,
+      workload: workload === undefined ? null : { fleet: workload.fleet, term: workload.term },
+      resource: null,
+    };
   const { readings, hourlyNanos, ...resource } = found;
   return {
-    action, target, workload: workload === undefined ? null : { fleet: workload.fleet, term: workload.term },
-    resource: { ...resource, hourlyNanos: hourlyNanos === null ? null : String(hourlyNanos), newest: readings.at(-1) ?? null },
+    action,
+    target,
+    workload: workload === undefined ? null : { fleet: workload.fleet, term: workload.term },
+    resource: {
+      ...resource,
+      hourlyNanos: hourlyNanos === null ? null : String(hourlyNanos),
+      newest: readings.at(-1) ?? null,
+    },
   };
 }
 
 /**
- * The view as it would be had the actions on these subjects not been done: fleets and terms as they were, resources read a moment ago. A policy
- * that holds only while it proposes is asked with it, since what it has stopped it would not propose to stop again.
+ * The view as it would be had the actions on these subjects not been done: fleets and terms as they were, resources
+ * read a moment ago. A policy that holds only while it proposes is asked with it, since what it has stopped it would
+ * not propose to stop again.
  * @param subjects newest first
  */
 export function asUntouched(view: PolicyView, subjects: readonly Subject[]): PolicyView {
@@ -280,16 +399,33 @@ export function asUntouched(view: PolicyView, subjects: readonly Subject[]): Pol
   const untouched = [...byTarget.values()].flatMap(({ resource }): ResourceView[] => {
     if (resource === null) return [];
     const { newest, hourlyNanos, ...rest } = resource;
-    return [{ ...rest, hourlyNanos: hourlyNanos === null ? null : BigInt(hourlyNanos), readings: newest === null ? [] : [{ ...newest, at: view.asOf }] }];
+    return [
+      {
+        ...rest,
+        hourlyNanos: hourlyNanos === null ? null : BigInt(hourlyNanos),
+        readings: newest === null ? [] : [{ ...newest, at: view.asOf }],
+      },
+    ];
   });
   const { organisation, team, asOf, currency, demand, budgets, spotMarkets, leases, peak } = view;
   return {
-    organisation, team, asOf, currency, demand, budgets, spotMarkets, leases, peak,
+    organisation,
+    team,
+    asOf,
+    currency,
+    demand,
+    budgets,
+    spotMarkets,
+    leases,
+    peak,
     // Many prices, made when somebody looks.
     get offers() {
       return view.offers;
     },
     workloads: view.workloads.map((one) => ({ ...one, ...byTarget.get(one.workload)?.workload })),
-    resources: [...view.resources.filter(({ resource }) => !untouched.some((one) => one.resource === resource)), ...untouched],
+    resources: [
+      ...view.resources.filter(({ resource }) => !untouched.some((one) => one.resource === resource)),
+      ...untouched,
+    ],
   };
 }

@@ -1,8 +1,10 @@
 /**
- * An action: one effect on one target, from the proposal to the measured saving, as a table of states and what may follow each.
+ * An action: one effect on one target, from the proposal to the measured saving, as a table of states and what may
+ * follow each.
  *
- * Pure: it says what may happen, never does it. The invariants: a target has at most one live action; nothing reaches a provider before
- * `intended` is committed with its token; an unknown outcome is asked for, never repeated blindly; a final state is left by nothing.
+ * Pure: it says what may happen, never does it. The invariants: a target has at most one live action; nothing reaches a
+ * provider before `intended` is committed with its token; an unknown outcome is asked for, never repeated blindly; a
+ * final state is left by nothing.
  */
 import { assert } from '../errors.js';
 import { holds, type Effect, type FleetTarget } from '../fleet/fleet.js';
@@ -10,13 +12,23 @@ import type { PolicyMode } from '../policy/recommendation.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
 
 export const ACTION_STATES = [
-  'proposed', 'approved', 'intended', 'applied', 'confirmed', 'measured', 'refused', 'failed', 'rolled-back', 'expired',
+  'proposed',
+  'approved',
+  'intended',
+  'applied',
+  'confirmed',
+  'measured',
+  'refused',
+  'failed',
+  'rolled-back',
+  'expired',
 ] as const;
 export type ActionState = (typeof ACTION_STATES)[number];
 
 /**
- * What may follow each state. `applied`: the provider has taken the effect; `confirmed`: its own state shows it (and, after a stop, billing
- * has ended); `measured`: its saving is in the ledger. A rollback is an action of its own, and ends this one when it is confirmed.
+ * What may follow each state. `applied`: the provider has taken the effect; `confirmed`: its own state shows it (and,
+ * after a stop, billing has ended); `measured`: its saving is in the ledger. A rollback is an action of its own, and
+ * ends this one when it is confirmed.
  */
 export const NEXT: Readonly<Record<ActionState, readonly ActionState[]>> = {
   proposed: ['approved', 'refused', 'expired'],
@@ -31,7 +43,9 @@ export const NEXT: Readonly<Record<ActionState, readonly ActionState[]>> = {
   expired: [],
 };
 
-/** States in which an action keeps others off its target, unless a rollback of it stands in its place (`takenBackBy`). */
+/**
+ * States in which an action keeps others off its target, unless a rollback of it stands in its place (`takenBackBy`).
+ */
 export const LIVE_STATES: readonly ActionState[] = ['approved', 'intended', 'applied'];
 
 /** States in which an action still answers its recommendation: there is no second one beside it. */
@@ -43,8 +57,9 @@ export const mayFollow = (from: ActionState, to: ActionState): boolean => NEXT[f
 export const isFinal = (state: ActionState): boolean => NEXT[state].length === 0;
 
 /**
- * What follows an action on the same target at an instant, once it is done: approved with it, guarded by itself when its time has come, and not begun
- * where the first was not done or was taken back. A job that is stopped for the cheap hours is started in them.
+ * What follows an action on the same target at an instant, once it is done: approved with it, guarded by itself when
+ * its time has come, and not begun where the first was not done or was taken back. A job that is stopped for the cheap
+ * hours is started in them.
  */
 export interface Next {
   readonly effect: Effect;
@@ -96,7 +111,10 @@ export interface Action {
   readonly confirmedAt: number | null;
   /** When it was over: confirmed, or in a final state without an effect. */
   readonly endedAt: number | null;
-  /** The target as it was read just before the effect, and when; the instant without a target: the provider knew of none. */
+  /**
+   * The target as it was read just before the effect, and when; the instant without a target: the provider knew of
+   * none.
+   */
   readonly before: FleetTarget | null;
   readonly beforeAt: number | null;
   /** The proof: the target as the provider reported it when the effect was confirmed. */
@@ -118,14 +136,19 @@ export const policyActor = (document: string): string => POLICY + document;
 /** How the second of two signs for the approval that the first was given: both were approved as one. */
 export const pairActor = (first: string): string => `pair:${first}`;
 
-export const isApprovedByPolicy = ({ approvedBy }: Pick<Action, 'approvedBy'>): boolean => approvedBy?.startsWith(POLICY) ?? false;
+export const isApprovedByPolicy = ({ approvedBy }: Pick<Action, 'approvedBy'>): boolean =>
+  approvedBy?.startsWith(POLICY) ?? false;
 
 /** An effect as JSON holds it: amounts are decimal strings. */
-export type EffectJson = Exclude<Effect, { readonly kind: 'purchase' }> | (Omit<Extract<Effect, { readonly kind: 'purchase' }>, 'mostNanos'> & { readonly mostNanos: string });
+export type EffectJson =
+  | Exclude<Effect, { readonly kind: 'purchase' }>
+  | (Omit<Extract<Effect, { readonly kind: 'purchase' }>, 'mostNanos'> & { readonly mostNanos: string });
 
-export const effectToJson = (effect: Effect): EffectJson => (effect.kind === 'purchase' ? { ...effect, mostNanos: String(effect.mostNanos) } : effect);
+export const effectToJson = (effect: Effect): EffectJson =>
+  effect.kind === 'purchase' ? { ...effect, mostNanos: String(effect.mostNanos) } : effect;
 
-export const effectFromJson = (json: EffectJson): Effect => (json.kind === 'purchase' ? { ...json, mostNanos: BigInt(json.mostNanos) } : json);
+export const effectFromJson = (json: EffectJson): Effect =>
+  json.kind === 'purchase' ? { ...json, mostNanos: BigInt(json.mostNanos) } : json;
 
 export type NextJson = Omit<Next, 'effect'> & { readonly effect: EffectJson };
 
@@ -135,13 +158,14 @@ export const nextFromJson = ({ effect, ...times }: NextJson): Next => ({ ...time
 
 /** Whether two effects ask for the same. */
 export function isSameEffect(one: Effect, other: Effect): boolean {
-  const text = (effect: Effect): string => JSON.stringify(Object.entries(effectToJson(effect)).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const text = (effect: Effect): string =>
+    JSON.stringify(Object.entries(effectToJson(effect)).sort(([a], [b]) => (a < b ? -1 : 1)));
   return text(one) === text(other);
 }
 
 /**
- * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for; `waiting`; `not-told`: no
- * reading ever shows such an effect, and the provider's word on the token is the proof.
+ * How far an effect has come, as the target shows it: `done`; `billing`: it stands still and is still paid for;
+ * `waiting`; `not-told`: no reading ever shows such an effect, and the provider's word on the token is the proof.
  */
 export type Progress = 'done' | 'billing' | 'waiting' | 'not-told';
 

@@ -1,11 +1,14 @@
 /**
- * The guard: the last look before an action is intended. All facts in, and out comes either leave to act or every reason against it.
+ * The guard: the last look before an action is intended. All facts in, and out comes either leave to act or every
+ * reason against it.
  *
- * Pure, and it forbids where it does not know: a target that cannot be read, GPUs that nobody has counted or evidence without an age are reasons
- * against acting. A reason either may pass by itself (then the action waits, until it expires) or it does not (then it is refused for good).
+ * Pure, and it forbids where it does not know: a target that cannot be read, GPUs that nobody has counted or evidence
+ * without an age are reasons against acting. A reason either may pass by itself (then the action waits, until it
+ * expires) or it does not (then it is refused for good).
  *
- * A rollback has a guard of its own: it restores what an action has changed, so that cooldown, quiet hours, evidence, labels, the floor and the
- * caps of an hour do not hold it back (nor does it count among them); the kill switch does, unless whoever asks for it says otherwise.
+ * A rollback has a guard of its own: it restores what an action has changed, so that cooldown, quiet hours, evidence,
+ * labels, the floor and the caps of an hour do not hold it back (nor does it count among them); the kill switch does,
+ * unless whoever asks for it says otherwise.
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { reachOf, sizeAfter, type Reach } from './acting.js';
@@ -82,7 +85,10 @@ export function guard(facts: GuardFacts): Verdict {
   const isPurchase = action.effect.kind === 'purchase';
   const reach = reachOf(action.effect, seen);
   const reasons = [
-    ...aboutApproval(facts), ...aboutStops(facts), ...aboutConnection(facts), ...aboutAge(facts),
+    ...aboutApproval(facts),
+    ...aboutStops(facts),
+    ...aboutConnection(facts),
+    ...aboutAge(facts),
     ...(isPurchase ? aboutPurchase(facts) : aboutTarget(facts)),
     ...(action.rollbackOf === null ? aboutPace(facts, reach) : aboutChanges(facts)),
     ...(isPurchase ? [] : aboutReach(reach, facts.limits.team)),
@@ -91,7 +97,8 @@ export function guard(facts: GuardFacts): Verdict {
 }
 
 /** Whether every reason may pass by itself: then the action waits. */
-export const mayPass = (reasons: readonly GuardReason[]): boolean => reasons.length > 0 && reasons.every(({ passing }) => passing);
+export const mayPass = (reasons: readonly GuardReason[]): boolean =>
+  reasons.length > 0 && reasons.every(({ passing }) => passing);
 
 function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardReason[] {
   const found: GuardReason[] = [];
@@ -99,46 +106,75 @@ function aboutApproval({ now, action, stillEnforces, gate }: GuardFacts): GuardR
   if (action.mode === 'observe') found.push(against('mode', 'its policy document only observes'));
   if (now >= action.expiresAt) found.push(against('expired', 'what it was proposed for is over'));
   if (!isApprovedByPolicy(action) || action.rollbackOf !== null) return found;
-  if (stillEnforces !== true) found.push(against('mode', `the policy document ${action.document ?? '(none)'} does not enforce here any more`));
-  if (gate.kind === 'none') found.push(against('no-backtest', `nobody has backtested ${action.policy ?? 'the policy'} with these parameters on the history of ${action.team}`));
+  if (stillEnforces !== true)
+    found.push(against('mode', `the policy document ${action.document ?? '(none)'} does not enforce here any more`));
+  if (gate.kind === 'none')
+    found.push(
+      against(
+        'no-backtest',
+        `nobody has backtested ${action.policy ?? 'the policy'} with these parameters on the history of ${action.team}`,
+      ),
+    );
   return found;
 }
 
 function aboutStops({ action, stops }: GuardFacts): GuardReason[] {
   if (action.rollbackOf !== null && action.underStop) return [];
-  return stops.map(({ scope, name }) => against('stopped', `the kill switch is on ${scope === 'all' ? 'for everything' : `for the ${scope} ${name}`}`));
+  return stops.map(({ scope, name }) =>
+    against('stopped', `the kill switch is on ${scope === 'all' ? 'for everything' : `for the ${scope} ${name}`}`),
+  );
 }
 
 function aboutConnection({ action, connection }: GuardFacts): GuardReason[] {
   if (connection === null) return [against('no-connection', `there is no connection ${action.connection}`)];
   return [
     ...(connection.canAct ? [] : [against('cannot-act', `${action.connection} has no credentials for acting`)]),
-    ...(connection.canRead || action.effect.kind === 'purchase' ? [] : [against('cannot-read', `${action.connection} cannot read a target before acting on it`)]),
+    ...(connection.canRead || action.effect.kind === 'purchase'
+      ? []
+      : [against('cannot-read', `${action.connection} cannot read a target before acting on it`)]),
   ];
 }
 
 function aboutAge({ now, action, seenAt, limits: { team } }: GuardFacts): GuardReason[] {
   const found: GuardReason[] = [];
-  if (action.effect.kind !== 'purchase' && now - seenAt > team.readingSeconds * 1000) found.push(wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`));
+  if (action.effect.kind !== 'purchase' && now - seenAt > team.readingSeconds * 1000)
+    found.push(wait('reading-stale', `the target was read more than ${team.readingSeconds} seconds ago`));
   if (action.rollbackOf !== null || action.effect.kind === 'purchase') return found;
   if (action.evidenceAt === null) found.push(against('no-evidence', 'nothing says how old its evidence is'));
-  else if (now - action.evidenceAt > team.evidenceMinutes * MINUTE_MS) found.push(against('evidence-stale', `its newest evidence is ${minutes(now - action.evidenceAt)} old, more than ${team.evidenceMinutes} minutes`));
+  else if (now - action.evidenceAt > team.evidenceMinutes * MINUTE_MS)
+    found.push(
+      against(
+        'evidence-stale',
+        `its newest evidence is ${minutes(now - action.evidenceAt)} old, more than ${team.evidenceMinutes} minutes`,
+      ),
+    );
   return found;
 }
 
 function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
-  if (seen === null || seen.state === 'gone') return [against('target-gone', `${action.connection} says that ${action.target} is not there`)];
-  if (seen.state === 'unknown') return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
-  return progressOf(action.effect, seen) === 'done' ? [against('already-so', `${action.target} already is as it should become`)] : [];
+  if (seen === null || seen.state === 'gone')
+    return [against('target-gone', `${action.connection} says that ${action.target} is not there`)];
+  if (seen.state === 'unknown')
+    return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
+  return progressOf(action.effect, seen) === 'done'
+    ? [against('already-so', `${action.target} already is as it should become`)]
+    : [];
 }
 
 /** What holds every action but a rollback to its pace and off what is not to be touched. */
 function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
   const { now, action, lastOnTargetAt, liveOnTarget, limits } = facts;
   const found: GuardReason[] = [];
-  if (liveOnTarget !== null) found.push(wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`));
+  if (liveOnTarget !== null)
+    found.push(wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`));
   const cooledAt = lastOnTargetAt === null ? now : lastOnTargetAt + limits.team.cooldownMinutes * MINUTE_MS;
-  if (now < cooledAt) found.push(wait('cooldown', `${action.target} was acted on a moment ago: ${minutes(cooledAt - now)} are left of its cooldown`));
+  if (now < cooledAt)
+    found.push(
+      wait(
+        'cooldown',
+        `${action.target} was acted on a moment ago: ${minutes(cooledAt - now)} are left of its cooldown`,
+      ),
+    );
   if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'nothing is done in quiet hours'));
   found.push(...aboutProtection(facts), ...aboutFloor(facts));
   if (reach !== null) found.push(...aboutHour(facts, reach, 'team'), ...aboutHour(facts, reach, 'organisation'));
@@ -146,62 +182,132 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
 }
 
 function aboutProtection({ action, seen, isProtected, limits }: GuardFacts): GuardReason[] {
-  const found: GuardReason[] = isProtected === true ? [against('protected', `the owner of ${action.target} forbids to touch it`)] : [];
-  const labels = new Set([limits.organisation, limits.team].flatMap(({ protectedLabels }) => Object.entries(protectedLabels))
-    .filter(([name, value]) => seen !== null && Object.hasOwn(seen.labels, name) && (value === '*' || seen.labels[name] === value)).map(([name]) => name));
-  return [...found, ...[...labels].map((name) => against('protected-label', `${action.target} carries the label ${name}, which protects it`))];
+  const found: GuardReason[] =
+    isProtected === true ? [against('protected', `the owner of ${action.target} forbids to touch it`)] : [];
+  const labels = new Set(
+    [limits.organisation, limits.team]
+      .flatMap(({ protectedLabels }) => Object.entries(protectedLabels))
+      .filter(
+        ([name, value]) =>
+          seen !== null && Object.hasOwn(seen.labels, name) && (value === '*' || seen.labels[name] === value),
+      )
+      .map(([name]) => name),
+  );
+  return [
+    ...found,
+    ...[...labels].map((name) =>
+      against('protected-label', `${action.target} carries the label ${name}, which protects it`),
+    ),
+  ];
 }
 
 function aboutFloor({ action, seen, limits: { team } }: GuardFacts): GuardReason[] {
   const left = seen === null ? null : sizeAfter(action.effect, seen);
   if (left === null || seen === null) return [];
   const least = Math.max(team.minReplicas, seen.replicas?.min ?? 0);
-  const found: GuardReason[] = left < least && left < (seen.replicas?.desired ?? Infinity) ? [against('floor', `${left} replicas are fewer than the ${least} that ${action.target} keeps`)] : [];
+  const found: GuardReason[] =
+    left < least && left < (seen.replicas?.desired ?? Infinity)
+      ? [against('floor', `${left} replicas are fewer than the ${least} that ${action.target} keeps`)]
+      : [];
   if (team.minGpus === 0 || left >= (seen.replicas?.desired ?? 0)) return found;
-  if (seen.gpus === null) return [...found, against('floor', `nobody knows whether ${action.target} keeps ${team.minGpus} GPUs`)];
-  return left * seen.gpus < team.minGpus ? [...found, against('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${action.target} keeps`)] : found;
+  if (seen.gpus === null)
+    return [...found, against('floor', `nobody knows whether ${action.target} keeps ${team.minGpus} GPUs`)];
+  return left * seen.gpus < team.minGpus
+    ? [
+        ...found,
+        against('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${action.target} keeps`),
+      ]
+    : found;
 }
 
 /** The caps of an hour. What alone is more than the cap never passes. */
-function aboutHour({ action, recent, limits }: GuardFacts, reach: Reach, scope: 'team' | 'organisation'): GuardReason[] {
+function aboutHour(
+  { action, recent, limits }: GuardFacts,
+  reach: Reach,
+  scope: 'team' | 'organisation',
+): GuardReason[] {
   const { actionsPerHour, gpusPerHour } = limits[scope];
   const { actions, gpus } = recent[scope];
   const whose = scope === 'team' ? action.team : 'the organisation';
   const found: GuardReason[] = [];
-  if (actions + 1 > actionsPerHour) found.push((actionsPerHour < 1 ? against : wait)('actions-per-hour', `${whose} has had ${actions} action(s) within an hour; ${actionsPerHour} are allowed`));
+  if (actions + 1 > actionsPerHour)
+    found.push(
+      (actionsPerHour < 1 ? against : wait)(
+        'actions-per-hour',
+        `${whose} has had ${actions} action(s) within an hour; ${actionsPerHour} are allowed`,
+      ),
+    );
   if (reach.gpus !== null && gpus + reach.gpus > gpusPerHour) {
-    found.push((reach.gpus > gpusPerHour ? against : wait)('gpus-per-hour', `${reach.gpus} GPUs besides the ${gpus} that ${whose} has had changed within an hour are more than ${gpusPerHour}`));
+    found.push(
+      (reach.gpus > gpusPerHour ? against : wait)(
+        'gpus-per-hour',
+        `${reach.gpus} GPUs besides the ${gpus} that ${whose} has had changed within an hour are more than ${gpusPerHour}`,
+      ),
+    );
   }
   return found;
 }
 
 function aboutReach(reach: Reach | null, { gpusPerAction, replicasPerAction }: Limits): GuardReason[] {
-  if (reach === null || reach.gpus === null) return [against('reach-unknown', 'nobody knows how many GPUs it would change')];
+  if (reach === null || reach.gpus === null)
+    return [against('reach-unknown', 'nobody knows how many GPUs it would change')];
   return [
-    ...(reach.gpus > gpusPerAction ? [against('gpus-per-action', `it would change ${reach.gpus} GPUs; ${gpusPerAction} are allowed at once`)] : []),
-    ...(reach.replicas > replicasPerAction ? [against('replicas-per-action', `it would change ${reach.replicas} replicas; ${replicasPerAction} are allowed at once`)] : []),
+    ...(reach.gpus > gpusPerAction
+      ? [against('gpus-per-action', `it would change ${reach.gpus} GPUs; ${gpusPerAction} are allowed at once`)]
+      : []),
+    ...(reach.replicas > replicasPerAction
+      ? [
+          against(
+            'replicas-per-action',
+            `it would change ${reach.replicas} replicas; ${replicasPerAction} are allowed at once`,
+          ),
+        ]
+      : []),
   ];
 }
 
 /** A rollback restores nothing that somebody has changed since. */
 function aboutChanges({ action, seen, takesBack, liveOnTarget }: GuardFacts): GuardReason[] {
-  const found: GuardReason[] = liveOnTarget === null ? [] : [wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`)];
-  if (takesBack === null) return [...found, against('nothing-to-take-back', 'the action that it takes back is not known')];
-  if (takesBack.wasConfirmed && progressOf(takesBack.effect, seen) === 'waiting') found.push(against('changed-since', `${action.target} is not as the action left it: somebody has changed it since`));
+  const found: GuardReason[] =
+    liveOnTarget === null ? [] : [wait('live-action', `the action ${liveOnTarget} is under way on ${action.target}`)];
+  if (takesBack === null)
+    return [...found, against('nothing-to-take-back', 'the action that it takes back is not known')];
+  if (takesBack.wasConfirmed && progressOf(takesBack.effect, seen) === 'waiting')
+    found.push(
+      against('changed-since', `${action.target} is not as the action left it: somebody has changed it since`),
+    );
   return found;
 }
 
-/** What a policy buys by itself stays within what the month allows; what a person approved is that person's decision. */
+/**
+ * What a policy buys by itself stays within what the month allows; what a person approved is that person's decision.
+ */
 function aboutPurchase({ action, limits, recent }: GuardFacts): GuardReason[] {
   const { effect } = action;
   if (effect.kind !== 'purchase' || !isApprovedByPolicy(action)) return [];
   return (['team', 'organisation'] as const).flatMap((scope): GuardReason[] => {
     const limit = limits[scope].purchasesPerMonth;
-    if (limit === null) return [against('purchase-needs-approval', `no purchases without approval are allowed to ${scope === 'team' ? action.team : 'the organisation'}`)];
-    if (limit.currency !== effect.currency) return [against('purchase-currency', `the limit of purchases is in ${limit.currency}, the offer in ${effect.currency}`)];
+    if (limit === null)
+      return [
+        against(
+          'purchase-needs-approval',
+          `no purchases without approval are allowed to ${scope === 'team' ? action.team : 'the organisation'}`,
+        ),
+      ];
+    if (limit.currency !== effect.currency)
+      return [
+        against('purchase-currency', `the limit of purchases is in ${limit.currency}, the offer in ${effect.currency}`),
+      ];
     const left = (amountNanos(limit.amount) ?? 0n) - recent[scope].purchasedNanos;
     const text = (nanos: bigint): string => `${formatMoney({ nanos, currency: limit.currency })} ${limit.currency}`;
-    return effect.mostNanos <= left ? [] : [against('purchase-limit', `it commits to ${text(effect.mostNanos)}; of the month's ${text(amountNanos(limit.amount) ?? 0n)} only ${text(left > 0n ? left : 0n)} are left`)];
+    return effect.mostNanos <= left
+      ? []
+      : [
+          against(
+            'purchase-limit',
+            `it commits to ${text(effect.mostNanos)}; of the month's ${text(amountNanos(limit.amount) ?? 0n)} only ${text(left > 0n ? left : 0n)} are left`,
+          ),
+        ];
   });
 }
 

@@ -1,15 +1,19 @@
 /**
  * What actions may at most do: a document per organisation and one per team, and how the two bind together.
  *
- * 0 means none allowed, absent the default cap, and nothing is unlimited. Both documents bind: of two limits the stricter holds, so that a
- * team's document never allows what the organisation's forbids. It decides about no action (guard.ts).
+ * 0 means none allowed, absent the default cap, and nothing is unlimited. Both documents bind: of two limits the
+ * stricter holds, so that a team's document never allows what the organisation's forbids. It decides about no action
+ * (guard.ts).
  */
 import { parseDecimal } from '../decimal.js';
 import { Failure, invalid, type Problem } from '../errors.js';
 import { nanosOf } from '../money.js';
 import { compilePeak, type PeakRule } from '../price/peak.js';
 
-/** When nothing is done. Written as a peak rule is, without a factor: local times, a window past midnight belongs to its first day. */
+/**
+ * When nothing is done. Written as a peak rule is, without a factor: local times, a window past midnight belongs to its
+ * first day.
+ */
 export type QuietWindow = Omit<PeakRule, 'factor'>;
 
 export interface Limits {
@@ -19,7 +23,10 @@ export interface Limits {
   /** In any hour: of the organisation's document over all teams, of a team's over that team. */
   readonly actionsPerHour: number;
   readonly gpusPerHour: number;
-  /** What a group, a workload or a pool keeps, besides the smallest size that it has itself. A single instance has no size. */
+  /**
+   * What a group, a workload or a pool keeps, besides the smallest size that it has itself. A single instance has no
+   * size.
+   */
   readonly minReplicas: number;
   readonly minGpus: number;
   /** Between two actions on one target. */
@@ -47,18 +54,36 @@ export interface BindingLimits {
 }
 
 export const DEFAULT_LIMITS: Limits = {
-  gpusPerAction: 32, replicasPerAction: 10, actionsPerHour: 30, gpusPerHour: 128, minReplicas: 0, minGpus: 0, cooldownMinutes: 30, evidenceMinutes: 120, readingSeconds: 60,
-  protectedLabels: { 'bursar.io/protected': 'true' }, quietHours: [], separateApprover: false, purchasesPerMonth: null,
+  gpusPerAction: 32,
+  replicasPerAction: 10,
+  actionsPerHour: 30,
+  gpusPerHour: 128,
+  minReplicas: 0,
+  minGpus: 0,
+  cooldownMinutes: 30,
+  evidenceMinutes: 120,
+  readingSeconds: 60,
+  protectedLabels: { 'bursar.io/protected': 'true' },
+  quietHours: [],
+  separateApprover: false,
+  purchasesPerMonth: null,
 };
 
 /** Whole or broken numbers, each with the most that makes sense. */
 const NUMBERS: Readonly<Partial<Record<keyof Limits, { readonly most: number; readonly whole: boolean }>>> = {
-  gpusPerAction: { most: 1e6, whole: false }, replicasPerAction: { most: 1e6, whole: true }, actionsPerHour: { most: 1e6, whole: true }, gpusPerHour: { most: 1e7, whole: false },
-  minReplicas: { most: 1e6, whole: true }, minGpus: { most: 1e6, whole: false }, cooldownMinutes: { most: 10_080, whole: false }, evidenceMinutes: { most: 10_080, whole: false },
+  gpusPerAction: { most: 1e6, whole: false },
+  replicasPerAction: { most: 1e6, whole: true },
+  actionsPerHour: { most: 1e6, whole: true },
+  gpusPerHour: { most: 1e7, whole: false },
+  minReplicas: { most: 1e6, whole: true },
+  minGpus: { most: 1e6, whole: false },
+  cooldownMinutes: { most: 10_080, whole: false },
+  evidenceMinutes: { most: 10_080, whole: false },
   readingSeconds: { most: 3600, whole: false },
 };
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The document that a value is.
@@ -67,22 +92,30 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
 export function readLimits(value: unknown): LimitsDocument {
   if (!isObject(value)) throw invalid('the limits have 1 problem(s)', [{ path: null, message: 'is not an object' }]);
   const known = Object.keys(DEFAULT_LIMITS);
-  const problems: Problem[] = Object.keys(value).filter((key) => !known.includes(key)).map((key) => ({ path: key, message: `is none of ${known.join(', ')}` }));
+  const problems: Problem[] = Object.keys(value)
+    .filter((key) => !known.includes(key))
+    .map((key) => ({ path: key, message: `is none of ${known.join(', ')}` }));
   for (const [key, { most, whole }] of Object.entries(NUMBERS)) {
     const given = value[key];
     if (given === undefined) continue;
     const fine = typeof given === 'number' && given >= 0 && given <= most && (!whole || Number.isInteger(given));
     if (!fine) problems.push({ path: key, message: `is not a ${whole ? 'whole ' : ''}number from 0 to ${most}` });
   }
-  if (value['separateApprover'] !== undefined && typeof value['separateApprover'] !== 'boolean') problems.push({ path: 'separateApprover', message: 'is neither true nor false' });
-  problems.push(...labelProblems(value['protectedLabels']), ...quietProblems(value['quietHours']), ...purchaseProblems(value['purchasesPerMonth']));
+  if (value['separateApprover'] !== undefined && typeof value['separateApprover'] !== 'boolean')
+    problems.push({ path: 'separateApprover', message: 'is neither true nor false' });
+  problems.push(
+    ...labelProblems(value['protectedLabels']),
+    ...quietProblems(value['quietHours']),
+    ...purchaseProblems(value['purchasesPerMonth']),
+  );
   if (problems.length > 0) throw invalid(`the limits have ${problems.length} problem(s)`, problems);
   return value as LimitsDocument;
 }
 
 function labelProblems(labels: unknown): Problem[] {
   if (labels === undefined) return [];
-  const fine = isObject(labels) && Object.entries(labels).every(([name, text]) => name !== '' && typeof text === 'string');
+  const fine =
+    isObject(labels) && Object.entries(labels).every(([name, text]) => name !== '' && typeof text === 'string');
   return fine ? [] : [{ path: 'protectedLabels', message: 'is not an object of names with text values' }];
 }
 
@@ -95,10 +128,16 @@ function quietProblems(windows: unknown): Problem[] {
     if (!isObject(one)) return [{ path: `quietHours/${at}`, message: 'is not an object' }];
     const { days, ...texts } = one;
     return [
-      ...Object.keys(one).filter((key) => !QUIET_FIELDS.includes(key)).map((key) => ({ path: `quietHours/${at}/${key}`, message: `is none of ${QUIET_FIELDS.join(', ')}` })),
-      ...Object.entries(texts).filter(([key, text]) => QUIET_FIELDS.includes(key) && typeof text !== 'string').map(([key]) => ({ path: `quietHours/${at}/${key}`, message: 'is not a text' })),
+      ...Object.keys(one)
+        .filter((key) => !QUIET_FIELDS.includes(key))
+        .map((key) => ({ path: `quietHours/${at}/${key}`, message: `is none of ${QUIET_FIELDS.join(', ')}` })),
+      ...Object.entries(texts)
+        .filter(([key, text]) => QUIET_FIELDS.includes(key) && typeof text !== 'string')
+        .map(([key]) => ({ path: `quietHours/${at}/${key}`, message: 'is not a text' })),
       ...(typeof one['zone'] === 'string' ? [] : [{ path: `quietHours/${at}/zone`, message: 'is missing' }]),
-      ...(days === undefined || Array.isArray(days) ? [] : [{ path: `quietHours/${at}/days`, message: 'is not a list' }]),
+      ...(days === undefined || Array.isArray(days)
+        ? []
+        : [{ path: `quietHours/${at}/days`, message: 'is not a list' }]),
     ];
   });
   if (shape.length > 0) return shape;
@@ -107,18 +146,26 @@ function quietProblems(windows: unknown): Problem[] {
     return [];
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return error.problems.map(({ path, message }) => ({ path: path?.replace(/^rules/, 'quietHours') ?? null, message }));
+    return error.problems.map(({ path, message }) => ({
+      path: path?.replace(/^rules/, 'quietHours') ?? null,
+      message,
+    }));
   }
 }
 
 function purchaseProblems(limit: unknown): Problem[] {
   if (limit === undefined || limit === null) return [];
-  if (!isObject(limit)) return [{ path: 'purchasesPerMonth', message: 'is neither null nor an object with amount and currency' }];
+  if (!isObject(limit))
+    return [{ path: 'purchasesPerMonth', message: 'is neither null nor an object with amount and currency' }];
   const { amount, currency } = limit;
   const nanos = typeof amount === 'string' ? amountNanos(amount) : null;
   return [
-    ...(nanos !== null && nanos >= 0n ? [] : [{ path: 'purchasesPerMonth/amount', message: 'is not an amount of 0 or more as a decimal text' }]),
-    ...(typeof currency === 'string' && /^[A-Z]{3}$/.test(currency) ? [] : [{ path: 'purchasesPerMonth/currency', message: 'is not an ISO 4217 code' }]),
+    ...(nanos !== null && nanos >= 0n
+      ? []
+      : [{ path: 'purchasesPerMonth/amount', message: 'is not an amount of 0 or more as a decimal text' }]),
+    ...(typeof currency === 'string' && /^[A-Z]{3}$/.test(currency)
+      ? []
+      : [{ path: 'purchasesPerMonth/currency', message: 'is not an ISO 4217 code' }]),
   ];
 }
 
@@ -129,7 +176,8 @@ export function amountNanos(text: string): bigint | null {
 }
 
 /** Any factor but 1 marks a quiet hour. */
-const quietSchedule = (windows: readonly QuietWindow[]): ReturnType<typeof compilePeak> => compilePeak(windows.map((window) => ({ ...window, factor: '2' })));
+const quietSchedule = (windows: readonly QuietWindow[]): ReturnType<typeof compilePeak> =>
+  compilePeak(windows.map((window) => ({ ...window, factor: '2' })));
 
 /** Whether an instant lies in a quiet window. */
 export function isQuiet(windows: readonly QuietWindow[], instant: number): boolean {
@@ -138,24 +186,45 @@ export function isQuiet(windows: readonly QuietWindow[], instant: number): boole
 }
 
 /**
- * The limits that hold. What the organisation does not say has its default; what the team does not say is the organisation's; where both
- * say something the stricter holds.
+ * The limits that hold. What the organisation does not say has its default; what the team does not say is the
+ * organisation's; where both say something the stricter holds.
  */
 export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument): BindingLimits {
   const over: Limits = { ...DEFAULT_LIMITS, ...organisation };
-  const least = (key: 'gpusPerAction' | 'replicasPerAction' | 'actionsPerHour' | 'gpusPerHour' | 'evidenceMinutes' | 'readingSeconds'): number => Math.min(over[key], team[key] ?? over[key]);
-  const most = (key: 'minReplicas' | 'minGpus' | 'cooldownMinutes'): number => Math.max(over[key], team[key] ?? over[key]);
+  const least = (
+    key:
+      | 'gpusPerAction'
+      | 'replicasPerAction'
+      | 'actionsPerHour'
+      | 'gpusPerHour'
+      | 'evidenceMinutes'
+      | 'readingSeconds',
+  ): number => Math.min(over[key], team[key] ?? over[key]);
+  const most = (key: 'minReplicas' | 'minGpus' | 'cooldownMinutes'): number =>
+    Math.max(over[key], team[key] ?? over[key]);
   return {
     organisation: over,
     team: {
-      gpusPerAction: least('gpusPerAction'), replicasPerAction: least('replicasPerAction'), actionsPerHour: least('actionsPerHour'), gpusPerHour: least('gpusPerHour'),
-      evidenceMinutes: least('evidenceMinutes'), readingSeconds: least('readingSeconds'),
-      minReplicas: most('minReplicas'), minGpus: most('minGpus'), cooldownMinutes: most('cooldownMinutes'),
+      gpusPerAction: least('gpusPerAction'),
+      replicasPerAction: least('replicasPerAction'),
+      actionsPerHour: least('actionsPerHour'),
+      gpusPerHour: least('gpusPerHour'),
+      evidenceMinutes: least('evidenceMinutes'),
+      readingSeconds: least('readingSeconds'),
+      minReplicas: most('minReplicas'),
+      minGpus: most('minGpus'),
+      cooldownMinutes: most('cooldownMinutes'),
       // What either document protects is protected: whoever asks looks at both.
       protectedLabels: team.protectedLabels ?? over.protectedLabels,
-      quietHours: [...over.quietHours, ...(team.quietHours ?? [])], separateApprover: over.separateApprover || (team.separateApprover ?? false),
+      quietHours: [...over.quietHours, ...(team.quietHours ?? [])],
+      separateApprover: over.separateApprover || (team.separateApprover ?? false),
       // Not said by the team: the organisation's holds for it too. Nothing that the organisation does not allow.
-      purchasesPerMonth: over.purchasesPerMonth === null ? null : team.purchasesPerMonth === undefined ? over.purchasesPerMonth : team.purchasesPerMonth,
+      purchasesPerMonth:
+        over.purchasesPerMonth === null
+          ? null
+          : team.purchasesPerMonth === undefined
+            ? over.purchasesPerMonth
+            : team.purchasesPerMonth,
     },
   };
 }

@@ -1,15 +1,26 @@
 /**
  * Alerts: what is worth telling people, how grave it is, and which news are one and the same.
  *
- * Pure: it reads nothing and sends nothing. The invariant: the same fact has the same identity, whoever finds it, when and how often; an alert is
- * kept once per identity, so late data, restarts and replicas repeat none. What is told is a snapshot: amounts are decimal strings, unknown is null.
+ * Pure: it reads nothing and sends nothing. The invariant: the same fact has the same identity, whoever finds it, when
+ * and how often; an alert is kept once per identity, so late data, restarts and replicas repeat none. What is told is a
+ * snapshot: amounts are decimal strings, unknown is null.
  */
 import type { ActionState, EffectJson, Reason } from '../action/action.js';
 import type { HealthRule, HealthSeverity } from '../fleet/health.js';
 import type { Evidence } from '../evidence.js';
 import { DAY_MS, parseInstant } from '../time.js';
 
-export const ALERT_KINDS = ['budget', 'anomaly', 'price', 'approval', 'result', 'health', 'variance', 'digest', 'test'] as const;
+export const ALERT_KINDS = [
+  'budget',
+  'anomaly',
+  'price',
+  'approval',
+  'result',
+  'health',
+  'variance',
+  'digest',
+  'test',
+] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
 export const SEVERITIES = ['info', 'warning', 'critical'] as const;
@@ -111,7 +122,15 @@ export interface ApprovalReason {
   readonly computation: Readonly<Record<string, string | number>>;
 }
 
-export const OUTCOMES = ['confirmed', 'refused', 'failed', 'outcome-unknown', 'billing-not-ended', 'not-confirmed', 'expired'] as const;
+export const OUTCOMES = [
+  'confirmed',
+  'refused',
+  'failed',
+  'outcome-unknown',
+  'billing-not-ended',
+  'not-confirmed',
+  'expired',
+] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** What became of an action, with the proof where there is one. */
@@ -126,7 +145,12 @@ export interface ResultNews {
   readonly rollbackOf: string | null;
   readonly reasons: readonly Reason[];
   /** The target as the provider showed it; null: no reading shows it. */
-  readonly proof: { readonly at: string; readonly state: string; readonly billing: string; readonly replicas: number | null } | null;
+  readonly proof: {
+    readonly at: string;
+    readonly state: string;
+    readonly billing: string;
+    readonly replicas: number | null;
+  } | null;
 }
 
 /** A GPU is not well. */
@@ -175,11 +199,21 @@ export interface DigestNews {
   /** Of the month before; null: nothing is recorded of it. */
   readonly before: string | null;
   readonly unpricedGpuHours: string;
-  readonly budgets: readonly { readonly budget: string; readonly spent: string; readonly planned: string | null; readonly currency: string; readonly ratio: number | null }[];
+  readonly budgets: readonly {
+    readonly budget: string;
+    readonly spent: string;
+    readonly planned: string | null;
+    readonly currency: string;
+    readonly ratio: number | null;
+  }[];
   readonly verified: readonly { readonly currency: string; readonly amount: string }[];
   readonly measured: readonly { readonly currency: string; readonly amount: string }[];
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
-  readonly nextSteps: readonly { readonly title: string; readonly monthlySavings: string | null; readonly currency: string }[];
+  readonly nextSteps: readonly {
+    readonly title: string;
+    readonly monthlySavings: string | null;
+    readonly currency: string;
+  }[];
 }
 
 /** Somebody tries whether alerts arrive. */
@@ -190,7 +224,16 @@ export interface TestNews {
   readonly by: string;
 }
 
-export type News = BudgetNews | AnomalyNews | PriceNews | ApprovalNews | ResultNews | HealthNews | VarianceNews | DigestNews | TestNews;
+export type News =
+  | BudgetNews
+  | AnomalyNews
+  | PriceNews
+  | ApprovalNews
+  | ResultNews
+  | HealthNews
+  | VarianceNews
+  | DigestNews
+  | TestNews;
 
 /** Parts of an identity; what they hold may hold a slash, so each is marked off. */
 const joined = (...parts: readonly (string | null)[]): string => parts.map((part) => encodePart(part ?? '')).join('/');
@@ -199,25 +242,48 @@ const encodePart = (part: string): string => part.replaceAll('%', '%25').replace
 /** The same for the same fact; two alerts never share it. */
 export function identityOf(news: News): string {
   switch (news.kind) {
-    case 'budget': return crossingIdentity(news);
-    case 'anomaly': return joined('anomaly', news.team, news.day, news.what);
-    case 'price': return joined('price', news.provider, news.sku, news.region, news.term, news.effectiveFrom, news.what);
-    case 'approval': return approvalIdentity(news.action);
-    case 'result': return joined('result', news.action, news.outcome);
+    case 'budget':
+      return crossingIdentity(news);
+    case 'anomaly':
+      return joined('anomaly', news.team, news.day, news.what);
+    case 'price':
+      return joined('price', news.provider, news.sku, news.region, news.term, news.effectiveFrom, news.what);
+    case 'approval':
+      return approvalIdentity(news.action);
+    case 'result':
+      return joined('result', news.action, news.outcome);
     // A card that is found, well and found again within a day is told once.
-    case 'health': return joined('health', news.source, news.rule, news.resource, news.gpu, news.migInstance, news.openedAt.slice(0, 10));
-    case 'variance': return joined('variance', news.source, news.month, news.team, news.currency);
-    case 'digest': return digestIdentity(news);
-    case 'test': return joined('test', news.id);
+    case 'health':
+      return joined(
+        'health',
+        news.source,
+        news.rule,
+        news.resource,
+        news.gpu,
+        news.migInstance,
+        news.openedAt.slice(0, 10),
+      );
+    case 'variance':
+      return joined('variance', news.source, news.month, news.team, news.currency);
+    case 'digest':
+      return digestIdentity(news);
+    case 'test':
+      return joined('test', news.id);
   }
 }
 
 /** Of the news that a threshold was crossed. */
-export const crossingIdentity = ({ team, budget, periodStart, threshold }: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold'>): string =>
+export const crossingIdentity = ({
+  team,
+  budget,
+  periodStart,
+  threshold,
+}: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold'>): string =>
   joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio);
 
 /** Of the news that a month's report is there. */
-export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string => joined('digest', team, month);
+export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string =>
+  joined('digest', team, month);
 
 /** Of the request to approve an action. */
 export const approvalIdentity = (action: string): string => joined('approval', action);
@@ -225,11 +291,15 @@ export const approvalIdentity = (action: string): string => joined('approval', a
 /** What belongs together in one conversation: a budget's period, an action from its approval to its proof, a bill. */
 export function threadOf(news: News): string {
   switch (news.kind) {
-    case 'budget': return joined('budget', news.team, news.budget, news.periodStart);
+    case 'budget':
+      return joined('budget', news.team, news.budget, news.periodStart);
     case 'approval':
-    case 'result': return joined('action', news.action);
-    case 'variance': return joined('variance', news.source, news.month);
-    default: return identityOf(news);
+    case 'result':
+      return joined('action', news.action);
+    case 'variance':
+      return joined('variance', news.source, news.month);
+    default:
+      return identityOf(news);
   }
 }
 
@@ -241,20 +311,33 @@ export function severityOf(news: News): Severity {
       const isFull = Number(news.threshold.ratio) >= FULL;
       return news.threshold.kind === 'actual' ? (isFull ? 'critical' : 'warning') : isFull ? 'warning' : 'info';
     }
-    case 'result': return news.outcome === 'confirmed' ? 'info' : news.outcome === 'failed' || news.outcome === 'outcome-unknown' ? 'critical' : 'warning';
-    case 'health': return news.severity === 'fatal' ? 'critical' : news.severity === 'warning' ? 'warning' : 'info';
-    case 'anomaly': return news.what === 'drop' ? 'info' : 'warning';
+    case 'result':
+      return news.outcome === 'confirmed'
+        ? 'info'
+        : news.outcome === 'failed' || news.outcome === 'outcome-unknown'
+          ? 'critical'
+          : 'warning';
+    case 'health':
+      return news.severity === 'fatal' ? 'critical' : news.severity === 'warning' ? 'warning' : 'info';
+    case 'anomaly':
+      return news.what === 'drop' ? 'info' : 'warning';
     case 'price':
     case 'approval':
-    case 'variance': return 'warning';
+    case 'variance':
+      return 'warning';
     case 'digest':
-    case 'test': return 'info';
+    case 'test':
+      return 'info';
   }
 }
 
 /** Whether somebody has to answer: nobody doing so escalates it. */
 export function needsAnswer(news: News): boolean {
-  return news.kind === 'approval' || (news.kind === 'result' && news.outcome === 'billing-not-ended') || severityOf(news) === 'critical';
+  return (
+    news.kind === 'approval' ||
+    (news.kind === 'result' && news.outcome === 'billing-not-ended') ||
+    severityOf(news) === 'critical'
+  );
 }
 
 /** Late data about a period that ended so long ago changes its books and alarms nobody. */
@@ -267,18 +350,25 @@ const OLD_BILL_MS = 100 * DAY_MS;
 export type Silence = 'period-over' | 'old' | 'notice' | 'muted' | 'no-route';
 
 /**
- * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never told later.
+ * Why news are kept and not told; null: they are told. A fact that is silent once stays so: the same identity is never
+ * told later.
  * @param asOf as of when the organisation is looked at, epoch milliseconds
  */
 export function silenceOf(news: News, asOf: number): Silence | null {
   const before = (text: string, milliseconds: number): boolean => (parseInstant(text) ?? asOf) < asOf - milliseconds;
   switch (news.kind) {
-    case 'budget': return before(news.periodEnd, PERIOD_SETTLED_MS) ? 'period-over' : null;
-    case 'anomaly': return before(`${news.decidedDay}T00:00:00Z`, OLD_MS) ? 'old' : null;
-    case 'price': return before(news.decidedAt, OLD_MS) ? 'old' : null;
-    case 'variance': return before(`${news.month}-01T00:00:00Z`, OLD_BILL_MS) ? 'old' : null;
-    case 'health': return news.severity === 'notice' ? 'notice' : null;
-    default: return null;
+    case 'budget':
+      return before(news.periodEnd, PERIOD_SETTLED_MS) ? 'period-over' : null;
+    case 'anomaly':
+      return before(`${news.decidedDay}T00:00:00Z`, OLD_MS) ? 'old' : null;
+    case 'price':
+      return before(news.decidedAt, OLD_MS) ? 'old' : null;
+    case 'variance':
+      return before(`${news.month}-01T00:00:00Z`, OLD_BILL_MS) ? 'old' : null;
+    case 'health':
+      return news.severity === 'notice' ? 'notice' : null;
+    default:
+      return null;
   }
 }
 
@@ -333,7 +423,10 @@ export interface Alert {
   readonly severity: Severity;
   readonly thread: string;
   readonly news: News;
-  /** `new`: where it goes is not decided yet; `open`: it waits for an answer; `told`: it needs none; `silent`: it is kept, and nobody is told. */
+  /**
+   * `new`: where it goes is not decided yet; `open`: it waits for an answer; `told`: it needs none; `silent`: it is
+   * kept, and nobody is told.
+   */
   readonly state: AlertState;
   readonly silence: Silence | null;
   readonly answer: Answer | null;

@@ -1,8 +1,9 @@
 /**
- * The shape of a channel, by which people are told: what it is sent, what it says became of it, and what it can do besides.
+ * The shape of a channel, by which people are told: what it is sent, what it says became of it, and what it can do
+ * besides.
  *
- * As with the other parts (ports.ts), the line knows channels by these types alone. The invariant: a message that was told is never told again, and
- * one of which nobody knows is asked for or left, as the channel says of itself.
+ * As with the other parts (ports.ts), the line knows channels by these types alone. The invariant: a message that was
+ * told is never told again, and one of which nobody knows is asked for or left, as the channel says of itself.
  */
 import type { News } from './alert.js';
 import type { Message } from './message.js';
@@ -57,7 +58,10 @@ export interface Channel {
   readonly name: string;
   readonly description: string;
   readonly settings: readonly ChannelSetting[];
-  /** Nothing is called yet. Null where none of its settings is there. @throws Failure invalid that names every wrong setting, never a value. */
+  /**
+   * Nothing is called yet. Null where none of its settings is there. @throws Failure invalid that names every wrong
+   * setting, never a value.
+   */
   connect(settings: Readonly<Record<string, string | undefined>>, clock: Clock): ChannelConnection | null;
 }
 
@@ -66,8 +70,8 @@ export interface ChannelConnection {
   /** Between two messages to one address. */
   readonly leastPauseMs: number;
   /**
-   * What to do when an answer was lost. `ask`: `outcome` tells; `send-again`: the receiver knows a message by its token and takes it once (at least
-   * once, seen once); `leave`: it is not repeated (at most once).
+   * What to do when an answer was lost. `ask`: `outcome` tells; `send-again`: the receiver knows a message by its token
+   * and takes it once (at least once, seen once); `leave`: it is not repeated (at most once).
    */
   readonly whenUnknown: 'ask' | 'send-again' | 'leave';
   /** A conversation is begun by one message, whose reference the others need. */
@@ -80,7 +84,10 @@ export interface ChannelConnection {
   outcome?(telling: Telling): Promise<ToldOutcome>;
   /** Replaces a message by another one; twice is as once. */
   update?(reference: string, message: Message): Promise<ToldOutcome>;
-  /** Asks the other side whether it takes the settings, and tells nobody. @returns a sentence of what it said @throws Failure */
+  /**
+   * Asks the other side whether it takes the settings, and tells nobody. @returns a sentence of what it said @throws
+   * Failure
+   */
   check?(): Promise<string>;
   /** Answers one person at the address that came with the question. */
   answer?(to: string, message: Message): Promise<ToldOutcome>;

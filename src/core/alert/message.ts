@@ -1,8 +1,8 @@
 /**
  * The message of an alert, before any channel gives it its form: plain texts, no markup, nothing escaped.
  *
- * Pure: the same alert gives the same message. A channel cuts what it cannot hold and escapes what its markup means; the words are in
- * texts.ts. A button is there only as long as pressing it can do something.
+ * Pure: the same alert gives the same message. A channel cuts what it cannot hold and escapes what its markup means;
+ * the words are in texts.ts. A button is there only as long as pressing it can do something.
  */
 import type { Alert, AlertKind, Severity } from './alert.js';
 import type { AlertTexts } from './texts.js';
@@ -50,7 +50,10 @@ export type Content = Pick<Message, 'title' | 'lines' | 'facts' | 'lists'>;
 export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | null): Message {
   const { id, kind, severity, news, state, answer, level } = alert;
   return {
-    alert: id, kind, severity, ...texts.content(news),
+    alert: id,
+    kind,
+    severity,
+    ...texts.content(news),
     note: answer !== null ? texts.answered(answer) : state === 'open' && level > 0 ? texts.escalated(level) : null,
     link: publicUrl === null ? null : { text: texts.open, url: publicUrl + pathOf(alert) },
     buttons: state !== 'open' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge],
@@ -59,19 +62,39 @@ export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | n
 
 /** The page about an alert's subject; the dashboard is one page, so the place is in the fragment. */
 function pathOf({ id, news }: Alert): string {
-  const [section, name] = news.kind === 'budget' ? ['budgets', news.budget] : news.kind === 'approval' || news.kind === 'result' ? ['actions', news.action] : ['alerts', id];
+  const [section, name] =
+    news.kind === 'budget'
+      ? ['budgets', news.budget]
+      : news.kind === 'approval' || news.kind === 'result'
+        ? ['actions', news.action]
+        : ['alerts', id];
   return `/#/${section}/${encodeURIComponent(name)}`;
 }
 
 /** A message that answers one person. */
 export function replyOf(content: Partial<Content> & Pick<Content, 'title'>): Message {
-  return { alert: null, kind: 'answer', severity: 'info', lines: [], facts: [], lists: [], note: null, link: null, buttons: [], ...content };
+  return {
+    alert: null,
+    kind: 'answer',
+    severity: 'info',
+    lines: [],
+    facts: [],
+    lists: [],
+    note: null,
+    link: null,
+    buttons: [],
+    ...content,
+  };
 }
 
 /** The message as plain text, for logs, notifications and mail without markup. */
 export function plainText({ title, lines, facts, lists, note, link }: Message): string {
   return [
-    title, ...lines, ...facts.map(({ name, value }) => `${name}: ${value}`),
-    ...lists.flatMap((list) => [`${list.title}:`, ...list.items.map((item) => `- ${item}`)]), ...(note === null ? [] : [note]), ...(link === null ? [] : [`${link.text}: ${link.url}`]),
+    title,
+    ...lines,
+    ...facts.map(({ name, value }) => `${name}: ${value}`),
+    ...lists.flatMap((list) => [`${list.title}:`, ...list.items.map((item) => `- ${item}`)]),
+    ...(note === null ? [] : [note]),
+    ...(link === null ? [] : [`${link.text}: ${link.url}`]),
   ].join('\n');
 }

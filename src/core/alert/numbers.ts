@@ -12,7 +12,10 @@ import type { Recommendation } from '../policy/recommendation.js';
 import { DAY_MS, formatDay } from '../time.js';
 
 /** A row of spend as the store answers it. */
-export type SpendLine = Readonly<Record<string, string | null>> & { readonly cost: string | null; readonly currency: string };
+export type SpendLine = Readonly<Record<string, string | null>> & {
+  readonly cost: string | null;
+  readonly currency: string;
+};
 
 const MOST_DRIVERS = 3;
 const SHARE_DIGITS = 10_000n;
@@ -24,17 +27,28 @@ const SHARE_DIGITS = 10_000n;
 export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
   if (filters.tag !== undefined) return [];
-  const fits = (list: readonly string[] | undefined, value: string | null | undefined): boolean => list === undefined || (value !== null && value !== undefined && list.includes(value));
+  const fits = (list: readonly string[] | undefined, value: string | null | undefined): boolean =>
+    list === undefined || (value !== null && value !== undefined && list.includes(value));
   const costs = new Map<string, bigint>();
   for (const row of rows) {
     if (row.cost === null || row.currency !== currency) continue;
-    if (!fits(filters.provider, row['provider']) || !fits(filters.sku, row['sku']) || !fits(filters.term, row['term'])) continue;
-    const name = [row['provider'], row['sku'] ?? 'other'].filter((part) => part !== null && part !== undefined).join(' ');
+    if (!fits(filters.provider, row['provider']) || !fits(filters.sku, row['sku']) || !fits(filters.term, row['term']))
+      continue;
+    const name = [row['provider'], row['sku'] ?? 'other']
+      .filter((part) => part !== null && part !== undefined)
+      .join(' ');
     costs.set(name, (costs.get(name) ?? 0n) + nanosAbout(row.cost));
   }
   const total = [...costs.values()].reduce((sum, nanos) => sum + nanos, 0n);
-  return [...costs].filter(([, nanos]) => nanos > 0n).sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1)).slice(0, MOST_DRIVERS)
-    .map(([name, nanos]) => ({ name, cost: formatDecimal({ unscaled: nanos, scale: 9 }), share: total > 0n ? Number((nanos * SHARE_DIGITS) / total) / Number(SHARE_DIGITS) : null }));
+  return [...costs]
+    .filter(([, nanos]) => nanos > 0n)
+    .sort(([a, x], [b, y]) => (x === y ? (a < b ? -1 : 1) : x > y ? -1 : 1))
+    .slice(0, MOST_DRIVERS)
+    .map(([name, nanos]) => ({
+      name,
+      cost: formatDecimal({ unscaled: nanos, scale: 9 }),
+      share: total > 0n ? Number((nanos * SHARE_DIGITS) / total) / Number(SHARE_DIGITS) : null,
+    }));
 }
 
 /** To the nearest nano: amounts that are shown, not booked. */
@@ -46,18 +60,29 @@ function nanosAbout(text: string): bigint {
 const EFFORTS: readonly Recommendation['implementationEffort'][] = ['VeryLow', 'Low', 'Medium', 'High'];
 
 /**
- * Where to begin: the largest known saving; of equal ones that with the least effort. What only protects, or saves an unknown amount, is no step
- * to save money.
+ * Where to begin: the largest known saving; of equal ones that with the least effort. What only protects, or saves an
+ * unknown amount, is no step to save money.
  */
 export function nextStepOf(open: readonly Recommendation[], currency: string): NextStep | null {
-  const known = open.flatMap((one): { readonly one: Recommendation; readonly saving: Decimal; readonly text: string }[] => {
-    const text = one.estimatedMonthlySavings;
-    const saving = text === null ? null : parseDecimal(text);
-    return text === null || saving === null || saving.unscaled <= 0n || one.currency !== currency ? [] : [{ one, saving, text }];
-  });
-  known.sort((a, b) => compareDecimal(b.saving, a.saving) || EFFORTS.indexOf(a.one.implementationEffort) - EFFORTS.indexOf(b.one.implementationEffort) || (a.one.id < b.one.id ? -1 : 1));
+  const known = open.flatMap(
+    (one): { readonly one: Recommendation; readonly saving: Decimal; readonly text: string }[] => {
+      const text = one.estimatedMonthlySavings;
+      const saving = text === null ? null : parseDecimal(text);
+      return text === null || saving === null || saving.unscaled <= 0n || one.currency !== currency
+        ? []
+        : [{ one, saving, text }];
+    },
+  );
+  known.sort(
+    (a, b) =>
+      compareDecimal(b.saving, a.saving) ||
+      EFFORTS.indexOf(a.one.implementationEffort) - EFFORTS.indexOf(b.one.implementationEffort) ||
+      (a.one.id < b.one.id ? -1 : 1),
+  );
   const [best] = known;
-  return best === undefined ? null : { recommendation: best.one.id, title: best.one.title, monthlySavings: best.text, currency };
+  return best === undefined
+    ? null
+    : { recommendation: best.one.id, title: best.one.title, monthlySavings: best.text, currency };
 }
 
 export interface SpendAt {
@@ -71,16 +96,24 @@ export interface SpendAt {
 const MOST_UNPRICED = 0.01;
 
 /**
- * A team's spend by UTC day within [from, to), from the first day that is known. A day that nothing is known of, that holds another currency, or of
- * which too much has no price, is null.
+ * A team's spend by UTC day within [from, to), from the first day that is known. A day that nothing is known of, that
+ * holds another currency, or of which too much has no price, is null.
  * @param rows by `day`
  */
-export function dailySeries(rows: readonly (SpendLine & { readonly gpuHours: string | null; readonly unpricedQuantity: string })[], currency: string, from: number, to: number): SpendAt[] {
+export function dailySeries(
+  rows: readonly (SpendLine & { readonly gpuHours: string | null; readonly unpricedQuantity: string })[],
+  currency: string,
+  from: number,
+  to: number,
+): SpendAt[] {
   const known = new Map<string, number | null>();
   for (const { day = null, cost, currency: own, gpuHours, unpricedQuantity } of rows) {
     if (day === null) continue;
     const isPriced = Number(unpricedQuantity) <= MOST_UNPRICED * Number(gpuHours ?? 0);
-    const value = cost === null || own !== currency || !isPriced || known.get(day) === null ? null : Number(cost) + (known.get(day) ?? 0);
+    const value =
+      cost === null || own !== currency || !isPriced || known.get(day) === null
+        ? null
+        : Number(cost) + (known.get(day) ?? 0);
     known.set(day, value);
   }
   const series: SpendAt[] = [];
@@ -122,18 +155,34 @@ export function priceSeries(prices: readonly Price[], used: (provider: string, s
     const { provider, sku, region, term, upfront, rate } = price;
     const key = JSON.stringify([provider, sku, region, term, upfront, rate.currency]);
     const series = found.get(key) ?? { of: price, points: new Map<number, PricePoint>() };
-    const perHour = (Number(rate.nanos) / Number(rate.quantity)) * 3600 / 1e9;
+    const perHour = ((Number(rate.nanos) / Number(rate.quantity)) * 3600) / 1e9;
     series.points.set(price.effectiveFrom, { at: price.effectiveFrom, price: perHour, source: price.source });
     found.set(key, series);
   }
   return [...found.values()].map(({ of: { provider, sku, region, term, gpuModel, rate }, points }) => ({
-    provider, sku, region, term, gpuModel, currency: rate.currency, points: [...points.values()].sort((a, b) => a.at - b.at).slice(-MOST_POINTS),
+    provider,
+    sku,
+    region,
+    term,
+    gpuModel,
+    currency: rate.currency,
+    points: [...points.values()].sort((a, b) => a.at - b.at).slice(-MOST_POINTS),
   }));
 }
 
-/** Series that a real move would move too: the same GPU of the same seller under the same term, as another SKU or elsewhere. */
+/**
+ * Series that a real move would move too: the same GPU of the same seller under the same term, as another SKU or
+ * elsewhere.
+ */
 export function peersOf(series: PriceSeries, all: readonly PriceSeries[]): PriceSeries[] {
-  return all.filter((other) => other !== series && other.provider === series.provider && other.term === series.term && other.gpuModel === series.gpuModel && series.gpuModel !== null);
+  return all.filter(
+    (other) =>
+      other !== series &&
+      other.provider === series.provider &&
+      other.term === series.term &&
+      other.gpuModel === series.gpuModel &&
+      series.gpuModel !== null,
+  );
 }
 
 /** An estimate as a decimal string with so many digits. */

@@ -1,9 +1,9 @@
 /**
  * Where alerts go: routes by team, kind and gravity, what happens when nobody answers, and what is muted.
  *
- * Pure. Written rules: of the routes that fit an alert the first one alone holds; an alert that no route fits is told to nobody; without a document
- * everything goes to every channel that is connected, and where none is, to the log. An alert that needs an answer and has none after a step's hours
- * goes to that step's targets too, as long as it is open.
+ * Pure. Written rules: of the routes that fit an alert the first one alone holds; an alert that no route fits is told
+ * to nobody; without a document everything goes to every channel that is connected, and where none is, to the log. An
+ * alert that needs an answer and has none after a step's hours goes to that step's targets too, as long as it is open.
  */
 import { ALERT_KINDS, SEVERITIES, type Alert, type AlertKind, type Severity } from './alert.js';
 import { invalid, type Problem } from '../errors.js';
@@ -43,7 +43,10 @@ export const CHANNELS = ['slack', 'webhook', 'email', LOG_CHANNEL] as const;
 
 /** How an address looks, by channel: Slack's ids of channels, groups, direct messages and users; an e-mail address. */
 const ADDRESSES: Readonly<Record<string, { readonly form: RegExp; readonly what: string }>> = {
-  slack: { form: /^[CGDUW][A-Z0-9]{2,30}$/, what: 'the id of a Slack channel or user, such as C0123ABCD (a name would not tell where a message went)' },
+  slack: {
+    form: /^[CGDUW][A-Z0-9]{2,30}$/,
+    what: 'the id of a Slack channel or user, such as C0123ABCD (a name would not tell where a message went)',
+  },
   email: { form: /^[^\s@<>,;:"()[\]\\]{1,64}@[\w.-]{1,190}$/, what: 'an e-mail address' },
 };
 
@@ -59,17 +62,26 @@ export function checkRoutes(document: AlertRoutes): AlertRoutes {
 
 function problemsOf({ kinds, leastSeverity, to, escalation }: AlertRoute, path: string): Problem[] {
   const problems: Problem[] = to.flatMap((target, index) => targetProblems(target, `${path}/to/${index}`));
-  for (const kind of kinds ?? []) if (!ALERT_KINDS.includes(kind)) problems.push({ path: `${path}/kinds`, message: `"${kind}" is none of ${ALERT_KINDS.join(', ')}` });
-  if (!SEVERITIES.includes(leastSeverity)) problems.push({ path: `${path}/leastSeverity`, message: `is none of ${SEVERITIES.join(', ')}` });
-  if (escalation.length > MOST_STEPS) problems.push({ path: `${path}/escalation`, message: `has more than ${MOST_STEPS} steps` });
+  for (const kind of kinds ?? [])
+    if (!ALERT_KINDS.includes(kind))
+      problems.push({ path: `${path}/kinds`, message: `"${kind}" is none of ${ALERT_KINDS.join(', ')}` });
+  if (!SEVERITIES.includes(leastSeverity))
+    problems.push({ path: `${path}/leastSeverity`, message: `is none of ${SEVERITIES.join(', ')}` });
+  if (escalation.length > MOST_STEPS)
+    problems.push({ path: `${path}/escalation`, message: `has more than ${MOST_STEPS} steps` });
   escalation.forEach(({ afterHours, to: targets }, index) => {
     const here = `${path}/escalation/${index}`;
-    if (!(afterHours > (escalation[index - 1]?.afterHours ?? 0) && afterHours <= MOST_HOURS)) problems.push({ path: `${here}/afterHours`, message: `is not above the step before it and at most ${MOST_HOURS}` });
+    if (!(afterHours > (escalation[index - 1]?.afterHours ?? 0) && afterHours <= MOST_HOURS))
+      problems.push({
+        path: `${here}/afterHours`,
+        message: `is not above the step before it and at most ${MOST_HOURS}`,
+      });
     if (targets.length === 0) problems.push({ path: `${here}/to`, message: 'tells nobody' });
     problems.push(...targets.flatMap((target, at) => targetProblems(target, `${here}/to/${at}`)));
     // A place is told once: a step that names only places that know would be no step.
     const before = new Set([...to, ...escalation.slice(0, index).flatMap((step) => step.to)].map(placeOf));
-    if (targets.length > 0 && targets.every((target) => before.has(placeOf(target)))) problems.push({ path: `${here}/to`, message: 'names only places that were told before' });
+    if (targets.length > 0 && targets.every((target) => before.has(placeOf(target))))
+      problems.push({ path: `${here}/to`, message: 'names only places that were told before' });
   });
   return problems;
 }
@@ -77,7 +89,8 @@ function problemsOf({ kinds, leastSeverity, to, escalation }: AlertRoute, path: 
 const placeOf = ({ channel, address }: AlertTarget): string => `${channel}/${address ?? ''}`;
 
 function targetProblems({ channel, address }: AlertTarget, path: string): Problem[] {
-  if (!(CHANNELS as readonly string[]).includes(channel)) return [{ path: `${path}/channel`, message: `is none of ${CHANNELS.join(', ')}` }];
+  if (!(CHANNELS as readonly string[]).includes(channel))
+    return [{ path: `${path}/channel`, message: `is none of ${CHANNELS.join(', ')}` }];
   const known = ADDRESSES[channel];
   if (address === null) return [];
   if (known === undefined) return [{ path: `${path}/address`, message: `${channel} has no addresses` }];
@@ -87,7 +100,9 @@ function targetProblems({ channel, address }: AlertTarget, path: string): Proble
 /** What holds without a document. @param connected names of the channels that are connected */
 export function defaultRoutes(connected: readonly string[]): AlertRoutes {
   const channels = connected.filter((name) => name !== LOG_CHANNEL);
-  const to = (channels.length === 0 ? [LOG_CHANNEL] : channels).map((channel): AlertTarget => ({ channel, address: null }));
+  const to = (channels.length === 0 ? [LOG_CHANNEL] : channels).map(
+    (channel): AlertTarget => ({ channel, address: null }),
+  );
   return { routes: [{ teams: null, kinds: null, leastSeverity: 'info', to, escalation: [] }] };
 }
 
@@ -97,9 +112,19 @@ export type Routed = Pick<Alert, 'kind' | 'severity' | 'team'>;
  * The first route that fits; null: none does.
  * @param lineage the alert's team and those above it; empty where it concerns no single team
  */
-export function routeFor({ routes }: AlertRoutes, { kind, severity }: Routed, lineage: readonly string[]): AlertRoute | null {
-  return routes.find((route) => (route.teams === null || route.teams.some((team) => lineage.includes(team)))
-    && (route.kinds === null || route.kinds.includes(kind)) && SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(route.leastSeverity)) ?? null;
+export function routeFor(
+  { routes }: AlertRoutes,
+  { kind, severity }: Routed,
+  lineage: readonly string[],
+): AlertRoute | null {
+  return (
+    routes.find(
+      (route) =>
+        (route.teams === null || route.teams.some((team) => lineage.includes(team))) &&
+        (route.kinds === null || route.kinds.includes(kind)) &&
+        SEVERITIES.indexOf(severity) >= SEVERITIES.indexOf(route.leastSeverity),
+    ) ?? null
+  );
 }
 
 /** A team and those above it, nearest first. A team that is its own ancestor ends the walk. */
@@ -109,8 +134,14 @@ export function lineageOf(team: string | null, parents: ReadonlyMap<string, stri
   return [...found];
 }
 
-/** When the next step of an alert's escalation is due, epoch milliseconds; null: nobody waits any more, or there is no further step. */
-export function escalationAt({ state, level, madeAt, news }: Pick<Alert, 'state' | 'level' | 'madeAt' | 'news'>, route: AlertRoute | null): number | null {
+/**
+ * When the next step of an alert's escalation is due, epoch milliseconds; null: nobody waits any more, or there is no
+ * further step.
+ */
+export function escalationAt(
+  { state, level, madeAt, news }: Pick<Alert, 'state' | 'level' | 'madeAt' | 'news'>,
+  route: AlertRoute | null,
+): number | null {
   const step = route?.escalation[level];
   if (state !== 'open' || step === undefined) return null;
   const at = (parseInstant(madeAt) ?? 0) + step.afterHours * HOUR_MS;
@@ -133,6 +164,16 @@ export interface Mute {
 }
 
 /** Whether a mute covers an alert at `now`, epoch milliseconds. */
-export function isMuted(mutes: readonly Mute[], { kind, team, thread }: Pick<Alert, 'kind' | 'team' | 'thread'>, now: number): boolean {
-  return mutes.some((mute) => (parseInstant(mute.until) ?? 0) > now && (mute.team === null || mute.team === team) && (mute.kind === null || mute.kind === kind) && (mute.thread === null || mute.thread === thread));
+export function isMuted(
+  mutes: readonly Mute[],
+  { kind, team, thread }: Pick<Alert, 'kind' | 'team' | 'thread'>,
+  now: number,
+): boolean {
+  return mutes.some(
+    (mute) =>
+      (parseInstant(mute.until) ?? 0) > now &&
+      (mute.team === null || mute.team === team) &&
+      (mute.kind === null || mute.kind === kind) &&
+      (mute.thread === null || mute.thread === thread),
+  );
 }

@@ -1,12 +1,26 @@
 /**
  * The words of alerts, all in one place: another language is another object of the same shape.
  *
- * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; what is not known says so.
+ * Pure, and plain text only. Amounts are rounded for people here and nowhere else, half to even; what is not known says
+ * so.
  */
 import type { EffectJson } from '../action/action.js';
 import type { Sentences } from './words.js';
 import { effectWords, shownAmount, shownDay, shownInstant, shownRatio } from './words.js';
-import type { AnomalyNews, Answer, ApprovalNews, ApprovalReason, BudgetNews, DigestNews, Driver, HealthNews, News, PriceNews, ResultNews, VarianceNews } from './alert.js';
+import type {
+  AnomalyNews,
+  Answer,
+  ApprovalNews,
+  ApprovalReason,
+  BudgetNews,
+  DigestNews,
+  Driver,
+  HealthNews,
+  News,
+  PriceNews,
+  ResultNews,
+  VarianceNews,
+} from './alert.js';
 import type { Button, Content } from './message.js';
 import { compareDecimal, parseDecimal, ZERO } from '../decimal.js';
 
@@ -21,56 +35,129 @@ export interface AlertTexts extends Sentences {
   picture(news: News): string;
 }
 
-const content = (title: string, over: Partial<Omit<Content, 'title'>> = {}): Content => ({ title, lines: [], facts: [], lists: [], ...over });
+const content = (title: string, over: Partial<Omit<Content, 'title'>> = {}): Content => ({
+  title,
+  lines: [],
+  facts: [],
+  lists: [],
+  ...over,
+});
 
 function budget(news: BudgetNews): Content {
   const { currency, forecast, planned, spent, threshold, unpricedGpuHours, nextStep } = news;
   const money = (amount: string): string => shownAmount(amount, currency);
-  const title = threshold.kind === 'actual' ? `${news.team}: ${shownRatio(threshold.ratio)} of the budget ${news.budget} is spent` : `${news.team}: the forecast reaches ${shownRatio(threshold.ratio)} of the budget ${news.budget}`;
+  const title =
+    threshold.kind === 'actual'
+      ? `${news.team}: ${shownRatio(threshold.ratio)} of the budget ${news.budget} is spent`
+      : `${news.team}: the forecast reaches ${shownRatio(threshold.ratio)} of the budget ${news.budget}`;
   const isGone = compareDecimal(parseDecimal(spent) ?? ZERO, parseDecimal(planned) ?? ZERO) >= 0;
   return content(title, {
     lines: [
-      news.exhaustionAt === null ? 'As things stand the budget lasts until the period ends.' : isGone ? `The budget ran out on ${shownInstant(news.exhaustionAt)}.` : `At this rate it runs out on ${shownInstant(news.exhaustionAt)}.`,
-      ...(Number(unpricedGpuHours) > 0 ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`] : []),
+      news.exhaustionAt === null
+        ? 'As things stand the budget lasts until the period ends.'
+        : isGone
+          ? `The budget ran out on ${shownInstant(news.exhaustionAt)}.`
+          : `At this rate it runs out on ${shownInstant(news.exhaustionAt)}.`,
+      ...(Number(unpricedGpuHours) > 0
+        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price yet and are not in what is spent.`]
+        : []),
     ],
     facts: [
-      { name: 'Spent', value: money(spent) }, { name: 'Planned', value: money(planned) },
-      { name: 'Forecast at the end', value: forecast === null ? 'unknown' : `${money(forecast.mean)} (${money(forecast.low)} to ${money(forecast.high)})` },
+      { name: 'Spent', value: money(spent) },
+      { name: 'Planned', value: money(planned) },
+      {
+        name: 'Forecast at the end',
+        value:
+          forecast === null ? 'unknown' : `${money(forecast.mean)} (${money(forecast.low)} to ${money(forecast.high)})`,
+      },
       { name: 'Period', value: `${shownDay(news.periodStart)} to ${shownDay(news.periodEnd)}` },
     ],
     lists: [
       ...drivers(news.drivers, money),
-      ...(nextStep === null ? [] : [{ title: 'Cheapest next step', items: [`${nextStep.title}: saves about ${money(nextStep.monthlySavings)} a month (${nextStep.recommendation})`] }]),
+      ...(nextStep === null
+        ? []
+        : [
+            {
+              title: 'Cheapest next step',
+              items: [
+                `${nextStep.title}: saves about ${money(nextStep.monthlySavings)} a month (${nextStep.recommendation})`,
+              ],
+            },
+          ]),
     ],
   });
 }
 
-const drivers = (all: readonly Driver[], money: (amount: string) => string): Content['lists'] => (all.length === 0 ? []
-  : [{ title: 'What drives it', items: all.map(({ name, cost, share }) => `${name}: ${money(cost)}${share === null ? '' : ` (${Math.round(share * 100)} %)`}`) }]);
+const drivers = (all: readonly Driver[], money: (amount: string) => string): Content['lists'] =>
+  all.length === 0
+    ? []
+    : [
+        {
+          title: 'What drives it',
+          items: all.map(
+            ({ name, cost, share }) =>
+              `${name}: ${money(cost)}${share === null ? '' : ` (${Math.round(share * 100)} %)`}`,
+          ),
+        },
+      ];
 
 function anomaly({ team, what, day, decidedDay, currency, observed, expected, drivers: parts }: AnomalyNews): Content {
   const money = (amount: string): string => shownAmount(amount, currency);
-  const title = what === 'level-shift' ? `${team}: spend has settled on another level since ${day}` : `${team}: spend was unusually ${what === 'spike' ? 'high' : 'low'} on ${day}`;
+  const title =
+    what === 'level-shift'
+      ? `${team}: spend has settled on another level since ${day}`
+      : `${team}: spend was unusually ${what === 'spike' ? 'high' : 'low'} on ${day}`;
   return content(title, {
     facts: [
-      { name: what === 'level-shift' ? `Spent on ${decidedDay}` : 'Spent that day', value: money(observed) }, { name: 'Expected', value: `${money(expected.mean)} (${money(expected.low)} to ${money(expected.high)})` },
+      { name: what === 'level-shift' ? `Spent on ${decidedDay}` : 'Spent that day', value: money(observed) },
+      { name: 'Expected', value: `${money(expected.mean)} (${money(expected.low)} to ${money(expected.high)})` },
     ],
     lists: drivers(parts, money),
   });
 }
 
-function price({ what, provider, sku, region, term, effectiveFrom, currency, observed, expected, source }: PriceNews): Content {
+function price({
+  what,
+  provider,
+  sku,
+  region,
+  term,
+  effectiveFrom,
+  currency,
+  observed,
+  expected,
+  source,
+}: PriceNews): Content {
   const money = (amount: string): string => shownAmount(amount, currency, 4);
   const name = `${provider} ${sku}${region === null ? '' : ` in ${region}`}, ${term}`;
-  const title = what === 'dirty-price' ? `A price looks wrong: ${name}` : what === 'level-shift' ? `A price has settled on another level: ${name}` : `A price went ${what === 'spike' ? 'up' : 'down'}: ${name}`;
+  const title =
+    what === 'dirty-price'
+      ? `A price looks wrong: ${name}`
+      : what === 'level-shift'
+        ? `A price has settled on another level: ${name}`
+        : `A price went ${what === 'spike' ? 'up' : 'down'}: ${name}`;
   return content(title, {
-    lines: what === 'dirty-price' ? ['It is used as it was stated. If it is wrong, correct the price list; what it priced is priced again.'] : [],
-    facts: [{ name: 'Stated, per GPU-hour', value: money(observed) }, { name: 'Expected', value: money(expected) }, { name: 'Since', value: shownInstant(effectiveFrom) }, { name: 'Source', value: source }],
+    lines:
+      what === 'dirty-price'
+        ? ['It is used as it was stated. If it is wrong, correct the price list; what it priced is priced again.']
+        : [],
+    facts: [
+      { name: 'Stated, per GPU-hour', value: money(observed) },
+      { name: 'Expected', value: money(expected) },
+      { name: 'Since', value: shownInstant(effectiveFrom) },
+      { name: 'Source', value: source },
+    ],
   });
 }
 
 /** What is saved, between what and of what, as far as it is known. */
-function savingWords({ monthlySavings, monthlySavingsLow: low, monthlySavingsHigh: high, monthlyCost = null, currency }: ApprovalReason): string {
+function savingWords({
+  monthlySavings,
+  monthlySavingsLow: low,
+  monthlySavingsHigh: high,
+  monthlyCost = null,
+  currency,
+}: ApprovalReason): string {
   if (monthlySavings === null) return 'unknown';
   const money = (text: string): string => shownAmount(text, currency);
   return `${money(monthlySavings)} a month${low === null || high === null ? '' : ` (${money(low)} to ${money(high)})`}${monthlyCost === null ? '' : `, of ${money(monthlyCost)} that it costs`}`;
@@ -81,31 +168,82 @@ function approval({ team, action, effect, connection, proposedBy, expiresAt, bec
   return content(`${team}: ${effectWords(effect)}?`, {
     lines: because === null ? [] : [because.title, ...(because.risk === '' ? [] : [because.risk])],
     facts: [
-      { name: 'Estimated saving', value: saving }, { name: 'At', value: connection }, { name: 'Proposed by', value: proposedBy },
-      { name: 'Can be approved until', value: shownInstant(expiresAt) }, { name: 'Action', value: action },
+      { name: 'Estimated saving', value: saving },
+      { name: 'At', value: connection },
+      { name: 'Proposed by', value: proposedBy },
+      { name: 'Can be approved until', value: shownInstant(expiresAt) },
+      { name: 'Action', value: action },
     ],
-    lists: because === null ? [] : [
-      ...(because.evidence.length === 0 ? [] : [{ title: 'Evidence', items: because.evidence.map(({ what, from, to }) => `${what}, ${shownInstant(from)} to ${shownInstant(to)}`) }]),
-      ...(Object.keys(because.computation).length === 0 ? [] : [{ title: 'Numbers used', items: Object.entries(because.computation).map(([name, value]) => `${name}: ${value}`) }]),
-    ],
+    lists:
+      because === null
+        ? []
+        : [
+            ...(because.evidence.length === 0
+              ? []
+              : [
+                  {
+                    title: 'Evidence',
+                    items: because.evidence.map(
+                      ({ what, from, to }) => `${what}, ${shownInstant(from)} to ${shownInstant(to)}`,
+                    ),
+                  },
+                ]),
+            ...(Object.keys(because.computation).length === 0
+              ? []
+              : [
+                  {
+                    title: 'Numbers used',
+                    items: Object.entries(because.computation).map(([name, value]) => `${name}: ${value}`),
+                  },
+                ]),
+          ],
   });
 }
 
 const RESULTS: Readonly<Record<ResultNews['outcome'], string>> = {
-  confirmed: 'done and proven', refused: 'not done: it was refused', failed: 'failed', 'outcome-unknown': 'nobody can tell what became of it', 'billing-not-ended': 'it stands still and is still billed',
-  'not-confirmed': 'the provider does not show it yet', expired: 'not done in time',
+  confirmed: 'done and proven',
+  refused: 'not done: it was refused',
+  failed: 'failed',
+  'outcome-unknown': 'nobody can tell what became of it',
+  'billing-not-ended': 'it stands still and is still billed',
+  'not-confirmed': 'the provider does not show it yet',
+  expired: 'not done in time',
 };
 
-function result({ team, action, outcome, effect, connection, approvedBy, rollbackOf, reasons, proof }: ResultNews): Content {
+function result({
+  team,
+  action,
+  outcome,
+  effect,
+  connection,
+  approvedBy,
+  rollbackOf,
+  reasons,
+  proof,
+}: ResultNews): Content {
   return content(`${team}: ${effectWords(effect)}: ${RESULTS[outcome]}`, {
     lines: [
-      ...(outcome === 'outcome-unknown' ? ['Look at the target yourself: the provider did not say whether it took the request, and it is not sent again.'] : []),
-      ...(outcome === 'billing-not-ended' ? ['It is looked at every hour until billing has ended.'] : []), ...reasons.map(({ message }) => message),
+      ...(outcome === 'outcome-unknown'
+        ? [
+            'Look at the target yourself: the provider did not say whether it took the request, and it is not sent again.',
+          ]
+        : []),
+      ...(outcome === 'billing-not-ended' ? ['It is looked at every hour until billing has ended.'] : []),
+      ...reasons.map(({ message }) => message),
     ],
     facts: [
-      { name: 'At', value: connection }, { name: 'Approved by', value: approvedBy ?? 'nobody' },
-      ...(proof === null ? [] : [{ name: `Proof, read ${shownInstant(proof.at)}`, value: `${proof.state}, billing ${proof.billing}${proof.replicas === null ? '' : `, ${proof.replicas} replicas`}` }]),
-      ...(rollbackOf === null ? [] : [{ name: 'Takes back', value: rollbackOf }]), { name: 'Action', value: action },
+      { name: 'At', value: connection },
+      { name: 'Approved by', value: approvedBy ?? 'nobody' },
+      ...(proof === null
+        ? []
+        : [
+            {
+              name: `Proof, read ${shownInstant(proof.at)}`,
+              value: `${proof.state}, billing ${proof.billing}${proof.replicas === null ? '' : `, ${proof.replicas} replicas`}`,
+            },
+          ]),
+      ...(rollbackOf === null ? [] : [{ name: 'Takes back', value: rollbackOf }]),
+      { name: 'Action', value: action },
     ],
   });
 }
@@ -113,86 +251,215 @@ function result({ team, action, outcome, effect, connection, approvedBy, rollbac
 function health({ team, title, resource, gpu, migInstance, workload, source, numbers, evidence }: HealthNews): Content {
   return content(`${team}: GPU ${gpu} of ${resource} is ${title}`, {
     facts: [
-      ...(workload === null ? [] : [{ name: 'Workload', value: workload }]), ...(migInstance === null ? [] : [{ name: 'MIG instance', value: migInstance }]),
-      { name: 'Source', value: source }, { name: evidence.what, value: `${shownInstant(evidence.from)} to ${shownInstant(evidence.to)}` },
+      ...(workload === null ? [] : [{ name: 'Workload', value: workload }]),
+      ...(migInstance === null ? [] : [{ name: 'MIG instance', value: migInstance }]),
+      { name: 'Source', value: source },
+      { name: evidence.what, value: `${shownInstant(evidence.from)} to ${shownInstant(evidence.to)}` },
     ],
-    lists: Object.keys(numbers).length === 0 ? [] : [{ title: 'Measured', items: Object.entries(numbers).map(([name, value]) => `${name}: ${Number.isInteger(value) ? value : value.toPrecision(4)}`) }],
+    lists:
+      Object.keys(numbers).length === 0
+        ? []
+        : [
+            {
+              title: 'Measured',
+              items: Object.entries(numbers).map(
+                ([name, value]) => `${name}: ${Number.isInteger(value) ? value : value.toPrecision(4)}`,
+              ),
+            },
+          ],
   });
 }
 
-function variance({ team, source, month, currency, billed, expected, difference, parts, findings }: VarianceNews): Content {
-  const money = (amount: string | null): string => (amount === null ? 'not all of it is known' : shownAmount(amount, currency));
+function variance({
+  team,
+  source,
+  month,
+  currency,
+  billed,
+  expected,
+  difference,
+  parts,
+  findings,
+}: VarianceNews): Content {
+  const money = (amount: string | null): string =>
+    amount === null ? 'not all of it is known' : shownAmount(amount, currency);
   return content(`${team}: the bill of ${source} for ${month} differs from what was metered`, {
-    facts: [{ name: 'Billed', value: money(billed) }, { name: 'Metered and priced', value: money(expected) }, { name: 'Difference', value: money(difference) }, { name: 'Findings', value: String(findings) }],
-    lists: parts.length === 0 ? [] : [{ title: 'Where it lies', items: parts.map(({ name, amount }) => `${name}: ${money(amount)}`) }],
+    facts: [
+      { name: 'Billed', value: money(billed) },
+      { name: 'Metered and priced', value: money(expected) },
+      { name: 'Difference', value: money(difference) },
+      { name: 'Findings', value: String(findings) },
+    ],
+    lists:
+      parts.length === 0
+        ? []
+        : [{ title: 'Where it lies', items: parts.map(({ name, amount }) => `${name}: ${money(amount)}`) }],
   });
 }
 
-function digest({ teamName, month, currency, total, before, unpricedGpuHours, budgets, verified, measured, forecast, nextSteps }: DigestNews): Content {
-  const sums = (all: DigestNews['verified']): string => (all.length === 0 ? 'nothing' : all.map((one) => shownAmount(one.amount, one.currency)).join(', '));
+function digest({
+  teamName,
+  month,
+  currency,
+  total,
+  before,
+  unpricedGpuHours,
+  budgets,
+  verified,
+  measured,
+  forecast,
+  nextSteps,
+}: DigestNews): Content {
+  const sums = (all: DigestNews['verified']): string =>
+    all.length === 0 ? 'nothing' : all.map((one) => shownAmount(one.amount, one.currency)).join(', ');
   return content(`${teamName}: ${month} in short`, {
-    lines: Number(unpricedGpuHours) > 0 ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`] : [],
+    lines:
+      Number(unpricedGpuHours) > 0
+        ? [`${Number(unpricedGpuHours).toFixed(1)} GPU-hours have no price and are in no amount.`]
+        : [],
     facts: [
-      { name: 'Spent', value: total === null ? 'unknown' : shownAmount(total, currency) }, { name: 'The month before', value: before === null ? 'unknown' : shownAmount(before, currency) },
-      { name: 'Saved, verified by the bill', value: sums(verified) }, { name: 'Saved, measured', value: sums(measured) },
-      { name: 'Forecast of the next month', value: forecast === null ? 'unknown' : `${shownAmount(forecast.mean, currency)} (${shownAmount(forecast.low, currency)} to ${shownAmount(forecast.high, currency)})` },
+      { name: 'Spent', value: total === null ? 'unknown' : shownAmount(total, currency) },
+      { name: 'The month before', value: before === null ? 'unknown' : shownAmount(before, currency) },
+      { name: 'Saved, verified by the bill', value: sums(verified) },
+      { name: 'Saved, measured', value: sums(measured) },
+      {
+        name: 'Forecast of the next month',
+        value:
+          forecast === null
+            ? 'unknown'
+            : `${shownAmount(forecast.mean, currency)} (${shownAmount(forecast.low, currency)} to ${shownAmount(forecast.high, currency)})`,
+      },
     ],
     lists: [
-      ...(budgets.length === 0 ? [] : [{ title: 'Budgets', items: budgets.map((one) =>
-        `${one.budget}: ${shownAmount(one.spent, one.currency)}${one.planned === null ? ', not planned' : ` of ${shownAmount(one.planned, one.currency)}`}${one.ratio === null ? '' : `, ${Math.round(one.ratio * 100)} %`}`) }]),
-      ...(nextSteps.length === 0 ? [] : [{ title: 'Best next steps', items: nextSteps.map((one) => `${one.title}: ${one.monthlySavings === null ? 'what it saves is not known' : `about ${shownAmount(one.monthlySavings, one.currency)} a month`}`) }]),
+      ...(budgets.length === 0
+        ? []
+        : [
+            {
+              title: 'Budgets',
+              items: budgets.map(
+                (one) =>
+                  `${one.budget}: ${shownAmount(one.spent, one.currency)}${one.planned === null ? ', not planned' : ` of ${shownAmount(one.planned, one.currency)}`}${one.ratio === null ? '' : `, ${Math.round(one.ratio * 100)} %`}`,
+              ),
+            },
+          ]),
+      ...(nextSteps.length === 0
+        ? []
+        : [
+            {
+              title: 'Best next steps',
+              items: nextSteps.map(
+                (one) =>
+                  `${one.title}: ${one.monthlySavings === null ? 'what it saves is not known' : `about ${shownAmount(one.monthlySavings, one.currency)} a month`}`,
+              ),
+            },
+          ]),
     ],
   });
 }
 
 function contentOf(news: News): Content {
   switch (news.kind) {
-    case 'budget': return budget(news);
-    case 'anomaly': return anomaly(news);
-    case 'price': return price(news);
-    case 'approval': return approval(news);
-    case 'result': return result(news);
-    case 'health': return health(news);
-    case 'variance': return variance(news);
-    case 'digest': return digest(news);
-    case 'test': return content('Bursar can reach you here', { lines: [`${news.by} asked for this test. Nothing has happened.`] });
+    case 'budget':
+      return budget(news);
+    case 'anomaly':
+      return anomaly(news);
+    case 'price':
+      return price(news);
+    case 'approval':
+      return approval(news);
+    case 'result':
+      return result(news);
+    case 'health':
+      return health(news);
+    case 'variance':
+      return variance(news);
+    case 'digest':
+      return digest(news);
+    case 'test':
+      return content('Bursar can reach you here', { lines: [`${news.by} asked for this test. Nothing has happened.`] });
   }
 }
 
 const moreOf = (more: number): string[] => (more > 0 ? [`${more} more are in Bursar.`] : []);
 
-const ANSWERED: Readonly<Record<Answer['what'], string>> = { approved: 'Approved', rejected: 'Rejected', withdrawn: 'Withdrawn', expired: 'Expired', acknowledged: 'Taken on' };
+const ANSWERED: Readonly<Record<Answer['what'], string>> = {
+  approved: 'Approved',
+  rejected: 'Rejected',
+  withdrawn: 'Withdrawn',
+  expired: 'Expired',
+  acknowledged: 'Taken on',
+};
 
-const approving = (effect: EffectJson): Button['confirm'] => ({ title: 'Approve this action?', text: `Bursar will ${effectWords(effect)}, if its guard allows it.`, yes: 'Approve', no: 'Not now' });
+const approving = (effect: EffectJson): Button['confirm'] => ({
+  title: 'Approve this action?',
+  text: `Bursar will ${effectWords(effect)}, if its guard allows it.`,
+  yes: 'Approve',
+  no: 'Not now',
+});
 
 export const ENGLISH: AlertTexts = {
   content: contentOf,
   answered: ({ what, by, at }) => `${ANSWERED[what]} by ${by}, ${shownInstant(at)}.`,
   escalated: (level) => `Nobody has answered yet: this went further, step ${level}.`,
-  decisions: ({ effect }) => [{ act: 'approve', label: 'Approve', confirm: approving(effect) }, { act: 'reject', label: 'Reject', confirm: null }],
+  decisions: ({ effect }) => [
+    { act: 'approve', label: 'Approve', confirm: approving(effect) },
+    { act: 'reject', label: 'Reject', confirm: null },
+  ],
   acknowledge: { act: 'acknowledge', label: 'I take this on', confirm: null },
   open: 'Open in Bursar',
-  picture: (news) => (news.kind === 'digest' ? `Spend of ${news.teamName} in ${news.month}, day by day` : contentOf(news).title),
+  picture: (news) =>
+    news.kind === 'digest' ? `Spend of ${news.teamName} in ${news.month}, day by day` : contentOf(news).title,
   notConnected: 'You are not known to Bursar here.',
-  howToConnect: (workspace, user) => `An administrator connects you: PUT /v1/slack-users/${workspace}/${user} with the id of your API key.`,
+  howToConnect: (workspace, user) =>
+    `An administrator connects you: PUT /v1/slack-users/${workspace}/${user} with the id of your API key.`,
   mayNot: (team) => `You may not decide this: it needs the right to approve for ${team ?? 'all teams'}.`,
   gone: 'This is no longer there.',
-  decided: { approve: 'Approved. Bursar acts if its guard allows it.', reject: 'Rejected.', acknowledge: 'Noted: you take this on.' },
+  decided: {
+    approve: 'Approved. Bursar acts if its guard allows it.',
+    reject: 'Rejected.',
+    acknowledge: 'Noted: you take this on.',
+  },
   failed: (message) => `That was not done: ${message}.`,
   help: 'Write /bursar status, /bursar budget or /bursar actions.',
-  status: ({ teams, open, waiting, over, budgets }) => content('How Bursar stands', {
-    facts: [
-      { name: 'Teams', value: String(teams) }, { name: 'Budgets over their plan', value: `${over} of ${budgets}` },
-      { name: 'Alerts that wait for an answer', value: String(open) }, { name: 'Actions that wait for approval', value: String(waiting) },
-    ],
-  }),
-  budgets: (all, more) => content('Budgets', {
-    lines: all.length === 0 ? ['There is none that you may see.'] : moreOf(more),
-    lists: all.length === 0 ? [] : [{ title: 'Spent of planned', items: all.map(({ name, team, spent, planned, currency, ratio, exhaustionAt }) =>
-      `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}`) }],
-  }),
-  actions: (all, more) => content('Actions that wait for approval', {
-    lines: all.length === 0 ? ['None.'] : moreOf(more),
-    lists: all.length === 0 ? [] : [{ title: 'Proposed', items: all.map(({ id, team, effect, expiresAt }) => `${team}: ${effectWords(effect)}, until ${shownInstant(expiresAt)} (${id})`) }],
-  }),
+  status: ({ teams, open, waiting, over, budgets }) =>
+    content('How Bursar stands', {
+      facts: [
+        { name: 'Teams', value: String(teams) },
+        { name: 'Budgets over their plan', value: `${over} of ${budgets}` },
+        { name: 'Alerts that wait for an answer', value: String(open) },
+        { name: 'Actions that wait for approval', value: String(waiting) },
+      ],
+    }),
+  budgets: (all, more) =>
+    content('Budgets', {
+      lines: all.length === 0 ? ['There is none that you may see.'] : moreOf(more),
+      lists:
+        all.length === 0
+          ? []
+          : [
+              {
+                title: 'Spent of planned',
+                items: all.map(
+                  ({ name, team, spent, planned, currency, ratio, exhaustionAt }) =>
+                    `${name} (${team}): ${shownAmount(spent, currency)}${planned === null ? ', not planned' : ` of ${shownAmount(planned, currency)}`}${ratio === null ? '' : `, ${Math.round(ratio * 100)} %`}${exhaustionAt === null ? '' : `, runs out ${shownInstant(exhaustionAt)}`}`,
+                ),
+              },
+            ],
+    }),
+  actions: (all, more) =>
+    content('Actions that wait for approval', {
+      lines: all.length === 0 ? ['None.'] : moreOf(more),
+      lists:
+        all.length === 0
+          ? []
+          : [
+              {
+                title: 'Proposed',
+                items: all.map(
+                  ({ id, team, effect, expiresAt }) =>
+                    `${team}: ${effectWords(effect)}, until ${shownInstant(expiresAt)} (${id})`,
+                ),
+              },
+            ],
+    }),
 };

@@ -1,5 +1,6 @@
 /**
- * How alerts write amounts, times and effects, and which further sentences a language has: answers to buttons and commands.
+ * How alerts write amounts, times and effects, and which further sentences a language has: answers to buttons and
+ * commands.
  *
  * Pure. An amount is rounded half to even; an instant is UTC and says so.
  */
@@ -53,7 +54,10 @@ export interface Sentences {
 export function shownAmount(text: string, currency: string, digits = 2): string {
   const amount = parseDecimal(text);
   if (amount === null) return `${text} ${currency}`;
-  const unscaled = amount.scale <= digits ? amount.unscaled * tenTo(digits - amount.scale) : divideHalfEven(amount.unscaled, tenTo(amount.scale - digits));
+  const unscaled =
+    amount.scale <= digits
+      ? amount.unscaled * tenTo(digits - amount.scale)
+      : divideHalfEven(amount.unscaled, tenTo(amount.scale - digits));
   const [whole = '0', fraction = ''] = formatDecimal({ unscaled, scale: digits }).split('.');
   return `${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${fraction} ${currency}`;
 }
@@ -69,12 +73,19 @@ export const shownDay = (text: string): string => text.slice(0, 10);
 /** What an effect does, as the rest of a sentence: `stop instance/i-1`. */
 export function effectWords(effect: EffectJson): string {
   switch (effect.kind) {
-    case 'scale': return `scale ${effect.target} to ${effect.replicas}`;
-    case 'set-bounds': return `keep ${effect.target} between ${effect.min} and ${effect.max}`;
-    case 'set-spot-ratio': return `run ${Math.round(effect.spotRatio * 100)} % of ${effect.target} on spot`;
-    case 'resize': return `resize ${effect.target} to ${effect.sku}`;
-    case 'cordon': return `${effect.cordoned ? 'keep new work off' : 'let new work onto'} ${effect.target}`;
-    case 'purchase': return `buy ${effect.units} of ${effect.offer}, at most ${shownAmount(formatDecimal({ unscaled: BigInt(effect.mostNanos), scale: 9 }), effect.currency)}`;
-    default: return `${effect.kind} ${effect.target}`;
+    case 'scale':
+      return `scale ${effect.target} to ${effect.replicas}`;
+    case 'set-bounds':
+      return `keep ${effect.target} between ${effect.min} and ${effect.max}`;
+    case 'set-spot-ratio':
+      return `run ${Math.round(effect.spotRatio * 100)} % of ${effect.target} on spot`;
+    case 'resize':
+      return `resize ${effect.target} to ${effect.sku}`;
+    case 'cordon':
+      return `${effect.cordoned ? 'keep new work off' : 'let new work onto'} ${effect.target}`;
+    case 'purchase':
+      return `buy ${effect.units} of ${effect.offer}, at most ${shownAmount(formatDecimal({ unscaled: BigInt(effect.mostNanos), scale: 9 }), effect.currency)}`;
+    default:
+      return `${effect.kind} ${effect.target}`;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Sums the lines of one bill into the cells by which it is compared: per team, UTC day, and what cells are matched by.
  *
- * The order of the lines does not matter, every line is in exactly one cell, and amounts keep their digits. It compares nothing. A line is one of
- * millions: what can be told once per group of lines is not worked out for each.
+ * The order of the lines does not matter, every line is in exactly one cell, and amounts keep their digits. It compares
+ * nothing. A line is one of millions: what can be told once per group of lines is not worked out for each.
  */
 import type { BilledCell } from './matching.js';
 import { addDecimal, ZERO, type Decimal } from '../decimal.js';
@@ -33,7 +33,10 @@ const DAYS = 2 ** 22;
 export class BillCells {
   private readonly cells = new Map<string, Cell>();
   private readonly near = new Map<number, Cell>();
-  private readonly resources = new Map<string, { readonly provider: string; readonly sku: string; readonly names: Set<string> }>();
+  private readonly resources = new Map<
+    string,
+    { readonly provider: string; readonly sku: string; readonly names: Set<string> }
+  >();
 
   /** @param group of the record, as one Grouping numbers them */
   add(group: Pick<Group, 'index' | 'team'>, record: UsageRecord): void {
@@ -54,14 +57,53 @@ export class BillCells {
   summary(): BillSummary {
     return {
       cells: [...this.cells.values()].map((cell) => cell.asBilled()),
-      resources: [...this.resources.values()].map(({ provider, sku, names }) => ({ provider, sku, resources: [...names] })),
+      resources: [...this.resources.values()].map(({ provider, sku, names }) => ({
+        provider,
+        sku,
+        resources: [...names],
+      })),
     };
   }
 
-  private cellOf(team: string, day: number, { provider, account, sku, gpuModel, region, term }: UsageRecord, { category, currency, periodStart, periodEnd }: Charge): Cell {
-    const name = JSON.stringify([team, day, provider, account, sku, gpuModel, region, term, category, currency, periodStart, periodEnd]);
+  private cellOf(
+    team: string,
+    day: number,
+    { provider, account, sku, gpuModel, region, term }: UsageRecord,
+    { category, currency, periodStart, periodEnd }: Charge,
+  ): Cell {
+    const name = JSON.stringify([
+      team,
+      day,
+      provider,
+      account,
+      sku,
+      gpuModel,
+      region,
+      term,
+      category,
+      currency,
+      periodStart,
+      periodEnd,
+    ]);
     let cell = this.cells.get(name);
-    if (cell === undefined) this.cells.set(name, (cell = new Cell({ team, day: formatDay(day), provider, account, sku, gpuModel, region, term, category, currency, periodStart, periodEnd })));
+    if (cell === undefined)
+      this.cells.set(
+        name,
+        (cell = new Cell({
+          team,
+          day: formatDay(day),
+          provider,
+          account,
+          sku,
+          gpuModel,
+          region,
+          term,
+          category,
+          currency,
+          periodStart,
+          periodEnd,
+        })),
+      );
     return cell;
   }
 
@@ -74,7 +116,21 @@ export class BillCells {
   }
 }
 
-type Names = Pick<BilledCell, 'team' | 'day' | 'provider' | 'account' | 'sku' | 'gpuModel' | 'region' | 'term' | 'category' | 'currency' | 'periodStart' | 'periodEnd'>;
+type Names = Pick<
+  BilledCell,
+  | 'team'
+  | 'day'
+  | 'provider'
+  | 'account'
+  | 'sku'
+  | 'gpuModel'
+  | 'region'
+  | 'term'
+  | 'category'
+  | 'currency'
+  | 'periodStart'
+  | 'periodEnd'
+>;
 
 class Cell {
   private billed = ZERO;
@@ -107,6 +163,18 @@ class Cell {
 
   asBilled(): Omit<BilledCell, 'isClosed'> {
     const { billed, compared, effective, list, lacksEffective, spansDays } = this;
-    return { ...this.names, billedCurrency: null, isUnconverted: false, billed, effective, list, compared, lacksEffective, billedPartMs: this.partMs, spansDays, lastDay: formatDay(this.lastDay) };
+    return {
+      ...this.names,
+      billedCurrency: null,
+      isUnconverted: false,
+      billed,
+      effective,
+      list,
+      compared,
+      lacksEffective,
+      billedPartMs: this.partMs,
+      spansDays,
+      lastDay: formatDay(this.lastDay),
+    };
   }
 }

@@ -1,8 +1,9 @@
 /**
  * Which lines of a bill are about which metered usage.
  *
- * Nothing is forced together: what names leave open is compared as one coarser whole (a meter without a region beside a bill with two), and what
- * has no counterpart stays alone. Every cell comes out in exactly one match, whatever the order in which cells come in.
+ * Nothing is forced together: what names leave open is compared as one coarser whole (a meter without a region beside a
+ * bill with two), and what has no counterpart stays alone. Every cell comes out in exactly one match, whatever the
+ * order in which cells come in.
  */
 import { tenTo, type Decimal } from '../decimal.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
@@ -21,7 +22,10 @@ export interface CellKey {
   readonly term: Term | null;
 }
 
-/** What metered usage accrued for one team on one UTC day, one part of the cost model. Null: nothing of the kind is known of. */
+/**
+ * What metered usage accrued for one team on one UTC day, one part of the cost model. Null: nothing of the kind is
+ * known of.
+ */
 export interface AccruedCell extends CellKey {
   readonly team: string;
   /** `YYYY-MM-DD` */
@@ -69,7 +73,11 @@ export interface BilledCell extends CellKey {
 }
 
 /** Cells in their teams' currencies, where the day has a rate. */
-export function inTeamsCurrencies(cells: readonly BilledCell[], currencyOf: (team: string) => string, fx: FxTable): BilledCell[] {
+export function inTeamsCurrencies(
+  cells: readonly BilledCell[],
+  currencyOf: (team: string) => string,
+  fx: FxTable,
+): BilledCell[] {
   return cells.map((cell) => {
     const currency = currencyOf(cell.team);
     if (cell.currency === currency) return cell;
@@ -77,8 +85,13 @@ export function inTeamsCurrencies(cells: readonly BilledCell[], currencyOf: (tea
     if (used === null) return { ...cell, isUnconverted: true };
     const inTeams = (amount: Decimal): Decimal => converted(amount, used.rate);
     return {
-      ...cell, currency, billedCurrency: cell.currency, billed: inTeams(cell.billed), compared: inTeams(cell.compared),
-      effective: cell.effective === null ? null : inTeams(cell.effective), list: cell.list === null ? null : inTeams(cell.list),
+      ...cell,
+      currency,
+      billedCurrency: cell.currency,
+      billed: inTeams(cell.billed),
+      compared: inTeams(cell.compared),
+      effective: cell.effective === null ? null : inTeams(cell.effective),
+      list: cell.list === null ? null : inTeams(cell.list),
     };
   });
 }
@@ -87,17 +100,26 @@ export function inTeamsCurrencies(cells: readonly BilledCell[], currencyOf: (tea
 export function accruedIn(currency: string, cell: AccruedCell, fx: FxTable): AccruedCell {
   const used = cell.currency === currency ? null : rateOn(fx, cell.day, cell.currency, currency);
   if (used === null) return cell;
-  const inOther = (nanos: bigint | null): bigint | null => (nanos === null ? null : divideHalfEven(nanos * used.rate.numerator, used.rate.denominator));
+  const inOther = (nanos: bigint | null): bigint | null =>
+    nanos === null ? null : divideHalfEven(nanos * used.rate.numerator, used.rate.denominator);
   return { ...cell, currency, nanos: inOther(cell.nanos), listNanos: inOther(cell.listNanos) };
 }
 
-const rateOn = (fx: FxTable, day: string, from: string, to: string): FxUsed | null => fx.rate(from, to, (parseDay(day) ?? 0) * DAY_MS);
+const rateOn = (fx: FxTable, day: string, from: string, to: string): FxUsed | null =>
+  fx.rate(from, to, (parseDay(day) ?? 0) * DAY_MS);
 
 function converted({ unscaled, scale }: Decimal, { numerator, denominator }: Ratio): Decimal {
   return { unscaled: divideHalfEven(unscaled * numerator * tenTo(9), denominator * tenTo(scale)), scale: 9 };
 }
 
-const keyParts = ({ provider, account, sku, gpuModel, region, term }: CellKey): readonly (string | null)[] => [provider, account, sku, gpuModel, region, term];
+const keyParts = ({ provider, account, sku, gpuModel, region, term }: CellKey): readonly (string | null)[] => [
+  provider,
+  account,
+  sku,
+  gpuModel,
+  region,
+  term,
+];
 
 /** How a bill's SKU was recognised. From the surest to the least sure. */
 export const MATCHED_BY = ['sku', 'resource', 'gpu-model'] as const;
@@ -109,8 +131,8 @@ interface Named {
 }
 
 /**
- * What the meter calls the SKUs of bills. A bill's SKU is the meter's own (an instance type); or a price id, and then it is known by the resources that
- * both name, or by a GPU model that the meter has under one name only.
+ * What the meter calls the SKUs of bills. A bill's SKU is the meter's own (an instance type); or a price id, and then
+ * it is known by the resources that both name, or by a GPU model that the meter has under one name only.
  */
 export class SkuNames {
   private readonly metered = new Set<string>();
@@ -118,12 +140,15 @@ export class SkuNames {
   private readonly links = new Map<string, Set<string>>();
 
   /** @param modelOfSku the GPU of a SKU by the price lists: undefined where they do not know the SKU */
-  constructor(accrued: readonly CellKey[], private readonly modelOfSku: (provider: string, sku: string) => string | null | undefined) {
+  constructor(
+    accrued: readonly CellKey[],
+    private readonly modelOfSku: (provider: string, sku: string) => string | null | undefined,
+  ) {
     for (const key of accrued) {
       const name = nameOfMetered(key);
       if (name === null) continue;
       this.metered.add(text(key.provider, name));
-      const model = key.gpuModel ?? (key.sku === null ? null : modelOfSku(key.provider, key.sku) ?? null);
+      const model = key.gpuModel ?? (key.sku === null ? null : (modelOfSku(key.provider, key.sku) ?? null));
       if (model !== null) add(this.byModel, text(key.provider, model), name);
     }
   }
@@ -145,7 +170,7 @@ export class SkuNames {
     const isTelling = sku !== null && this.isTelling(provider, sku);
     const linked = isTelling || sku === null ? undefined : this.links.get(text(provider, sku));
     if (linked !== undefined) return only(linked, 'resource');
-    const model = gpuModel ?? (sku === null ? null : this.modelOfSku(provider, sku) ?? null);
+    const model = gpuModel ?? (sku === null ? null : (this.modelOfSku(provider, sku) ?? null));
     const named = [...((model === null ? undefined : this.byModel.get(text(provider, model))) ?? [])];
     // Another SKU that both sides could have named is another SKU; a meter that names models only may mean it.
     return only(new Set(isTelling ? named.filter((name) => name.startsWith('model:')) : named), 'gpu-model');
@@ -153,7 +178,8 @@ export class SkuNames {
 }
 
 const text = (...parts: readonly (string | null)[]): string => JSON.stringify(parts);
-const nameOfMetered = ({ sku, gpuModel }: Pick<CellKey, 'sku' | 'gpuModel'>): string | null => (sku !== null ? `sku:${sku}` : gpuModel !== null ? `model:${gpuModel}` : null);
+const nameOfMetered = ({ sku, gpuModel }: Pick<CellKey, 'sku' | 'gpuModel'>): string | null =>
+  sku !== null ? `sku:${sku}` : gpuModel !== null ? `model:${gpuModel}` : null;
 
 function add(map: Map<string, Set<string>>, key: string, value: string): void {
   map.set(key, (map.get(key) ?? new Set<string>()).add(value));
@@ -176,7 +202,10 @@ export interface Match {
 interface Node {
   readonly account: string | null;
   readonly region: string | null;
-  /** Spot is another market; whether a commitment covers on-demand usage is the bill's to say, a meter cannot know (AWS Savings Plans User Guide). */
+  /**
+   * Spot is another market; whether a commitment covers on-demand usage is the bill's to say, a meter cannot know (AWS
+   * Savings Plans User Guide).
+   */
   readonly isSpot: boolean | null;
   readonly accrued: AccruedCell[];
   readonly billed: BilledCell[];
@@ -186,7 +215,8 @@ interface Node {
 }
 
 /**
- * Matches usage by SKU, and by account, region and market where both sides say them. What a side leaves open fits all, and then all that it fits is one match.
+ * Matches usage by SKU, and by account, region and market where both sides say them. What a side leaves open fits all,
+ * and then all that it fits is one match.
  * @param billed of the category Usage
  */
 export function matchCells(accrued: readonly AccruedCell[], billed: readonly BilledCell[], names: SkuNames): Match[] {
@@ -198,7 +228,19 @@ export function matchCells(accrued: readonly AccruedCell[], billed: readonly Bil
     const isSpot = cell.term === null ? null : cell.term === 'spot';
     const key = JSON.stringify([cell.account, cell.region, isSpot]);
     let found = bucket[side].get(key);
-    if (found === undefined) bucket[side].set(key, (found = { account: cell.account, region: cell.region, isSpot, accrued: [], billed: [], by: new Set(), root: null }));
+    if (found === undefined)
+      bucket[side].set(
+        key,
+        (found = {
+          account: cell.account,
+          region: cell.region,
+          isSpot,
+          accrued: [],
+          billed: [],
+          by: new Set(),
+          root: null,
+        }),
+      );
     return found;
   };
   const gpus = new Set(accrued.filter(({ component }) => component === 'gpu').map((cell) => text(...keyParts(cell))));
@@ -207,16 +249,26 @@ export function matchCells(accrued: readonly AccruedCell[], billed: readonly Bil
     const name = nameOfMetered(cell);
     // Beside GPUs, storage and network are sold under names of their own.
     const isNamed = name !== null && (component === 'gpu' || !gpus.has(text(...keyParts(cell))));
-    node('metered', isNamed ? [provider, currency, name] : [provider, currency, component, cell.sku, cell.gpuModel], cell).accrued.push(cell);
+    node(
+      'metered',
+      isNamed ? [provider, currency, name] : [provider, currency, component, cell.sku, cell.gpuModel],
+      cell,
+    ).accrued.push(cell);
   }
   for (const cell of billed) {
     const { provider, currency } = cell;
     const named = names.of(cell);
-    const own = node('billed', named === null ? [provider, currency, 'unknown', cell.sku, cell.gpuModel, ''] : [provider, currency, named.name], cell);
+    const own = node(
+      'billed',
+      named === null ? [provider, currency, 'unknown', cell.sku, cell.gpuModel, ''] : [provider, currency, named.name],
+      cell,
+    );
     own.billed.push(cell);
     if (named !== null) own.by.add(named.by);
   }
-  return [...buckets.values()].flatMap(({ metered, billed: lines }) => joined([...metered.values()], [...lines.values()]));
+  return [...buckets.values()].flatMap(({ metered, billed: lines }) =>
+    joined([...metered.values()], [...lines.values()]),
+  );
 }
 
 /** Joins what fits, and what that fits in turn. */
@@ -232,7 +284,11 @@ function joined(metered: readonly Node[], billed: readonly Node[]): Match[] {
     matches.set(root, match);
   }
   return [...matches.values()].map(({ by, ...match }) => ({
-    ...match, by: match.accrued.length === 0 || match.billed.length === 0 ? null : MATCHED_BY.findLast((way) => by.has(way)) ?? null,
+    ...match,
+    by:
+      match.accrued.length === 0 || match.billed.length === 0
+        ? null
+        : (MATCHED_BY.findLast((way) => by.has(way)) ?? null),
   }));
 }
 

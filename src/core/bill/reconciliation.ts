@@ -1,12 +1,32 @@
 /**
- * What was accrued from metered usage beside what the bill charges for it, per team, SKU and UTC day, and why they differ as far as it can be told.
+ * What was accrued from metered usage beside what the bill charges for it, per team, SKU and UTC day, and why they
+ * differ as far as it can be told.
  *
- * The invariant: every cell is in exactly one row, and the amounts of the rows sum to what was charged less what was accrued, to the last digit. Usage is
- * compared with the effective cost (amortised: a commitment's share lies on the usage that it covers), with the billed cost where a line states no other.
- * Credits, taxes, purchases and adjustments stand apart. Never corrects anything: what a bill teaches is price/learned-rate.ts.
+ * The invariant: every cell is in exactly one row, and the amounts of the rows sum to what was charged less what was
+ * accrued, to the last digit. Usage is compared with the effective cost (amortised: a commitment's share lies on the
+ * usage that it covers), with the billed cost where a line states no other.
+ * Credits, taxes, purchases and adjustments stand apart. Never corrects anything: what a bill teaches is
+ * price/learned-rate.ts.
  */
-import { accruedIn, matchCells, type AccruedCell, type BilledCell, type MatchedBy, type Match, type SkuNames } from './matching.js';
-import { addDecimal, compareDecimal, formatDecimal, negateDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import {
+  accruedIn,
+  matchCells,
+  type AccruedCell,
+  type BilledCell,
+  type MatchedBy,
+  type Match,
+  type SkuNames,
+} from './matching.js';
+import {
+  addDecimal,
+  compareDecimal,
+  formatDecimal,
+  negateDecimal,
+  parseDecimal,
+  tenTo,
+  ZERO,
+  type Decimal,
+} from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
 import type { FxTable } from '../price/fx.js';
 import { isNear, type RateEvidence } from '../price/learned-rate.js';
@@ -17,17 +37,18 @@ import type { ChargeCategory, Term } from '../usage.js';
 
 /** What is known of why a row's two sides differ. */
 export const REASONS = [
-  'quantity',            // more or fewer GPU-hours billed than metered
-  'rate',                // another price than the accrual's
-  'quantity-unknown',    // the bill states no GPU-hours: quantity and rate cannot be told apart
-  'only-metered', 'only-billed',
-  'not-billed-yet',      // the bill is not closed and ends before this day
-  'sku-not-comparable',  // the bill's SKU is none that the meter or a price list knows, and nothing else tells what it is
-  'unpriced',            // a part of the usage has no price
-  'spans-days',          // the bill states it for longer than a day, on the day in which that begins
-  'no-fx-rate',          // billed in another currency, and the day has no rate
-  'rounding',            // no more than each line's own rounding
-  'apart',               // a credit, tax, purchase or adjustment: nothing that is metered
+  'quantity', // more or fewer GPU-hours billed than metered
+  'rate', // another price than the accrual's
+  'quantity-unknown', // the bill states no GPU-hours: quantity and rate cannot be told apart
+  'only-metered',
+  'only-billed',
+  'not-billed-yet', // the bill is not closed and ends before this day
+  'sku-not-comparable', // the bill's SKU is none that the meter or a price list knows, and nothing else tells what it is
+  'unpriced', // a part of the usage has no price
+  'spans-days', // the bill states it for longer than a day, on the day in which that begins
+  'no-fx-rate', // billed in another currency, and the day has no rate
+  'rounding', // no more than each line's own rounding
+  'apart', // a credit, tax, purchase or adjustment: nothing that is metered
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
@@ -63,7 +84,10 @@ export interface VarianceRow {
   readonly amount: Decimal | null;
   /** amount / accrued, six digits; null where the accrual is zero, absent or lacks what has no price. */
   readonly ratio: Decimal | null;
-  /** Of the amount, what another quantity at the accrual's rate explains, and the rest; null where a quantity is unknown. */
+  /**
+   * Of the amount, what another quantity at the accrual's rate explains, and the rest; null where a quantity is
+   * unknown.
+   */
   readonly quantityAmount: Decimal | null;
   readonly rateAmount: Decimal | null;
   readonly meteredPartMs: bigint | null;
@@ -103,23 +127,62 @@ export function readThreshold(stated: { readonly ratio: string; readonly amount:
 }
 
 /** A match over all its days: what differs beyond the threshold. */
-export type VarianceFinding = Pick<VarianceRow, 'team' | 'provider' | 'account' | 'sku' | 'gpuModel' | 'region' | 'term' | 'component' | 'currency' | 'accrued' | 'compared' | 'ratio' | 'reasons'> & {
+export type VarianceFinding = Pick<
+  VarianceRow,
+  | 'team'
+  | 'provider'
+  | 'account'
+  | 'sku'
+  | 'gpuModel'
+  | 'region'
+  | 'term'
+  | 'component'
+  | 'currency'
+  | 'accrued'
+  | 'compared'
+  | 'ratio'
+  | 'reasons'
+> & {
   readonly amount: Decimal;
   /** UTC days that count: those that the bill speaks of. */
   readonly days: number;
 };
 
-/** The label of a bill period, `2026-10`: the UTC month of its middle, since sellers cut their months in zones of their own. */
-export const monthOfPeriod = (start: number, end: number): string => formatDay(Math.floor((start + (end - start) / 2) / DAY_MS)).slice(0, 7);
+/**
+ * The label of a bill period, `2026-10`: the UTC month of its middle, since sellers cut their months in zones of their
+ * own.
+ */
+export const monthOfPeriod = (start: number, end: number): string =>
+  formatDay(Math.floor((start + (end - start) / 2) / DAY_MS)).slice(0, 7);
 
-/** Rows, one per team, match and day, and one per what stands apart; and the findings among them. Order of the cells does not matter. */
-export function reconcile(input: Reconciliation, threshold: VarianceThreshold): { readonly rows: VarianceRow[]; readonly findings: VarianceFinding[] } {
+/**
+ * Rows, one per team, match and day, and one per what stands apart; and the findings among them. Order of the cells
+ * does not matter.
+ */
+export function reconcile(
+  input: Reconciliation,
+  threshold: VarianceThreshold,
+): { readonly rows: VarianceRow[]; readonly findings: VarianceFinding[] } {
   const rows: VarianceRow[] = [];
   const findings: VarianceFinding[] = [];
   const context = { names: input.names, open: openAccounts(input.billed) };
   for (const [, { accrued, billed }] of byTeam(input)) {
-    const [usage, apart] = [billed.filter(({ category }) => category === 'Usage'), billed.filter(({ category }) => category !== 'Usage')];
-    for (const cells of grouped(apart, (cell) => JSON.stringify([cell.day, cell.category, cell.currency, cell.provider, cell.account, cell.sku, cell.region, cell.term])).values()) {
+    const [usage, apart] = [
+      billed.filter(({ category }) => category === 'Usage'),
+      billed.filter(({ category }) => category !== 'Usage'),
+    ];
+    for (const cells of grouped(apart, (cell) =>
+      JSON.stringify([
+        cell.day,
+        cell.category,
+        cell.currency,
+        cell.provider,
+        cell.account,
+        cell.sku,
+        cell.region,
+        cell.term,
+      ]),
+    ).values()) {
       rows.push({ ...rowOf({ accrued: [], billed: cells, by: null }, context), reasons: ['apart'] });
     }
     for (const match of matchCells(accrued, usage, input.names)) {
@@ -145,16 +208,35 @@ interface OpenAccount {
 }
 
 function openAccounts(billed: readonly BilledCell[]): OpenAccount[] {
-  const open = grouped(billed.filter(({ isClosed }) => !isClosed), ({ provider, account }) => JSON.stringify([provider, account]));
+  const open = grouped(
+    billed.filter(({ isClosed }) => !isClosed),
+    ({ provider, account }) => JSON.stringify([provider, account]),
+  );
   return [...open.values()].flatMap((cells) => {
     const [first] = cells;
-    return first === undefined ? [] : [{ provider: first.provider, account: first.account, lastDay: cells.reduce((last, cell) => (cell.lastDay > last ? cell.lastDay : last), '') }];
+    return first === undefined
+      ? []
+      : [
+          {
+            provider: first.provider,
+            account: first.account,
+            lastDay: cells.reduce((last, cell) => (cell.lastDay > last ? cell.lastDay : last), ''),
+          },
+        ];
   });
 }
 
 /** Whether an open bill that may yet speak of it ends before the day. */
-function isAwaited(open: readonly OpenAccount[], { provider, account, day }: Pick<VarianceRow, 'provider' | 'account' | 'day'>): boolean {
-  return open.some((one) => one.provider === provider && (account === null || one.account === null || one.account === account) && one.lastDay < day);
+function isAwaited(
+  open: readonly OpenAccount[],
+  { provider, account, day }: Pick<VarianceRow, 'provider' | 'account' | 'day'>,
+): boolean {
+  return open.some(
+    (one) =>
+      one.provider === provider &&
+      (account === null || one.account === null || one.account === account) &&
+      one.lastDay < day,
+  );
 }
 
 function byTeam({ accrued, billed }: Reconciliation): Map<string, { accrued: AccruedCell[]; billed: BilledCell[] }> {
@@ -182,7 +264,9 @@ function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string
 
 function daysOf({ accrued, billed, by }: Match): Match[] {
   const [metered, charged] = [grouped(accrued, ({ day }) => day), grouped(billed, ({ day }) => day)];
-  return [...new Set([...metered.keys(), ...charged.keys()])].sort().map((day) => ({ accrued: metered.get(day) ?? [], billed: charged.get(day) ?? [], by }));
+  return [...new Set([...metered.keys(), ...charged.keys()])]
+    .sort()
+    .map((day) => ({ accrued: metered.get(day) ?? [], billed: charged.get(day) ?? [], by }));
 }
 
 /** The one value that all who know it agree on. */
@@ -210,23 +294,58 @@ function rowOf({ accrued, billed, by }: Match, context: Context, whole: Match = 
   if (first === undefined) throw new Error('broken invariant: a row has a side');
   const sku = unanimous(whole.accrued.map((cell) => cell.sku)) ?? unanimous(whole.billed.map((cell) => cell.sku));
   const sides = {
-    accrued: sumOf(accrued, ({ nanos }) => ofNanos(nanos)), accruedList: sumOf(accrued, ({ listNanos }) => ofNanos(listNanos)), billed: sumOf(billed, (cell) => cell.billed),
-    effective: sumOf(billed, (cell) => cell.effective), list: billed.some((cell) => cell.list === null) ? null : sumOf(billed, (cell) => cell.list), compared: sumOf(billed, (cell) => cell.compared),
+    accrued: sumOf(accrued, ({ nanos }) => ofNanos(nanos)),
+    accruedList: sumOf(accrued, ({ listNanos }) => ofNanos(listNanos)),
+    billed: sumOf(billed, (cell) => cell.billed),
+    effective: sumOf(billed, (cell) => cell.effective),
+    list: billed.some((cell) => cell.list === null) ? null : sumOf(billed, (cell) => cell.list),
+    compared: sumOf(billed, (cell) => cell.compared),
   };
-  const amount = sides.compared === null ? (sides.accrued === null ? null : negateDecimal(sides.accrued)) : sides.accrued === null ? sides.compared : less(sides.compared, sides.accrued);
+  const amount =
+    sides.compared === null
+      ? sides.accrued === null
+        ? null
+        : negateDecimal(sides.accrued)
+      : sides.accrued === null
+        ? sides.compared
+        : less(sides.compared, sides.accrued);
   const unpricedPartMs = accrued.reduce((sum, cell) => sum + cell.unpricedPartMs, 0n);
   const isPriced = accrued.every(({ unpricedLines }) => unpricedLines === 0);
-  const meteredPartMs = accrued.reduce<bigint | null>((sum, cell) => (cell.meteredPartMs === null ? sum : (sum ?? 0n) + cell.meteredPartMs), null);
-  const billedPartMs = billed.length === 0 || billed.some((cell) => cell.billedPartMs === null) ? null : billed.reduce((sum, cell) => sum + (cell.billedPartMs ?? 0n), 0n);
-  const parts = { meteredPartMs: unpricedPartMs === 0n ? meteredPartMs : (meteredPartMs ?? 0n) + unpricedPartMs, billedPartMs, unpricedPartMs };
+  const meteredPartMs = accrued.reduce<bigint | null>(
+    (sum, cell) => (cell.meteredPartMs === null ? sum : (sum ?? 0n) + cell.meteredPartMs),
+    null,
+  );
+  const billedPartMs =
+    billed.length === 0 || billed.some((cell) => cell.billedPartMs === null)
+      ? null
+      : billed.reduce((sum, cell) => sum + (cell.billedPartMs ?? 0n), 0n);
+  const parts = {
+    meteredPartMs: unpricedPartMs === 0n ? meteredPartMs : (meteredPartMs ?? 0n) + unpricedPartMs,
+    billedPartMs,
+    unpricedPartMs,
+  };
   const split = isPriced ? splitOf(sides.accrued, amount, meteredPartMs, billedPartMs) : NO_SPLIT;
   const row = {
-    team: first.team, day: first.day, provider: first.provider, account: unanimous(all.map((cell) => cell.account)), sku,
-    gpuModel: unanimous(all.map((cell) => cell.gpuModel)), region: unanimous(all.map((cell) => cell.region)),
+    team: first.team,
+    day: first.day,
+    provider: first.provider,
+    account: unanimous(all.map((cell) => cell.account)),
+    sku,
+    gpuModel: unanimous(all.map((cell) => cell.gpuModel)),
+    region: unanimous(all.map((cell) => cell.region)),
     term: unanimous((whole.accrued.length > 0 ? whole.accrued : whole.billed).map((cell) => cell.term)),
-    billedTerms: [...new Set(billed.flatMap(({ term }) => term ?? []))].sort(), component: unanimous(whole.accrued.map(({ component }) => component)),
-    category: billed[0]?.category ?? ('Usage' as const), currency: first.currency, billedCurrency: unanimous(billed.map((cell) => cell.billedCurrency)), matchedBy: by,
-    ...sides, basis: basisOf(billed), amount, ratio: isPriced ? ratioOf(amount, sides.accrued) : null, ...split, ...parts,
+    billedTerms: [...new Set(billed.flatMap(({ term }) => term ?? []))].sort(),
+    component: unanimous(whole.accrued.map(({ component }) => component)),
+    category: billed[0]?.category ?? ('Usage' as const),
+    currency: first.currency,
+    billedCurrency: unanimous(billed.map((cell) => cell.billedCurrency)),
+    matchedBy: by,
+    ...sides,
+    basis: basisOf(billed),
+    amount,
+    ratio: isPriced ? ratioOf(amount, sides.accrued) : null,
+    ...split,
+    ...parts,
   };
   return { ...row, reasons: reasonsOf(row, { accrued, billed, by }, whole, context, isPriced) };
 }
@@ -239,21 +358,44 @@ function basisOf(billed: readonly BilledCell[]): VarianceRow['basis'] {
 
 function ratioOf(amount: Decimal | null, accrued: Decimal | null): Decimal | null {
   if (amount === null || accrued === null || accrued.unscaled <= 0n) return null;
-  return { unscaled: divideHalfEven(amount.unscaled * tenTo(accrued.scale + 6), accrued.unscaled * tenTo(amount.scale)), scale: 6 };
+  return {
+    unscaled: divideHalfEven(amount.unscaled * tenTo(accrued.scale + 6), accrued.unscaled * tenTo(amount.scale)),
+    scale: 6,
+  };
 }
 
 const NO_SPLIT = { quantityAmount: null, rateAmount: null } as const;
 
-/** The price-volume split of a variance: the other quantity at the accrual's own rate, to the nano, and what is left. */
-function splitOf(accrued: Decimal | null, amount: Decimal | null, metered: bigint | null, billed: bigint | null): Pick<VarianceRow, 'quantityAmount' | 'rateAmount'> {
+/**
+ * The price-volume split of a variance: the other quantity at the accrual's own rate, to the nano, and what is left.
+ */
+function splitOf(
+  accrued: Decimal | null,
+  amount: Decimal | null,
+  metered: bigint | null,
+  billed: bigint | null,
+): Pick<VarianceRow, 'quantityAmount' | 'rateAmount'> {
   if (accrued === null || amount === null || metered === null || metered <= 0n || billed === null) return NO_SPLIT;
-  const quantityAmount = { unscaled: divideHalfEven((billed - metered) * accrued.unscaled * tenTo(9), metered * tenTo(accrued.scale)), scale: 9 };
+  const quantityAmount = {
+    unscaled: divideHalfEven((billed - metered) * accrued.unscaled * tenTo(9), metered * tenTo(accrued.scale)),
+    scale: 9,
+  };
   return { quantityAmount, rateAmount: less(amount, quantityAmount) };
 }
 
-function reasonsOf(row: Omit<VarianceRow, 'reasons'>, { accrued, billed }: Match, whole: Match, { open, names }: Context, isPriced: boolean): Reason[] {
+function reasonsOf(
+  row: Omit<VarianceRow, 'reasons'>,
+  { accrued, billed }: Match,
+  whole: Match,
+  { open, names }: Context,
+  isPriced: boolean,
+): Reason[] {
   const reasons: Reason[] = [];
-  const unknownName = whole.by === null && whole.billed.some((cell) => names.of(cell) === null && (cell.sku === null || !names.isTelling(cell.provider, cell.sku)));
+  const unknownName =
+    whole.by === null &&
+    whole.billed.some(
+      (cell) => names.of(cell) === null && (cell.sku === null || !names.isTelling(cell.provider, cell.sku)),
+    );
   if (accrued.length === 0) {
     reasons.push('only-billed');
     if (unknownName) reasons.push('sku-not-comparable');
@@ -265,48 +407,85 @@ function reasonsOf(row: Omit<VarianceRow, 'reasons'>, { accrued, billed }: Match
   if (!isPriced) reasons.push('unpriced');
   if (whole.billed.some(({ spansDays }) => spansDays)) reasons.push('spans-days');
   if (billed.some(({ isUnconverted }) => isUnconverted)) reasons.push('no-fx-rate');
-  if (accrued.length > 0 && billed.length > 0 && isPriced && row.amount !== null && row.amount.unscaled !== 0n) reasons.push(...bothSides(row, accrued));
+  if (accrued.length > 0 && billed.length > 0 && isPriced && row.amount !== null && row.amount.unscaled !== 0n)
+    reasons.push(...bothSides(row, accrued));
   return reasons;
 }
 
 /** Why two sides that are both there differ. */
 function bothSides(row: Omit<VarianceRow, 'reasons'>, accrued: readonly AccruedCell[]): Reason[] {
   const lines = accrued.reduce((sum, cell) => sum + cell.lines, 0);
-  const isRounding = (amount: Decimal): boolean => compareDecimal(absolute(amount), { unscaled: BigInt(lines), scale: 9 }) <= 0;
+  const isRounding = (amount: Decimal): boolean =>
+    compareDecimal(absolute(amount), { unscaled: BigInt(lines), scale: 9 }) <= 0;
   if (row.amount !== null && isRounding(row.amount)) return ['rounding'];
   const { quantityAmount, rateAmount } = row;
-  if (quantityAmount !== null && rateAmount !== null) return [...(row.meteredPartMs === row.billedPartMs ? [] : ['quantity' as const]), ...(isRounding(rateAmount) ? [] : ['rate' as const])];
+  if (quantityAmount !== null && rateAmount !== null)
+    return [
+      ...(row.meteredPartMs === row.billedPartMs ? [] : ['quantity' as const]),
+      ...(isRounding(rateAmount) ? [] : ['rate' as const]),
+    ];
   const [ours, theirs] = [row.accruedList, row.list];
-  const isSameList = ours !== null && theirs !== null && isNear(ours.unscaled * tenTo(theirs.scale), theirs.unscaled * tenTo(ours.scale), 100n);
+  const isSameList =
+    ours !== null &&
+    theirs !== null &&
+    isNear(ours.unscaled * tenTo(theirs.scale), theirs.unscaled * tenTo(ours.scale), 100n);
   return [isSameList ? 'rate' : 'quantity-unknown'];
 }
 
-/** What a match's days sum to, those left out that the bill does not speak of yet. Of what nobody metered only GPUs count: a cloud's bill holds much else. */
+/**
+ * What a match's days sum to, those left out that the bill does not speak of yet. Of what nobody metered only GPUs
+ * count: a cloud's bill holds much else.
+ */
 function findingOf(match: Match, rows: readonly VarianceRow[], threshold: VarianceThreshold): VarianceFinding | null {
   const counted = rows.filter(({ reasons }) => !reasons.includes('not-billed-yet'));
   const [first] = counted;
-  const isOfGpus = match.accrued.length > 0 || match.billed.some(({ gpuModel, billedPartMs }) => gpuModel !== null || (billedPartMs ?? 0n) > 0n);
+  const isOfGpus =
+    match.accrued.length > 0 ||
+    match.billed.some(({ gpuModel, billedPartMs }) => gpuModel !== null || (billedPartMs ?? 0n) > 0n);
   if (first === undefined || !isOfGpus) return null;
   const [accrued, compared] = [sumOf(counted, (row) => row.accrued), sumOf(counted, (row) => row.compared)];
   const amount = less(compared ?? ZERO, accrued ?? ZERO);
-  const isBeyond = compareDecimal(absolute(amount), threshold.amount) > 0 && compareDecimal(absolute(amount), times(threshold.ratio, accrued ?? ZERO)) > 0;
+  const isBeyond =
+    compareDecimal(absolute(amount), threshold.amount) > 0 &&
+    compareDecimal(absolute(amount), times(threshold.ratio, accrued ?? ZERO)) > 0;
   if (!isBeyond) return null;
   const { team, provider, account, sku, gpuModel, region, term, component, currency } = first;
   const isPriced = match.accrued.every(({ unpricedLines }) => unpricedLines === 0);
   const reasons = REASONS.filter((reason) => counted.some((row) => row.reasons.includes(reason)));
-  return { team, provider, account, sku, gpuModel, region, term, component, currency, accrued, compared, amount, ratio: isPriced ? ratioOf(amount, accrued) : null, days: counted.length, reasons };
+  return {
+    team,
+    provider,
+    account,
+    sku,
+    gpuModel,
+    region,
+    term,
+    component,
+    currency,
+    accrued,
+    compared,
+    amount,
+    ratio: isPriced ? ratioOf(amount, accrued) : null,
+    days: counted.length,
+    reasons,
+  };
 }
 
 const times = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b.unscaled, scale: a.scale + b.scale });
 
 /**
- * What the closed bills of a month say of each metered key, over all teams (a rate is an account's, whoever used it): only where one key and nothing else
- * is behind the lines. In the bill's own currency.
+ * What the closed bills of a month say of each metered key, over all teams (a rate is an account's, whoever used it):
+ * only where one key and nothing else is behind the lines. In the bill's own currency.
  * @param billed as the bill states it, not converted
  */
 export function rateEvidence({ accrued, billed, names }: Reconciliation, fx: FxTable): RateEvidence[] {
   const usage = billed.filter(({ category }) => category === 'Usage');
-  const currencies = new Map([...grouped(usage, ({ provider }) => provider)].map(([provider, cells]) => [provider, unanimous(cells.map(({ currency }) => currency))]));
+  const currencies = new Map(
+    [...grouped(usage, ({ provider }) => provider)].map(([provider, cells]) => [
+      provider,
+      unanimous(cells.map(({ currency }) => currency)),
+    ]),
+  );
   const comparable = accrued.map((cell) => accruedIn(currencies.get(cell.provider) ?? cell.currency, cell, fx));
   return matchCells(comparable, usage, names).flatMap((match) => evidenceOf(match) ?? []);
 }
@@ -314,20 +493,42 @@ export function rateEvidence({ accrued, billed, names }: Reconciliation, fx: FxT
 function evidenceOf({ accrued, billed }: Match): RateEvidence | null {
   const [first] = accrued;
   if (first === undefined || billed.length === 0 || first.sku === null || first.component !== 'gpu') return null;
-  const key = { provider: first.provider, account: first.account, sku: first.sku, region: first.region, term: first.term };
-  const isOneKey = accrued.every((cell) => cell.component === 'gpu' && cell.account === key.account && cell.sku === key.sku && cell.region === key.region && cell.term === key.term);
+  const key = {
+    provider: first.provider,
+    account: first.account,
+    sku: first.sku,
+    region: first.region,
+    term: first.term,
+  };
+  const isOneKey = accrued.every(
+    (cell) =>
+      cell.component === 'gpu' &&
+      cell.account === key.account &&
+      cell.sku === key.sku &&
+      cell.region === key.region &&
+      cell.term === key.term,
+  );
   if (!isOneKey || !billed.every(({ isClosed }) => isClosed)) return null;
   const charged = sumOf(billed, ({ compared }) => compared);
   const priced = accrued.filter(({ nanos }) => nanos !== null);
   return {
-    key, billedAccounts: [...new Set(billed.map(({ account }) => account))].sort(), currency: first.currency,
-    periodStart: Math.min(...billed.map(({ periodStart }) => periodStart)), periodEnd: Math.max(...billed.map(({ periodEnd }) => periodEnd)),
-    days: new Set(priced.map(({ day }) => day)).size, meteredPartMs: priced.reduce((sum, { meteredPartMs }) => sum + (meteredPartMs ?? 0n), 0n),
-    billedPartMs: billed.some(({ billedPartMs }) => billedPartMs === null) ? null : billed.reduce((sum, { billedPartMs }) => sum + (billedPartMs ?? 0n), 0n),
-    listNanos: priced.reduce((sum, { listNanos }) => sum + (listNanos ?? 0n), 0n), charged: charged ?? ZERO,
+    key,
+    billedAccounts: [...new Set(billed.map(({ account }) => account))].sort(),
+    currency: first.currency,
+    periodStart: Math.min(...billed.map(({ periodStart }) => periodStart)),
+    periodEnd: Math.max(...billed.map(({ periodEnd }) => periodEnd)),
+    days: new Set(priced.map(({ day }) => day)).size,
+    meteredPartMs: priced.reduce((sum, { meteredPartMs }) => sum + (meteredPartMs ?? 0n), 0n),
+    billedPartMs: billed.some(({ billedPartMs }) => billedPartMs === null)
+      ? null
+      : billed.reduce((sum, { billedPartMs }) => sum + (billedPartMs ?? 0n), 0n),
+    listNanos: priced.reduce((sum, { listNanos }) => sum + (listNanos ?? 0n), 0n),
+    charged: charged ?? ZERO,
     billedList: billed.some(({ list }) => list === null) ? null : sumOf(billed, ({ list }) => list),
     hasUnpriced: accrued.some(({ unpricedLines }) => unpricedLines > 0),
-    lacksAmortisation: billed.some(({ lacksEffective, term }) => lacksEffective && term !== null && term !== 'on-demand' && term !== 'spot'),
+    lacksAmortisation: billed.some(
+      ({ lacksEffective, term }) => lacksEffective && term !== null && term !== 'on-demand' && term !== 'spot',
+    ),
   };
 }
 

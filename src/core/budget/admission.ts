@@ -1,9 +1,11 @@
 /**
  * Admission: whether a pod that asks for GPUs may be launched, by what is left of its team's budgets.
  *
- * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to refuse. What others have
- * reserved is theirs; a pod that names its reservation has what that holds, as long as that has GPUs left for it. It prices nothing: what is spent is the accrual's, by the rates that bills have
- * taught. The invariant: a pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or not.
+ * Pure, and it changes nothing, so that a dry run is as any other. It refuses only what the organisation has chosen to
+ * refuse. What others have reserved is theirs; a pod that names its reservation has what that holds, as long as that
+ * has GPUs left for it. It prices nothing: what is spent is the accrual's, by the rates that bills have taught. The
+ * invariant: a pod without GPUs is always allowed, and so is one of the cluster's own namespaces, whatever is known or
+ * not.
  */
 import { covers, type Budget } from './budget.js';
 import { matchesGlob, type Allocatable } from '../cost/allocation.js';
@@ -29,11 +31,20 @@ export interface AdmissionSettings {
   /** Patterns (`*`, `?`) beside those of the cluster itself. */
   readonly exemptNamespaces: readonly string[];
   /** Of a team and the teams below it; what is absent is as above it. */
-  readonly teams: Readonly<Record<string, { readonly mode?: AdmissionMode | undefined; readonly contact?: string | null | undefined }>>;
+  readonly teams: Readonly<
+    Record<string, { readonly mode?: AdmissionMode | undefined; readonly contact?: string | null | undefined }>
+  >;
 }
 
 /** Refusing is opted into. */
-export const DEFAULT_ADMISSION: AdmissionSettings = { mode: 'warn', withoutBudget: 'off', onFailure: 'allow', contact: null, exemptNamespaces: [], teams: {} };
+export const DEFAULT_ADMISSION: AdmissionSettings = {
+  mode: 'warn',
+  withoutBudget: 'off',
+  onFailure: 'allow',
+  contact: null,
+  exemptNamespaces: [],
+  teams: {},
+};
 
 /** Namespaces that every cluster makes for itself (Kubernetes, "Namespaces: Initial namespaces"). */
 const OWN_NAMESPACES: ReadonlySet<string> = new Set(['kube-system', 'kube-public', 'kube-node-lease']);
@@ -46,17 +57,26 @@ export interface AdmissionRequest {
   readonly subResource?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
-  readonly object?: {
-    readonly metadata?: {
-      readonly uid?: string | undefined;
-      readonly name?: string | undefined;
-      readonly generateName?: string | undefined;
-      readonly labels?: Readonly<Record<string, string>> | null | undefined;
-      readonly annotations?: Readonly<Record<string, string>> | null | undefined;
-      readonly ownerReferences?: readonly { readonly kind: string; readonly name: string; readonly controller?: boolean | undefined }[] | undefined;
-    } | undefined;
-    readonly spec?: (PodSpec & { readonly nodeSelector?: Readonly<Record<string, string>> | undefined }) | undefined;
-  } | null | undefined;
+  readonly object?:
+    | {
+        readonly metadata?:
+          | {
+              readonly uid?: string | undefined;
+              readonly name?: string | undefined;
+              readonly generateName?: string | undefined;
+              readonly labels?: Readonly<Record<string, string>> | null | undefined;
+              readonly annotations?: Readonly<Record<string, string>> | null | undefined;
+              readonly ownerReferences?:
+                | readonly { readonly kind: string; readonly name: string; readonly controller?: boolean | undefined }[]
+                | undefined;
+            }
+          | undefined;
+        readonly spec?:
+          | (PodSpec & { readonly nodeSelector?: Readonly<Record<string, string>> | undefined })
+          | undefined;
+      }
+    | null
+    | undefined;
 }
 
 /** A pod that asks for GPUs, before it is created. */
@@ -74,13 +94,25 @@ export interface Launch {
   readonly reservation?: string;
   /** What it takes of that. */
   readonly claim?: PodClaim;
-  /** Its reservation has no room for it beside the pods that were let in before: why, as the rest of a sentence. Absent: it has, or nobody has looked. */
+  /**
+   * Its reservation has no room for it beside the pods that were let in before: why, as the rest of a sentence. Absent:
+   * it has, or nobody has looked.
+   */
   readonly turnedAway?: string;
 }
 
 /** The pod that a request is about; null: it launches no GPUs, and is allowed. */
-export function launchOf({ uid, kind, operation, subResource, namespace, name, object }: AdmissionRequest): Launch | null {
-  if (operation !== 'CREATE' || kind.kind !== 'Pod' || (kind.group ?? '') !== '' || (subResource ?? '') !== '') return null;
+export function launchOf({
+  uid,
+  kind,
+  operation,
+  subResource,
+  namespace,
+  name,
+  object,
+}: AdmissionRequest): Launch | null {
+  if (operation !== 'CREATE' || kind.kind !== 'Pod' || (kind.group ?? '') !== '' || (subResource ?? '') !== '')
+    return null;
   const { metadata, spec } = object ?? {};
   if (!podGpus(spec ?? {}, ANY_NODE).requested) return null;
   const controller = metadata?.ownerReferences?.find((owner) => owner.controller === true);
@@ -88,13 +120,19 @@ export function launchOf({ uid, kind, operation, subResource, namespace, name, o
   const reservation = reservationIn(metadata ?? {});
   return {
     ...(reservation === null ? {} : { reservation, claim: claimOf({ uid, name, namespace }, object ?? {}) }),
-    namespace: namespace ?? '', name: metadata?.name ?? (name === undefined || name === '' ? (metadata?.generateName ?? '') : name),
-    owner: controller === undefined ? null : `${controller.kind} ${controller.name}`, labels: metadata?.labels ?? {},
-    sku: spec?.nodeSelector?.['node.kubernetes.io/instance-type'] ?? null, term: capacity === 'spot' || capacity === 'on-demand' ? capacity : null,
+    namespace: namespace ?? '',
+    name: metadata?.name ?? (name === undefined || name === '' ? (metadata?.generateName ?? '') : name),
+    owner: controller === undefined ? null : `${controller.kind} ${controller.name}`,
+    labels: metadata?.labels ?? {},
+    sku: spec?.nodeSelector?.['node.kubernetes.io/instance-type'] ?? null,
+    term: capacity === 'spot' || capacity === 'on-demand' ? capacity : null,
   };
 }
 
-/** Where the cluster is, as its webhook's URL says; the same words as in the metered usage, so that the same rules take both. */
+/**
+ * Where the cluster is, as its webhook's URL says; the same words as in the metered usage, so that the same rules take
+ * both.
+ */
 export interface ClusterPlace {
   readonly provider: string;
   readonly account: string | null;
@@ -102,8 +140,18 @@ export interface ClusterPlace {
 }
 
 /** The launch as allocation rules look at it. */
-export const allocatableOf = ({ namespace, name, labels, sku }: Launch, { provider, account, cluster }: ClusterPlace): Allocatable => ({
-  provider, account, subAccount: cluster, resource: `pod/${namespace}/${name}`, namespace, service: 'Kubernetes', sku, tags: labels,
+export const allocatableOf = (
+  { namespace, name, labels, sku }: Launch,
+  { provider, account, cluster }: ClusterPlace,
+): Allocatable => ({
+  provider,
+  account,
+  subAccount: cluster,
+  resource: `pod/${namespace}/${name}`,
+  namespace,
+  service: 'Kubernetes',
+  sku,
+  tags: labels,
 });
 
 export interface BudgetStanding {
@@ -139,7 +187,10 @@ export interface LaunchStop {
 
 export interface AdmissionFacts {
   readonly settings: AdmissionSettings;
-  readonly teams: ReadonlyMap<string, { readonly name: string; readonly parent: string | null; readonly zone?: string }>;
+  readonly teams: ReadonlyMap<
+    string,
+    { readonly name: string; readonly parent: string | null; readonly zone?: string }
+  >;
   readonly budgets: readonly BudgetStanding[];
   readonly stops: readonly LaunchStop[];
   /** Teams that the launch would be charged to; none: all share it. */
@@ -149,7 +200,11 @@ export interface AdmissionFacts {
 export interface AdmissionVerdict {
   readonly allowed: boolean;
   /** Of a refusal. */
-  readonly status: { readonly code: 403 | 503; readonly reason: 'Forbidden' | 'ServiceUnavailable'; readonly message: string } | null;
+  readonly status: {
+    readonly code: 403 | 503;
+    readonly reason: 'Forbidden' | 'ServiceUnavailable';
+    readonly message: string;
+  } | null;
   readonly warnings: readonly string[];
   /** For the API server's own audit log. */
   readonly audit: Readonly<Record<string, string>>;
@@ -167,7 +222,10 @@ export interface AdmissionNote {
   /** Empty: nobody said which. */
   readonly cluster: string;
   readonly namespace: string;
-  /** Its controller, or itself where it has none: `ReplicaSet trainer-5d9f`, `Pod notebook`. The same however often it is tried. */
+  /**
+   * Its controller, or itself where it has none: `ReplicaSet trainer-5d9f`, `Pod notebook`. The same however often it
+   * is tried.
+   */
   readonly workload: string;
   readonly reasons: readonly ObjectionReason[];
   readonly message: string;
@@ -190,55 +248,125 @@ interface Objection {
 /** The answer about a launch. The severest objection decides; all of one severity are named. */
 export function admit(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): AdmissionVerdict {
   if (isExempt(launch, facts.settings.exemptNamespaces)) return ALLOWED;
-  const objections = facts.teamsOf(allocatableOf(launch, place)).flatMap((team) => objectionsTo(launch, place, team, facts)).filter(({ mode }) => mode !== 'off');
+  const objections = facts
+    .teamsOf(allocatableOf(launch, place))
+    .flatMap((team) => objectionsTo(launch, place, team, facts))
+    .filter(({ mode }) => mode !== 'off');
   const refusals = objections.filter(({ mode }) => mode === 'refuse');
   if (objections.length === 0) return letIn(launch, place, facts);
-  const notes = notesOf(refusals.length === 0 ? objections : refusals, refusals.length === 0 ? 'warned' : 'refused', launch, place);
-  const audit = Object.assign(launch.owner === null ? {} : { owner: launch.owner }, ...[...objections].reverse().map((one) => one.audit)) as Record<string, string>;
-  if (refusals.length === 0) return { allowed: true, status: null, warnings: objections.map(({ message }) => printable(message, MOST_WARNING_CHARACTERS)), audit: { ...audit, verdict: 'warned' }, notes };
+  const notes = notesOf(
+    refusals.length === 0 ? objections : refusals,
+    refusals.length === 0 ? 'warned' : 'refused',
+    launch,
+    place,
+  );
+  const audit = Object.assign(
+    launch.owner === null ? {} : { owner: launch.owner },
+    ...[...objections].reverse().map((one) => one.audit),
+  ) as Record<string, string>;
+  if (refusals.length === 0)
+    return {
+      allowed: true,
+      status: null,
+      warnings: objections.map(({ message }) => printable(message, MOST_WARNING_CHARACTERS)),
+      audit: { ...audit, verdict: 'warned' },
+      notes,
+    };
   const message = printable(refusals.map((one) => one.message).join('; '), MOST_MESSAGE_CHARACTERS);
-  return { allowed: false, status: { code: 403, reason: 'Forbidden', message }, warnings: [], audit: { ...audit, verdict: 'refused' }, notes };
+  return {
+    allowed: false,
+    status: { code: 403, reason: 'Forbidden', message },
+    warnings: [],
+    audit: { ...audit, verdict: 'refused' },
+    notes,
+  };
 }
 
-/** Nothing speaks against it. Where its reservation holds some of a budget over its team, the audit says that it is used. */
+/**
+ * Nothing speaks against it. Where its reservation holds some of a budget over its team, the audit says that it is
+ * used.
+ */
 function letIn(launch: Launch, place: ClusterPlace, facts: AdmissionFacts): AdmissionVerdict {
   const { reservation, turnedAway } = launch;
   if (reservation === undefined) return ALLOWED;
-  if (turnedAway !== undefined) return { ...ALLOWED, warnings: [printable(`the reservation ${reservation} ${turnedAway}: the pod is let in on what else its budgets have left`, MOST_WARNING_CHARACTERS)] };
+  if (turnedAway !== undefined)
+    return {
+      ...ALLOWED,
+      warnings: [
+        printable(
+          `the reservation ${reservation} ${turnedAway}: the pod is let in on what else its budgets have left`,
+          MOST_WARNING_CHARACTERS,
+        ),
+      ],
+    };
   return usesReservation(launch, place, facts) ? { ...ALLOWED, audit: { reservation } } : ALLOWED;
 }
 
 /** Whether a launch names a reservation that holds some of a budget over its team: then it takes GPUs of it. */
-export const usesReservation = (launch: Launch, place: ClusterPlace, facts: AdmissionFacts): boolean => launch.reservation !== undefined && !isExempt(launch, facts.settings.exemptNamespaces)
-  && facts.teamsOf(allocatableOf(launch, place)).some((team) => facts.budgets.some((standing) => ownHold(standing, launch, lineOf(team, facts.teams)) > 0n));
+export const usesReservation = (launch: Launch, place: ClusterPlace, facts: AdmissionFacts): boolean =>
+  launch.reservation !== undefined &&
+  !isExempt(launch, facts.settings.exemptNamespaces) &&
+  facts
+    .teamsOf(allocatableOf(launch, place))
+    .some((team) => facts.budgets.some((standing) => ownHold(standing, launch, lineOf(team, facts.teams)) > 0n));
 
 const MOST_NAME_CHARACTERS = 300;
 
-function notesOf(objections: readonly Objection[], outcome: AdmissionNote['outcome'], { namespace, name, owner }: Launch, { cluster }: ClusterPlace): AdmissionNote[] {
+function notesOf(
+  objections: readonly Objection[],
+  outcome: AdmissionNote['outcome'],
+  { namespace, name, owner }: Launch,
+  { cluster }: ClusterPlace,
+): AdmissionNote[] {
   const workload = printable(owner ?? `Pod ${name}`, MOST_NAME_CHARACTERS);
   return [...new Set(objections.map(({ team }) => team))].map((team) => {
     const own = objections.filter((one) => one.team === team);
     return {
-      team, outcome, cluster: cluster ?? '', namespace: printable(namespace, MOST_NAME_CHARACTERS), workload, reasons: [...new Set(own.map(({ reason }) => reason))].sort(),
+      team,
+      outcome,
+      cluster: cluster ?? '',
+      namespace: printable(namespace, MOST_NAME_CHARACTERS),
+      workload,
+      reasons: [...new Set(own.map(({ reason }) => reason))].sort(),
       message: printable(own.map(({ message }) => message).join('; '), MOST_MESSAGE_CHARACTERS),
     };
   });
 }
 
 /** The answer where the budgets could not be looked up. */
-export function admitUnseen(launch: Launch, onFailure: AdmissionSettings['onFailure'], exemptNamespaces: readonly string[] = []): AdmissionVerdict {
+export function admitUnseen(
+  launch: Launch,
+  onFailure: AdmissionSettings['onFailure'],
+  exemptNamespaces: readonly string[] = [],
+): AdmissionVerdict {
   if (isExempt(launch, exemptNamespaces)) return ALLOWED;
   const told = 'Bursar cannot look up the budgets at the moment';
-  if (onFailure === 'allow') return { ...ALLOWED, warnings: [`${told}: the pod is let in unchecked`], audit: { verdict: 'unchecked' } };
-  return { allowed: false, status: { code: 503, reason: 'ServiceUnavailable', message: `${told}, and pods with GPUs are refused until it can: try again later` }, warnings: [], audit: { verdict: 'refused-unchecked' } };
+  if (onFailure === 'allow')
+    return { ...ALLOWED, warnings: [`${told}: the pod is let in unchecked`], audit: { verdict: 'unchecked' } };
+  return {
+    allowed: false,
+    status: {
+      code: 503,
+      reason: 'ServiceUnavailable',
+      message: `${told}, and pods with GPUs are refused until it can: try again later`,
+    },
+    warnings: [],
+    audit: { verdict: 'refused-unchecked' },
+  };
 }
 
-const isExempt = ({ namespace }: Launch, patterns: readonly string[]): boolean => OWN_NAMESPACES.has(namespace) || patterns.some((pattern) => matchesGlob(pattern, namespace));
+const isExempt = ({ namespace }: Launch, patterns: readonly string[]): boolean =>
+  OWN_NAMESPACES.has(namespace) || patterns.some((pattern) => matchesGlob(pattern, namespace));
 
 /** The team and every team above it. */
 function lineOf(team: string, teams: AdmissionFacts['teams']): string[] {
   const line = [team];
-  for (let above = teams.get(team)?.parent ?? null; above !== null && !line.includes(above); above = teams.get(above)?.parent ?? null) line.push(above);
+  for (
+    let above = teams.get(team)?.parent ?? null;
+    above !== null && !line.includes(above);
+    above = teams.get(above)?.parent ?? null
+  )
+    line.push(above);
   return line;
 }
 
@@ -246,20 +374,50 @@ function objectionsTo(launch: Launch, place: ClusterPlace, team: string, facts: 
   const { settings } = facts;
   const line = lineOf(team, facts.teams);
   const mode = line.map((one) => settings.teams[one]?.mode).find((one) => one !== undefined) ?? settings.mode;
-  const contact = line.map((one) => settings.teams[one]?.contact).find((one) => one !== undefined && one !== null) ?? settings.contact;
+  const contact =
+    line.map((one) => settings.teams[one]?.contact).find((one) => one !== undefined && one !== null) ??
+    settings.contact;
   const ask = contact === null ? 'ask whoever set the budget' : `ask ${contact}`;
   const whose = nameOf(team, facts);
-  const stops = facts.stops.filter((stop) => line.includes(stop.team)).map((stop): Objection => ({
-    team, mode, reason: 'launches-stopped', audit: { team, order: stop.policy }, message: `${whose} may launch nothing at the moment: ${stop.title}; until ${formatInstant(stop.until)} at the latest; ${ask}`,
-  }));
-  const over = facts.budgets.filter(({ budget }) => line.includes(budget.team) && covers(budget.filters, { provider: place.provider, sku: launch.sku, term: launch.term, tags: launch.labels }));
-  const empty = over.filter((standing) => isSpent(standing, launch, line)).map((standing): Objection => ({
-    team, mode, reason: 'budget-spent', audit: { team, budget: standing.budget.id }, message: `${whose} has no budget left: ${balanceOf(standing, team)}${whyNotReserved(launch)}; ${ask}`,
-  }));
+  const stops = facts.stops
+    .filter((stop) => line.includes(stop.team))
+    .map(
+      (stop): Objection => ({
+        team,
+        mode,
+        reason: 'launches-stopped',
+        audit: { team, order: stop.policy },
+        message: `${whose} may launch nothing at the moment: ${stop.title}; until ${formatInstant(stop.until)} at the latest; ${ask}`,
+      }),
+    );
+  const over = facts.budgets.filter(
+    ({ budget }) =>
+      line.includes(budget.team) &&
+      covers(budget.filters, { provider: place.provider, sku: launch.sku, term: launch.term, tags: launch.labels }),
+  );
+  const empty = over
+    .filter((standing) => isSpent(standing, launch, line))
+    .map(
+      (standing): Objection => ({
+        team,
+        mode,
+        reason: 'budget-spent',
+        audit: { team, budget: standing.budget.id },
+        message: `${whose} has no budget left: ${balanceOf(standing, team)}${whyNotReserved(launch)}; ${ask}`,
+      }),
+    );
   const found = [...empty, ...stops];
   if (found.length > 0 || over.some(({ planned }) => planned !== null)) return found;
   // A team that is exempt as a whole is not asked for a budget either.
-  return [{ team, mode: mode === 'off' ? 'off' : settings.withoutBudget, reason: 'no-budget', audit: { team, budget: 'none' }, message: `${whose} has no budget for the present period; ${ask}` }];
+  return [
+    {
+      team,
+      mode: mode === 'off' ? 'off' : settings.withoutBudget,
+      reason: 'no-budget',
+      audit: { team, budget: 'none' },
+      message: `${whose} has no budget for the present period; ${ask}`,
+    },
+  ];
 }
 
 function nameOf(team: string, { teams }: AdmissionFacts): string {
@@ -267,26 +425,35 @@ function nameOf(team: string, { teams }: AdmissionFacts): string {
   return name === undefined || name === team ? `team ${team}` : `team ${team} (${name})`;
 }
 
-const sumOf = (holds: BudgetStanding['holds']): bigint => (holds ?? []).reduce((sum, { remaining }) => sum + remaining, 0n);
+const sumOf = (holds: BudgetStanding['holds']): bigint =>
+  (holds ?? []).reduce((sum, { remaining }) => sum + remaining, 0n);
 
 /** Nanos that the launch's own reservation holds of a budget still. One of another team holds nothing for it. */
 function ownHold({ holds = [] }: BudgetStanding, { reservation, turnedAway }: Launch, line: readonly string[]): bigint {
-  return reservation === undefined || turnedAway !== undefined ? 0n : sumOf(holds.filter((hold) => hold.reservation === reservation && line.includes(hold.team)));
+  return reservation === undefined || turnedAway !== undefined
+    ? 0n
+    : sumOf(holds.filter((hold) => hold.reservation === reservation && line.includes(hold.team)));
 }
 
 /**
- * Whether a budget allows the launch nothing. With a plan of 0 nothing is, before anything is spent; what is reserved is taken, but for whom it is
- * reserved, who has it whatever others have spent meanwhile.
+ * Whether a budget allows the launch nothing. With a plan of 0 nothing is, before anything is spent; what is reserved
+ * is taken, but for whom it is reserved, who has it whatever others have spent meanwhile.
  */
 function isSpent(standing: BudgetStanding, launch: Launch, line: readonly string[]): boolean {
   const { planned, spent, holds } = standing;
   if (planned === null || planned === 0n) return planned === 0n;
   // What nobody has weighed can only be more.
-  return ownHold(standing, launch, line) === 0n && (spent !== null || sumOf(holds) > 0n) && (spent ?? 0n) + sumOf(holds) >= planned;
+  return (
+    ownHold(standing, launch, line) === 0n &&
+    (spent !== null || sumOf(holds) > 0n) &&
+    (spent ?? 0n) + sumOf(holds) >= planned
+  );
 }
 
 const whyNotReserved = ({ reservation, turnedAway }: Launch): string =>
-  (reservation === undefined ? '' : `; its reservation ${reservation} ${turnedAway ?? 'holds nothing of it (it is over, used up, or of another team)'}`);
+  reservation === undefined
+    ? ''
+    : `; its reservation ${reservation} ${turnedAway ?? 'holds nothing of it (it is over, used up, or of another team)'}`;
 
 /** Budget, plan, spent and left, in words. */
 function balanceOf({ budget, planned, spent, periodEnd, holds }: BudgetStanding, team: string): string {
@@ -294,7 +461,10 @@ function balanceOf({ budget, planned, spent, periodEnd, holds }: BudgetStanding,
   const whose = budget.team === team ? '' : ` of team ${budget.team}`;
   const reserved = sumOf(holds);
   const held = reserved === 0n ? '' : `reserved ${money(reserved)}, `;
-  const amounts = spent === null ? `${held}not weighed yet` : `spent ${money(spent)}, ${held}left ${money((planned ?? 0n) - spent - reserved)}`;
+  const amounts =
+    spent === null
+      ? `${held}not weighed yet`
+      : `spent ${money(spent)}, ${held}left ${money((planned ?? 0n) - spent - reserved)}`;
   return `budget ${budget.id}${whose}, planned ${money(planned ?? 0n)}, ${amounts}, until ${formatInstant(periodEnd)}`;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Budgets in AWS Budgets' terms: what a team (and all teams below it) planned for a period, what it spent, has committed
- * and will probably spend, and which thresholds that crosses.
+ * Budgets in AWS Budgets' terms: what a team (and all teams below it) planned for a period, what it spent, has
+ * committed and will probably spend, and which thresholds that crosses.
  *
  * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is crossed once per
  * period, in whatever order the data comes; a limit of 0 allows nothing; a period that nobody planned is `not-planned`,
@@ -9,7 +9,19 @@
 import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
 import { nanosOf } from '../money.js';
-import { DAY_MS, dayLabel, HOUR_MS, formatInstant, isZone, localDays, parseDay, periodOf, startOfLocalDay, type Interval, type PeriodKind } from '../time.js';
+import {
+  DAY_MS,
+  dayLabel,
+  HOUR_MS,
+  formatInstant,
+  isZone,
+  localDays,
+  parseDay,
+  periodOf,
+  startOfLocalDay,
+  type Interval,
+  type PeriodKind,
+} from '../time.js';
 import { TERMS, type Term } from '../usage.js';
 
 /** AWS: NotificationType ACTUAL or FORECASTED, ThresholdType PERCENTAGE, as a ratio of the planned amount. */
@@ -74,7 +86,11 @@ export interface RemainingSpend {
  * @param elapsedFractionOfDay how much of today is over, 0 to 1
  * @param daysLeft whole days after today until the period ends
  */
-export type Forecaster = (dailySpend: readonly number[], elapsedFractionOfDay: number, daysLeft: number) => RemainingSpend;
+export type Forecaster = (
+  dailySpend: readonly number[],
+  elapsedFractionOfDay: number,
+  daysLeft: number,
+) => RemainingSpend;
 
 /** Totals at the period's end, nanos. */
 export interface BudgetForecast {
@@ -125,7 +141,8 @@ const BURN_WINDOW_MS = 7 * DAY_MS;
 const RATIO_DIGITS = 1_000_000n;
 
 /** The budget's period that holds an instant. */
-export const periodAt = (budget: Pick<Budget, 'period' | 'zone'>, instant: number): Interval => periodOf(budget.period, instant, budget.zone);
+export const periodAt = (budget: Pick<Budget, 'period' | 'zone'>, instant: number): Interval =>
+  periodOf(budget.period, instant, budget.zone);
 
 /** Nanos planned for a period, by its own amount or the default; null: not planned. 0 is a plan: nothing is allowed. */
 export function plannedFor(budget: Budget, period: Interval): bigint | null {
@@ -156,10 +173,13 @@ export interface Filterable {
 /** Whether a cost line passes the filters. A field that the line does not know passes no filter on it. */
 export function covers(filters: BudgetFilters, line: Filterable): boolean {
   const { provider, sku, term, tag } = filters;
-  return (provider === undefined || provider.includes(line.provider))
-    && (sku === undefined || (line.sku !== null && sku.includes(line.sku)))
-    && (term === undefined || (line.term !== null && term.includes(line.term)))
-    && (tag === undefined || tag.some(({ key, value }) => line.tags !== null && Object.hasOwn(line.tags, key) && line.tags[key] === value));
+  return (
+    (provider === undefined || provider.includes(line.provider)) &&
+    (sku === undefined || (line.sku !== null && sku.includes(line.sku))) &&
+    (term === undefined || (line.term !== null && term.includes(line.term))) &&
+    (tag === undefined ||
+      tag.some(({ key, value }) => line.tags !== null && Object.hasOwn(line.tags, key) && line.tags[key] === value))
+  );
 }
 
 export interface Weighing {
@@ -169,14 +189,24 @@ export interface Weighing {
   /** In any order; what lies before the period is history for the forecast, what lies after it is left out. */
   readonly spend: readonly SpendPoint[];
   readonly committed: bigint;
-  /** Nanos that are reserved for launches to come: committed too, and on top of what history lets expect. Absent: none. */
+  /**
+   * Nanos that are reserved for launches to come: committed too, and on top of what history lets expect. Absent: none.
+   */
   readonly reserved?: bigint;
   readonly now: number;
   readonly forecaster: Forecaster | null;
 }
 
 /** The state of a budget in one period. The same points in any order give the same state. */
-export function weighBudget({ budget, instant, spend, committed, reserved = 0n, now, forecaster }: Weighing): BudgetState {
+export function weighBudget({
+  budget,
+  instant,
+  spend,
+  committed,
+  reserved = 0n,
+  now,
+  forecaster,
+}: Weighing): BudgetState {
   const period = periodAt(budget, instant ?? now);
   const planned = plannedFor(budget, period);
   const points = [...spend].filter(({ at }) => at < period.end).sort((a, b) => a.at - b.at);
@@ -184,13 +214,23 @@ export function weighBudget({ budget, instant, spend, committed, reserved = 0n, 
   const counted = (point: SpendPoint): bigint => point.nanos + (budget.includeCredits ? point.creditNanos : 0n);
   const spent = within.reduce((sum, point) => sum + counted(point), 0n);
   const burnRatePerDay = burnRate(points, counted, now);
-  const forecast = now >= period.end ? { mean: spent, low: spent, high: spent, method: 'closed' }
-    : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
+  const forecast =
+    now >= period.end
+      ? { mean: spent, low: spent, high: spent, method: 'closed' }
+      : forecastOf(budget.zone, points, counted, { period, now, spent, committed, reserved, forecaster });
   return {
-    budget: budget.id, period, currency: budget.currency, status: planned === null ? 'not-planned' : 'planned', planned, spent,
+    budget: budget.id,
+    period,
+    currency: budget.currency,
+    status: planned === null ? 'not-planned' : 'planned',
+    planned,
+    spent,
     credits: within.reduce((sum, { creditNanos }) => sum + creditNanos, 0n),
-    committed: committed + reserved, forecast, burnRatePerDay,
-    exhaustionAt: planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now }),
+    committed: committed + reserved,
+    forecast,
+    burnRatePerDay,
+    exhaustionAt:
+      planned === null ? null : exhaustion(within, counted, { planned, spent, forecast, burnRatePerDay, period, now }),
     unpricedQuantity: within.reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
     ratio: planned === null || planned === 0n ? null : Number((spent * RATIO_DIGITS) / planned) / Number(RATIO_DIGITS),
   };
@@ -203,7 +243,10 @@ function burnRate(points: readonly SpendPoint[], counted: Counted, now: number):
   if (first === undefined) return null;
   const from = Math.max(first.at, now - BURN_WINDOW_MS);
   if (now - from < HOUR_MS) return null;
-  const sum = points.reduce((total, point) => (point.at >= from && point.at < now ? total + counted(point) : total), 0n);
+  const sum = points.reduce(
+    (total, point) => (point.at >= from && point.at < now ? total + counted(point) : total),
+    0n,
+  );
   return (sum * BigInt(DAY_MS)) / BigInt(now - from);
 }
 
@@ -216,7 +259,12 @@ interface ForecastContext {
   readonly forecaster: Forecaster | null;
 }
 
-function forecastOf(zone: string, points: readonly SpendPoint[], counted: Counted, context: ForecastContext): BudgetForecast | null {
+function forecastOf(
+  zone: string,
+  points: readonly SpendPoint[],
+  counted: Counted,
+  context: ForecastContext,
+): BudgetForecast | null {
   const { period, now, spent, committed, reserved, forecaster } = context;
   const first = points[0];
   if (forecaster === null || first === undefined || first.at > now || now < period.start) return null;
@@ -236,7 +284,12 @@ function forecastOf(zone: string, points: readonly SpendPoint[], counted: Counte
     const sum = spent + BigInt(Math.round(units * 1e9));
     return (sum < owed ? owed : sum) + reserved;
   };
-  return { mean: total(remaining.mean), low: total(remaining.low), high: total(remaining.high), method: remaining.method };
+  return {
+    mean: total(remaining.mean),
+    low: total(remaining.low),
+    high: total(remaining.high),
+    method: remaining.method,
+  };
 }
 
 interface ExhaustionContext {
@@ -270,7 +323,9 @@ function exhaustion(within: readonly SpendPoint[], counted: Counted, context: Ex
 const reaches = (nanos: bigint, limit: bigint): boolean => nanos > 0n && nanos >= limit;
 
 /** `0.80` and `0.8` are one threshold. */
-function canonicalRatio(text: string): { readonly text: string; readonly unscaled: bigint; readonly scale: number } | null {
+function canonicalRatio(
+  text: string,
+): { readonly text: string; readonly unscaled: bigint; readonly scale: number } | null {
   const decimal = parseDecimal(text);
   if (decimal === null || decimal.unscaled <= 0n) return null;
   let { unscaled, scale } = decimal;
@@ -279,8 +334,8 @@ function canonicalRatio(text: string): { readonly text: string; readonly unscale
 }
 
 /**
- * Thresholds that the state has reached and that are not in `already` (ids of this and other periods, in any order).
- * A threshold once crossed stays crossed, also where late data lowers the spend again. A ratio of 1 is reached at exactly
+ * Thresholds that the state has reached and that are not in `already` (ids of this and other periods, in any order). A
+ * threshold once crossed stays crossed, also where late data lowers the spend again. A ratio of 1 is reached at exactly
  * the planned amount.
  */
 export function crossings(budget: Budget, state: BudgetState, already: ReadonlySet<string>): Crossing[] {
@@ -293,7 +348,15 @@ export function crossings(budget: Budget, state: BudgetState, already: ReadonlyS
     if (ratio === null || nanos === undefined) continue;
     const id = `${budget.id}/${formatInstant(period.start)}/${threshold.kind}/${ratio.text}`;
     if (already.has(id) || !reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled)) continue;
-    found.set(id, { id, budget: budget.id, periodStart: period.start, kind: threshold.kind, ratio: ratio.text, nanos, planned });
+    found.set(id, {
+      id,
+      budget: budget.id,
+      periodStart: period.start,
+      kind: threshold.kind,
+      ratio: ratio.text,
+      nanos,
+      planned,
+    });
   }
   return [...found.values()];
 }
@@ -311,21 +374,41 @@ export function problemsOfBudget(budget: Budget): Problem[] {
   const { period } = budget;
   if (typeof period === 'object') {
     check('period/start', parseDay(period.start) !== null, 'is not a day written YYYY-MM-DD');
-    check('period/lengthDays', Number.isSafeInteger(period.lengthDays) && period.lengthDays >= 1, 'is not a whole number of 1 or more');
-  } else check('period', ['month', 'quarter', 'year'].includes(period), 'is none of month, quarter, year, { start, lengthDays }');
+    check(
+      'period/lengthDays',
+      Number.isSafeInteger(period.lengthDays) && period.lengthDays >= 1,
+      'is not a whole number of 1 or more',
+    );
+  } else
+    check(
+      'period',
+      ['month', 'quarter', 'year'].includes(period),
+      'is none of month, quarter, year, { start, lengthDays }',
+    );
   checkPlanned(budget, check, problems.length === 0);
   const terms: readonly string[] = TERMS;
-  budget.filters.term?.forEach((term, index) => check(`filters/term/${index}`, terms.includes(term), `is none of ${TERMS.join(', ')}`));
-  for (const field of ['provider', 'sku', 'term', 'tag'] as const) check(`filters/${field}`, budget.filters[field]?.length !== 0, 'is an empty list: nothing would pass');
+  budget.filters.term?.forEach((term, index) =>
+    check(`filters/term/${index}`, terms.includes(term), `is none of ${TERMS.join(', ')}`),
+  );
+  for (const field of ['provider', 'sku', 'term', 'tag'] as const)
+    check(`filters/${field}`, budget.filters[field]?.length !== 0, 'is an empty list: nothing would pass');
   budget.thresholds.forEach(({ kind, ratio }, index) => {
     check(`thresholds/${index}/kind`, kind === 'actual' || kind === 'forecast', 'is neither actual nor forecast');
     const value = canonicalRatio(ratio);
-    check(`thresholds/${index}/ratio`, value !== null && compareDecimal(value, { unscaled: 100n, scale: 0 }) <= 0, 'is not a decimal above 0 and at most 100');
+    check(
+      `thresholds/${index}/ratio`,
+      value !== null && compareDecimal(value, { unscaled: 100n, scale: 0 }) <= 0,
+      'is not a decimal above 0 and at most 100',
+    );
   });
   return problems;
 }
 
-function checkPlanned(budget: Budget, check: (path: string, fine: boolean, message: string) => void, periodsReadable: boolean): void {
+function checkPlanned(
+  budget: Budget,
+  check: (path: string, fine: boolean, message: string) => void,
+  periodsReadable: boolean,
+): void {
   const amountIsFine = (text: string): boolean => {
     const amount = parseDecimal(text);
     return amount !== null && amount.unscaled >= 0n && nanosOf(amount) !== null;

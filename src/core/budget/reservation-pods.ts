@@ -1,9 +1,9 @@
 /**
  * Pods and the reservation that they name: what they take of its GPUs, and when they give them back.
  *
- * Pure. The rule: pods that were let in on a reservation take together no more GPUs than its quote reserved, whatever they have been metered for. The
- * invariant: a pod takes once, however often it is reviewed; another pod of the same name takes its place. What is gone gives back; what nobody tells of takes
- * until the reservation is over.
+ * Pure. The rule: pods that were let in on a reservation take together no more GPUs than its quote reserved, whatever
+ * they have been metered for. The invariant: a pod takes once, however often it is reviewed; another pod of the same
+ * name takes its place. What is gone gives back; what nobody tells of takes until the reservation is over.
  */
 import { ANY_NODE, podGpus, type PodSpec } from '../fleet/pod-gpus.js';
 import { reservationIn } from './reservation.js';
@@ -24,12 +24,14 @@ export interface PodClaim extends PodPlace {
 }
 
 interface PodObject {
-  readonly metadata?: {
-    readonly uid?: string | undefined;
-    readonly name?: string | undefined;
-    readonly annotations?: Readonly<Record<string, string>> | null | undefined;
-    readonly labels?: Readonly<Record<string, string>> | null | undefined;
-  } | undefined;
+  readonly metadata?:
+    | {
+        readonly uid?: string | undefined;
+        readonly name?: string | undefined;
+        readonly annotations?: Readonly<Record<string, string>> | null | undefined;
+        readonly labels?: Readonly<Record<string, string>> | null | undefined;
+      }
+    | undefined;
 }
 
 interface Reviewed {
@@ -39,25 +41,46 @@ interface Reviewed {
   readonly namespace?: string | undefined;
 }
 
-/** Where a pod is. An API server gives it uid and name before it asks (Kubernetes, apiserver registry: BeforeCreate); others may not. */
+/**
+ * Where a pod is. An API server gives it uid and name before it asks (Kubernetes, apiserver registry: BeforeCreate);
+ * others may not.
+ */
 function placeIn({ uid, name: asked = '', namespace = '' }: Reviewed, { metadata }: PodObject): PodPlace {
   const name = metadata?.name ?? asked;
   return { pod: metadata?.uid ?? (name === '' ? (uid ?? '') : `${namespace}/${name}`), namespace, name };
 }
 
-/** What a pod that names a reservation would take of it. A shared device counts as the whole one: how many share it is the node's to say. */
-export const claimOf = (review: Reviewed, object: PodObject & { readonly spec?: PodSpec | undefined }): PodClaim =>
-  ({ ...placeIn(review, object), gpuParts: podGpus(object.spec ?? {}, { ...ANY_NODE, replicas: 1 }).parts });
+/**
+ * What a pod that names a reservation would take of it. A shared device counts as the whole one: how many share it is
+ * the node's to say.
+ */
+export const claimOf = (review: Reviewed, object: PodObject & { readonly spec?: PodSpec | undefined }): PodClaim => ({
+  ...placeIn(review, object),
+  gpuParts: podGpus(object.spec ?? {}, { ...ANY_NODE, replicas: 1 }).parts,
+});
 
 /** A pod that is being deleted, with the reservation that it named; null: the review is of something else. */
-export function leavingOf({ kind, operation, subResource, oldObject, ...review }: Reviewed & { readonly kind: { readonly group?: string | undefined; readonly kind: string }; readonly operation: string; readonly subResource?: string | undefined; readonly oldObject?: PodObject | null | undefined }): (PodPlace & { readonly reservation: string }) | null {
-  if (operation !== 'DELETE' || kind.kind !== 'Pod' || (kind.group ?? '') !== '' || (subResource ?? '') !== '') return null;
+export function leavingOf({
+  kind,
+  operation,
+  subResource,
+  oldObject,
+  ...review
+}: Reviewed & {
+  readonly kind: { readonly group?: string | undefined; readonly kind: string };
+  readonly operation: string;
+  readonly subResource?: string | undefined;
+  readonly oldObject?: PodObject | null | undefined;
+}): (PodPlace & { readonly reservation: string }) | null {
+  if (operation !== 'DELETE' || kind.kind !== 'Pod' || (kind.group ?? '') !== '' || (subResource ?? '') !== '')
+    return null;
   const reservation = reservationIn(oldObject?.metadata ?? {});
   return reservation === null ? null : { reservation, ...placeIn(review, oldObject ?? {}) };
 }
 
 /**
- * GPU parts that a pod takes of what is left of its reservation; null: it asks for more than that. A share that cannot be told takes all that is left.
+ * GPU parts that a pod takes of what is left of its reservation; null: it asks for more than that. A share that cannot
+ * be told takes all that is left.
  * @param reservedGpus of the reservation's quote; thousandths are allowed
  * @param takenParts by other pods
  */

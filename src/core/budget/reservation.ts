@@ -1,16 +1,27 @@
 /**
- * Reservations: budget that is held for a launch to come, until it expires, is released or has been spent by what it was for.
+ * Reservations: budget that is held for a launch to come, until it expires, is released or has been spent by what it
+ * was for.
  *
- * The rule, in one line: until it expires a reservation counts, on each budget, max(0, what it holds there - what usage with its tag has cost there).
- * It holds the high end of its quote, and only in the budgets' present periods. An expired one counts nothing, whoever looks; no job ends it.
+ * The rule, in one line: until it expires a reservation counts, on each budget, max(0, what it holds there - what usage
+ * with its tag has cost there).
+ * It holds the high end of its quote, and only in the budgets' present periods. An expired one counts nothing, whoever
+ * looks; no job ends it.
  */
 import { HOUR_MS } from '../time.js';
 
-/** The tag of usage records by which a launch names its reservation; of a pod, an annotation or a label of this name. */
+/**
+ * The tag of usage records by which a launch names its reservation; of a pod, an annotation or a label of this name.
+ */
 export const RESERVATION_TAG = 'bursar.io/reservation';
 
 /** The reservation that a pod names; the annotation goes before the label. Null: none. */
-export function reservationIn({ annotations, labels }: { readonly annotations?: Readonly<Record<string, string>> | null | undefined; readonly labels?: Readonly<Record<string, string>> | null | undefined }): string | null {
+export function reservationIn({
+  annotations,
+  labels,
+}: {
+  readonly annotations?: Readonly<Record<string, string>> | null | undefined;
+  readonly labels?: Readonly<Record<string, string>> | null | undefined;
+}): string | null {
   const named = annotations?.[RESERVATION_TAG] ?? labels?.[RESERVATION_TAG] ?? '';
   return named === '' ? null : named;
 }
@@ -20,7 +31,9 @@ export const MOST_HELD_HOURS = 744;
 /** Beside the run's own length: time to launch it. */
 const LAUNCH_HOURS = 1;
 
-/** When a reservation for a run expires: as asked, else when the longest run would be over, with an hour to launch it. */
+/**
+ * When a reservation for a run expires: as asked, else when the longest run would be over, with an hour to launch it.
+ */
 export function expiryOf(now: number, runHours: number, holdHours: number | null): number {
   return now + Math.round(Math.min(holdHours ?? runHours + LAUNCH_HOURS, MOST_HELD_HOURS) * HOUR_MS);
 }
@@ -32,7 +45,12 @@ export const RESERVATION_STATES = ['active', 'used', 'expired', 'released'] as c
 export type ReservationState = (typeof RESERVATION_STATES)[number];
 
 /** @param remaining nanos of all its holds */
-export function stateOfReservation(now: number, expiresAt: number, releasedAt: number | null, remaining: bigint): ReservationState {
+export function stateOfReservation(
+  now: number,
+  expiresAt: number,
+  releasedAt: number | null,
+  remaining: bigint,
+): ReservationState {
   if (releasedAt !== null) return 'released';
   if (expiresAt <= now) return 'expired';
   return remaining === 0n ? 'used' : 'active';

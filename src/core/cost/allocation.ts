@@ -29,7 +29,10 @@ export interface RuleMatch {
   readonly sku?: string;
 }
 
-/** Fixed: decimals that sum to exactly 1, or whole parts (`1`, `1`, `1` are thirds). By use: of the listed teams, or of all. */
+/**
+ * Fixed: decimals that sum to exactly 1, or whole parts (`1`, `1`, `1` are thirds). By use: of the listed teams, or of
+ * all.
+ */
 export type Split =
   | { readonly by: 'fixed'; readonly shares: Readonly<Record<string, string>> }
   | { readonly by: 'use'; readonly of?: readonly string[] };
@@ -39,8 +42,10 @@ export type AllocationRule =
   | { readonly match: RuleMatch; readonly split: Split };
 
 /** The fields of a record that rules look at. */
-export type Allocatable = Pick<UsageRecord,
-  'provider' | 'account' | 'subAccount' | 'resource' | 'namespace' | 'service' | 'sku' | 'tags'>;
+export type Allocatable = Pick<
+  UsageRecord,
+  'provider' | 'account' | 'subAccount' | 'resource' | 'namespace' | 'service' | 'sku' | 'tags'
+>;
 
 /** Where a record goes. `rule` is the index of the rule that took it, null where none did. */
 export type Assignment =
@@ -137,7 +142,8 @@ function keyFunction(rules: readonly AllocationRule[]): (record: Allocatable) =>
 }
 
 /** The length goes first: no value, whatever it holds, can look like two. */
-const part = (value: string | null | undefined): string => (value === null || value === undefined ? '-;' : `${value.length}:${value}`);
+const part = (value: string | null | undefined): string =>
+  value === null || value === undefined ? '-;' : `${value.length}:${value}`;
 
 const tagOf = (record: Allocatable, key: string): string | undefined =>
   record.tags !== null && Object.hasOwn(record.tags, key) ? record.tags[key] : undefined;
@@ -174,14 +180,16 @@ function assignmentOf(rule: AllocationRule, index: number): Assignment {
   return { kind: 'fixed', shares: shares.sort(byTeam), rule: index };
 }
 
-const byTeam = (a: { readonly team: string }, b: { readonly team: string }): number => (a.team < b.team ? -1 : a.team > b.team ? 1 : 0);
+const byTeam = (a: { readonly team: string }, b: { readonly team: string }): number =>
+  a.team < b.team ? -1 : a.team > b.team ? 1 : 0;
 
 /** Every problem of every rule: path `rules/<index>/<field>`. Empty where the rules are fine. */
 export function problemsOfRules(rules: readonly AllocationRule[]): Problem[] {
   const problems: Problem[] = [];
   if (rules.length > MOST_RULES) problems.push({ path: 'rules', message: `are more than ${MOST_RULES}` });
   rules.forEach((rule, index) => {
-    const add = (field: string, message: string): void => void problems.push({ path: `rules/${index}/${field}`, message });
+    const add = (field: string, message: string): void =>
+      void problems.push({ path: `rules/${index}/${field}`, message });
     checkMatch(rule.match, add);
     if ('team' in rule && 'split' in rule) add('team', 'stands beside a split: a rule has one of the two');
     else if ('team' in rule) checkTeam(rule.team, 'team', add);
@@ -242,7 +250,8 @@ function checkSplit(split: Split, add: AddProblem): void {
   }
   if (!readable) return;
   if (sum.unscaled === 0n) add('split/shares', 'sum to 0');
-  else if (!whole && compareDecimal(sum, { unscaled: 1n, scale: 0 }) !== 0) add('split/shares', 'are neither whole parts nor fractions that sum to exactly 1');
+  else if (!whole && compareDecimal(sum, { unscaled: 1n, scale: 0 }) !== 0)
+    add('split/shares', 'are neither whole parts nor fractions that sum to exactly 1');
 }
 
 /**
@@ -250,12 +259,21 @@ function checkSplit(split: Split, add: AddProblem): void {
  * split by use among teams of which none has used anything stays with `unallocated`: nobody's use gives it to nobody.
  * @param useByTeam each team's use, in any one unit, not negative; read for splits by use only
  */
-export function splitShared(total: bigint, assignment: Assignment, useByTeam: ReadonlyMap<string, bigint>): TeamAmount[] {
+export function splitShared(
+  total: bigint,
+  assignment: Assignment,
+  useByTeam: ReadonlyMap<string, bigint>,
+): TeamAmount[] {
   if (assignment.kind === 'team') return [{ team: assignment.team, nanos: total }];
-  const shares = assignment.kind === 'fixed' ? assignment.shares
-    : [...(assignment.of ?? useByTeam.keys())].sort().map((team) => ({ team, weight: useByTeam.get(team) ?? 0n }));
+  const shares =
+    assignment.kind === 'fixed'
+      ? assignment.shares
+      : [...(assignment.of ?? useByTeam.keys())].sort().map((team) => ({ team, weight: useByTeam.get(team) ?? 0n }));
   const sharing = shares.filter(({ weight }) => weight > 0n);
   if (sharing.length === 0) return [{ team: UNALLOCATED, nanos: total }];
-  const parts = splitByLargestRemainder(total, sharing.map(({ weight }) => weight));
+  const parts = splitByLargestRemainder(
+    total,
+    sharing.map(({ weight }) => weight),
+  );
   return sharing.map(({ team }, index) => ({ team, nanos: parts[index] ?? 0n }));
 }

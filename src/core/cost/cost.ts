@@ -1,10 +1,10 @@
 /**
  * The cost model: (GPU-hours x unit price + storage + network) x peak factor, from quantities to cost lines.
  *
- * Never prices a bill's own amounts, never reads a rule or a budget. Each line is one of the three parts of one hour: it
- * is summed as an exact fraction, over every piece of the hour with its own price, peak factor and exchange rate, and
- * rounded once. What has no price becomes an unpriced line with its quantity and the reason: lines and unpriced lines
- * together hold every quantity that came in.
+ * Never prices a bill's own amounts, never reads a rule or a budget. Each line is one of the three parts of one hour:
+ * it is summed as an exact fraction, over every piece of the hour with its own price, peak factor and exchange rate,
+ * and rounded once. What has no price becomes an unpriced line with its quantity and the reason: lines and unpriced
+ * lines together hold every quantity that came in.
  */
 import { assert } from '../errors.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
@@ -90,7 +90,9 @@ export interface CostContext {
 
 /** Units of each component's quantity in one unit of its rates (GPU-second, GiB-second, GiB). */
 export const QUANTITY_SCALE: Readonly<Record<Component, bigint>> = {
-  gpu: PART_MS_PER_GPU_SECOND, storage: MIB_MS_PER_GIB_SECOND, network: BYTES_PER_GIB,
+  gpu: PART_MS_PER_GPU_SECOND,
+  storage: MIB_MS_PER_GIB_SECOND,
+  network: BYTES_PER_GIB,
 };
 const COMPONENTS: readonly Component[] = ['gpu', 'storage', 'network'];
 
@@ -114,19 +116,27 @@ export function cutsWithin(usage: PriceKey, start: number, end: number, { book, 
 function bytesUntil(record: UsageRecord, instant: number): bigint {
   const length = record.end - record.start;
   const elapsed = Math.min(Math.max(instant - record.start, 0), length);
-  return length === 0 ? (instant > record.start ? BigInt(record.networkBytes ?? 0) : 0n)
+  return length === 0
+    ? instant > record.start
+      ? BigInt(record.networkBytes ?? 0)
+      : 0n
     : (BigInt(record.networkBytes ?? 0) * BigInt(elapsed)) / BigInt(length);
 }
 
 /** Exact sums of what the records held within [start, end). Pieces of a partition sum to the whole. */
 export function quantitiesWithin(records: readonly UsageRecord[], start: number, end: number): UsageSlice {
-  const sums: { gpu: bigint | null; storage: bigint | null; network: bigint | null } = { gpu: null, storage: null, network: null };
+  const sums: { gpu: bigint | null; storage: bigint | null; network: bigint | null } = {
+    gpu: null,
+    storage: null,
+    network: null,
+  };
   for (const record of records) {
     const overlap = Math.max(0, Math.min(record.end, end) - Math.max(record.start, start));
     if (overlap === 0 && !(record.start === record.end && start <= record.start && record.start < end)) continue;
     if (record.gpuParts !== null) sums.gpu = (sums.gpu ?? 0n) + BigInt(record.gpuParts) * BigInt(overlap);
     if (record.storageMib !== null) sums.storage = (sums.storage ?? 0n) + BigInt(record.storageMib) * BigInt(overlap);
-    if (record.networkBytes !== null) sums.network = (sums.network ?? 0n) + bytesUntil(record, end) - bytesUntil(record, start);
+    if (record.networkBytes !== null)
+      sums.network = (sums.network ?? 0n) + bytesUntil(record, end) - bytesUntil(record, start);
   }
   return { start, end, gpuPartMs: sums.gpu, storageMibMs: sums.storage, networkBytes: sums.network };
 }
@@ -146,7 +156,12 @@ interface OpenLine {
  * Cost lines of one team, one hour and one price key, at most one per component and currency, and what stays unpriced.
  * @param slices pieces of the hour in order, none with a cut inside (see `cutsWithin`), each holding its quantities
  */
-export function priceHour(team: string, usage: PriceKey, slices: readonly UsageSlice[], context: CostContext): (CostLine | UnpricedLine)[] {
+export function priceHour(
+  team: string,
+  usage: PriceKey,
+  slices: readonly UsageSlice[],
+  context: CostContext,
+): (CostLine | UnpricedLine)[] {
   const first = slices[0];
   if (first === undefined) return [];
   const key = { team, hour: hourOf(first.start), usage };
@@ -155,7 +170,12 @@ export function priceHour(team: string, usage: PriceKey, slices: readonly UsageS
   return COMPONENTS.flatMap((component) => priceComponent(key, component, slices, context));
 }
 
-function priceComponent(key: LineKey, component: Component, slices: readonly UsageSlice[], context: CostContext): (CostLine | UnpricedLine)[] {
+function priceComponent(
+  key: LineKey,
+  component: Component,
+  slices: readonly UsageSlice[],
+  context: CostContext,
+): (CostLine | UnpricedLine)[] {
   const open = new Map<string, OpenLine>();
   const unpriced = new Map<UnpricedReason, bigint>();
   for (const slice of slices) {
@@ -168,7 +188,16 @@ function priceComponent(key: LineKey, component: Component, slices: readonly Usa
   const lines: (CostLine | UnpricedLine)[] = [];
   for (const [currency, line] of open) {
     const nanos = divideHalfEven(line.numerator, line.denominator);
-    lines.push({ ...key, kind: 'usage', component, quantity: line.quantity, nanos, currency, ...atList(component, line), basis: line.basis });
+    lines.push({
+      ...key,
+      kind: 'usage',
+      component,
+      quantity: line.quantity,
+      nanos,
+      currency,
+      ...atList(component, line),
+      basis: line.basis,
+    });
   }
   for (const [reason, quantity] of unpriced) lines.push({ ...key, kind: 'unpriced', component, quantity, reason });
   return lines;
@@ -184,7 +213,13 @@ function atList(component: Component, { basis }: OpenLine): { readonly listNanos
   return { listNanos: divideHalfEven(line.numerator, line.denominator) };
 }
 
-function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice: UsageSlice, context: CostContext): CostBasis | { readonly unpriced: UnpricedReason } {
+function basisOf(
+  usage: PriceKey,
+  component: Component,
+  quantity: bigint,
+  slice: UsageSlice,
+  context: CostContext,
+): CostBasis | { readonly unpriced: UnpricedReason } {
   const { start, end } = slice;
   const timeline = context.book.timelinesOf(usage)[component];
   assert(timeline.isConstant(start, end), 'a slice lies between two price changes');
@@ -192,14 +227,25 @@ function basisOf(usage: PriceKey, component: Component, quantity: bigint, slice:
   if ('unpriced' in found) return found;
   const { price, assumed, stale } = found;
   const currency = context.currency ?? price.rate.currency;
-  const fx = currency === price.rate.currency ? null : (context.fx?.rate(price.rate.currency, currency, start) ?? undefined);
+  const fx =
+    currency === price.rate.currency ? null : (context.fx?.rate(price.rate.currency, currency, start) ?? undefined);
   if (fx === undefined) return { unpriced: 'no-fx-rate' };
   const peaks = context.peak.pieces(start, end);
   assert(peaks.length <= 1, 'a slice lies between two changes of the peak factor');
   const peak = peaks[0]?.factor ?? context.peak.at(start);
-  const learned = component === 'gpu' ? context.learned?.at(usage, start) ?? null : null;
+  const learned = component === 'gpu' ? (context.learned?.at(usage, start) ?? null) : null;
   return {
-    start, end, quantity, rate: price.rate, peak, fx, source: price.source, effectiveFrom: price.effectiveFrom, assumed, stale, ...(learned === null ? {} : { learned }),
+    start,
+    end,
+    quantity,
+    rate: price.rate,
+    peak,
+    fx,
+    source: price.source,
+    effectiveFrom: price.effectiveFrom,
+    assumed,
+    stale,
+    ...(learned === null ? {} : { learned }),
   };
 }
 
@@ -207,7 +253,8 @@ function addBasis(open: Map<string, OpenLine>, component: Component, basis: Cost
   const { rate, peak, fx, quantity } = basis;
   const [ratio, share] = [fx?.rate ?? ONE, basis.learned?.ratio ?? ONE];
   const numerator = quantity * rate.nanos * peak.numerator * ratio.numerator * share.numerator;
-  const denominator = QUANTITY_SCALE[component] * rate.quantity * peak.denominator * ratio.denominator * share.denominator;
+  const denominator =
+    QUANTITY_SCALE[component] * rate.quantity * peak.denominator * ratio.denominator * share.denominator;
   const currency = fx?.to ?? rate.currency;
   const line = open.get(currency);
   if (line === undefined) {
@@ -226,7 +273,10 @@ function addBasis(open: Map<string, OpenLine>, component: Component, basis: Cost
  * asked for as a whole, from its first start to its end.
  */
 export function billableMs(durationMs: number, price: Pick<Price, 'incrementSeconds' | 'minimumSeconds'>): number {
-  assert(durationMs >= 0 && price.incrementSeconds > 0 && price.minimumSeconds >= 0, 'durations are not negative, increments positive');
+  assert(
+    durationMs >= 0 && price.incrementSeconds > 0 && price.minimumSeconds >= 0,
+    'durations are not negative, increments positive',
+  );
   if (durationMs === 0) return 0;
   const incrementMs = price.incrementSeconds * 1000;
   return Math.max(Math.ceil(durationMs / incrementMs) * incrementMs, price.minimumSeconds * 1000);
@@ -236,14 +286,21 @@ export function billableMs(durationMs: number, price: Pick<Price, 'incrementSeco
 export type ModelPart = Money | { readonly quantity: bigint; readonly quantityScale: bigint; readonly rate: Rate };
 
 /** The model on its own, as quotes go by it: each part times the peak factor, rounded once, and their sum. */
-export function modelCost(parts: readonly [ModelPart, ...ModelPart[]], peak: Ratio = ONE): { readonly parts: Money[]; readonly total: Money } {
+export function modelCost(
+  parts: readonly [ModelPart, ...ModelPart[]],
+  peak: Ratio = ONE,
+): { readonly parts: Money[]; readonly total: Money } {
   const costs = parts.map((part): Money => {
-    const [numerator, denominator, currency] = 'rate' in part
-      ? [part.quantity * part.rate.nanos, part.quantityScale * part.rate.quantity, part.rate.currency]
-      : [part.nanos, 1n, part.currency];
+    const [numerator, denominator, currency] =
+      'rate' in part
+        ? [part.quantity * part.rate.nanos, part.quantityScale * part.rate.quantity, part.rate.currency]
+        : [part.nanos, 1n, part.currency];
     return { nanos: divideHalfEven(numerator * peak.numerator, denominator * peak.denominator), currency };
   });
   const currency = costs[0]?.currency ?? '';
-  assert(costs.every((cost) => cost.currency === currency), 'the parts of a model are in one currency');
+  assert(
+    costs.every((cost) => cost.currency === currency),
+    'the parts of a model are in one currency',
+  );
   return { parts: costs, total: { nanos: costs.reduce((sum, cost) => sum + cost.nanos, 0n), currency } };
 }

@@ -1,8 +1,10 @@
 /**
- * Credits that lower what Bursar prices itself: promotional grants and free tiers, each a pot that usage takes from in order.
+ * Credits that lower what Bursar prices itself: promotional grants and free tiers, each a pot that usage takes from in
+ * order.
  *
- * A credit taken is a line of its own, below zero, beside the cost that it is taken against: no cost is changed. What a bill states as credits
- * is the bill's, and not repeated here. The invariant: no cost is credited below zero and no credit is spent twice.
+ * A credit taken is a line of its own, below zero, beside the cost that it is taken against: no cost is changed. What a
+ * bill states as credits is the bill's, and not repeated here. The invariant: no cost is credited below zero and no
+ * credit is spent twice.
  */
 import { invalid, type Problem } from '../errors.js';
 import { parseDecimal } from '../decimal.js';
@@ -60,17 +62,27 @@ export interface TakenCredit<Cost> {
 }
 
 /**
- * What is taken of the credits, in the order of the costs (give them by time); of several credits the one that ends first goes first, then by id.
+ * What is taken of the credits, in the order of the costs (give them by time); of several credits the one that ends
+ * first goes first, then by id.
  */
-export function applyCredits<Cost extends Creditable>(costs: Iterable<Cost>, credits: readonly Credit[]): TakenCredit<Cost>[] {
-  const pots = [...credits].sort((a, b) => a.end - b.end || (a.id < b.id ? -1 : 1)).map((credit) => ({ credit, left: credit.nanos }));
+export function applyCredits<Cost extends Creditable>(
+  costs: Iterable<Cost>,
+  credits: readonly Credit[],
+): TakenCredit<Cost>[] {
+  const pots = [...credits]
+    .sort((a, b) => a.end - b.end || (a.id < b.id ? -1 : 1))
+    .map((credit) => ({ credit, left: credit.nanos }));
   const taken: TakenCredit<Cost>[] = [];
   for (const cost of costs) {
     let due = cost.nanos;
     for (const pot of pots) {
       const { credit } = pot;
-      const fits = credit.currency === cost.currency && credit.start <= cost.at && cost.at < credit.end
-        && (credit.provider === null || credit.provider === cost.provider) && (credit.team === null || credit.team === cost.team);
+      const fits =
+        credit.currency === cost.currency &&
+        credit.start <= cost.at &&
+        cost.at < credit.end &&
+        (credit.provider === null || credit.provider === cost.provider) &&
+        (credit.team === null || credit.team === cost.team);
       if (!fits || due <= 0n || pot.left <= 0n) continue;
       const nanos = pot.left < due ? pot.left : due;
       pot.left -= nanos;
@@ -98,7 +110,16 @@ export function readCredits(specs: readonly CreditSpec[]): Credit[] {
     check('currency', /^[A-Z]{3}$/.test(spec.currency), 'is not an ISO 4217 code');
     check('from', first !== null, 'is not a day, YYYY-MM-DD');
     check('until', after !== null && end > start, 'is not a day after from, YYYY-MM-DD');
-    return { id: spec.id, kind: spec.kind, provider: spec.provider ?? null, team: spec.team ?? null, nanos, currency: spec.currency, start, end };
+    return {
+      id: spec.id,
+      kind: spec.kind,
+      provider: spec.provider ?? null,
+      team: spec.team ?? null,
+      nanos,
+      currency: spec.currency,
+      start,
+      end,
+    };
   });
   if (problems.length > 0) throw invalid(`the credits have ${problems.length} problem(s)`, problems);
   return credits;

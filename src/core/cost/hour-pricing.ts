@@ -5,7 +5,18 @@
  * billing increment or minimum lengthens a run. Then the same hour is priced record by record; both ways agree wherever
  * both apply (a property test holds them to it). Never reads anything itself: the caller fetches the records when told.
  */
-import { billableMs, cutsWithin, priceHour, quantitiesWithin, type CostContext, type CostLine, type PriceKey, type Quantities, type UnpricedLine, type UsageSlice } from './cost.js';
+import {
+  billableMs,
+  cutsWithin,
+  priceHour,
+  quantitiesWithin,
+  type CostContext,
+  type CostLine,
+  type PriceKey,
+  type Quantities,
+  type UnpricedLine,
+  type UsageSlice,
+} from './cost.js';
 import { isLinear, splitAtHours } from './rollup.js';
 import { HOUR_MS, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
@@ -18,7 +29,12 @@ export interface HourTotals extends Quantities {
 }
 
 /** Cost lines from the sums, or null where only the records can tell. */
-export function priceFromSums(team: string, usage: PriceKey, totals: HourTotals, context: CostContext): (CostLine | UnpricedLine)[] | null {
+export function priceFromSums(
+  team: string,
+  usage: PriceKey,
+  totals: HourTotals,
+  context: CostContext,
+): (CostLine | UnpricedLine)[] | null {
   const end = totals.hour + HOUR_MS;
   if (cutsWithin(usage, totals.hour, end, context).length > 0) return null;
   const found = context.book.find({ ...usage, component: 'gpu', at: totals.hour });
@@ -33,7 +49,14 @@ export function priceFromSums(team: string, usage: PriceKey, totals: HourTotals,
  * Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends.
  * @param within a piece of the hour, where only that is to be priced
  */
-export function priceFromRecords(team: string, usage: PriceKey, hour: number, records: readonly UsageRecord[], context: CostContext, within: Interval = { start: hour, end: hour + HOUR_MS }): (CostLine | UnpricedLine)[] {
+export function priceFromRecords(
+  team: string,
+  usage: PriceKey,
+  hour: number,
+  records: readonly UsageRecord[],
+  context: CostContext,
+  within: Interval = { start: hour, end: hour + HOUR_MS },
+): (CostLine | UnpricedLine)[] {
   const { start, end } = within;
   const bounds = [start, ...cutsWithin(usage, start, end, context), end];
   const slices = bounds.slice(1).map((until, at) => quantitiesWithin(records, bounds[at] ?? start, until));
@@ -41,7 +64,13 @@ export function priceFromRecords(team: string, usage: PriceKey, hour: number, re
   return priceHour(team, usage, slices, context);
 }
 
-function addSurcharge(slices: UsageSlice[], usage: PriceKey, hour: number, record: UsageRecord, { book }: CostContext): void {
+function addSurcharge(
+  slices: UsageSlice[],
+  usage: PriceKey,
+  hour: number,
+  record: UsageRecord,
+  { book }: CostContext,
+): void {
   if (record.gpuParts === null || lastHourOf(record) !== hour) return;
   const lastInstant = Math.max(record.start, record.end - 1);
   const found = book.find({ ...usage, component: 'gpu', at: lastInstant });

@@ -3,7 +3,8 @@
  *
  * A metered record is split at UTC hours so that its pieces sum to it exactly. A bill's line is not split: its amounts
  * belong to the hour in which its charge period starts. Sums do not depend on the order of the records.
- * This file never prices, and never drops a record: what it cannot place is `unallocated` by the rules that it is given.
+ * This file never prices, and never drops a record: what it cannot place is `unallocated` by the rules that it is
+ * given.
  */
 import { addDecimal, type Decimal } from '../decimal.js';
 import type { ChargeCategory, Term, UsageRecord } from '../usage.js';
@@ -57,7 +58,16 @@ function tagText(tags: Readonly<Record<string, string>> | null): string {
 }
 
 function groupKey(r: UsageRecord): string {
-  const charge = r.charge === null ? '' : r.charge.category + SEPARATOR + r.charge.currency + SEPARATOR + r.charge.periodStart + SEPARATOR + r.charge.periodEnd;
+  const charge =
+    r.charge === null
+      ? ''
+      : r.charge.category +
+        SEPARATOR +
+        r.charge.currency +
+        SEPARATOR +
+        r.charge.periodStart +
+        SEPARATOR +
+        r.charge.periodEnd;
   return `${r.provider}\u0001${r.account}\u0001${r.subAccount}\u0001${r.resource}\u0001${r.namespace}\u0001${r.service}\u0001${r.sku}\u0001${r.region}\u0001${r.term}\u0001${r.gpuModel}\u0001${charge}\u0001${tagText(r.tags)}`;
 }
 
@@ -75,14 +85,30 @@ function sameTags(a: UsageRecord['tags'], b: UsageRecord['tags']): boolean {
 
 function sameCharge(a: UsageRecord['charge'], b: UsageRecord['charge']): boolean {
   if (a === null || b === null) return a === b;
-  return a.category === b.category && a.currency === b.currency && a.periodStart === b.periodStart && a.periodEnd === b.periodEnd;
+  return (
+    a.category === b.category &&
+    a.currency === b.currency &&
+    a.periodStart === b.periodStart &&
+    a.periodEnd === b.periodEnd
+  );
 }
 
 /** Whether two records are of one group: the same answer as comparing their keys, without making them. */
 function sameGroup(a: UsageRecord, b: UsageRecord): boolean {
-  return a.provider === b.provider && a.account === b.account && a.subAccount === b.subAccount && a.resource === b.resource
-    && a.namespace === b.namespace && a.service === b.service && a.sku === b.sku && a.region === b.region && a.term === b.term
-    && a.gpuModel === b.gpuModel && sameTags(a.tags, b.tags) && sameCharge(a.charge, b.charge);
+  return (
+    a.provider === b.provider &&
+    a.account === b.account &&
+    a.subAccount === b.subAccount &&
+    a.resource === b.resource &&
+    a.namespace === b.namespace &&
+    a.service === b.service &&
+    a.sku === b.sku &&
+    a.region === b.region &&
+    a.term === b.term &&
+    a.gpuModel === b.gpuModel &&
+    sameTags(a.tags, b.tags) &&
+    sameCharge(a.charge, b.charge)
+  );
 }
 
 function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension {
@@ -92,8 +118,16 @@ function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension 
   });
   return {
     kind: r.charge === null ? 'metered' : 'billed',
-    provider: r.provider, account: r.account, subAccount: r.subAccount, service: r.service, sku: r.sku, region: r.region,
-    term: r.term, gpuModel: r.gpuModel, category: r.charge?.category ?? 'Usage', currency: r.charge?.currency ?? null,
+    provider: r.provider,
+    account: r.account,
+    subAccount: r.subAccount,
+    service: r.service,
+    sku: r.sku,
+    region: r.region,
+    term: r.term,
+    gpuModel: r.gpuModel,
+    category: r.charge?.category ?? 'Usage',
+    currency: r.charge?.currency ?? null,
     tags: kept.length === 0 ? null : Object.fromEntries(kept),
   };
 }
@@ -101,7 +135,20 @@ function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension 
 /** A text that is equal exactly where two dimensions are. */
 export function dimensionKey(d: Dimension): string {
   const tags = d.tags === null ? null : Object.entries(d.tags).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
-  return JSON.stringify([d.kind, d.provider, d.account, d.subAccount, d.service, d.sku, d.region, d.term, d.gpuModel, d.category, d.currency, tags]);
+  return JSON.stringify([
+    d.kind,
+    d.provider,
+    d.account,
+    d.subAccount,
+    d.service,
+    d.sku,
+    d.region,
+    d.term,
+    d.gpuModel,
+    d.category,
+    d.currency,
+    tags,
+  ]);
 }
 
 /** Numbers the groups and cells of a stream of records; asks the rules for a team once per group. */
@@ -166,7 +213,10 @@ export class HourSum {
   effective: Decimal | null = null;
   list: Decimal | null = null;
 
-  constructor(readonly cell: Cell, readonly hour: number) {}
+  constructor(
+    readonly cell: Cell,
+    readonly hour: number,
+  ) {}
 
   get gpuPartMs(): bigint | null {
     return this.gpuKnown ? this.gpuSpilt + BigInt(this.gpuNumber) : null;
@@ -195,8 +245,15 @@ export function commonDivisor(a: number, b: number): number {
   return x;
 }
 
-/** Whether billing increments and minimums leave every run as it is, so that a sum can be priced instead of its runs. */
-export function isLinear(shortestMs: number, granuleMs: number, incrementSeconds: number, minimumSeconds: number): boolean {
+/**
+ * Whether billing increments and minimums leave every run as it is, so that a sum can be priced instead of its runs.
+ */
+export function isLinear(
+  shortestMs: number,
+  granuleMs: number,
+  incrementSeconds: number,
+  minimumSeconds: number,
+): boolean {
   return shortestMs >= minimumSeconds * 1000 && granuleMs % (incrementSeconds * 1000) === 0;
 }
 
@@ -223,8 +280,10 @@ export function* splitAtHours(record: UsageRecord): Generator<HourPiece> {
     const hour = Math.floor(at / HOUR_MS) * HOUR_MS;
     const until = Math.min(end, hour + HOUR_MS);
     const last = until >= end;
-    const bytes = network === null ? null
-      : (last ? network : before(network, until - start, end - start)) - before(network, at - start, end - start);
+    const bytes =
+      network === null
+        ? null
+        : (last ? network : before(network, until - start, end - start)) - before(network, at - start, end - start);
     yield { hour, durationMs: until - at, networkBytes: bytes, last };
     at = until;
   } while (at < end);
@@ -265,7 +324,8 @@ export class HourSums {
     const sum = this.sumOf(group.cell, Math.floor(record.start / HOUR_MS) * HOUR_MS);
     sum.records += 1;
     sum.billed = sum.billed === null ? charge.billed : addDecimal(sum.billed, charge.billed);
-    if (charge.effective !== null) sum.effective = sum.effective === null ? charge.effective : addDecimal(sum.effective, charge.effective);
+    if (charge.effective !== null)
+      sum.effective = sum.effective === null ? charge.effective : addDecimal(sum.effective, charge.effective);
     if (charge.list !== null) sum.list = sum.list === null ? charge.list : addDecimal(sum.list, charge.list);
     if (record.gpuParts !== null) sum.addGpu(record.gpuParts * (record.end - record.start));
   }
@@ -274,7 +334,8 @@ export class HourSums {
     for (const piece of splitAtHours(record)) {
       const sum = this.sumOf(group.cell, piece.hour);
       if (record.gpuParts !== null) sum.addGpu(record.gpuParts * piece.durationMs);
-      if (record.storageMib !== null) sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(piece.durationMs);
+      if (record.storageMib !== null)
+        sum.storageMibMs = (sum.storageMibMs ?? 0n) + BigInt(record.storageMib) * BigInt(piece.durationMs);
       if (piece.networkBytes !== null) sum.networkBytes = (sum.networkBytes ?? 0n) + piece.networkBytes;
       if (piece.last) {
         sum.records += 1;

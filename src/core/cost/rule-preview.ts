@@ -1,9 +1,10 @@
 /**
- * What other allocation rules would make of the costs that are there: each day's cost of a team is divided among the teams that would have it, what
- * they share is shared anew, and credits are taken anew.
+ * What other allocation rules would make of the costs that are there: each day's cost of a team is divided among the
+ * teams that would have it, what they share is shared anew, and credits are taken anew.
  *
- * Pure, and about `accrued` and `actual` alone. The invariant: dividing and sharing change no sum, whatever was rounded; only what changes its
- * currency with its team, and what credits of single teams are then worth, changes the whole. It never allocates a record itself.
+ * Pure, and about `accrued` and `actual` alone. The invariant: dividing and sharing change no sum, whatever was
+ * rounded; only what changes its currency with its team, and what credits of single teams are then worth, changes the
+ * whole. It never allocates a record itself.
  */
 import { splitShared, UNALLOCATED, type Assignment } from './allocation.js';
 import { applyCredits, type Credit } from './credit.js';
@@ -24,7 +25,9 @@ export interface DayCost {
   readonly unpriced: bigint;
 }
 
-/** Nanos of usage, priced for a portion alone: of all of it, and of what counts as actual. Null: none of it has a price. */
+/**
+ * Nanos of usage, priced for a portion alone: of all of it, and of what counts as actual. Null: none of it has a price.
+ */
 export interface PortionCost {
   accrued: bigint | null;
   actual: bigint | null;
@@ -33,8 +36,15 @@ export interface PortionCost {
 
 /** The part of a team's day that one team would have. */
 export type Portion =
-  /** `own` in the currency of the team that has it now, to divide by; `elsewhere` in that of the team that would have it, where that is another one. */
-  | { readonly kind: 'metered'; readonly own: PortionCost; readonly elsewhere: (PortionCost & { readonly currency: string }) | null }
+  /**
+   * `own` in the currency of the team that has it now, to divide by; `elsewhere` in that of the team that would have
+   * it, where that is another one.
+   */
+  | {
+      readonly kind: 'metered';
+      readonly own: PortionCost;
+      readonly elsewhere: (PortionCost & { readonly currency: string }) | null;
+    }
   /** What a bill states needs no dividing. */
   | { readonly kind: 'billed'; actual: Decimal | null };
 
@@ -59,9 +69,12 @@ export function divide(cost: DayCost, portions: ReadonlyMap<string, Portion>): D
   };
   const sorted = [...portions].sort(([a], [b]) => (a < b ? -1 : 1));
   for (const measure of MEASURES) {
-    for (const [team, amount] of divided(cost, measure, sorted)) partOf(team)[measure] = plus(partOf(team)[measure], amount);
+    for (const [team, amount] of divided(cost, measure, sorted))
+      partOf(team)[measure] = plus(partOf(team)[measure], amount);
   }
-  const without = sorted.flatMap(([team, portion]) => (portion.kind === 'metered' && portion.own.unpriced > 0n ? [{ team, weight: portion.own.unpriced }] : []));
+  const without = sorted.flatMap(([team, portion]) =>
+    portion.kind === 'metered' && portion.own.unpriced > 0n ? [{ team, weight: portion.own.unpriced }] : [],
+  );
   for (const [team, quantity] of split(cost.unpriced, without, cost.team)) partOf(team).unpriced += quantity;
   const converted = sorted.flatMap(([team, portion]) => {
     if (portion.kind !== 'metered' || portion.elsewhere === null) return [];
@@ -69,7 +82,9 @@ export function divide(cost: DayCost, portions: ReadonlyMap<string, Portion>): D
     parts.delete(team);
     return [{ ...cost, team, currency, accrued: decimalOf(accrued), actual: decimalOf(actual), unpriced }];
   });
-  return [...[...parts].map(([team, part]): DayCost => ({ ...cost, team, ...part })), ...converted].filter(({ accrued, actual, unpriced }) => accrued !== null || actual !== null || unpriced > 0n);
+  return [...[...parts].map(([team, part]): DayCost => ({ ...cost, team, ...part })), ...converted].filter(
+    ({ accrued, actual, unpriced }) => accrued !== null || actual !== null || unpriced > 0n,
+  );
 }
 
 interface Open {
@@ -78,10 +93,16 @@ interface Open {
   unpriced: bigint;
 }
 
-function divided(cost: DayCost, measure: Measure, portions: readonly (readonly [string, Portion])[]): [string, Decimal][] {
+function divided(
+  cost: DayCost,
+  measure: Measure,
+  portions: readonly (readonly [string, Portion])[],
+): [string, Decimal][] {
   const whole = cost[measure];
   if (whole === null) return [];
-  const stated = portions.flatMap(([team, portion]): [string, Decimal][] => (portion.kind === 'billed' && measure === 'actual' && portion.actual !== null ? [[team, portion.actual]] : []));
+  const stated = portions.flatMap(([team, portion]): [string, Decimal][] =>
+    portion.kind === 'billed' && measure === 'actual' && portion.actual !== null ? [[team, portion.actual]] : [],
+  );
   if (stated.length > 0) {
     const rest = stated.reduce((left, [, amount]) => addDecimal(left, negateDecimal(amount)), whole);
     return rest.unscaled === 0n ? stated : [...stated, [cost.team, rest]];
@@ -94,11 +115,18 @@ function divided(cost: DayCost, measure: Measure, portions: readonly (readonly [
 }
 
 /** By weight; whole to the first where none weighs anything, and to whoever has it now where nobody is there. */
-function split(total: bigint, parts: readonly { readonly team: string; readonly weight: bigint }[], now: string): [string, bigint][] {
+function split(
+  total: bigint,
+  parts: readonly { readonly team: string; readonly weight: bigint }[],
+  now: string,
+): [string, bigint][] {
   const [first] = parts;
   if (first === undefined) return [[now, total]];
   if (parts.every(({ weight }) => weight === 0n)) return [[first.team, total]];
-  const amounts = splitByLargestRemainder(total, parts.map(({ weight }) => weight));
+  const amounts = splitByLargestRemainder(
+    total,
+    parts.map(({ weight }) => weight),
+  );
   return parts.map(({ team }, at) => [team, amounts[at] ?? 0n]);
 }
 
@@ -111,12 +139,14 @@ export function share(costs: readonly DayCost[], sharing: Sharing): DayCost[] {
     if (assignment === null) return [];
     const weights = use.get(`${cost.day} ${cost.currency}`) ?? new Map<string, bigint>();
     const parts = new Map<string, Open>();
-    const add = (team: string, more: Partial<Open>): void => void parts.set(team, { ...(parts.get(team) ?? { accrued: null, actual: null, unpriced: 0n }), ...more });
+    const add = (team: string, more: Partial<Open>): void =>
+      void parts.set(team, { ...(parts.get(team) ?? { accrued: null, actual: null, unpriced: 0n }), ...more });
     for (const { team, nanos } of splitShared(cost.unpriced, assignment, weights)) add(team, { unpriced: nanos });
     for (const measure of MEASURES) {
       const whole = cost[measure];
       if (whole === null) continue;
-      for (const { team, nanos } of splitShared(whole.unscaled, assignment, weights)) add(team, { [measure]: { unscaled: nanos, scale: whole.scale } });
+      for (const { team, nanos } of splitShared(whole.unscaled, assignment, weights))
+        add(team, { [measure]: { unscaled: nanos, scale: whole.scale } });
     }
     return [...parts].map(([team, part]): DayCost => ({ ...cost, team, ...part }));
   });
@@ -128,7 +158,17 @@ function merged(costs: readonly DayCost[]): DayCost[] {
   for (const cost of costs) {
     const key = JSON.stringify([cost.team, cost.day, cost.dimension, cost.currency]);
     const row = rows.get(key);
-    rows.set(key, row === undefined ? cost : { ...row, accrued: sumOf(row.accrued, cost.accrued), actual: sumOf(row.actual, cost.actual), unpriced: row.unpriced + cost.unpriced });
+    rows.set(
+      key,
+      row === undefined
+        ? cost
+        : {
+            ...row,
+            accrued: sumOf(row.accrued, cost.accrued),
+            actual: sumOf(row.actual, cost.actual),
+            unpriced: row.unpriced + cost.unpriced,
+          },
+    );
   }
   return [...rows.values()];
 }
@@ -142,30 +182,71 @@ function directUse(costs: readonly DayCost[]): Map<string, Map<string, bigint>> 
     const teams = sums.get(key) ?? new Map<string, Decimal>();
     sums.set(key, teams.set(team, addDecimal(teams.get(team) ?? ZERO, actual)));
   }
-  return new Map([...sums].map(([key, teams]) => [key, new Map([...teams].map(([team, sum]) => [team, sum.unscaled <= 0n ? 0n : nanosDown(sum)]))]));
+  return new Map(
+    [...sums].map(([key, teams]) => [
+      key,
+      new Map([...teams].map(([team, sum]) => [team, sum.unscaled <= 0n ? 0n : nanosDown(sum)])),
+    ]),
+  );
 }
 
-/** Costs of metered usage in the order in which credits are taken against them, one for each team, day and dimension. */
-export function takeCredits(costs: readonly DayCost[], credits: readonly Credit[], of: (dimension: string) => { readonly provider: string; readonly isMetered: boolean } | null): DayCost[] {
+/**
+ * Costs of metered usage in the order in which credits are taken against them, one for each team, day and dimension.
+ */
+export function takeCredits(
+  costs: readonly DayCost[],
+  credits: readonly Credit[],
+  of: (dimension: string) => { readonly provider: string; readonly isMetered: boolean } | null,
+): DayCost[] {
   if (credits.length === 0) return [];
-  const sums = new Map<string, { readonly cost: DayCost; readonly provider: string; readonly team: string; readonly at: number; readonly currency: string; nanos: bigint; actual: bigint | null }>();
+  const sums = new Map<
+    string,
+    {
+      readonly cost: DayCost;
+      readonly provider: string;
+      readonly team: string;
+      readonly at: number;
+      readonly currency: string;
+      nanos: bigint;
+      actual: bigint | null;
+    }
+  >();
   for (const cost of costs) {
     const dimension = of(cost.dimension);
     if (dimension === null || !dimension.isMetered || cost.accrued === null || cost.accrued.unscaled <= 0n) continue;
     const { team, day, currency } = cost;
     const key = JSON.stringify([day, team, cost.dimension, currency]);
-    const sum = sums.get(key) ?? { cost, provider: dimension.provider, team, at: (parseDay(day) ?? 0) * DAY_MS, currency, nanos: 0n, actual: null };
+    const sum = sums.get(key) ?? {
+      cost,
+      provider: dimension.provider,
+      team,
+      at: (parseDay(day) ?? 0) * DAY_MS,
+      currency,
+      nanos: 0n,
+      actual: null,
+    };
     sum.nanos += nanosDown(cost.accrued);
     if (cost.actual !== null) sum.actual = (sum.actual ?? 0n) + nanosDown(cost.actual);
     sums.set(key, sum);
   }
-  const order = [...sums.values()].sort((a, b) => a.at - b.at || (a.team < b.team ? -1 : a.team > b.team ? 1 : 0) || Number(BigInt(a.cost.dimension) - BigInt(b.cost.dimension)));
-  return applyCredits(order, credits).map(({ cost, nanos }): DayCost => ({
-    ...cost.cost, accrued: decimalOf(nanos), actual: cost.actual === null ? null : decimalOf(divideHalfEven(nanos * cost.actual, cost.nanos)), unpriced: 0n,
-  }));
+  const order = [...sums.values()].sort(
+    (a, b) =>
+      a.at - b.at ||
+      (a.team < b.team ? -1 : a.team > b.team ? 1 : 0) ||
+      Number(BigInt(a.cost.dimension) - BigInt(b.cost.dimension)),
+  );
+  return applyCredits(order, credits).map(
+    ({ cost, nanos }): DayCost => ({
+      ...cost.cost,
+      accrued: decimalOf(nanos),
+      actual: cost.actual === null ? null : decimalOf(divideHalfEven(nanos * cost.actual, cost.nanos)),
+      unpriced: 0n,
+    }),
+  );
 }
 
-const decimalOf = (nanos: bigint | null): Decimal | null => (nanos === null ? null : { unscaled: nanos, scale: NANO_DIGITS });
+const decimalOf = (nanos: bigint | null): Decimal | null =>
+  nanos === null ? null : { unscaled: nanos, scale: NANO_DIGITS };
 
 const plus = (a: Decimal | null, b: Decimal): Decimal => (a === null ? b : addDecimal(a, b));
 
@@ -191,7 +272,12 @@ export function sumsOf(costs: Iterable<TeamSum>): TeamSum[] {
   for (const { team, currency, actual, unpriced } of costs) {
     const key = JSON.stringify([team, currency]);
     const sum = sums.get(key);
-    sums.set(key, sum === undefined ? { team, currency, actual, unpriced } : { team, currency, actual: sumOf(sum.actual, actual), unpriced: sum.unpriced + unpriced });
+    sums.set(
+      key,
+      sum === undefined
+        ? { team, currency, actual, unpriced }
+        : { team, currency, actual: sumOf(sum.actual, actual), unpriced: sum.unpriced + unpriced },
+    );
   }
   return [...sums.values()];
 }

@@ -1,13 +1,16 @@
 /**
  * What runs at a provider, as the provider itself reports it, and what Bursar may ask it to do.
  *
- * Types and the pure words about them; nothing here calls anybody. Unknown is null (or `unknown`) and never zero: a reading that is missing
- * never makes a target look stopped, idle or free of charge.
+ * Types and the pure words about them; nothing here calls anybody. Unknown is null (or `unknown`) and never zero: a
+ * reading that is missing never makes a target look stopped, idle or free of charge.
  */
 import type { Term } from '../usage.js';
 
 export const TARGET_KINDS = ['instance', 'group', 'workload', 'node-pool', 'commitment'] as const;
-/** An instance or pod; a scaling group; a Deployment, StatefulSet or service; a pool of nodes; something bought for a term. */
+/**
+ * An instance or pod; a scaling group; a Deployment, StatefulSet or service; a pool of nodes; something bought for a
+ * term.
+ */
 export type TargetKind = (typeof TARGET_KINDS)[number];
 
 export type RunState = 'starting' | 'running' | 'stopping' | 'stopped' | 'gone' | 'unknown';
@@ -56,15 +59,17 @@ export interface FleetReading {
   /** Epoch milliseconds at which the provider was asked. */
   readonly at: number;
   readonly targets: readonly FleetTarget[];
-  /** False: some pages, regions or kinds could not be read, and a target that is not listed may be there all the same. */
+  /**
+   * False: some pages, regions or kinds could not be read, and a target that is not listed may be there all the same.
+   */
   readonly complete: boolean;
   /** What could not be read, as sentences. */
   readonly problems: readonly string[];
 }
 
 /**
- * What a provider is asked to do. Absolute, never relative: done twice it has the same effect as done once (but for `purchase`, which is
- * why a purchase is never repeated blindly).
+ * What a provider is asked to do. Absolute, never relative: done twice it has the same effect as done once (but for
+ * `purchase`, which is why a purchase is never repeated blindly).
  */
 export type Effect =
   | { readonly kind: 'stop'; readonly target: string }
@@ -97,7 +102,19 @@ export interface Purchase {
 }
 
 export type EffectKind = Effect['kind'];
-export const EFFECT_KINDS: readonly EffectKind[] = ['stop', 'start', 'terminate', 'scale', 'set-bounds', 'set-spot-ratio', 'cordon', 'drain', 'replace', 'resize', 'purchase'];
+export const EFFECT_KINDS: readonly EffectKind[] = [
+  'stop',
+  'start',
+  'terminate',
+  'scale',
+  'set-bounds',
+  'set-spot-ratio',
+  'cordon',
+  'drain',
+  'replace',
+  'resize',
+  'purchase',
+];
 
 /**
  * What takes an effect back, given the target as it was before; null: nothing does.
@@ -134,7 +151,11 @@ export function holds(effect: Effect, seen: FleetTarget | null): boolean | null 
     case 'replace':
       return seen === null || seen.state === 'gone' ? true : seen.state === 'unknown' ? null : false;
     case 'stop':
-      return seen === null || seen.state === 'stopped' || seen.state === 'gone' ? true : seen.state === 'unknown' ? null : false;
+      return seen === null || seen.state === 'stopped' || seen.state === 'gone'
+        ? true
+        : seen.state === 'unknown'
+          ? null
+          : false;
     case 'start':
       return seen === null || seen.state === 'unknown' ? null : seen.state === 'running';
     case 'scale':

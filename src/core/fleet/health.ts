@@ -1,14 +1,24 @@
 /**
- * Health of GPUs: rules over what was measured of one card, each with its evidence, and what follows for findings that are open.
+ * Health of GPUs: rules over what was measured of one card, each with its evidence, and what follows for findings that
+ * are open.
  *
- * Never takes missing evidence for idle or for healthy: a rule says found, well or unknown, and only `well` clears a finding. What nobody can
- * tell any more is given up after a while, and then says so. The thresholds are defaults; each is a parameter.
+ * Never takes missing evidence for idle or for healthy: a rule says found, well or unknown, and only `well` clears a
+ * finding. What nobody can tell any more is given up after a while, and then says so. The thresholds are defaults; each
+ * is a parameter.
  */
 import type { Evidence } from '../evidence.js';
 import { judgeSilence, SILENCE_DEFAULTS, type Silence, type SilenceParams } from './silence.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
 
-export const HEALTH_RULES = ['busy', 'hot', 'pcie-replays', 'gone', 'failed', 'network-latency', 'low-utilisation'] as const;
+export const HEALTH_RULES = [
+  'busy',
+  'hot',
+  'pcie-replays',
+  'gone',
+  'failed',
+  'network-latency',
+  'low-utilisation',
+] as const;
 export type HealthRule = (typeof HEALTH_RULES)[number];
 /** `fatal`: the card does no more work. `notice`: a fact that decisions look at, nothing is wrong. */
 export type HealthSeverity = 'notice' | 'warning' | 'fatal';
@@ -17,7 +27,13 @@ export type HealthSeverity = 'notice' | 'warning' | 'fatal';
 const DOUBT_MS = 2 * MINUTE_MS;
 
 const SEVERITY: Readonly<Record<HealthRule, HealthSeverity>> = {
-  busy: 'notice', 'low-utilisation': 'notice', hot: 'warning', 'pcie-replays': 'warning', 'network-latency': 'warning', gone: 'fatal', failed: 'fatal',
+  busy: 'notice',
+  'low-utilisation': 'notice',
+  hot: 'warning',
+  'pcie-replays': 'warning',
+  'network-latency': 'warning',
+  gone: 'fatal',
+  failed: 'fatal',
 };
 
 export interface HealthParams extends SilenceParams {
@@ -43,8 +59,19 @@ export interface HealthParams extends SilenceParams {
 }
 
 export const HEALTH_DEFAULTS: HealthParams = {
-  busyAboveRatio: 0.85, busyMinutes: 5, hotFromCelsius: 85, replayMinutes: 60, goneAfterSeconds: 10, goneAfterSilenceSeconds: 60, goneMinutes: 30, latencyAboveSeconds: 0.002,
-  lowBelowRatio: 0.3, lowMinutes: 30, staleSeconds: 180, forgetMinutes: 60, ...SILENCE_DEFAULTS,
+  busyAboveRatio: 0.85,
+  busyMinutes: 5,
+  hotFromCelsius: 85,
+  replayMinutes: 60,
+  goneAfterSeconds: 10,
+  goneAfterSilenceSeconds: 60,
+  goneMinutes: 30,
+  latencyAboveSeconds: 0.002,
+  lowBelowRatio: 0.3,
+  lowMinutes: 30,
+  staleSeconds: 180,
+  forgetMinutes: 60,
+  ...SILENCE_DEFAULTS,
 };
 
 /** What was measured of a card at an instant; null: missing, blank or stale. */
@@ -67,13 +94,19 @@ export interface DeviceHistory {
   readonly workload: string | null;
   /** When its exporter answered last; null: it does not now, or the source cannot tell. */
   readonly exporterUpAt: number | null;
-  /** Whether its exporter named any card in that answer, or runs since before it last did: it is not that it has just been started. */
+  /**
+   * Whether its exporter named any card in that answer, or runs since before it last did: it is not that it has just
+   * been started.
+   */
   readonly exporterNamesCards: boolean;
   /** When any part of the card was last reported, whoever held it. */
   readonly cardSeenAt: number;
   /** Oldest first, at most one a minute. */
   readonly readings: readonly DeviceReading[];
-  /** What is known of its exporter's silence and of its machine; absent: the exporter answers, or the source cannot tell. */
+  /**
+   * What is known of its exporter's silence and of its machine; absent: the exporter answers, or the source cannot
+   * tell.
+   */
   readonly silence?: Silence;
 }
 
@@ -92,7 +125,9 @@ export interface HealthFinding {
 }
 
 /** `well` and `unknown` differ: only the first is evidence. */
-export type Verdict = { readonly rule: HealthRule; readonly state: 'found'; readonly finding: HealthFinding } | { readonly rule: HealthRule; readonly state: 'well' | 'unknown' };
+export type Verdict =
+  | { readonly rule: HealthRule; readonly state: 'found'; readonly finding: HealthFinding }
+  | { readonly rule: HealthRule; readonly state: 'well' | 'unknown' };
 
 interface Found {
   readonly title: string;
@@ -108,7 +143,11 @@ type Measure = 'gpuUtilisationRatio' | 'temperatureCelsius' | 'pcieReplays' | 'n
 const percent = (ratio: number): string => `${Math.round(100 * ratio)} %`;
 
 /** Known values after `from`, oldest first. Nothing that is not finite gets in. */
-function known(device: DeviceHistory, measure: Measure, from: number): { readonly at: number; readonly value: number }[] {
+function known(
+  device: DeviceHistory,
+  measure: Measure,
+  from: number,
+): { readonly at: number; readonly value: number }[] {
   return device.readings.flatMap((reading) => {
     const value = reading[measure];
     return value !== null && Number.isFinite(value) && reading.at > from ? [{ at: reading.at, value }] : [];
@@ -116,7 +155,12 @@ function known(device: DeviceHistory, measure: Measure, from: number): { readonl
 }
 
 /** The newest value where it is fresh, else null. */
-function newest(device: DeviceHistory, measure: Measure, now: number, { staleSeconds }: HealthParams): { readonly at: number; readonly value: number } | null {
+function newest(
+  device: DeviceHistory,
+  measure: Measure,
+  now: number,
+  { staleSeconds }: HealthParams,
+): { readonly at: number; readonly value: number } | null {
   return known(device, measure, now - staleSeconds * 1000 - 1).at(-1) ?? null;
 }
 
@@ -127,14 +171,26 @@ const busy: Rule = (device, now, params) => {
   if (first === undefined || last === undefined) return 'unknown';
   const mean = values.reduce((sum, { value }) => sum + value, 0) / values.length;
   if (mean <= params.busyAboveRatio) return 'well';
-  return { title: `busy: ${percent(mean)} utilised`, numbers: { meanUtilisationRatio: mean, aboveRatio: params.busyAboveRatio, readings: values.length }, what: 'GPU utilisation', from: first.at, to: last.at };
+  return {
+    title: `busy: ${percent(mean)} utilised`,
+    numbers: { meanUtilisationRatio: mean, aboveRatio: params.busyAboveRatio, readings: values.length },
+    what: 'GPU utilisation',
+    from: first.at,
+    to: last.at,
+  };
 };
 
 const hot: Rule = (device, now, params) => {
   const last = newest(device, 'temperatureCelsius', now, params);
   if (last === null) return 'unknown';
   if (last.value < params.hotFromCelsius) return 'well';
-  return { title: `hot: ${last.value} C`, numbers: { temperatureCelsius: last.value, fromCelsius: params.hotFromCelsius }, what: 'GPU temperature', from: last.at, to: last.at };
+  return {
+    title: `hot: ${last.value} C`,
+    numbers: { temperatureCelsius: last.value, fromCelsius: params.hotFromCelsius },
+    what: 'GPU temperature',
+    from: last.at,
+    to: last.at,
+  };
 };
 
 /** Rises within segments only: a smaller count than before is a reset, which starts a new segment and adds nothing. */
@@ -150,49 +206,100 @@ const pcieReplays: Rule = (device, now, params) => {
     else increase += value - before;
   });
   if (increase === 0) return 'well';
-  return { title: `PCIe replays rise: ${increase} more`, numbers: { replaysMore: increase, replaysNow: last.value, resets }, what: 'PCIe replay counter', from: first.at, to: last.at };
+  return {
+    title: `PCIe replays rise: ${increase} more`,
+    numbers: { replaysMore: increase, replaysNow: last.value, resets },
+    what: 'PCIe replay counter',
+    from: first.at,
+    to: last.at,
+  };
 };
 
-/** Seen before, its exporter still answers, and no longer names the card; or lost with its whole machine. A card whose exporter alone is silent is unknown. */
+/**
+ * Seen before, its exporter still answers, and no longer names the card; or lost with its whole machine. A card whose
+ * exporter alone is silent is unknown.
+ */
 const gone: Rule = (device, now, params) => {
   const { cardSeenAt, exporterUpAt, exporterNamesCards } = device;
-  if (exporterUpAt === null && device.silence !== undefined) return goneWithMachine(device, device.silence, now, params);
+  if (exporterUpAt === null && device.silence !== undefined)
+    return goneWithMachine(device, device.silence, now, params);
   if (exporterUpAt === null || now - exporterUpAt > params.staleSeconds * 1000) return 'unknown';
   const missingSeconds = (exporterUpAt - cardSeenAt) / 1000;
   if (missingSeconds <= 0) return 'well';
-  if (missingSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds)) return 'unknown';
+  if (missingSeconds < (exporterNamesCards ? params.goneAfterSeconds : params.goneAfterSilenceSeconds))
+    return 'unknown';
   if (now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
-  return { title: 'gone: its exporter answers and no longer names it', numbers: { missingSeconds }, what: 'answers of the exporter without the card', from: cardSeenAt, to: exporterUpAt };
+  return {
+    title: 'gone: its exporter answers and no longer names it',
+    numbers: { missingSeconds },
+    what: 'answers of the exporter without the card',
+    from: cardSeenAt,
+    to: exporterUpAt,
+  };
 };
 
 /** Of who held the card, only the last lost it. */
-function goneWithMachine({ cardSeenAt, readings }: DeviceHistory, silence: Silence, now: number, params: HealthParams): Judged {
+function goneWithMachine(
+  { cardSeenAt, readings }: DeviceHistory,
+  silence: Silence,
+  now: number,
+  params: HealthParams,
+): Judged {
   const verdict = judgeSilence(silence, now, params);
-  if (verdict.kind !== 'lost' || (readings.at(-1)?.at ?? -Infinity) < cardSeenAt || now - cardSeenAt > params.goneMinutes * MINUTE_MS) return 'unknown';
+  if (
+    verdict.kind !== 'lost' ||
+    (readings.at(-1)?.at ?? -Infinity) < cardSeenAt ||
+    now - cardSeenAt > params.goneMinutes * MINUTE_MS
+  )
+    return 'unknown';
   const { since, until, failures, othersSilent } = silence;
   return {
-    title: `gone: its machine is silent, and ${verdict.witness}`, numbers: { silentSeconds: (until - since) / 1000, failedScrapes: failures, otherTargetsSilent: othersSilent },
-    what: 'failed scrapes of its exporter and its machine', from: since, to: until,
+    title: `gone: its machine is silent, and ${verdict.witness}`,
+    numbers: { silentSeconds: (until - since) / 1000, failedScrapes: failures, otherTargetsSilent: othersSilent },
+    what: 'failed scrapes of its exporter and its machine',
+    from: since,
+    to: until,
   };
 }
 
 /** Whether the machine of a device may turn out to be lost: whoever looks, looks again soon. */
-export function isInDoubt({ exporterUpAt, silence }: DeviceHistory, now: number, params: HealthParams = HEALTH_DEFAULTS): boolean {
-  return exporterUpAt === null && silence !== undefined && now - silence.since <= DOUBT_MS && judgeSilence(silence, now, params).kind === 'undecided';
+export function isInDoubt(
+  { exporterUpAt, silence }: DeviceHistory,
+  now: number,
+  params: HealthParams = HEALTH_DEFAULTS,
+): boolean {
+  return (
+    exporterUpAt === null &&
+    silence !== undefined &&
+    now - silence.since <= DOUBT_MS &&
+    judgeSilence(silence, now, params).kind === 'undecided'
+  );
 }
 
 const failed: Rule = (device, now, params) => {
   const last = device.readings.at(-1);
   if (last === undefined || now - last.at > params.staleSeconds * 1000) return 'unknown';
   if (last.fault === null) return 'well';
-  return { title: `failed: ${last.fault}`, numbers: {}, what: `what the card reports: ${last.fault}`, from: last.at, to: last.at };
+  return {
+    title: `failed: ${last.fault}`,
+    numbers: {},
+    what: `what the card reports: ${last.fault}`,
+    from: last.at,
+    to: last.at,
+  };
 };
 
 const networkLatency: Rule = (device, now, params) => {
   const last = newest(device, 'networkLatencySeconds', now, params);
   if (last === null) return 'unknown';
   if (last.value <= params.latencyAboveSeconds) return 'well';
-  return { title: `network latency ${(1000 * last.value).toFixed(1)} ms`, numbers: { latencySeconds: last.value, aboveSeconds: params.latencyAboveSeconds }, what: 'network latency as the probe reports it', from: last.at, to: last.at };
+  return {
+    title: `network latency ${(1000 * last.value).toFixed(1)} ms`,
+    numbers: { latencySeconds: last.value, aboveSeconds: params.latencyAboveSeconds },
+    what: 'network latency as the probe reports it',
+    from: last.at,
+    to: last.at,
+  };
 };
 
 const lowUtilisation: Rule = (device, now, params) => {
@@ -205,12 +312,23 @@ const lowUtilisation: Rule = (device, now, params) => {
   if (minutes.size < params.lowMinutes) return 'unknown';
   const mean = values.reduce((sum, { value }) => sum + value, 0) / values.length;
   return {
-    title: `below ${percent(params.lowBelowRatio)} for ${params.lowMinutes} minutes`, numbers: { meanUtilisationRatio: mean, belowRatio: params.lowBelowRatio, minutes: minutes.size },
-    what: 'GPU utilisation, every minute measured', from: values[0]?.at ?? last.at, to: last.at,
+    title: `below ${percent(params.lowBelowRatio)} for ${params.lowMinutes} minutes`,
+    numbers: { meanUtilisationRatio: mean, belowRatio: params.lowBelowRatio, minutes: minutes.size },
+    what: 'GPU utilisation, every minute measured',
+    from: values[0]?.at ?? last.at,
+    to: last.at,
   };
 };
 
-const RULES: Readonly<Record<HealthRule, Rule>> = { busy, hot, 'pcie-replays': pcieReplays, gone, failed, 'network-latency': networkLatency, 'low-utilisation': lowUtilisation };
+const RULES: Readonly<Record<HealthRule, Rule>> = {
+  busy,
+  hot,
+  'pcie-replays': pcieReplays,
+  gone,
+  failed,
+  'network-latency': networkLatency,
+  'low-utilisation': lowUtilisation,
+};
 
 /** What every rule says of one device as of `now`. */
 export function assess(device: DeviceHistory, now: number, params: HealthParams = HEALTH_DEFAULTS): Verdict[] {
@@ -218,8 +336,28 @@ export function assess(device: DeviceHistory, now: number, params: HealthParams 
   return HEALTH_RULES.map((rule) => {
     const judged = RULES[rule](device, now, params);
     if (typeof judged === 'string') return { rule, state: judged };
-    const evidence = { what: judged.what, from: formatInstant(judged.from), to: formatInstant(judged.to), ageSeconds: Math.max(0, (now - judged.to) / 1000) };
-    return { rule, state: 'found', finding: { rule, severity: SEVERITY[rule], resource, gpu, migInstance, team, workload, title: judged.title, numbers: judged.numbers, evidence } };
+    const evidence = {
+      what: judged.what,
+      from: formatInstant(judged.from),
+      to: formatInstant(judged.to),
+      ageSeconds: Math.max(0, (now - judged.to) / 1000),
+    };
+    return {
+      rule,
+      state: 'found',
+      finding: {
+        rule,
+        severity: SEVERITY[rule],
+        resource,
+        gpu,
+        migInstance,
+        team,
+        workload,
+        title: judged.title,
+        numbers: judged.numbers,
+        evidence,
+      },
+    };
   });
 }
 
@@ -239,17 +377,31 @@ export interface OpenFinding {
 export interface Settlement {
   readonly opened: readonly HealthFinding[];
   readonly renewed: readonly { readonly open: OpenFinding; readonly finding: HealthFinding }[];
-  /** `evidence`: it was measured to be well. `no-evidence`: nobody can tell any more, which is not the same as healthy. */
+  /**
+   * `evidence`: it was measured to be well. `no-evidence`: nobody can tell any more, which is not the same as healthy.
+   */
   readonly cleared: readonly { readonly open: OpenFinding; readonly because: 'evidence' | 'no-evidence' }[];
 }
 
 type Place = Pick<OpenFinding, 'rule' | 'resource' | 'gpu' | 'migInstance'>;
-const keyOf = ({ rule, resource, gpu, migInstance }: Place): string => JSON.stringify([rule, resource, gpu, migInstance]);
+const keyOf = ({ rule, resource, gpu, migInstance }: Place): string =>
+  JSON.stringify([rule, resource, gpu, migInstance]);
 
 /** What becomes of the open findings of a source, given all its devices. */
-export function settle(open: readonly OpenFinding[], devices: readonly DeviceHistory[], now: number, params: HealthParams = HEALTH_DEFAULTS): Settlement {
-  const verdicts = new Map(devices.flatMap((device) => assess(device, now, params).map((verdict) => [keyOf({ ...device, rule: verdict.rule }), verdict])));
-  const opened = new Map([...verdicts].flatMap(([key, verdict]) => (verdict.state === 'found' ? [[key, verdict.finding]] : [])));
+export function settle(
+  open: readonly OpenFinding[],
+  devices: readonly DeviceHistory[],
+  now: number,
+  params: HealthParams = HEALTH_DEFAULTS,
+): Settlement {
+  const verdicts = new Map(
+    devices.flatMap((device) =>
+      assess(device, now, params).map((verdict) => [keyOf({ ...device, rule: verdict.rule }), verdict]),
+    ),
+  );
+  const opened = new Map(
+    [...verdicts].flatMap(([key, verdict]) => (verdict.state === 'found' ? [[key, verdict.finding]] : [])),
+  );
   const renewed: Settlement['renewed'][number][] = [];
   const cleared: Settlement['cleared'][number][] = [];
   for (const one of open) {
@@ -259,7 +411,8 @@ export function settle(open: readonly OpenFinding[], devices: readonly DeviceHis
     if (verdict?.state === 'found') renewed.push({ open: one, finding: verdict.finding });
     else if (verdict?.state === 'well') cleared.push({ open: one, because: 'evidence' });
     // Low utilisation that nobody measures any more would be taken for idle.
-    else if (one.rule === 'low-utilisation' || now - one.seenAt > params.forgetMinutes * MINUTE_MS) cleared.push({ open: one, because: 'no-evidence' });
+    else if (one.rule === 'low-utilisation' || now - one.seenAt > params.forgetMinutes * MINUTE_MS)
+      cleared.push({ open: one, because: 'no-evidence' });
   }
   return { opened: [...opened.values()], renewed, cleared };
 }

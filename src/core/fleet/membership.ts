@@ -1,27 +1,38 @@
 /**
- * Which target a machine or a metered record belongs to: a machine to its group, a pod to its workload, a record to the machine that it is of.
+ * Which target a machine or a metered record belongs to: a machine to its group, a pod to its workload, a record to the
+ * machine that it is of.
  * Told by ids, tags and labels that the clouds themselves set; names alone are never guessed by.
  */
 import type { UsageRecord } from '../usage.js';
 import type { FleetTarget } from './fleet.js';
 
 /**
- * A tag by which a record, or a machine's label, names its target outright: its owner's word, or that of a provider whose API tells the members of a group
- * where no tag on them does.
+ * A tag by which a record, or a machine's label, names its target outright: its owner's word, or that of a provider
+ * whose API tells the members of a group where no tag on them does.
  */
 export const TARGET_TAG = 'bursar:target';
 
 /**
- * Tags by which machines name the group that they lie in, each with the kind that the group's target begins with; their values end its name.
- * AWS: Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling groups and instances". Alibaba Cloud: Container Service for Kubernetes, "Create and manage a
- * node pool" (tags that Auto Scaling adds), and the reply of ECS API Reference, "DescribeInstances". Tencent Cloud has none.
+ * Tags by which machines name the group that they lie in, each with the kind that the group's target begins with; their
+ * values end its name.
+ * AWS: Amazon EC2 Auto Scaling User Guide, "Tag Auto Scaling groups and instances". Alibaba Cloud: Container Service
+ * for Kubernetes, "Create and manage a node pool" (tags that Auto Scaling adds), and the reply of ECS API Reference,
+ * "DescribeInstances". Tencent Cloud has none.
  */
-const GROUP_TAGS: readonly (readonly [kind: string, tag: string])[] = [['asg', 'aws:autoscaling:groupName'], ['asg', 'acs:autoscaling:scalingGroupId'], ['group', 'fake:group']];
+const GROUP_TAGS: readonly (readonly [kind: string, tag: string])[] = [
+  ['asg', 'aws:autoscaling:groupName'],
+  ['asg', 'acs:autoscaling:scalingGroupId'],
+  ['group', 'fake:group'],
+];
 
 /** Whether the labels say that a machine is one of a group's: its target itself, or the group's own tag. */
-export const isMember = ({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): boolean => groupOf({ target, labels }) !== null;
+export const isMember = ({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): boolean =>
+  groupOf({ target, labels }) !== null;
 
-/** The group that a machine is one of, null where nothing says so. Targets are `kind/name` or `kind/region/name`: a machine's group is in its own region. */
+/**
+ * The group that a machine is one of, null where nothing says so. Targets are `kind/name` or `kind/region/name`: a
+ * machine's group is in its own region.
+ */
 export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): string | null {
   const named = labels[TARGET_TAG];
   if (named !== undefined && named !== target) return named;
@@ -34,36 +45,54 @@ export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels
 }
 
 /**
- * Whether metered usage is of a target. A machine by its resource id, alone or at the end of an ARN. A group by the tag that its machines carry. A
- * Deployment or StatefulSet by the pod's name together with the label that Kubernetes makes it of (`pod-template-hash`, `apps.kubernetes.io/pod-index`; Kubernetes
- * documentation, "Deployments" and "StatefulSets"). Anything by the tag `bursar:target`. Names alone are never guessed by.
+ * Whether metered usage is of a target. A machine by its resource id, alone or at the end of an ARN. A group by the tag
+ * that its machines carry. A Deployment or StatefulSet by the pod's name together with the label that Kubernetes makes
+ * it of (`pod-template-hash`, `apps.kubernetes.io/pod-index`; Kubernetes documentation, "Deployments" and
+ * "StatefulSets"). Anything by the tag `bursar:target`. Names alone are never guessed by.
  */
-export function isOf({ resource, tags, region }: Pick<UsageRecord, 'resource' | 'tags' | 'region'>, target: string): boolean {
+export function isOf(
+  { resource, tags, region }: Pick<UsageRecord, 'resource' | 'tags' | 'region'>,
+  target: string,
+): boolean {
   if (resource === target || tags?.[TARGET_TAG] === target) return true;
   const [kind = '', ...path] = target.split('/');
   const name = path.at(-1) ?? '';
   if (kind === 'instance') return resource !== null && (resource === name || resource.endsWith(`:instance/${name}`));
-  if (kind === 'deployment' || kind === 'statefulset') return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
-  return GROUP_TAGS.some(([of, tag]) => of === kind && tags?.[tag] === name) && (path.length === 1 || path[0] === region);
+  if (kind === 'deployment' || kind === 'statefulset')
+    return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
+  return (
+    GROUP_TAGS.some(([of, tag]) => of === kind && tags?.[tag] === name) && (path.length === 1 || path[0] === region)
+  );
 }
 
 /**
- * The machines of a group by their resource ids, as metered usage names them together with their group. A bill names the machine, and often nothing of its
- * group: its lines are told by these. Empty for what is no group of machines.
+ * The machines of a group by their resource ids, as metered usage names them together with their group. A bill names
+ * the machine, and often nothing of its group: its lines are told by these. Empty for what is no group of machines.
  */
-export function machinesOf(target: string, metered: Iterable<Pick<UsageRecord, 'resource' | 'tags' | 'region'>>): ReadonlySet<string> {
+export function machinesOf(
+  target: string,
+  metered: Iterable<Pick<UsageRecord, 'resource' | 'tags' | 'region'>>,
+): ReadonlySet<string> {
   const machines = new Set<string>();
   if (!GROUP_TAGS.some(([kind]) => target.startsWith(`${kind}/`))) return machines;
-  for (const record of metered) if (record.resource !== null && isOf(record, target)) machines.add(machineOf(record.resource));
+  for (const record of metered)
+    if (record.resource !== null && isOf(record, target)) machines.add(machineOf(record.resource));
   return machines;
 }
 
 /** A machine's own id, alone or at the end of an ARN. */
 export const machineOf = (resource: string): string => resource.slice(resource.lastIndexOf('/') + 1);
 
-function isPodOf(resource: string, labels: Readonly<Record<string, string>>, kind: 'deployment' | 'statefulset', workload: string): boolean {
+function isPodOf(
+  resource: string,
+  labels: Readonly<Record<string, string>>,
+  kind: 'deployment' | 'statefulset',
+  workload: string,
+): boolean {
   const made = labels[kind === 'deployment' ? 'pod-template-hash' : 'apps.kubernetes.io/pod-index'];
   if (made === undefined || made === '') return false;
   const begin = `pod/${workload}-${made}`;
-  return kind === 'deployment' ? resource.startsWith(`${begin}-`) && /^[a-z0-9]{5}$/.test(resource.slice(begin.length + 1)) : resource === begin;
+  return kind === 'deployment'
+    ? resource.startsWith(`${begin}-`) && /^[a-z0-9]{5}$/.test(resource.slice(begin.length + 1))
+    : resource === begin;
 }

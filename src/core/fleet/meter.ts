@@ -1,9 +1,10 @@
 /**
  * Meters what runs from two readings of a fleet, for clouds that have no meter of their own.
  *
- * Only time that is proved counts: between two readings that both saw the same machine running, since one start. What began between two readings
- * counts from its own start; what ended between them up to the earlier one, so that the meter is at most one reading short and never long. A
- * bill, when it comes, is the truth. Records are made once and never changed.
+ * Only time that is proved counts: between two readings that both saw the same machine running, since one start. What
+ * began between two readings counts from its own start; what ended between them up to the earlier one, so that the
+ * meter is at most one reading short and never long. A bill, when it comes, is the truth. Records are made once and
+ * never changed.
  */
 import type { FleetReading, FleetTarget } from './fleet.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
@@ -30,9 +31,18 @@ export function meterFleet(before: Sighted, reading: FleetReading): UsageRecord[
   });
 }
 
-function provedSince(target: FleetTarget, earlier: { readonly seen: FleetTarget; readonly seenAt: number } | null, readAt: number, at: number): number | null {
+function provedSince(
+  target: FleetTarget,
+  earlier: { readonly seen: FleetTarget; readonly seenAt: number } | null,
+  readAt: number,
+  at: number,
+): number | null {
   const { launchedAt } = target;
-  const ranThen = earlier !== null && earlier.seen.state === 'running' && earlier.seen.launchedAt === launchedAt && (launchedAt === null || launchedAt <= earlier.seenAt);
+  const ranThen =
+    earlier !== null &&
+    earlier.seen.state === 'running' &&
+    earlier.seen.launchedAt === launchedAt &&
+    (launchedAt === null || launchedAt <= earlier.seenAt);
   if (ranThen) return launchedAt !== null || at - earlier.seenAt <= MOST_GAP_MS ? earlier.seenAt : null;
   // It started after it was last looked at: the cloud says when.
   return launchedAt !== null && launchedAt >= readAt && launchedAt <= at ? launchedAt : null;
@@ -40,9 +50,23 @@ function provedSince(target: FleetTarget, earlier: { readonly seen: FleetTarget;
 
 function recordOf(target: FleetTarget, start: number, end: number): UsageRecord {
   return {
-    id: `${target.target}@${formatInstant(start)}`, provider: target.provider, account: target.account, subAccount: null,
-    resource: target.target.slice(target.target.lastIndexOf('/') + 1), namespace: null, service: null, sku: target.sku, region: target.region, term: target.term,
-    gpuModel: target.gpuModel, tags: Object.keys(target.labels).length === 0 ? null : target.labels, start, end,
-    gpuParts: target.gpus === null ? null : Math.round(target.gpus * GPU_PARTS), storageMib: null, networkBytes: null, charge: null,
+    id: `${target.target}@${formatInstant(start)}`,
+    provider: target.provider,
+    account: target.account,
+    subAccount: null,
+    resource: target.target.slice(target.target.lastIndexOf('/') + 1),
+    namespace: null,
+    service: null,
+    sku: target.sku,
+    region: target.region,
+    term: target.term,
+    gpuModel: target.gpuModel,
+    tags: Object.keys(target.labels).length === 0 ? null : target.labels,
+    start,
+    end,
+    gpuParts: target.gpus === null ? null : Math.round(target.gpus * GPU_PARTS),
+    storageMib: null,
+    networkBytes: null,
+    charge: null,
   };
 }

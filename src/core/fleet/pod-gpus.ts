@@ -1,8 +1,10 @@
 /**
- * GPUs that a Kubernetes pod asks for, in parts of a GPU (see GPU_PARTS): whole ones, MIG instances, time slices, shares by percent.
+ * GPUs that a Kubernetes pod asks for, in parts of a GPU (see GPU_PARTS): whole ones, MIG instances, time slices,
+ * shares by percent.
  *
- * Reads the pod's own words and never a node: what one unit is worth there is handed in. A share that cannot be told is null, which is not
- * zero: the pod has asked for GPUs all the same. Devices by resource claims (DRA) are named elsewhere and are not seen here.
+ * Reads the pod's own words and never a node: what one unit is worth there is handed in. A share that cannot be told is
+ * null, which is not zero: the pod has asked for GPUs all the same. Devices by resource claims (DRA) are named
+ * elsewhere and are not seen here.
  */
 import { migParts } from './gpu-model.js';
 import { GPU_PARTS } from '../usage.js';
@@ -10,7 +12,9 @@ import { GPU_PARTS } from '../usage.js';
 /** The part of a container's spec that matters (Kubernetes API, core/v1 Container). */
 export interface PodContainer {
   readonly restartPolicy?: string | undefined;
-  readonly resources?: { readonly requests?: Quantities | undefined; readonly limits?: Quantities | undefined } | undefined;
+  readonly resources?:
+    | { readonly requests?: Quantities | undefined; readonly limits?: Quantities | undefined }
+    | undefined;
 }
 type Quantities = Readonly<Record<string, string | number>>;
 
@@ -49,8 +53,9 @@ const ALIYUN_MEMORY = 'aliyun.com/gpu-mem';
 const MIG = /^nvidia\.com\/mig-([1-7]g\.\d+gb)((?:\.[a-z]+)*?)(\.shared)?$/;
 
 /**
- * What the scheduler sets aside for the pod: per resource the greater of what its containers (and its sidecars) hold together and what any
- * init container holds beside the sidecars started before it (Kubernetes, "Init Containers: Resource sharing within containers").
+ * What the scheduler sets aside for the pod: per resource the greater of what its containers (and its sidecars) hold
+ * together and what any init container holds beside the sidecars started before it (Kubernetes, "Init Containers:
+ * Resource sharing within containers").
  */
 export function podGpus(spec: PodSpec, units: GpuUnits): PodGpus {
   const running = new Map<string, number | null>();
@@ -71,7 +76,8 @@ export function podGpus(spec: PodSpec, units: GpuUnits): PodGpus {
 const plus = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b);
 
 function add(sums: Map<string, number | null>, held: ReadonlyMap<string, number | null>): void {
-  for (const [resource, parts] of held) sums.set(resource, plus(sums.get(resource) ?? (sums.has(resource) ? null : 0), parts));
+  for (const [resource, parts] of held)
+    sums.set(resource, plus(sums.get(resource) ?? (sums.has(resource) ? null : 0), parts));
 }
 
 function raise(most: Map<string, number | null>, held: ReadonlyMap<string, number | null>): void {
@@ -108,15 +114,17 @@ function unitParts(resource: string, asked: Quantities, units: GpuUnits): number
   if (resource === ALIYUN_MEMORY) return ALIYUN_PERCENT in asked ? undefined : null;
   if (!resource.startsWith('nvidia.com/mig-')) return undefined;
   const profile = MIG.exec(resource);
-  const slice = profile === null ? null : migParts(`${profile[1] ?? ''}${(profile[2] ?? '').replaceAll('.', '+')}`, units.model);
+  const slice =
+    profile === null ? null : migParts(`${profile[1] ?? ''}${(profile[2] ?? '').replaceAll('.', '+')}`, units.model);
   return profile?.[3] === undefined || slice === null ? slice : shared(slice, units);
 }
 
 const shared = (parts: number, { replicas }: GpuUnits): number | null => (replicas === null ? null : parts / replicas);
 
 /**
- * HAMi hands out `nvidia.com/gpu` as virtual GPUs, each of so many percent (HAMi, docs/config: gpucores, gpumem-percentage). Undefined: none
- * of its words are there. Memory in MiB alone leaves the share unknown: such a pod is never taken for whole GPUs.
+ * HAMi hands out `nvidia.com/gpu` as virtual GPUs, each of so many percent (HAMi, docs/config: gpucores,
+ * gpumem-percentage). Undefined: none of its words are there. Memory in MiB alone leaves the share unknown: such a pod
+ * is never taken for whole GPUs.
  */
 function virtualParts(asked: Quantities): number | null | undefined {
   for (const resource of ['nvidia.com/gpucores', 'nvidia.com/gpumem-percentage']) {
@@ -130,6 +138,7 @@ function virtualParts(asked: Quantities): number | null | undefined {
 export function countOf(quantity: string | number): number | null {
   const match = /^(\d{1,12})(m|k|M)?$/.exec(String(quantity));
   if (match === null) return null;
-  const number = Number(match[1]) * (match[2] === 'k' ? 1_000 : match[2] === 'M' ? 1_000_000 : match[2] === 'm' ? 0.001 : 1);
+  const number =
+    Number(match[1]) * (match[2] === 'k' ? 1_000 : match[2] === 'M' ? 1_000_000 : match[2] === 'm' ? 0.001 : 1);
   return Number.isInteger(number) ? number : null;
 }

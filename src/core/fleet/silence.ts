@@ -1,8 +1,10 @@
 /**
- * Whether a machine is lost whose exporter of GPU evidence went silent: what is demanded before silence counts, and what speaks against it.
+ * Whether a machine is lost whose exporter of GPU evidence went silent: what is demanded before silence counts, and
+ * what speaks against it.
  *
- * Pure. The invariant: silence alone is nobody's loss. An exporter that is restarted, a scrape that failed, a monitor that is blind and a machine that
- * somebody took away all look alike from one series; only witnesses that do not depend on the exporter tell them apart.
+ * Pure. The invariant: silence alone is nobody's loss. An exporter that is restarted, a scrape that failed, a monitor
+ * that is blind and a machine that somebody took away all look alike from one series; only witnesses that do not depend
+ * on the exporter tell them apart.
  */
 import type { RunState } from './fleet.js';
 
@@ -15,12 +17,18 @@ export interface SilentExporter {
   /** The first failed scrape after its last answer, and the newest of any target of its machine; epoch milliseconds. */
   readonly since: number;
   readonly until: number;
-  /** Failed scrapes within, of the exporter and of what else is scraped on its machine. A target that is not scraped any more counts as one. */
+  /**
+   * Failed scrapes within, of the exporter and of what else is scraped on its machine. A target that is not scraped any
+   * more counts as one.
+   */
   readonly failures: number;
   /** Other targets of its machine that answered shortly before: how many are silent now, and how many answer. */
   readonly othersSilent: number;
   readonly othersAnswering: number;
-  /** Machines with GPUs that are silent as a whole, this one with them, and machines of any kind that answer: whether it is the source that is blind. */
+  /**
+   * Machines with GPUs that are silent as a whole, this one with them, and machines of any kind that answer: whether it
+   * is the source that is blind.
+   */
   readonly machinesSilent: number;
   readonly machinesAnswering: number;
 }
@@ -28,10 +36,14 @@ export interface SilentExporter {
 /** What is demanded. Each is a default of the health rules. */
 export interface SilenceParams {
   /**
-   * The first and the newest failed scrape lie so far apart. A scrape fails for as long as its time-out, and a rolling restart of one target takes seconds.
+   * The first and the newest failed scrape lie so far apart. A scrape fails for as long as its time-out, and a rolling
+   * restart of one target takes seconds.
    */
   readonly silentAfterSeconds: number;
-  /** Failed scrapes, of the exporter and of what else is scraped on its machine: one is never enough, nor is one of each of two. */
+  /**
+   * Failed scrapes, of the exporter and of what else is scraped on its machine: one is never enough, nor is one of each
+   * of two.
+   */
   readonly leastFailures: number;
   /** The same where its provider misses it too: two sources that know nothing of each other. */
   readonly leastFailuresIfMissed: number;
@@ -39,7 +51,12 @@ export interface SilenceParams {
   readonly silenceStaleSeconds: number;
 }
 
-export const SILENCE_DEFAULTS: SilenceParams = { silentAfterSeconds: 10, leastFailures: 3, leastFailuresIfMissed: 2, silenceStaleSeconds: 120 };
+export const SILENCE_DEFAULTS: SilenceParams = {
+  silentAfterSeconds: 10,
+  leastFailures: 3,
+  leastFailuresIfMissed: 2,
+  silenceStaleSeconds: 120,
+};
 
 /** What the fleet tells of a machine, read after the silence began. */
 export interface MachineReading {
@@ -57,31 +74,57 @@ export interface Silence extends SilentExporter {
   readonly takenAwayBy: string | null;
 }
 
-/** `lost` with the witness, in words; `undecided`: it may turn out to be, so look again soon; `none`: something speaks against it. */
-export type SilenceVerdict = { readonly kind: 'lost'; readonly witness: string } | { readonly kind: 'undecided' | 'none' };
+/**
+ * `lost` with the witness, in words; `undecided`: it may turn out to be, so look again soon; `none`: something speaks
+ * against it.
+ */
+export type SilenceVerdict =
+  | { readonly kind: 'lost'; readonly witness: string }
+  | { readonly kind: 'undecided' | 'none' };
 
 /**
- * Lost is a machine whose exporter has failed so many scrapes over `silentAfterSeconds` (those of the machine's other targets count), and of which an independent
- * witness says the same: everything else that is scraped on it fell silent too, or its provider, asked since, does not call it running. Against it speak: any
- * target of the machine that answers (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped (somebody stopped it) or whose group
- * is whole without it (it was taken away), and a monitor that misses more machines than it reaches. The last is the rule of Kubernetes' node controller, which
- * stops evictions where most nodes of a small cluster are silent (kubernetes.io, "Nodes", Rate limits on eviction).
+ * Lost is a machine whose exporter has failed so many scrapes over `silentAfterSeconds` (those of the machine's other
+ * targets count), and of which an independent witness says the same: everything else that is scraped on it fell silent
+ * too, or its provider, asked since, does not call it running. Against it speak: any target of the machine that answers
+ * (the exporter was restarted), a stop or a scale-in of ours, a provider that calls it stopped (somebody stopped it) or
+ * whose group is whole without it (it was taken away), and a monitor that misses more machines than it reaches. The
+ * last is the rule of Kubernetes' node controller, which stops evictions where most nodes of a small cluster are silent
+ * (kubernetes.io, "Nodes", Rate limits on eviction).
  * @param now epoch milliseconds
  */
 export function judgeSilence(silence: Silence, now: number, params: SilenceParams = SILENCE_DEFAULTS): SilenceVerdict {
   const { machine, othersAnswering, othersSilent, since, until, failures, machinesSilent, machinesAnswering } = silence;
   if (now - until > params.silenceStaleSeconds * 1000 || since > until) return { kind: 'none' };
   if (othersAnswering > 0 || silence.takenAwayBy !== null) return { kind: 'none' };
-  if (machine !== null && (machine.state === 'stopped' || machine.state === 'stopping' || isTakenAway(machine))) return { kind: 'none' };
+  if (machine !== null && (machine.state === 'stopped' || machine.state === 'stopping' || isTakenAway(machine)))
+    return { kind: 'none' };
   if (machinesAnswering < machinesSilent) return { kind: 'undecided' };
   const missed = machine !== null && isMissed(machine);
-  if (failures < (missed ? params.leastFailuresIfMissed : params.leastFailures) || until - since < params.silentAfterSeconds * 1000) return { kind: 'undecided' };
-  if (missed) return { kind: 'lost', witness: machine.state === 'unknown' ? 'its provider does not call it running any more' : 'its provider does not list it any more' };
-  if (othersSilent > 0) return { kind: 'lost', witness: `${othersSilent === 1 ? 'the other target' : `all ${othersSilent} other targets`} of its machine fell silent too` };
+  if (
+    failures < (missed ? params.leastFailuresIfMissed : params.leastFailures) ||
+    until - since < params.silentAfterSeconds * 1000
+  )
+    return { kind: 'undecided' };
+  if (missed)
+    return {
+      kind: 'lost',
+      witness:
+        machine.state === 'unknown'
+          ? 'its provider does not call it running any more'
+          : 'its provider does not list it any more',
+    };
+  if (othersSilent > 0)
+    return {
+      kind: 'lost',
+      witness: `${othersSilent === 1 ? 'the other target' : `all ${othersSilent} other targets`} of its machine fell silent too`,
+    };
   return { kind: 'undecided' };
 }
 
-/** The provider's own word that it is not there, or not well: gone, missed by a complete reading, or NotReady (which reads `unknown`). */
+/**
+ * The provider's own word that it is not there, or not well: gone, missed by a complete reading, or NotReady (which
+ * reads `unknown`).
+ */
 const isMissed = ({ state, missed }: MachineReading): boolean => state === 'gone' || state === 'unknown' || missed > 0;
 
 const isTakenAway = (machine: MachineReading): boolean => isMissed(machine) && machine.groupIsWhole === true;

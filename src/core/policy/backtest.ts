@@ -8,7 +8,9 @@
 
 export type BacktestProblem = 'spot' | 'commitment' | 'scaling' | 'idle' | 'throughput' | 'policy';
 
-/** Totals of one policy over the cases of one cell. Extra numbers are fractions or counts, named with their unit last. */
+/**
+ * Totals of one policy over the cases of one cell. Extra numbers are fractions or counts, named with their unit last.
+ */
 export interface PolicyResult {
   readonly name: string;
   /** Mean cost of a case, in the unit that the report's settings name; null: of no case is it known. */
@@ -48,7 +50,9 @@ export interface BacktestReport {
   readonly problem: BacktestProblem;
   readonly settings: Readonly<Record<string, unknown>>;
   readonly cells: readonly BacktestCell[];
-  readonly mean: readonly ({ readonly name: string; readonly meanShare: number | null } & Readonly<Record<string, number | string | null>>)[];
+  readonly mean: readonly ({ readonly name: string; readonly meanShare: number | null } & Readonly<
+    Record<string, number | string | null>
+  >)[];
 }
 
 /** Sums from which a share is pooled: what the baseline, the policy and the optimum cost over the same cases. */

@@ -1,8 +1,9 @@
 /**
  * What may be claimed as saved: never more than is spent, and nothing where the spend is unknown.
  *
- * Estimates nothing. A refusal is a value with its reason: what was refused is shown as unknown, with why. It holds for what a policy claims and for what
- * calibration makes of it: whoever wrote the policy, no saving beyond the whole spend leaves decision.ts.
+ * Estimates nothing. A refusal is a value with its reason: what was refused is shown as unknown, with why. It holds for
+ * what a policy claims and for what calibration makes of it: whoever wrote the policy, no saving beyond the whole spend
+ * leaves decision.ts.
  */
 import { withCalibration, type Calibration } from './calibration.js';
 import type { Proposal } from './policy.js';
@@ -10,7 +11,9 @@ import type { Money } from '../money.js';
 
 export interface SavingClaim {
   readonly claimed: Money;
-  /** All that the claim's target cost, or would cost untouched, over the claim's time; null where any of it is unpriced. */
+  /**
+   * All that the claim's target cost, or would cost untouched, over the claim's time; null where any of it is unpriced.
+   */
   readonly wholeSpend: Money | null;
 }
 
@@ -29,21 +32,35 @@ export function checkClaim({ claimed, wholeSpend }: SavingClaim): ClaimVerdict {
   return claimed.nanos > wholeSpend.nanos ? refused('exceeds-spend') : ACCEPTED;
 }
 
-/** The computation's entries that a claim's check adds: why it was refused; the estimate in nanos (mean, low, high) before it was cut to the spend. */
+/**
+ * The computation's entries that a claim's check adds: why it was refused; the estimate in nanos (mean, low, high)
+ * before it was cut to the spend.
+ */
 export const CLAIM_ENTRIES = { refused: 'refused', before: 'savingBeforeBoundNanos' } as const;
 
 /**
- * A proposal with the saving that may be claimed. One whose expected saving cannot be true as its policy made it says that its saving is unknown, and why:
- * that is the policy's mistake, and no part of it is worth showing. Of the others calibration corrects the estimate; neither its ratio nor the width of
- * an interval makes more than everything that is spent. A loss claims nothing, and stays.
+ * A proposal with the saving that may be claimed. One whose expected saving cannot be true as its policy made it says
+ * that its saving is unknown, and why:
+ * that is the policy's mistake, and no part of it is worth showing. Of the others calibration corrects the estimate;
+ * neither its ratio nor the width of an interval makes more than everything that is spent. A loss claims nothing, and
+ * stays.
  * @param currency of the proposal's amounts
  */
 export function withinSpend(proposal: Proposal, currency: string, calibration: Calibration | undefined): Proposal {
   // A policy that was written before it had to say what its target costs says nothing.
   const { monthlySavings, monthlyCost = null, computation } = proposal;
   const wholeSpend = monthlyCost === null ? null : { nanos: monthlyCost, currency };
-  const verdict = monthlySavings === null || monthlySavings.mean <= 0n ? ACCEPTED : checkClaim({ claimed: { nanos: monthlySavings.mean, currency }, wholeSpend });
-  if (!verdict.accepted) return { ...proposal, monthlyCost, monthlySavings: null, computation: { ...computation, [CLAIM_ENTRIES.refused]: verdict.reason } };
+  const verdict =
+    monthlySavings === null || monthlySavings.mean <= 0n
+      ? ACCEPTED
+      : checkClaim({ claimed: { nanos: monthlySavings.mean, currency }, wholeSpend });
+  if (!verdict.accepted)
+    return {
+      ...proposal,
+      monthlyCost,
+      monthlySavings: null,
+      computation: { ...computation, [CLAIM_ENTRIES.refused]: verdict.reason },
+    };
   return bounded(withCalibration({ ...proposal, monthlyCost }, calibration));
 }
 
@@ -56,7 +73,8 @@ function bounded(proposal: Proposal): Proposal {
   if (mean <= most && low <= most && high <= most) return proposal;
   const atMost = (nanos: bigint): bigint => (nanos > most ? most : nanos);
   return {
-    ...proposal, monthlySavings: { mean: atMost(mean), low: atMost(low), high: atMost(high) },
+    ...proposal,
+    monthlySavings: { mean: atMost(mean), low: atMost(low), high: atMost(high) },
     computation: { ...computation, [CLAIM_ENTRIES.before]: [mean, low, high].join(' ') },
   };
 }

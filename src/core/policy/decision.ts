@@ -1,10 +1,11 @@
 /**
- * From the policy documents of a team to its recommendations: every policy is asked, and where several want something of
- * one subject, one wins by a written order.
+ * From the policy documents of a team to its recommendations: every policy is asked, and where several want something
+ * of one subject, one wins by a written order.
  *
- * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then the document's priority,
- * then the larger known saving (unknown is smallest), then the name. Losers stay on the winner as `insteadOf`. A document in
- * mode `observe` competes with nobody: what it would propose is kept with the status `observed`. This is the one door between policies and people:
+ * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
+ * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
+ * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
+ * `observed`. This is the one door between policies and people:
  * no saving beyond the spend passes it (claim.ts).
  */
 import { calibrationKey } from './calibration.js';
@@ -13,23 +14,33 @@ import { isWorthwhile, recommendationOf, type Policy, type PolicyView, type Prop
 import { appliesTo, type PolicyDocument } from './document.js';
 import type { Displaced, Recommendation, RecommendedAction } from './recommendation.js';
 
-/** Lower wins. Ending spend comes before lowering it, lowering before moving, moving before resizing, all before buying and telling. */
+/**
+ * Lower wins. Ending spend comes before lowering it, lowering before moving, moving before resizing, all before buying
+ * and telling.
+ */
 const RANK: Readonly<Record<RecommendedAction, number>> = {
-  Stop: 0, Release: 0,
+  Stop: 0,
+  Release: 0,
   // What has lost a GPU does no work at any size or place.
   Replace: 1,
   // What runs at full size by its owner's choice may be stopped, not resized or moved.
   Keep: 2,
   ScaleIn: 3,
-  MoveToOnDemand: 4, MoveToSpot: 4, MoveToOffPeak: 4,
+  MoveToOnDemand: 4,
+  MoveToSpot: 4,
+  MoveToOffPeak: 4,
   Rightsize: 5,
-  ScaleOut: 6, Start: 6,
-  PurchaseReservedInstances: 7, PurchaseSavingsPlans: 7,
-  RefuseLaunches: 8, Notify: 9,
+  ScaleOut: 6,
+  Start: 6,
+  PurchaseReservedInstances: 7,
+  PurchaseSavingsPlans: 7,
+  RefuseLaunches: 8,
+  Notify: 9,
 };
 
 /** Whether an action is as severe as another, or severer, by the written order. */
-export const isAsSevereAs = (action: RecommendedAction, other: RecommendedAction): boolean => RANK[action] <= RANK[other];
+export const isAsSevereAs = (action: RecommendedAction, other: RecommendedAction): boolean =>
+  RANK[action] <= RANK[other];
 
 export interface Candidate {
   readonly document: PolicyDocument;
@@ -42,25 +53,58 @@ export interface Decision {
   readonly status: 'open' | 'observed';
 }
 
-/** Every proposal of the documents that apply to the view's team, each with no more than may be claimed. A document whose policy is gone proposes nothing. */
-export function candidatesOf(view: PolicyView, documents: readonly PolicyDocument[], policies: readonly Policy[]): Candidate[] {
-  return documents.filter((document) => appliesTo(document, view.team)).flatMap((document) => {
-    const policy = policies.find(({ name }) => name === document.policy);
-    return policy === undefined ? [] : policy.evaluate(view, policy.params.parse(document.params))
-      .map((proposal) => ({ document, policy, proposal: withinSpend(proposal, view.currency, view.calibrations?.[calibrationKey(policy)]) }));
-  }).filter(({ proposal }) => isWorthwhile(proposal));
+/**
+ * Every proposal of the documents that apply to the view's team, each with no more than may be claimed. A document
+ * whose policy is gone proposes nothing.
+ */
+export function candidatesOf(
+  view: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): Candidate[] {
+  return documents
+    .filter((document) => appliesTo(document, view.team))
+    .flatMap((document) => {
+      const policy = policies.find(({ name }) => name === document.policy);
+      return policy === undefined
+        ? []
+        : policy
+            .evaluate(view, policy.params.parse(document.params))
+            .map((proposal) => ({
+              document,
+              policy,
+              proposal: withinSpend(proposal, view.currency, view.calibrations?.[calibrationKey(policy)]),
+            }));
+    })
+    .filter(({ proposal }) => isWorthwhile(proposal));
 }
 
 /** The recommendations of a team, in the order of the documents. */
-export function decide(view: PolicyView, documents: readonly PolicyDocument[], policies: readonly Policy[]): Decision[] {
+export function decide(
+  view: PolicyView,
+  documents: readonly PolicyDocument[],
+  policies: readonly Policy[],
+): Decision[] {
   const all = candidatesOf(view, documents, policies);
   const observed = all.filter(({ document }) => document.mode === 'observe');
   const { winners, losers } = resolve(all.filter(({ document }) => document.mode !== 'observe'));
   const of = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({
-    recommendation: recommendationOf(view, candidate.policy, candidate.proposal, { document: candidate.document.name, mode: candidate.document.mode, insteadOf }), status,
+    recommendation: recommendationOf(view, candidate.policy, candidate.proposal, {
+      document: candidate.document.name,
+      mode: candidate.document.mode,
+      insteadOf,
+    }),
+    status,
   });
-  const made = winners.filter(({ proposal }) => proposal.action !== 'Keep' || losers.has(subjectOf(proposal)))
-    .map((winner) => of(winner, (losers.get(subjectOf(winner.proposal)) ?? []).map((loser) => displaced(view, winner, loser)), 'open'));
+  const made = winners
+    .filter(({ proposal }) => proposal.action !== 'Keep' || losers.has(subjectOf(proposal)))
+    .map((winner) =>
+      of(
+        winner,
+        (losers.get(subjectOf(winner.proposal)) ?? []).map((loser) => displaced(view, winner, loser)),
+        'open',
+      ),
+    );
   return unique([...made, ...observed.map((candidate) => of(candidate, [], 'observed'))]);
 }
 
@@ -69,7 +113,10 @@ const subjectOf = ({ subject, target }: Proposal): string => subject ?? target;
 /**
  * One winning document per subject, with all that it proposes there on other targets; everything else there has lost.
  */
-export function resolve(candidates: readonly Candidate[]): { readonly winners: readonly Candidate[]; readonly losers: ReadonlyMap<string, readonly Candidate[]> } {
+export function resolve(candidates: readonly Candidate[]): {
+  readonly winners: readonly Candidate[];
+  readonly losers: ReadonlyMap<string, readonly Candidate[]>;
+} {
   const best = new Map<string, Candidate>();
   for (const candidate of candidates) {
     const subject = subjectOf(candidate.proposal);
@@ -89,23 +136,36 @@ export function resolve(candidates: readonly Candidate[]): { readonly winners: r
 }
 
 /** Negative where `a` wins over `b`, and by which rule. */
-export function compare(a: Candidate, b: Candidate): { readonly order: number; readonly because: Displaced['because'] } {
+export function compare(
+  a: Candidate,
+  b: Candidate,
+): { readonly order: number; readonly because: Displaced['because'] } {
   const rank = RANK[a.proposal.action] - RANK[b.proposal.action];
   if (rank !== 0) return { order: rank, because: 'action' };
   const priority = b.document.priority - a.document.priority;
   if (priority !== 0) return { order: priority, because: 'priority' };
   const [ours, theirs] = [a.proposal.monthlySavings?.mean ?? null, b.proposal.monthlySavings?.mean ?? null];
-  if (ours !== theirs) return { order: ours === null ? 1 : theirs === null ? -1 : ours > theirs ? -1 : 1, because: 'saving' };
-  const text = ({ document, proposal }: Candidate): string => `${document.name}\u0001${proposal.action}\u0001${proposal.target}`;
+  if (ours !== theirs)
+    return { order: ours === null ? 1 : theirs === null ? -1 : ours > theirs ? -1 : 1, because: 'saving' };
+  const text = ({ document, proposal }: Candidate): string =>
+    `${document.name}\u0001${proposal.action}\u0001${proposal.target}`;
   return { order: text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : 0, because: 'name' };
 }
 
 function displaced(view: PolicyView, winner: Candidate, loser: Candidate): Displaced {
-  const { document, policy, action, target, estimatedMonthlySavings } = recommendationOf(view, loser.policy, loser.proposal, { document: loser.document.name, mode: loser.document.mode, insteadOf: [] });
+  const { document, policy, action, target, estimatedMonthlySavings } = recommendationOf(
+    view,
+    loser.policy,
+    loser.proposal,
+    { document: loser.document.name, mode: loser.document.mode, insteadOf: [] },
+  );
   return { document, policy, action, target, estimatedMonthlySavings, because: compare(winner, loser).because };
 }
 
-/** Two documents of one policy may ask for the same: the id is the same, and the first, which is not observed, stands for both. */
+/**
+ * Two documents of one policy may ask for the same: the id is the same, and the first, which is not observed, stands
+ * for both.
+ */
 function unique(decisions: readonly Decision[]): Decision[] {
   const ids = new Set<string>();
   return decisions.filter(({ recommendation: { id } }) => !ids.has(id) && ids.add(id));

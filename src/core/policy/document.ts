@@ -1,9 +1,9 @@
 /**
  * A policy document: which policy with which parameters holds for which teams, and how far it may go.
  *
- * Read from anything that JSON or YAML can hold; every problem is named, none is repaired. It never evaluates a policy and never decides
- * what is done about a proposal (decision.ts). The invariant: a document that was read has parameters that its policy's own schema
- * has accepted, defaults filled in.
+ * Read from anything that JSON or YAML can hold; every problem is named, none is repaired. It never evaluates a policy
+ * and never decides what is done about a proposal (decision.ts). The invariant: a document that was read has parameters
+ * that its policy's own schema has accepted, defaults filled in.
  */
 import { invalid, type Problem } from '../errors.js';
 import type { Policy } from './policy.js';
@@ -33,7 +33,8 @@ const MOST_PRIORITY = 1_000_000;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
  * The document that a value is.
@@ -47,9 +48,18 @@ export function readPolicyDocument(value: unknown, policies: readonly Policy[]):
 }
 
 /** The same without throwing: the document, or null and every problem. */
-export function checkPolicyDocument(value: unknown, policies: readonly Policy[]): { readonly document: PolicyDocument | null; readonly problems: readonly Problem[] } {
-  if (!isObject(value)) return { document: null, problems: [{ path: null, message: 'is not an object with name, policy, teams and mode' }] };
-  const problems: Problem[] = Object.keys(value).filter((key) => !FIELDS.includes(key)).map((key) => ({ path: key, message: `is none of ${FIELDS.join(', ')}` }));
+export function checkPolicyDocument(
+  value: unknown,
+  policies: readonly Policy[],
+): { readonly document: PolicyDocument | null; readonly problems: readonly Problem[] } {
+  if (!isObject(value))
+    return {
+      document: null,
+      problems: [{ path: null, message: 'is not an object with name, policy, teams and mode' }],
+    };
+  const problems: Problem[] = Object.keys(value)
+    .filter((key) => !FIELDS.includes(key))
+    .map((key) => ({ path: key, message: `is none of ${FIELDS.join(', ')}` }));
   const check = (path: string, fine: boolean, message: string): void => {
     if (!fine) problems.push({ path, message });
   };
@@ -59,20 +69,33 @@ export function checkPolicyDocument(value: unknown, policies: readonly Policy[])
   check('policy', part !== undefined, `is none of ${policies.map((one) => one.name).join(', ')}`);
   problems.push(...teamProblems(teams));
   check('mode', POLICY_MODES.includes(mode as PolicyMode), `is none of ${POLICY_MODES.join(', ')}`);
-  check('priority', Number.isSafeInteger(priority) && Math.abs(priority as number) <= MOST_PRIORITY, `is not a whole number from -${MOST_PRIORITY} to ${MOST_PRIORITY}`);
+  check(
+    'priority',
+    Number.isSafeInteger(priority) && Math.abs(priority as number) <= MOST_PRIORITY,
+    `is not a whole number from -${MOST_PRIORITY} to ${MOST_PRIORITY}`,
+  );
   const read = readParams(part, params, problems);
   if (problems.length > 0) return { document: null, problems };
   return {
-    document: { name: name as string, policy: policy as string, teams: teams as PolicyDocument['teams'], mode: mode as PolicyMode, params: read, priority: priority as number },
+    document: {
+      name: name as string,
+      policy: policy as string,
+      teams: teams as PolicyDocument['teams'],
+      mode: mode as PolicyMode,
+      params: read,
+      priority: priority as number,
+    },
     problems,
   };
 }
 
 function teamProblems(teams: unknown): Problem[] {
   if (teams === '*') return [];
-  if (!Array.isArray(teams) || teams.length === 0) return [{ path: 'teams', message: "is neither '*' nor a list of one team or more" }];
+  if (!Array.isArray(teams) || teams.length === 0)
+    return [{ path: 'teams', message: "is neither '*' nor a list of one team or more" }];
   return teams.flatMap((team: unknown, at) => {
-    if (typeof team !== 'string' || team.trim() === '' || team.trim() !== team) return [{ path: `teams/${at}`, message: "is not a team's name" }];
+    if (typeof team !== 'string' || team.trim() === '' || team.trim() !== team)
+      return [{ path: `teams/${at}`, message: "is not a team's name" }];
     return teams.indexOf(team) < at ? [{ path: `teams/${at}`, message: `names ${team} again` }] : [];
   });
 }
@@ -85,20 +108,32 @@ function readParams(policy: Policy | undefined, params: unknown, problems: Probl
   const result = policy?.params.safeParse(params);
   if (result === undefined) return {};
   if (result.success) return result.data as Fields;
-  problems.push(...result.error.issues.map(({ path, message }) => ({ path: ['params', ...path.map(String)].join('/'), message })));
+  problems.push(
+    ...result.error.issues.map(({ path, message }) => ({ path: ['params', ...path.map(String)].join('/'), message })),
+  );
   return {};
 }
 
 /** What holds where nobody has written a document: idle-stop and reserve-baseline recommend to every team. */
 export function defaultDocuments(policies: readonly Policy[]): PolicyDocument[] {
-  return policies.filter(({ name }) => DEFAULT_POLICIES.has(name))
-    .map(({ name, params }) => ({ name, policy: name, teams: '*', mode: 'recommend', params: params.parse({}) as Fields, priority: 0 }));
+  return policies
+    .filter(({ name }) => DEFAULT_POLICIES.has(name))
+    .map(({ name, params }) => ({
+      name,
+      policy: name,
+      teams: '*',
+      mode: 'recommend',
+      params: params.parse({}) as Fields,
+      priority: 0,
+    }));
 }
 
-export const appliesTo = ({ teams }: Pick<PolicyDocument, 'teams'>, team: string): boolean => teams === '*' || teams.includes(team);
+export const appliesTo = ({ teams }: Pick<PolicyDocument, 'teams'>, team: string): boolean =>
+  teams === '*' || teams.includes(team);
 
 /**
- * What a backtest vouches for: the policy, its version and its parameters as one text, whatever the order of their names.
+ * What a backtest vouches for: the policy, its version and its parameters as one text, whatever the order of their
+ * names.
  * A document whose text differs has not been backtested.
  */
 export function fingerprintOf({ policy, params }: Pick<PolicyDocument, 'policy' | 'params'>, version: number): string {
@@ -108,5 +143,9 @@ export function fingerprintOf({ policy, params }: Pick<PolicyDocument, 'policy' 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isObject(value)) return value;
-  return Object.fromEntries(Object.keys(value).sort().map((key) => [key, sorted(value[key])]));
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key])]),
+  );
 }

@@ -1,5 +1,6 @@
 /**
- * What a fleet's target says of itself as a workload, for policies to look at; and what tells of a commitment when it ends.
+ * What a fleet's target says of itself as a workload, for policies to look at; and what tells of a commitment when it
+ * ends.
  *
  * Owners speak by labels (`bursar.io/...`); what no label says is null. Nothing is guessed from a name.
  */
@@ -11,10 +12,12 @@ import { termHours } from '../price/term.js';
 import { HOUR_MS, parseInstant } from '../time.js';
 
 /**
- * Labels by which an owner describes a workload. A job's hours are of the GPUs that it has; its instants are of ISO 8601, in the basic form too, which is
- * the one without a colon: `20261122T060000Z`. That form every cloud can hold: Kubernetes' label values are of letters, digits, `-`, `_` and `.` alone
- * (Kubernetes documentation, "Labels and Selectors", syntax and character set); AWS' and Tencent Cloud's tags have colons too (Amazon EC2 User Guide, "Tag
- * restrictions"; Tencent Cloud Tag, "Use Limits"), and Alibaba Cloud's all but some beginnings (ECS API Reference, "TagResources").
+ * Labels by which an owner describes a workload. A job's hours are of the GPUs that it has; its instants are of ISO
+ * 8601, in the basic form too, which is the one without a colon: `20261122T060000Z`. That form every cloud can hold:
+ * Kubernetes' label values are of letters, digits, `-`, `_` and `.` alone (Kubernetes documentation, "Labels and
+ * Selectors", syntax and character set); AWS' and Tencent Cloud's tags have colons too (Amazon EC2 User Guide, "Tag
+ * restrictions"; Tencent Cloud Tag, "Use Limits"), and Alibaba Cloud's all but some beginnings (ECS API Reference,
+ * "TagResources").
  */
 export const WORKLOAD_LABELS = {
   kind: 'bursar.io/workload-kind',
@@ -38,7 +41,9 @@ export const WORKLOAD_LABELS = {
   /** Lost at each start. */
   jobRestartHours: 'bursar.io/job-restart-hours',
   jobResizable: 'bursar.io/job-resizable',
-  /** What it runs, as measurements of its throughput name it; of the others what is not said is as it was measured last. */
+  /**
+   * What it runs, as measurements of its throughput name it; of the others what is not said is as it was measured last.
+   */
   model: 'bursar.io/model',
   batch: 'bursar.io/batch',
   precision: 'bursar.io/precision',
@@ -48,13 +53,18 @@ export const WORKLOAD_LABELS = {
 } as const;
 
 export type TargetWorkload = Omit<WorkloadView, 'metrics' | 'service'> & {
-  readonly service: { readonly bootMinutes: number; readonly capacityPerReplica: number | null; readonly loadMetric: string } | null;
+  readonly service: {
+    readonly bootMinutes: number;
+    readonly capacityPerReplica: number | null;
+    readonly loadMetric: string;
+  } | null;
   /** From what the job's work left is to be counted; absent: `job` says all that is known. */
   readonly work?: JobWork;
 };
 
 /**
- * The workload that a target is; null: it is none (a commitment, a pool, a member of a group, an instance of which nobody says what it does).
+ * The workload that a target is; null: it is none (a commitment, a pool, a member of a group, an instance of which
+ * nobody says what it does).
  * @param workload the name that it has among workloads
  * @param changedAt when its number of replicas last changed, epoch milliseconds; null: not known
  */
@@ -62,29 +72,62 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
   const { labels } = target;
   const fleet = fleetOf(target, changedAt);
   // What a group brings and takes is no workload: the group is.
-  if (target.kind !== 'group' && target.kind !== 'workload' && (target.kind !== 'instance' || isMember(target) || labels[WORKLOAD_LABELS.kind] === undefined)) return null;
+  if (
+    target.kind !== 'group' &&
+    target.kind !== 'workload' &&
+    (target.kind !== 'instance' || isMember(target) || labels[WORKLOAD_LABELS.kind] === undefined)
+  )
+    return null;
   return {
-    workload, kind: labels[WORKLOAD_LABELS.kind] ?? null, provider: target.provider, region: target.region, sku: target.sku, gpuModel: target.gpuModel,
-    term: target.term, gpusPerReplica: target.gpus, interruptible: truth(labels[WORKLOAD_LABELS.interruptible]), isProtected: truth(labels[WORKLOAD_LABELS.protected]),
-    fleet, service: serviceOf(target), ...jobOf(target, fleet), performance: [], ...runsOf(labels),
+    workload,
+    kind: labels[WORKLOAD_LABELS.kind] ?? null,
+    provider: target.provider,
+    region: target.region,
+    sku: target.sku,
+    gpuModel: target.gpuModel,
+    term: target.term,
+    gpusPerReplica: target.gpus,
+    interruptible: truth(labels[WORKLOAD_LABELS.interruptible]),
+    isProtected: truth(labels[WORKLOAD_LABELS.protected]),
+    fleet,
+    service: serviceOf(target),
+    ...jobOf(target, fleet),
+    performance: [],
+    ...runsOf(labels),
   };
 }
 
 function fleetOf({ kind, state, replicas, labels }: FleetTarget, changedAt: number | null): FleetFacts | null {
   if (kind === 'instance') {
-    return state === 'unknown' ? null : { ready: state === 'running' ? 1 : 0, booting: state === 'starting' ? 1 : 0, minReplicas: 0, maxReplicas: 1, changedAt };
+    return state === 'unknown'
+      ? null
+      : {
+          ready: state === 'running' ? 1 : 0,
+          booting: state === 'starting' ? 1 : 0,
+          minReplicas: 0,
+          maxReplicas: 1,
+          changedAt,
+        };
   }
   if (replicas === null || replicas.ready === null) return null;
   const minReplicas = whole(labels[WORKLOAD_LABELS.minReplicas]) ?? replicas.min;
   const maxReplicas = whole(labels[WORKLOAD_LABELS.maxReplicas]) ?? replicas.max;
   if (minReplicas === null || maxReplicas === null) return null;
-  return { ready: replicas.ready, booting: Math.max(0, replicas.desired - replicas.ready), minReplicas, maxReplicas, changedAt };
+  return {
+    ready: replicas.ready,
+    booting: Math.max(0, replicas.desired - replicas.ready),
+    minReplicas,
+    maxReplicas,
+    changedAt,
+  };
 }
 
 function serviceOf({ labels }: FleetTarget): TargetWorkload['service'] {
   const loadMetric = labels[WORKLOAD_LABELS.loadMetric];
   const bootMinutes = positive(labels[WORKLOAD_LABELS.bootMinutes]);
-  return loadMetric === undefined || bootMinutes === null ? null : { loadMetric, bootMinutes, capacityPerReplica: positive(labels[WORKLOAD_LABELS.capacityPerReplica]) };
+  return loadMetric === undefined || bootMinutes === null
+    ? null
+    : { loadMetric, bootMinutes, capacityPerReplica: positive(labels[WORKLOAD_LABELS.capacityPerReplica]) };
 }
 
 function runsOf(labels: FleetTarget['labels']): Pick<TargetWorkload, 'runs'> {
@@ -93,26 +136,57 @@ function runsOf(labels: FleetTarget['labels']): Pick<TargetWorkload, 'runs'> {
   if (model === null) return {};
   const [batch, size] = [positive(labels[WORKLOAD_LABELS.batch]), positive(labels[WORKLOAD_LABELS.inputSize])];
   // Said, and not readable: then it is not known which run it is.
-  if ((batch === null && text(WORKLOAD_LABELS.batch) !== null) || (size === null && text(WORKLOAD_LABELS.inputSize) !== null)) return {};
-  return { runs: { model, batch, size, precision: text(WORKLOAD_LABELS.precision), optimizer: text(WORKLOAD_LABELS.optimizer) } };
+  if (
+    (batch === null && text(WORKLOAD_LABELS.batch) !== null) ||
+    (size === null && text(WORKLOAD_LABELS.inputSize) !== null)
+  )
+    return {};
+  return {
+    runs: {
+      model,
+      batch,
+      size,
+      precision: text(WORKLOAD_LABELS.precision),
+      optimizer: text(WORKLOAD_LABELS.optimizer),
+    },
+  };
 }
 
 const JOB_LABELS = [
-  WORKLOAD_LABELS.jobDeadline, WORKLOAD_LABELS.jobStartedAt, WORKLOAD_LABELS.jobWorkHours, WORKLOAD_LABELS.jobWorkLeftHours, WORKLOAD_LABELS.jobWorkLeftAt, WORKLOAD_LABELS.jobRestartHours, WORKLOAD_LABELS.jobResizable,
+  WORKLOAD_LABELS.jobDeadline,
+  WORKLOAD_LABELS.jobStartedAt,
+  WORKLOAD_LABELS.jobWorkHours,
+  WORKLOAD_LABELS.jobWorkLeftHours,
+  WORKLOAD_LABELS.jobWorkLeftAt,
+  WORKLOAD_LABELS.jobRestartHours,
+  WORKLOAD_LABELS.jobResizable,
 ];
 
 /**
- * The job that the labels tell of. Its work left is what is said of it where no instant says since when; all its work where it has not begun; else it is
- * to be counted (job-work.ts).
+ * The job that the labels tell of. Its work left is what is said of it where no instant says since when; all its work
+ * where it has not begun; else it is to be counted (job-work.ts).
  */
-function jobOf({ target, provider, labels }: FleetTarget, fleet: FleetFacts | null): Pick<TargetWorkload, 'job' | 'work'> {
+function jobOf(
+  { target, provider, labels }: FleetTarget,
+  fleet: FleetFacts | null,
+): Pick<TargetWorkload, 'job' | 'work'> {
   const isSaid = (label: string): boolean => labels[label] !== undefined;
   if (!JOB_LABELS.some(isSaid)) return { job: null };
-  const [startedAt, leftAt] = [instant(labels[WORKLOAD_LABELS.jobStartedAt]), instant(labels[WORKLOAD_LABELS.jobWorkLeftAt])];
-  const [workHours, leftHours] = [positive(labels[WORKLOAD_LABELS.jobWorkHours]), hoursOf(labels[WORKLOAD_LABELS.jobWorkLeftHours])];
+  const [startedAt, leftAt] = [
+    instant(labels[WORKLOAD_LABELS.jobStartedAt]),
+    instant(labels[WORKLOAD_LABELS.jobWorkLeftAt]),
+  ];
+  const [workHours, leftHours] = [
+    positive(labels[WORKLOAD_LABELS.jobWorkHours]),
+    hoursOf(labels[WORKLOAD_LABELS.jobWorkLeftHours]),
+  ];
   const job: JobFacts = {
-    startedAt, deadline: instant(labels[WORKLOAD_LABELS.jobDeadline]), workHours, workLeftHours: null,
-    restartHours: hoursOf(labels[WORKLOAD_LABELS.jobRestartHours]), resizable: truth(labels[WORKLOAD_LABELS.jobResizable]),
+    startedAt,
+    deadline: instant(labels[WORKLOAD_LABELS.jobDeadline]),
+    workHours,
+    workLeftHours: null,
+    restartHours: hoursOf(labels[WORKLOAD_LABELS.jobRestartHours]),
+    resizable: truth(labels[WORKLOAD_LABELS.jobResizable]),
   };
   if (isSaid(WORKLOAD_LABELS.jobWorkLeftHours)) {
     if (leftHours === null || leftAt === null) return { job: { ...job, workLeftHours: leftHours } };
@@ -126,14 +200,16 @@ function jobOf({ target, provider, labels }: FleetTarget, fleet: FleetFacts | nu
 
 const truth = (text: string | undefined): boolean | null => (text === 'true' ? true : text === 'false' ? false : null);
 
-const whole = (text: string | undefined): number | null => (text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : null);
+const whole = (text: string | undefined): number | null =>
+  text !== undefined && /^\d{1,6}$/.test(text) ? Number(text) : null;
 
 function positive(text: string | undefined): number | null {
   const value = text === undefined || text.trim() === '' ? Number.NaN : Number(text);
   return Number.isFinite(value) && value > 0 ? value : null;
 }
 
-const hoursOf = (text: string | undefined): number | null => (text !== undefined && /^\d{1,6}(?:\.\d{1,9})?$/.test(text) ? Number(text) : null);
+const hoursOf = (text: string | undefined): number | null =>
+  text !== undefined && /^\d{1,6}(?:\.\d{1,9})?$/.test(text) ? Number(text) : null;
 
 const BASIC_INSTANT = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)?(Z|[+-]\d\d(?:\d\d)?)?$/;
 
@@ -152,19 +228,53 @@ interface Form {
 }
 
 const FORMS: readonly Form[] = [
-  { labels: [WORKLOAD_LABELS.interruptible, WORKLOAD_LABELS.protected, WORKLOAD_LABELS.jobResizable], read: truth, is: 'neither true nor false' },
+  {
+    labels: [WORKLOAD_LABELS.interruptible, WORKLOAD_LABELS.protected, WORKLOAD_LABELS.jobResizable],
+    read: truth,
+    is: 'neither true nor false',
+  },
   { labels: [WORKLOAD_LABELS.minReplicas, WORKLOAD_LABELS.maxReplicas], read: whole, is: 'no whole number' },
-  { labels: [WORKLOAD_LABELS.bootMinutes, WORKLOAD_LABELS.capacityPerReplica, WORKLOAD_LABELS.jobWorkHours, WORKLOAD_LABELS.batch, WORKLOAD_LABELS.inputSize], read: positive, is: 'no number above 0' },
-  { labels: [WORKLOAD_LABELS.jobWorkLeftHours, WORKLOAD_LABELS.jobRestartHours], read: hoursOf, is: 'no number of hours' },
-  { labels: [WORKLOAD_LABELS.jobDeadline, WORKLOAD_LABELS.jobStartedAt, WORKLOAD_LABELS.jobWorkLeftAt], read: instant, is: 'no instant such as 20261122T060000Z' },
+  {
+    labels: [
+      WORKLOAD_LABELS.bootMinutes,
+      WORKLOAD_LABELS.capacityPerReplica,
+      WORKLOAD_LABELS.jobWorkHours,
+      WORKLOAD_LABELS.batch,
+      WORKLOAD_LABELS.inputSize,
+    ],
+    read: positive,
+    is: 'no number above 0',
+  },
+  {
+    labels: [WORKLOAD_LABELS.jobWorkLeftHours, WORKLOAD_LABELS.jobRestartHours],
+    read: hoursOf,
+    is: 'no number of hours',
+  },
+  {
+    labels: [WORKLOAD_LABELS.jobDeadline, WORKLOAD_LABELS.jobStartedAt, WORKLOAD_LABELS.jobWorkLeftAt],
+    read: instant,
+    is: 'no instant such as 20261122T060000Z',
+  },
 ];
 const MOST_UNREADABLE = 20;
 
-/** What cannot be read of the labels of workloads, as sentences, without the labels' values; of so many the first, and how many more. */
+/**
+ * What cannot be read of the labels of workloads, as sentences, without the labels' values; of so many the first, and
+ * how many more.
+ */
 export function unreadableLabels(targets: readonly FleetTarget[]): string[] {
-  const all = targets.filter((target) => workloadOf(target, target.target, null) !== null).flatMap(({ target, labels: given }) =>
-    FORMS.flatMap(({ labels, read, is }) => labels.filter((label) => given[label] !== undefined && read(given[label]) === null).map((label) => `${target}: the label ${label} is ${is}`)));
-  return all.length <= MOST_UNREADABLE ? all : [...all.slice(0, MOST_UNREADABLE), `and ${all.length - MOST_UNREADABLE} more labels`];
+  const all = targets
+    .filter((target) => workloadOf(target, target.target, null) !== null)
+    .flatMap(({ target, labels: given }) =>
+      FORMS.flatMap(({ labels, read, is }) =>
+        labels
+          .filter((label) => given[label] !== undefined && read(given[label]) === null)
+          .map((label) => `${target}: the label ${label} is ${is}`),
+      ),
+    );
+  return all.length <= MOST_UNREADABLE
+    ? all
+    : [...all.slice(0, MOST_UNREADABLE), `and ${all.length - MOST_UNREADABLE} more labels`];
 }
 
 /** Instances that stand by, stopped, by the workload that they name; in the order of their names. */
@@ -172,7 +282,8 @@ export function sparesOf(targets: readonly FleetTarget[]): Map<string, string[]>
   const spares = new Map<string, string[]>();
   for (const { target, labels, state, kind } of [...targets].sort((a, b) => (a.target < b.target ? -1 : 1))) {
     const workload = labels[WORKLOAD_LABELS.spareFor];
-    if (kind === 'instance' && state === 'stopped' && workload !== undefined) spares.set(workload, [...(spares.get(workload) ?? []), target]);
+    if (kind === 'instance' && state === 'stopped' && workload !== undefined)
+      spares.set(workload, [...(spares.get(workload) ?? []), target]);
   }
   return spares;
 }
@@ -184,17 +295,25 @@ export function namespaceOf({ kind, target }: Pick<FleetTarget, 'kind' | 'target
 }
 
 /**
- * A series whose commitments end when the fleet's own ones of the same machines do, the longest first; what is metered beyond them keeps what was
- * taken for granted.
+ * A series whose commitments end when the fleet's own ones of the same machines do, the longest first; what is metered
+ * beyond them keeps what was taken for granted.
  * @param fleet commitments as they were seen, each with its units and the GPUs of one
  */
 export function withKnownEnds(series: DemandSeries, fleet: readonly FleetTarget[], now: number): DemandSeries {
   if (series.committed === undefined) return series;
-  const known = fleet.flatMap((target) => {
-    const hoursLeft = hoursLeftOf(target, now);
-    const isSame = target.provider === series.provider && target.account === series.account && target.sku === series.sku && target.region === series.region;
-    return isSame && hoursLeft !== null && target.replicas !== null && target.gpus !== null ? [{ gpus: target.replicas.desired * target.gpus, hoursLeft }] : [];
-  }).sort((a, b) => b.hoursLeft - a.hoursLeft);
+  const known = fleet
+    .flatMap((target) => {
+      const hoursLeft = hoursLeftOf(target, now);
+      const isSame =
+        target.provider === series.provider &&
+        target.account === series.account &&
+        target.sku === series.sku &&
+        target.region === series.region;
+      return isSame && hoursLeft !== null && target.replicas !== null && target.gpus !== null
+        ? [{ gpus: target.replicas.desired * target.gpus, hoursLeft }]
+        : [];
+    })
+    .sort((a, b) => b.hoursLeft - a.hoursLeft);
   const committed = series.committed.flatMap(({ units, hoursLeft }) => {
     const parts: { units: number; hoursLeft: number }[] = [];
     let left = units;
@@ -213,5 +332,7 @@ export function withKnownEnds(series: DemandSeries, fleet: readonly FleetTarget[
 /** Whole hours that a commitment still holds; null: it is none, or nobody says since when and for how long. */
 export function hoursLeftOf({ kind, term, launchedAt }: FleetTarget, now: number): number | null {
   const hours = kind !== 'commitment' || term === null ? null : termHours(term);
-  return hours === null || launchedAt === null ? null : Math.max(0, Math.ceil((launchedAt + hours * HOUR_MS - now) / HOUR_MS));
+  return hours === null || launchedAt === null
+    ? null
+    : Math.max(0, Math.ceil((launchedAt + hours * HOUR_MS - now) / HOUR_MS));
 }

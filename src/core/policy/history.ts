@@ -1,5 +1,6 @@
 /**
- * What is recorded of a team over time, from which a policy can be run again. Read by store/policy/history.ts, replayed by planning/policy.
+ * What is recorded of a team over time, from which a policy can be run again. Read by store/policy/history.ts, replayed
+ * by planning/policy.
  *
  * It holds what was, never what a policy may know: which part of it a view shows is planning/policy/history.ts' to say.
  */
@@ -8,14 +9,26 @@ import type { JobWork } from '../workload/job-work.js';
 import type { TakenMeasurement } from '../workload/measurement.js';
 import type { Rate } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
-import type { DemandSeries, FleetFacts, GpuOffer, LeaseView, ReservedOffer, ResourceView, SpotMarket, WorkloadView } from './policy.js';
+import type {
+  DemandSeries,
+  FleetFacts,
+  GpuOffer,
+  LeaseView,
+  ReservedOffer,
+  ResourceView,
+  SpotMarket,
+  WorkloadView,
+} from './policy.js';
 
 export interface SeriesPrices {
   readonly onDemand: Rate | null;
   readonly reserved: readonly ReservedOffer[];
 }
 
-/** A workload that ends: its owner's word on its work, and the machines that it was last seen with, which may be long ago. */
+/**
+ * A workload that ends: its owner's word on its work, and the machines that it was last seen with, which may be long
+ * ago.
+ */
 export interface RecordedJob {
   readonly workload: string;
   /** Null: nobody said how much, and since when. */

@@ -1,8 +1,9 @@
 /**
- * What a policy is: a pure function from a view of a team to proposals, with its parameters, its documentation and its examples.
+ * What a policy is: a pure function from a view of a team to proposals, with its parameters, its documentation and its
+ * examples.
  *
- * Live, in recommend mode and in a backtest it is the same call; the same view gives the same proposals. A saving is made of the view's
- * numbers or is null: unknown is never zero, and never an assumed percentage.
+ * Live, in recommend mode and in a backtest it is the same call; the same view gives the same proposals. A saving is
+ * made of the view's numbers or is null: unknown is never zero, and never an assumed percentage.
  */
 import type { ZodType } from 'zod';
 import type { PolicyView } from './view.js';
@@ -27,14 +28,17 @@ export interface SavingsEstimate {
 export interface Proposal {
   readonly action: RecommendedAction;
   readonly target: string;
-  /** What the proposal decides about, where that is wider than the target: proposals on one subject exclude each other. */
+  /**
+   * What the proposal decides about, where that is wider than the target: proposals on one subject exclude each other.
+   */
   readonly subject?: string;
   readonly title: string;
   /** Null: it cannot be known from the view, and `computation` says why. Below zero: it costs. */
   readonly monthlySavings: SavingsEstimate | null;
   /**
-   * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a job or a run whose saving happens once;
-   * of a purchase what the covered hours cost on demand. Null: it is not known, and then no saving may be claimed (claim.ts).
+   * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a
+   * job or a run whose saving happens once; of a purchase what the covered hours cost on demand. Null: it is not known,
+   * and then no saving may be claimed (claim.ts).
    */
   readonly monthlyCost: bigint | null;
   /** Made for another reason than a saving (a limit, a deadline, a service level): kept also where it saves nothing. */
@@ -67,8 +71,8 @@ export interface Policy<Params = unknown> {
   /** Validates the parameters and fills in defaults: makes the API's check, the documentation and the form. */
   readonly params: ZodType<Params>;
   /**
-   * True: what it does to a workload holds only as long as it goes on proposing it, and is undone when it no longer does (a brake). Absent: it
-   * holds until something else is done.
+   * True: what it does to a workload holds only as long as it goes on proposing it, and is undone when it no longer
+   * does (a brake). Absent: it holds until something else is done.
    */
   readonly holdsWhileProposed?: boolean;
   evaluate(view: PolicyView, params: Params): readonly Proposal[];
@@ -85,25 +89,46 @@ export interface Provenance {
 const money = (nanos: bigint): string => formatDecimal({ unscaled: divideHalfEven(nanos, 10_000_000n), scale: 2 });
 
 /** Whether a proposal is worth making: it saves, or nobody knows what it saves, or it is made for another reason. */
-export const isWorthwhile = ({ monthlySavings, protective }: Proposal): boolean => protective === true || monthlySavings === null || monthlySavings.mean > 0n;
+export const isWorthwhile = ({ monthlySavings, protective }: Proposal): boolean =>
+  protective === true || monthlySavings === null || monthlySavings.mean > 0n;
 
-/** Share of the cost that is saved, in percent with one decimal, ties to even; null where either is unknown, or there is no cost to take a share of. */
+/**
+ * Share of the cost that is saved, in percent with one decimal, ties to even; null where either is unknown, or there is
+ * no cost to take a share of.
+ */
 const percentageOf = (monthlySavings: SavingsEstimate | null, monthlyCost: bigint | null): number | null =>
-  (monthlySavings === null || monthlyCost === null || monthlyCost <= 0n ? null : Number(divideHalfEven(monthlySavings.mean * 1000n, monthlyCost)) / 10);
+  monthlySavings === null || monthlyCost === null || monthlyCost <= 0n
+    ? null
+    : Number(divideHalfEven(monthlySavings.mean * 1000n, monthlyCost)) / 10;
 
 /** A proposal as the recommendation that people see. Its id is the same as long as it proposes the same. */
-export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' | 'version'>, proposal: Proposal, provenance?: Provenance): Recommendation {
+export function recommendationOf(
+  view: PolicyView,
+  policy: Pick<Policy, 'name' | 'version'>,
+  proposal: Proposal,
+  provenance?: Provenance,
+): Recommendation {
   const { monthlySavings, monthlyCost, validDays, subject: _, ...rest } = proposal;
-  const amount = (end: keyof SavingsEstimate): string | null => (monthlySavings === null ? null : money(monthlySavings[end]));
+  const amount = (end: keyof SavingsEstimate): string | null =>
+    monthlySavings === null ? null : money(monthlySavings[end]);
   return {
     ...rest,
     id: stableId([view.team, policy.name, proposal.action, proposal.target].join('\u0001')),
-    team: view.team, policy: policy.name, policyVersion: policy.version, currency: view.currency,
-    protective: proposal.protective ?? false, change: proposal.change ?? {},
-    document: provenance?.document ?? policy.name, mode: provenance?.mode ?? 'recommend', insteadOf: provenance?.insteadOf ?? [],
-    estimatedMonthlySavings: amount('mean'), estimatedMonthlySavingsLow: amount('low'), estimatedMonthlySavingsHigh: amount('high'),
+    team: view.team,
+    policy: policy.name,
+    policyVersion: policy.version,
+    currency: view.currency,
+    protective: proposal.protective ?? false,
+    change: proposal.change ?? {},
+    document: provenance?.document ?? policy.name,
+    mode: provenance?.mode ?? 'recommend',
+    insteadOf: provenance?.insteadOf ?? [],
+    estimatedMonthlySavings: amount('mean'),
+    estimatedMonthlySavingsLow: amount('low'),
+    estimatedMonthlySavingsHigh: amount('high'),
     estimatedMonthlySavingsNanos: monthlySavings === null ? null : String(monthlySavings.mean),
-    estimatedMonthlyCost: monthlyCost === null ? null : money(monthlyCost), estimatedSavingsPercentage: percentageOf(monthlySavings, monthlyCost),
+    estimatedMonthlyCost: monthlyCost === null ? null : money(monthlyCost),
+    estimatedSavingsPercentage: percentageOf(monthlySavings, monthlyCost),
     expiresAt: formatInstant(view.asOf + validDays * DAY_MS),
   };
 }
@@ -111,6 +136,7 @@ export function recommendationOf(view: PolicyView, policy: Pick<Policy, 'name' |
 /** `rec-` and 16 hexadecimal digits of a 64-bit FNV-1a hash: short, stable, and made without a library. */
 function stableId(text: string): string {
   let hash = 0xcbf29ce484222325n;
-  for (let at = 0; at < text.length; at++) hash = ((hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n) & 0xffffffffffffffffn;
+  for (let at = 0; at < text.length; at++)
+    hash = ((hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n) & 0xffffffffffffffffn;
   return `rec-${hash.toString(16).padStart(16, '0')}`;
 }

@@ -3,18 +3,32 @@
  *
  * The saving is an estimate with an interval and the numbers that it was made of, never an assumed percentage; where it
  * cannot be known it is null, which is not zero. Field names follow AWS Cost Optimization Hub where they fit
- * (estimatedMonthlySavings, estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible, restartNeeded). The same view
- * gives the same recommendation, and the same id.
+ * (estimatedMonthlySavings, estimatedMonthlyCost, estimatedSavingsPercentage, implementationEffort, rollbackPossible,
+ * restartNeeded). The same view gives the same recommendation, and the same id.
  */
 import type { Evidence } from '../evidence.js';
 
 /**
- * Actions, after Cost Optimization Hub's ActionType where it has the word (Stop, ScaleIn, Rightsize, the purchases). `Release` ends an
- * allocation, `Replace` ends a resource whose GPU is lost and brings another, `Keep` forbids others to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
+ * Actions, after Cost Optimization Hub's ActionType where it has the word (Stop, ScaleIn, Rightsize, the purchases).
+ * `Release` ends an allocation, `Replace` ends a resource whose GPU is lost and brings another, `Keep` forbids others
+ * to resize, `RefuseLaunches` lets what runs run on, `Notify` only tells.
  */
 export const ACTIONS = [
-  'Stop', 'Release', 'Replace', 'Keep', 'ScaleIn', 'MoveToOnDemand', 'MoveToSpot', 'MoveToOffPeak', 'Rightsize', 'ScaleOut', 'Start',
-  'PurchaseReservedInstances', 'PurchaseSavingsPlans', 'RefuseLaunches', 'Notify',
+  'Stop',
+  'Release',
+  'Replace',
+  'Keep',
+  'ScaleIn',
+  'MoveToOnDemand',
+  'MoveToSpot',
+  'MoveToOffPeak',
+  'Rightsize',
+  'ScaleOut',
+  'Start',
+  'PurchaseReservedInstances',
+  'PurchaseSavingsPlans',
+  'RefuseLaunches',
+  'Notify',
 ] as const;
 export type RecommendedAction = (typeof ACTIONS)[number];
 
@@ -43,13 +57,18 @@ export interface Recommendation {
   /** The same estimate in nanos, as a decimal string. */
   readonly estimatedMonthlySavingsNanos: string | null;
   /**
-   * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the whole of a job or run that saves once;
-   * of a purchase what the usage that it would cover costs on demand. Null: unknown.
-   * After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for reservations and savings plans that of the
-   * usage that is eligible for them (AWS Billing and Cost Management API Reference, CostOptimizationHub_Recommendation).
+   * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the
+   * whole of a job or run that saves once; of a purchase what the usage that it would cover costs on demand. Null:
+   * unknown.
+   * After Cost Optimization Hub's field of this name, which is the present resource's cost a month, and for
+   * reservations and savings plans that of the usage that is eligible for them (AWS Billing and Cost Management API
+   * Reference, CostOptimizationHub_Recommendation).
    */
   readonly estimatedMonthlyCost: string | null;
-  /** The saving as a share of that cost, in percent with one decimal (ibid., `estimatedSavingsPercentage`); null: either is unknown, or the cost is 0. */
+  /**
+   * The saving as a share of that cost, in percent with one decimal (ibid., `estimatedSavingsPercentage`); null: either
+   * is unknown, or the cost is 0.
+   */
   readonly estimatedSavingsPercentage: number | null;
   readonly currency: string;
   /** Made for another reason than a saving. */

@@ -1,8 +1,9 @@
 /**
  * What a policy sees: one team at one instant, and nothing of the future. Types only, and the empty view.
  *
- * Money is in nanos of the view's currency, time in epoch milliseconds, ratios in 0 to 1. What is not known is null, and null is never
- * taken for zero: a policy that does not know leaves alone. Series are oldest first and hold nothing after `asOf`.
+ * Money is in nanos of the view's currency, time in epoch milliseconds, ratios in 0 to 1. What is not known is null,
+ * and null is never taken for zero: a policy that does not know leaves alone. Series are oldest first and hold nothing
+ * after `asOf`.
  */
 import type { Budget, BudgetState } from '../budget/budget.js';
 import type { Calibrations } from './calibration.js';
@@ -213,5 +214,16 @@ export interface PolicyView {
 
 /** A view of a team of which nothing is known, with what is given put in. */
 export function viewOf(known: Pick<PolicyView, 'team' | 'asOf' | 'currency'> & Partial<PolicyView>): PolicyView {
-  return { organisation: 'default', demand: [], resources: [], budgets: [], workloads: [], offers: [], spotMarkets: [], leases: [], peak: NO_PEAK, ...known };
+  return {
+    organisation: 'default',
+    demand: [],
+    resources: [],
+    budgets: [],
+    workloads: [],
+    offers: [],
+    spotMarkets: [],
+    leases: [],
+    peak: NO_PEAK,
+    ...known,
+  };
 }

@@ -1,4 +1,7 @@
-/** Commitments on sale, as providers state them: reserved instances, and savings plans with their rates. Types only; term.ts says what one costs per hour. */
+/**
+ * Commitments on sale, as providers state them: reserved instances, and savings plans with their rates. Types only;
+ * term.ts says what one costs per hour.
+ */
 
 /** A commitment on sale: a reserved instance, a savings plan. */
 export interface CommitmentOffer {
@@ -13,7 +16,10 @@ export interface CommitmentOffer {
   readonly upfrontNanos: bigint;
   readonly hourlyNanos: bigint;
   readonly currency: string;
-  /** Of a savings plan: what it charges for the machines with GPUs that it covers; absent: not known, and then it is compared with nothing. */
+  /**
+   * Of a savings plan: what it charges for the machines with GPUs that it covers; absent: not known, and then it is
+   * compared with nothing.
+   */
   readonly rates?: readonly PlanRate[];
 }
 

@@ -1,8 +1,9 @@
 /**
- * Prices as they are really charged: what the lists say, times what bills have taught about it, as the accrual goes by (quote/cost.ts).
+ * Prices as they are really charged: what the lists say, times what bills have taught about it, as the accrual goes by
+ * (quote/cost.ts).
  *
- * Made once for a history and a set of rates, so that whoever quotes looks up one book. It never changes a list price: it says what it made of which, by
- * which bill. Where nothing was learned the very same list and book stand.
+ * Made once for a history and a set of rates, so that whoever quotes looks up one book. It never changes a list price:
+ * it says what it made of which, by which bill. Where nothing was learned the very same list and book stand.
  */
 import { formatDecimal } from '../decimal.js';
 import type { LearnedRates } from './learned-rate.js';
@@ -26,10 +27,15 @@ export interface LearnedPrice {
 }
 
 /** A rate times a share. */
-export const shareOf = (rate: Rate, { numerator, denominator }: Ratio): Rate => ({ ...rate, nanos: rate.nanos * numerator, quantity: rate.quantity * denominator });
+export const shareOf = (rate: Rate, { numerator, denominator }: Ratio): Rate => ({
+  ...rate,
+  nanos: rate.nanos * numerator,
+  quantity: rate.quantity * denominator,
+});
 
 /** A share as people read it, to six digits. */
-export const ratioText = ({ numerator, denominator }: Ratio): string => formatDecimal({ unscaled: divideHalfEven(numerator * 1_000_000n, denominator), scale: 6 });
+export const ratioText = ({ numerator, denominator }: Ratio): string =>
+  formatDecimal({ unscaled: divideHalfEven(numerator * 1_000_000n, denominator), scale: 6 });
 
 const isBelow = (a: Ratio, b: Ratio): boolean => a.numerator * b.denominator < b.numerator * a.denominator;
 
@@ -55,17 +61,30 @@ export class EffectivePrices {
  * @param account whose rates; null: of the accounts that have one, that with the most metered usage behind it
  * @param at epoch milliseconds: the rates that hold then
  */
-export function effectivePrices(list: { readonly history: PriceHistory; readonly book: PriceBook }, rates: LearnedRates, account: string | null, at: number): EffectivePrices {
+export function effectivePrices(
+  list: { readonly history: PriceHistory; readonly book: PriceBook },
+  rates: LearnedRates,
+  account: string | null,
+  at: number,
+): EffectivePrices {
   const learned = new Map<Price, LearnedPrice>();
   const prices = list.history.prices.map((price) => {
-    const found = price.component === 'gpu' ? rates.ofAccounts(price, at).filter(({ key }) => account === null || key.account === account) : [];
+    const found =
+      price.component === 'gpu'
+        ? rates.ofAccounts(price, at).filter(({ key }) => account === null || key.account === account)
+        : [];
     const [first] = found;
     if (first === undefined) return price;
     const ratios = found.map(({ ratio }) => ratio);
     const effective: Price = { ...price, rate: shareOf(price.rate, first.ratio) };
     learned.set(effective, {
-      list: price, source: first.source, account: first.key.account, ratio: first.ratio, accounts: found.length,
-      lowest: ratios.reduce((least, one) => (isBelow(one, least) ? one : least)), highest: ratios.reduce((most, one) => (isBelow(most, one) ? one : most)),
+      list: price,
+      source: first.source,
+      account: first.key.account,
+      ratio: first.ratio,
+      accounts: found.length,
+      lowest: ratios.reduce((least, one) => (isBelow(one, least) ? one : least)),
+      highest: ratios.reduce((most, one) => (isBelow(most, one) ? one : most)),
     });
     return effective;
   });

@@ -1,15 +1,17 @@
 /**
  * Dated exchange rates: how many units of a currency one unit of the base currency was on a day.
  *
- * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used is
- * an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
+ * Never guesses: a pair without a rate on or before the day is null, and the line is unpriced. The rate that was used
+ * is an exact ratio and travels on the cost line with its day, so that a line can be recomputed from itself.
  */
 import { parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
 import type { Ratio } from '../money.js';
 import { DAY_MS, formatDay, parseDay } from '../time.js';
 
-/** On `day` one unit of the table's base currency was `perBase` units of `currency` (the ECB's and most lists' form). */
+/**
+ * On `day` one unit of the table's base currency was `perBase` units of `currency` (the ECB's and most lists' form).
+ */
 export interface FxQuote {
   /** `YYYY-MM-DD`; the quote holds from that UTC day until the next one of its currency. */
   readonly day: string;
@@ -48,7 +50,8 @@ export function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[
   const seen = new Set<string>();
   if (!ISO_4217.test(base)) problems.push({ path: 'base', message: 'is not an ISO 4217 code' });
   quotes.forEach(({ day, currency, perBase }, index) => {
-    const add = (field: string, message: string): void => void problems.push({ path: `quotes/${index}/${field}`, message });
+    const add = (field: string, message: string): void =>
+      void problems.push({ path: `quotes/${index}/${field}`, message });
     if (parseDay(day) === null) add('day', 'is not a day written YYYY-MM-DD');
     if (!ISO_4217.test(currency)) add('currency', 'is not an ISO 4217 code');
     if (currency === base) add('currency', 'is the base currency itself');
@@ -64,9 +67,13 @@ export function problemsOfFx(base: string, quotes: readonly FxQuote[]): Problem[
  * @throws Failure `invalid`, naming every problem: path `rates/<index>/<field>`.
  */
 export function quotesOfRates(rates: readonly FxRate[]): FxQuote[] {
-  const quotes = rates.map(({ day, currency, perUsd }): FxQuote => ({ day, currency, perBase: parseDecimal(perUsd) ?? ZERO }));
-  const problems = problemsOfFx('USD', quotes)
-    .map(({ path, message }) => ({ path: path?.replace(/^quotes/, 'rates').replace(/perBase$/, 'perUsd') ?? null, message }));
+  const quotes = rates.map(
+    ({ day, currency, perUsd }): FxQuote => ({ day, currency, perBase: parseDecimal(perUsd) ?? ZERO }),
+  );
+  const problems = problemsOfFx('USD', quotes).map(({ path, message }) => ({
+    path: path?.replace(/^quotes/, 'rates').replace(/perBase$/, 'perUsd') ?? null,
+    message,
+  }));
   if (problems.length > 0) throw invalid(`the exchange rates have ${problems.length} problem(s)`, problems);
   return quotes;
 }
@@ -78,7 +85,10 @@ export class FxTable {
    * @param base the currency that the quotes are for one unit of
    * @throws Failure `invalid`, naming every problem of every quote.
    */
-  constructor(readonly base: string, quotes: readonly FxQuote[]) {
+  constructor(
+    readonly base: string,
+    quotes: readonly FxQuote[],
+  ) {
     const problems = problemsOfFx(base, quotes);
     if (problems.length > 0) throw invalid(`the exchange rates have ${problems.length} problem(s)`, problems);
     for (const { day, currency, perBase } of [...quotes].sort((a, b) => (a.day < b.day ? -1 : a.day > b.day ? 1 : 0))) {
@@ -107,7 +117,7 @@ export class FxTable {
     const series = this.series.get(currency);
     if (series === undefined) return null;
     let low = -1;
-    for (let high = series.days.length - 1; low < high;) {
+    for (let high = series.days.length - 1; low < high; ) {
       const middle = (low + high + 1) >> 1;
       if ((series.days[middle] ?? Infinity) <= day) low = middle;
       else high = middle - 1;

@@ -1,9 +1,11 @@
 /**
- * Rates that bills teach: what a provider really charged for a metered SKU, as an exact share of what its price list says.
+ * Rates that bills teach: what a provider really charged for a metered SKU, as an exact share of what its price list
+ * says.
  *
- * A share, not a price: it follows the list when that changes, and it holds for one account, which a price list knows nothing of. It only ever
- * multiplies a price that was found, so that nothing unpriced becomes priced, and it holds from the first hour after the bill's period on. The same
- * rates in any order answer alike. Never reads a bill itself: bill/reconciliation.ts hands in the evidence.
+ * A share, not a price: it follows the list when that changes, and it holds for one account, which a price list knows
+ * nothing of. It only ever multiplies a price that was found, so that nothing unpriced becomes priced, and it holds
+ * from the first hour after the bill's period on. The same rates in any order answer alike. Never reads a bill itself:
+ * bill/reconciliation.ts hands in the evidence.
  */
 import { assert } from '../errors.js';
 import { tenTo, type Decimal } from '../decimal.js';
@@ -49,13 +51,14 @@ export interface RateEvidence {
 
 /** Why a rate is shown but not applied. */
 export type Distrust =
-  | 'no-accrual'          // nothing to be a share of
-  | 'unpriced'            // a part of the usage has no price
-  | 'few-days' | 'little-usage'
-  | 'quantity-differs'    // the bill is about more or less usage than was metered
-  | 'quantity-unknown'    // the bill states neither GPU-hours nor a list cost to tell by
-  | 'not-amortised'       // a commitment covers usage and the bill has no effective cost of it
-  | 'implausible';        // outside of what discounts and stale lists explain
+  | 'no-accrual' // nothing to be a share of
+  | 'unpriced' // a part of the usage has no price
+  | 'few-days'
+  | 'little-usage'
+  | 'quantity-differs' // the bill is about more or less usage than was metered
+  | 'quantity-unknown' // the bill states neither GPU-hours nor a list cost to tell by
+  | 'not-amortised' // a commitment covers usage and the bill has no effective cost of it
+  | 'implausible'; // outside of what discounts and stale lists explain
 
 export interface JudgedRate {
   /** Charged / list for the same usage, in lowest terms; null where there is none. */
@@ -63,7 +66,10 @@ export interface JudgedRate {
   readonly distrust: readonly Distrust[];
 }
 
-/** A rate is trusted from so much usage on: seven days hold every weekday, 100 GPU-hours outweigh the rounding of any bill. */
+/**
+ * A rate is trusted from so much usage on: seven days hold every weekday, 100 GPU-hours outweigh the rounding of any
+ * bill.
+ */
 export const TRUSTED_DAYS = 7;
 export const TRUSTED_GPU_HOURS = 100n;
 /** Metered and billed quantities (or list costs) may differ by one part in so many. */
@@ -73,8 +79,9 @@ const LOWEST: Ratio = { numerator: 1n, denominator: 20n };
 const HIGHEST: Ratio = { numerator: 2n, denominator: 1n };
 
 /**
- * The written rule of trust. Where the bill states the quantity, the ratio is that of the two unit prices; where it states only a list cost that
- * agrees with ours, the usage is the same and the ratio is that of the two amounts. A distrusted rate keeps its ratio, for people to see.
+ * The written rule of trust. Where the bill states the quantity, the ratio is that of the two unit prices; where it
+ * states only a list cost that agrees with ours, the usage is the same and the ratio is that of the two amounts. A
+ * distrusted rate keeps its ratio, for people to see.
  */
 export function judgeRate(evidence: RateEvidence): JudgedRate {
   const { listNanos, meteredPartMs, billedPartMs, days } = evidence;
@@ -87,16 +94,26 @@ export function judgeRate(evidence: RateEvidence): JudgedRate {
   if (same !== 'yes') distrust.push(same);
   if (listNanos <= 0n || meteredPartMs <= 0n) return { ratio: null, distrust: [...distrust, 'no-accrual'] };
   const amounts = asRatio(evidence.charged, { numerator: listNanos, denominator: tenTo(9) });
-  const ratio = billedPartMs === null || billedPartMs <= 0n ? amounts
-    : reduced({ numerator: amounts.numerator * meteredPartMs, denominator: amounts.denominator * billedPartMs });
+  const ratio =
+    billedPartMs === null || billedPartMs <= 0n
+      ? amounts
+      : reduced({ numerator: amounts.numerator * meteredPartMs, denominator: amounts.denominator * billedPartMs });
   if (isBelow(ratio, LOWEST) || isBelow(HIGHEST, ratio)) distrust.push('implausible');
   return { ratio, distrust };
 }
 
-function sameUsage({ meteredPartMs, billedPartMs, listNanos, billedList }: RateEvidence): 'yes' | 'quantity-differs' | 'quantity-unknown' {
-  if (billedPartMs !== null) return isNear(meteredPartMs, billedPartMs, QUANTITY_TOLERANCE) ? 'yes' : 'quantity-differs';
+function sameUsage({
+  meteredPartMs,
+  billedPartMs,
+  listNanos,
+  billedList,
+}: RateEvidence): 'yes' | 'quantity-differs' | 'quantity-unknown' {
+  if (billedPartMs !== null)
+    return isNear(meteredPartMs, billedPartMs, QUANTITY_TOLERANCE) ? 'yes' : 'quantity-differs';
   if (billedList === null) return 'quantity-unknown';
-  return isNear(listNanos * tenTo(billedList.scale), billedList.unscaled * tenTo(9), QUANTITY_TOLERANCE) ? 'yes' : 'quantity-differs';
+  return isNear(listNanos * tenTo(billedList.scale), billedList.unscaled * tenTo(9), QUANTITY_TOLERANCE)
+    ? 'yes'
+    : 'quantity-differs';
 }
 
 /** Whether b differs from a by at most one part in `parts` of a. */
@@ -109,7 +126,10 @@ const isBelow = (a: Ratio, b: Ratio): boolean => a.numerator * b.denominator < b
 
 /** amount / whole in lowest terms. */
 function asRatio(amount: Decimal, whole: Ratio): Ratio {
-  return reduced({ numerator: amount.unscaled * whole.denominator, denominator: tenTo(amount.scale) * whole.numerator });
+  return reduced({
+    numerator: amount.unscaled * whole.denominator,
+    denominator: tenTo(amount.scale) * whole.numerator,
+  });
 }
 
 function reduced({ numerator, denominator }: Ratio): Ratio {
@@ -139,14 +159,21 @@ export interface LearnedUsed {
 }
 
 /**
- * From when a rate holds: the first hour after its period, and after every period that was closed before this bill came or with it.
+ * From when a rate holds: the first hour after its period, and after every period that was closed before this bill came
+ * or with it.
  * @param closedBefore ends of the account's periods that were closed no later than this one, epoch milliseconds
  */
 export function appliesFrom(periodEnd: number, closedBefore: readonly number[]): number {
   return Math.ceil(Math.max(periodEnd, ...closedBefore) / HOUR_MS) * HOUR_MS;
 }
 
-const keyText = ({ provider, account, sku, region, term }: Omit<RateKey, 'account'> & { readonly account?: string | null }): string =>
+const keyText = ({
+  provider,
+  account,
+  sku,
+  region,
+  term,
+}: Omit<RateKey, 'account'> & { readonly account?: string | null }): string =>
   JSON.stringify([provider, account ?? null, sku, region, term]);
 
 /** The rates that hold, by what they are about. Immutable. */
@@ -169,7 +196,10 @@ export class LearnedRates {
     this.beginnings = rates.map(({ appliesFrom: from }) => from).sort((a, b) => a - b);
   }
 
-  /** The rates that bear on usage of any account at an instant, one per account; that with the most metered usage behind it first. */
+  /**
+   * The rates that bear on usage of any account at an instant, one per account; that with the most metered usage behind
+   * it first.
+   */
   ofAccounts(usage: Omit<RateKey, 'account'>, instant: number): readonly LearnedRate[] {
     if (this.byPlace.size === 0) return [];
     const { provider, sku, region, term } = usage;
@@ -177,7 +207,9 @@ export class LearnedRates {
     for (const rate of this.byPlace.get(keyText({ provider, sku, region, term })) ?? []) {
       if (rate.appliesFrom <= instant && !found.has(rate.key.account)) found.set(rate.key.account, rate);
     }
-    return [...found.values()].sort((a, b) => (a.meteredPartMs === b.meteredPartMs ? newestFirst(a, b) : a.meteredPartMs > b.meteredPartMs ? -1 : 1));
+    return [...found.values()].sort((a, b) =>
+      a.meteredPartMs === b.meteredPartMs ? newestFirst(a, b) : a.meteredPartMs > b.meteredPartMs ? -1 : 1,
+    );
   }
 
   /** When the next rate begins to hold after an instant; infinity: none is to come. */
@@ -185,7 +217,10 @@ export class LearnedRates {
     return this.beginnings.find((from) => from > instant) ?? Infinity;
   }
 
-  /** The rate that bears on usage at an instant: the newest closed period's that holds by then; null where none does. Never changes within a UTC hour. */
+  /**
+   * The rate that bears on usage at an instant: the newest closed period's that holds by then; null where none does.
+   * Never changes within a UTC hour.
+   */
   at(usage: Omit<RateKey, 'account'> & { readonly account?: string | null }, instant: number): LearnedUsed | null {
     if (this.byKey.size === 0) return null;
     let rates = this.byUsage.get(usage);

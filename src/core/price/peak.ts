@@ -2,13 +2,23 @@
  * The peak factor: a schedule of ratios that multiplies what Bursar prices, hour by hour, 1 where no rule holds.
  *
  * Never touches an amount that a bill states. The first rule that holds wins. A boundary inside a UTC hour (a rule at
- * 09:30, or any rule of a zone half an hour off) splits that hour, as a price change does: `pieces` is what quote/cost.ts cuts
- * by. Refusing such rules would refuse India.
+ * 09:30, or any rule of a zone half an hour off) splits that hour, as a price change does: `pieces` is what
+ * quote/cost.ts cuts by. Refusing such rules would refuse India.
  */
 import { invalid, type Problem } from '../errors.js';
 import { parseDecimal, tenTo } from '../decimal.js';
 import { ONE, type Ratio } from '../money.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS, hourOf, isZone, offsetAt, parseDay, weekdayOfDays, type Interval } from '../time.js';
+import {
+  DAY_MS,
+  HOUR_MS,
+  MINUTE_MS,
+  hourOf,
+  isZone,
+  offsetAt,
+  parseDay,
+  weekdayOfDays,
+  type Interval,
+} from '../time.js';
 
 export const WEEKDAYS = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 export type Weekday = (typeof WEEKDAYS)[number];
@@ -91,8 +101,11 @@ export const NO_PEAK = new PeakSchedule([]);
 
 function push(pieces: PeakPiece[], piece: PeakPiece): void {
   const last = pieces.at(-1);
-  const same = last !== undefined && last.end === piece.start
-    && last.factor.numerator === piece.factor.numerator && last.factor.denominator === piece.factor.denominator;
+  const same =
+    last !== undefined &&
+    last.end === piece.start &&
+    last.factor.numerator === piece.factor.numerator &&
+    last.factor.denominator === piece.factor.denominator;
   if (same) pieces[pieces.length - 1] = { ...last, end: piece.end };
   else pieces.push(piece);
 }
@@ -141,11 +154,19 @@ function compileRule(rule: PeakRule, path: string, problems: Problem[]): Compile
   check('untilDate', firstDay === null || endDay === null || firstDay < endDay, 'is not after fromDate');
   const decimal = parseDecimal(rule.factor);
   const factor = decimal === null ? null : { numerator: decimal.unscaled, denominator: tenTo(decimal.scale) };
-  check('factor', factor !== null && factor.numerator > 0n && factor.numerator <= MOST_FACTOR * factor.denominator,
-    `is not a decimal above 0 and at most ${MOST_FACTOR}`);
+  check(
+    'factor',
+    factor !== null && factor.numerator > 0n && factor.numerator <= MOST_FACTOR * factor.denominator,
+    `is not a decimal above 0 and at most ${MOST_FACTOR}`,
+  );
   return {
-    fromMinute: fromMinute ?? 0, toMinute: toMinute ?? 0, days: new Set(days), zone: rule.zone,
-    firstDay: firstDay ?? 0, endDay: endDay ?? 0, factor: factor ?? ONE,
+    fromMinute: fromMinute ?? 0,
+    toMinute: toMinute ?? 0,
+    days: new Set(days),
+    zone: rule.zone,
+    firstDay: firstDay ?? 0,
+    endDay: endDay ?? 0,
+    factor: factor ?? ONE,
   };
 }
 

@@ -2,8 +2,8 @@
  * The price book: which price held for a SKU (or a GPU model) at an instant, and where it changed in between.
  *
  * Built from facts (price versions and withdrawals from a catalogue), never from the order in which they arrived. It
- * never converts money and never makes up a price: where none holds it says why. Removing a price can only lower what is
- * priced: a version that no longer hides an older one lets that one hold again, and nothing else is taken for it.
+ * never converts money and never makes up a price: where none holds it says why. Removing a price can only lower what
+ * is priced: a version that no longer hides an older one lets that one hold again, and nothing else is taken for it.
  */
 import { DAY_MS } from '../time.js';
 import type { Rate } from '../money.js';
@@ -13,16 +13,18 @@ import type { Term } from '../usage.js';
 
 /** Why a quantity has no price. */
 export type UnpricedReason =
-  | 'no-price-list'         // no list of this provider has been read
-  | 'no-sku'                // the record names neither a SKU nor a GPU model
-  | 'unknown-sku' | 'unknown-model'
-  | 'no-component'          // the SKU is known, but not what its storage or network costs
-  | 'no-term'               // known, but not under this term (or not paid this way)
-  | 'no-region'             // known, but not in this region
-  | 'gpu-count-unknown'     // the list does not say how many GPUs share the price
-  | 'before-first-price' | 'withdrawn'
-  | 'no-fx-rate'            // priced, but not convertible on that day: see quote/cost.ts
-  | 'quantity-unknown';     // nothing metered: see quote/cost.ts
+  | 'no-price-list' // no list of this provider has been read
+  | 'no-sku' // the record names neither a SKU nor a GPU model
+  | 'unknown-sku'
+  | 'unknown-model'
+  | 'no-component' // the SKU is known, but not what its storage or network costs
+  | 'no-term' // known, but not under this term (or not paid this way)
+  | 'no-region' // known, but not in this region
+  | 'gpu-count-unknown' // the list does not say how many GPUs share the price
+  | 'before-first-price'
+  | 'withdrawn'
+  | 'no-fx-rate' // priced, but not convertible on that day: see quote/cost.ts
+  | 'quantity-unknown'; // nothing metered: see quote/cost.ts
 
 /** What was taken for granted to find a price; evidence on the cost line. */
 export type Assumption = 'sku' | 'region' | 'term' | 'upfront';
@@ -38,7 +40,10 @@ export interface PriceQuery {
   /** Null is taken for `on-demand`, an assumption. Only GPUs have terms: storage and network are always on demand. */
   readonly term: Term | null;
   readonly component: Component;
-  /** How a commitment is paid; other terms ignore it. Absent: `none`, then `partial`, `all`, assumed where there is a choice. */
+  /**
+   * How a commitment is paid; other terms ignore it. Absent: `none`, then `partial`, `all`, assumed where there is a
+   * choice.
+   */
   readonly upfront?: Upfront;
 }
 
@@ -92,9 +97,21 @@ const catalogueKey = (entry: { provider: string; sku: string; region: string | n
   key(entry.provider, entry.sku, entry.region);
 const slotKey = (price: Price): string =>
   key(price.provider, price.sku, price.region, price.term, price.upfront, price.component);
-const priceKey = (price: Price): string => key(
-  slotKey(price), price.effectiveFrom, price.effectiveTo, price.gpuModel, price.gpus, price.rate.nanos, price.rate.currency,
-  price.rate.quantity, price.rate.unit, price.incrementSeconds, price.minimumSeconds, price.source);
+const priceKey = (price: Price): string =>
+  key(
+    slotKey(price),
+    price.effectiveFrom,
+    price.effectiveTo,
+    price.gpuModel,
+    price.gpus,
+    price.rate.nanos,
+    price.rate.currency,
+    price.rate.quantity,
+    price.rate.unit,
+    price.incrementSeconds,
+    price.minimumSeconds,
+    price.source,
+  );
 
 /**
  * Adds a list's events to what is known. The same facts in any order, in any portions and any number of times give the
@@ -110,11 +127,14 @@ export function applyPriceEvents(existing: PriceHistory, events: readonly PriceE
       withdrawals.set(key(catalogueKey(event), at), { provider, sku, region, at });
     }
   }
-  const sorted = <T>(map: Map<string, T>): T[] => [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, value]) => value);
+  const sorted = <T>(map: Map<string, T>): T[] =>
+    [...map].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([, value]) => value);
   return { prices: sorted(prices), withdrawals: sorted(withdrawals) };
 }
 
-/** Negative, zero or positive as a is cheaper, equal or dearer. Currencies do not compare: USD goes first, then A to Z. */
+/**
+ * Negative, zero or positive as a is cheaper, equal or dearer. Currencies do not compare: USD goes first, then A to Z.
+ */
 export function compareRates(a: Rate, b: Rate): number {
   if (a.currency !== b.currency) {
     if (a.currency === 'USD') return -1;
@@ -140,7 +160,9 @@ interface ProviderIndex {
   readonly byModel: Map<string, Version[]>;
 }
 
-/** The answers to one query over all time. `at` is a binary search; `pieces` cuts an interval where the answer changes. */
+/**
+ * The answers to one query over all time. `at` is a binary search; `pieces` cuts an interval where the answer changes.
+ */
 export class PriceTimeline {
   constructor(
     /** Ascending; the first is minus infinity. Answer i holds from starts[i] until starts[i + 1]. */
@@ -232,7 +254,8 @@ export class PriceBook {
   /** All answers to a query. Kept, so that a hot loop pays one Map look-up. */
   timeline(query: PriceQuery): PriceTimeline {
     const name = `${query.provider}\u0000${query.sku ?? '\u0001'}\u0000${query.gpuModel ?? '\u0001'}\u0000${query.region ?? '\u0001'}\u0000${
-      query.term ?? ''}\u0000${query.component}\u0000${query.upfront ?? ''}`;
+      query.term ?? ''
+    }\u0000${query.component}\u0000${query.upfront ?? ''}`;
     let timeline = this.timelines.get(name);
     if (timeline === undefined) {
       timeline = this.build(query);
@@ -248,7 +271,8 @@ export class PriceBook {
     const choice = new Set(candidates.map((version) => version.price.upfront)).size > 1;
     const instants = new Set([-Infinity]);
     for (const { from, to, absences } of candidates) {
-      for (const instant of [from, to, ...absences.flatMap((absence) => [absence.start, absence.end])]) instants.add(instant);
+      for (const instant of [from, to, ...absences.flatMap((absence) => [absence.start, absence.end])])
+        instants.add(instant);
     }
     instants.delete(Infinity);
     const starts: number[] = [];
@@ -288,8 +312,12 @@ function versionsOf(history: PriceHistory): Version[] {
     else list.push({ start: gone.at, end: back });
   }
   return history.prices.map((price) => {
-    const own = (absences.get(catalogueKey(price)) ?? []).filter(({ start, end }) => start >= price.effectiveFrom && start < end);
-    const confirmed = own.filter(({ start, end }) => end - start >= ABSENCE_CONFIRMED_MS).map(({ start }) => start + ABSENCE_CONFIRMED_MS);
+    const own = (absences.get(catalogueKey(price)) ?? []).filter(
+      ({ start, end }) => start >= price.effectiveFrom && start < end,
+    );
+    const confirmed = own
+      .filter(({ start, end }) => end - start >= ABSENCE_CONFIRMED_MS)
+      .map(({ start }) => start + ABSENCE_CONFIRMED_MS);
     const to = Math.min(price.effectiveTo ?? Infinity, ...confirmed);
     const within = own.filter(({ start }) => start < to).map(({ start, end }) => ({ start, end: Math.min(end, to) }));
     return { price, slot: slotKey(price), from: price.effectiveFrom, to, absences: within };
@@ -301,7 +329,12 @@ function candidatesFor(query: PriceQuery, index: ProviderIndex | undefined): Ver
   if (index === undefined) return { unpriced: 'no-price-list' };
   const gpu = query.component === 'gpu';
   if (gpu && query.sku === null && query.gpuModel === null) return { unpriced: 'no-sku' };
-  const known = query.sku !== null ? index.bySku.get(query.sku) : query.gpuModel !== null ? index.byModel.get(query.gpuModel) : undefined;
+  const known =
+    query.sku !== null
+      ? index.bySku.get(query.sku)
+      : query.gpuModel !== null
+        ? index.byModel.get(query.gpuModel)
+        : undefined;
   const ofComponent = (known ?? []).filter(({ price }) => price.component === query.component);
   if (!gpu && ofComponent.length === 0) {
     ofComponent.push(...(index.bySku.get(ANY_SKU) ?? []).filter(({ price }) => price.component === query.component));
@@ -314,13 +347,17 @@ function candidatesFor(query: PriceQuery, index: ProviderIndex | undefined): Ver
   const upfront = termHours(term) === null ? undefined : query.upfront;
   const ofTerm = ofComponent.filter(({ price }) => price.term === term && (upfront ?? price.upfront) === price.upfront);
   if (ofTerm.length === 0) return { unpriced: 'no-term' };
-  const ofRegion = ofTerm.filter(({ price }) => query.region === null || price.region === null || price.region === query.region);
+  const ofRegion = ofTerm.filter(
+    ({ price }) => query.region === null || price.region === null || price.region === query.region,
+  );
   if (ofRegion.length === 0) return { unpriced: 'no-region' };
   const usable = ofRegion.filter(({ price }) => !gpu || (price.gpus !== null && price.gpus > 0));
   return usable.length === 0 ? { unpriced: 'gpu-count-unknown' } : usable;
 }
 
-/** Which of two versions of one slot hides the other: the later; of two from one instant the dearer, then the source. */
+/**
+ * Which of two versions of one slot hides the other: the later; of two from one instant the dearer, then the source.
+ */
 function hides(a: Price, b: Price): boolean {
   if (a.effectiveFrom !== b.effectiveFrom) return a.effectiveFrom > b.effectiveFrom;
   const dearer = compareRates(a.rate, b.rate);
@@ -330,10 +367,12 @@ function hides(a: Price, b: Price): boolean {
 /** The order of slots that all hold: own region, then how it is paid, then the cheapest, then by name. */
 function compareSlots(query: PriceQuery, a: Price, b: Price): number {
   const elsewhere = (price: Price): number => (query.region !== null && price.region !== query.region ? 1 : 0);
-  return elsewhere(a) - elsewhere(b)
-    || UPFRONT_ORDER[a.upfront] - UPFRONT_ORDER[b.upfront]
-    || compareRates(a.rate, b.rate)
-    || (slotKey(a) < slotKey(b) ? -1 : 1);
+  return (
+    elsewhere(a) - elsewhere(b) ||
+    UPFRONT_ORDER[a.upfront] - UPFRONT_ORDER[b.upfront] ||
+    compareRates(a.rate, b.rate) ||
+    (slotKey(a) < slotKey(b) ? -1 : 1)
+  );
 }
 
 function answerAt(query: PriceQuery, candidates: readonly Version[], choice: boolean, instant: number): PriceFound {
@@ -347,14 +386,19 @@ function answerAt(query: PriceQuery, candidates: readonly Version[], choice: boo
   for (const version of bySlot.values()) {
     if (best === null || compareSlots(query, version.price, best.price) < 0) best = version;
   }
-  if (best === null) return { unpriced: candidates.some(({ to }) => to <= instant) ? 'withdrawn' : 'before-first-price' };
+  if (best === null)
+    return { unpriced: candidates.some(({ to }) => to <= instant) ? 'withdrawn' : 'before-first-price' };
   const gpu = query.component === 'gpu';
   const assumed: Assumption[] = [];
   if (gpu && query.sku === null) assumed.push('sku');
   if (query.region === null && best.price.region !== null) assumed.push('region');
   if (gpu && query.term === null) assumed.push('term');
   if (query.upfront === undefined && choice) assumed.push('upfront');
-  return { price: best.price, assumed, stale: best.absences.some(({ start, end }) => start <= instant && instant < end) };
+  return {
+    price: best.price,
+    assumed,
+    stale: best.absences.some(({ start, end }) => start <= instant && instant < end),
+  };
 }
 
 function sameAnswer(a: PriceFound, b: PriceFound): boolean {

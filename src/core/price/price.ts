@@ -23,7 +23,9 @@ export interface Price {
   readonly gpuModel: string | null;
   /** GPUs in one unit of the SKU; null where the list does not say (then it cannot price GPU-hours). */
   readonly gpus: number | null;
-  /** For `gpu`: per GPU-second (an instance's price over all its GPUs). For storage per GiB-second, for network per GiB. */
+  /**
+   * For `gpu`: per GPU-second (an instance's price over all its GPUs). For storage per GiB-second, for network per GiB.
+   */
   readonly rate: Rate;
   /** Half-open, epoch milliseconds; `effectiveTo` null while it holds. */
   readonly effectiveFrom: number;
@@ -38,16 +40,34 @@ export interface Price {
 /** An entry of a price list says that a price holds from a date, or that the SKU has gone from the catalogue. */
 export type PriceEvent =
   | { readonly kind: 'price'; readonly price: Price }
-  | { readonly kind: 'withdrawn'; readonly provider: string; readonly sku: string; readonly region: string | null; readonly at: number };
+  | {
+      readonly kind: 'withdrawn';
+      readonly provider: string;
+      readonly sku: string;
+      readonly region: string | null;
+      readonly at: number;
+    };
 
 /** Names that people use for a provider, in lower case, to FOCUS' ProviderName. */
 const PROVIDERS: Readonly<Record<string, string>> = {
-  aws: 'AWS', amazon: 'AWS', 'amazon web services': 'AWS',
-  azure: 'Microsoft', microsoft: 'Microsoft', 'microsoft azure': 'Microsoft',
-  gcp: 'Google Cloud', google: 'Google Cloud', 'google cloud': 'Google Cloud', 'google cloud platform': 'Google Cloud',
-  oci: 'Oracle', oracle: 'Oracle', 'oracle cloud': 'Oracle',
-  alibaba: 'Alibaba Cloud', aliyun: 'Alibaba Cloud', 'alibaba cloud': 'Alibaba Cloud',
-  tencent: 'Tencent Cloud', 'tencent cloud': 'Tencent Cloud',
+  aws: 'AWS',
+  amazon: 'AWS',
+  'amazon web services': 'AWS',
+  azure: 'Microsoft',
+  microsoft: 'Microsoft',
+  'microsoft azure': 'Microsoft',
+  gcp: 'Google Cloud',
+  google: 'Google Cloud',
+  'google cloud': 'Google Cloud',
+  'google cloud platform': 'Google Cloud',
+  oci: 'Oracle',
+  oracle: 'Oracle',
+  'oracle cloud': 'Oracle',
+  alibaba: 'Alibaba Cloud',
+  aliyun: 'Alibaba Cloud',
+  'alibaba cloud': 'Alibaba Cloud',
+  tencent: 'Tencent Cloud',
+  'tencent cloud': 'Tencent Cloud',
   matpool: 'Matpool',
 };
 

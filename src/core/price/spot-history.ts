@@ -1,9 +1,10 @@
 /**
- * What the past of a spot market says of a run to come: the dearest and the cheapest that a run of its length would have been, and how often
- * it would have been interrupted.
+ * What the past of a spot market says of a run to come: the dearest and the cheapest that a run of its length would
+ * have been, and how often it would have been interrupted.
  *
- * The last thirty days speak, nothing older. Dirty prices (a slipped point) are told from real ones by whoever is handed in, and the last good
- * price stands for them. What nobody watched says nothing: no history is null, never a price that does not move.
+ * The last thirty days speak, nothing older. Dirty prices (a slipped point) are told from real ones by whoever is
+ * handed in, and the last good price stands for them. What nobody watched says nothing: no history is null, never a
+ * price that does not move.
  */
 import { compareRates, type PriceBook, type PriceQuery } from './price-book.js';
 import type { Rate } from '../money.js';
@@ -56,10 +57,15 @@ function pricesBefore(book: PriceBook, query: PriceQuery, until: number, dirty: 
   for (const { start, end, found } of book.intervals(query, until - SPOT_HISTORY_MS, until)) {
     const last = pieces.at(-1);
     // What lies before a hole, or in another currency, does not continue into now.
-    if ('unpriced' in found || found.stale || (last !== undefined && last.rate.currency !== found.price.rate.currency)) pieces.length = 0;
+    if ('unpriced' in found || found.stale || (last !== undefined && last.rate.currency !== found.price.rate.currency))
+      pieces.length = 0;
     if (!('unpriced' in found) && !found.stale) pieces.push({ start, end, rate: found.price.rate });
   }
-  const suspects = dirty(pieces.filter(({ rate }) => rate.nanos > 0n).map(({ start, rate }) => ({ at: start, price: Number(rate.nanos) / Number(rate.quantity) })));
+  const suspects = dirty(
+    pieces
+      .filter(({ rate }) => rate.nanos > 0n)
+      .map(({ start, rate }) => ({ at: start, price: Number(rate.nanos) / Number(rate.quantity) })),
+  );
   const clean = pieces.map((piece, n) => ({ ...piece, rate: goodRate(pieces, suspects, n) }));
   return clean.some(({ rate }) => compareRates(rate, clean[0]?.rate ?? rate) !== 0) ? clean : null;
 }
@@ -74,13 +80,15 @@ function goodRate(pieces: readonly Piece[], suspects: ReadonlySet<number>, n: nu
 export interface SpotExtremes {
   readonly low: Rate;
   readonly high: Rate;
-  /** Whether the history is as long as the run; else these are the lowest and the highest price, not means over a run. */
+  /**
+   * Whether the history is as long as the run; else these are the lowest and the highest price, not means over a run.
+   */
   readonly isWhole: boolean;
 }
 
 /**
- * The lowest and the highest mean rate over any stretch of `lengthMs` within the history. Exact: the mean of a stretch over a step function is
- * at its extremes where one of the stretch's ends meets a step.
+ * The lowest and the highest mean rate over any stretch of `lengthMs` within the history. Exact: the mean of a stretch
+ * over a step function is at its extremes where one of the stretch's ends meets a step.
  */
 export function extremesOf(prices: SpotPrices, lengthMs: number): SpotExtremes {
   const [first, last] = [prices[0]!, prices.at(-1)!];
@@ -90,7 +98,9 @@ export function extremesOf(prices: SpotPrices, lengthMs: number): SpotExtremes {
   }
   const quantity = prices.reduce((multiple, { rate }) => leastCommonMultiple(multiple, rate.quantity), 1n);
   const areas = areasOf(prices, quantity);
-  const starts = prices.flatMap(({ start, end }) => [start, end - lengthMs]).filter((start) => start >= first.start && start + lengthMs <= last.end);
+  const starts = prices
+    .flatMap(({ start, end }) => [start, end - lengthMs])
+    .filter((start) => start >= first.start && start + lengthMs <= last.end);
   let [low, high] = [areas(starts[0]!, starts[0]! + lengthMs), areas(starts[0]!, starts[0]! + lengthMs)];
   for (const start of starts) {
     const area = areas(start, start + lengthMs);
@@ -154,8 +164,9 @@ const COVERAGE = 0.9;
 const MOST_INTERRUPTIONS = 10_000;
 
 /**
- * Interruptions of a run of some hours that are not exceeded in nine cases of ten: the Poisson quantile at the rate (count + 1) / hours. One more
- * than was seen, since none seen is not none (the posterior mean of a Poisson rate under a flat prior).
+ * Interruptions of a run of some hours that are not exceeded in nine cases of ten: the Poisson quantile at the rate
+ * (count + 1) / hours. One more than was seen, since none seen is not none (the posterior mean of a Poisson rate under
+ * a flat prior).
  */
 export function mostInterruptions({ count, hours }: Interruptions, runHours: number): number {
   const mean = ((count + 1) / hours) * runHours;

@@ -1,8 +1,9 @@
 /**
  * What readings of spot say: whether a model could be had at a place, and which prices of the price book they are.
  *
- * A reading that knows only the price says nothing about availability, and one without a price none about prices. Nothing is filled in. What a meter or a
- * policy knows of a place is its region: where a cloud prices spot by zone, the region's price is that of its dearest zone.
+ * A reading that knows only the price says nothing about availability, and one without a price none about prices.
+ * Nothing is filled in. What a meter or a policy knows of a place is its region: where a cloud prices spot by zone, the
+ * region's price is that of its dearest zone.
  */
 import { compareRates } from './price-book.js';
 import type { Price, PriceEvent } from './price.js';
@@ -20,7 +21,10 @@ export interface SpotReading {
   readonly price: { readonly nanos: bigint; readonly currency: string } | null;
 }
 
-/** Whether spot of a GPU model could be had at a place, by any kind of machine. A region of null: wherever the provider is. `at` in epoch milliseconds. */
+/**
+ * Whether spot of a GPU model could be had at a place, by any kind of machine. A region of null: wherever the provider
+ * is. `at` in epoch milliseconds.
+ */
 export interface ModelAvailability {
   readonly provider: string;
   readonly region: string | null;
@@ -47,11 +51,16 @@ export interface MachineSize {
 }
 
 /**
- * Prices for the book, one where a price differs from the one before it at the place; of SKUs whose number of GPUs is not known none.
+ * Prices for the book, one where a price differs from the one before it at the place; of SKUs whose number of GPUs is
+ * not known none.
  * @param sizeOf what the price book knows of a SKU; null: nothing
  * @param source the name under which they stand in the book
  */
-export function spotPrices(readings: readonly SpotReading[], sizeOf: (provider: string, sku: string) => MachineSize | null, source: string): PriceEvent[] {
+export function spotPrices(
+  readings: readonly SpotReading[],
+  sizeOf: (provider: string, sku: string) => MachineSize | null,
+  source: string,
+): PriceEvent[] {
   const last = new Map<string, string>();
   const events: PriceEvent[] = [];
   for (const reading of [...readings].sort((a, b) => a.at - b.at)) {
@@ -63,27 +72,46 @@ export function spotPrices(readings: readonly SpotReading[], sizeOf: (provider: 
     if (last.get(place) === said) continue;
     last.set(place, said);
     const stated: Price = {
-      provider, sku, region, term: 'spot', upfront: 'none', component: 'gpu', gpuModel: reading.gpuModel ?? size.gpuModel, gpus: size.gpus,
+      provider,
+      sku,
+      region,
+      term: 'spot',
+      upfront: 'none',
+      component: 'gpu',
+      gpuModel: reading.gpuModel ?? size.gpuModel,
+      gpus: size.gpus,
       rate: { nanos: price.nanos, currency: price.currency, quantity: BigInt(size.gpus) * 3600n, unit: 'gpu-second' },
-      effectiveFrom: at, effectiveTo: null, incrementSeconds: 1, minimumSeconds: 60, source,
+      effectiveFrom: at,
+      effectiveTo: null,
+      incrementSeconds: 1,
+      minimumSeconds: 60,
+      source,
     };
     events.push({ kind: 'price', price: stated });
   }
   return events;
 }
 
-/** The region of an availability zone: its name and one letter (Amazon EC2 User Guide, "Regions and Zones"). Null: the name is no such zone's. */
+/**
+ * The region of an availability zone: its name and one letter (Amazon EC2 User Guide, "Regions and Zones"). Null: the
+ * name is no such zone's.
+ */
 const regionOf = (zone: string): string | null => /^([a-z]+(?:-[a-z]+)+-\d+)[a-z]$/.exec(zone)?.[1] ?? null;
 
 const placeOf = ({ provider, sku }: Price, region: string): string => `${provider}\u0001${sku}\u0001${region}`;
 
 /**
- * Spot prices of regions, of those of their zones: at every change the dearest zone's that is known, so that no run there is said to cost less than it may,
- * and no move to spot to save more. Only of regions in which the SKU is sold on demand too.
+ * Spot prices of regions, of those of their zones: at every change the dearest zone's that is known, so that no run
+ * there is said to cost less than it may, and no move to spot to save more. Only of regions in which the SKU is sold on
+ * demand too.
  * @param known the prices of the book; those of zones, and those on demand, matter
  * @param fresh prices that have just become known: their regions are made, from the first of them on
  */
-export function regionalSpotPrices(known: readonly Price[], fresh: readonly PriceEvent[], source: string): PriceEvent[] {
+export function regionalSpotPrices(
+  known: readonly Price[],
+  fresh: readonly PriceEvent[],
+  source: string,
+): PriceEvent[] {
   const added = fresh.flatMap((event) => (event.kind === 'price' ? [event.price] : []));
   const since = new Map<string, number>();
   for (const price of added) {
@@ -92,17 +120,26 @@ export function regionalSpotPrices(known: readonly Price[], fresh: readonly Pric
     const place = placeOf(price, region);
     since.set(place, Math.min(since.get(place) ?? Infinity, price.effectiveFrom));
   }
-  const sold = new Set(known.flatMap((price) => (price.component === 'gpu' && price.term === 'on-demand' && price.region !== null ? [placeOf(price, price.region)] : [])));
+  const sold = new Set(
+    known.flatMap((price) =>
+      price.component === 'gpu' && price.term === 'on-demand' && price.region !== null
+        ? [placeOf(price, price.region)]
+        : [],
+    ),
+  );
   const [ofZones, ofRegions] = [new Map<string, Price[]>(), new Map<string, Price[]>()];
   for (const price of new Set([...known, ...added])) {
-    if (price.component !== 'gpu' || price.term !== 'spot' || price.source !== source || price.region === null) continue;
+    if (price.component !== 'gpu' || price.term !== 'spot' || price.source !== source || price.region === null)
+      continue;
     const region = regionOf(price.region);
     const place = placeOf(price, region ?? price.region);
     if (!since.has(place) || !sold.has(place)) continue;
     const into = region === null ? ofRegions : ofZones;
     into.set(place, [...(into.get(place) ?? []), price]);
   }
-  return [...ofZones].flatMap(([place, prices]) => dearestOver(prices, ofRegions.get(place) ?? [], since.get(place) ?? Infinity));
+  return [...ofZones].flatMap(([place, prices]) =>
+    dearestOver(prices, ofRegions.get(place) ?? [], since.get(place) ?? Infinity),
+  );
 }
 
 /**
@@ -122,8 +159,12 @@ function dearestOver(prices: readonly Price[], said: readonly Price[], since: nu
     const dearest = [...now.values()].reduce((most, one) => (compareRates(one.rate, most.rate) > 0 ? one : most));
     const region = regionOf(dearest.region ?? '');
     const old = saidAt.get(price.effectiveFrom);
-    const differs = before === null || compareRates(before.rate, dearest.rate) !== 0 || (old !== undefined && compareRates(old.rate, dearest.rate) < 0);
-    if (price.effectiveFrom >= since && differs) events.push({ kind: 'price', price: { ...dearest, region, effectiveFrom: price.effectiveFrom } });
+    const differs =
+      before === null ||
+      compareRates(before.rate, dearest.rate) !== 0 ||
+      (old !== undefined && compareRates(old.rate, dearest.rate) < 0);
+    if (price.effectiveFrom >= since && differs)
+      events.push({ kind: 'price', price: { ...dearest, region, effectiveFrom: price.effectiveFrom } });
     before = dearest;
   }
   return events;

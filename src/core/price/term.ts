@@ -9,12 +9,19 @@ import { addDecimal, type Decimal } from '../decimal.js';
 import { divideHalfEven, rateOf, type Rate } from '../money.js';
 import type { Term } from '../usage.js';
 
-/** Hours of a committed term: 365 and 3 x 365 days (AWS counts 31,536,000 and 94,608,000 seconds); null: no commitment. */
+/**
+ * Hours of a committed term: 365 and 3 x 365 days (AWS counts 31,536,000 and 94,608,000 seconds); null: no commitment.
+ */
 export function termHours(term: Term): number | null {
   switch (term) {
-    case 'reserved-1y': case 'savings-plan-1y': return 8760;
-    case 'reserved-3y': case 'savings-plan-3y': return 26_280;
-    default: return null;
+    case 'reserved-1y':
+    case 'savings-plan-1y':
+      return 8760;
+    case 'reserved-3y':
+    case 'savings-plan-3y':
+      return 26_280;
+    default:
+      return null;
   }
 }
 
@@ -34,12 +41,17 @@ export function amortisedRate({ term, upfront, hourly, gpus, currency }: Reserva
   const hours = termHours(term);
   assert(hours !== null, `a reservation has a committed term (${term})`);
   const gpuSeconds = hours * 3600 * gpus;
-  assert(Number.isSafeInteger(gpuSeconds) && gpuSeconds > 0, `a reservation is for GPUs whose seconds can be counted (${gpus})`);
+  assert(
+    Number.isSafeInteger(gpuSeconds) && gpuSeconds > 0,
+    `a reservation is for GPUs whose seconds can be counted (${gpus})`,
+  );
   const overTerm = addDecimal(upfront, { unscaled: hourly.unscaled * BigInt(hours), scale: hourly.scale });
   return rateOf(overTerm, currency, BigInt(gpuSeconds), 'gpu-second');
 }
 
-/** An hour's eligible usage: GPU-seconds times `scale`, at the plan's and at the on-demand rate, in the plan's currency. */
+/**
+ * An hour's eligible usage: GPU-seconds times `scale`, at the plan's and at the on-demand rate, in the plan's currency.
+ */
 export interface EligibleUsage {
   readonly quantity: bigint;
   readonly scale: bigint;
@@ -65,10 +77,12 @@ export function applySavingsPlan(commitmentNanos: bigint, usages: readonly Eligi
     plan: usage.planRate.nanos * usage.onDemandRate.quantity,
     full: usage.onDemandRate.nanos * usage.planRate.quantity,
   });
-  const order = usages.map((usage, index) => ({ usage, index, ...share(usage) })).sort((a, b) => {
-    const difference = a.plan * b.full - b.plan * a.full;
-    return difference < 0n ? -1 : difference > 0n ? 1 : a.index - b.index;
-  });
+  const order = usages
+    .map((usage, index) => ({ usage, index, ...share(usage) }))
+    .sort((a, b) => {
+      const difference = a.plan * b.full - b.plan * a.full;
+      return difference < 0n ? -1 : difference > 0n ? 1 : a.index - b.index;
+    });
   const result = usages.map(() => ({ covered: 0n, onDemand: 0n }));
   let left = commitmentNanos;
   for (const { usage, index } of order) {

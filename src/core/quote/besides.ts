@@ -1,7 +1,8 @@
 /**
  * What a run takes besides GPUs: storage that it holds for as long as it is billed, and traffic that leaves over it.
  *
- * Never free for want of a price: what has none, or only one of another region or one that is listed no more, is a reason, and the run has no quote.
+ * Never free for want of a price: what has none, or only one of another region or one that is listed no more, is a
+ * reason, and the run has no quote.
  */
 import type { FxTable } from '../price/fx.js';
 import type { Rate } from '../money.js';
@@ -36,8 +37,16 @@ export interface BesidesUnpriced {
 export const MOST_QUOTED_GIB = 1e9;
 const MIB_PER_GIB = 1024;
 
-/** What is asked besides, at the prices of the place of a GPU price, in the currency of the quote; or which of it has no price, and why. */
-export function besidesOf({ storageGib, networkGib }: BesidesAsked, price: Price, currency: string, { book, fx, at }: { readonly book: PriceBook; readonly fx: FxTable; readonly at: number }): Besides | BesidesUnpriced {
+/**
+ * What is asked besides, at the prices of the place of a GPU price, in the currency of the quote; or which of it has no
+ * price, and why.
+ */
+export function besidesOf(
+  { storageGib, networkGib }: BesidesAsked,
+  price: Price,
+  currency: string,
+  { book, fx, at }: { readonly book: PriceBook; readonly fx: FxTable; readonly at: number },
+): Besides | BesidesUnpriced {
   const rateOf = (component: 'storage' | 'network'): Rate | BesidesUnpriced => {
     const { provider, sku, region, term } = price;
     const found = book.find({ provider, sku, gpuModel: null, region, term, component, at });
@@ -47,10 +56,16 @@ export function besidesOf({ storageGib, networkGib }: BesidesAsked, price: Price
     const exchange = exchangeTo(currency, found.price.rate.currency, fx, at);
     return exchange === null ? { unpriced: 'no-fx-rate', component } : through(found.price.rate, exchange);
   };
-  const [held, sent] = [Math.round((storageGib ?? 0) * MIB_PER_GIB), Math.round((networkGib ?? 0) * Number(BYTES_PER_GIB))];
+  const [held, sent] = [
+    Math.round((storageGib ?? 0) * MIB_PER_GIB),
+    Math.round((networkGib ?? 0) * Number(BYTES_PER_GIB)),
+  ];
   const storage = held === 0 ? null : rateOf('storage');
   if (storage !== null && 'unpriced' in storage) return storage;
   const network = sent === 0 ? null : rateOf('network');
   if (network !== null && 'unpriced' in network) return network;
-  return { storage: storage && { quantity: BigInt(held), rate: storage }, network: network && { quantity: BigInt(sent), rate: network } };
+  return {
+    storage: storage && { quantity: BigInt(held), rate: storage },
+    network: network && { quantity: BigInt(sent), rate: network },
+  };
 }

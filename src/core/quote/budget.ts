@@ -1,9 +1,10 @@
 /**
  * Whether the budgets over a team hold the cost of a run to the end of their periods.
  *
- * Never says `holds` on what is not known: unpriced spend, a period that nobody planned or weighed, a missing rate or forecast are reasons. The
- * part of the run that falls into the present period is judged; what falls into later ones is said beside it. What others have reserved is
- * theirs. A reservation is granted by what is left on actual figures alone: forecasts warn, they do not refuse.
+ * Never says `holds` on what is not known: unpriced spend, a period that nobody planned or weighed, a missing rate or
+ * forecast are reasons. The part of the run that falls into the present period is judged; what falls into later ones is
+ * said beside it. What others have reserved is theirs. A reservation is granted by what is left on actual figures
+ * alone: forecasts warn, they do not refuse.
  */
 import { covers, plannedFor, type Budget, type BudgetFilters, type Filterable } from '../budget/budget.js';
 import type { FxTable } from '../price/fx.js';
@@ -73,7 +74,9 @@ export interface BudgetVerdict {
   readonly cost: { readonly expected: string; readonly low: string; readonly high: string } | null;
   /** What falls into later periods, which nobody judges here. */
   readonly costLater: string | null;
-  /** Planned less spent, committed and reserved, before the run and after it (`afterLow`: at the high end of its cost). */
+  /**
+   * Planned less spent, committed and reserved, before the run and after it (`afterLow`: at the high end of its cost).
+   */
   readonly left: { readonly before: string; readonly after: string; readonly afterLow: string } | null;
   /** The same at the period's end by the forecast (`afterLow`: at the high ends of both). */
   readonly leftOnForecast: { readonly before: string; readonly after: string; readonly afterLow: string } | null;
@@ -91,7 +94,11 @@ export interface JudgedBudget {
 }
 
 /** Each budget over the run, in the order given. Budgets whose filters leave the run out are left out. */
-export function judgeBudgets(detail: QuoteDetail, budgets: readonly BudgetFacts[], question: BudgetQuestion): JudgedBudget[] {
+export function judgeBudgets(
+  detail: QuoteDetail,
+  budgets: readonly BudgetFacts[],
+  question: BudgetQuestion,
+): JudgedBudget[] {
   return budgets.flatMap((facts) => {
     const covered = coverage(facts.budget.filters, question);
     return covered === 'no' ? [] : [judge(detail, facts, question, covered === 'unknown')];
@@ -116,27 +123,65 @@ function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion
   const { budget, period, state, reserved } = facts;
   const exchange = exchangeTo(budget.currency, question.currency, question.fx, question.asOf);
   const inBudget = ({ expected, low, high }: CostRange): CostRange | null => {
-    const into = (nanos: bigint): bigint => divideHalfEven(nanos * (exchange?.ratio.numerator ?? 0n), exchange?.ratio.denominator ?? 1n);
+    const into = (nanos: bigint): bigint =>
+      divideHalfEven(nanos * (exchange?.ratio.numerator ?? 0n), exchange?.ratio.denominator ?? 1n);
     return exchange === null ? null : { expected: into(expected), low: into(low), high: into(high) };
   };
   const [cost, whole] = [inBudget(detail.costWithin(period.end - question.asOf)), inBudget(detail.costWithin())];
   const planned = plannedFor(budget, period);
   const left = planned === null || state === null ? null : planned - state.spent - state.owed - reserved;
   const forecast = state?.forecast ?? null;
-  const onForecast = planned === null || forecast === null ? null : { mean: planned - forecast.mean - reserved, low: planned - forecast.high - reserved, high: planned - forecast.low - reserved };
-  const unknown = [...unknownsOf(facts, planned), ...(tagsOpen ? ['it filters by tags, and none are given'] : []), ...(cost === null ? [`there is no exchange rate from ${question.currency} to ${budget.currency}`] : [])];
+  const onForecast =
+    planned === null || forecast === null
+      ? null
+      : {
+          mean: planned - forecast.mean - reserved,
+          low: planned - forecast.high - reserved,
+          high: planned - forecast.low - reserved,
+        };
+  const unknown = [
+    ...unknownsOf(facts, planned),
+    ...(tagsOpen ? ['it filters by tags, and none are given'] : []),
+    ...(cost === null ? [`there is no exchange rate from ${question.currency} to ${budget.currency}`] : []),
+  ];
   const money = (nanos: bigint): string => formatMoney({ nanos, currency: budget.currency });
-  const { verdict, reasons } = verdictOf({ left, onForecast, cost, unknown, leavesOut: detail.quote.interval.leavesOut, money: (nanos) => `${money(nanos)} ${budget.currency}` });
-  const after = (before: bigint, lowBefore: bigint, spend: CostRange): BudgetVerdict['left'] => ({ before: money(before), after: money(before - spend.expected), afterLow: money(lowBefore - spend.high) });
+  const { verdict, reasons } = verdictOf({
+    left,
+    onForecast,
+    cost,
+    unknown,
+    leavesOut: detail.quote.interval.leavesOut,
+    money: (nanos) => `${money(nanos)} ${budget.currency}`,
+  });
+  const after = (before: bigint, lowBefore: bigint, spend: CostRange): BudgetVerdict['left'] => ({
+    before: money(before),
+    after: money(before - spend.expected),
+    afterLow: money(lowBefore - spend.high),
+  });
   const view: BudgetVerdict = {
-    budget: budget.id, team: budget.team, verdict, reasons, currency: budget.currency, periodEnd: formatInstant(period.end), weighedAt: state === null ? null : formatInstant(state.weighedAt),
-    planned: planned === null ? null : money(planned), spent: state === null ? null : money(state.spent), committed: state === null ? null : money(state.owed), reserved: money(reserved),
+    budget: budget.id,
+    team: budget.team,
+    verdict,
+    reasons,
+    currency: budget.currency,
+    periodEnd: formatInstant(period.end),
+    weighedAt: state === null ? null : formatInstant(state.weighedAt),
+    planned: planned === null ? null : money(planned),
+    spent: state === null ? null : money(state.spent),
+    committed: state === null ? null : money(state.owed),
+    reserved: money(reserved),
     cost: cost === null ? null : { expected: money(cost.expected), low: money(cost.low), high: money(cost.high) },
     costLater: cost === null || whole === null ? null : money(whole.expected - cost.expected),
     left: left === null || cost === null ? null : after(left, left, cost),
     leftOnForecast: onForecast === null || cost === null ? null : after(onForecast.mean, onForecast.low, cost),
   };
-  return { facts, view, hold: cost?.high ?? null, planned, refusal: refusalOf(planned, left, cost, unknown, (nanos) => `${money(nanos)} ${budget.currency}`) };
+  return {
+    facts,
+    view,
+    hold: cost?.high ?? null,
+    planned,
+    refusal: refusalOf(planned, left, cost, unknown, (nanos) => `${money(nanos)} ${budget.currency}`),
+  };
 }
 
 /** What keeps anybody from knowing what is left. */
@@ -144,8 +189,10 @@ function unknownsOf({ state }: BudgetFacts, planned: bigint | null): string[] {
   if (planned === null) return ['nobody has planned this period'];
   if (state === null) return ['this period has not been weighed yet'];
   const reasons: string[] = [];
-  if (!/^0*\.?0*$/.test(state.unpricedGpuHours)) reasons.push(`${state.unpricedGpuHours} GPU-hours of the period have no price`);
-  if (state.unconverted.length > 0) reasons.push(`spend in ${state.unconverted.join(', ')} is not in it: there is no exchange rate`);
+  if (!/^0*\.?0*$/.test(state.unpricedGpuHours))
+    reasons.push(`${state.unpricedGpuHours} GPU-hours of the period have no price`);
+  if (state.unconverted.length > 0)
+    reasons.push(`spend in ${state.unconverted.join(', ')} is not in it: there is no exchange rate`);
   return reasons;
 }
 
@@ -159,26 +206,53 @@ interface Weighing {
   money(nanos: bigint): string;
 }
 
-function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: Weighing): { readonly verdict: Verdict; readonly reasons: string[] } {
+function verdictOf({ left, onForecast, cost, unknown, leavesOut, money }: Weighing): {
+  readonly verdict: Verdict;
+  readonly reasons: string[];
+} {
   const reasons = [...unknown];
   if (left !== null && cost !== null) {
     // What is not known can only make it worse: what exceeds what is known to be left exceeds.
-    if (left < cost.low) return { verdict: 'exceeds', reasons: [`${money(left)} are left, and the run costs ${money(cost.low)} at least`, ...reasons] };
+    if (left < cost.low)
+      return {
+        verdict: 'exceeds',
+        reasons: [`${money(left)} are left, and the run costs ${money(cost.low)} at least`, ...reasons],
+      };
     if (unknown.length === 0 && onForecast !== null && onForecast.high < cost.low) {
-      return { verdict: 'exceeds', reasons: [`even the low end of the forecast leaves ${money(onForecast.high)}, and the run costs ${money(cost.low)} at least`] };
+      return {
+        verdict: 'exceeds',
+        reasons: [
+          `even the low end of the forecast leaves ${money(onForecast.high)}, and the run costs ${money(cost.low)} at least`,
+        ],
+      };
     }
     if (left < cost.high) reasons.push(`${money(left)} are left, and the run may cost ${money(cost.high)}`);
-    if (onForecast !== null && onForecast.mean < cost.expected) reasons.push(`the forecast leaves ${money(onForecast.mean)}, and the run costs ${money(cost.expected)}`);
-    else if (onForecast !== null && onForecast.low < cost.high) reasons.push(`the high end of the forecast leaves ${money(onForecast.low)}, and the run may cost ${money(cost.high)}`);
+    if (onForecast !== null && onForecast.mean < cost.expected)
+      reasons.push(`the forecast leaves ${money(onForecast.mean)}, and the run costs ${money(cost.expected)}`);
+    else if (onForecast !== null && onForecast.low < cost.high)
+      reasons.push(
+        `the high end of the forecast leaves ${money(onForecast.low)}, and the run may cost ${money(cost.high)}`,
+      );
     if (onForecast === null && unknown.length === 0) reasons.push('there is no forecast of the rest of the period');
   }
   reasons.push(...leavesOut.map((text) => `not in the cost: ${text}`));
-  return { verdict: unknown.length > 0 || left === null || cost === null ? 'unknown' : reasons.length > 0 ? 'at-risk' : 'holds', reasons };
+  return {
+    verdict:
+      unknown.length > 0 || left === null || cost === null ? 'unknown' : reasons.length > 0 ? 'at-risk' : 'holds',
+    reasons,
+  };
 }
 
 /** Null: the budget objects to nothing. One that nobody planned has nothing to give, and nothing to refuse. */
-function refusalOf(planned: bigint | null, left: bigint | null, cost: CostRange | null, unknown: readonly string[], money: (nanos: bigint) => string): string | null {
+function refusalOf(
+  planned: bigint | null,
+  left: bigint | null,
+  cost: CostRange | null,
+  unknown: readonly string[],
+  money: (nanos: bigint) => string,
+): string | null {
   if (planned === null) return null;
-  if (left !== null && cost !== null && left < cost.high) return `${money(left)} are left, and the run may cost ${money(cost.high)}`;
+  if (left !== null && cost !== null && left < cost.high)
+    return `${money(left)} are left, and the run may cost ${money(cost.high)}`;
   return unknown[0] ?? null;
 }

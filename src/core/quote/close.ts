@@ -34,27 +34,62 @@ export function catalogueOf(prices: readonly Price[]): Catalogue {
 }
 
 const WHY: Readonly<Record<UnpricedReason, string>> = {
-  'no-price-list': 'no price list of this provider has been read', 'no-sku': 'no SKU is named', 'unknown-sku': 'the provider\'s price lists do not have this SKU',
-  'unknown-model': 'no SKU of the provider has this GPU', 'no-component': 'the price lists do not say what a GPU of this SKU costs',
-  'no-term': 'the SKU is not sold under this term', 'no-region': 'the SKU is not sold in this region', 'gpu-count-unknown': 'the price list does not say how many GPUs share the price',
-  'before-first-price': 'the first known price begins later', withdrawn: 'the SKU has gone from the catalogue', 'no-fx-rate': 'there is no exchange rate to this currency',
+  'no-price-list': 'no price list of this provider has been read',
+  'no-sku': 'no SKU is named',
+  'unknown-sku': "the provider's price lists do not have this SKU",
+  'unknown-model': 'no SKU of the provider has this GPU',
+  'no-component': 'the price lists do not say what a GPU of this SKU costs',
+  'no-term': 'the SKU is not sold under this term',
+  'no-region': 'the SKU is not sold in this region',
+  'gpu-count-unknown': 'the price list does not say how many GPUs share the price',
+  'before-first-price': 'the first known price begins later',
+  withdrawn: 'the SKU has gone from the catalogue',
+  'no-fx-rate': 'there is no exchange rate to this currency',
   'quantity-unknown': 'the quantity is not known',
 };
 
 /** Why there is no quote, and what comes close. */
-export function noQuote(unpriced: UnpricedReason, { provider, sku }: Pick<PriceQuery, 'provider' | 'sku'>, asked: string, prices: readonly Price[]): NoQuote {
+export function noQuote(
+  unpriced: UnpricedReason,
+  { provider, sku }: Pick<PriceQuery, 'provider' | 'sku'>,
+  asked: string,
+  prices: readonly Price[],
+): NoQuote {
   const catalogue = catalogueOf(prices);
   const skus = catalogue.get(provider);
   const message = `${provider} ${asked}: ${WHY[unpriced]}`;
   if (skus === undefined) return { unpriced, message, close: closest(provider, [...catalogue.keys()]) };
-  if (unpriced === 'no-region' && sku !== null) return { unpriced, message, close: [...(skus.get(sku) ?? [])].flatMap((region) => region ?? []).sort().slice(0, 2 * MOST_CLOSE) };
-  return { unpriced, message, close: closest(asked, [...skus.keys()].filter((name) => name !== sku)) };
+  if (unpriced === 'no-region' && sku !== null)
+    return {
+      unpriced,
+      message,
+      close: [...(skus.get(sku) ?? [])]
+        .flatMap((region) => region ?? [])
+        .sort()
+        .slice(0, 2 * MOST_CLOSE),
+    };
+  return {
+    unpriced,
+    message,
+    close: closest(
+      asked,
+      [...skus.keys()].filter((name) => name !== sku),
+    ),
+  };
 }
 
 /** Why there is no quote of a run that takes more than GPUs. */
-export function noBesides({ unpriced, component }: BesidesUnpriced, { provider }: Pick<PriceQuery, 'provider'>, asked: string): NoQuote {
+export function noBesides(
+  { unpriced, component }: BesidesUnpriced,
+  { provider }: Pick<PriceQuery, 'provider'>,
+  asked: string,
+): NoQuote {
   const why = unpriced === 'no-component' ? 'the price lists do not say what it costs' : WHY[unpriced];
-  return { unpriced, message: `${provider} ${asked}: its ${component} has no price that holds there (${why})`, close: [] };
+  return {
+    unpriced,
+    message: `${provider} ${asked}: its ${component} has no price that holds there (${why})`,
+    close: [],
+  };
 }
 
 /** The names with the fewest edits to get there, in order. */
@@ -62,10 +97,16 @@ export function closest(name: string, names: readonly string[]): string[] {
   const wanted = name.toLowerCase();
   const distance = (candidate: string): number => {
     const text = candidate.toLowerCase();
-    return editDistance(wanted, text) - (text.includes(wanted) || wanted.includes(text) ? Math.abs(text.length - wanted.length) : 0);
+    return (
+      editDistance(wanted, text) -
+      (text.includes(wanted) || wanted.includes(text) ? Math.abs(text.length - wanted.length) : 0)
+    );
   };
-  return names.map((candidate) => ({ candidate, edits: distance(candidate) }))
-    .sort((a, b) => a.edits - b.edits || (a.candidate < b.candidate ? -1 : 1)).slice(0, MOST_CLOSE).map(({ candidate }) => candidate);
+  return names
+    .map((candidate) => ({ candidate, edits: distance(candidate) }))
+    .sort((a, b) => a.edits - b.edits || (a.candidate < b.candidate ? -1 : 1))
+    .slice(0, MOST_CLOSE)
+    .map(({ candidate }) => candidate);
 }
 
 /** Insertions, deletions and replacements from a to b (Levenshtein 1966). */

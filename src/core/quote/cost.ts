@@ -1,8 +1,9 @@
 /**
- * What a run of some GPUs costs, with what it holds and sends besides: the cost model over its milliseconds, each times its peak factor.
+ * What a run of some GPUs costs, with what it holds and sends besides: the cost model over its milliseconds, each times
+ * its peak factor.
  *
- * Rounds each part once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end of a budget's
- * period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
+ * Rounds each part once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end
+ * of a budget's period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
  */
 import { modelCost, QUANTITY_SCALE, type ModelPart } from '../cost/cost.js';
 import type { FxTable, FxUsed } from '../price/fx.js';
@@ -46,12 +47,18 @@ interface Weighed {
   readonly peaked: boolean;
 }
 
-/** The costs of runs that all begin at one instant; their weighing by the peak schedule is done once for each length. */
+/**
+ * The costs of runs that all begin at one instant; their weighing by the peak schedule is done once for each length.
+ */
 export class RunCosts {
   private readonly weighed = new Map<number, Weighed>();
 
   /** @param at epoch milliseconds: when the runs begin */
-  constructor(private readonly peak: PeakSchedule, private readonly at: number, private readonly gpus: number) {}
+  constructor(
+    private readonly peak: PeakSchedule,
+    private readonly at: number,
+    private readonly gpus: number,
+  ) {}
 
   /** Nanos of the first `withinMs` of a run, of all of it where absent. */
   nanos(run: BilledRun, exchange: Exchange, withinMs = Infinity): bigint {
@@ -66,11 +73,26 @@ export class RunCosts {
     if (milliseconds === 0) return { gpu: 0n, storage: storage && 0n, network: network && 0n };
     const within = BigInt(milliseconds);
     const gpuParts = BigInt(Math.round(this.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
-    const gpu: ModelPart = { quantity: gpuParts * within, quantityScale: QUANTITY_SCALE.gpu, rate: through(rate, exchange) };
-    const held = storage && { quantity: storage.quantity * within, quantityScale: QUANTITY_SCALE.storage, rate: storage.rate };
-    const sent = network && { quantity: (network.quantity * within) / BigInt(billedMs), quantityScale: QUANTITY_SCALE.network, rate: network.rate };
+    const gpu: ModelPart = {
+      quantity: gpuParts * within,
+      quantityScale: QUANTITY_SCALE.gpu,
+      rate: through(rate, exchange),
+    };
+    const held = storage && {
+      quantity: storage.quantity * within,
+      quantityScale: QUANTITY_SCALE.storage,
+      rate: storage.rate,
+    };
+    const sent = network && {
+      quantity: (network.quantity * within) / BigInt(billedMs),
+      quantityScale: QUANTITY_SCALE.network,
+      rate: network.rate,
+    };
     const { milliseconds: weighed } = this.weigh(milliseconds);
-    const costs = modelCost([gpu, ...(held === null ? [] : [held]), ...(sent === null ? [] : [sent])], { numerator: weighed.numerator, denominator: weighed.denominator * within }).parts;
+    const costs = modelCost([gpu, ...(held === null ? [] : [held]), ...(sent === null ? [] : [sent])], {
+      numerator: weighed.numerator,
+      denominator: weighed.denominator * within,
+    }).parts;
     const nanosAt = (index: number): bigint => costs[index]?.nanos ?? 0n;
     return { gpu: nanosAt(0), storage: held && nanosAt(1), network: sent && nanosAt(held === null ? 1 : 2) };
   }
@@ -89,7 +111,9 @@ export class RunCosts {
     for (const { start, end, factor } of this.peak.pieces(this.at, this.at + billedMs)) {
       peaked ||= factor.numerator !== factor.denominator;
       milliseconds = reduced({
-        numerator: milliseconds.numerator * factor.denominator + BigInt(end - start) * factor.numerator * milliseconds.denominator,
+        numerator:
+          milliseconds.numerator * factor.denominator +
+          BigInt(end - start) * factor.numerator * milliseconds.denominator,
         denominator: milliseconds.denominator * factor.denominator,
       });
     }
@@ -106,8 +130,12 @@ export function reduced({ numerator, denominator }: Ratio): Ratio {
 }
 
 /** A rate in the currency that it is exchanged into. */
-export const through = (rate: Rate, { currency, ratio }: Exchange): Rate =>
-  ({ ...rate, nanos: rate.nanos * ratio.numerator, quantity: rate.quantity * ratio.denominator, currency });
+export const through = (rate: Rate, { currency, ratio }: Exchange): Rate => ({
+  ...rate,
+  nanos: rate.nanos * ratio.numerator,
+  quantity: rate.quantity * ratio.denominator,
+  currency,
+});
 
 /** Nanos of one GPU for an hour, before the peak factor. */
 export const perGpuHour = (rate: Rate, { ratio }: Exchange): bigint =>

@@ -1,8 +1,8 @@
 /**
  * How sure a quote is: the cheapest and the dearest way in which the run may go, and what makes the difference.
  *
- * A fixed number of hours at a listed price has no width, and says why. What may move the cost and of which nothing is known is named, not taken
- * for nothing: a budget that would have to hold it is then never said to hold.
+ * A fixed number of hours at a listed price has no width, and says why. What may move the cost and of which nothing is
+ * known is named, not taken for nothing: a budget that would have to hold it is then never said to hold.
  */
 import { billableMs } from '../cost/cost.js';
 import { ratioText, shareOf, type LearnedPrice } from '../price/effective-prices.js';
@@ -10,7 +10,13 @@ import type { Ratio } from '../money.js';
 import type { Price } from '../price/price.js';
 import type { PriceBook } from '../price/price-book.js';
 import type { BilledRun } from './cost.js';
-import { extremesOf, mostInterruptions, spotPricesOf, type DirtyPrices, type Interruptions } from '../price/spot-history.js';
+import {
+  extremesOf,
+  mostInterruptions,
+  spotPricesOf,
+  type DirtyPrices,
+  type Interruptions,
+} from '../price/spot-history.js';
 import { HOUR_MS } from '../time.js';
 
 export interface UncertainRun {
@@ -49,10 +55,18 @@ export function intervalOf(price: Price, stale: boolean, run: UncertainRun, cont
 function overAccounts(learned: LearnedPrice | null, ends: RunInterval): RunInterval {
   if (learned === null || learned.accounts < 2) return ends;
   const { ratio, lowest, highest, accounts } = learned;
-  const instead = (run: BilledRun, by: Ratio): BilledRun => ({ ...run, rate: shareOf(shareOf(run.rate, by), { numerator: ratio.denominator, denominator: ratio.numerator }) });
+  const instead = (run: BilledRun, by: Ratio): BilledRun => ({
+    ...run,
+    rate: shareOf(shareOf(run.rate, by), { numerator: ratio.denominator, denominator: ratio.numerator }),
+  });
   return {
-    ...ends, low: instead(ends.low, lowest), high: instead(ends.high, highest),
-    because: [...ends.because, `${accounts} accounts are charged ${ratioText(lowest)} to ${ratioText(highest)} of the list price, and none is named`],
+    ...ends,
+    low: instead(ends.low, lowest),
+    high: instead(ends.high, highest),
+    because: [
+      ...ends.because,
+      `${accounts} accounts are charged ${ratioText(lowest)} to ${ratioText(highest)} of the list price, and none is named`,
+    ],
   };
 }
 
@@ -66,7 +80,10 @@ function atOnePrice(price: Price, stale: boolean, run: UncertainRun, context: Un
   const high = { rate: price.rate, billedMs: billed(hoursHigh) };
   if (price.term !== 'spot') {
     const { learned } = context;
-    if (hoursLow === hoursHigh && (learned?.accounts ?? 1) < 2) because.push(`no width: ${run.hours} h are given, and the ${price.term} price is ${learned === null ? 'a listed one' : 'what a bill has taught'}`);
+    if (hoursLow === hoursHigh && (learned?.accounts ?? 1) < 2)
+      because.push(
+        `no width: ${run.hours} h are given, and the ${price.term} price is ${learned === null ? 'a listed one' : 'what a bill has taught'}`,
+      );
     return { low, high, because, leavesOut };
   }
   const repeated = restartsOf(run, context.interruptions, because, leavesOut);
@@ -75,7 +92,12 @@ function atOnePrice(price: Price, stale: boolean, run: UncertainRun, context: Un
 }
 
 /** Hours that interruptions add to the longest run. */
-function restartsOf({ hoursHigh, restartHours }: UncertainRun, interruptions: Interruptions | null, because: string[], leavesOut: string[]): number {
+function restartsOf(
+  { hoursHigh, restartHours }: UncertainRun,
+  interruptions: Interruptions | null,
+  because: string[],
+  leavesOut: string[],
+): number {
   if (interruptions === null) {
     leavesOut.push('interruptions of spot: nobody has watched for a day whether it can be had there');
     return 0;
@@ -91,23 +113,41 @@ function restartsOf({ hoursHigh, restartHours }: UncertainRun, interruptions: In
   return most * restartHours;
 }
 
-function spotEnds(price: Price, low: BilledRun, high: BilledRun, { book, at, dirtyPrices }: UncertainContext, because: string[], leavesOut: string[]): { readonly low: BilledRun; readonly high: BilledRun } {
+function spotEnds(
+  price: Price,
+  low: BilledRun,
+  high: BilledRun,
+  { book, at, dirtyPrices }: UncertainContext,
+  because: string[],
+  leavesOut: string[],
+): { readonly low: BilledRun; readonly high: BilledRun } {
   const { provider, sku, region } = price;
   const place = { provider, sku, gpuModel: null, region, component: 'gpu' } as const;
   const history = spotPricesOf(book, { ...place, term: 'spot' }, at, dirtyPrices);
   if (history !== null && history[0]?.rate.currency === price.rate.currency) {
     const [cheap, dear] = [extremesOf(history, low.billedMs), extremesOf(history, high.billedMs)];
-    because.push(cheap.isWhole && dear.isWhole ? 'the mean spot price over a run of this length moved between these ends in the last 30 days' : 'the spot price moved between these ends in the last 30 days, which are shorter than the run');
-    return { low: { ...low, rate: lower(cheap.low, price.rate) }, high: { ...high, rate: higher(dear.high, price.rate) } };
+    because.push(
+      cheap.isWhole && dear.isWhole
+        ? 'the mean spot price over a run of this length moved between these ends in the last 30 days'
+        : 'the spot price moved between these ends in the last 30 days, which are shorter than the run',
+    );
+    return {
+      low: { ...low, rate: lower(cheap.low, price.rate) },
+      high: { ...high, rate: higher(dear.high, price.rate) },
+    };
   }
   const listed = book.find({ ...place, term: 'on-demand', at });
   if ('unpriced' in listed || listed.price.rate.currency !== price.rate.currency) {
     leavesOut.push('changes of the spot price: none are known, and there is no on-demand price there to bound them');
     return { low, high };
   }
-  because.push('no change of this spot price is known: the low end is the price of now, the high end the on-demand price, above which spot is usually not paid for');
+  because.push(
+    'no change of this spot price is known: the low end is the price of now, the high end the on-demand price, above which spot is usually not paid for',
+  );
   return { low, high: { ...high, rate: higher(listed.price.rate, price.rate) } };
 }
 
-const lower = (a: BilledRun['rate'], b: BilledRun['rate']): BilledRun['rate'] => (a.nanos * b.quantity <= b.nanos * a.quantity ? a : b);
-const higher = (a: BilledRun['rate'], b: BilledRun['rate']): BilledRun['rate'] => (a.nanos * b.quantity >= b.nanos * a.quantity ? a : b);
+const lower = (a: BilledRun['rate'], b: BilledRun['rate']): BilledRun['rate'] =>
+  a.nanos * b.quantity <= b.nanos * a.quantity ? a : b;
+const higher = (a: BilledRun['rate'], b: BilledRun['rate']): BilledRun['rate'] =>
+  a.nanos * b.quantity >= b.nanos * a.quantity ? a : b;

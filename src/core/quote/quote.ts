@@ -1,9 +1,10 @@
 /**
- * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else would do.
+ * Quotes: what a number of GPUs for a number of hours would cost, from the price book, how sure that is, and what else
+ * would do.
  *
  * Never makes up a price: what has none is a reason and the names that come close. The price that holds at the asked
- * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply. Where bills taught what is really charged, that is
- * the price, with the list price and the bill beside it.
+ * instant holds for the whole run; the seller's increment and minimum and the peak schedule apply. Where bills taught
+ * what is really charged, that is the price, with the list price and the bill beside it.
  */
 import { billableMs } from '../cost/cost.js';
 import { ratioText, type EffectivePrices, type LearnedPrice } from '../price/effective-prices.js';
@@ -181,24 +182,63 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   const { price, stale } = found;
   const { exchange, billedMs, besides } = costed;
   const learned = context.effective?.learnedOf(price) ?? null;
-  const ends = intervalOf(price, stale, {
-    hours: request.hours, hoursLow: request.hoursLow ?? request.hours, hoursHigh: request.hoursHigh ?? request.hours, restartHours: request.restartHours ?? null,
-  }, { book: context.book, at: context.at, dirtyPrices: context.dirtyPrices ?? NONE_DIRTY, interruptions: context.interruptions ?? null, learned });
+  const ends = intervalOf(
+    price,
+    stale,
+    {
+      hours: request.hours,
+      hoursLow: request.hoursLow ?? request.hours,
+      hoursHigh: request.hoursHigh ?? request.hours,
+      restartHours: request.restartHours ?? null,
+    },
+    {
+      book: context.book,
+      at: context.at,
+      dirtyPrices: context.dirtyPrices ?? NONE_DIRTY,
+      interruptions: context.interruptions ?? null,
+      learned,
+    },
+  );
   const whole: BilledRun = { rate: price.rate, billedMs, besides };
-  const costWithin = rangeOf(whole, { low: { ...ends.low, besides }, high: { ...ends.high, besides } }, exchange, context.costs);
+  const costWithin = rangeOf(
+    whole,
+    { low: { ...ends.low, besides }, high: { ...ends.high, besides } },
+    exchange,
+    context.costs,
+  );
   const parts = context.costs.parts(whole, exchange);
   const { low, high } = costWithin();
   const { currency } = exchange;
   return {
     costWithin,
     quote: {
-      cost: amount(costed.nanos, currency), currency,
-      parts: { gpu: amount(parts.gpu, currency), storage: parts.storage === null ? null : amount(parts.storage, currency), network: parts.network === null ? null : amount(parts.network, currency) },
-      interval: { low: amount(low, currency), high: amount(high, currency), because: ends.because, leavesOut: ends.leavesOut },
-      unitPrice: amount(perGpuHour(price.rate, exchange), currency), provider: price.provider, sku: price.sku, region: price.region, term: price.term, upfront: price.upfront,
-      gpus: request.gpus, hours: request.hours, billedHours: hoursText(billedMs), source: price.source, effectiveFrom: formatInstant(price.effectiveFrom),
+      cost: amount(costed.nanos, currency),
+      currency,
+      parts: {
+        gpu: amount(parts.gpu, currency),
+        storage: parts.storage === null ? null : amount(parts.storage, currency),
+        network: parts.network === null ? null : amount(parts.network, currency),
+      },
+      interval: {
+        low: amount(low, currency),
+        high: amount(high, currency),
+        because: ends.because,
+        leavesOut: ends.leavesOut,
+      },
+      unitPrice: amount(perGpuHour(price.rate, exchange), currency),
+      provider: price.provider,
+      sku: price.sku,
+      region: price.region,
+      term: price.term,
+      upfront: price.upfront,
+      gpus: request.gpus,
+      hours: request.hours,
+      billedHours: hoursText(billedMs),
+      source: price.source,
+      effectiveFrom: formatInstant(price.effectiveFrom),
       learned: learned === null ? null : learnedText(learned, costed, context.costs),
-      assumptions: assumptionsOf(found, request, costed, context.costs, learned), alternatives: alternativesTo(found, costed, request, context),
+      assumptions: assumptionsOf(found, request, costed, context.costs, learned),
+      alternatives: alternativesTo(found, costed, request, context),
     },
   };
 }
@@ -206,9 +246,16 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
 const NONE_DIRTY: DirtyPrices = () => new Set();
 
 /** The price that a request is about, as the book names it; a GPU model stands for the cheapest SKU with it. */
-export function findPrice(request: QuoteRequest, { book, at }: Pick<QuoteContext, 'book' | 'at'>): { readonly found: ReturnType<PriceBook['find']>; readonly question: Question } {
+export function findPrice(
+  request: QuoteRequest,
+  { book, at }: Pick<QuoteContext, 'book' | 'at'>,
+): { readonly found: ReturnType<PriceBook['find']>; readonly question: Question } {
   const asked: Question = {
-    provider: providerName(request.provider), sku: request.sku, gpuModel: null, region: request.region, term: request.term,
+    provider: providerName(request.provider),
+    sku: request.sku,
+    gpuModel: null,
+    region: request.region,
+    term: request.term,
     ...(request.upfront === null ? {} : { upfront: request.upfront }),
   };
   const found = book.find({ ...asked, component: 'gpu', at });
@@ -222,19 +269,45 @@ export function findPrice(request: QuoteRequest, { book, at }: Pick<QuoteContext
 }
 
 /** @throws Failure invalid naming every number that cannot be */
-export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, currency, storageGib, networkGib }: QuoteRequest): void {
+export function checkQuote({
+  gpus,
+  hours,
+  hoursLow,
+  hoursHigh,
+  restartHours,
+  currency,
+  storageGib,
+  networkGib,
+}: QuoteRequest): void {
   const problems: Problem[] = [];
   const check = (path: string, fine: boolean, message: string): void => {
     if (!fine) problems.push({ path, message });
   };
   const milli = gpus * 1000;
-  check('gpus', gpus > 0 && gpus <= MOST_QUOTED_GPUS && Math.abs(milli - Math.round(milli)) < 1e-6 && Math.round(milli) > 0, `is not above 0 and at most ${MOST_QUOTED_GPUS}, in thousandths`);
+  check(
+    'gpus',
+    gpus > 0 && gpus <= MOST_QUOTED_GPUS && Math.abs(milli - Math.round(milli)) < 1e-6 && Math.round(milli) > 0,
+    `is not above 0 and at most ${MOST_QUOTED_GPUS}, in thousandths`,
+  );
   const fits = (value: number): boolean => value > 0 && value <= MOST_QUOTED_HOURS;
   check('hours', fits(hours), `is not above 0 and at most ${MOST_QUOTED_HOURS}`);
-  check('hoursLow', hoursLow === undefined || hoursLow === null || (fits(hoursLow) && hoursLow <= hours), 'is not above 0 and at most hours');
-  check('hoursHigh', hoursHigh === undefined || hoursHigh === null || (fits(hoursHigh) && hoursHigh >= hours), `is not hours or more, and at most ${MOST_QUOTED_HOURS}`);
-  check('restartHours', restartHours === undefined || restartHours === null || (restartHours >= 0 && restartHours <= 168), 'is not from 0 to 168');
-  const isHeld = (value: number | null | undefined): boolean => value === undefined || value === null || (value >= 0 && value <= MOST_QUOTED_GIB);
+  check(
+    'hoursLow',
+    hoursLow === undefined || hoursLow === null || (fits(hoursLow) && hoursLow <= hours),
+    'is not above 0 and at most hours',
+  );
+  check(
+    'hoursHigh',
+    hoursHigh === undefined || hoursHigh === null || (fits(hoursHigh) && hoursHigh >= hours),
+    `is not hours or more, and at most ${MOST_QUOTED_HOURS}`,
+  );
+  check(
+    'restartHours',
+    restartHours === undefined || restartHours === null || (restartHours >= 0 && restartHours <= 168),
+    'is not from 0 to 168',
+  );
+  const isHeld = (value: number | null | undefined): boolean =>
+    value === undefined || value === null || (value >= 0 && value <= MOST_QUOTED_GIB);
   check('storageGib', isHeld(storageGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
   check('networkGib', isHeld(networkGib), `is not from 0 to ${MOST_QUOTED_GIB}`);
   check('currency', currency === null || /^[A-Z]{3}$/.test(currency), 'is not an ISO 4217 code');
@@ -242,25 +315,52 @@ export function checkQuote({ gpus, hours, hoursLow, hoursHigh, restartHours, cur
 }
 
 /** The interval holds what is quoted, whatever a peak factor below 1 does to a longer run. */
-function rangeOf(quoted: BilledRun, { low, high }: Pick<RunInterval, 'low' | 'high'>, exchange: Exchange, costs: RunCosts): QuoteDetail['costWithin'] {
+function rangeOf(
+  quoted: BilledRun,
+  { low, high }: Pick<RunInterval, 'low' | 'high'>,
+  exchange: Exchange,
+  costs: RunCosts,
+): QuoteDetail['costWithin'] {
   return (withinMs = Infinity) => {
-    const [expected, cheap, dear] = [quoted, low, high].map((run) => costs.nanos(run, exchange, withinMs)) as [bigint, bigint, bigint];
+    const [expected, cheap, dear] = [quoted, low, high].map((run) => costs.nanos(run, exchange, withinMs)) as [
+      bigint,
+      bigint,
+      bigint,
+    ];
     return { expected, low: cheap < expected ? cheap : expected, high: dear > expected ? dear : expected };
   };
 }
 
-function learnedText({ list, source, account, ratio }: LearnedPrice, { exchange, billedMs, besides }: Costed, costs: RunCosts): QuoteLearned {
+function learnedText(
+  { list, source, account, ratio }: LearnedPrice,
+  { exchange, billedMs, besides }: Costed,
+  costs: RunCosts,
+): QuoteLearned {
   const { currency } = exchange;
-  return { source, account, ratio: ratioText(ratio), listCost: amount(costs.nanos({ rate: list.rate, billedMs, besides }, exchange), currency), listUnitPrice: amount(perGpuHour(list.rate, exchange), currency) };
+  return {
+    source,
+    account,
+    ratio: ratioText(ratio),
+    listCost: amount(costs.nanos({ rate: list.rate, billedMs, besides }, exchange), currency),
+    listUnitPrice: amount(perGpuHour(list.rate, exchange), currency),
+  };
 }
 
 const amount = (nanos: bigint, currency: string): string => formatMoney({ nanos, currency });
 
 /** Hours with six digits at most. */
-const hoursText = (milliseconds: number): string => amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
+const hoursText = (milliseconds: number): string =>
+  amount(divideHalfEven(BigInt(milliseconds) * 1_000_000n, BigInt(HOUR_MS)) * 1000n, '');
 
-/** What a run costs at a price, or why that is not known: no exchange rate on that day, no price of what it takes besides. */
-function costOfRun(price: Price, request: QuoteRequest, { book, fx, at, costs }: Run): Costed | BesidesUnpriced | { readonly unpriced: 'no-fx-rate' } {
+/**
+ * What a run costs at a price, or why that is not known: no exchange rate on that day, no price of what it takes
+ * besides.
+ */
+function costOfRun(
+  price: Price,
+  request: QuoteRequest,
+  { book, fx, at, costs }: Run,
+): Costed | BesidesUnpriced | { readonly unpriced: 'no-fx-rate' } {
   const exchange = exchangeTo(request.currency, price.rate.currency, fx, at);
   if (exchange === null) return { unpriced: 'no-fx-rate' };
   const besides = besidesOf(request, price, exchange.currency, { book, fx, at });
@@ -269,17 +369,29 @@ function costOfRun(price: Price, request: QuoteRequest, { book, fx, at, costs }:
   return { nanos: costs.nanos({ rate: price.rate, billedMs, besides }, exchange), exchange, billedMs, besides };
 }
 
-function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest, { exchange, billedMs, besides }: Costed, costs: RunCosts, learned: LearnedPrice | null): string[] {
+function assumptionsOf(
+  { price, assumed, stale }: Priced,
+  request: QuoteRequest,
+  { exchange, billedMs, besides }: Costed,
+  costs: RunCosts,
+  learned: LearnedPrice | null,
+): string[] {
   const texts: string[] = [];
   if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
   if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
   if (assumed.includes('upfront')) texts.push(`the reservation is paid with ${price.upfront} upfront`);
-  if (learned !== null) texts.push(`account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, as ${learned.source} has taught`);
+  if (learned !== null)
+    texts.push(
+      `account ${learned.account ?? 'without a name'} is charged ${ratioText(learned.ratio)} of the list price, as ${learned.source} has taught`,
+    );
   if (stale) texts.push('the catalogue no longer lists this price: it is the last one known');
-  if (price.gpus !== null && price.gpus > 0 && request.gpus % price.gpus !== 0) texts.push(`${price.sku} has ${price.gpus} GPUs: ${request.gpus} are a share of whole instances`);
-  if (price.term !== 'on-demand' && price.term !== 'spot') texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
+  if (price.gpus !== null && price.gpus > 0 && request.gpus % price.gpus !== 0)
+    texts.push(`${price.sku} has ${price.gpus} GPUs: ${request.gpus} are a share of whole instances`);
+  if (price.term !== 'on-demand' && price.term !== 'spot')
+    texts.push('the rate is amortised over the whole term, and the rest of the term is used elsewhere');
   if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
-  if (billedMs !== Math.round(request.hours * HOUR_MS)) texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
+  if (billedMs !== Math.round(request.hours * HOUR_MS))
+    texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
   if (besides.storage !== null) texts.push('the storage is held for as long as the GPUs are billed');
   if (besides.network !== null) texts.push('the traffic leaves evenly over the run');
   if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
@@ -291,17 +403,41 @@ function assumptionsOf({ price, assumed, stale }: Priced, request: QuoteRequest,
 function alternativesTo({ price }: Priced, own: Costed, request: QuoteRequest, context: Run): QuoteAlternative[] {
   const { book, at } = context;
   const ask = (term: Term, region: string | null, upfront: Upfront | null): WeighedAlternative | null => {
-    const found = book.find({ provider: price.provider, sku: price.sku, gpuModel: null, region, term, component: 'gpu', at, ...(upfront === null ? {} : { upfront }) });
+    const found = book.find({
+      provider: price.provider,
+      sku: price.sku,
+      gpuModel: null,
+      region,
+      term,
+      component: 'gpu',
+      at,
+      ...(upfront === null ? {} : { upfront }),
+    });
     if ('unpriced' in found || found.stale) return null;
     const costed = costOfRun(found.price, { ...request, currency: own.exchange.currency }, context);
     if ('unpriced' in costed) return null;
     const { upfront: paid, region: where } = found.price;
-    return { nanos: costed.nanos, alternative: { term, upfront: paid, region: where, cost: amount(costed.nanos, costed.exchange.currency), unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency), learned: context.effective?.learnedOf(found.price)?.source ?? null } };
+    return {
+      nanos: costed.nanos,
+      alternative: {
+        term,
+        upfront: paid,
+        region: where,
+        cost: amount(costed.nanos, costed.exchange.currency),
+        unitPrice: amount(perGpuHour(found.price.rate, costed.exchange), costed.exchange.currency),
+        learned: context.effective?.learnedOf(found.price)?.source ?? null,
+      },
+    };
   };
   const terms = TERMS.filter((term) => term !== price.term).flatMap((term) => ask(term, price.region, null) ?? []);
-  const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter((region) => region !== null && region !== price.region);
-  const cheaper = regions.flatMap((region) => ask(price.term, region, price.upfront) ?? [])
-    .filter(({ nanos }) => nanos < own.nanos).sort(byCost).slice(0, MOST_REGIONS);
+  const regions = [...(catalogueOf(context.prices).get(price.provider)?.get(price.sku) ?? [])].filter(
+    (region) => region !== null && region !== price.region,
+  );
+  const cheaper = regions
+    .flatMap((region) => ask(price.term, region, price.upfront) ?? [])
+    .filter(({ nanos }) => nanos < own.nanos)
+    .sort(byCost)
+    .slice(0, MOST_REGIONS);
   return [...terms, ...cheaper].sort(byCost).map(({ alternative }) => alternative);
 }
 

@@ -1,19 +1,23 @@
 /**
- * Why a month cost another amount than the month before: volume, price, mix, what is new, what is gone, charges and credits.
+ * Why a month cost another amount than the month before: volume, price, mix, what is new, what is gone, charges and
+ * credits.
  *
- * The parts sum to the change exactly, cell by cell and in all, whatever is rounded: each part is the difference of two amounts, and every amount
- * but the first and the last stands in two parts with opposite signs. What has no price is in no part; its quantity is told apart.
+ * The parts sum to the change exactly, cell by cell and in all, whatever is rounded: each part is the difference of two
+ * amounts, and every amount but the first and the last stands in two parts with opposite signs. What has no price is in
+ * no part; its quantity is told apart.
  *
- * A cell is a provider's SKU under a term, in one charge category. c0, c1 are its cost before and after, q0, q1 its priced GPU time, and Q0, Q1 those
- * of its group: the cells of the same GPU kind that were used in both months.
+ * A cell is a provider's SKU under a term, in one charge category. c0, c1 are its cost before and after, q0, q1 its
+ * priced GPU time, and Q0, Q1 those of its group: the cells of the same GPU kind that were used in both months.
  *   volume = c0 Q1/Q0 - c0         the group grew, at the old price and the old shares
  *   mix    = c0 q1/q0 - c0 Q1/Q0   what is left of the cell's own growth: its share of the group changed
- *   price  = c1 - c0 q1/q0         the new quantity, by how much an hour got dearer (storage and traffic of the cell included)
- * A cell without quantity before is `new`, one without quantity after is `gone`; where either month has an amount without a quantity (a purchase, a
- * tax, storage of its own) the change is `charges`, of the category Credit `credits`.
+ *   price  = c1 - c0 q1/q0         the new quantity, by how much an hour got dearer (storage and traffic of the cell
+ *   included)
+ * A cell without quantity before is `new`, one without quantity after is `gone`; where either month has an amount
+ * without a quantity (a purchase, a tax, storage of its own) the change is `charges`, of the category Credit `credits`.
  *
- * Source: the sales-quantity and sales-mix variances of C. Horngren, S. Datar, M. Rajan, "Cost Accounting: A Managerial Emphasis", chapter 14,
- * applied to what is bought instead of sold; the price part is the usual price variance at the new quantity.
+ * Source: the sales-quantity and sales-mix variances of C. Horngren, S. Datar, M. Rajan, "Cost Accounting: A Managerial
+ * Emphasis", chapter 14, applied to what is bought instead of sold; the price part is the usual price variance at the
+ * new quantity.
  */
 import { divideHalfEven } from '../money.js';
 import type { ChargeCategory, Term } from '../usage.js';
@@ -61,31 +65,41 @@ const NONE: Effects = { volume: 0n, price: 0n, mix: 0n, new: 0n, gone: 0n, charg
 
 const isUsed = ({ quantity }: BridgeSide): boolean => quantity > 0n;
 const isEmpty = ({ cost, quantity }: BridgeSide): boolean => cost === 0n && quantity <= 0n;
-const lasts = ({ before, after, category }: BridgeInput): boolean => category === 'Usage' && isUsed(before) && isUsed(after);
+const lasts = ({ before, after, category }: BridgeInput): boolean =>
+  category === 'Usage' && isUsed(before) && isUsed(after);
 
 /** Cells that can stand in for each other: of one GPU kind. A cell of an unknown kind stands alone. */
 const groupOf = (key: BridgeKey): string => (key.gpuModel === null ? `cell ${nameOf(key)}` : `kind ${key.gpuModel}`);
 
-const nameOf = ({ provider, sku, gpuModel, term, category }: BridgeKey): string => JSON.stringify([provider, sku, gpuModel, term, category]);
+const nameOf = ({ provider, sku, gpuModel, term, category }: BridgeKey): string =>
+  JSON.stringify([provider, sku, gpuModel, term, category]);
 
 /** @param inputs each cell once */
 export function bridgeOf(inputs: readonly BridgeInput[]): Bridge {
   const groups = new Map<string, { before: bigint; after: bigint }>();
   for (const input of inputs.filter(lasts)) {
     const group = groups.get(groupOf(input)) ?? { before: 0n, after: 0n };
-    groups.set(groupOf(input), { before: group.before + input.before.quantity, after: group.after + input.after.quantity });
+    groups.set(groupOf(input), {
+      before: group.before + input.before.quantity,
+      after: group.after + input.after.quantity,
+    });
   }
   const cells = inputs.map((input): BridgeCell => {
     const { before, after, ...key } = input;
     return { ...key, before: before.cost, after: after.cost, effects: effectsOf(input, groups.get(groupOf(input))) };
   });
   return {
-    before: cells.reduce((sum, cell) => sum + cell.before, 0n), after: cells.reduce((sum, cell) => sum + cell.after, 0n),
-    effects: cells.reduce((sum, cell) => addEffects(sum, cell.effects), NONE), cells: cells.toSorted(bySize),
+    before: cells.reduce((sum, cell) => sum + cell.before, 0n),
+    after: cells.reduce((sum, cell) => sum + cell.after, 0n),
+    effects: cells.reduce((sum, cell) => addEffects(sum, cell.effects), NONE),
+    cells: cells.toSorted(bySize),
   };
 }
 
-function effectsOf(input: BridgeInput, group: { readonly before: bigint; readonly after: bigint } | undefined): Effects {
+function effectsOf(
+  input: BridgeInput,
+  group: { readonly before: bigint; readonly after: bigint } | undefined,
+): Effects {
   const { before, after, category } = input;
   const change = after.cost - before.cost;
   if (category === 'Credit') return { ...NONE, credits: change };
@@ -102,8 +116,13 @@ function effectsOf(input: BridgeInput, group: { readonly before: bigint; readonl
 
 export function addEffects(a: Effects, b: Effects): Effects {
   return {
-    volume: a.volume + b.volume, price: a.price + b.price, mix: a.mix + b.mix, new: a.new + b.new, gone: a.gone + b.gone,
-    charges: a.charges + b.charges, credits: a.credits + b.credits,
+    volume: a.volume + b.volume,
+    price: a.price + b.price,
+    mix: a.mix + b.mix,
+    new: a.new + b.new,
+    gone: a.gone + b.gone,
+    charges: a.charges + b.charges,
+    credits: a.credits + b.credits,
   };
 }
 

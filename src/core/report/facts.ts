@@ -1,7 +1,9 @@
 /**
- * What a monthly report is made of, as whoever loads it hands it over: sums, entries and samples of one team's month, nothing rounded and nothing judged.
+ * What a monthly report is made of, as whoever loads it hands it over: sums, entries and samples of one team's month,
+ * nothing rounded and nothing judged.
  *
- * Types only. Amounts of spend are exact decimals in the report's currency; nanos elsewhere; times in epoch milliseconds; null is not known.
+ * Types only. Amounts of spend are exact decimals in the report's currency; nanos elsewhere; times in epoch
+ * milliseconds; null is not known.
  */
 import type { Reason } from '../action/action.js';
 import type { Decimal } from '../decimal.js';
@@ -54,7 +56,13 @@ export interface SavingFacts {
   /** Nanos, of all hours so far. */
   readonly savedToDate: bigint;
   readonly estimatedMonthly: bigint | null;
-  readonly month: { readonly counterfactual: bigint; readonly actual: bigint; readonly measured: bigint; readonly verified: bigint; readonly unverifiableHours: number };
+  readonly month: {
+    readonly counterfactual: bigint;
+    readonly actual: bigint;
+    readonly measured: bigint;
+    readonly verified: bigint;
+    readonly unverifiableHours: number;
+  };
 }
 
 export interface RefusalFacts {

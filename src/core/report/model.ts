@@ -1,15 +1,28 @@
 /**
  * Makes the report of a month from its facts, and from what the planners say of it.
  *
- * Pure and exact: the same facts give the same report. It adds up, it never estimates; where facts are missing the report says so.
+ * Pure and exact: the same facts give the same report. It adds up, it never estimates; where facts are missing the
+ * report says so.
  */
 import { addDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import type { ChanceFacts, MonthCell, RefusalFacts, ReportFacts, SampleFacts, SavingFacts } from './facts.js';
 import { amountText, bridgeBetween, gpuHoursText, nanosText, ratioOf, spendOf } from './spend.js';
 import {
-  CHANCE_STATES, told, untold, type Report, type ReportAmount, type ReportChance, type ReportChances, type ReportForecast, type ReportOptimum, type ReportRefused, type ReportSavings,
-  type ReportUtilisation, type Told, type UtilisationLine,
+  CHANCE_STATES,
+  told,
+  untold,
+  type Report,
+  type ReportAmount,
+  type ReportChance,
+  type ReportChances,
+  type ReportForecast,
+  type ReportOptimum,
+  type ReportRefused,
+  type ReportSavings,
+  type ReportUtilisation,
+  type Told,
+  type UtilisationLine,
 } from './report.js';
 import { formatInstant, MINUTE_MS } from '../time.js';
 import { GPU_PARTS } from '../usage.js';
@@ -27,29 +40,57 @@ export function makeReport(facts: ReportFacts, planned: Planned): Report {
   const { team, teamName, teams, month, zone, period, asOf, madeAt, currency } = facts;
   const chances = facts.chances.toSorted(bySaving);
   return {
-    version: 1, team, teamName, teams, month, zone, from: formatInstant(period.start), to: formatInstant(period.end), asOf: formatInstant(Math.min(asOf, period.end)),
-    isOver: asOf >= period.end, madeAt: formatInstant(madeAt), currency,
-    spend: spendOf(facts), budgets: facts.budgets, bridge: bridgeBetween(facts.spend, facts.before), savings: savingsOf(facts.savings),
-    refused: refusedOf(facts.refusals, facts.refusedLaunches), leftOnTable: leftOf(chances), optimum: planned.optimum, utilisation: utilisationOf(facts), billVariance: facts.variance,
-    forecast: planned.forecast, nextSteps: chances.filter(({ state }) => state === 'open').slice(0, NEXT_STEPS).map(chanceOf),
+    version: 1,
+    team,
+    teamName,
+    teams,
+    month,
+    zone,
+    from: formatInstant(period.start),
+    to: formatInstant(period.end),
+    asOf: formatInstant(Math.min(asOf, period.end)),
+    isOver: asOf >= period.end,
+    madeAt: formatInstant(madeAt),
+    currency,
+    spend: spendOf(facts),
+    budgets: facts.budgets,
+    bridge: bridgeBetween(facts.spend, facts.before),
+    savings: savingsOf(facts.savings),
+    refused: refusedOf(facts.refusals, facts.refusedLaunches),
+    leftOnTable: leftOf(chances),
+    optimum: planned.optimum,
+    utilisation: utilisationOf(facts),
+    billVariance: facts.variance,
+    forecast: planned.forecast,
+    nextSteps: chances
+      .filter(({ state }) => state === 'open')
+      .slice(0, NEXT_STEPS)
+      .map(chanceOf),
   };
 }
 
 /** Nanos per currency, in the order of the currencies. */
-function amountsOf<T extends { readonly currency: string }>(all: readonly T[], nanosOf: (one: T) => bigint | null): ReportAmount[] {
+function amountsOf<T extends { readonly currency: string }>(
+  all: readonly T[],
+  nanosOf: (one: T) => bigint | null,
+): ReportAmount[] {
   const sums = new Map<string, bigint>();
   for (const one of all) {
     const nanos = nanosOf(one);
     if (nanos !== null) sums.set(one.currency, (sums.get(one.currency) ?? 0n) + nanos);
   }
-  return [...sums].map(([currency, nanos]) => ({ currency, amount: nanosText(nanos) })).sort((a, b) => (a.currency < b.currency ? -1 : 1));
+  return [...sums]
+    .map(([currency, nanos]) => ({ currency, amount: nanosText(nanos) }))
+    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 }
 
 /** The most frequent first. */
 function counted(reasons: readonly string[]): { reason: string; count: number }[] {
   const counts = new Map<string, number>();
   for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  return [...counts].map(([reason, count]) => ({ reason, count })).sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
+  return [...counts]
+    .map(([reason, count]) => ({ reason, count }))
+    .sort((a, b) => b.count - a.count || (a.reason < b.reason ? -1 : 1));
 }
 
 function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
@@ -57,23 +98,62 @@ function savingsOf(entries: readonly SavingFacts[]): ReportSavings {
   const proven = entries.filter(({ state }) => state === 'measured' || state === 'verified');
   return {
     estimated: {
-      count: of('estimated').length, monthly: amountsOf(of('estimated'), ({ estimatedMonthly }) => estimatedMonthly),
+      count: of('estimated').length,
+      monthly: amountsOf(of('estimated'), ({ estimatedMonthly }) => estimatedMonthly),
       unknown: of('estimated').filter(({ estimatedMonthly }) => estimatedMonthly === null).length,
     },
-    measured: amountsOf(proven, ({ month }) => month.measured), verified: amountsOf(proven, ({ month }) => month.verified),
-    unverifiable: { count: of('unverifiable').length, reasons: counted(of('unverifiable').map(({ reason }) => reason ?? 'unknown')) },
-    actions: entries.map(({ month, savedToDate, estimatedMonthly, action, team, target, effect, policy, state, reason, appliedAt, counterfactual, currency }) => ({
-      action, team, target, effect, policy, state, reason, appliedAt, counterfactual, currency, counterfactualCost: nanosText(month.counterfactual), actualCost: nanosText(month.actual),
-      measured: nanosText(month.measured), verified: nanosText(month.verified), unverifiableHours: month.unverifiableHours, savedToDate: nanosText(savedToDate),
-      estimatedMonthlySavings: estimatedMonthly === null ? null : nanosText(estimatedMonthly),
-    })),
+    measured: amountsOf(proven, ({ month }) => month.measured),
+    verified: amountsOf(proven, ({ month }) => month.verified),
+    unverifiable: {
+      count: of('unverifiable').length,
+      reasons: counted(of('unverifiable').map(({ reason }) => reason ?? 'unknown')),
+    },
+    actions: entries.map(
+      ({
+        month,
+        savedToDate,
+        estimatedMonthly,
+        action,
+        team,
+        target,
+        effect,
+        policy,
+        state,
+        reason,
+        appliedAt,
+        counterfactual,
+        currency,
+      }) => ({
+        action,
+        team,
+        target,
+        effect,
+        policy,
+        state,
+        reason,
+        appliedAt,
+        counterfactual,
+        currency,
+        counterfactualCost: nanosText(month.counterfactual),
+        actualCost: nanosText(month.actual),
+        measured: nanosText(month.measured),
+        verified: nanosText(month.verified),
+        unverifiableHours: month.unverifiableHours,
+        savedToDate: nanosText(savedToDate),
+        estimatedMonthlySavings: estimatedMonthly === null ? null : nanosText(estimatedMonthly),
+      }),
+    ),
   };
 }
 
 function refusedOf(refusals: readonly RefusalFacts[], launches: Told<number>): ReportRefused {
   return {
-    total: refusals.length, byReason: counted(refusals.flatMap(({ state, reasons }) => (reasons.length === 0 ? [state] : reasons.map(({ code }) => code)))),
-    actions: refusals.slice(0, MOST_ROWS).map(({ at, ...refusal }) => ({ ...refusal, at: formatInstant(at) })), launches,
+    total: refusals.length,
+    byReason: counted(
+      refusals.flatMap(({ state, reasons }) => (reasons.length === 0 ? [state] : reasons.map(({ code }) => code))),
+    ),
+    actions: refusals.slice(0, MOST_ROWS).map(({ at, ...refusal }) => ({ ...refusal, at: formatInstant(at) })),
+    launches,
   };
 }
 
@@ -85,14 +165,22 @@ function bySaving(a: ChanceFacts, b: ChanceFacts): number {
 }
 
 const chanceOf = ({ estimate, ...rest }: ChanceFacts): ReportChance => ({
-  ...rest, estimatedMonthlySavings: estimate === null ? null : nanosText(estimate.mean), estimatedMonthlySavingsLow: estimate?.low ?? null, estimatedMonthlySavingsHigh: estimate?.high ?? null,
+  ...rest,
+  estimatedMonthlySavings: estimate === null ? null : nanosText(estimate.mean),
+  estimatedMonthlySavingsLow: estimate?.low ?? null,
+  estimatedMonthlySavingsHigh: estimate?.high ?? null,
 });
 
 function leftOf(chances: readonly ChanceFacts[]): ReportChances {
   return {
     byState: CHANCE_STATES.map((state) => {
       const of = chances.filter((chance) => chance.state === state);
-      return { state, count: of.length, unknown: of.filter(({ estimate }) => estimate === null).length, monthly: amountsOf(of, ({ estimate }) => estimate?.mean ?? null) };
+      return {
+        state,
+        count: of.length,
+        unknown: of.filter(({ estimate }) => estimate === null).length,
+        monthly: amountsOf(of, ({ estimate }) => estimate?.mean ?? null),
+      };
     }),
     chances: chances.slice(0, MOST_ROWS).map(chanceOf),
   };
@@ -104,40 +192,61 @@ const PART_MS_PER_GPU_MINUTE = BigInt(GPU_PARTS * MINUTE_MS);
 function pricedUse(cells: readonly MonthCell[]): { readonly cost: Decimal; readonly quantity: bigint } {
   let [cost, quantity]: [Decimal, bigint] = [ZERO, 0n];
   for (const cell of cells) {
-    if (cell.category !== 'Usage' || cell.amount === null || cell.quantity === null || cell.quantity <= cell.unpriced) continue;
+    if (cell.category !== 'Usage' || cell.amount === null || cell.quantity === null || cell.quantity <= cell.unpriced)
+      continue;
     cost = addDecimal(cost, cell.amount);
     quantity += cell.quantity - cell.unpriced;
   }
   return { cost, quantity };
 }
 
-/** What low utilisation cost: by each kind's own average cost of a GPU-hour in the month. Low is not idle: a service may wait for requests. */
+/**
+ * What low utilisation cost: by each kind's own average cost of a GPU-hour in the month. Low is not idle: a service may
+ * wait for requests.
+ */
 function utilisationOf({ samples, spend, lowUtilisation }: ReportFacts): Told<ReportUtilisation> {
   if (samples.length === 0) return untold('no-samples');
-  const lines = samples.map((one) => lineOf(one, spend.cells.filter(({ gpuModel }) => gpuModel === one.gpuModel)));
+  const lines = samples.map((one) =>
+    lineOf(
+      one,
+      spend.cells.filter(({ gpuModel }) => gpuModel === one.gpuModel),
+    ),
+  );
   const sampled = samples.reduce((sum, one) => sum + one.sampled, 0);
   const metered = spend.cells.reduce((sum, { quantity }) => sum + (quantity ?? 0n), 0n);
   const costs = lines.flatMap(({ cost }) => (cost === null ? [] : [cost]));
   return told({
-    threshold: lowUtilisation, coverage: ratioOf(BigInt(Math.round(sampled)) * PART_MS_PER_GPU_MINUTE, metered),
+    threshold: lowUtilisation,
+    coverage: ratioOf(BigInt(Math.round(sampled)) * PART_MS_PER_GPU_MINUTE, metered),
     lowGpuHours: hoursOfMinutes(samples.reduce((sum, one) => sum + one.low, 0)),
-    lowCost: costs.length === 0 ? null : amountText(costs.reduce(addDecimal)), lines: lines.map(({ line }) => line),
+    lowCost: costs.length === 0 ? null : amountText(costs.reduce(addDecimal)),
+    lines: lines.map(({ line }) => line),
   });
 }
 
 const hoursOfMinutes = (minutes: number): string => gpuHoursText(BigInt(Math.round(minutes)) * PART_MS_PER_GPU_MINUTE);
 
-function lineOf({ gpuModel, sampled, measured, low, utilisation }: SampleFacts, cells: readonly MonthCell[]): { readonly line: UtilisationLine; readonly cost: Decimal | null } {
+function lineOf(
+  { gpuModel, sampled, measured, low, utilisation }: SampleFacts,
+  cells: readonly MonthCell[],
+): { readonly line: UtilisationLine; readonly cost: Decimal | null } {
   const { cost, quantity } = pricedUse(cells);
   const lowParts = BigInt(Math.round(low)) * PART_MS_PER_GPU_MINUTE;
   const scale = Math.max(9, cost.scale);
-  const lowCost = quantity === 0n ? null : { unscaled: divideHalfEven(cost.unscaled * tenTo(scale - cost.scale) * lowParts, quantity), scale };
+  const lowCost =
+    quantity === 0n
+      ? null
+      : { unscaled: divideHalfEven(cost.unscaled * tenTo(scale - cost.scale) * lowParts, quantity), scale };
   const metered = cells.reduce((sum, cell) => sum + (cell.quantity ?? 0n), 0n);
   return {
     cost: lowCost,
     line: {
-      gpuModel, sampledGpuHours: hoursOfMinutes(sampled), measuredGpuHours: hoursOfMinutes(measured), lowGpuHours: gpuHoursText(lowParts),
-      meanUtilisation: measured === 0 ? null : Math.round((utilisation / measured) * 1e6) / 1e6, coverage: ratioOf(BigInt(Math.round(sampled)) * PART_MS_PER_GPU_MINUTE, metered),
+      gpuModel,
+      sampledGpuHours: hoursOfMinutes(sampled),
+      measuredGpuHours: hoursOfMinutes(measured),
+      lowGpuHours: gpuHoursText(lowParts),
+      meanUtilisation: measured === 0 ? null : Math.round((utilisation / measured) * 1e6) / 1e6,
+      coverage: ratioOf(BigInt(Math.round(sampled)) * PART_MS_PER_GPU_MINUTE, metered),
       lowCost: lowCost === null ? null : amountText(lowCost),
     },
   };

@@ -26,13 +26,18 @@ const RANGE = /^\s*([a-zA-Z]{1,8}(?:-[a-zA-Z0-9]{1,8})*|\*)\s*(?:;\s*q\s*=\s*(0(
 
 /** The reader of an Accept-Language header: the best liked language that there is, with the region's own form. */
 export function readerFor(acceptLanguage: string | null | undefined): Reader {
-  const ranges = (acceptLanguage ?? '').split(',').flatMap((part, at) => {
-    const match = RANGE.exec(part);
-    return match === null ? [] : [{ tag: match[1] ?? '', weight: Number(match[2] ?? 1), at }];
-  }).filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight || a.at - b.at);
+  const ranges = (acceptLanguage ?? '')
+    .split(',')
+    .flatMap((part, at) => {
+      const match = RANGE.exec(part);
+      return match === null ? [] : [{ tag: match[1] ?? '', weight: Number(match[2] ?? 1), at }];
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight || a.at - b.at);
   for (const { tag } of ranges) {
     const language = LANGUAGES.find((one) => one === tag.toLowerCase().split('-')[0]);
-    if (language !== undefined) return tag.includes('-') && isLocale(tag) ? { language, locale: tag } : readerOf(language);
+    if (language !== undefined)
+      return tag.includes('-') && isLocale(tag) ? { language, locale: tag } : readerOf(language);
   }
   return readerOf('en');
 }
@@ -46,16 +51,24 @@ function isLocale(tag: string): boolean {
 }
 
 const MEDIA: Readonly<Record<string, ReportFormat>> = {
-  'text/html': 'html', 'application/pdf': 'pdf', 'text/csv': 'csv', 'application/json': 'json', 'image/png': 'png',
+  'text/html': 'html',
+  'application/pdf': 'pdf',
+  'text/csv': 'csv',
+  'application/json': 'json',
+  'image/png': 'png',
 };
 
 /** The first format that an Accept header names, by weight; JSON where it names none. */
 export function formatFor(accept: string | null | undefined): ReportFormat {
-  const wanted = (accept ?? '').split(',').map((part, at) => {
-    const [media = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
-    const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
-    return { media, weight: Number.isFinite(weight) ? weight : 0, at };
-  }).filter(({ weight }) => weight > 0).sort((a, b) => b.weight - a.weight || a.at - b.at);
+  const wanted = (accept ?? '')
+    .split(',')
+    .map((part, at) => {
+      const [media = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
+      const weight = Number(parameters.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
+      return { media, weight: Number.isFinite(weight) ? weight : 0, at };
+    })
+    .filter(({ weight }) => weight > 0)
+    .sort((a, b) => b.weight - a.weight || a.at - b.at);
   for (const { media } of wanted) if (Object.hasOwn(MEDIA, media)) return MEDIA[media] ?? 'json';
   return 'json';
 }

@@ -1,8 +1,9 @@
 /**
  * The monthly report of a team: one model that every format shows, so that no two of them can differ. Plain JSON.
  *
- * Amounts are decimal strings, exact; shares and ratios are numbers; instants ISO 8601 in UTC; days `YYYY-MM-DD` of the report's zone. What is not
- * known is null and has its reason as a code; it is never zero. A report covers the team and every team below it, as its budgets do.
+ * Amounts are decimal strings, exact; shares and ratios are numbers; instants ISO 8601 in UTC; days `YYYY-MM-DD` of the
+ * report's zone. What is not known is null and has its reason as a code; it is never zero. A report covers the team and
+ * every team below it, as its budgets do.
  * This file holds the shapes; how the figures come about is in bridge.ts, spend.ts and model.ts.
  */
 import type { Reason } from '../action/action.js';
@@ -95,7 +96,12 @@ export interface ReportBridge {
   /** The cells with the largest changes. */
   readonly cells: readonly ReportBridgeCell[];
   /** All others, summed; null: there are none. */
-  readonly rest: { readonly cells: number; readonly before: string; readonly after: string; readonly effects: EffectTexts } | null;
+  readonly rest: {
+    readonly cells: number;
+    readonly before: string;
+    readonly after: string;
+    readonly effects: EffectTexts;
+  } | null;
   /** GPU-hours without a price: in no amount of either month. */
   readonly unpricedGpuHours: { readonly before: string; readonly after: string };
 }
@@ -130,7 +136,10 @@ export interface ReportSavings {
   /** Of the month's hours, by the state of each hour: nothing is in both. */
   readonly measured: readonly ReportAmount[];
   readonly verified: readonly ReportAmount[];
-  readonly unverifiable: { readonly count: number; readonly reasons: readonly { readonly reason: string; readonly count: number }[] };
+  readonly unverifiable: {
+    readonly count: number;
+    readonly reasons: readonly { readonly reason: string; readonly count: number }[];
+  };
   readonly actions: readonly ReportSaving[];
 }
 
@@ -177,7 +186,12 @@ export interface ReportChance {
 }
 
 export interface ReportChances {
-  readonly byState: readonly { readonly state: ChanceState; readonly count: number; readonly unknown: number; readonly monthly: readonly ReportAmount[] }[];
+  readonly byState: readonly {
+    readonly state: ChanceState;
+    readonly count: number;
+    readonly unknown: number;
+    readonly monthly: readonly ReportAmount[];
+  }[];
   /** Those with the largest estimates. */
   readonly chances: readonly ReportChance[];
 }

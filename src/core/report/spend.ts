@@ -1,13 +1,22 @@
 /**
  * The spend of a report: totals, lines by what people ask for, days, and the bridge to the month before.
  *
- * Sums are exact: decimals keep the longest scale, so that a line here is to the last digit what the API answers to the same question.
+ * Sums are exact: decimals keep the longest scale, so that a line here is to the last digit what the API answers to the
+ * same question.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import { addEffects, bridgeOf, NO_EFFECTS, type BridgeInput, type BridgeSide, type Effects } from './bridge.js';
 import type { DayAmount, MonthCell, MonthFacts, ReportFacts } from './facts.js';
-import { told, untold, type ReportAmount, type ReportBridge, type ReportSpend, type SpendLine, type Told } from './report.js';
+import {
+  told,
+  untold,
+  type ReportAmount,
+  type ReportBridge,
+  type ReportSpend,
+  type SpendLine,
+  type Told,
+} from './report.js';
 import { civilFromDays, dayLabel, formatDay, localDays, parseDay } from '../time.js';
 import { PART_MS_PER_GPU_HOUR } from '../usage.js';
 
@@ -17,13 +26,17 @@ const NANO_SCALE = 9;
 
 /** `12.5` without zeros at the end beyond two digits. */
 export function amountText(amount: Decimal): string {
-  return formatDecimal(amount.scale < 2 ? addDecimal(amount, { unscaled: 0n, scale: 2 }) : amount).replace(/(\.\d{2}\d*?)0+$/, '$1');
+  return formatDecimal(amount.scale < 2 ? addDecimal(amount, { unscaled: 0n, scale: 2 }) : amount).replace(
+    /(\.\d{2}\d*?)0+$/,
+    '$1',
+  );
 }
 
 export const nanosText = (nanos: bigint): string => amountText({ unscaled: nanos, scale: NANO_SCALE });
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */
-export const gpuHoursText = (partMs: bigint): string => formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
+export const gpuHoursText = (partMs: bigint): string =>
+  formatDecimal({ unscaled: divideHalfEven(partMs * 1_000_000n, PART_MS_PER_GPU_HOUR), scale: 6 });
 
 /** a / b to six digits; null where b is zero. */
 export function ratioOf(a: bigint, b: bigint): number | null {
@@ -56,34 +69,60 @@ function shareOf(amount: Decimal | null, total: Decimal | null): number | null {
   return ratioOf(amount.unscaled * tenTo(scale - amount.scale), total.unscaled * tenTo(scale - total.scale));
 }
 
-function linesBy(nameOf: (cell: MonthCell) => string | null, now: readonly MonthCell[], before: readonly MonthCell[], total: Decimal | null): SpendLine[] {
+function linesBy(
+  nameOf: (cell: MonthCell) => string | null,
+  now: readonly MonthCell[],
+  before: readonly MonthCell[],
+  total: Decimal | null,
+): SpendLine[] {
   const names = [...new Set([...now, ...before].map(nameOf))];
   const lines = names.map((name) => {
     const [sum, old] = [now, before].map((cells) => sumOf(cells.filter((cell) => nameOf(cell) === name)));
     return { name, sum: sum ?? sumOf([]), old: old ?? sumOf([]) };
   });
   const value = ({ amount }: Sum): number => (amount === null ? -Infinity : Number(formatDecimal(amount)));
-  return lines.toSorted((a, b) => value(b.sum) - value(a.sum) || ((a.name ?? '\uffff') < (b.name ?? '\uffff') ? -1 : 1)).map(({ name, sum, old }) => ({
-    name, amount: textOrNull(sum.amount), before: textOrNull(old.amount), share: shareOf(sum.amount, total),
-    gpuHours: sum.quantity === null ? null : gpuHoursText(sum.quantity), unpricedGpuHours: gpuHoursText(sum.unpriced),
-  }));
+  return lines
+    .toSorted((a, b) => value(b.sum) - value(a.sum) || ((a.name ?? '\uffff') < (b.name ?? '\uffff') ? -1 : 1))
+    .map(({ name, sum, old }) => ({
+      name,
+      amount: textOrNull(sum.amount),
+      before: textOrNull(old.amount),
+      share: shareOf(sum.amount, total),
+      gpuHours: sum.quantity === null ? null : gpuHoursText(sum.quantity),
+      unpricedGpuHours: gpuHoursText(sum.unpriced),
+    }));
 }
 
-export function spendOf({ spend, before, days, period, zone }: Pick<ReportFacts, 'spend' | 'before' | 'days' | 'period' | 'zone'>): ReportSpend {
+export function spendOf({
+  spend,
+  before,
+  days,
+  period,
+  zone,
+}: Pick<ReportFacts, 'spend' | 'before' | 'days' | 'period' | 'zone'>): ReportSpend {
   const [now, old] = [spend.cells, before.cells];
   const sum = sumOf(now);
   const by = (nameOf: (cell: MonthCell) => string | null): SpendLine[] => linesBy(nameOf, now, old, sum.amount);
   const first = dayLabel(period.start, zone);
   return {
-    total: textOrNull(sum.amount), before: textOrNull(sumOf(old).amount), credits: amountText(sumOf(now.filter(({ category }) => category === 'Credit')).amount ?? ZERO),
-    gpuHours: sum.quantity === null ? null : gpuHoursText(sum.quantity), unpricedGpuHours: gpuHoursText(sum.unpriced), unconverted: unconvertedOf(spend),
-    byProvider: by(({ provider }) => provider), byGpuModel: by(({ gpuModel }) => gpuModel), byTerm: by(({ term }) => term), byTeam: by(({ team }) => team),
+    total: textOrNull(sum.amount),
+    before: textOrNull(sumOf(old).amount),
+    credits: amountText(sumOf(now.filter(({ category }) => category === 'Credit')).amount ?? ZERO),
+    gpuHours: sum.quantity === null ? null : gpuHoursText(sum.quantity),
+    unpricedGpuHours: gpuHoursText(sum.unpriced),
+    unconverted: unconvertedOf(spend),
+    byProvider: by(({ provider }) => provider),
+    byGpuModel: by(({ gpuModel }) => gpuModel),
+    byTerm: by(({ term }) => term),
+    byTeam: by(({ team }) => team),
     byDay: days.filter(({ day }) => day >= first).map(({ day, amount }) => ({ day, amount: amountText(amount) })),
   };
 }
 
 const unconvertedOf = ({ unconverted }: MonthFacts): ReportAmount[] =>
-  [...unconverted].map(([currency, amount]) => ({ currency, amount: amountText(amount) })).sort((a, b) => (a.currency < b.currency ? -1 : 1));
+  [...unconverted]
+    .map(([currency, amount]) => ({ currency, amount: amountText(amount) }))
+    .sort((a, b) => (a.currency < b.currency ? -1 : 1));
 
 /** Amounts of two months in one unit, the finest that any of them has, a nano at least. */
 export function bridgeBetween(now: MonthFacts, before: MonthFacts): Told<ReportBridge> {
@@ -92,18 +131,45 @@ export function bridgeBetween(now: MonthFacts, before: MonthFacts): Told<ReportB
   const scale = Math.max(NANO_SCALE, ...[...now.cells, ...before.cells].map(({ amount }) => amount?.scale ?? 0));
   const bridge = bridgeOf(inputsOf(now.cells, before.cells, scale));
   const text = (unscaled: bigint): string => amountText({ unscaled, scale });
-  const texts = (effects: Effects): ReportBridge['effects'] =>
-    ({ volume: text(effects.volume), price: text(effects.price), mix: text(effects.mix), new: text(effects.new), gone: text(effects.gone), charges: text(effects.charges), credits: text(effects.credits) });
+  const texts = (effects: Effects): ReportBridge['effects'] => ({
+    volume: text(effects.volume),
+    price: text(effects.price),
+    mix: text(effects.mix),
+    new: text(effects.new),
+    gone: text(effects.gone),
+    charges: text(effects.charges),
+    credits: text(effects.credits),
+  });
   const changed = bridge.cells.filter(({ before: old, after }) => old !== 0n || after !== 0n);
   const [shown, rest] = [changed.slice(0, MOST_CELLS), changed.slice(MOST_CELLS)];
   return told({
-    before: text(bridge.before), after: text(bridge.after), change: text(bridge.after - bridge.before), effects: texts(bridge.effects),
-    cells: shown.map(({ provider, sku, gpuModel, term, category, before: old, after, effects }) => ({ provider, sku, gpuModel, term, category, before: text(old), after: text(after), effects: texts(effects) })),
-    rest: rest.length === 0 ? null : {
-      cells: rest.length, before: text(rest.reduce((sum, cell) => sum + cell.before, 0n)), after: text(rest.reduce((sum, cell) => sum + cell.after, 0n)),
-      effects: texts(rest.reduce((sum, cell) => addEffects(sum, cell.effects), NO_EFFECTS)),
+    before: text(bridge.before),
+    after: text(bridge.after),
+    change: text(bridge.after - bridge.before),
+    effects: texts(bridge.effects),
+    cells: shown.map(({ provider, sku, gpuModel, term, category, before: old, after, effects }) => ({
+      provider,
+      sku,
+      gpuModel,
+      term,
+      category,
+      before: text(old),
+      after: text(after),
+      effects: texts(effects),
+    })),
+    rest:
+      rest.length === 0
+        ? null
+        : {
+            cells: rest.length,
+            before: text(rest.reduce((sum, cell) => sum + cell.before, 0n)),
+            after: text(rest.reduce((sum, cell) => sum + cell.after, 0n)),
+            effects: texts(rest.reduce((sum, cell) => addEffects(sum, cell.effects), NO_EFFECTS)),
+          },
+    unpricedGpuHours: {
+      before: gpuHoursText(sumOf(before.cells).unpriced),
+      after: gpuHoursText(sumOf(now.cells).unpriced),
     },
-    unpricedGpuHours: { before: gpuHoursText(sumOf(before.cells).unpriced), after: gpuHoursText(sumOf(now.cells).unpriced) },
   });
 }
 
@@ -111,14 +177,18 @@ export function bridgeBetween(now: MonthFacts, before: MonthFacts): Told<ReportB
 function inputsOf(now: readonly MonthCell[], before: readonly MonthCell[], scale: number): BridgeInput[] {
   const inputs = new Map<string, { -readonly [K in keyof BridgeInput]: BridgeInput[K] }>();
   const nothing: BridgeSide = { cost: 0n, quantity: 0n };
-  for (const [side, cells] of [['before', before], ['after', now]] as const) {
+  for (const [side, cells] of [
+    ['before', before],
+    ['after', now],
+  ] as const) {
     for (const { provider, sku, gpuModel, term, category, amount, quantity, unpriced } of cells) {
       const name = JSON.stringify([provider, sku, gpuModel, term, category]);
       const input = inputs.get(name) ?? { provider, sku, gpuModel, term, category, before: nothing, after: nothing };
       const old = input[side];
       input[side] = {
         cost: old.cost + (amount === null ? 0n : amount.unscaled * tenTo(scale - amount.scale)),
-        quantity: old.quantity + (amount === null || quantity === null || quantity <= unpriced ? 0n : quantity - unpriced),
+        quantity:
+          old.quantity + (amount === null || quantity === null || quantity <= unpriced ? 0n : quantity - unpriced),
       };
       inputs.set(name, input);
     }
@@ -126,7 +196,10 @@ function inputsOf(now: readonly MonthCell[], before: readonly MonthCell[], scale
   return [...inputs.values()];
 }
 
-/** Spend of each day from the first with any until the last one given, in currency units; days without any are 0. For forecasts only. */
+/**
+ * Spend of each day from the first with any until the last one given, in currency units; days without any are 0. For
+ * forecasts only.
+ */
 export function dailySeries(days: readonly DayAmount[], last: string): number[] {
   const [first, end] = [days.map(({ day }) => parseDay(day)).find((day) => day !== null) ?? null, parseDay(last)];
   if (first === null || end === null || end < first) return [];
@@ -139,7 +212,11 @@ export function dailySeries(days: readonly DayAmount[], last: string): number[] 
 }
 
 /** First and last local day of the month after a period, and how many days it has. */
-export function nextMonth({ period, zone }: Pick<ReportFacts, 'period' | 'zone'>): { readonly from: string; readonly to: string; readonly days: number } {
+export function nextMonth({ period, zone }: Pick<ReportFacts, 'period' | 'zone'>): {
+  readonly from: string;
+  readonly to: string;
+  readonly days: number;
+} {
   const first = localDays(zone, period.end);
   const { month } = civilFromDays(first);
   let days = 28;
@@ -149,4 +226,3 @@ export function nextMonth({ period, zone }: Pick<ReportFacts, 'period' | 'zone'>
 
 /** The local day before an instant. */
 export const lastDayOf = (instant: number, zone: string): string => dayLabel(instant - 1, zone);
-

@@ -1,8 +1,8 @@
 /**
  * Whether a bill agrees with what was metered of a target, day by day: the last step before a saving is verified.
  *
- * Compares, never corrects. A bill that does not name resources, or states them for longer than a day, is not itemised: then a closed period and a
- * price for everything must do.
+ * Compares, never corrects. A bill that does not name resources, or states them for longer than a day, is not itemised:
+ * then a closed period and a price for everything must do.
  */
 import { gpuCostOf, type HourSaving, type MeteredLine } from './attribution.js';
 import type { CostContext } from '../cost/cost.js';
@@ -28,14 +28,25 @@ export interface BillEvidence extends TargetUsage {
 }
 
 /** Hours as the ledger keeps them: each with what its closed bill, if there is one, says of it. */
-export function judgedByBill<T extends HourSaving>(hours: readonly T[], about: readonly Counterfactual[], evidence: BillEvidence, contextOf: (currency: string) => CostContext): (T & JudgedHour)[] {
+export function judgedByBill<T extends HourSaving>(
+  hours: readonly T[],
+  about: readonly Counterfactual[],
+  evidence: BillEvidence,
+  contextOf: (currency: string) => CostContext,
+): (T & JudgedHour)[] {
   const byAction = new Map(about.map((one) => [one.action, one]));
   const words = new Map<string, BillWord>();
   return hours.map((hour) => {
     const counterfactual = byAction.get(hour.action);
-    if (counterfactual === undefined || !evidence.closed.some(({ start, end }) => start <= hour.hour && hour.hour + HOUR_MS <= end)) return { ...hour, ...judged(hour, false, 'not-itemised') };
+    if (
+      counterfactual === undefined ||
+      !evidence.closed.some(({ start, end }) => start <= hour.hour && hour.hour + HOUR_MS <= end)
+    )
+      return { ...hour, ...judged(hour, false, 'not-itemised') };
     const day = dayOf(hour.hour);
-    const word = words.get(`${hour.action} ${day}`) ?? billWordOn(day, counterfactual, evidence, contextOf(counterfactual.currency));
+    const word =
+      words.get(`${hour.action} ${day}`) ??
+      billWordOn(day, counterfactual, evidence, contextOf(counterfactual.currency));
     words.set(`${hour.action} ${day}`, word);
     return { ...hour, ...judged(hour, true, word) };
   });
@@ -46,22 +57,54 @@ export function judgedByBill<T extends HourSaving>(hours: readonly T[], about: r
  * @param day first millisecond of the day
  * @param context of the ledger's currency; a bill in another one cannot be compared and is taken to differ
  */
-export function billWordOn(day: number, counterfactual: Counterfactual, { metered, billed, itemised }: TargetUsage, context: CostContext): BillWord {
-  if (!itemised.has(counterfactual.provider ?? '') || counterfactual.world.kind === 'commitment' || counterfactual.world.kind === 'plan') return 'not-itemised';
+export function billWordOn(
+  day: number,
+  counterfactual: Counterfactual,
+  { metered, billed, itemised }: TargetUsage,
+  context: CostContext,
+): BillWord {
+  if (
+    !itemised.has(counterfactual.provider ?? '') ||
+    counterfactual.world.kind === 'commitment' ||
+    counterfactual.world.kind === 'plan'
+  )
+    return 'not-itemised';
   const end = day + DAY_MS;
-  const machines = machinesOf(counterfactual.target, metered.flatMap(({ record }) => (record.start < end && record.end > day ? [record] : [])));
-  const lines = billed.filter(({ record }) => record.start < end && record.end > day && (bearsOn(record, counterfactual) || (record.resource !== null && machines.has(machineOf(record.resource)))));
+  const machines = machinesOf(
+    counterfactual.target,
+    metered.flatMap(({ record }) => (record.start < end && record.end > day ? [record] : [])),
+  );
+  const lines = billed.filter(
+    ({ record }) =>
+      record.start < end &&
+      record.end > day &&
+      (bearsOn(record, counterfactual) || (record.resource !== null && machines.has(machineOf(record.resource)))),
+  );
   if (lines.some(({ record }) => record.start < day || record.end > end)) return 'not-itemised';
   if (lines.some(({ record }) => record.charge?.currency !== counterfactual.currency)) return 'differs';
-  const stated = lines.reduce((sum, { record: { charge } }) => (charge === null ? sum : addDecimal(sum, charge.effective ?? charge.billed)), ZERO);
+  const stated = lines.reduce(
+    (sum, { record: { charge } }) => (charge === null ? sum : addDecimal(sum, charge.effective ?? charge.billed)),
+    ZERO,
+  );
   return compareWithBill(nearestNano(stated), meteredOn(day, counterfactual, metered, context));
 }
 
-const nearestNano = ({ unscaled, scale }: Decimal): bigint => (scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9)));
+const nearestNano = ({ unscaled, scale }: Decimal): bigint =>
+  scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9));
 
-function meteredOn(day: number, counterfactual: Counterfactual, metered: readonly MeteredLine[], context: CostContext): bigint | null {
-  const own = metered.map(({ record }) => record)
-    .filter((record) => record.gpuParts !== null && record.start < day + DAY_MS && record.end >= day && bearsOn(record, counterfactual)).map((record) => ({ ...record, storageMib: null, networkBytes: null }));
+function meteredOn(
+  day: number,
+  counterfactual: Counterfactual,
+  metered: readonly MeteredLine[],
+  context: CostContext,
+): bigint | null {
+  const own = metered
+    .map(({ record }) => record)
+    .filter(
+      (record) =>
+        record.gpuParts !== null && record.start < day + DAY_MS && record.end >= day && bearsOn(record, counterfactual),
+    )
+    .map((record) => ({ ...record, storageMib: null, networkBytes: null }));
   let sum = 0n;
   for (let hour = day; hour < day + DAY_MS; hour += HOUR_MS) {
     const cost = gpuCostOf(own, { start: hour, end: hour + HOUR_MS }, context);

@@ -1,9 +1,11 @@
 /**
  * What would have happened without an action: written down when it is applied, and never changed afterwards.
  *
- * A counterfactual is a world, not an amount: the GPUs that would have been held, under which SKU, region and term, and for how long at most.
- * Its cost is worked out hour by hour by the same price book as the metered usage (saving.ts). It never assumes a percentage: what cannot be
- * known of the world is a reason. Only GPUs count; storage and traffic are taken to be the same with and without the action.
+ * A counterfactual is a world, not an amount: the GPUs that would have been held, under which SKU, region and term, and
+ * for how long at most.
+ * Its cost is worked out hour by hour by the same price book as the metered usage (saving.ts). It never assumes a
+ * percentage: what cannot be known of the world is a reason. Only GPUs count; storage and traffic are taken to be the
+ * same with and without the action.
  */
 import type { Action } from '../action/action.js';
 import type { PriceKey } from '../cost/cost.js';
@@ -19,7 +21,10 @@ import { GPU_PARTS, TERMS, type Term, type UsageRecord } from '../usage.js';
 
 /** What the machine knows of an applied action, and what recommended it. Times in epoch milliseconds. */
 export interface ActionFacts {
-  readonly action: Pick<Action, 'id' | 'team' | 'connection' | 'target' | 'effect' | 'rollbackOf' | 'recommendation' | 'policy'>;
+  readonly action: Pick<
+    Action,
+    'id' | 'team' | 'connection' | 'target' | 'effect' | 'rollbackOf' | 'recommendation' | 'policy'
+  >;
   /** The target as the provider reported it just before; null: it was not there, or nobody could say. */
   readonly before: FleetTarget | null;
   readonly appliedAt: number;
@@ -43,13 +48,14 @@ export interface RecommendedSaving {
 
 /** Why there is no world to compare with. */
 export type WorldUnknown =
-  | 'not-made-to-save'      // it starts, raises, moves to safety or takes back: what it costs is no saving lost
-  | 'target-unknown'        // nobody read the target before
-  | 'state-unknown' | 'was-not-running'
-  | 'size-unknown'          // GPUs or replicas were not reported
+  | 'not-made-to-save' // it starts, raises, moves to safety or takes back: what it costs is no saving lost
+  | 'target-unknown' // nobody read the target before
+  | 'state-unknown'
+  | 'was-not-running'
+  | 'size-unknown' // GPUs or replicas were not reported
   | 'term-unknown'
-  | 'no-immediate-effect'   // bounds that did not bind when they were set
-  | 'commitment-unknown';   // a purchase whose SKU, term or units cannot be read
+  | 'no-immediate-effect' // bounds that did not bind when they were set
+  | 'commitment-unknown'; // a purchase whose SKU, term or units cannot be read
 
 /** Equal replicas at one price. */
 export interface Holding {
@@ -107,9 +113,14 @@ export interface Counterfactual {
   readonly team: string;
   readonly connection: string;
   readonly target: string;
-  /** The group that the target lies in, as its labels say; null: it stands alone. Actions on both share their savings. */
+  /**
+   * The group that the target lies in, as its labels say; null: it stands alone. Actions on both share their savings.
+   */
   readonly group: string | null;
-  /** Whose meter must have reported an hour before silence counts as no usage; an account that is null stands for each of the provider's. */
+  /**
+   * Whose meter must have reported an hour before silence counts as no usage; an account that is null stands for each
+   * of the provider's.
+   */
   readonly provider: string | null;
   readonly account: string | null;
   /** [from, until): nothing is claimed outside, however long the effect lasts. */
@@ -127,49 +138,89 @@ export interface Counterfactual {
 }
 
 /**
- * How long a world is believed in, in days. Stopped: as long as the readings that showed it idle reach back (READINGS_DAYS). Scaled: one week, the
- * longest cycle that load is forecast by. Moved or resized: a quarter; these claim used hours only. Shifted: off-peak-shift's own horizon.
+ * How long a world is believed in, in days. Stopped: as long as the readings that showed it idle reach back
+ * (READINGS_DAYS). Scaled: one week, the longest cycle that load is forecast by. Moved or resized: a quarter; these
+ * claim used hours only. Shifted: off-peak-shift's own horizon.
  */
 export const HORIZON_DAYS = { stop: 14, scale: 7, term: 90, size: 90, shifted: 7 } as const;
 
 const UPFRONTS: readonly Upfront[] = ['none', 'partial', 'all'];
 
-const COSTS_BY_DESIGN: ReadonlySet<RecommendedAction> = new Set(['ScaleOut', 'Start', 'Replace', 'MoveToOnDemand', 'Keep', 'RefuseLaunches', 'Notify']);
+const COSTS_BY_DESIGN: ReadonlySet<RecommendedAction> = new Set([
+  'ScaleOut',
+  'Start',
+  'Replace',
+  'MoveToOnDemand',
+  'Keep',
+  'RefuseLaunches',
+  'Notify',
+]);
 
 const unknown = (reason: WorldUnknown): World => ({ kind: 'unknown', reason });
 
 /** Actions of one chain share their savings: those on one target, and on a group and its machines. */
-export const chainOf = ({ connection, target, group }: Pick<Counterfactual, 'connection' | 'target' | 'group'>): string => `${connection} ${group ?? target}`;
+export const chainOf = ({
+  connection,
+  target,
+  group,
+}: Pick<Counterfactual, 'connection' | 'target' | 'group'>): string => `${connection} ${group ?? target}`;
 
 /** The counterfactual of an action that has been applied. `currency` is that of the team's accruals. */
-export function counterfactualOf({ action, before, appliedAt, recommended }: ActionFacts, currency: string): Counterfactual {
+export function counterfactualOf(
+  { action, before, appliedAt, recommended }: ActionFacts,
+  currency: string,
+): Counterfactual {
   const { id, team, connection, target, effect, policy, recommendation } = action;
   const world = worldOf(effect, before, action.rollbackOf, recommended);
   return {
-    action: id, team, connection, target, effect, world, currency, policy, recommendation,
-    group: before === null ? null : groupOf(before), provider: before?.provider ?? sellerOf(world), account: before?.account ?? null,
-    from: appliedAt, until: appliedAt + horizonMs(world, effect),
-    policyVersion: recommended?.policyVersion ?? null, once: recommended?.once ?? false,
+    action: id,
+    team,
+    connection,
+    target,
+    effect,
+    world,
+    currency,
+    policy,
+    recommendation,
+    group: before === null ? null : groupOf(before),
+    provider: before?.provider ?? sellerOf(world),
+    account: before?.account ?? null,
+    from: appliedAt,
+    until: appliedAt + horizonMs(world, effect),
+    policyVersion: recommended?.policyVersion ?? null,
+    once: recommended?.once ?? false,
     estimate: recommended !== null && recommended.currency === currency ? recommended.monthly : null,
   };
 }
 
-const sellerOf = (world: World): string | null => (world.kind === 'commitment' ? world.onDemand.provider : world.kind === 'plan' ? world.provider : null);
+const sellerOf = (world: World): string | null =>
+  world.kind === 'commitment' ? world.onDemand.provider : world.kind === 'plan' ? world.provider : null;
 
 function horizonMs(world: World, effect: Effect): number {
   switch (world.kind) {
-    case 'held': return HORIZON_DAYS[effect.kind === 'stop' || effect.kind === 'terminate' ? 'stop' : 'scale'] * DAY_MS;
-    case 'commitment': case 'plan': return (termHours(world.term) ?? 0) * HOUR_MS;
-    case 'unknown': return 0;
-    default: return HORIZON_DAYS[world.kind] * DAY_MS;
+    case 'held':
+      return HORIZON_DAYS[effect.kind === 'stop' || effect.kind === 'terminate' ? 'stop' : 'scale'] * DAY_MS;
+    case 'commitment':
+    case 'plan':
+      return (termHours(world.term) ?? 0) * HOUR_MS;
+    case 'unknown':
+      return 0;
+    default:
+      return HORIZON_DAYS[world.kind] * DAY_MS;
   }
 }
 
-
-function worldOf(effect: Effect, before: FleetTarget | null, rollbackOf: string | null, recommended: RecommendedSaving | null): World {
-  if (rollbackOf !== null || (recommended !== null && COSTS_BY_DESIGN.has(recommended.action))) return unknown('not-made-to-save');
+function worldOf(
+  effect: Effect,
+  before: FleetTarget | null,
+  rollbackOf: string | null,
+  recommended: RecommendedSaving | null,
+): World {
+  if (rollbackOf !== null || (recommended !== null && COSTS_BY_DESIGN.has(recommended.action)))
+    return unknown('not-made-to-save');
   if (effect.kind === 'purchase') return commitmentWorld(effect, recommended);
-  if (effect.kind === 'start' || effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'replace') return unknown('not-made-to-save');
+  if (effect.kind === 'start' || effect.kind === 'cordon' || effect.kind === 'drain' || effect.kind === 'replace')
+    return unknown('not-made-to-save');
   if (before === null) return unknown('target-unknown');
   switch (effect.kind) {
     case 'stop':
@@ -178,7 +229,9 @@ function worldOf(effect: Effect, before: FleetTarget | null, rollbackOf: string 
     case 'scale':
       if (before.replicas === null) return unknown('size-unknown');
       if (recommended?.action === 'MoveToOffPeak' && effect.replicas === 0) return shiftedWorld(before);
-      return effect.replicas >= before.replicas.desired ? unknown('not-made-to-save') : heldWorld(before, effect.replicas);
+      return effect.replicas >= before.replicas.desired
+        ? unknown('not-made-to-save')
+        : heldWorld(before, effect.replicas);
     case 'set-bounds':
       if (before.replicas === null) return unknown('size-unknown');
       return effect.max >= before.replicas.desired ? unknown('no-immediate-effect') : heldWorld(before, effect.max);
@@ -188,13 +241,22 @@ function worldOf(effect: Effect, before: FleetTarget | null, rollbackOf: string 
       return effect.spotRatio <= ratio ? unknown('not-made-to-save') : { kind: 'term', spotRatio: ratio };
     }
     case 'resize':
-      return before.gpus === null || before.sku === null ? unknown('size-unknown') : { kind: 'size', holding: { key: keyOf(before, before.term), gpuParts: partsOf(before.gpus), units: 1 } };
+      return before.gpus === null || before.sku === null
+        ? unknown('size-unknown')
+        : { kind: 'size', holding: { key: keyOf(before, before.term), gpuParts: partsOf(before.gpus), units: 1 } };
   }
 }
 
 const partsOf = (gpus: number): number => Math.round(gpus * GPU_PARTS);
 
-const keyOf = ({ provider, account, sku, gpuModel, region }: FleetTarget, term: Term | null): PriceKey => ({ provider, account, sku, gpuModel, region, term });
+const keyOf = ({ provider, account, sku, gpuModel, region }: FleetTarget, term: Term | null): PriceKey => ({
+  provider,
+  account,
+  sku,
+  gpuModel,
+  region,
+  term,
+});
 
 function spotRatioOf({ spotRatio, term }: FleetTarget): number | null {
   if (spotRatio !== null) return spotRatio;
@@ -202,12 +264,16 @@ function spotRatioOf({ spotRatio, term }: FleetTarget): number | null {
 }
 
 /** Replicas that were there: what was wanted but had not come would not surely have been billed. */
-const replicasHeld = ({ replicas }: FleetTarget): number => (replicas === null ? 1 : Math.min(replicas.desired, replicas.ready ?? replicas.desired));
+const replicasHeld = ({ replicas }: FleetTarget): number =>
+  replicas === null ? 1 : Math.min(replicas.desired, replicas.ready ?? replicas.desired);
 
 function heldWorld(before: FleetTarget, replicasAfter: number): World {
   if (before.replicas === null && before.state === 'unknown') return unknown('state-unknown');
-  if (before.replicas === null && before.state !== 'running' && before.state !== 'starting') return unknown('was-not-running');
-  return before.gpus === null ? unknown('size-unknown') : { kind: 'held', holdings: holdingsOf(before, before.gpus), afterParts: partsOf(before.gpus) * replicasAfter };
+  if (before.replicas === null && before.state !== 'running' && before.state !== 'starting')
+    return unknown('was-not-running');
+  return before.gpus === null
+    ? unknown('size-unknown')
+    : { kind: 'held', holdings: holdingsOf(before, before.gpus), afterParts: partsOf(before.gpus) * replicasAfter };
 }
 
 /** What a target held, by the term that each replica was on. */
@@ -216,8 +282,13 @@ function holdingsOf(before: FleetTarget, gpus: number): Holding[] {
   const ratio = before.replicas === null ? null : before.spotRatio;
   // Of a replica that may have been either, the cheaper is taken.
   const spot = ratio === null ? 0 : Math.ceil(units * ratio - 1e-9);
-  const holdings = ratio === null ? [{ key: keyOf(before, before.term), gpuParts, units }]
-    : [{ key: keyOf(before, 'on-demand'), gpuParts, units: units - spot }, { key: keyOf(before, 'spot'), gpuParts, units: spot }];
+  const holdings =
+    ratio === null
+      ? [{ key: keyOf(before, before.term), gpuParts, units }]
+      : [
+          { key: keyOf(before, 'on-demand'), gpuParts, units: units - spot },
+          { key: keyOf(before, 'spot'), gpuParts, units: spot },
+        ];
   return holdings.filter((holding) => holding.units > 0);
 }
 
@@ -232,22 +303,50 @@ function commitmentWorld(effect: Purchase, recommended: RecommendedSaving | null
   const [provider, region, sku] = target.split('/');
   if (String(recommended?.change['term']).startsWith('savings-plan')) return planWorld(effect, recommended);
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('reserved'));
-  if (provider === undefined || region === undefined || sku === undefined || term === undefined || !Number.isSafeInteger(units) || units < 1) return unknown('commitment-unknown');
-  const onDemand: PriceKey = { provider, sku, gpuModel: null, region: region === 'any region' ? null : region, term: 'on-demand' };
+  if (
+    provider === undefined ||
+    region === undefined ||
+    sku === undefined ||
+    term === undefined ||
+    !Number.isSafeInteger(units) ||
+    units < 1
+  )
+    return unknown('commitment-unknown');
+  const onDemand: PriceKey = {
+    provider,
+    sku,
+    gpuModel: null,
+    region: region === 'any region' ? null : region,
+    term: 'on-demand',
+  };
   return { kind: 'commitment', onDemand, term, units, offer, paid: { nanos: mostNanos, currency } };
 }
 
-function planWorld({ target, offer, units, mostNanos, currency, family, region }: Purchase, recommended: RecommendedSaving | null): World {
+function planWorld(
+  { target, offer, units, mostNanos, currency, family, region }: Purchase,
+  recommended: RecommendedSaving | null,
+): World {
   const [provider] = target.split('/');
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('savings-plan'));
   const upfront = UPFRONTS.find((one) => one === recommended?.change['upfront']);
   // What the plan covers was written down with the purchase; without it nobody can tell whose usage it served.
-  if (provider === undefined || term === undefined || upfront === undefined || family === undefined || region === undefined || !(units > 0)) return unknown('commitment-unknown');
+  if (
+    provider === undefined ||
+    term === undefined ||
+    upfront === undefined ||
+    family === undefined ||
+    region === undefined ||
+    !(units > 0)
+  )
+    return unknown('commitment-unknown');
   const hourly = { nanos: BigInt(Math.round(units * 1e5)) * 10_000n, currency };
   return { kind: 'plan', provider, family, region, term, upfront, offer, hourly, paid: { nanos: mostNanos, currency } };
 }
 
-/** Whether an applied effect ends what an earlier one on the same target had done: started again, raised above it, or set back. */
+/**
+ * Whether an applied effect ends what an earlier one on the same target had done: started again, raised above it, or
+ * set back.
+ */
 export function undoes(later: Effect, earlier: Counterfactual): boolean {
   const { effect, world } = earlier;
   if (world.kind === 'shifted') return false;
@@ -258,7 +357,11 @@ export function undoes(later: Effect, earlier: Counterfactual): boolean {
     case 'scale':
     case 'set-bounds': {
       const after = effect.kind === 'scale' ? effect.replicas : effect.max;
-      return (later.kind === 'scale' && later.replicas > after) || (later.kind === 'set-bounds' && later.min > after) || later.kind === 'start';
+      return (
+        (later.kind === 'scale' && later.replicas > after) ||
+        (later.kind === 'set-bounds' && later.min > after) ||
+        later.kind === 'start'
+      );
     }
     case 'set-spot-ratio':
       return later.kind === 'set-spot-ratio' && world.kind === 'term' && later.spotRatio <= world.spotRatio;
@@ -269,13 +372,30 @@ export function undoes(later: Effect, earlier: Counterfactual): boolean {
   }
 }
 
-/** Whether metered usage bears on an action: is of its target, or (a commitment) is metered as served by commitments of its place and term. */
+/**
+ * Whether metered usage bears on an action: is of its target, or (a commitment) is metered as served by commitments of
+ * its place and term.
+ */
 export function bearsOn(record: UsageRecord, { world, target }: Pick<Counterfactual, 'world' | 'target'>): boolean {
   if (world.kind === 'plan') {
-    const isOfFamily = world.family === null || record.sku === world.family || (record.sku?.startsWith(`${world.family}.`) ?? false);
-    return record.provider === world.provider && record.term === world.term && isOfFamily && (world.region === null || record.region === world.region);
+    const isOfFamily =
+      world.family === null || record.sku === world.family || (record.sku?.startsWith(`${world.family}.`) ?? false);
+    return (
+      record.provider === world.provider &&
+      record.term === world.term &&
+      isOfFamily &&
+      (world.region === null || record.region === world.region)
+    );
   }
   if (world.kind !== 'commitment') return isOf(record, target);
-  const { onDemand: { provider, sku, region }, term } = world;
-  return record.provider === provider && record.sku === sku && record.term === term && (region === null || record.region === region);
+  const {
+    onDemand: { provider, sku, region },
+    term,
+  } = world;
+  return (
+    record.provider === provider &&
+    record.sku === sku &&
+    record.term === term &&
+    (region === null || record.region === region)
+  );
 }

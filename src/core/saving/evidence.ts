@@ -1,6 +1,6 @@
 /**
- * What savings are worked out from, and the small steps that every way of working them out shares: metered pieces by hour, their sums, and priced
- * lines as one amount with the prices that it was made of.
+ * What savings are worked out from, and the small steps that every way of working them out shares: metered pieces by
+ * hour, their sums, and priced lines as one amount with the prices that it was made of.
  *
  * Decides nothing. The invariant: a sum of which one part is unknown is unknown, with the reason of that part.
  */
@@ -11,11 +11,12 @@ import { HOUR_MS, hourOf, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
 export type UnverifiableReason =
-  | WorldUnknown | `no-price: ${UnpricedReason}`
-  | 'price-assumed'         // a price stood in for a missing SKU, region, term or way of paying
-  | 'target-not-metered'    // its meter had never seen it before the action
-  | 'hour-not-metered'      // its meter was silent about everything
-  | 'overlap-unknown'       // a later action on the same target has no known world
+  | WorldUnknown
+  | `no-price: ${UnpricedReason}`
+  | 'price-assumed' // a price stood in for a missing SKU, region, term or way of paying
+  | 'target-not-metered' // its meter had never seen it before the action
+  | 'hour-not-metered' // its meter was silent about everything
+  | 'overlap-unknown' // a later action on the same target has no known world
   | 'coverage-not-metered'; // no usage is metered as served by the commitment
 
 export interface Member {
@@ -68,9 +69,12 @@ export interface Piece {
   readonly targets: readonly string[];
 }
 
-export type GpuCost = { readonly nanos: bigint; readonly prices: readonly PriceUsed[] } | { readonly reason: UnverifiableReason };
+export type GpuCost =
+  | { readonly nanos: bigint; readonly prices: readonly PriceUsed[] }
+  | { readonly reason: UnverifiableReason };
 
-const overlapMs = ({ start, end }: UsageRecord, piece: Interval): number => Math.max(0, Math.min(end, piece.end) - Math.max(start, piece.start));
+const overlapMs = ({ start, end }: UsageRecord, piece: Interval): number =>
+  Math.max(0, Math.min(end, piece.end) - Math.max(start, piece.start));
 
 /** GPU parts times milliseconds within an interval. */
 export const partMsWithin = (pieces: readonly Piece[], interval: Interval): bigint =>
@@ -80,7 +84,11 @@ export const partMsWithin = (pieces: readonly Piece[], interval: Interval): bigi
 export function hourIndex(pieces: readonly Piece[]): Map<number, Piece[]> {
   const index = new Map<number, Piece[]>();
   for (const piece of pieces) {
-    for (let hour = hourOf(piece.record.start); hour === hourOf(piece.record.start) || hour < piece.record.end; hour += HOUR_MS) {
+    for (
+      let hour = hourOf(piece.record.start);
+      hour === hourOf(piece.record.start) || hour < piece.record.end;
+      hour += HOUR_MS
+    ) {
       const list = index.get(hour);
       if (list === undefined) index.set(hour, [piece]);
       else list.push(piece);
@@ -89,7 +97,12 @@ export function hourIndex(pieces: readonly Piece[]): Map<number, Piece[]> {
   return index;
 }
 
-export const nothing = (action: string, hour: number, reason: UnverifiableReason, lines: readonly string[]): HourSaving => ({ action, hour, reason, claimedMs: 0, counterfactual: 0n, actual: 0n, lines, prices: [] });
+export const nothing = (
+  action: string,
+  hour: number,
+  reason: UnverifiableReason,
+  lines: readonly string[],
+): HourSaving => ({ action, hour, reason, claimedMs: 0, counterfactual: 0n, actual: 0n, lines, prices: [] });
 
 /** Priced lines as one amount; the reason where one of them has no price, or an assumed one. */
 export function summed(lines: readonly (CostLine | UnpricedLine)[]): GpuCost {

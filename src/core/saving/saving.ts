@@ -1,9 +1,9 @@
 /**
  * How savings are kept in the ledger: hour by hour as they are judged, and what they sum to.
  *
- * Decides nothing and estimates nothing. The ledger only grows: a late record or a new price adds a line with the difference, and the sum of an
- * hour's lines is its truth, whatever order they came in. Which action saved what is worked out in attribution.ts; what may be claimed beforehand is
- * policy/claim.ts.
+ * Decides nothing and estimates nothing. The ledger only grows: a late record or a new price adds a line with the
+ * difference, and the sum of an hour's lines is its truth, whatever order they came in. Which action saved what is
+ * worked out in attribution.ts; what may be claimed beforehand is policy/claim.ts.
  */
 import type { HourSaving } from './attribution.js';
 import type { Counterfactual } from './counterfactual.js';
@@ -11,7 +11,10 @@ import { divideHalfEven } from '../money.js';
 import { HOURS_PER_MONTH } from '../policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, type Interval } from '../time.js';
 
-/** Of an hour in the ledger. `withdrawn`: it was claimed once and no longer is (the effect turned out to have ended before). */
+/**
+ * Of an hour in the ledger. `withdrawn`: it was claimed once and no longer is (the effect turned out to have ended
+ * before).
+ */
 export type LineState = 'measured' | 'verified' | 'unverifiable' | 'withdrawn';
 
 /** An hour as it is judged now. Amounts in nanos; `saved` is counterfactual - actual, and may be below zero. */
@@ -27,7 +30,10 @@ export interface JudgedHour {
   readonly actual: bigint;
 }
 
-/** How a bill stands to the metered cost of a target on a day. `not-itemised`: it names no resources, or its lines are longer than a day. */
+/**
+ * How a bill stands to the metered cost of a target on a day. `not-itemised`: it names no resources, or its lines are
+ * longer than a day.
+ */
 export type BillWord = 'agrees' | 'differs' | 'not-itemised';
 
 /** A bill may differ by a hundredth of the metered cost, or by a cent: it rounds its own way. */
@@ -46,39 +52,70 @@ export function compareWithBill(billed: bigint | null, metered: bigint | null): 
 }
 
 /**
- * An hour of an action as the ledger keeps it. Verified: its bill period is closed, every quantity had a price, and the bill agrees where it names
- * the target. Where the bill says otherwise the hour stays measured, and says so.
+ * An hour of an action as the ledger keeps it. Verified: its bill period is closed, every quantity had a price, and the
+ * bill agrees where it names the target. Where the bill says otherwise the hour stays measured, and says so.
  */
-export function judged({ action, hour, reason, claimedMs, counterfactual, actual }: HourSaving, closed: boolean, bill: BillWord): JudgedHour {
-  if (reason !== null) return { action, hour, state: 'unverifiable', reason, claimedMs: 0, counterfactual: 0n, actual: 0n };
+export function judged(
+  { action, hour, reason, claimedMs, counterfactual, actual }: HourSaving,
+  closed: boolean,
+  bill: BillWord,
+): JudgedHour {
+  if (reason !== null)
+    return { action, hour, state: 'unverifiable', reason, claimedMs: 0, counterfactual: 0n, actual: 0n };
   const differs = closed && bill === 'differs';
-  return { action, hour, state: closed && !differs ? 'verified' : 'measured', reason: differs ? 'bill-differs' : null, claimedMs, counterfactual, actual };
+  return {
+    action,
+    hour,
+    state: closed && !differs ? 'verified' : 'measured',
+    reason: differs ? 'bill-differs' : null,
+    claimedMs,
+    counterfactual,
+    actual,
+  };
 }
 
 /**
- * The lines that make the recorded hours true: amounts are differences to what is recorded, so that the sum of all lines of an hour is its truth.
+ * The lines that make the recorded hours true: amounts are differences to what is recorded, so that the sum of all
+ * lines of an hour is its truth.
  * Nothing is ever changed. No line where nothing differs: the same evidence again writes nothing.
  * @param recorded the sum of each hour's lines, with the state and reason of the last
  */
-export function corrections<T extends JudgedHour>(truth: readonly T[], recorded: readonly JudgedHour[]): (T | JudgedHour)[] {
+export function corrections<T extends JudgedHour>(
+  truth: readonly T[],
+  recorded: readonly JudgedHour[],
+): (T | JudgedHour)[] {
   const before = new Map(recorded.map((hour) => [keyOf(hour), hour]));
   const lines = truth.flatMap((hour): (T | JudgedHour)[] => {
     const old = before.get(keyOf(hour));
     before.delete(keyOf(hour));
     return old === undefined ? [hour] : isSame(old, hour) ? [] : [difference(hour, old)];
   });
-  const withdrawn = [...before.values()].filter(({ state }) => state !== 'withdrawn')
-    .map((old) => difference({ ...old, state: 'withdrawn', reason: 'claim-ended', claimedMs: 0, counterfactual: 0n, actual: 0n }, old));
+  const withdrawn = [...before.values()]
+    .filter(({ state }) => state !== 'withdrawn')
+    .map((old) =>
+      difference(
+        { ...old, state: 'withdrawn', reason: 'claim-ended', claimedMs: 0, counterfactual: 0n, actual: 0n },
+        old,
+      ),
+    );
   return [...lines, ...withdrawn];
 }
 
 const keyOf = ({ action, hour }: JudgedHour): string => `${action} ${hour}`;
 
 const isSame = (a: JudgedHour, b: JudgedHour): boolean =>
-  a.state === b.state && a.reason === b.reason && a.claimedMs === b.claimedMs && a.counterfactual === b.counterfactual && a.actual === b.actual;
+  a.state === b.state &&
+  a.reason === b.reason &&
+  a.claimedMs === b.claimedMs &&
+  a.counterfactual === b.counterfactual &&
+  a.actual === b.actual;
 
-const difference = <T extends JudgedHour>(now: T, old: JudgedHour): T =>
-  ({ ...now, claimedMs: now.claimedMs - old.claimedMs, counterfactual: now.counterfactual - old.counterfactual, actual: now.actual - old.actual });
+const difference = <T extends JudgedHour>(now: T, old: JudgedHour): T => ({
+  ...now,
+  claimedMs: now.claimedMs - old.claimedMs,
+  counterfactual: now.counterfactual - old.counterfactual,
+  actual: now.actual - old.actual,
+});
 
 export const LEDGER_STATES = ['estimated', 'measured', 'verified', 'unverifiable'] as const;
 export type LedgerState = (typeof LEDGER_STATES)[number];
@@ -92,7 +129,9 @@ export interface LedgerEntry {
   /** Saved in hours that are measured, and in hours that are verified. */
   readonly measured: bigint;
   readonly verified: bigint;
-  /** What the recommendation's own estimate comes to over the same time; null: there is none, or it is not the time yet. */
+  /**
+   * What the recommendation's own estimate comes to over the same time; null: there is none, or it is not the time yet.
+   */
   readonly predicted: bigint | null;
   readonly claimedMs: number;
   readonly hours: { readonly measured: number; readonly verified: number; readonly unverifiable: number };
@@ -120,28 +159,58 @@ export function entryOf(counterfactual: Counterfactual, hours: readonly JudgedHo
   const { world } = counterfactual;
   const known = count.measured + count.verified;
   const [commonest] = Object.entries(reasons).sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  const state = world.kind === 'unknown' ? 'unverifiable' : known > 0 ? (over && count.measured + count.unverifiable === 0 ? 'verified' : 'measured') : count.unverifiable > 0 ? 'unverifiable' : 'estimated';
-  return { state, reason: world.kind === 'unknown' ? world.reason : (commonest?.[0] ?? null), ...sums, predicted: known === 0 ? null : predictedFor(counterfactual, sums.claimedMs, over), hours: count, reasons };
+  const state =
+    world.kind === 'unknown'
+      ? 'unverifiable'
+      : known > 0
+        ? over && count.measured + count.unverifiable === 0
+          ? 'verified'
+          : 'measured'
+        : count.unverifiable > 0
+          ? 'unverifiable'
+          : 'estimated';
+  return {
+    state,
+    reason: world.kind === 'unknown' ? world.reason : (commonest?.[0] ?? null),
+    ...sums,
+    predicted: known === 0 ? null : predictedFor(counterfactual, sums.claimedMs, over),
+    hours: count,
+    reasons,
+  };
 }
 
-/** The estimate of a month of 730 hours, over the claimed time; of what is saved once, the whole of it when it is over. */
+/**
+ * The estimate of a month of 730 hours, over the claimed time; of what is saved once, the whole of it when it is over.
+ */
 function predictedFor({ estimate, once }: Counterfactual, claimedMs: number, over: boolean): bigint | null {
   if (estimate === null || (once && !over)) return null;
   return once ? estimate.mean : divideHalfEven(estimate.mean * BigInt(claimedMs), BigInt(HOURS_PER_MONTH * HOUR_MS));
 }
 
-/** When usage must be known for some actions to be judged: from a day before the first of them. Empty where none has a world. */
+/**
+ * When usage must be known for some actions to be judged: from a day before the first of them. Empty where none has a
+ * world.
+ */
 export function evidenceSpan(all: readonly Counterfactual[], now: number): Interval {
   const known = all.filter(({ world }) => world.kind !== 'unknown');
-  const [start, end] = [Math.min(...known.map(({ from }) => from - DAY_MS)), Math.max(...known.map(({ until }) => until + DAY_MS))];
+  const [start, end] = [
+    Math.min(...known.map(({ from }) => from - DAY_MS)),
+    Math.max(...known.map(({ until }) => until + DAY_MS)),
+  ];
   return known.length === 0 ? { start: 0, end: 0 } : { start, end: Math.min(end, now) };
 }
 
-/** When an action is looked at next without being woken; null: its horizon is over, and only something late can change it. */
+/**
+ * When an action is looked at next without being woken; null: its horizon is over, and only something late can change
+ * it.
+ */
 export const nextLook = ({ world, until }: Counterfactual, now: number): number | null =>
-  (world.kind === 'unknown' || now >= until + DAY_MS ? null : Math.min(now + DAY_MS, until + DAY_MS));
+  world.kind === 'unknown' || now >= until + DAY_MS ? null : Math.min(now + DAY_MS, until + DAY_MS);
 
-/** Late usage is looked at ten minutes into the next hour: an hour counts when it is whole, and a busy meter wakes an action once an hour. */
+/**
+ * Late usage is looked at ten minutes into the next hour: an hour counts when it is whole, and a busy meter wakes an
+ * action once an hour.
+ */
 export const afterTheHour = (now: number): number => hourOf(now) + HOUR_MS + LATENESS_MS;
 
 const LATENESS_MS = 10 * 60_000;

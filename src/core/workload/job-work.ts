@@ -1,9 +1,10 @@
 /**
  * What is left of a job's work, from what its owner last said and what was metered of its machines since.
  *
- * Never less than is certain: time counts as work only where a meter shows the machines, whatever of it belongs to a start is lost, more GPUs than
- * the job has now do no more than those, and what came too late to be metered has not happened yet. Where the meter says nothing at all of the
- * target, or a start cost nobody knows how much, nothing is known.
+ * Never less than is certain: time counts as work only where a meter shows the machines, whatever of it belongs to a
+ * start is lost, more GPUs than the job has now do no more than those, and what came too late to be metered has not
+ * happened yet. Where the meter says nothing at all of the target, or a start cost nobody knows how much, nothing is
+ * known.
  */
 import { isOf } from '../fleet/membership.js';
 import { HOUR_MS } from '../time.js';
@@ -24,20 +25,30 @@ export interface JobWork {
 
 export type MeteredRun = Pick<UsageRecord, 'resource' | 'start' | 'end' | 'gpuParts'>;
 
-/** Whether metered usage says something of the job since then. A record that ends right then says that its machine ran before. */
+/**
+ * Whether metered usage says something of the job since then. A record that ends right then says that its machine ran
+ * before.
+ */
 export function tellsOf(record: UsageRecord, { target, provider, since }: JobWork): boolean {
   // Pods are filed under the cloud of their node, which is not their cluster's own name.
   const isPod = /^(?:deployment|statefulset|pod)\//.test(target);
-  return record.charge === null && record.end >= since && (isPod || record.provider === provider) && isOf(record, target);
+  return (
+    record.charge === null && record.end >= since && (isPod || record.provider === provider) && isOf(record, target)
+  );
 }
 
 /**
  * Hours of work left at `asOf`; null: not known.
  * @param runs metered records that tell of the job, in any order; of one machine's overlapping ones the first counts
- * @param gpus that the job has now; hours are of these. With fewer the work went slower in proportion, with more no faster
+ * @param gpus that the job has now; hours are of these. With fewer the work went slower in proportion, with more no
+ * faster
  * @param restartHours lost at each start; null: not known, and then no start may have happened
  */
-export function workLeft(work: JobWork, runs: readonly MeteredRun[], { gpus, restartHours, asOf }: { readonly gpus: number; readonly restartHours: number | null; readonly asOf: number }): number | null {
+export function workLeft(
+  work: JobWork,
+  runs: readonly MeteredRun[],
+  { gpus, restartHours, asOf }: { readonly gpus: number; readonly restartHours: number | null; readonly asOf: number },
+): number | null {
   const { hours, since, isWhole } = work;
   if (since >= asOf) return hours;
   const { stretches, starts } = stretchesOf(runs, since, asOf);
@@ -53,8 +64,15 @@ interface Stretch {
   readonly gpuParts: number;
 }
 
-/** Time that the machines ran within [since, asOf), and the instants at which one of them came up. A gap on one machine is a stop and a start. */
-function stretchesOf(runs: readonly MeteredRun[], since: number, asOf: number): { stretches: Stretch[]; starts: number[] } {
+/**
+ * Time that the machines ran within [since, asOf), and the instants at which one of them came up. A gap on one machine
+ * is a stop and a start.
+ */
+function stretchesOf(
+  runs: readonly MeteredRun[],
+  since: number,
+  asOf: number,
+): { stretches: Stretch[]; starts: number[] } {
   const stretches: Stretch[] = [];
   const starts: number[] = [];
   const machines = new Map<string | null, { end: number; last: Stretch | null }>();
@@ -75,10 +93,21 @@ function stretchesOf(runs: readonly MeteredRun[], since: number, asOf: number): 
 }
 
 /** Milliseconds of the job's present GPUs, outside the time that starts have cost. */
-function effectiveMs(stretches: readonly Stretch[], starts: readonly number[], gpus: number, restartMs: number): number {
+function effectiveMs(
+  stretches: readonly Stretch[],
+  starts: readonly number[],
+  gpus: number,
+  restartMs: number,
+): number {
   const turns = [
-    ...stretches.flatMap(({ start, end, gpuParts }) => [{ at: start, parts: gpuParts, restarts: 0 }, { at: end, parts: -gpuParts, restarts: 0 }]),
-    ...starts.flatMap((start) => [{ at: start, parts: 0, restarts: 1 }, { at: start + restartMs, parts: 0, restarts: -1 }]),
+    ...stretches.flatMap(({ start, end, gpuParts }) => [
+      { at: start, parts: gpuParts, restarts: 0 },
+      { at: end, parts: -gpuParts, restarts: 0 },
+    ]),
+    ...starts.flatMap((start) => [
+      { at: start, parts: 0, restarts: 1 },
+      { at: start + restartMs, parts: 0, restarts: -1 },
+    ]),
   ].sort((a, b) => a.at - b.at);
   let [sum, parts, restarts] = [0, 0, 0];
   turns.forEach((turn, n) => {

@@ -1,7 +1,8 @@
 /**
  * What all bill formats share: the memos of one file and the checks of one row, with every problem of a row named.
  *
- * A field that makes a row unusable (no amount, no period, an unknown category) is a problem; nothing is guessed for it.
+ * A field that makes a row unusable (no amount, no period, an unknown category) is a problem; nothing is guessed for
+ * it.
  */
 import type { Decimal } from '../../core/decimal.js';
 import type { Problem } from '../../core/errors.js';
@@ -16,7 +17,9 @@ import { parseInstant } from './times.js';
 export const MOST_KEY_CHARACTERS = 512;
 export const MOST_RESOURCE_CHARACTERS = 2048;
 
-/** A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia. */
+/**
+ * A charge may cover a commitment of three or five years; a longer one is a slip, and would be spread over millennia.
+ */
 const MOST_INTERVAL_MILLISECONDS = 6 * 366 * 86_400_000;
 const EARLIEST = Date.UTC(2000, 0, 1);
 const LATEST = Date.UTC(2100, 0, 1);
@@ -25,7 +28,11 @@ const CURRENCY = /^[A-Z]{3}$/;
 
 /** FOCUS 1.2 ChargeCategory, by its name in lower case. */
 const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
-  usage: 'Usage', purchase: 'Purchase', tax: 'Tax', credit: 'Credit', adjustment: 'Adjustment',
+  usage: 'Usage',
+  purchase: 'Purchase',
+  tax: 'Tax',
+  credit: 'Credit',
+  adjustment: 'Adjustment',
 };
 
 /** Shows a field in a message, cut short. */
@@ -45,7 +52,7 @@ export class BillRow {
   private readonly categories = new Memo((text) => CATEGORIES[text.toLowerCase()] ?? null);
   private readonly tagTexts = new Memo<Tags | 'none' | 'bad'>((text) => {
     const tags = parseTags(text);
-    return tags === null ? 'none' : tags ?? 'bad';
+    return tags === null ? 'none' : (tags ?? 'bad');
   });
 
   /** `instantOf` reads the bill's own form of times and gives NaN for what is none. */
@@ -67,7 +74,8 @@ export class BillRow {
   key(column: number, name: string): string | null {
     const text = this.cells.repeated(column);
     if (text === '') return null;
-    if (text.length > MOST_KEY_CHARACTERS) this.problem(name, `the text has more than ${MOST_KEY_CHARACTERS} characters`);
+    if (text.length > MOST_KEY_CHARACTERS)
+      this.problem(name, `the text has more than ${MOST_KEY_CHARACTERS} characters`);
     return text;
   }
 
@@ -82,7 +90,8 @@ export class BillRow {
   resource(column: number, name: string): string | null {
     const text = this.cells.text(column);
     if (text === '') return null;
-    if (text.length > MOST_RESOURCE_CHARACTERS) this.problem(name, `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
+    if (text.length > MOST_RESOURCE_CHARACTERS)
+      this.problem(name, `the text has more than ${MOST_RESOURCE_CHARACTERS} characters`);
     return text;
   }
 
@@ -95,8 +104,10 @@ export class BillRow {
   instant(column: number, name: string): number {
     const text = this.cells.repeated(column);
     const instant = this.instants.of(text);
-    if (Number.isNaN(instant)) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`);
-    else if (instant < EARLIEST || instant > LATEST) this.problem(name, `${shown(text)} is not in the years 2000 to 2099`);
+    if (Number.isNaN(instant))
+      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a date and time`);
+    else if (instant < EARLIEST || instant > LATEST)
+      this.problem(name, `${shown(text)} is not in the years 2000 to 2099`);
     return instant;
   }
 
@@ -118,14 +129,16 @@ export class BillRow {
   /** ISO 4217. */
   currency(column: number, name: string): string {
     const text = this.cells.repeated(column);
-    if (!this.currencies.of(text)) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`);
+    if (!this.currencies.of(text))
+      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a currency code`);
     return text;
   }
 
   category(column: number, name: string): ChargeCategory {
     const text = this.cells.repeated(column);
     const category = this.categories.of(text);
-    if (category === null) this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`);
+    if (category === null)
+      this.problem(name, text === '' ? 'the value is missing' : `${shown(text)} is not a charge category`);
     return category ?? 'Usage';
   }
 
@@ -137,7 +150,9 @@ export class BillRow {
     return typeof tags === 'string' ? null : tags;
   }
 
-  /** Checks that a half-open interval does not end before it starts (or, where it must last, does not end at its start). */
+  /**
+   * Checks that a half-open interval does not end before it starts (or, where it must last, does not end at its start).
+   */
   interval(start: number, end: number, name: string, mustLast: boolean): void {
     if (end < start) this.problem(name, 'the interval ends before it starts');
     else if (mustLast && end === start) this.problem(name, 'the interval is empty');

@@ -1,8 +1,8 @@
 /**
  * Texts by their bytes: gives the same string again for bytes seen before, without making a string to look it up.
  *
- * A hash table with open addressing over bytes. Bounded in entries and bytes: when it is full it forgets everything; a text
- * that meets too many others on its way is not remembered. So a hostile file costs time in proportion to its size.
+ * A hash table with open addressing over bytes. Bounded in entries and bytes: when it is full it forgets everything; a
+ * text that meets too many others on its way is not remembered. So a hostile file costs time in proportion to its size.
  */
 const MOST_ENTRIES = 1 << 14;
 const MOST_ARENA_BYTES = 4 << 20;
@@ -53,7 +53,8 @@ export class ByteMemo {
       return this.add(block, start, end, hash, text);
     }
     if (2 * (this.texts.length + 1) > this.slots.length) this.grow();
-    if (used + length > this.arena.length) this.arena = Buffer.concat([this.arena, Buffer.alloc(Math.max(length, this.arena.length))]);
+    if (used + length > this.arena.length)
+      this.arena = Buffer.concat([this.arena, Buffer.alloc(Math.max(length, this.arena.length))]);
     const entry = this.texts.length;
     block.copy(this.arena, used, start, end);
     this.offsets[entry + 1] = used + length;

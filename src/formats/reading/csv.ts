@@ -31,7 +31,8 @@ const UNFINISHED = -1;
 const MALFORMED = -2;
 
 /**
- * Pull parser: `push` bytes, take rows with `next` until it says false, `finish` after the last chunk and take the rest.
+ * Pull parser: `push` bytes, take rows with `next` until it says false, `finish` after the last chunk and take the
+ * rest.
  * The fields of a row are read with `text` and its kin until the following `next`.
  */
 export class CsvTokenizer {
@@ -60,7 +61,8 @@ export class CsvTokenizer {
   private kinds = new Uint8Array(128);
   private readonly memos: (ByteMemo | undefined)[] = [];
   private readonly decode = (block: Buffer, start: number, end: number): string => this.decoded(block, start, end);
-  private readonly decodeEscaped = (block: Buffer, start: number, end: number): string => this.decoded(block, start, end).replaceAll('""', '"');
+  private readonly decodeEscaped = (block: Buffer, start: number, end: number): string =>
+    this.decoded(block, start, end).replaceAll('""', '"');
 
   /** Adds bytes; they are copied. */
   push(chunk: Uint8Array): void {
@@ -111,7 +113,9 @@ export class CsvTokenizer {
   text(column: number): string {
     const start = this.starts[column] ?? 0;
     const end = this.ends[column] ?? 0;
-    return this.kinds[column] === ESCAPED ? this.decodeEscaped(this.block, start, end) : this.decoded(this.block, start, end);
+    return this.kinds[column] === ESCAPED
+      ? this.decodeEscaped(this.block, start, end)
+      : this.decoded(this.block, start, end);
   }
 
   /** As `text`, for columns whose values repeat: the same string object again for the same bytes. */
@@ -147,7 +151,9 @@ export class CsvTokenizer {
   }
 
   private decoded(block: Buffer, start: number, end: number): string {
-    return this.ascii || isAscii(block.subarray(start, end)) ? block.toString('latin1', start, end) : block.toString('utf8', start, end);
+    return this.ascii || isAscii(block.subarray(start, end))
+      ? block.toString('latin1', start, end)
+      : block.toString('utf8', start, end);
   }
 
   /** Prepares the block for scanning: a line feed past the end stops every inner loop. */
@@ -260,7 +266,9 @@ export class CsvTokenizer {
     }
   }
 
-  /** Finds the end of the quoted field at `p`; returns the position after its closing quote, UNFINISHED or MALFORMED. */
+  /**
+   * Finds the end of the quoted field at `p`; returns the position after its closing quote, UNFINISHED or MALFORMED.
+   */
   private scanQuoted(p: number, column: number): number {
     const block = this.block;
     const limit = this.limit;
@@ -303,6 +311,8 @@ export class CsvTokenizer {
 
 /** Bytes of a bad row or record for people to read: at most MOST_RAW_CHARACTERS, without NUL. */
 export function rawText(bytes: Uint8Array): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 4 * MOST_RAW_CHARACTERS)).toString('utf8');
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.length, 4 * MOST_RAW_CHARACTERS)).toString(
+    'utf8',
+  );
   return text.slice(0, MOST_RAW_CHARACTERS).replaceAll('\0', '\uFFFD');
 }

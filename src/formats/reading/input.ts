@@ -1,8 +1,8 @@
 /**
  * Files and uploads as a format's Input: gzip is undone by its magic bytes, whatever the name says.
  *
- * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random, goes
- * to a temporary file first, within a limit.
+ * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random,
+ * goes to a temporary file first, within a limit.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -34,8 +34,8 @@ interface Source {
 }
 
 /**
- * Opens a file. `name` is its base name without `.gz`; `size` is the file's own size, which for a gzipped file is that of
- * the packed bytes (Parquet excepted). Fails: missing where there is no such file, invalid where it cannot be read.
+ * Opens a file. `name` is its base name without `.gz`; `size` is the file's own size, which for a gzipped file is that
+ * of the packed bytes (Parquet excepted). Fails: missing where there is no such file, invalid where it cannot be read.
  */
 export async function openFile(path: string): Promise<OpenInput> {
   const source = await fileSource(path);
@@ -55,7 +55,9 @@ export async function openBytes(name: string, bytes: Uint8Array): Promise<OpenIn
 
 async function fileSource(path: string): Promise<Source> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? missing(`${path}: there is no such file`) : invalid(`${path}: the file cannot be read (${error.code ?? error.message})`);
+    throw error.code === 'ENOENT'
+      ? missing(`${path}: there is no such file`)
+      : invalid(`${path}: the file cannot be read (${error.code ?? error.message})`);
   });
   try {
     const facts = await handle.stat();
@@ -101,7 +103,9 @@ async function openSource(name: string, source: Source): Promise<OpenInput> {
     },
   };
   const head = await firstBytes(plain.stream(), HEAD_BYTES);
-  return isParquet(head) ? unpackToFile(plainName, head, plain) : inputOf(plainName, head, plain, async () => undefined);
+  return isParquet(head)
+    ? unpackToFile(plainName, head, plain)
+    : inputOf(plainName, head, plain, async () => undefined);
 }
 
 /** Whether the bytes begin as a Parquet file does. */
@@ -114,7 +118,15 @@ async function inputOf(name: string, head: Uint8Array, source: Source, close: ()
     throw invalid(`${name}: the file is UTF-16; save it as UTF-8`);
   }
   const columns = isParquet(head) ? { columns: await columnsOfParquet(source) } : {};
-  return { name, size: source.size, head, ...columns, stream: () => source.stream(), slice: (start, end) => source.slice(start, end), close };
+  return {
+    name,
+    size: source.size,
+    head,
+    ...columns,
+    stream: () => source.stream(),
+    slice: (start, end) => source.slice(start, end),
+    close,
+  };
 }
 
 async function* unpacked(name: string, source: Source): AsyncGenerator<Uint8Array> {
@@ -150,7 +162,9 @@ async function* limited(name: string, stream: AsyncIterable<Uint8Array>): AsyncG
   for await (const chunk of stream) {
     size += chunk.length;
     if (size > MOST_UNPACKED_PARQUET_BYTES) {
-      throw invalid(`${name}: the gzipped Parquet file unpacks to more than ${MOST_UNPACKED_PARQUET_BYTES} bytes; import it unpacked`);
+      throw invalid(
+        `${name}: the gzipped Parquet file unpacks to more than ${MOST_UNPACKED_PARQUET_BYTES} bytes; import it unpacked`,
+      );
     }
     yield chunk;
   }

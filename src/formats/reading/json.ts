@@ -29,10 +29,14 @@ const RECORDS = /^\s*\{\s*"records"\s*:\s*\[/;
 
 /** The first bytes as text, without a byte order mark. */
 function headText(input: Input): string {
-  return Buffer.from(input.head).toString('utf8').replace(/^\uFEFF/, '');
+  return Buffer.from(input.head)
+    .toString('utf8')
+    .replace(/^\uFEFF/, '');
 }
 
-/** What an input that may hold JSON records begins with: its first value where that fits in the head, for recognising. */
+/**
+ * What an input that may hold JSON records begins with: its first value where that fits in the head, for recognising.
+ */
 export function looksLikeJson(input: Input, field: RegExp): boolean {
   const text = headText(input).trimStart();
   return (text.startsWith('{') || text.startsWith('[')) && field.test(text);
@@ -71,13 +75,18 @@ class Batches {
 
   /** Reads the record in the bytes; `line` is its line or its number. */
   addBytes(bytes: Buffer, line: number): void {
-    if (bytes.length > MOST_ROW_BYTES) return this.reject(line, `the record is longer than ${MOST_ROW_BYTES} bytes`, bytes);
+    if (bytes.length > MOST_ROW_BYTES)
+      return this.reject(line, `the record is longer than ${MOST_ROW_BYTES} bytes`, bytes);
     if (!isUtf8(bytes)) return this.reject(line, 'the record is not UTF-8', bytes);
     let value: unknown;
     try {
       value = JSON.parse(bytes.toString('utf8'));
     } catch (error) {
-      return this.reject(line, `the record is not JSON (${error instanceof Error ? error.message : String(error)})`, bytes);
+      return this.reject(
+        line,
+        `the record is not JSON (${error instanceof Error ? error.message : String(error)})`,
+        bytes,
+      );
     }
     this.addValue(value, line, () => bytes);
   }
@@ -93,7 +102,9 @@ class Batches {
   }
 
   reject(line: number, reason: string, bytes: Buffer): void {
-    this.batch.rejects.push(rejectOf(line, [{ path: null, message: reason.replaceAll('\0', '\uFFFD') }], rawText(bytes)));
+    this.batch.rejects.push(
+      rejectOf(line, [{ path: null, message: reason.replaceAll('\0', '\uFFFD') }], rawText(bytes)),
+    );
   }
 
   *full(): Generator<RecordBatch> {
@@ -107,7 +118,10 @@ class Batches {
   }
 }
 
-const unrooted = ({ path, message }: Problem): Problem => ({ path: path === '' ? null : path, message: path === '' ? `the record ${message}` : message });
+const unrooted = ({ path, message }: Problem): Problem => ({
+  path: path === '' ? null : path,
+  message: path === '' ? `the record ${message}` : message,
+});
 
 async function* readLines(input: Input, batches: Batches): AsyncGenerator<RecordBatch> {
   let left: Buffer = Buffer.alloc(0);
@@ -118,7 +132,8 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
     if (bytes.some((byte) => byte > 32)) batches.addBytes(bytes, line);
   };
   for await (const chunk of input.stream()) {
-    let block = left.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([left, chunk]);
+    let block =
+      left.length === 0 ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length) : Buffer.concat([left, chunk]);
     if (first && block.length >= 3) {
       first = false;
       if (block[0] === 0xef && block[1] === 0xbb && block[2] === 0xbf) block = block.subarray(3);
@@ -129,7 +144,8 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
       at = end + 1;
       yield* batches.full();
     }
-    if (block.length - at > MOST_OBJECT_BYTES) throw invalid(`${input.name}: line ${line + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
+    if (block.length - at > MOST_OBJECT_BYTES)
+      throw invalid(`${input.name}: line ${line + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
     left = Buffer.from(block.subarray(at));
   }
   if (left.length > 0) take(left);
@@ -141,7 +157,10 @@ async function* readObject(input: Input, batches: Batches): AsyncGenerator<Recor
   for await (const chunk of input.stream()) {
     parts.push(chunk);
     size += chunk.length;
-    if (size > MOST_OBJECT_BYTES) throw invalid(`${input.name}: the object is longer than ${MOST_OBJECT_BYTES} bytes; write JSON lines, or put "records" first`);
+    if (size > MOST_OBJECT_BYTES)
+      throw invalid(
+        `${input.name}: the object is longer than ${MOST_OBJECT_BYTES} bytes; write JSON lines, or put "records" first`,
+      );
   }
   const bytes = Buffer.concat(parts);
   let value: unknown;
@@ -173,7 +192,8 @@ async function* readElements(input: Input, batches: Batches, opening: RegExp): A
       yield* batches.full();
     }
     if (splitter.closed) return;
-    if (splitter.waiting.length > MOST_OBJECT_BYTES) throw invalid(`${input.name}: record ${number + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
+    if (splitter.waiting.length > MOST_OBJECT_BYTES)
+      throw invalid(`${input.name}: record ${number + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
   }
   batches.reject(number + 1, 'the array is not closed: the file is cut short', splitter.waiting);
 }

@@ -1,7 +1,8 @@
 /**
  * Decimals and integers from a file's own text: exact, every digit kept.
  *
- * The grammar is core's parseDecimal; here is only a faster way through it for plain short numbers, straight from bytes.
+ * The grammar is core's parseDecimal; here is only a faster way through it for plain short numbers, straight from
+ * bytes.
  */
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
 
@@ -42,9 +43,12 @@ export function decimalOfBytes(block: Uint8Array, start: number, end: number): D
   return number === 0 ? ZEROS[scale] : { unscaled: BigInt(negative ? -number : number), scale };
 }
 
-/** The decimal that JavaScript (and JSON, and a Parquet DOUBLE) writes for a float64: its shortest exact-round-trip form. */
+/**
+ * The decimal that JavaScript (and JSON, and a Parquet DOUBLE) writes for a float64: its shortest exact-round-trip
+ * form.
+ */
 export function decimalOfNumber(number: number): Decimal | undefined {
-  return Number.isFinite(number) ? parseDecimal(String(number)) ?? undefined : undefined;
+  return Number.isFinite(number) ? (parseDecimal(String(number)) ?? undefined) : undefined;
 }
 
 /** `decimal` times `factor` as a safe integer, or null where the product is not one. */

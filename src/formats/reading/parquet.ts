@@ -1,9 +1,9 @@
 /**
  * Parquet by row group, with the same readers of a row as CSV.
  *
- * A DECIMAL becomes exactly the decimal it is: its annotation is taken off before decoding, because the decoder would make
- * a float of it. A DOUBLE becomes the shortest decimal that reads back as the same float64; the file holds no more than
- * that. One row group is in memory at a time; a larger one than the limit fails with its size.
+ * A DECIMAL becomes exactly the decimal it is: its annotation is taken off before decoding, because the decoder would
+ * make a float of it. A DOUBLE becomes the shortest decimal that reads back as the same float64; the file holds no more
+ * than that. One row group is in memory at a time; a larger one than the limit fails with its size.
  */
 import { parquetMetadataAsync, parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
 import { compressors } from 'hyparquet-compressors';
@@ -21,15 +21,18 @@ export const MOST_ROW_GROUP_BYTES = 256 << 20;
 type Column = ArrayLike<unknown>;
 
 /**
- * Reads a Parquet file. Rejects carry the record's number as their line. Fails: invalid where a row group is larger than
- * `mostRowGroupBytes` (uncompressed), where the file cannot be decoded, or where `prepare` does.
+ * Reads a Parquet file. Rejects carry the record's number as their line. Fails: invalid where a row group is larger
+ * than `mostRowGroupBytes` (uncompressed), where the file cannot be decoded, or where `prepare` does.
  */
 export async function* readParquetTable<T>(
   input: Input,
   prepare: (header: Header) => RowReader<T>,
   mostRowGroupBytes = MOST_ROW_GROUP_BYTES,
 ): AsyncGenerator<TableBatch<T>> {
-  const file = { byteLength: input.size, slice: (start: number, end?: number) => input.slice(start, end ?? input.size) };
+  const file = {
+    byteLength: input.size,
+    slice: (start: number, end?: number) => input.slice(start, end ?? input.size),
+  };
   const metadata = await decoded(input.name, () => parquetMetadataAsync(file));
   const scales = takeDecimalScales(metadata);
   const names = topLevelNames(metadata);
@@ -41,16 +44,23 @@ export async function* readParquetTable<T>(
   for (const [number, group] of metadata.row_groups.entries()) {
     refuseLarge(input.name, number, group, mostRowGroupBytes);
     const rowEnd = rowStart + Number(group.num_rows);
-    const columns = await decoded(input.name, () => readGroup({ file, metadata, names: table.names, rowStart, rowEnd }));
+    const columns = await decoded(input.name, () =>
+      readGroup({ file, metadata, names: table.names, rowStart, rowEnd }),
+    );
     yield* table.read(columns, rowStart, rowEnd);
     rowStart = rowEnd;
   }
 }
 
 /** The names of a Parquet file's columns; none where it cannot be decoded (reading it says why). */
-export async function columnsOfParquet(file: { readonly size: number; slice(start: number, end: number): Promise<ArrayBuffer> }): Promise<string[]> {
+export async function columnsOfParquet(file: {
+  readonly size: number;
+  slice(start: number, end: number): Promise<ArrayBuffer>;
+}): Promise<string[]> {
   try {
-    return topLevelNames(await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end ?? file.size) }));
+    return topLevelNames(
+      await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end ?? file.size) }),
+    );
   } catch {
     return [];
   }
@@ -61,14 +71,22 @@ async function decoded<R>(name: string, read: () => Promise<R>): Promise<R> {
     return await read();
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw invalid(`${name}: the Parquet data cannot be read (${error instanceof Error ? error.message : String(error)})`);
+    throw invalid(
+      `${name}: the Parquet data cannot be read (${error instanceof Error ? error.message : String(error)})`,
+    );
   }
 }
 
 function refuseLarge(name: string, number: number, group: RowGroup, most: number): void {
-  const stated = group.columns.reduce((sum, { meta_data: facts }) => sum + Number(facts?.total_uncompressed_size ?? 0n), 0);
+  const stated = group.columns.reduce(
+    (sum, { meta_data: facts }) => sum + Number(facts?.total_uncompressed_size ?? 0n),
+    0,
+  );
   const size = Math.max(stated, Number(group.total_byte_size));
-  if (size > most) throw invalid(`${name}: row group ${number + 1} holds ${size} bytes, more than the limit of ${most}; write the file with smaller row groups`);
+  if (size > most)
+    throw invalid(
+      `${name}: row group ${number + 1} holds ${size} bytes, more than the limit of ${most}; write the file with smaller row groups`,
+    );
 }
 
 /** Takes the annotation off every DECIMAL column, so that its raw integers come out; gives their scales by name. */
@@ -77,7 +95,7 @@ function takeDecimalScales(metadata: FileMetaData): Map<string, number> {
   for (const element of metadata.schema) {
     const logical = element.logical_type;
     if (element.converted_type !== 'DECIMAL' && logical?.type !== 'DECIMAL') continue;
-    scales.set(element.name, logical?.type === 'DECIMAL' ? logical.scale : element.scale ?? 0);
+    scales.set(element.name, logical?.type === 'DECIMAL' ? logical.scale : (element.scale ?? 0));
     delete element.converted_type;
     delete element.logical_type;
   }
@@ -108,7 +126,13 @@ async function readGroup({ file, metadata, names, rowStart, rowEnd }: GroupReque
   const columns = new Map<string, unknown[]>();
   if (rowEnd === rowStart) return columns;
   await parquetRead({
-    file, metadata, columns: names, rowStart, rowEnd, compressors, utf8: false,
+    file,
+    metadata,
+    columns: names,
+    rowStart,
+    rowEnd,
+    compressors,
+    utf8: false,
     onChunk: ({ columnName, columnData, rowStart: first }) => {
       const column = columns.get(columnName) ?? new Array<unknown>(rowEnd - rowStart);
       columns.set(columnName, column);
@@ -208,7 +232,10 @@ function textOf(value: unknown): string {
       return '\0';
     }
   }
-  if (Array.isArray(value)) return JSON.stringify(value.every(isPair) ? Object.fromEntries(value.map(({ key, value: held }) => [key, held])) : value);
+  if (Array.isArray(value))
+    return JSON.stringify(
+      value.every(isPair) ? Object.fromEntries(value.map(({ key, value: held }) => [key, held])) : value,
+    );
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 
@@ -226,4 +253,3 @@ function integerOf(value: unknown): bigint {
   for (const byte of value) unsigned = (unsigned << 8n) | BigInt(byte);
   return BigInt.asIntN(Math.max(8, 8 * value.length), unsigned);
 }
-

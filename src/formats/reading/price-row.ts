@@ -17,8 +17,8 @@ import { readCsvTable, type Cells, type Header, type RowReader } from './table.j
 export const HOURS_PER_MONTH = 730;
 
 /**
- * Billing increment and minimum in seconds. AWS: per second, at least 60 (EC2 on-demand pricing page). Google: per second,
- * at least 60 (VM instance pricing page). Others are taken by the second: their lists state none.
+ * Billing increment and minimum in seconds. AWS: per second, at least 60 (EC2 on-demand pricing page). Google: per
+ * second, at least 60 (VM instance pricing page). Others are taken by the second: their lists state none.
  */
 export function billingOf(provider: string): { incrementSeconds: number; minimumSeconds: number } {
   return { incrementSeconds: 1, minimumSeconds: provider === 'AWS' || provider === 'Google Cloud' ? 60 : 0 };
@@ -43,14 +43,20 @@ export interface InstancePrice {
 }
 
 /**
- * The price of an instance as a rate per GPU-second. Fractions of a GPU must make whole seconds of the hours (an eighth of
- * a GPU for an hour is 450 GPU-seconds); without a GPU count the rate is the whole instance's, and prices no GPU.
+ * The price of an instance as a rate per GPU-second. Fractions of a GPU must make whole seconds of the hours (an eighth
+ * of a GPU for an hour is 450 GPU-seconds); without a GPU count the rate is the whole instance's, and prices no GPU.
  */
 export function instancePrice(instance: InstancePrice): PriceEvent {
   const { price, hours = 1, currency, gpus, upfront = 'none', effectiveTo = null, ...rest } = instance;
   const seconds = BigInt(Math.round(3600 * hours * (gpus ?? 1)));
   const whole: Price = {
-    ...rest, upfront, gpus, effectiveTo, component: 'gpu', rate: rateOf(price, currency, seconds, 'gpu-second'), ...billingOf(instance.provider),
+    ...rest,
+    upfront,
+    gpus,
+    effectiveTo,
+    component: 'gpu',
+    rate: rateOf(price, currency, seconds, 'gpu-second'),
+    ...billingOf(instance.provider),
   };
   return { kind: 'price', price: whole };
 }
@@ -108,10 +114,14 @@ export class PriceRow {
 }
 
 /** A price list that is a CSV table: its `read` from the reader of a row. */
-export function readCsvPrices(prepare: (header: Header, source: string, input: Input) => RowReader<PriceEvent>, formatName: string): PriceFormat['read'] {
+export function readCsvPrices(
+  prepare: (header: Header, source: string, input: Input) => RowReader<PriceEvent>,
+  formatName: string,
+): PriceFormat['read'] {
   return async function* read(input) {
     const source = `${formatName}: ${input.name}`;
-    for await (const { items, rejects } of readCsvTable<PriceEvent>(input, (header) => prepare(header, source, input))) yield { events: items, rejects };
+    for await (const { items, rejects } of readCsvTable<PriceEvent>(input, (header) => prepare(header, source, input)))
+      yield { events: items, rejects };
   };
 }
 

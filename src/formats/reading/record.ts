@@ -1,9 +1,9 @@
 /**
  * Bursar's own usage record as JSON: one definition of its fields, read two ways.
  *
- * `readFields` is written by hand, because a million records go through it in a second or two; `recordSchema` is the same
- * record for OpenAPI. A property test holds them together. Every problem of a record is named, an unknown field among
- * them: a misspelt quantity must not become an unknown one.
+ * `readFields` is written by hand, because a million records go through it in a second or two; `recordSchema` is the
+ * same record for OpenAPI. A property test holds them together. Every problem of a record is named, an unknown field
+ * among them: a misspelt quantity must not become an unknown one.
  */
 import { z } from 'zod';
 import { migParts, modelOf } from '../../core/fleet/gpu-model.js';
@@ -28,8 +28,27 @@ const BYTES_PER_GIB = 1_073_741_824;
 const MOST_STORAGE_MIB = 2 ** 40;
 
 const FIELDS: ReadonlySet<string> = new Set([
-  'id', 'provider', 'account', 'subAccount', 'resource', 'namespace', 'service', 'sku', 'region', 'term', 'gpuModel', 'gpus', 'gpuMilli',
-  'migProfile', 'storageGib', 'networkGib', 'networkBytes', 'start', 'end', 'tags', 'labels',
+  'id',
+  'provider',
+  'account',
+  'subAccount',
+  'resource',
+  'namespace',
+  'service',
+  'sku',
+  'region',
+  'term',
+  'gpuModel',
+  'gpus',
+  'gpuMilli',
+  'migProfile',
+  'storageGib',
+  'networkGib',
+  'networkBytes',
+  'start',
+  'end',
+  'tags',
+  'labels',
 ]);
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -39,7 +58,8 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-const isText = (value: unknown, most: number): value is string => typeof value === 'string' && value !== '' && value.length <= most && isStorable(value);
+const isText = (value: unknown, most: number): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= most && isStorable(value);
 
 /** Epoch milliseconds of an ISO 8601 time (UTC where it names no zone) in 2000 to 2099, or null. */
 function instantOf(value: unknown): number | null {
@@ -54,7 +74,8 @@ function partsOfGpus(value: unknown): number | null {
     const milli = Math.round(value * 1000);
     if (milli / 1000 === value) return partsWithin(milli * (GPU_PARTS / 1000));
   }
-  const decimal = typeof value === 'number' ? decimalOfNumber(value) : typeof value === 'string' ? decimalOf(value) : undefined;
+  const decimal =
+    typeof value === 'number' ? decimalOfNumber(value) : typeof value === 'string' ? decimalOf(value) : undefined;
   return decimal === undefined ? null : partsWithin(scaledInteger(decimal, BigInt(GPU_PARTS)));
 }
 
@@ -62,11 +83,17 @@ function partsOfMilli(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) ? partsWithin(value * (GPU_PARTS / 1000)) : null;
 }
 
-const partsWithin = (parts: number | null): number | null => (parts !== null && parts >= 0 && parts <= MOST_GPU_PARTS ? Math.abs(parts) : null);
+const partsWithin = (parts: number | null): number | null =>
+  parts !== null && parts >= 0 && parts <= MOST_GPU_PARTS ? Math.abs(parts) : null;
 
 /** `value` (a number or decimal text) GiB in smaller units, to the nearest one; null where it is none or too much. */
 function unitsOfGib(value: unknown, unitsPerGib: number, most: number): number | null {
-  const gib = typeof value === 'number' ? value : typeof value === 'string' && decimalOf(value) !== undefined ? Number(value) : Number.NaN;
+  const gib =
+    typeof value === 'number'
+      ? value
+      : typeof value === 'string' && decimalOf(value) !== undefined
+        ? Number(value)
+        : Number.NaN;
   const units = Math.round(gib * unitsPerGib);
   return units >= 0 && units <= most ? Math.abs(units) : null;
 }
@@ -78,10 +105,14 @@ function bytesOf(value: unknown): number | null {
 function areTags(value: unknown): value is Tags {
   if (!isObject(value)) return false;
   const keys = Object.keys(value);
-  return keys.length <= MOST_TAGS && keys.every((key) => isText(key, MOST_KEY_CHARACTERS) && key !== '__proto__' && isTagValue(value[key]));
+  return (
+    keys.length <= MOST_TAGS &&
+    keys.every((key) => isText(key, MOST_KEY_CHARACTERS) && key !== '__proto__' && isTagValue(value[key]))
+  );
 }
 
-const isTagValue = (value: unknown): boolean => typeof value === 'string' && value.length <= MOST_TAG_CHARACTERS && isStorable(value);
+const isTagValue = (value: unknown): boolean =>
+  typeof value === 'string' && value.length <= MOST_TAG_CHARACTERS && isStorable(value);
 
 const isTerm = (value: unknown): value is Term => (TERMS as readonly unknown[]).includes(value);
 
@@ -177,7 +208,11 @@ class FieldReader {
   }
 
   gpuParts(model: string | null): number | null {
-    const profile = this.read('migProfile', (value) => (typeof value === 'string' ? migParts(value, model) : null), WRONG.migProfile);
+    const profile = this.read(
+      'migProfile',
+      (value) => (typeof value === 'string' ? migParts(value, model) : null),
+      WRONG.migProfile,
+    );
     const milli = this.read('gpuMilli', partsOfMilli, WRONG.gpuMilli);
     const gpus = this.read('gpus', partsOfGpus, WRONG.gpus);
     const stated = ['migProfile', 'gpuMilli', 'gpus'].filter((name) => this.states(name));
@@ -206,11 +241,16 @@ function enclosedId(reader: FieldReader, id: string): string {
 const QUANTITIES = ['gpus', 'gpuMilli', 'migProfile', 'storageGib', 'networkGib', 'networkBytes'];
 
 /**
- * The record in a JSON value, or null with every problem named under `path` (`records/3/start`). `id` replaces the field
- * of that name where an envelope carries the identity. GPUs are exact; storage is metered to the MiB and network to the
- * byte, to the nearest.
+ * The record in a JSON value, or null with every problem named under `path` (`records/3/start`). `id` replaces the
+ * field of that name where an envelope carries the identity. GPUs are exact; storage is metered to the MiB and network
+ * to the byte, to the nearest.
  */
-export function readFields(value: unknown, path: string, problems: Problem[], id: string | null = null): UsageRecord | null {
+export function readFields(
+  value: unknown,
+  path: string,
+  problems: Problem[],
+  id: string | null = null,
+): UsageRecord | null {
   if (!isObject(value)) {
     problems.push({ path, message: 'is not an object' });
     return null;
@@ -246,17 +286,31 @@ export function readFields(value: unknown, path: string, problems: Problem[], id
     networkBytes: reader.networkBytes(),
     charge: null,
   };
-  if (record.gpuParts === null && record.storageMib === null && record.networkBytes === null && !QUANTITIES.some((name) => reader.states(name))) {
+  if (
+    record.gpuParts === null &&
+    record.storageMib === null &&
+    record.networkBytes === null &&
+    !QUANTITIES.some((name) => reader.states(name))
+  ) {
     reader.wrong(null, WRONG.nothing);
   }
   return reader.sound ? record : null;
 }
 
 const keySchema = z.string().min(1).max(MOST_KEY_CHARACTERS).refine(isStorable, 'the text holds what cannot be stored');
-const instantSchema = z.string().refine((value) => instantOf(value) !== null, WRONG.instant).meta({ format: 'date-time' });
+const instantSchema = z
+  .string()
+  .refine((value) => instantOf(value) !== null, WRONG.instant)
+  .meta({ format: 'date-time' });
 // Not z.record: that passes over a key `__proto__`, and what is passed over is not checked.
-const tagsSchema = z.unknown().refine(areTags, WRONG.tags)
-  .meta({ type: 'object', additionalProperties: { type: 'string', maxLength: MOST_TAG_CHARACTERS }, maxProperties: MOST_TAGS });
+const tagsSchema = z
+  .unknown()
+  .refine(areTags, WRONG.tags)
+  .meta({
+    type: 'object',
+    additionalProperties: { type: 'string', maxLength: MOST_TAG_CHARACTERS },
+    maxProperties: MOST_TAGS,
+  });
 const quantitySchema = (convert: (value: unknown) => number | null, message: string) =>
   z.union([z.number(), z.string()]).refine((value) => convert(value) !== null, message);
 
@@ -264,15 +318,28 @@ const fieldShape = {
   provider: keySchema.describe('FOCUS ProviderName, or a name that people use for it (aws, azure, gcp)'),
   account: keySchema.nullish(),
   subAccount: keySchema.nullish(),
-  resource: z.string().min(1).max(MOST_RESOURCE_CHARACTERS).refine(isStorable).nullish().describe('Instance, pod or volume'),
+  resource: z
+    .string()
+    .min(1)
+    .max(MOST_RESOURCE_CHARACTERS)
+    .refine(isStorable)
+    .nullish()
+    .describe('Instance, pod or volume'),
   namespace: keySchema.nullish().describe('Kubernetes namespace'),
   service: keySchema.nullish(),
   sku: keySchema.nullish().describe('Instance type or SKU: the key into the price book'),
   region: keySchema.nullish(),
   term: z.enum(TERMS as readonly [Term, ...Term[]]).nullish(),
   gpuModel: keySchema.nullish(),
-  gpus: quantitySchema(partsOfGpus, WRONG.gpus).nullish().describe('GPUs held over the interval, fractions allowed: 0.46'),
-  gpuMilli: z.number().int().refine((value) => partsOfMilli(value) !== null, WRONG.gpuMilli).nullish().describe('Thousandths of a GPU'),
+  gpus: quantitySchema(partsOfGpus, WRONG.gpus)
+    .nullish()
+    .describe('GPUs held over the interval, fractions allowed: 0.46'),
+  gpuMilli: z
+    .number()
+    .int()
+    .refine((value) => partsOfMilli(value) !== null, WRONG.gpuMilli)
+    .nullish()
+    .describe('Thousandths of a GPU'),
   migProfile: z.string().nullish().describe('NVIDIA MIG profile of one instance: 1g.10gb'),
   storageGib: quantitySchema(storageOf, WRONG.storageGib).nullish(),
   networkGib: quantitySchema(networkOfGib, WRONG.networkGib).nullish(),
@@ -287,11 +354,18 @@ const fieldShape = {
 function checkTogether(fields: Fields, context: z.RefinementCtx): void {
   const problems: Problem[] = [];
   if (readFields({ ...fields, id: fields['id'] ?? '-' }, '', problems) !== null) return;
-  for (const { path, message } of problems) context.addIssue({ code: 'custom', path: path === '' ? [] : [path ?? ''], message });
+  for (const { path, message } of problems)
+    context.addIssue({ code: 'custom', path: path === '' ? [] : [path ?? ''], message });
 }
 
 /** A usage record, as `readFields` reads it. */
-export const recordSchema = z.strictObject({ id: keySchema, ...fieldShape }).superRefine(checkTogether).meta({ id: 'UsageRecord' });
+export const recordSchema = z
+  .strictObject({ id: keySchema, ...fieldShape })
+  .superRefine(checkTogether)
+  .meta({ id: 'UsageRecord' });
 
 /** The same record inside an envelope that carries the identity: `id` may be absent and is not used. */
-export const enclosedRecordSchema = z.strictObject({ id: keySchema.nullish(), ...fieldShape }).superRefine(checkTogether).meta({ id: 'UsageData' });
+export const enclosedRecordSchema = z
+  .strictObject({ id: keySchema.nullish(), ...fieldShape })
+  .superRefine(checkTogether)
+  .meta({ id: 'UsageData' });

@@ -31,7 +31,8 @@ export class SpotPoints {
     const series = this.series.get(key) ?? { facts, points: [] };
     this.series.set(key, series);
     series.points.push({ at, price });
-    if (++this.count > MOST_POINTS) throw invalid(`the spot price history has more than ${MOST_POINTS} rows; split it by region`);
+    if (++this.count > MOST_POINTS)
+      throw invalid(`the spot price history has more than ${MOST_POINTS} rows; split it by region`);
   }
 
   /** All prices of a series at a time, ascending. */

@@ -1,5 +1,6 @@
 /**
- * Rows of a table, whatever it is stored as: the header is matched once, each row is read or rejected, batches are bounded.
+ * Rows of a table, whatever it is stored as: the header is matched once, each row is read or rejected, batches are
+ * bounded.
  *
  * A bad row never stops a file; a header that lacks what the format needs does, with every missing column named.
  */
@@ -80,7 +81,10 @@ export class Header {
       }
     }
     if (problems.length === 0) return;
-    throw invalid(`${this.tableName}: ${problems.map(({ path, message }) => `${path}: ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `${this.tableName}: ${problems.map(({ path, message }) => `${path}: ${message}`).join('; ')}`,
+      problems,
+    );
   }
 
   /** Positions that the reader uses. */
@@ -124,10 +128,13 @@ export function rejectOf(line: number, problems: readonly Problem[], raw: string
 }
 
 /**
- * Reads a CSV file with a header. `prepare` looks up its columns and gives back the reader of a row; it may throw. Fails
- * where the file is empty or its header cannot be read.
+ * Reads a CSV file with a header. `prepare` looks up its columns and gives back the reader of a row; it may throw.
+ * Fails where the file is empty or its header cannot be read.
  */
-export async function* readCsvTable<T>(input: Input, prepare: (header: Header) => RowReader<T>): AsyncGenerator<TableBatch<T>> {
+export async function* readCsvTable<T>(
+  input: Input,
+  prepare: (header: Header) => RowReader<T>,
+): AsyncGenerator<TableBatch<T>> {
   const csv = new CsvTokenizer();
   const table = new CsvTable(csv, input.name, prepare);
   let batch: TableBatch<T> = { items: [], rejects: [] };
@@ -166,7 +173,10 @@ class CsvTable<T> {
     const { csv, problems } = this;
     if (csv.malformed !== null) problems.push({ path: null, message: csv.malformed });
     else if (csv.width !== this.header.columns.length) {
-      problems.push({ path: null, message: `the row has ${csv.width} fields, the header has ${this.header.columns.length}` });
+      problems.push({
+        path: null,
+        message: `the row has ${csv.width} fields, the header has ${this.header.columns.length}`,
+      });
     } else {
       if (!csv.blockIsClean) this.checkText();
       const before = batch.items.length;
@@ -194,7 +204,10 @@ class CsvTable<T> {
   private checkText(): void {
     for (const column of this.used) {
       if (this.csv.isClean(column)) continue;
-      this.problems.push({ path: this.header?.columns[column] ?? null, message: 'the text is not UTF-8 or holds a NUL' });
+      this.problems.push({
+        path: this.header?.columns[column] ?? null,
+        message: 'the text is not UTF-8 or holds a NUL',
+      });
     }
   }
 }

@@ -1,15 +1,16 @@
 /**
  * Tags as bills write them: a JSON object, or Azure's list of pairs without the braces.
  *
- * Keys and values come out as text; a value that is no text keeps its JSON form. Tags that cannot be read are an error of
- * the row, never an untagged row.
+ * Keys and values come out as text; a value that is no text keeps its JSON form. Tags that cannot be read are an error
+ * of the row, never an untagged row.
  */
 
 export type Tags = Readonly<Record<string, string>>;
 
 /**
- * Parses `{"team": "a"}` or `"team": "a","env": "b"`. Null where the text is empty or names no tag; undefined where it is
- * neither form. FOCUS' key-value format allows text, numbers, booleans and null as values; null becomes the empty text.
+ * Parses `{"team": "a"}` or `"team": "a","env": "b"`. Null where the text is empty or names no tag; undefined where it
+ * is neither form. FOCUS' key-value format allows text, numbers, booleans and null as values; null becomes the empty
+ * text.
  */
 export function parseTags(text: string): Tags | null | undefined {
   const trimmed = text.trim();

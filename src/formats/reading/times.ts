@@ -1,8 +1,8 @@
 /**
  * Instants from the forms that bills use, by arithmetic on the proleptic Gregorian calendar.
  *
- * A time without a zone is UTC (FOCUS demands UTC; the real exports that leave the zone out mean it). Digits finer than a
- * millisecond are cut off. A date that does not exist is no instant: nothing rolls over.
+ * A time without a zone is UTC (FOCUS demands UTC; the real exports that leave the zone out mean it). Digits finer than
+ * a millisecond are cut off. A date that does not exist is no instant: nothing rolls over.
  */
 
 const MILLISECONDS_PER_DAY = 86_400_000;
@@ -11,9 +11,10 @@ const DAYS_IN_MONTH: readonly number[] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31
 /** Days from 1970-01-01 to the date, or NaN where there is no such date. */
 export function epochDay(year: number, month: number, day: number): number {
   const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
-  const last = month === 2 && leap ? 29 : DAYS_IN_MONTH[month - 1] ?? 0;
+  const last = month === 2 && leap ? 29 : (DAYS_IN_MONTH[month - 1] ?? 0);
   if (!(day >= 1 && day <= last)) return Number.NaN;
-  // The year is counted from March, so that the leap day is its last (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+  // The year is counted from March, so that the leap day is its last (H. Hinnant, "chrono-Compatible Low-Level Date
+  // Algorithms").
   const y = month <= 2 ? year - 1 : year;
   const era = Math.floor(y / 400);
   const yearOfEra = y - era * 400;
@@ -32,8 +33,8 @@ function twoDigits(text: string, at: number): number {
 const TAIL = /^(?:[.,](\d{1,12}))? ?(?:(Z|z|UTC|GMT)|([+-])(\d{2}):?(\d{2})?)?$/;
 
 /**
- * Epoch milliseconds of `2024-09-01T10:00:00Z`, `2024-09-01 10:00:00`, `2023-11-13T10:00Z`, `2024-09-01`, with fraction or
- * offset where they are there; NaN for anything else.
+ * Epoch milliseconds of `2024-09-01T10:00:00Z`, `2024-09-01 10:00:00`, `2023-11-13T10:00Z`, `2024-09-01`, with fraction
+ * or offset where they are there; NaN for anything else.
  */
 export function parseInstant(text: string): number {
   const day = epochDay(twoDigits(text, 0) * 100 + twoDigits(text, 2), twoDigits(text, 5), twoDigits(text, 8));
@@ -43,7 +44,13 @@ export function parseInstant(text: string): number {
   const separator = text[10];
   const hour = twoDigits(text, 11);
   const minute = twoDigits(text, 14);
-  if ((separator !== 'T' && separator !== ' ' && separator !== 't') || text[13] !== ':' || !(hour <= 23) || !(minute <= 59)) return Number.NaN;
+  if (
+    (separator !== 'T' && separator !== ' ' && separator !== 't') ||
+    text[13] !== ':' ||
+    !(hour <= 23) ||
+    !(minute <= 59)
+  )
+    return Number.NaN;
   const withSeconds = text[16] === ':';
   const second = withSeconds ? twoDigits(text, 17) : 0;
   if (!(second <= 59)) return Number.NaN;
@@ -66,7 +73,9 @@ function withTail(whole: number, tail: string): number {
 
 const US_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})(?: 0?0:00(?::00)?)?$/;
 
-/** Epoch milliseconds of midnight UTC of `9/2/2023` or `09/02/2023` (month first, as Azure's exports write it), or NaN. */
+/**
+ * Epoch milliseconds of midnight UTC of `9/2/2023` or `09/02/2023` (month first, as Azure's exports write it), or NaN.
+ */
 export function parseUsDate(text: string): number {
   const match = US_DATE.exec(text);
   if (match === null) return Number.NaN;

@@ -1,7 +1,9 @@
 /**
- * One HTTP POST, and what became of it as a caller that must not repeat itself needs it: answered, surely never sent, or lost.
+ * One HTTP POST, and what became of it as a caller that must not repeat itself needs it: answered, surely never sent,
+ * or lost.
  *
- * Never follows a redirect, never waits longer than it was told to, reads little of the answer, and never says an address, a header or a body.
+ * Never follows a redirect, never waits longer than it was told to, reads little of the answer, and never says an
+ * address, a header or a body.
  */
 
 export type Posted =
@@ -17,15 +19,46 @@ export const DEFAULT_REST_MS = 30_000;
 
 /** What fails before a connection stands: the name, the way, the handshake. Codes of Node, undici and OpenSSL. */
 const BEFORE_SENDING: ReadonlySet<string> = new Set([
-  'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'UND_ERR_CONNECT_TIMEOUT', 'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT',
-  'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
-/** Posts once. `now` in epoch milliseconds reads a date in Retry-After. Never throws for what the network or the other side does. */
-export async function post(url: string, headers: Readonly<Record<string, string>>, body: string | Uint8Array<ArrayBuffer>, now: number): Promise<Posted> {
+/**
+ * Posts once. `now` in epoch milliseconds reads a date in Retry-After. Never throws for what the network or the other
+ * side does.
+ */
+export async function post(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string | Uint8Array<ArrayBuffer>,
+  now: number,
+): Promise<Posted> {
   try {
-    const response = await fetch(url, { method: 'POST', headers, body, redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS) });
-    return { kind: 'answered', status: response.status, retryAfterMs: retryAfterMs(response.headers.get('retry-after'), now), text: await shortText(response) };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers,
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    return {
+      kind: 'answered',
+      status: response.status,
+      retryAfterMs: retryAfterMs(response.headers.get('retry-after'), now),
+      text: await shortText(response),
+    };
   } catch (error) {
     return lost(error);
   }
@@ -35,7 +68,13 @@ export async function post(url: string, headers: Readonly<Record<string, string>
 export function lost(error: unknown): Exclude<Posted, { readonly kind: 'answered' }> {
   const code = codeOf(error);
   if (BEFORE_SENDING.has(code)) return { kind: 'not-sent', detail: `no connection (${code})` };
-  return { kind: 'unknown', detail: error instanceof Error && error.name === 'TimeoutError' ? `no answer within ${TIMEOUT_MS / 1000} s` : `the answer was lost${code === '' ? '' : ` (${code})`}` };
+  return {
+    kind: 'unknown',
+    detail:
+      error instanceof Error && error.name === 'TimeoutError'
+        ? `no answer within ${TIMEOUT_MS / 1000} s`
+        : `the answer was lost${code === '' ? '' : ` (${code})`}`,
+  };
 }
 
 async function shortText(response: Response): Promise<string> {
@@ -53,7 +92,9 @@ async function shortText(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString('utf8', 0, MOST_ANSWER_BYTES);
 }
 
-/** Milliseconds of a Retry-After header, seconds or an HTTP date (RFC 9110, section 10.2.3); null where there is none. */
+/**
+ * Milliseconds of a Retry-After header, seconds or an HTTP date (RFC 9110, section 10.2.3); null where there is none.
+ */
 function retryAfterMs(header: string | null, now: number): number | null {
   if (header === null) return null;
   if (/^\d{1,7}$/.test(header.trim())) return Number(header.trim()) * 1000;
@@ -65,7 +106,8 @@ function retryAfterMs(header: string | null, now: number): number | null {
 function codeOf(error: unknown): string {
   let cause: unknown = error;
   for (let depth = 0; depth < 4 && cause instanceof Error; depth++) {
-    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(cause.code)) return cause.code;
+    if ('code' in cause && typeof cause.code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(cause.code))
+      return cause.code;
     cause = 'original' in cause ? cause.original : cause.cause;
   }
   return '';
@@ -75,10 +117,14 @@ const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host);
 
-/** What is wrong with an address that secrets or alerts are sent to; null where nothing is. TLS is required, save on this machine. */
+/**
+ * What is wrong with an address that secrets or alerts are sent to; null where nothing is. TLS is required, save on
+ * this machine.
+ */
 export function addressProblem(text: string): string | null {
   if (!URL.canParse(text)) return 'is not a URL';
   const url = new URL(text);
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname))) return 'is not an https:// URL (http:// is allowed on this machine only)';
+  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(url.hostname)))
+    return 'is not an https:// URL (http:// is allowed on this machine only)';
   return url.username !== '' || url.password !== '' ? 'holds a user name or a password' : null;
 }

@@ -1,8 +1,8 @@
 /**
  * Signs what is sent as Standard Webhooks 1.0.0 says (standardwebhooks.com, "Signature scheme" and "Webhook headers").
  *
- * The same few lines as a provider's webhook has: parts do not import each other, and a scheme that two sides know is no place to differ. Secrets are
- * held here and shown nowhere.
+ * The same few lines as a provider's webhook has: parts do not import each other, and a scheme that two sides know is
+ * no place to differ. Secrets are held here and shown nowhere.
  */
 import { createHmac } from 'node:crypto';
 
@@ -15,7 +15,9 @@ export function readSecrets(setting: string): readonly Buffer[] | string {
   const words = setting.trim().split(/\s+/);
   if (words.length > 2) return 'holds more than two secrets';
   const secrets = words.map((word) => Buffer.from(SECRET.exec(word)?.[1] ?? '', 'base64'));
-  return secrets.some(({ length }) => length < LEAST_BYTES || length > MOST_BYTES) ? `is not one or two secrets of the form whsec_ and the base64 of ${LEAST_BYTES} to ${MOST_BYTES} bytes` : secrets;
+  return secrets.some(({ length }) => length < LEAST_BYTES || length > MOST_BYTES)
+    ? `is not one or two secrets of the form whsec_ and the base64 of ${LEAST_BYTES} to ${MOST_BYTES} bytes`
+    : secrets;
 }
 
 /**
@@ -23,7 +25,14 @@ export function readSecrets(setting: string): readonly Buffer[] | string {
  * @param id the same however often it is sent, without a full stop
  * @param timestamp of this sending, Unix seconds
  */
-export function signedHeaders(id: string, timestamp: number, body: string, secrets: readonly Buffer[]): Record<string, string> {
-  const signatures = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64')}`);
+export function signedHeaders(
+  id: string,
+  timestamp: number,
+  body: string,
+  secrets: readonly Buffer[],
+): Record<string, string> {
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64')}`,
+  );
   return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signatures.join(' ') };
 }

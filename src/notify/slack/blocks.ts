@@ -1,18 +1,36 @@
 /**
  * Messages in Slack's Block Kit.
  *
- * Pure: the same message gives the same blocks, and they hold every limit of Slack's reference (docs.slack.dev, "Reference: Block Kit": blocks, block
- * elements, composition objects), since one text too long refuses the whole message. What is too long is cut, with a word that says so. The three
- * characters that mean something in mrkdwn are escaped ("Formatting message text: Escaping text"), so that nobody's tag can call a channel.
+ * Pure: the same message gives the same blocks, and they hold every limit of Slack's reference (docs.slack.dev,
+ * "Reference: Block Kit": blocks, block elements, composition objects), since one text too long refuses the whole
+ * message. What is too long is cut, with a word that says so. The three characters that mean something in mrkdwn are
+ * escaped ("Formatting message text: Escaping text"), so that nobody's tag can call a channel.
  */
 import type { Button, Message } from '../../core/alert/message.js';
 import { plainText } from '../../core/alert/message.js';
 import type { Severity } from '../../core/alert/alert.js';
 
-/** Characters, unless it says otherwise. `text` beside blocks is what notifications show; chat.postMessage asks for at most 4,000. */
+/**
+ * Characters, unless it says otherwise. `text` beside blocks is what notifications show; chat.postMessage asks for at
+ * most 4,000.
+ */
 export const LIMITS = {
-  blocks: 50, text: 4000, header: 150, section: 3000, fields: 10, field: 2000, contextElements: 10, actionElements: 25, buttonText: 75, value: 2000, actionId: 255, url: 3000,
-  confirmTitle: 100, confirmText: 300, confirmButton: 30, altText: 2000,
+  blocks: 50,
+  text: 4000,
+  header: 150,
+  section: 3000,
+  fields: 10,
+  field: 2000,
+  contextElements: 10,
+  actionElements: 25,
+  buttonText: 75,
+  value: 2000,
+  actionId: 255,
+  url: 3000,
+  confirmTitle: 100,
+  confirmText: 300,
+  confirmButton: 30,
+  altText: 2000,
 } as const;
 
 interface PlainText {
@@ -30,7 +48,12 @@ interface ButtonElement {
   readonly action_id: string;
   readonly value: string;
   readonly style?: 'primary' | 'danger';
-  readonly confirm?: { readonly title: PlainText; readonly text: PlainText; readonly confirm: PlainText; readonly deny: PlainText };
+  readonly confirm?: {
+    readonly title: PlainText;
+    readonly text: PlainText;
+    readonly confirm: PlainText;
+    readonly deny: PlainText;
+  };
 }
 export type Block =
   | { readonly type: 'header'; readonly text: PlainText }
@@ -62,7 +85,11 @@ export function fit(text: string, most: number, escaped: boolean): string {
   return result;
 }
 
-const plain = (text: string, most: number): PlainText => ({ type: 'plain_text', text: fit(text, most, false), emoji: true });
+const plain = (text: string, most: number): PlainText => ({
+  type: 'plain_text',
+  text: fit(text, most, false),
+  emoji: true,
+});
 const markdown = (text: string): Markdown => ({ type: 'mrkdwn', text });
 
 export function slackMessage(message: Message): SlackMessage {
@@ -70,22 +97,43 @@ export function slackMessage(message: Message): SlackMessage {
   const name = title.replaceAll(/\s+/g, ' ').trim() || ' ';
   const content = contentBlocks(message);
   const room = LIMITS.blocks - RESERVED - 1;
-  const small = [...(content.length > room ? [CUT] : []), ...(note === null ? [] : [fit(note, LIMITS.field, true)]), ...(link === null ? [] : [linkText(link)])].filter((text) => text.trim() !== '');
+  const small = [
+    ...(content.length > room ? [CUT] : []),
+    ...(note === null ? [] : [fit(note, LIMITS.field, true)]),
+    ...(link === null ? [] : [linkText(link)]),
+  ].filter((text) => text.trim() !== '');
   return {
     text: fit(plainText({ ...message, link: null }), LIMITS.text, true),
     blocks: [
-      { type: 'header', text: plain(kind === 'answer' ? name : `${MARKS[severity]} ${name}`, LIMITS.header) }, ...content.slice(0, room),
+      { type: 'header', text: plain(kind === 'answer' ? name : `${MARKS[severity]} ${name}`, LIMITS.header) },
+      ...content.slice(0, room),
       ...(small.length === 0 ? [] : [{ type: 'context' as const, elements: small.map(markdown) }]),
-      ...(buttons.length === 0 ? [] : [{ type: 'actions' as const, elements: buttons.slice(0, LIMITS.actionElements).map((button) => buttonOf(button, message.alert ?? '')) }]),
+      ...(buttons.length === 0
+        ? []
+        : [
+            {
+              type: 'actions' as const,
+              elements: buttons.slice(0, LIMITS.actionElements).map((button) => buttonOf(button, message.alert ?? '')),
+            },
+          ]),
     ],
   };
 }
 
 function contentBlocks({ lines, facts, lists }: Message): Block[] {
   const blocks: Block[] = sections(lines.map((line) => fit(line, LIMITS.section, true)));
-  const fields = facts.map(({ name, value }) => markdown(`*${fit(name, 200, true)}*\n${fit(value === '' ? '-' : value, LIMITS.field - 300, true)}`));
-  for (let at = 0; at < fields.length; at += LIMITS.fields) blocks.push({ type: 'section', fields: fields.slice(at, at + LIMITS.fields) });
-  for (const { title, items } of lists) blocks.push(...sections([`*${fit(title, 200, true)}*`, ...items.map((item) => `\u2022 ${fit(item, LIMITS.section - 10, true)}`)]));
+  const fields = facts.map(({ name, value }) =>
+    markdown(`*${fit(name, 200, true)}*\n${fit(value === '' ? '-' : value, LIMITS.field - 300, true)}`),
+  );
+  for (let at = 0; at < fields.length; at += LIMITS.fields)
+    blocks.push({ type: 'section', fields: fields.slice(at, at + LIMITS.fields) });
+  for (const { title, items } of lists)
+    blocks.push(
+      ...sections([
+        `*${fit(title, 200, true)}*`,
+        ...items.map((item) => `\u2022 ${fit(item, LIMITS.section - 10, true)}`),
+      ]),
+    );
   return blocks;
 }
 
@@ -95,7 +143,8 @@ function sections(lines: readonly string[]): Block[] {
   for (const line of lines) {
     const last = texts.at(-1);
     if (line === '') continue;
-    if (last !== undefined && last.length + 1 + line.length <= LIMITS.section) texts[texts.length - 1] = `${last}\n${line}`;
+    if (last !== undefined && last.length + 1 + line.length <= LIMITS.section)
+      texts[texts.length - 1] = `${last}\n${line}`;
     else texts.push(line);
   }
   return texts.map((text) => ({ type: 'section', text: markdown(text) }));
@@ -110,9 +159,20 @@ function linkText({ text, url }: NonNullable<Message['link']>): string {
 function buttonOf({ act, label, confirm }: Button, alert: string): ButtonElement {
   const style = STYLES[act];
   return {
-    type: 'button', text: plain(label, LIMITS.buttonText), action_id: `bursar.${act}`, value: alert, ...(style === undefined ? {} : { style }),
-    ...(confirm === null ? {} : { confirm: {
-      title: plain(confirm.title, LIMITS.confirmTitle), text: plain(confirm.text, LIMITS.confirmText), confirm: plain(confirm.yes, LIMITS.confirmButton), deny: plain(confirm.no, LIMITS.confirmButton),
-    } }),
+    type: 'button',
+    text: plain(label, LIMITS.buttonText),
+    action_id: `bursar.${act}`,
+    value: alert,
+    ...(style === undefined ? {} : { style }),
+    ...(confirm === null
+      ? {}
+      : {
+          confirm: {
+            title: plain(confirm.title, LIMITS.confirmTitle),
+            text: plain(confirm.text, LIMITS.confirmText),
+            confirm: plain(confirm.yes, LIMITS.confirmButton),
+            deny: plain(confirm.no, LIMITS.confirmButton),
+          },
+        }),
   };
 }

@@ -1,9 +1,10 @@
 /**
  * Slack through its Web API, with a bot's token.
  *
- * Slack has no idempotency key for chat.postMessage: every message carries its token as metadata (docs.slack.dev, "Message metadata"), and a message
- * whose answer was lost is looked for in the conversation before anything is sent again. One conversation is a thread. A picture is a file in it, named
- * by its token. The client's own retries are off: what is repeated is decided elsewhere. It never logs, and never says the token.
+ * Slack has no idempotency key for chat.postMessage: every message carries its token as metadata (docs.slack.dev,
+ * "Message metadata"), and a message whose answer was lost is looked for in the conversation before anything is sent
+ * again. One conversation is a thread. A picture is a file in it, named by its token. The client's own retries are off:
+ * what is repeated is decided elsewhere. It never logs, and never says the token.
  */
 import type { ConversationsHistoryResponse, ConversationsRepliesResponse, WebClient } from '@slack/web-api';
 import type { Message } from '../../core/alert/message.js';
@@ -16,14 +17,19 @@ import { outcomeOfError, REST_OF_ANSWERS } from './failures.js';
 import { ResponseAddress } from './response-address.js';
 
 const EVENT_TYPE = 'bursar_alert';
-/** One message per second and channel (docs.slack.dev, "Rate limits": posting messages); a little more, since clocks differ. */
+/**
+ * One message per second and channel (docs.slack.dev, "Rate limits": posting messages); a little more, since clocks
+ * differ.
+ */
 const PAUSE_MS = 1100;
 /** A clock may be so far behind Slack's. */
 const CLOCKS_MS = 60_000;
 const PAGE = 200;
 const MOST_PAGES = 20;
 
-type Found = NonNullable<ConversationsHistoryResponse['messages']>[number] | NonNullable<ConversationsRepliesResponse['messages']>[number];
+type Found =
+  | NonNullable<ConversationsHistoryResponse['messages']>[number]
+  | NonNullable<ConversationsRepliesResponse['messages']>[number];
 
 /** What Slack calls a message: its channel and time-stamp. */
 const referenceOf = (channel: string, ts: string): string => `${channel}:${ts}`;
@@ -50,16 +56,27 @@ export class SlackBot implements ChannelConnection {
   private opened: Promise<WebClient> | null = null;
   private readonly responses: ResponseAddress;
 
-  constructor(private readonly settings: BotSettings, private readonly clock: Clock) {
+  constructor(
+    private readonly settings: BotSettings,
+    private readonly clock: Clock,
+  ) {
     this.responses = new ResponseAddress(settings.apiUrl);
   }
 
   /** The package is read when it is first needed: most processes never tell anybody. */
   private client(): Promise<WebClient> {
     const { token, apiUrl } = this.settings;
-    this.opened ??= import('@slack/web-api').then((slack) => new slack.WebClient(token, {
-      slackApiUrl: apiUrl, retryConfig: { retries: 0 }, rejectRateLimitedCalls: true, timeout: TIMEOUT_MS, allowAbsoluteUrls: false, logger: SILENT,
-    }));
+    this.opened ??= import('@slack/web-api').then(
+      (slack) =>
+        new slack.WebClient(token, {
+          slackApiUrl: apiUrl,
+          retryConfig: { retries: 0 },
+          rejectRateLimitedCalls: true,
+          timeout: TIMEOUT_MS,
+          allowAbsoluteUrls: false,
+          logger: SILENT,
+        }),
+    );
     return this.opened;
   }
 
@@ -67,27 +84,61 @@ export class SlackBot implements ChannelConnection {
     return this.try(async (client) => {
       const channel = await this.channelOf(client, telling);
       if (telling.part === 'picture') return this.sendPicture(client, channel, telling);
-      const thread = telling.threadReference === null ? {} : { thread_ts: placeOf(telling.threadReference).ts, reply_broadcast: telling.message.severity === 'critical' };
+      const thread =
+        telling.threadReference === null
+          ? {}
+          : {
+              thread_ts: placeOf(telling.threadReference).ts,
+              reply_broadcast: telling.message.severity === 'critical',
+            };
       const { postMessage: say } = client.chat;
       const sent = await say({
-        channel, ...formOf(telling.message), ...thread, metadata: { event_type: EVENT_TYPE, event_payload: { token: telling.token } }, unfurl_links: false, unfurl_media: false,
+        channel,
+        ...formOf(telling.message),
+        ...thread,
+        metadata: { event_type: EVENT_TYPE, event_payload: { token: telling.token } },
+        unfurl_links: false,
+        unfurl_media: false,
       });
-      return sent.ts === undefined ? { kind: 'unknown', detail: 'the answer names no message' } : { kind: 'told', reference: referenceOf(sent.channel ?? channel, sent.ts) };
+      return sent.ts === undefined
+        ? { kind: 'unknown', detail: 'the answer names no message' }
+        : { kind: 'told', reference: referenceOf(sent.channel ?? channel, sent.ts) };
     });
   }
 
   /** Three steps (docs.slack.dev, "Working with files: Uploading files"): only the last one shows it to anybody. */
-  private async sendPicture(client: WebClient, channel: string, { token, picture, threadReference }: Telling): Promise<ToldOutcome> {
+  private async sendPicture(
+    client: WebClient,
+    channel: string,
+    { token, picture, threadReference }: Telling,
+  ): Promise<ToldOutcome> {
     if (picture === null) return { kind: 'refused', code: 'no-picture', detail: 'there is no picture any more' };
-    const place = await client.files.getUploadURLExternal({ filename: nameOf(token), length: picture.png.length, alt_text: picture.text });
-    if (place.upload_url === undefined || place.file_id === undefined) return { kind: 'not-sent', detail: 'Slack names no place for the picture' };
-    const uploaded = await post(place.upload_url, { 'content-type': 'image/png' }, new Uint8Array(picture.png), this.clock.now());
+    const place = await client.files.getUploadURLExternal({
+      filename: nameOf(token),
+      length: picture.png.length,
+      alt_text: picture.text,
+    });
+    if (place.upload_url === undefined || place.file_id === undefined)
+      return { kind: 'not-sent', detail: 'Slack names no place for the picture' };
+    const uploaded = await post(
+      place.upload_url,
+      { 'content-type': 'image/png' },
+      new Uint8Array(picture.png),
+      this.clock.now(),
+    );
     // Nobody sees a file that was not completed: it may be sent again.
     if (uploaded.kind !== 'answered') return { kind: 'not-sent', detail: uploaded.detail };
     if (uploaded.status === 429) return { kind: 'busy', waitMs: uploaded.retryAfterMs ?? DEFAULT_REST_MS };
-    if (uploaded.status !== 200) return { kind: 'not-sent', detail: `the upload was answered with status ${uploaded.status}` };
+    if (uploaded.status !== 200)
+      return { kind: 'not-sent', detail: `the upload was answered with status ${uploaded.status}` };
     const file = { id: place.file_id, title: picture.text };
-    await (threadReference === null ? client.files.completeUploadExternal({ files: [file], channel_id: channel }) : client.files.completeUploadExternal({ files: [file], channel_id: channel, thread_ts: placeOf(threadReference).ts }));
+    await (threadReference === null
+      ? client.files.completeUploadExternal({ files: [file], channel_id: channel })
+      : client.files.completeUploadExternal({
+          files: [file],
+          channel_id: channel,
+          thread_ts: placeOf(threadReference).ts,
+        }));
     return { kind: 'told', reference: null };
   }
 
@@ -98,12 +149,21 @@ export class SlackBot implements ChannelConnection {
       const oldest = String((telling.since - CLOCKS_MS) / 1000);
       let cursor: string | undefined;
       for (let page = 0; page < MOST_PAGES; page++) {
-        const options = { channel, oldest, limit: PAGE, include_all_metadata: true, ...(cursor === undefined ? {} : { cursor }) };
-        const answer: ConversationsHistoryResponse | ConversationsRepliesResponse = telling.threadReference === null ? await client.conversations.history(options)
-          : await client.conversations.replies({ ...options, ts: placeOf(telling.threadReference).ts });
+        const options = {
+          channel,
+          oldest,
+          limit: PAGE,
+          include_all_metadata: true,
+          ...(cursor === undefined ? {} : { cursor }),
+        };
+        const answer: ConversationsHistoryResponse | ConversationsRepliesResponse =
+          telling.threadReference === null
+            ? await client.conversations.history(options)
+            : await client.conversations.replies({ ...options, ts: placeOf(telling.threadReference).ts });
         const messages: readonly Found[] = answer.messages ?? [];
         const found = messages.find((message) => isOf(message, telling));
-        if (found?.ts !== undefined) return { kind: 'told', reference: telling.part === 'picture' ? null : referenceOf(channel, found.ts) };
+        if (found?.ts !== undefined)
+          return { kind: 'told', reference: telling.part === 'picture' ? null : referenceOf(channel, found.ts) };
         cursor = answer.response_metadata?.next_cursor;
         if (cursor === undefined || cursor === '') return { kind: 'not-sent', detail: 'it is not in the conversation' };
       }
@@ -126,7 +186,9 @@ export class SlackBot implements ChannelConnection {
       return { kind: 'told', reference: `signed in as ${user ?? 'somebody'} at ${team ?? 'a workspace'}` };
     });
     if (outcome.kind === 'told') return outcome.reference ?? 'signed in';
-    throw outcome.kind === 'refused' ? denied(`Slack does not take the token: ${outcome.code}`) : unavailable('Slack cannot be asked now');
+    throw outcome.kind === 'refused'
+      ? denied(`Slack does not take the token: ${outcome.code}`)
+      : unavailable('Slack cannot be asked now');
   }
 
   answer(to: string, message: Message): Promise<ToldOutcome> {
@@ -156,7 +218,13 @@ const nameOf = (token: string): string => `${token}.png`;
 function isOf(message: Found, { token, part }: Telling): boolean {
   if (part === 'picture') return message.files?.some(({ name }) => name === nameOf(token)) ?? false;
   const payload: unknown = message.metadata?.event_payload;
-  return message.metadata?.event_type === EVENT_TYPE && typeof payload === 'object' && payload !== null && 'token' in payload && payload.token === token;
+  return (
+    message.metadata?.event_type === EVENT_TYPE &&
+    typeof payload === 'object' &&
+    payload !== null &&
+    'token' in payload &&
+    payload.token === token
+  );
 }
 
 /** The package's types know more blocks than are made here; its arrays are its own to change. */
@@ -164,4 +232,12 @@ const formOf = (message: Message): { text: string; blocks: SlackMessage['blocks'
 
 const nothing = (): void => undefined;
 /** Its log would hold what is sent. */
-const SILENT = { debug: nothing, info: nothing, warn: nothing, error: nothing, setLevel: nothing, setName: nothing, getLevel: () => 'error' as never };
+const SILENT = {
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+  setLevel: nothing,
+  setName: nothing,
+  getLevel: () => 'error' as never,
+};

@@ -1,5 +1,6 @@
 /**
- * What an error of Slack's client means for a message: did it arrive, may it be sent again, does a person have to change something.
+ * What an error of Slack's client means for a message: did it arrive, may it be sent again, does a person have to
+ * change something.
  *
  * Never says more than Slack's own code. What is not known to be harmless counts as unknown, and is asked for.
  */
@@ -9,14 +10,24 @@ import { lost } from '../sending/post.js';
 /** Where Slack names no pause. */
 export const REST_OF_ANSWERS = 30_000;
 
-/** Errors of which Slack says that some of it may have happened, or that say nothing (docs.slack.dev, "chat.postMessage": Errors). */
-const OPEN: ReadonlySet<string> = new Set(['fatal_error', 'internal_error', 'service_unavailable', 'request_timeout', 'team_added_to_org']);
+/**
+ * Errors of which Slack says that some of it may have happened, or that say nothing (docs.slack.dev,
+ * "chat.postMessage": Errors).
+ */
+const OPEN: ReadonlySet<string> = new Set([
+  'fatal_error',
+  'internal_error',
+  'service_unavailable',
+  'request_timeout',
+  'team_added_to_org',
+]);
 const PAUSES: ReadonlySet<string> = new Set(['ratelimited', 'rate_limited', 'message_limit_exceeded']);
 
 /** @param restMs where Slack names no pause */
 export function outcomeOfError(error: unknown, restMs: number): ToldOutcome {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
-  if (code === 'slack_webapi_rate_limited_error') return { kind: 'busy', waitMs: numberOf(error, 'retryAfter') * 1000 || restMs };
+  if (code === 'slack_webapi_rate_limited_error')
+    return { kind: 'busy', waitMs: numberOf(error, 'retryAfter') * 1000 || restMs };
   if (code === 'slack_webapi_platform_error') return platformOutcome(slackCode(error), restMs);
   // Slack answers with another status than 200 and 429 only where something in front of it is broken.
   if (code === 'slack_webapi_http_error') return { kind: 'unknown', detail: `status ${numberOf(error, 'statusCode')}` };
@@ -27,13 +38,21 @@ export function outcomeOfError(error: unknown, restMs: number): ToldOutcome {
 
 function platformOutcome(code: string, restMs: number): ToldOutcome {
   if (PAUSES.has(code)) return { kind: 'busy', waitMs: restMs };
-  return OPEN.has(code) ? { kind: 'unknown', detail: code } : { kind: 'refused', code, detail: REMEDIES[code] ?? 'Slack does not take it' };
+  return OPEN.has(code)
+    ? { kind: 'unknown', detail: code }
+    : { kind: 'refused', code, detail: REMEDIES[code] ?? 'Slack does not take it' };
 }
 
 const REMEDIES: Readonly<Record<string, string>> = {
-  not_in_channel: 'invite the app to the channel', channel_not_found: 'there is no such channel for this app: check the id, and invite the app', is_archived: 'the channel is archived',
-  invalid_auth: 'the bot token does not hold', account_inactive: 'the bot token does not hold', token_revoked: 'the bot token was revoked', not_authed: 'the bot token is missing',
-  missing_scope: 'the app lacks a scope: chat:write, channels:history, groups:history, im:history, im:write, files:write',
+  not_in_channel: 'invite the app to the channel',
+  channel_not_found: 'there is no such channel for this app: check the id, and invite the app',
+  is_archived: 'the channel is archived',
+  invalid_auth: 'the bot token does not hold',
+  account_inactive: 'the bot token does not hold',
+  token_revoked: 'the bot token was revoked',
+  not_authed: 'the bot token is missing',
+  missing_scope:
+    'the app lacks a scope: chat:write, channels:history, groups:history, im:history, im:write, files:write',
 };
 
 function slackCode(error: unknown): string {
@@ -43,6 +62,7 @@ function slackCode(error: unknown): string {
 }
 
 function numberOf(error: unknown, name: string): number {
-  const value: unknown = typeof error === 'object' && error !== null && name in error ? (error as Record<string, unknown>)[name] : null;
+  const value: unknown =
+    typeof error === 'object' && error !== null && name in error ? (error as Record<string, unknown>)[name] : null;
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }

@@ -1,7 +1,8 @@
 /**
  * Answers one person at a request's response_url (docs.slack.dev, "Handling user interaction: Message responses").
  *
- * The address came in a signed request and is still not trusted: only Slack's own hosts are called, and the host of the configured API.
+ * The address came in a signed request and is still not trusted: only Slack's own hosts are called, and the host of the
+ * configured API.
  */
 import type { Message } from '../../core/alert/message.js';
 import type { ToldOutcome } from '../../core/alert/channel.js';
@@ -20,10 +21,18 @@ export class ResponseAddress {
   /** Only the person who asked sees the answer; the message stays. */
   async answer(to: string, message: Message, now: number): Promise<ToldOutcome> {
     const origin = URL.canParse(to) ? new URL(to).origin : '';
-    if (!HOSTS.has(origin) && origin !== this.own) return { kind: 'refused', code: 'not-slack', detail: 'the address of the answer is not of Slack' };
-    const posted = await post(to, { 'content-type': 'application/json' }, JSON.stringify({ response_type: 'ephemeral', replace_original: false, ...slackMessage(message) }), now);
+    if (!HOSTS.has(origin) && origin !== this.own)
+      return { kind: 'refused', code: 'not-slack', detail: 'the address of the answer is not of Slack' };
+    const posted = await post(
+      to,
+      { 'content-type': 'application/json' },
+      JSON.stringify({ response_type: 'ephemeral', replace_original: false, ...slackMessage(message) }),
+      now,
+    );
     if (posted.kind !== 'answered') return posted;
     if (posted.status === 429) return { kind: 'busy', waitMs: posted.retryAfterMs ?? DEFAULT_REST_MS };
-    return posted.status === 200 ? { kind: 'told', reference: null } : { kind: 'refused', code: `status-${posted.status}`, detail: 'Slack did not take the answer' };
+    return posted.status === 200
+      ? { kind: 'told', reference: null }
+      : { kind: 'refused', code: `status-${posted.status}`, detail: 'Slack did not take the answer' };
   }
 }

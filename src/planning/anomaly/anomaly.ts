@@ -1,8 +1,8 @@
 /**
  * What an anomaly is, and how unusual a value must be to count as one: shared by spend and prices.
  *
- * Never reads ahead: whatever carries `decidedAt` T was decided from the values up to T alone, and a later value may add a
- * report but never takes one back. Decides nothing about money: the caller holds a price or tells a person.
+ * Never reads ahead: whatever carries `decidedAt` T was decided from the values up to T alone, and a later value may
+ * add a report but never takes one back. Decides nothing about money: the caller holds a price or tells a person.
  */
 
 export type AnomalyKind = 'spike' | 'drop' | 'level-shift' | 'dirty-price';
@@ -10,13 +10,19 @@ export type AnomalyKind = 'spike' | 'drop' | 'level-shift' | 'dirty-price';
 export interface Anomaly {
   /** When the unusual value stands (the first one of a shift); the unit of the series. */
   readonly at: number;
-  /** When it could be told: the same instant for a spike, a drop or a decimal slip; later for a shift and a price that came back. */
+  /**
+   * When it could be told: the same instant for a spike, a drop or a decimal slip; later for a shift and a price that
+   * came back.
+   */
   readonly decidedAt: number;
   readonly kind: AnomalyKind;
   /** What the values before it led to expect. Inside low..high nothing is reported. */
   readonly expected: { readonly low: number; readonly mean: number; readonly high: number };
   readonly observed: number;
-  /** How far out, in units of the distance at which a report begins: above 1, save for a shift, whose last value was, and a repeat. */
+  /**
+   * How far out, in units of the distance at which a report begins: above 1, save for a shift, whose last value was,
+   * and a repeat.
+   */
   readonly score: number;
   /** The numbers that the decision used, by name. */
   readonly evidence: Readonly<Record<string, number>>;
@@ -28,13 +34,14 @@ const TAIL_SHARE = 0.2;
 const LEAST_TAIL = 3;
 
 /**
- * The deviation that one value in `1 / rate` exceeds while nothing is wrong, or null where the past is too short to tell.
+ * The deviation that one value in `1 / rate` exceeds while nothing is wrong, or null where the past is too short to
+ * tell.
  *
  * The largest fifth of the past deviations, less the point where that fifth begins, is taken as exponential (peaks over
  * threshold with shape 0: Siffer, Fouque, Termier, Largouet, KDD 2017). A new excess over the mean of k known ones then
- * follows an F distribution with 2 and 2k degrees of freedom, P(excess > s) = (1 + s / (k mean))^-k, so the answer is wide
- * while k is small. Exact for exponential tails up to the estimate of where the tail begins; wider than need be for
- * Gaussian ones, too narrow for heavier ones.
+ * follows an F distribution with 2 and 2k degrees of freedom, P(excess > s) = (1 + s / (k mean))^-k, so the answer is
+ * wide while k is small. Exact for exponential tails up to the estimate of where the tail begins; wider than need be
+ * for Gaussian ones, too narrow for heavier ones.
  * @param deviations past deviations, at least 0
  * @param rate share of values that may be reported in vain, below 0.2
  */

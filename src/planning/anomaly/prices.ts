@@ -1,10 +1,10 @@
 /**
- * Unusual prices in one series of observations: dirty ones (a decimal slip, a jump that was never there, a feed that repeats itself)
- * apart from real moves.
+ * Unusual prices in one series of observations: dirty ones (a decimal slip, a jump that was never there, a feed that
+ * repeats itself) apart from real moves.
  *
- * A suspect price never becomes the reference for the next one until it has held. Never reads ahead, corrects nothing and
- * drops nothing: it says what it saw, and the caller holds the last good price or not. Prices that are zero, blank or no number
- * are the format's to reject; here they are an error.
+ * A suspect price never becomes the reference for the next one until it has held. Never reads ahead, corrects nothing
+ * and drops nothing: it says what it saw, and the caller holds the last good price or not. Prices that are zero, blank
+ * or no number are the format's to reject; here they are an error.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { nextEpisode, tailLimit, type Anomaly, type Episode } from './anomaly.js';
@@ -18,8 +18,8 @@ export interface PricePoint {
 
 export interface PriceAnomalyOptions {
   /**
-   * Series that a real move would move too: other sizes of the same family, say. Without any, a jump that comes back is called
-   * dirty only from a factor of 2 on.
+   * Series that a real move would move too: other sizes of the same family, say. Without any, a jump that comes back is
+   * called dirty only from a factor of 2 on.
    */
   readonly peers?: readonly (readonly PricePoint[])[];
   /** Share of usual points that may be reported, 0.001 unless told; above 0, at most 0.1. */
@@ -46,8 +46,10 @@ interface Settings {
 
 function checkSeries(points: readonly PricePoint[], path: string, problems: Problem[]): void {
   points.forEach(({ at, price }, index) => {
-    if (!(price > 0 && Number.isFinite(price))) problems.push({ path: `${path}/${index}/price`, message: 'must be a finite number above 0' });
-    if (!(at > (points[index - 1]?.at ?? -Infinity))) problems.push({ path: `${path}/${index}/at`, message: 'must be later than the point before' });
+    if (!(price > 0 && Number.isFinite(price)))
+      problems.push({ path: `${path}/${index}/price`, message: 'must be a finite number above 0' });
+    if (!(at > (points[index - 1]?.at ?? -Infinity)))
+      problems.push({ path: `${path}/${index}/at`, message: 'must be later than the point before' });
   });
 }
 
@@ -56,13 +58,17 @@ function settingsOf(points: readonly PricePoint[], options: PriceAnomalyOptions)
   const problems: Problem[] = [];
   checkSeries(points, 'points', problems);
   settings.peers.forEach((peer, index) => checkSeries(peer, `peers/${index}`, problems));
-  if (!(settings.falseAlarmRate > 0 && settings.falseAlarmRate <= 0.1)) problems.push({ path: 'falseAlarmRate', message: 'must be above 0 and at most 0.1' });
-  if (!Number.isInteger(settings.shiftPoints) || settings.shiftPoints < 1) problems.push({ path: 'shiftPoints', message: 'must be a whole number of at least 1' });
+  if (!(settings.falseAlarmRate > 0 && settings.falseAlarmRate <= 0.1))
+    problems.push({ path: 'falseAlarmRate', message: 'must be above 0 and at most 0.1' });
+  if (!Number.isInteger(settings.shiftPoints) || settings.shiftPoints < 1)
+    problems.push({ path: 'shiftPoints', message: 'must be a whole number of at least 1' });
   if (problems.length > 0) throw invalid('the price series cannot be searched for anomalies', problems);
   return settings;
 }
 
-/** The power of ten that a ratio stands for (10, 0.01, ...), or 0 for none: a point set wrong, cents taken for dollars. */
+/**
+ * The power of ten that a ratio stands for (10, 0.01, ...), or 0 for none: a point set wrong, cents taken for dollars.
+ */
 function slippedDigits(deviation: number): number {
   const digits = Math.round(deviation / Math.LN10);
   return Math.abs(deviation - digits * Math.LN10) <= LEAST_DEVIATION ? digits : 0;
@@ -90,7 +96,8 @@ function peersThatMoved(peers: Settings['peers'], before: number, until: number,
     const from = priceAt(peer, before);
     if (from === null) continue;
     known += 1;
-    const goesAlong = ({ at, price }: PricePoint): boolean => at > before && at <= until && Math.log(price / from) / deviation >= 0.5;
+    const goesAlong = ({ at, price }: PricePoint): boolean =>
+      at > before && at <= until && Math.log(price / from) / deviation >= 0.5;
     if (peer.some(goesAlong)) moved += 1;
   }
   return { known, moved };
@@ -119,19 +126,29 @@ interface Suspect {
 /**
  * Every anomaly of a series of prices, in the order of `decidedAt`.
  *
- * A price that differs from the last good one by a power of ten is a `dirty-price` at once. Another that is out of the usual is a
- * `spike` or a `drop` at once; when the price comes back within `shiftPoints` observations and the peers did not go along
- * (without peers: when the factor was 2 or more) it is a `dirty-price` too, and when it holds it is a `level-shift`. A feed that used to
- * change and repeats one price, not its lowest, for three times as long as ever is a `dirty-price` at the observation that says so. Evidence: `factor`
- * (observed over expected), `limit` (the factor at which a report begins), `digits` (power of ten), `peers`, `peersMoved`,
- * `points`, `repeats`, `longestRepeat`, as far as the decision used them.
- * @throws invalid, naming every problem: a price that is not a finite number above 0, times that do not rise, an option out of range
+ * A price that differs from the last good one by a power of ten is a `dirty-price` at once. Another that is out of the
+ * usual is a `spike` or a `drop` at once; when the price comes back within `shiftPoints` observations and the peers did
+ * not go along (without peers: when the factor was 2 or more) it is a `dirty-price` too, and when it holds it is a
+ * `level-shift`. A feed that used to change and repeats one price, not its lowest, for three times as long as ever is a
+ * `dirty-price` at the observation that says so. Evidence: `factor` (observed over expected), `limit` (the factor at
+ * which a report begins), `digits` (power of ten), `peers`, `peersMoved`, `points`, `repeats`, `longestRepeat`, as far
+ * as the decision used them.
+ * @throws invalid, naming every problem: a price that is not a finite number above 0, times that do not rise, an option
+ * out of range
  */
 export function detectPriceAnomalies(points: readonly PricePoint[], options: PriceAnomalyOptions = {}): Anomaly[] {
   const settings = settingsOf(points, options);
   const [start, ...rest] = points;
   if (start === undefined) return [];
-  const memory: Memory = { reference: start.price, referenceAt: start.at, moves: [], lowest: start.price, changes: 0, repeats: 0, longestRepeat: 0 };
+  const memory: Memory = {
+    reference: start.price,
+    referenceAt: start.at,
+    moves: [],
+    lowest: start.price,
+    changes: 0,
+    repeats: 0,
+    longestRepeat: 0,
+  };
   const found: Anomaly[] = [];
   let episode: Episode | null = null;
   let suspect: Suspect | null = null;
@@ -140,7 +157,8 @@ export function detectPriceAnomalies(points: readonly PricePoint[], options: Pri
     const limit = Math.max(LEAST_DEVIATION, tailLimit(memory.moves, settings.falseAlarmRate) ?? 0);
     const usual = Math.abs(deviation) <= limit;
     const next = nextEpisode(episode, index, usual ? null : deviation > 0 ? 1 : -1);
-    if (suspect !== null && next?.first !== episode?.first) found.push(...cameBack(suspect, point.at, memory, settings));
+    if (suspect !== null && next?.first !== episode?.first)
+      found.push(...cameBack(suspect, point.at, memory, settings));
     if (next === null) {
       suspect = null;
       found.push(...repeated(point, memory, limit));
@@ -149,11 +167,27 @@ export function detectPriceAnomalies(points: readonly PricePoint[], options: Pri
       if (next.count === 1) {
         const digits = slippedDigits(deviation);
         suspect = { point, deviation, limit, reported: digits !== 0 };
-        found.push(anomaly(digits !== 0 ? 'dirty-price' : deviation > 0 ? 'spike' : 'drop', suspect, point.at, memory, digits !== 0 ? { digits } : {}));
+        found.push(
+          anomaly(
+            digits !== 0 ? 'dirty-price' : deviation > 0 ? 'spike' : 'drop',
+            suspect,
+            point.at,
+            memory,
+            digits !== 0 ? { digits } : {},
+          ),
+        );
       }
       if (next.count >= settings.shiftPoints) {
         const first = suspect?.point ?? point;
-        found.push(anomaly('level-shift', { point: { ...point, at: first.at }, deviation, limit, reported: true }, point.at, memory, { points: next.count }));
+        found.push(
+          anomaly(
+            'level-shift',
+            { point: { ...point, at: first.at }, deviation, limit, reported: true },
+            point.at,
+            memory,
+            { points: next.count },
+          ),
+        );
         Object.assign(memory, { reference: point.price, referenceAt: point.at, repeats: 0 });
         suspect = null;
       }
@@ -163,9 +197,19 @@ export function detectPriceAnomalies(points: readonly PricePoint[], options: Pri
   return found;
 }
 
-function anomaly(kind: Anomaly['kind'], { point, deviation, limit }: Suspect, decidedAt: number, { reference }: Memory, evidence: Record<string, number>): Anomaly {
+function anomaly(
+  kind: Anomaly['kind'],
+  { point, deviation, limit }: Suspect,
+  decidedAt: number,
+  { reference }: Memory,
+  evidence: Record<string, number>,
+): Anomaly {
   return {
-    at: point.at, decidedAt, kind, observed: point.price, score: Math.abs(deviation) / limit,
+    at: point.at,
+    decidedAt,
+    kind,
+    observed: point.price,
+    score: Math.abs(deviation) / limit,
     expected: { low: reference * Math.exp(-limit), mean: reference, high: reference * Math.exp(limit) },
     evidence: { factor: Math.exp(deviation), limit: Math.exp(limit), ...evidence },
   };
@@ -180,15 +224,20 @@ function cameBack(suspect: Suspect, decidedAt: number, memory: Memory, { peers }
 }
 
 /**
- * Whether this observation is the one at which a feed that used to change counts as stuck; says so once per repetition. At the lowest
- * price so far silence is no sign: spot prices rest on a floor for weeks.
+ * Whether this observation is the one at which a feed that used to change counts as stuck; says so once per repetition.
+ * At the lowest price so far silence is no sign: spot prices rest on a floor for weeks.
  */
 function repeated(point: PricePoint, memory: Memory, limit: number): Anomaly[] {
   if (point.price !== memory.reference || memory.changes < LEAST_CHANGES || point.price <= memory.lowest) return [];
   const { repeats, longestRepeat } = memory;
   if (repeats + 1 !== STALE_FACTOR * Math.max(longestRepeat, LEAST_CHANGES)) return [];
   const suspect: Suspect = { point, deviation: 0, limit, reported: true };
-  return [{ ...anomaly('dirty-price', suspect, point.at, memory, { repeats: repeats + 1, longestRepeat }), score: (repeats + 1) / Math.max(longestRepeat, LEAST_CHANGES) }];
+  return [
+    {
+      ...anomaly('dirty-price', suspect, point.at, memory, { repeats: repeats + 1, longestRepeat }),
+      score: (repeats + 1) / Math.max(longestRepeat, LEAST_CHANGES),
+    },
+  ];
 }
 
 function accept(point: PricePoint, deviation: number, memory: Memory): void {

@@ -1,15 +1,18 @@
 /**
  * Unusual spend: hours or days that the past does not explain, told on the day itself.
  *
- * What is expected is a median level times a median shape of the season, so a past anomaly does not become the norm; how far
- * off is unusual is learned from how far off that expectation was so far. A series too short to tell is silent. Never reads
- * ahead, and a value that is not known (null) is passed over, never taken as zero.
+ * What is expected is a median level times a median shape of the season, so a past anomaly does not become the norm;
+ * how far off is unusual is learned from how far off that expectation was so far. A series too short to tell is silent.
+ * Never reads ahead, and a value that is not known (null) is passed over, never taken as zero.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { median, nextEpisode, tailLimit, type Anomaly, type Direction, type Episode } from './anomaly.js';
 
 export interface SpendPoint {
-  /** Start of the hour or day; strictly rising. Points are one step apart: an hour or day without data is a null, not a gap. */
+  /**
+   * Start of the hour or day; strictly rising. Points are one step apart: an hour or day without data is a null, not a
+   * gap.
+   */
   readonly at: number;
   /** Currency units; null where not known. A credit below zero counts as zero. */
   readonly spend: number | null;
@@ -20,7 +23,9 @@ export interface SpendAnomalyOptions {
   readonly seasonPoints?: number;
   /** Points whose median is the level: 7 for days (the default), 24 for hours. */
   readonly levelPoints?: number;
-  /** Share of usual points that may be reported: 0.005 for days (the default), 0.001 for hours; above 0, at most 0.1. */
+  /**
+   * Share of usual points that may be reported: 0.005 for days (the default), 0.001 for hours; above 0, at most 0.1.
+   */
   readonly falseAlarmRate?: number;
   /** Unusual points in a row, on one side, that make a new level: 3 unless told. */
   readonly shiftPoints?: number;
@@ -78,12 +83,16 @@ function settingsOf(points: readonly SpendPoint[], options: SpendAnomalyOptions)
   const settings = { ...DAILY, shiftPoints: 3, ...options };
   const problems: Problem[] = [];
   for (const name of ['seasonPoints', 'levelPoints', 'shiftPoints'] as const) {
-    if (!Number.isInteger(settings[name]) || settings[name] < 1) problems.push({ path: name, message: 'must be a whole number of at least 1' });
+    if (!Number.isInteger(settings[name]) || settings[name] < 1)
+      problems.push({ path: name, message: 'must be a whole number of at least 1' });
   }
-  if (!(settings.falseAlarmRate > 0 && settings.falseAlarmRate <= 0.1)) problems.push({ path: 'falseAlarmRate', message: 'must be above 0 and at most 0.1' });
+  if (!(settings.falseAlarmRate > 0 && settings.falseAlarmRate <= 0.1))
+    problems.push({ path: 'falseAlarmRate', message: 'must be above 0 and at most 0.1' });
   points.forEach(({ at, spend }, index) => {
-    if (spend !== null && !Number.isFinite(spend)) problems.push({ path: `points/${index}/spend`, message: 'must be finite, or null where not known' });
-    if (!(at > (points[index - 1]?.at ?? -Infinity))) problems.push({ path: `points/${index}/at`, message: 'must be later than the point before' });
+    if (spend !== null && !Number.isFinite(spend))
+      problems.push({ path: `points/${index}/spend`, message: 'must be finite, or null where not known' });
+    if (!(at > (points[index - 1]?.at ?? -Infinity)))
+      problems.push({ path: `points/${index}/at`, message: 'must be later than the point before' });
   });
   if (problems.length > 0) throw invalid('the spend series cannot be searched for anomalies', problems);
   return settings;
@@ -106,15 +115,21 @@ function expect(spend: number, phase: number, memory: Memory, settings: Settings
 /**
  * Every anomaly of a series, in the order of `decidedAt`.
  *
- * A first unusual point is a `spike` or a `drop` at once; further ones on the same side, at half its limit or more, say nothing new
- * until `shiftPoints` in a row make a `level-shift`, after which the new level is the expectation. Evidence: `deviation` (logarithm of the
- * ratio of observed to expected, each with a cushion), `limit` (the deviation at which a report begins), `known` (past
- * deviations behind the limit), `shaped` (1 where the season's shape is used), for a shift `points`.
+ * A first unusual point is a `spike` or a `drop` at once; further ones on the same side, at half its limit or more, say
+ * nothing new until `shiftPoints` in a row make a `level-shift`, after which the new level is the expectation.
+ * Evidence: `deviation` (logarithm of the ratio of observed to expected, each with a cushion), `limit` (the deviation
+ * at which a report begins), `known` (past deviations behind the limit), `shaped` (1 where the season's shape is used),
+ * for a shift `points`.
  * @throws invalid, naming every problem: a value that is not finite, times that do not rise, an option out of range
  */
 export function detectSpendAnomalies(points: readonly SpendPoint[], options: SpendAnomalyOptions = {}): Anomaly[] {
   const settings = settingsOf(points, options);
-  const memory: Memory = { recent: [], ratios: Array.from({ length: settings.seasonPoints }, () => []), plain: [], shaped: [] };
+  const memory: Memory = {
+    recent: [],
+    ratios: Array.from({ length: settings.seasonPoints }, () => []),
+    plain: [],
+    shaped: [],
+  };
   const found: Anomaly[] = [];
   let row: Row | null = null;
   points.forEach((point, index) => {
@@ -123,12 +138,23 @@ export function detectSpendAnomalies(points: readonly SpendPoint[], options: Spe
     const phase = index % settings.seasonPoints;
     const judged: Judgement | null = memory.recent.length === 0 ? null : judge(spend, phase, memory, settings, row);
     const episode: Episode | null = nextEpisode(row, index, judged?.direction ?? null);
-    row = episode === null || judged === null ? null : { ...episode, limit: episode.count === 1 ? judged.limit : (row?.limit ?? judged.limit) };
+    row =
+      episode === null || judged === null
+        ? null
+        : { ...episode, limit: episode.count === 1 ? judged.limit : (row?.limit ?? judged.limit) };
     remember(spend, phase, memory, settings, row === null);
     if (judged === null || row === null) return;
     const report = (kind: Anomaly['kind'], at: number, evidence: Record<string, number>): void => {
       const { expected, score } = judged;
-      found.push({ at, decidedAt: point.at, kind, expected, observed: point.spend ?? 0, score, evidence: { ...judged.evidence, ...evidence } });
+      found.push({
+        at,
+        decidedAt: point.at,
+        kind,
+        expected,
+        observed: point.spend ?? 0,
+        score,
+        evidence: { ...judged.evidence, ...evidence },
+      });
     };
     if (row.count === 1) report(row.direction === 1 ? 'spike' : 'drop', point.at, {});
     if (row.count < settings.shiftPoints) return;
@@ -149,30 +175,48 @@ interface Judgement extends Pick<Anomaly, 'expected' | 'score' | 'evidence'> {
   readonly limit: number;
 }
 
-/** Compares a value with what the past leads to expect, and learns how far off that was. Null while the past is too short. */
+/**
+ * Compares a value with what the past leads to expect, and learns how far off that was. Null while the past is too
+ * short.
+ */
 function judge(spend: number, phase: number, memory: Memory, settings: Settings, row: Row | null): Judgement | null {
   const most = MEMORY_SEASONS * settings.seasonPoints;
   const known = { plain: memory.plain, shaped: memory.shaped };
   const plain = expect(spend, phase, memory, settings, false);
-  const shaped = (memory.ratios[phase]?.length ?? 0) >= LEAST_SEASONS ? expect(spend, phase, memory, settings, true) : null;
-  const limits = { plain: tailLimit(known.plain, settings.falseAlarmRate), shaped: tailLimit(known.shaped, settings.falseAlarmRate) };
+  const shaped =
+    (memory.ratios[phase]?.length ?? 0) >= LEAST_SEASONS ? expect(spend, phase, memory, settings, true) : null;
+  const limits = {
+    plain: tailLimit(known.plain, settings.falseAlarmRate),
+    shaped: tailLimit(known.shaped, settings.falseAlarmRate),
+  };
   // The expectation that has been nearer so far; the shape has to have proven itself.
-  const useShape = shaped !== null && limits.shaped !== null && mean(known.shaped) < mean(known.plain.slice(-known.shaped.length));
-  const [chosen, tail, count] = useShape ? [shaped, limits.shaped, known.shaped.length] : [plain, limits.plain, known.plain.length];
+  const useShape =
+    shaped !== null && limits.shaped !== null && mean(known.shaped) < mean(known.plain.slice(-known.shaped.length));
+  const [chosen, tail, count] = useShape
+    ? [shaped, limits.shaped, known.shaped.length]
+    : [plain, limits.plain, known.plain.length];
   const least = (limit: number | null): number => Math.max(limit ?? Infinity, LEAST_DEVIATION);
   const evidence = { deviation: chosen.deviation, limit: least(tail), known: count, shaped: useShape ? 1 : 0 };
   const direction: Direction = chosen.deviation > 0 ? 1 : -1;
   const goesOn = row !== null && direction === row.direction && Math.abs(chosen.deviation) > ROW_SHARE * row.limit;
-  // A past anomaly counts as no more than the limit, and once: it widens the next limit, and a wild one no more than a mild one.
+  // A past anomaly counts as no more than the limit, and once: it widens the next limit, and a wild one no more than a
+  // mild one.
   if (!goesOn) {
     pushed(memory.plain, Math.min(Math.abs(plain.deviation), least(limits.plain)), most);
     if (shaped !== null) pushed(memory.shaped, Math.min(Math.abs(shaped.deviation), least(limits.shaped)), most);
   }
   if (tail === null) return null;
   const limit = least(tail);
-  const edge = (sign: Direction): number => Math.max(0, (chosen.mean + chosen.cushion) * Math.exp(sign * limit) - chosen.cushion);
+  const edge = (sign: Direction): number =>
+    Math.max(0, (chosen.mean + chosen.cushion) * Math.exp(sign * limit) - chosen.cushion);
   const score = Math.abs(chosen.deviation) / limit;
-  return { direction: goesOn || score > 1 ? direction : null, limit, score, expected: { low: edge(-1), mean: chosen.mean, high: edge(1) }, evidence };
+  return {
+    direction: goesOn || score > 1 ? direction : null,
+    limit,
+    score,
+    expected: { low: edge(-1), mean: chosen.mean, high: edge(1) },
+    evidence,
+  };
 }
 
 function remember(spend: number, phase: number, memory: Memory, settings: Settings, usual: boolean): void {

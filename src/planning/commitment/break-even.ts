@@ -1,17 +1,21 @@
 /**
- * The books of the break-even rule: which hours of the last term were served on demand, and how many of them no purchase explains yet.
+ * The books of the break-even rule: which hours of the last term were served on demand, and how many of them no
+ * purchase explains yet.
  *
- * From Algorithm 1 of Wang, Li and Liang, "To Reserve or Not to Reserve: Optimal Online Multi-Instance Acquisition in IaaS Clouds" (ICAC'13,
- * arXiv:1305.5608): a purchase serves its whole term from now on, and counts as a phantom in the term before, so that no hour argues for two
- * purchases. This file decides nothing; it says when a purchase is due. Invariant: `unexplainedHours` is the number of hours of
- * the last term, since the past was last settled, whose demand exceeds the purchases that explain it.
+ * From Algorithm 1 of Wang, Li and Liang, "To Reserve or Not to Reserve: Optimal Online Multi-Instance Acquisition in
+ * IaaS Clouds" (ICAC'13, arXiv:1305.5608): a purchase serves its whole term from now on, and counts as a phantom in the
+ * term before, so that no hour argues for two purchases. This file decides nothing; it says when a purchase is due.
+ * Invariant: `unexplainedHours` is the number of hours of the last term, since the past was last settled, whose demand
+ * exceeds the purchases that explain it.
  */
 
 /** Rounding slack in hours. */
 export const HOURS_TOLERANCE = 1e-9;
 
 export class BreakEvenLedger {
-  /** Rings of one term: demand, purchases that explain the hour (real ones and phantoms), purchases made in the hour. */
+  /**
+   * Rings of one term: demand, purchases that explain the hour (real ones and phantoms), purchases made in the hour.
+   */
   private readonly demand: Int32Array;
   private readonly explained: Int32Array;
   private readonly bought: Int32Array;
@@ -45,7 +49,8 @@ export class BreakEvenLedger {
     this.hour++;
     const slot = this.hour % this.termHours;
     // Until it is overwritten the slot holds the hour that now leaves the term.
-    if (this.hour - this.termHours >= this.firstHour && this.demand[slot]! > this.explained[slot]!) this.unexplainedHours--;
+    if (this.hour - this.termHours >= this.firstHour && this.demand[slot]! > this.explained[slot]!)
+      this.unexplainedHours--;
     this.reserved -= this.bought[slot]!;
     this.bought[slot] = 0;
     this.demand[slot] = gpus;

@@ -1,37 +1,52 @@
 /**
- * The safeguard: which purchases may be made at all, so that no series of demand, however hostile, costs more than (2 - alpha) times
- * the optimum.
+ * The safeguard: which purchases may be made at all, so that no series of demand, however hostile, costs more than (2 -
+ * alpha) times the optimum.
  *
- * It forecasts nothing. Three rules, in on-demand hours after `effectiveRatio` has taken alpha out (fee = break-even hours):
+ * It forecasts nothing. Three rules, in on-demand hours after `effectiveRatio` has taken alpha out (fee = break-even
+ * hours):
  *
- * 0. Settle: where everything spent and owed before this hour is less than twice a proven lower bound of the optimum for the demand up to one
+ * 0. Settle: where everything spent and owed before this hour is less than twice a proven lower bound of the optimum
+ * for the demand up to one
  *    term ago, the past is settled: its hours argue for no purchase any more.
- * 1. Must: the break-even rule of Wang, Li and Liang (ICAC'13, Algorithm 1), kept on Bursar's own purchases: as soon as the last term holds
+ * 1. Must: the break-even rule of Wang, Li and Liang (ICAC'13, Algorithm 1), kept on Bursar's own purchases: as soon as
+ * the last term holds
  *    more than `fee` unsettled on-demand hours that no purchase explains, one GPU is reserved.
- * 2. May: a purchase before break-even, if after it everything spent and owed (all fees to the end of their terms, all on-demand
+ * 2. May: a purchase before break-even, if after it everything spent and owed (all fees to the end of their terms, all
+ * on-demand
  *    hours, this one too) is at most twice a proven lower bound of the optimum for the demand so far.
  *
  * Why the bound, and how far it is proven:
  * - With rule 1 alone it is the paper's Theorem 1: cost <= 2 x optimum.
- * - Rule 0 keeps that: let s be the last hour that settled the past. What was spent and owed before s is at most twice a dual value of hours up
- *   to s - term. From s on the break-even rule runs afresh on the demand that active reservations leave over: at most twice the optimum of
- *   the demand from s on, which is a dual value too. No window of one term holds hours of both, so the two duals together are feasible and the sum is
- *   at most twice the optimum of all demand. A tenant that was served well may thus let a burst end, where the bare rule must buy.
- * - The lower bound is weak duality: the dual of the linear program (optimum.ts) is max sum(d_t y_t), 0 <= y_t <= 1, where no term's
- *   window of y sums to more than `fee`. `y = effectiveRatio` is feasible; so is the greedy y that takes 1 until its window is
+ * - Rule 0 keeps that: let s be the last hour that settled the past. What was spent and owed before s is at most twice
+ *   a dual value of hours up
+ *   to s - term. From s on the break-even rule runs afresh on the demand that active reservations leave over: at most
+ *   twice the optimum of
+ *   the demand from s on, which is a dual value too. No window of one term holds hours of both, so the two duals
+ *   together are feasible and the sum is
+ *   at most twice the optimum of all demand. A tenant that was served well may thus let a burst end, where the bare
+ *   rule must buy.
+ * - The lower bound is weak duality: the dual of the linear program (optimum.ts) is max sum(d_t y_t), 0 <= y_t <= 1,
+ *   where no term's
+ *   window of y sums to more than `fee`. `y = effectiveRatio` is feasible; so is the greedy y that takes 1 until its
+ *   window is
  *   full. Both are set hour by hour and stay feasible, so the larger of the two never falls.
- * - Hence at the instant of each purchase under rule 2 the bound holds even if demand ends there and the purchase is never used
+ * - Hence at the instant of each purchase under rule 2 the bound holds even if demand ends there and the purchase is
+ *   never used
  *   again; idle hours add nothing to either side.
- * - On-demand hours after that: an hour is paid on demand only when every reservation is in use (d_t > active), and rule 1 ends such a
- *   spell after `fee` of them per GPU. That rules 1 and 2 together keep the bound from any state is NOT proven here but searched for
- *   counterexamples: random and hill-climbed demand, the wishes chosen by the attacker, the exact optimum beside it. None
+ * - On-demand hours after that: an hour is paid on demand only when every reservation is in use (d_t > active), and
+ *   rule 1 ends such a
+ *   spell after `fee` of them per GPU. That rules 1 and 2 together keep the bound from any state is NOT proven here but
+ *   searched for
+ *   counterexamples: random and hill-climbed demand, the wishes chosen by the attacker, the exact optimum beside it.
+ *   None
  *   exceeds 2 (which rule 1 alone attains).
- * - Alpha: every demanded hour pays alpha whoever serves it, so cost = alpha D + (1 - alpha) c, optimum = alpha D + (1 - alpha) o with c <= 2 o and
+ * - Alpha: every demanded hour pays alpha whoever serves it, so cost = alpha D + (1 - alpha) c, optimum = alpha D + (1
+ *   - alpha) o with c <= 2 o and
  *   o <= D; then (2 - alpha) optimum - cost >= alpha (1 - alpha) (D - o) >= 0.
  *
- * The optimum above pays whole terms. A report that charges only the hours inside its data lowers the optimum at the end
- * of the data; there no rule that cannot see the end does better than 1 / effectiveRatio on a tenant that has just begun (reserve, and the
- * demand ends; or do not, and the data ends), which is above 2 only for ratios under one half.
+ * The optimum above pays whole terms. A report that charges only the hours inside its data lowers the optimum at the
+ * end of the data; there no rule that cannot see the end does better than 1 / effectiveRatio on a tenant that has just
+ * begun (reserve, and the demand ends; or do not, and the data ends), which is above 2 only for ratios under one half.
  */
 import { BreakEvenLedger, HOURS_TOLERANCE } from './break-even.js';
 
@@ -60,8 +75,8 @@ export class Guard {
   }
 
   /**
-   * Takes the next hour with `gpus` demanded and `wanted` reservations in all, and returns how many to buy now. Nothing is
-   * bought beyond the demand of the hour unless rule 1 demands it.
+   * Takes the next hour with `gpus` demanded and `wanted` reservations in all, and returns how many to buy now. Nothing
+   * is bought beyond the demand of the hour unless rule 1 demands it.
    */
   step(gpus: number, wanted: number): number {
     this.raiseBound(gpus);

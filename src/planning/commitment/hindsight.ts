@@ -1,9 +1,11 @@
 /**
- * How much of what commitments could have saved in a month was saved: the month as it was bought beside the optimum that had known it.
+ * How much of what commitments could have saved in a month was saved: the month as it was bought beside the optimum
+ * that had known it.
  *
- * Whole GPUs per hour, as commitments are sold; what ran on spot is another choice and left out. Metering shows a commitment only while it is used: it
- * is taken to have been held all day at the day's highest use. A commitment that outlasts the month is charged for its hours inside it (model.ts), for
- * the optimum and for what was bought alike. Amounts are hours times quoted prices as of the month's end, not the bill's.
+ * Whole GPUs per hour, as commitments are sold; what ran on spot is another choice and left out. Metering shows a
+ * commitment only while it is used: it is taken to have been held all day at the day's highest use. A commitment that
+ * outlasts the month is charged for its hours inside it (model.ts), for the optimum and for what was bought alike.
+ * Amounts are hours times quoted prices as of the month's end, not the bill's.
  */
 import { costOf, type Rate } from '../../core/money.js';
 import type { DemandFacts } from '../../core/report/facts.js';
@@ -54,7 +56,9 @@ export function hindsight(onDemandGpus: Float64Array, committedGpus: Float64Arra
   const demand = Int32Array.from(onDemandGpus, (gpus, hour) => whole(gpus + (committedGpus[hour] ?? 0)));
   const { purchases } = optimum(demand, term);
   return {
-    demandHours: demand.reduce((sum, gpus) => sum + gpus, 0), actual: bought(demand, heldEachHour(committedGpus)), optimum: bought(demand, coverage(purchases, term.termHours)),
+    demandHours: demand.reduce((sum, gpus) => sum + gpus, 0),
+    actual: bought(demand, heldEachHour(committedGpus)),
+    optimum: bought(demand, coverage(purchases, term.termHours)),
   };
 }
 
@@ -66,36 +70,65 @@ interface Compared {
 
 const hourCost = (rate: Rate, hours: number): bigint => costOf(BigInt(hours) * 3600n, 1n, rate).nanos;
 
-function compared({ provider, region, sku, gpuModel, onDemandGpus, committedGpus, onDemand, offer }: DemandFacts): Compared | null {
+function compared({
+  provider,
+  region,
+  sku,
+  gpuModel,
+  onDemandGpus,
+  committedGpus,
+  onDemand,
+  offer,
+}: DemandFacts): Compared | null {
   if (onDemand === null || offer === null || onDemand.nanos <= 0n) return null;
   const priceRatio = Number(offer.rate.nanos * onDemand.quantity) / Number(onDemand.nanos * offer.rate.quantity);
   if (!Number.isFinite(priceRatio) || priceRatio <= 0) return null;
-  const { demandHours, actual, optimum: best } = hindsight(onDemandGpus, committedGpus, { termHours: offer.termHours, priceRatio, alpha: 0 });
-  const cost = (hours: BoughtHours): bigint => hourCost(onDemand, hours.onDemand) + hourCost(offer.rate, hours.committed);
+  const {
+    demandHours,
+    actual,
+    optimum: best,
+  } = hindsight(onDemandGpus, committedGpus, { termHours: offer.termHours, priceRatio, alpha: 0 });
+  const cost = (hours: BoughtHours): bigint =>
+    hourCost(onDemand, hours.onDemand) + hourCost(offer.rate, hours.committed);
   const [without, actualCost, optimumCost] = [hourCost(onDemand, demandHours), cost(actual), cost(best)];
   return {
-    saved: without - actualCost, possible: without - optimumCost,
+    saved: without - actualCost,
+    possible: without - optimumCost,
     place: {
-      provider, region, sku, gpuModel, term: offer.term, gpuHours: `${demandHours}`, onDemandCost: nanosText(without), actualCost: nanosText(actualCost), optimumCost: nanosText(optimumCost),
+      provider,
+      region,
+      sku,
+      gpuModel,
+      term: offer.term,
+      gpuHours: `${demandHours}`,
+      onDemandCost: nanosText(without),
+      actualCost: nanosText(actualCost),
+      optimumCost: nanosText(optimumCost),
       share: ratioOf(without - actualCost, without - optimumCost),
     },
   };
 }
 
-const gpuHoursOf = ({ onDemandGpus, committedGpus }: DemandFacts): number => [...onDemandGpus, ...committedGpus].reduce((sum, gpus) => sum + gpus, 0);
+const gpuHoursOf = ({ onDemandGpus, committedGpus }: DemandFacts): number =>
+  [...onDemandGpus, ...committedGpus].reduce((sum, gpus) => sum + gpus, 0);
 
 /** Over all places that can be compared; a reason where there is none. The places with the most to save come first. */
 export function optimumOf(demand: readonly DemandFacts[]): Told<ReportOptimum> {
   if (demand.length === 0) return untold('nothing-metered');
   const all = demand.map((facts) => ({ facts, found: compared(facts) }));
   const found = all.flatMap((one) => (one.found === null ? [] : [one.found]));
-  if (found.length === 0) return untold(demand.every(({ onDemand }) => onDemand === null) ? 'no-on-demand-price' : 'no-commitment-offer');
+  if (found.length === 0)
+    return untold(demand.every(({ onDemand }) => onDemand === null) ? 'no-on-demand-price' : 'no-commitment-offer');
   const sum = (of: (one: Compared) => bigint): bigint => found.reduce((total, one) => total + of(one), 0n);
   const [saved, possible] = [sum((one) => one.saved), sum((one) => one.possible)];
   const leftOut = all.reduce((total, one) => total + (one.found === null ? gpuHoursOf(one.facts) : 0), 0);
   return told({
-    share: ratioOf(saved, possible), saved: nanosText(saved), possible: nanosText(possible),
-    places: found.toSorted((a, b) => (a.possible > b.possible ? -1 : a.possible < b.possible ? 1 : 0)).map(({ place }) => place),
+    share: ratioOf(saved, possible),
+    saved: nanosText(saved),
+    possible: nanosText(possible),
+    places: found
+      .toSorted((a, b) => (a.possible > b.possible ? -1 : a.possible < b.possible ? 1 : 0))
+      .map(({ place }) => place),
     leftOutGpuHours: amountText({ unscaled: BigInt(Math.round(leftOut * 1e6)), scale: 6 }),
   });
 }

@@ -1,8 +1,10 @@
 /**
- * What a tenant's past says about the k-th GPU: how often it was in use lately and ever, for how long without a break, in how many spells, and
- * how much the tenant's demand moves. One vector of numbers per level, made from the hours seen and no other.
+ * What a tenant's past says about the k-th GPU: how often it was in use lately and ever, for how long without a break,
+ * in how many spells, and how much the tenant's demand moves. One vector of numbers per level, made from the hours seen
+ * and no other.
  *
- * It forecasts nothing (outlook.ts does) and allocates nothing per question. Invariant: the vector does not depend on the scale of demand:
+ * It forecasts nothing (outlook.ts does) and allocates nothing per question. Invariant: the vector does not depend on
+ * the scale of demand:
  * a tenant with twice the GPUs has the same vector at twice the level.
  */
 import { LevelTally } from './level-tally.js';
@@ -67,8 +69,12 @@ export class LevelHistory {
   /** Writes what is known about the level (1 or more) into `vector`, which holds `LEVEL_FEATURES` numbers. */
   describe(level: number, vector: Float64Array): void {
     let next = 0;
-    WINDOW_HOURS.forEach((length, index) => (vector[next++] = this.windows[index]!.atLeast(level) / Math.min(this.hours, length)));
-    LAG_HOURS.forEach((_, index) => (vector[next++] = Math.min(LAG_MAX, this.moved[index]! / Math.max(0.01, this.mean))));
+    WINDOW_HOURS.forEach(
+      (length, index) => (vector[next++] = this.windows[index]!.atLeast(level) / Math.min(this.hours, length)),
+    );
+    LAG_HOURS.forEach(
+      (_, index) => (vector[next++] = Math.min(LAG_MAX, this.moved[index]! / Math.max(0.01, this.mean))),
+    );
     const used = this.ever.atLeast(level);
     const spells = used - this.kept.atLeast(level);
     vector[next++] = used / this.hours;

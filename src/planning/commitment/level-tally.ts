@@ -1,7 +1,8 @@
 /**
- * How many hours reached a level of demand: counts by level, summed from above (Fenwick, "A new data structure for cumulative frequency tables",
- * 1994), so that one hour and one question each cost the logarithm of the highest level. It keeps counts only; which hours
- * leave is the caller's business. Invariant: `atLeast(level)` is the number of hours added and not removed whose demand is `level` or more.
+ * How many hours reached a level of demand: counts by level, summed from above (Fenwick, "A new data structure for
+ * cumulative frequency tables", 1994), so that one hour and one question each cost the logarithm of the highest level.
+ * It keeps counts only; which hours leave is the caller's business. Invariant: `atLeast(level)` is the number of hours
+ * added and not removed whose demand is `level` or more.
  */
 export class LevelTally {
   private hoursAt = new Int32Array(64);

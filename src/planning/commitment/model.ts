@@ -1,9 +1,10 @@
 /**
- * What a commitment costs: hourly demand in whole GPUs, reservations that each cover one GPU for a term, the rest on demand.
+ * What a commitment costs: hourly demand in whole GPUs, reservations that each cover one GPU for a term, the rest on
+ * demand.
  *
- * Costs are in on-demand GPU-hours (the on-demand price of one GPU for one hour is 1). This file decides nothing. Invariant: an hour
- * of demand is served either by a reservation that is active or on demand, never by both, and a reservation that outlasts the
- * data is charged for the hours inside it only.
+ * Costs are in on-demand GPU-hours (the on-demand price of one GPU for one hour is 1). This file decides nothing.
+ * Invariant: an hour of demand is served either by a reservation that is active or on demand, never by both, and a
+ * reservation that outlasts the data is charged for the hours inside it only.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 
@@ -18,7 +19,8 @@ export interface CommitmentTerm {
   readonly priceRatio: number;
   /**
    * Share of the on-demand hourly price that a reservation pays only in the hours that use it, as in Wang, Li and Liang
-   * (ICAC'13). It is part of `priceRatio`: `priceRatio - alpha` is owed for every hour, used or not. 0 = all of it is owed.
+   * (ICAC'13). It is part of `priceRatio`: `priceRatio - alpha` is owed for every hour, used or not. 0 = all of it is
+   * owed.
    */
   readonly alpha: number;
 }
@@ -29,9 +31,12 @@ export function termProblems(term: CommitmentTerm): Problem[] {
   if (!Number.isSafeInteger(term.termHours) || term.termHours < 1 || term.termHours > TERM_HOURS_MAX) {
     problems.push({ path: 'termHours', message: `must be a whole number of hours from 1 to ${TERM_HOURS_MAX}` });
   }
-  if (!Number.isFinite(term.priceRatio) || term.priceRatio <= 0) problems.push({ path: 'priceRatio', message: 'must be a finite number above 0' });
-  if (!Number.isFinite(term.alpha) || term.alpha < 0 || term.alpha >= 1) problems.push({ path: 'alpha', message: 'must be 0 or more and below 1' });
-  else if (term.alpha > term.priceRatio) problems.push({ path: 'alpha', message: 'is a part of priceRatio and cannot exceed it' });
+  if (!Number.isFinite(term.priceRatio) || term.priceRatio <= 0)
+    problems.push({ path: 'priceRatio', message: 'must be a finite number above 0' });
+  if (!Number.isFinite(term.alpha) || term.alpha < 0 || term.alpha >= 1)
+    problems.push({ path: 'alpha', message: 'must be 0 or more and below 1' });
+  else if (term.alpha > term.priceRatio)
+    problems.push({ path: 'alpha', message: 'is a part of priceRatio and cannot exceed it' });
   return problems;
 }
 
@@ -43,12 +48,14 @@ export function checkedTerm(term: CommitmentTerm): CommitmentTerm {
 }
 
 /**
- * The same problem without the share that is paid only when used: each hour of demand pays `alpha` whoever serves it, and
- * what is left is a purchase at `effectiveRatio` times what is left of the on-demand price.
+ * The same problem without the share that is paid only when used: each hour of demand pays `alpha` whoever serves it,
+ * and what is left is a purchase at `effectiveRatio` times what is left of the on-demand price.
  */
 export const effectiveRatio = (term: CommitmentTerm): number => (term.priceRatio - term.alpha) / (1 - term.alpha);
 
-/** Hours of use within a term at which a reservation costs as much as on demand; more than the term where it never pays. */
+/**
+ * Hours of use within a term at which a reservation costs as much as on demand; more than the term where it never pays.
+ */
 export const breakEvenHours = (term: CommitmentTerm): number => effectiveRatio(term) * term.termHours;
 
 /** Number of GPUs that the reservations cover in each hour; `purchases[t]` are bought at the start of hour t. */
@@ -63,10 +70,15 @@ export function coverage(purchases: Int32Array, termHours: number, existing?: In
 }
 
 /**
- * Cost in on-demand GPU-hours of serving `demand` (GPUs per hour) with these purchases. `existing` (GPUs per hour) serves
- * first; its fixed part is already owed and is not counted, its `alpha` is.
+ * Cost in on-demand GPU-hours of serving `demand` (GPUs per hour) with these purchases. `existing` (GPUs per hour)
+ * serves first; its fixed part is already owed and is not counted, its `alpha` is.
  */
-export function commitmentCost(demand: Int32Array, purchases: Int32Array, term: CommitmentTerm, existing?: Int32Array): number {
+export function commitmentCost(
+  demand: Int32Array,
+  purchases: Int32Array,
+  term: CommitmentTerm,
+  existing?: Int32Array,
+): number {
   const covered = coverage(purchases, term.termHours, existing);
   let owedHours = 0;
   let reservedUseHours = 0;

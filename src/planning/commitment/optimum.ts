@@ -1,11 +1,11 @@
 /**
  * The clairvoyant optimum: the cheapest purchases for a demand that is known in advance, exactly.
  *
- * It is the linear program `min sum(fee_s r_s + o_t)` subject to `sum(r_s active in t) + o_t >= d_t`. Each column has its ones in
- * consecutive rows, so the matrix is totally unimodular and the program is a minimum-cost flow on a line (Ahuja, Magnanti,
- * Orlin, Network Flows, section 9.6): `peak` units walk from hour 0 to the end, an hour is crossed idle (free, but by at most peak - d_t
- * units), on demand (one hour's price) or inside a reservation (an arc of one term). This file never estimates: the
- * cost is the optimum's, and the purchases attain it.
+ * It is the linear program `min sum(fee_s r_s + o_t)` subject to `sum(r_s active in t) + o_t >= d_t`. Each column has
+ * its ones in consecutive rows, so the matrix is totally unimodular and the program is a minimum-cost flow on a line
+ * (Ahuja, Magnanti, Orlin, Network Flows, section 9.6): `peak` units walk from hour 0 to the end, an hour is crossed
+ * idle (free, but by at most peak - d_t units), on demand (one hour's price) or inside a reservation (an arc of one
+ * term). This file never estimates: the cost is the optimum's, and the purchases attain it.
  */
 import { type CommitmentTerm, commitmentCost, effectiveRatio, residualDemand } from './model.js';
 
@@ -133,7 +133,8 @@ class LineFlow {
   /** Sends as many units as fit along the path just found, and says how many. */
   private push(most: number): number {
     let units = most;
-    for (let node = this.hours; node !== 0; node = this.enteredFrom[node]!) units = Math.min(units, this.roomInto(node));
+    for (let node = this.hours; node !== 0; node = this.enteredFrom[node]!)
+      units = Math.min(units, this.roomInto(node));
     for (let node = this.hours; node !== 0; node = this.enteredFrom[node]!) this.shift(node, units);
     return units;
   }
@@ -141,23 +142,39 @@ class LineFlow {
   private roomInto(node: number): number {
     const from = this.enteredFrom[node]!;
     switch (this.enteredBy[node]) {
-      case Enter.idle: return this.idleRoom[from]! - this.idle[from]!;
-      case Enter.idleUndone: return this.idle[node]!;
-      case Enter.onDemandUndone: return this.onDemand[node]!;
-      case Enter.reservationUndone: return this.reserved[node]!;
-      default: return Infinity;
+      case Enter.idle:
+        return this.idleRoom[from]! - this.idle[from]!;
+      case Enter.idleUndone:
+        return this.idle[node]!;
+      case Enter.onDemandUndone:
+        return this.onDemand[node]!;
+      case Enter.reservationUndone:
+        return this.reserved[node]!;
+      default:
+        return Infinity;
     }
   }
 
   private shift(node: number, units: number): void {
     const from = this.enteredFrom[node]!;
     switch (this.enteredBy[node]) {
-      case Enter.idle: this.idle[from]! += units; break;
-      case Enter.onDemand: this.onDemand[from]! += units; break;
-      case Enter.reservation: this.reserved[from]! += units; break;
-      case Enter.idleUndone: this.idle[node]! -= units; break;
-      case Enter.onDemandUndone: this.onDemand[node]! -= units; break;
-      default: this.reserved[node]! -= units;
+      case Enter.idle:
+        this.idle[from]! += units;
+        break;
+      case Enter.onDemand:
+        this.onDemand[from]! += units;
+        break;
+      case Enter.reservation:
+        this.reserved[from]! += units;
+        break;
+      case Enter.idleUndone:
+        this.idle[node]! -= units;
+        break;
+      case Enter.onDemandUndone:
+        this.onDemand[node]! -= units;
+        break;
+      default:
+        this.reserved[node]! -= units;
     }
   }
 }

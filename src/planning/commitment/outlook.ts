@@ -1,11 +1,13 @@
 /**
- * The outlook of each level of demand: in which share of the coming term the k-th GPU will be in use, judged by its past alone.
+ * The outlook of each level of demand: in which share of the coming term the k-th GPU will be in use, judged by its
+ * past alone.
  *
- * A regression with two hidden layers on the level's history (level-history.ts) and the length of the term. It was fitted once, on
- * SYNTHETIC demand drawn from a broad prior (tests/backtest/commitment-prior.mjs: seasons, trends, steps, spells, queues of jobs, of every length
- * and mixture), to the use that then followed, by `tests/backtest/fit-commitment-outlook.mjs`; its output, a share, is the mean
- * use under that prior given the history, that is Bayes' forecast as far as the network can hold it ("amortised inference": Gershman and Goodman,
- * "Amortized Inference in Probabilistic Reasoning", 2014). It learns nothing from one tenant for another, and never reads ahead.
+ * A regression with two hidden layers on the level's history (level-history.ts) and the length of the term. It was
+ * fitted once, on SYNTHETIC demand drawn from a broad prior (tests/backtest/commitment-prior.mjs: seasons, trends,
+ * steps, spells, queues of jobs, of every length and mixture), to the use that then followed, by
+ * `tests/backtest/fit-commitment-outlook.mjs`; its output, a share, is the mean use under that prior given the history,
+ * that is Bayes' forecast as far as the network can hold it ("amortised inference": Gershman and Goodman, "Amortized
+ * Inference in Probabilistic Reasoning", 2014). It learns nothing from one tenant for another, and never reads ahead.
  * Invariant: the same history gives the same share, between 0 and 1.
  */
 import { LEVEL_FEATURES, LevelHistory } from './level-history.js';
@@ -56,7 +58,8 @@ export class Outlook {
   expectedUse(level: number): number {
     const { weights, inputs, scaled, hidden, deeper } = this;
     this.history.describe(level, inputs);
-    for (let input = 0; input < OUTLOOK_INPUTS; input++) scaled[input] = (inputs[input]! - weights.centre[input]!) / weights.scale[input]!;
+    for (let input = 0; input < OUTLOOK_INPUTS; input++)
+      scaled[input] = (inputs[input]! - weights.centre[input]!) / weights.scale[input]!;
     dense(scaled, weights.first, weights.firstBias, hidden);
     dense(hidden, weights.second, weights.secondBias, deeper);
     let sum = weights.lastBias;
@@ -64,7 +67,10 @@ export class Outlook {
     return 1 / (1 + Math.exp(-sum));
   }
 
-  /** The largest level up to `most` whose expected use exceeds `share`, by bisection: use falls with the level. 0 where none does. */
+  /**
+   * The largest level up to `most` whose expected use exceeds `share`, by bisection: use falls with the level. 0 where
+   * none does.
+   */
   levelAbove(share: number, most: number): number {
     let [low, high] = [0, most];
     while (low < high) {

@@ -1,10 +1,12 @@
 /**
- * A panel of rules that run beside each other on paper: each is charged what following it would have cost so far, and they vote.
+ * A panel of rules that run beside each other on paper: each is charged what following it would have cost so far, and
+ * they vote.
  *
- * Weights fall exponentially with that cost (Hedge: Freund and Schapire, "A decision-theoretic generalization of on-line learning and an application to
- * boosting", Journal of Computer and System Sciences 55, 1997), from a prior that says how far each is trusted before anything is known. What a
- * rule wishes votes, not what it holds: a purchase of last week that it would not repeat argues for nothing now. The panel knows neither the rules
- * nor the guard, and buys nothing. Invariant: the weights depend on demand and wishes up to the present hour only, and sum to 1.
+ * Weights fall exponentially with that cost (Hedge: Freund and Schapire, "A decision-theoretic generalization of
+ * on-line learning and an application to boosting", Journal of Computer and System Sciences 55, 1997), from a prior
+ * that says how far each is trusted before anything is known. What a rule wishes votes, not what it holds: a purchase
+ * of last week that it would not repeat argues for nothing now. The panel knows neither the rules nor the guard, and
+ * buys nothing. Invariant: the weights depend on demand and wishes up to the present hour only, and sum to 1.
  */
 
 /** What one rule holds on paper, and what that has cost in on-demand GPU-hours. */
@@ -23,7 +25,8 @@ export class Panel {
   /**
    * @param priors trust in each rule, in any unit
    * @param ratio price of a reservation per hour of its term, in on-demand hours
-   * @param learningRate a rule that costs a term of the tenant's mean demand more than another loses weight to it by e to this power
+   * @param learningRate a rule that costs a term of the tenant's mean demand more than another loses weight to it by e
+   * to this power
    */
   constructor(
     private readonly priors: readonly number[],
@@ -34,7 +37,10 @@ export class Panel {
     this.books = priors.map(() => ({ bought: new Int32Array(termHours), active: 0, cost: 0 }));
   }
 
-  /** Takes an hour in which `gpus` were demanded and each rule wished to hold `wishes[rule]` reservations; none buys more than is in use. */
+  /**
+   * Takes an hour in which `gpus` were demanded and each rule wished to hold `wishes[rule]` reservations; none buys
+   * more than is in use.
+   */
   charge(gpus: number, wishes: Int32Array): void {
     const slot = this.hours++ % this.termHours;
     this.demanded += gpus;
@@ -52,7 +58,9 @@ export class Panel {
     const books = this.books.slice(0, count);
     const least = books.reduce((cost, one) => Math.min(cost, one.cost), Infinity);
     const termCost = Math.max(1, this.demanded / Math.max(1, this.hours)) * this.ratio * this.termHours;
-    const weights = books.map(({ cost }, rule) => this.priors[rule]! * Math.exp((-this.learningRate * (cost - least)) / termCost));
+    const weights = books.map(
+      ({ cost }, rule) => this.priors[rule]! * Math.exp((-this.learningRate * (cost - least)) / termCost),
+    );
     const total = weights.reduce((sum, weight) => sum + weight, 0);
     return weights.map((weight) => weight / total);
   }

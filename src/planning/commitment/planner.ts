@@ -1,12 +1,15 @@
 /**
  * Bursar's own rule: how many reservations to hold, decided hour by hour from the tenant's past alone.
  *
- * No one rule suits every tenant, so a panel (panel.ts) trusts each by what it would have cost so far. On it are look-backs (windows of some hours to a
- * month, strict and lenient about how often a level must have been in use), which are best where the future is like the recent past; the outlook
- * of each level (outlook.ts) at several margins, which knows bursts, projects and steps from their spells; and buying nothing, for terms that
- * demand does not fill. Before anything is known the outlook is trusted most. The weighted median is the wish; the guard decides what of it may be bought.
+ * No one rule suits every tenant, so a panel (panel.ts) trusts each by what it would have cost so far. On it are
+ * look-backs (windows of some hours to a month, strict and lenient about how often a level must have been in use),
+ * which are best where the future is like the recent past; the outlook of each level (outlook.ts) at several margins,
+ * which knows bursts, projects and steps from their spells; and buying nothing, for terms that demand does not fill.
+ * Before anything is known the outlook is trusted most. The weighted median is the wish; the guard decides what of it
+ * may be bought.
  *
- * It never reads ahead, never reserves for a GPU that is not in use in the hour of the purchase, and keeps the guard's bound.
+ * It never reads ahead, never reserves for a GPU that is not in use in the hour of the purchase, and keeps the guard's
+ * bound.
  */
 import { Guard } from './guard.js';
 import { LevelCounts } from './level-counts.js';
@@ -14,7 +17,10 @@ import { type CommitmentTerm, effectiveRatio } from './model.js';
 import { Outlook } from './outlook.js';
 import { Panel } from './panel.js';
 
-/** What the panel is made of. The defaults were chosen on seeded series; `docs/decisions-quality/commitment.md` says on which. */
+/**
+ * What the panel is made of. The defaults were chosen on seeded series; `docs/decisions-quality/commitment.md` says on
+ * which.
+ */
 export interface PlannerOptions {
   /** Windows of the look-backs, in hours, rising. */
   readonly windowHours: readonly number[];
@@ -22,7 +28,9 @@ export interface PlannerOptions {
   readonly margins: readonly number[];
   /** The same of the use that the outlook expects; rising. */
   readonly outlookMargins: readonly number[];
-  /** Trust before anything is known, beside 1 for each look-back: of each margin of the outlook, and of buying nothing. */
+  /**
+   * Trust before anything is known, beside 1 for each look-back: of each margin of the outlook, and of buying nothing.
+   */
   readonly outlookPrior: number;
   readonly nothingPrior: number;
   /** Weight lost per cost: see `Panel`. */
@@ -71,7 +79,11 @@ export class ReservationPlanner {
     this.lookBacks = options.windowHours.flatMap((windowHours) =>
       options.margins.map((margin) => ({ window: new LevelCounts(), windowHours, share: this.shareAt(margin) })),
     );
-    const priors = [...this.lookBacks.map(() => 1), ...options.outlookMargins.map(() => options.outlookPrior), options.nothingPrior];
+    const priors = [
+      ...this.lookBacks.map(() => 1),
+      ...options.outlookMargins.map(() => options.outlookPrior),
+      options.nothingPrior,
+    ];
     this.panel = new Panel(priors, term.termHours, this.ratio, options.learningRate);
     this.wishes = new Int32Array(priors.length);
   }
@@ -93,7 +105,10 @@ export class ReservationPlanner {
     return this.guard.step(gpus, this.wished);
   }
 
-  /** Reservations that the panel wishes to hold after the last step, in use in that hour or not, whatever the guard allowed. */
+  /**
+   * Reservations that the panel wishes to hold after the last step, in use in that hour or not, whatever the guard
+   * allowed.
+   */
   get wish(): number {
     return this.wished;
   }
@@ -123,7 +138,11 @@ export class ReservationPlanner {
 }
 
 /** The purchases that the planner makes over a whole series, hour by hour. */
-export function plannedPurchases(demand: Int32Array, term: CommitmentTerm, options: PlannerOptions = PLANNER_DEFAULTS): Int32Array {
+export function plannedPurchases(
+  demand: Int32Array,
+  term: CommitmentTerm,
+  options: PlannerOptions = PLANNER_DEFAULTS,
+): Int32Array {
   const planner = new ReservationPlanner(term, options);
   return demand.map((gpus) => planner.step(gpus));
 }

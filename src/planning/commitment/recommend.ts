@@ -1,10 +1,10 @@
 /**
  * What to reserve now: Bursar's planner on the hours that a team has really used, one recommendation per term on offer.
  *
- * It recommends what the planner would hold today had it followed the same past, less what is already reserved, and never more than
- * the panel still wishes for. It buys nothing, forgets nothing between calls, and reads only the past. Amounts are on-demand
- * GPU-hours: the caller multiplies by the on-demand price. Invariant: no GPU is recommended twice, neither over two terms
- * nor beside an existing reservation.
+ * It recommends what the planner would hold today had it followed the same past, less what is already reserved, and
+ * never more than the panel still wishes for. It buys nothing, forgets nothing between calls, and reads only the past.
+ * Amounts are on-demand GPU-hours: the caller multiplies by the on-demand price. Invariant: no GPU is recommended
+ * twice, neither over two terms nor beside an existing reservation.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import { type CommitmentTerm, effectiveRatio, termProblems } from './model.js';
@@ -13,7 +13,10 @@ import { ReservationPlanner } from './planner.js';
 /** One kind of reservation on offer. */
 export interface OfferedTerm extends CommitmentTerm {
   readonly name: string;
-  /** Share of the owed part (`priceRatio - alpha`) that is paid at the purchase: 1 all, 0.5 partial, 0 no upfront. It moves no cost, only its date. */
+  /**
+   * Share of the owed part (`priceRatio - alpha`) that is paid at the purchase: 1 all, 0.5 partial, 0 no upfront. It
+   * moves no cost, only its date.
+   */
   readonly upfront: number;
 }
 
@@ -44,15 +47,18 @@ export interface ReservationAdvice {
     readonly plannerHolds: number;
     readonly panelWishes: number;
     readonly breakEvenShare: number;
-    /** Expected share of the term in which the first and the last recommended unit is in use; null where none is recommended. */
+    /**
+     * Expected share of the term in which the first and the last recommended unit is in use; null where none is
+     * recommended.
+     */
     readonly expectedUse: { readonly first: number; readonly last: number } | null;
   };
 }
 
 export interface AdviceOptions {
   /**
-   * True: never more than the guarded planner would hold, whose worst case is bounded; it says nothing before a term's break-even has
-   * been lived through. False: what the panel wishes, for a person to weigh by the interval.
+   * True: never more than the guarded planner would hold, whose worst case is bounded; it says nothing before a term's
+   * break-even has been lived through. False: what the panel wishes, for a person to weigh by the interval.
    */
   readonly guarded: boolean;
 }
@@ -61,9 +67,9 @@ export interface AdviceOptions {
 const COVERAGE = 0.8;
 
 /**
- * Units per term to buy at the beginning of the next hour, in the order of `terms`, from the GPUs demanded in each past hour (oldest first; the last
- * is the current hour). Where several terms suit a unit, the one that saves most per hour of its term gets it. Throws `invalid` with every
- * problem of the input.
+ * Units per term to buy at the beginning of the next hour, in the order of `terms`, from the GPUs demanded in each past
+ * hour (oldest first; the last is the current hour). Where several terms suit a unit, the one that saves most per hour
+ * of its term gets it. Throws `invalid` with every problem of the input.
  */
 export function recommendReservations(
   demandPerHour: Float64Array | Int32Array,
@@ -79,7 +85,9 @@ export function recommendReservations(
   for (let level = alreadyReserved + 1; level <= most; level++) {
     const willing = candidates.filter((candidate) => candidate.level >= level && candidate.savingPerHour(level) > 0);
     if (willing.length === 0) continue;
-    willing.reduce((best, other) => (other.savingPerHour(level) > best.savingPerHour(level) ? other : best)).levels.push(level);
+    willing
+      .reduce((best, other) => (other.savingPerHour(level) > best.savingPerHour(level) ? other : best))
+      .levels.push(level);
   }
   return candidates.map((candidate) => candidate.advice(alreadyReserved));
 }
@@ -108,7 +116,8 @@ class Candidate {
 
   advice(alreadyReserved: number): ReservationAdvice {
     const { term, levels, demand } = this;
-    const total = (perLevel: (level: number) => number): number => levels.reduce((sum, level) => sum + term.termHours * this.saving(perLevel(level)), 0);
+    const total = (perLevel: (level: number) => number): number =>
+      levels.reduce((sum, level) => sum + term.termHours * this.saving(perLevel(level)), 0);
     const spans = this.spans();
     const owed = levels.length * term.termHours * (term.priceRatio - term.alpha);
     return {
@@ -129,7 +138,8 @@ class Candidate {
         plannerHolds: this.planner.held,
         panelWishes: this.planner.wish,
         breakEvenShare: effectiveRatio(term),
-        expectedUse: levels.length === 0 ? null : { first: this.expectedUse(levels[0]!), last: this.expectedUse(levels.at(-1)!) },
+        expectedUse:
+          levels.length === 0 ? null : { first: this.expectedUse(levels[0]!), last: this.expectedUse(levels.at(-1)!) },
       },
     };
   }
@@ -142,12 +152,16 @@ class Candidate {
   private expectedUse(level: number): number {
     return this.planner
       .windowWeights()
-      .reduce((sum, { windowHours, weight }) => sum + weight * this.useOver(level, Math.max(0, this.demand.length - windowHours), this.demand.length), 0);
+      .reduce(
+        (sum, { windowHours, weight }) =>
+          sum + weight * this.useOver(level, Math.max(0, this.demand.length - windowHours), this.demand.length),
+        0,
+      );
   }
 
   /**
-   * Past spans to judge the spread by: as long as the term, or as a quarter of the past where that is shorter, a day apart
-   * and at most a hundred.
+   * Past spans to judge the spread by: as long as the term, or as a quarter of the past where that is shorter, a day
+   * apart and at most a hundred.
    */
   private spans(): { readonly from: number; readonly to: number }[] {
     const hours = this.demand.length;
@@ -158,8 +172,15 @@ class Candidate {
     return spans;
   }
 
-  /** A quantile of the use of a level over past spans. A past shorter than the term vouches for no more hours than it holds. */
-  private spanUse(level: number, spans: readonly { readonly from: number; readonly to: number }[], quantile: number): number {
+  /**
+   * A quantile of the use of a level over past spans. A past shorter than the term vouches for no more hours than it
+   * holds.
+   */
+  private spanUse(
+    level: number,
+    spans: readonly { readonly from: number; readonly to: number }[],
+    quantile: number,
+  ): number {
     const uses = spans.map(({ from, to }) => this.useOver(level, from, to)).sort((one, other) => one - other);
     if (quantile >= 0.5) return Math.max(this.expectedUse(level), uses[Math.ceil(quantile * (uses.length - 1))]!);
     const vouched = Math.min(1, this.demand.length / this.term.termHours);
@@ -173,17 +194,25 @@ class Candidate {
   }
 }
 
-function check(demand: Float64Array | Int32Array, existing: readonly ExistingReservation[], terms: readonly OfferedTerm[]): void {
+function check(
+  demand: Float64Array | Int32Array,
+  existing: readonly ExistingReservation[],
+  terms: readonly OfferedTerm[],
+): void {
   const problems: Problem[] = [];
   demand.forEach((gpus, hour) => {
-    if (!Number.isFinite(gpus) || gpus < 0) problems.push({ path: `demandPerHour/${hour}`, message: 'must be a finite number, 0 or more' });
+    if (!Number.isFinite(gpus) || gpus < 0)
+      problems.push({ path: `demandPerHour/${hour}`, message: 'must be a finite number, 0 or more' });
   });
   existing.forEach(({ units, hoursLeft }, index) => {
-    if (!Number.isSafeInteger(units) || units < 0) problems.push({ path: `existing/${index}/units`, message: 'must be a whole number, 0 or more' });
-    if (!Number.isFinite(hoursLeft) || hoursLeft < 0) problems.push({ path: `existing/${index}/hoursLeft`, message: 'must be a finite number, 0 or more' });
+    if (!Number.isSafeInteger(units) || units < 0)
+      problems.push({ path: `existing/${index}/units`, message: 'must be a whole number, 0 or more' });
+    if (!Number.isFinite(hoursLeft) || hoursLeft < 0)
+      problems.push({ path: `existing/${index}/hoursLeft`, message: 'must be a finite number, 0 or more' });
   });
   terms.forEach((term, index) => {
-    if (!(term.upfront >= 0 && term.upfront <= 1)) problems.push({ path: `terms/${index}/upfront`, message: 'must be from 0 to 1' });
+    if (!(term.upfront >= 0 && term.upfront <= 1))
+      problems.push({ path: `terms/${index}/upfront`, message: 'must be from 0 to 1' });
     problems.push(...termProblems(term).map(({ path, message }) => ({ path: `terms/${index}/${path}`, message })));
   });
   if (problems.length > 0) throw invalid('reservations cannot be recommended from this', problems);

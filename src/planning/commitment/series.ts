@@ -26,7 +26,12 @@ export interface GpuSpan {
 export function hourlyPeaks(spans: readonly GpuSpan[], hours: number): Int32Array {
   const events = spans
     .flatMap(({ startSeconds, endSeconds, milliGpus }) =>
-      endSeconds > startSeconds ? [{ at: startSeconds, change: milliGpus }, { at: endSeconds, change: -milliGpus }] : [],
+      endSeconds > startSeconds
+        ? [
+            { at: startSeconds, change: milliGpus },
+            { at: endSeconds, change: -milliGpus },
+          ]
+        : [],
     )
     .sort((one, other) => one.at - other.at || one.change - other.change);
   const peaks = new Int32Array(hours);
@@ -57,14 +62,25 @@ const poisson = (random: Random, mean: number): number => {
 
 /**
  * SYNTHETIC durations for lists that hold real arrivals and GPU counts but no real durations (the gavel form of the
- * Philly trace): log-normal with a median of one hour and a sigma of 2, so the mean is 7.4 hours and one in a hundred runs longer
- * than four days, cut at 30 days. The Philly paper (Jeon et al., ATC'19) shows such a spread; the figures here are ours.
+ * Philly trace): log-normal with a median of one hour and a sigma of 2, so the mean is 7.4 hours and one in a hundred
+ * runs longer than four days, cut at 30 days. The Philly paper (Jeon et al., ATC'19) shows such a spread; the figures
+ * here are ours.
  */
 export function syntheticDurationSeconds(random: Random): number {
   return Math.min(30 * 86_400, 3600 * Math.exp(2 * normal(random)));
 }
 
-export const SERIES_SHAPES = ['steady', 'trend', 'week', 'day', 'steps', 'bursts', 'jobs', 'projects', 'mixed'] as const;
+export const SERIES_SHAPES = [
+  'steady',
+  'trend',
+  'week',
+  'day',
+  'steps',
+  'bursts',
+  'jobs',
+  'projects',
+  'mixed',
+] as const;
 export type SeriesShape = (typeof SERIES_SHAPES)[number];
 
 /** A SYNTHETIC series: `hours` of demand of the given shape. The rules are `SHAPES`, one line of reason each. */
@@ -78,7 +94,9 @@ export function syntheticSeries(shape: SeriesShape, hours: number, seed: number)
 }
 
 /** For each shape a function from the hour to GPUs; what is random is drawn from `random` only. */
-const SHAPES: Readonly<Record<SeriesShape, (random: Random, level: number, hours: number) => (hour: number) => number>> = {
+const SHAPES: Readonly<
+  Record<SeriesShape, (random: Random, level: number, hours: number) => (hour: number) => number>
+> = {
   // A service of constant size with a little noise.
   steady: (random, level) => () => level * (1 + 0.05 * normal(random)),
   // Growth or decline by a fixed amount per hour: from 0.3 to 2 times the level, or back.
@@ -97,7 +115,10 @@ const SHAPES: Readonly<Record<SeriesShape, (random: Random, level: number, hours
   // A sine over the day, with a slower one over the week.
   day: (random, level) => {
     const swing = 0.1 + 0.7 * random();
-    return (hour) => level * (1 + swing * Math.sin((2 * Math.PI * hour) / 24) + 0.2 * Math.sin((2 * Math.PI * hour) / 168)) * (1 + 0.05 * normal(random));
+    return (hour) =>
+      level *
+      (1 + swing * Math.sin((2 * Math.PI * hour) / 24) + 0.2 * Math.sin((2 * Math.PI * hour) / 168)) *
+      (1 + 0.05 * normal(random));
   },
   // Long steps to new levels, exponential with a mean of three weeks.
   steps: (random, level) => {

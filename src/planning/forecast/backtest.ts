@@ -1,7 +1,9 @@
 /**
- * How good a forecast is: rolling origins over recorded periods, errors of the period's total and of its days, coverage and score of the interval.
+ * How good a forecast is: rolling origins over recorded periods, errors of the period's total and of its days, coverage
+ * and score of the interval.
  *
- * A forecaster sees the days before its origin and nothing else. Pooled: errors of all origins over spend of all origins.
+ * A forecaster sees the days before its origin and nothing else. Pooled: errors of all origins over spend of all
+ * origins.
  */
 import { forecastDaily, forecastPeriodEnd } from './forecast.js';
 import type { DailyForecaster } from './opponents.js';
@@ -42,7 +44,12 @@ function originsOf(series: readonly number[], { periodDays, firstDays }: Backtes
     for (let start = first; start + periodDays <= series.length; start += periodDays) {
       const periodTotal = series.slice(start, start + periodDays).reduce((sum, value) => sum + value, 0);
       for (let day = Math.max(start, 1); day < start + periodDays; day += 1) {
-        origins.push({ history: series.slice(0, day), ahead: series.slice(day, start + periodDays), daysIntoPeriod: day - start, periodTotal });
+        origins.push({
+          history: series.slice(0, day),
+          ahead: series.slice(day, start + periodDays),
+          daysIntoPeriod: day - start,
+          periodTotal,
+        });
       }
     }
   }
@@ -55,12 +62,19 @@ interface Said {
   readonly interval: { readonly low: number; readonly high: number; readonly coverage: number } | null;
 }
 
-/** The width, and for a miss 2 / (1 - coverage) times what it misses by: least in the mean for the true quantiles (Gneiting and Raftery 2007, 6.2). */
+/**
+ * The width, and for a miss 2 / (1 - coverage) times what it misses by: least in the mean for the true quantiles
+ * (Gneiting and Raftery 2007, 6.2).
+ */
 function intervalScore({ low, high, coverage }: NonNullable<Said['interval']>, actual: number): number {
   return high - low + (2 / (1 - coverage)) * Math.max(0, low - actual, actual - high);
 }
 
-function score(seriesList: readonly (readonly number[])[], options: BacktestOptions, say: (origin: Origin) => Said): ForecastScore {
+function score(
+  seriesList: readonly (readonly number[])[],
+  options: BacktestOptions,
+  say: (origin: Origin) => Said,
+): ForecastScore {
   let [count, totalMiss, totals, dayMiss, dayTotals, held, intervals, scores] = [0, 0, 0, 0, 0, 0, 0, 0];
   for (const origin of seriesList.flatMap((series) => originsOf(series, options))) {
     const said = say(origin);
@@ -78,13 +92,21 @@ function score(seriesList: readonly (readonly number[])[], options: BacktestOpti
     if (said.interval.low - slack <= actual && actual <= said.interval.high + slack) held += 1;
   }
   return {
-    count, meanAbsoluteError: totalMiss / count, totalError: totalMiss / totals, dailyError: dayMiss / dayTotals,
-    coverage: intervals === 0 ? null : held / intervals, intervalScore: intervals === 0 ? null : scores / totals,
+    count,
+    meanAbsoluteError: totalMiss / count,
+    totalError: totalMiss / totals,
+    dailyError: dayMiss / dayTotals,
+    coverage: intervals === 0 ? null : held / intervals,
+    intervalScore: intervals === 0 ? null : scores / totals,
   };
 }
 
 /** Scores an opponent: its sum is the sum of its days. */
-export function scoreOpponent(series: readonly (readonly number[])[], options: BacktestOptions, forecaster: DailyForecaster): ForecastScore {
+export function scoreOpponent(
+  series: readonly (readonly number[])[],
+  options: BacktestOptions,
+  forecaster: DailyForecaster,
+): ForecastScore {
   return score(series, options, ({ history, ahead, daysIntoPeriod }) => {
     const days = forecaster(history, ahead.length, daysIntoPeriod);
     return { days, sum: days.reduce((sum, value) => sum + value, 0), interval: null };
@@ -92,7 +114,11 @@ export function scoreOpponent(series: readonly (readonly number[])[], options: B
 }
 
 /** Scores Bursar's own forecast at the end of each day, at the interval's coverage. */
-export function scoreForecast(series: readonly (readonly number[])[], options: BacktestOptions, coverage = 0.8): ForecastScore {
+export function scoreForecast(
+  series: readonly (readonly number[])[],
+  options: BacktestOptions,
+  coverage = 0.8,
+): ForecastScore {
   return score(series, options, ({ history, ahead }) => {
     const { mean, low, high } = forecastPeriodEnd([...history, 0], 0, ahead.length - 1, { coverage });
     return { sum: mean, days: forecastDaily(history, ahead.length), interval: { low, high, coverage } };

@@ -1,9 +1,10 @@
 /**
  * The experts behind the forecast: ways to carry a daily series forward.
  *
- * Most are as simple as the rules that the forecast has to beat: the last day, a smoothed level, the mean of a week or of all
- * days, the median of four weeks. Beside them stand a level that returns to the mean, damped drifts, and the week. Never reads
- * ahead: what stands at day t was made from days 0..t alone. Forecasts are never below zero for a series that never was.
+ * Most are as simple as the rules that the forecast has to beat: the last day, a smoothed level, the mean of a week or
+ * of all days, the median of four weeks. Beside them stand a level that returns to the mean, damped drifts, and the
+ * week. Never reads ahead: what stands at day t was made from days 0..t alone. Forecasts are never below zero for a
+ * series that never was.
  */
 import { runHoltWinters } from './holt-winters.js';
 import { middle, WEEK_DAYS, weekShapes } from './week.js';
@@ -21,19 +22,27 @@ const MEAN_DAYS = 60;
 const TREND_DAMPING = 0.9;
 const DRIFT_PRIOR = 0.5;
 
-/** What is kept of a drift or a distance per day, and its sums keep + keep^2 + ... + keep^days, made once for a year. */
+/**
+ * What is kept of a drift or a distance per day, and its sums keep + keep^2 + ... + keep^days, made once for a year.
+ */
 interface Keep {
   readonly share: number;
   readonly sums: Float64Array;
 }
 
 const sumOfPowers = (share: number, days: number): number => (share * (1 - share ** days)) / (1 - share);
-const keeping = (share: number): Keep => ({ share, sums: Float64Array.from({ length: 400 }, (_, days) => sumOfPowers(share, days)) });
+const keeping = (share: number): Keep => ({
+  share,
+  sums: Float64Array.from({ length: 400 }, (_, days) => sumOfPowers(share, days)),
+});
 const DRIFT_KEEP = keeping(DAMPING);
 const TREND_KEEP = keeping(TREND_DAMPING);
 const RETURN_KEEPS = RETURNS.map(keeping);
 
-/** An expert's state after a day: `h` days ahead it expects `(level + slope (keep + keep^2 + ... + keep^h)) shape + added`. */
+/**
+ * An expert's state after a day: `h` days ahead it expects `(level + slope (keep + keep^2 + ... + keep^h)) shape +
+ * added`.
+ */
 export interface ExpertState {
   /** Index of the day, so that `shape` and `added` find the days after it. */
   readonly day: number;
@@ -56,7 +65,10 @@ export interface Expert {
 export function expectDay({ day, level, slope, keep, shape, added }: ExpertState, ahead: number): number {
   const weekday = (day + ahead) % WEEK_DAYS;
   const plain = level + slope * (keep.sums[ahead] ?? sumOfPowers(keep.share, ahead));
-  return Math.max(0, (shape === null ? plain : plain * (shape[weekday] ?? 1)) + (added === null ? 0 : (added[weekday] ?? 0)));
+  return Math.max(
+    0,
+    (shape === null ? plain : plain * (shape[weekday] ?? 1)) + (added === null ? 0 : (added[weekday] ?? 0)),
+  );
 }
 
 /** What the expert expects in all of the next `days` days. */
@@ -79,19 +91,39 @@ export function runExperts(history: readonly number[]): Expert[] {
   const [half, thirdOfWeek] = [smooth(history, 0.5), smooth(week, 0.3)];
   const toMeans = means(history, MEAN_DAYS);
   return [
-    level(history), level(smooth(history, 0.3)), level(smooth(history, 0.07)),
-    level(means(history, WEEK_DAYS)), level(means(history, Infinity)), level(medians(history)),
+    level(history),
+    level(smooth(history, 0.3)),
+    level(smooth(history, 0.07)),
+    level(means(history, WEEK_DAYS)),
+    level(means(history, Infinity)),
+    level(medians(history)),
     ...RETURN_KEEPS.map((keep) => returning(half, toMeans, keep)),
-    drifting(smooth(week, 0.5), 0, shapes), drifting(history, 1, null), drifting(thirdOfWeek, 0.5, shapes), drifting(thirdOfWeek, 1, shapes),
+    drifting(smooth(week, 0.5), 0, shapes),
+    drifting(history, 1, null),
+    drifting(thirdOfWeek, 0.5, shapes),
+    drifting(thirdOfWeek, 1, shapes),
     holtWintersDamped(history),
   ];
 }
 
-const flat = (day: number, value: number): ExpertState => ({ day, level: value, slope: 0, keep: DRIFT_KEEP, shape: null, added: null });
+const flat = (day: number, value: number): ExpertState => ({
+  day,
+  level: value,
+  slope: 0,
+  keep: DRIFT_KEEP,
+  shape: null,
+  added: null,
+});
 
-const level = (levels: readonly number[]): Expert => ({ prior: 1, states: levels.map((value, day) => flat(day, value)) });
+const level = (levels: readonly number[]): Expert => ({
+  prior: 1,
+  states: levels.map((value, day) => flat(day, value)),
+});
 
-/** Exponentially smoothed, with the weights of the days that are there brought to 1: no first day counts for more than its own. */
+/**
+ * Exponentially smoothed, with the weights of the days that are there brought to 1: no first day counts for more than
+ * its own.
+ */
 function smooth(series: readonly number[], share: number): number[] {
   let [sum, weight] = [0, 0];
   return series.map((value) => {
@@ -129,7 +161,14 @@ function returning(levels: readonly number[], toMeans: readonly number[], keep: 
   return {
     prior: 1,
     // level + (mean - level)(1 - keep^h), and 1 - keep^h is (1 / keep - 1) times keep + ... + keep^h.
-    states: levels.map((from, day) => ({ day, level: from, slope: ((toMeans[day] ?? from) - from) * (1 / keep.share - 1), keep, shape: null, added: null })),
+    states: levels.map((from, day) => ({
+      day,
+      level: from,
+      slope: ((toMeans[day] ?? from) - from) * (1 / keep.share - 1),
+      keep,
+      shape: null,
+      added: null,
+    })),
   };
 }
 
@@ -137,7 +176,14 @@ function returning(levels: readonly number[], toMeans: readonly number[], keep: 
 function drifting(levels: readonly number[], share: number, shapes: readonly (Float64Array | null)[] | null): Expert {
   return {
     prior: share === 0 ? 1 : DRIFT_PRIOR,
-    states: levels.map((from, day) => ({ day, level: from, slope: share * driftAt(levels, day), keep: DRIFT_KEEP, shape: shapes?.[day] ?? null, added: null })),
+    states: levels.map((from, day) => ({
+      day,
+      level: from,
+      slope: share * driftAt(levels, day),
+      keep: DRIFT_KEEP,
+      shape: shapes?.[day] ?? null,
+      added: null,
+    })),
   };
 }
 
@@ -155,7 +201,8 @@ function holtWintersDamped(history: readonly number[]): Expert {
     prior: 1,
     states: history.map((value, day) => {
       const fit = fits[day] ?? null;
-      if (fit !== null) return { day, level: fit.level, slope: fit.trend, keep: TREND_KEEP, shape: null, added: fit.season };
+      if (fit !== null)
+        return { day, level: fit.level, slope: fit.trend, keep: TREND_KEEP, shape: null, added: fit.season };
       return day + 1 < WEEK_DAYS ? flat(day, value) : { ...flat(day, 0), added: lastWeek(history, day) };
     }),
   };

@@ -1,9 +1,9 @@
 /**
  * Spend to come: per day and until a period's end, with an interval, from the first day on.
  *
- * The forecast is a weighted median of experts (experts.ts), each weighted by its past errors (weighing.ts); the interval is
- * made of the errors that the same weighing made before (interval.ts). Never reads ahead and never says below zero. Works
- * in currency units; the caller rounds to nanos.
+ * The forecast is a weighted median of experts (experts.ts), each weighted by its past errors (weighing.ts); the
+ * interval is made of the errors that the same weighing made before (interval.ts). Never reads ahead and never says
+ * below zero. Works in currency units; the caller rounds to nanos.
  */
 import { expectDay, runExperts } from './experts.js';
 import { intervalOf } from './interval.js';
@@ -35,7 +35,12 @@ export function forecastDaily(history: readonly number[], horizon: number): numb
   const experts = runExperts(days);
   const { weights } = weigh(days, experts, horizon);
   const states = experts.flatMap((expert) => expert.states.at(-1) ?? []);
-  return Array.from({ length: horizon }, (_, index) => weightedMedian(states.map((state) => expectDay(state, index + 1)), weights));
+  return Array.from({ length: horizon }, (_, index) =>
+    weightedMedian(
+      states.map((state) => expectDay(state, index + 1)),
+      weights,
+    ),
+  );
 }
 
 const methodOf = (days: number): PeriodForecast['method'] =>
@@ -50,7 +55,12 @@ const methodOf = (days: number): PeriodForecast['method'] =>
  * @param elapsedFractionOfDay how much of today is over, 0 to 1
  * @param daysLeft whole days after today until the period ends
  */
-export function forecastPeriodEnd(dailySpend: readonly number[], elapsedFractionOfDay: number, daysLeft: number, options: ForecastOptions = {}): PeriodForecast {
+export function forecastPeriodEnd(
+  dailySpend: readonly number[],
+  elapsedFractionOfDay: number,
+  daysLeft: number,
+  options: ForecastOptions = {},
+): PeriodForecast {
   const complete = dailySpend.slice(Math.max(0, dailySpend.length - 1 - MOST_DAYS), -1);
   const today = dailySpend.at(-1) ?? 0;
   const elapsed = Math.min(1, Math.max(0, elapsedFractionOfDay));
@@ -79,5 +89,8 @@ function ahead(history: readonly number[], days: number, coverage: number): Expe
 }
 
 /** Another mean with so many times the interval of a forecast about it. */
-const about = (mean: number, { mean: middle, low, high }: Expected, times: number): Expected =>
-  ({ mean, low: Math.max(0, mean - (middle - low) * times), high: mean + (high - middle) * times });
+const about = (mean: number, { mean: middle, low, high }: Expected, times: number): Expected => ({
+  mean,
+  low: Math.max(0, mean - (middle - low) * times),
+  high: mean + (high - middle) * times,
+});

@@ -1,5 +1,6 @@
 /**
- * Holt-Winters, additive, with a season of a week: an opponent of the forecast and, its trend damped, one of its experts.
+ * Holt-Winters, additive, with a season of a week: an opponent of the forecast and, its trend damped, one of its
+ * experts.
  *
  * Never reads ahead: the fit that stands at a day was chosen by the errors up to that day.
  */
@@ -27,15 +28,27 @@ interface Pass extends HoltWinters {
   trend: number;
 }
 
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
 /** The first two weeks as a start. */
 function passes(history: readonly number[]): Pass[] {
   const first = history.slice(0, WEEK_DAYS);
   const level = mean(first);
   const trend = (mean(history.slice(WEEK_DAYS, 2 * WEEK_DAYS)) - level) / WEEK_DAYS;
-  return ALPHAS.flatMap((alpha) => BETAS.flatMap((beta) => GAMMAS.map((gamma) => (
-    { alpha, beta, gamma, error: 0, level, trend, season: Float64Array.from(first, (value) => value - level) }))));
+  return ALPHAS.flatMap((alpha) =>
+    BETAS.flatMap((beta) =>
+      GAMMAS.map((gamma) => ({
+        alpha,
+        beta,
+        gamma,
+        error: 0,
+        level,
+        trend,
+        season: Float64Array.from(first, (value) => value - level),
+      })),
+    ),
+  );
 }
 
 function step(pass: Pass, value: number, weekday: number): void {
@@ -48,8 +61,8 @@ function step(pass: Pass, value: number, weekday: number): void {
 }
 
 /**
- * The fit after each day, its three constants by least squares on a grid over the days so far (Hyndman and Athanasopoulos,
- * FPP3, 8.3); null before two weeks are known.
+ * The fit after each day, its three constants by least squares on a grid over the days so far (Hyndman and
+ * Athanasopoulos, FPP3, 8.3); null before two weeks are known.
  */
 export function runHoltWinters(history: readonly number[]): (HoltWinters | null)[] {
   const all = passes(history);

@@ -1,7 +1,8 @@
 /**
  * What the month after a report's will cost: the same forecast that budgets use, from the days until the month's end.
  *
- * It looks at nothing after the month, also where a report is made later, so that an old report says what could be said then.
+ * It looks at nothing after the month, also where a report is made later, so that an old report says what could be said
+ * then.
  */
 import { dailySeries, lastDayOf, nanosText, nextMonth } from '../../core/report/spend.js';
 import type { ReportFacts } from '../../core/report/facts.js';
@@ -21,5 +22,14 @@ export function nextMonthOf(facts: Pick<ReportFacts, 'days' | 'period' | 'zone' 
   // The month's first day stands as a today of which nothing is over yet.
   const { mean, low, high, method } = forecastPeriodEnd([...history, 0], 0, length - 1, { coverage: COVERAGE });
   if (![mean, low, high].every(Number.isFinite)) return untold('nothing-recorded');
-  return told({ from, to, mean: nanosText(nanosOf(mean)), low: nanosText(nanosOf(low)), high: nanosText(nanosOf(high)), coverage: COVERAGE, method, historyDays: history.length });
+  return told({
+    from,
+    to,
+    mean: nanosText(nanosOf(mean)),
+    low: nanosText(nanosOf(low)),
+    high: nanosText(nanosOf(high)),
+    coverage: COVERAGE,
+    method,
+    historyDays: history.length,
+  });
 }

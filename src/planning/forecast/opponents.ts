@@ -1,5 +1,6 @@
 /**
- * What the forecast has to beat: last month carried forward, seasonal naive, Holt-Winters; and two plain ones beside them.
+ * What the forecast has to beat: last month carried forward, seasonal naive, Holt-Winters; and two plain ones beside
+ * them.
  *
  * Each takes the complete days so far and says the days ahead. None reads ahead; none goes below zero.
  */
@@ -16,7 +17,8 @@ export type DailyForecaster = (history: readonly number[], horizon: number, days
 const MONTH_DAYS = 30;
 const last = (history: readonly number[]): number => history.at(-1) ?? 0;
 const flat = (value: number, horizon: number): number[] => new Array<number>(horizon).fill(value);
-const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 
 /** Each coming day is the mean day of the thirty before the period (of all days so far, where there are none). */
 export const lastMonth: DailyForecaster = (history, horizon, daysIntoPeriod) => {
@@ -43,9 +45,15 @@ export const holtWinters: DailyForecaster = (history, horizon, daysIntoPeriod) =
   const fit = runHoltWinters(history).at(-1) ?? null;
   if (fit === null) return seasonalNaive(history, horizon, daysIntoPeriod);
   const { level, trend, season } = fit;
-  return Array.from({ length: horizon }, (_, index) => Math.max(0, level + (index + 1) * trend + (season[(history.length + index) % WEEK_DAYS] ?? 0)));
+  return Array.from({ length: horizon }, (_, index) =>
+    Math.max(0, level + (index + 1) * trend + (season[(history.length + index) % WEEK_DAYS] ?? 0)),
+  );
 };
 
 export const OPPONENTS: Readonly<Record<string, DailyForecaster>> = {
-  'last-month': lastMonth, 'seasonal-naive': seasonalNaive, 'holt-winters': holtWinters, naive, 'burn-rate': burnRate,
+  'last-month': lastMonth,
+  'seasonal-naive': seasonalNaive,
+  'holt-winters': holtWinters,
+  naive,
+  'burn-rate': burnRate,
 };

@@ -1,5 +1,6 @@
 /**
- * The week's shape in a daily series. Never reads ahead: the shape that stands at a day was made from the days up to it.
+ * The week's shape in a daily series. Never reads ahead: the shape that stands at a day was made from the days up to
+ * it.
  */
 
 export const WEEK_DAYS = 7;
@@ -9,9 +10,9 @@ const LOOK_BACK_DAYS = 8 * WEEK_DAYS;
 const LEAST_FACTOR = 0.05;
 
 /**
- * Factors by day of the week (counted from the series' first day, mean 1) after each day: the median ratio of such a day to
- * the mean of the seven days up to it, over eight weeks; 1 where no such mean was above zero. Null before two weeks are known,
- * and where credits leave no shape. Whether there is a week at all is for the experts' weights to say.
+ * Factors by day of the week (counted from the series' first day, mean 1) after each day: the median ratio of such a
+ * day to the mean of the seven days up to it, over eight weeks; 1 where no such mean was above zero. Null before two
+ * weeks are known, and where credits leave no shape. Whether there is a week at all is for the experts' weights to say.
  */
 export function weekShapes(history: readonly number[]): (Float64Array | null)[] {
   const ratios = history.map((value, day) => {

@@ -1,8 +1,9 @@
 /**
  * One forecast of a sum of days out of many: the weighted median of the experts, each weighted by its past errors.
  *
- * Walks through the days once; at each, the errors that have just come due change the weights of that day's forecast. Never
- * reads ahead. What it also hands on are the errors that the same forecast made before, from which the interval is made.
+ * Walks through the days once; at each, the errors that have just come due change the weights of that day's forecast.
+ * Never reads ahead. What it also hands on are the errors that the same forecast made before, from which the interval
+ * is made.
  */
 import { expectSum, type Expert } from './experts.js';
 import { WEEK_DAYS } from './week.js';
@@ -45,7 +46,11 @@ class Horizon {
   origins = 0;
   private readonly said: Float64Array;
 
-  constructor(readonly days: number, private readonly experts: readonly Expert[], length: number) {
+  constructor(
+    readonly days: number,
+    private readonly experts: readonly Expert[],
+    length: number,
+  ) {
     this.forecasts = new Float64Array(length);
     this.losses = new Float64Array(experts.length);
     this.said = new Float64Array(length * experts.length);
@@ -80,7 +85,9 @@ class Horizon {
  * @param days how many days ahead are summed, 1 or more
  */
 export function weigh(history: readonly number[], experts: readonly Expert[], days: number): Weighing {
-  const horizons = [...new Set([1, Math.min(WEEK_DAYS, days), days])].map((ahead) => new Horizon(ahead, experts, history.length));
+  const horizons = [...new Set([1, Math.min(WEEK_DAYS, days), days])].map(
+    (ahead) => new Horizon(ahead, experts, history.length),
+  );
   const totals = new Float64Array(history.length + 1);
   history.forEach((value, day) => (totals[day + 1] = (totals[day] ?? 0) + value));
   let weights: Float64Array = new Float64Array(experts.length);
@@ -88,7 +95,8 @@ export function weigh(history: readonly number[], experts: readonly Expert[], da
     for (const horizon of horizons) {
       const origin = day - horizon.days;
       if (origin < 0) continue;
-      // Relative to the mean of the days that were known then: of a series that grows, the later errors are the larger ones.
+      // Relative to the mean of the days that were known then: of a series that grows, the later errors are the larger
+      // ones.
       const mean = Math.max((totals[origin + 1] ?? 0) / (origin + 1), 1e-9);
       horizon.learn(origin, (totals[day + 1] ?? 0) - (totals[origin + 1] ?? 0), mean);
     }
@@ -106,7 +114,8 @@ function weightsOf(horizons: readonly Horizon[], experts: readonly Expert[]): Fl
   let origins = 0;
   for (const horizon of horizons) {
     origins += horizon.origins;
-    for (let index = 0; index < weights.length; index += 1) weights[index] = (weights[index] ?? 0) + (horizon.losses[index] ?? 0);
+    for (let index = 0; index < weights.length; index += 1)
+      weights[index] = (weights[index] ?? 0) + (horizon.losses[index] ?? 0);
   }
   let least = Infinity;
   for (const loss of weights) least = Math.min(least, loss);

@@ -5,7 +5,12 @@
  * spell; a share is of the optimum's saving against never stopping.
  */
 
-import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
+import {
+  pooledShare,
+  type BacktestProgress,
+  type BacktestReport,
+  type PolicyResult,
+} from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from './opponents.js';
 import { IDLE_DEFAULTS, IdlePlanner } from './planner.js';
@@ -13,7 +18,12 @@ import type { IdleSample } from './samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy, type IdleRun } from './simulate.js';
 
 /** @throws invalid when a restart is not a finite number of minutes of 0 or more, or there are no samples. */
-export function idleReport(samples: readonly IdleSample[], restartMinutes: number, described: Readonly<Record<string, unknown>> = {}, progress: BacktestProgress = () => undefined): BacktestReport {
+export function idleReport(
+  samples: readonly IdleSample[],
+  restartMinutes: number,
+  described: Readonly<Record<string, unknown>> = {},
+  progress: BacktestProgress = () => undefined,
+): BacktestReport {
   if (!(Number.isFinite(restartMinutes) && restartMinutes >= 0)) {
     throw invalid('the restart has no cost', [{ path: 'restartMinutes', message: 'must be 0 or more minutes' }]);
   }
@@ -39,8 +49,14 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
   return {
     problem: 'idle',
     settings: {
-      ...described, restartMinutes, ...IDLE_DEFAULTS, samples: samples.length, resources: new Set(samples.map((sample) => sample.evidence.resource)).size,
-      spells: first.spells, idleMinutes: first.idleMinutes, costUnit: 'GPU-minutes paid for nothing per idle spell, restarts included',
+      ...described,
+      restartMinutes,
+      ...IDLE_DEFAULTS,
+      samples: samples.length,
+      resources: new Set(samples.map((sample) => sample.evidence.resource)).size,
+      spells: first.spells,
+      idleMinutes: first.idleMinutes,
+      costUnit: 'GPU-minutes paid for nothing per idle spell, restarts included',
       shareBaseline: 'never stopping',
     },
     cells: [{ name: 'samples', count: first.spells, policies }],
@@ -50,8 +66,13 @@ export function idleReport(samples: readonly IdleSample[], restartMinutes: numbe
 
 /** Ski rental does not say what idle is: both readings run, and the one that saves more bears the name. */
 function betterSkiRental(ordered: readonly IdleSample[], restartMinutes: number, optimumSaving: number): PolicyResult {
-  const readings = [{ reading: 'utilisation of 0 %', percent: Number.MIN_VALUE }, { reading: 'utilisation below 5 %', percent: 5 }]
-    .map(({ reading, percent }) => ({ reading, run: simulateIdle(ordered, restartMinutes, skiRental(restartMinutes, percent)) }));
+  const readings = [
+    { reading: 'utilisation of 0 %', percent: Number.MIN_VALUE },
+    { reading: 'utilisation below 5 %', percent: 5 },
+  ].map(({ reading, percent }) => ({
+    reading,
+    run: simulateIdle(ordered, restartMinutes, skiRental(restartMinutes, percent)),
+  }));
   const better = readings.reduce((a, b) => (b.run.savedMinutes > a.run.savedMinutes ? b : a));
   return { ...resultOf('ski-rental', better.run, optimumSaving), reading: better.reading };
 }

@@ -11,7 +11,10 @@ import type { IdlePolicy } from './simulate.js';
 /** Stops after `minutes` in which every sample was quiet by `isQuiet` (null: the sample says nothing). */
 class QuietFor implements IdlePolicy {
   private readonly since = new Map<string, number>();
-  constructor(private readonly minutes: number, private readonly isQuiet: (evidence: IdleEvidence) => boolean | null) {}
+  constructor(
+    private readonly minutes: number,
+    private readonly isQuiet: (evidence: IdleEvidence) => boolean | null,
+  ) {}
 
   observe(evidence: IdleEvidence): boolean {
     const quiet = this.isQuiet(evidence);
@@ -30,8 +33,10 @@ class QuietFor implements IdlePolicy {
   }
 }
 
-const utilisationBelow = (percent: number) => (evidence: IdleEvidence): boolean | null =>
-  evidence.gpuUtilPercent === null ? null : evidence.gpuUtilPercent < percent;
+const utilisationBelow =
+  (percent: number) =>
+  (evidence: IdleEvidence): boolean | null =>
+    evidence.gpuUtilPercent === null ? null : evidence.gpuUtilPercent < percent;
 
 /** Below 30 % for 30 minutes: the common runbook rule. */
 export const below30For30 = (): IdlePolicy => new QuietFor(30, utilisationBelow(30));
@@ -44,7 +49,8 @@ export const zeroFor60 = (): IdlePolicy =>
  * Ski rental (Karlin, Manasse, Rudolph, Sleator 1988): stop once the idle time has cost as much as a restart, which
  * never costs more than twice the optimum. Idle is utilisation below `percent`.
  */
-export const skiRental = (restartMinutes: number, percent: number): IdlePolicy => new QuietFor(restartMinutes, utilisationBelow(percent));
+export const skiRental = (restartMinutes: number, percent: number): IdlePolicy =>
+  new QuietFor(restartMinutes, utilisationBelow(percent));
 
 /** Ski rental with the evidence that Bursar uses (requests, labels): what the break-even rule alone is worth. */
 export const skiRentalWithEvidence = (restartMinutes: number): IdlePolicy =>

@@ -1,10 +1,11 @@
 /**
  * What to expect of a quiet at each age, and at which ages stopping is the cheapest thing to do.
  *
- * Knows lengths only: no evidence, no GPU. The chance that a quiet ends in a span of ages is learned in levels, each drawn towards the one
- * above it as long as it has seen little: the posterior mean of a beta process (Hjort 1990, "Nonparametric Bayes estimators based on beta
- * processes in models for life history data"), whose prior is the level above. When to stop follows by backward induction over the ages: ski
- * rental with a learned distribution (Karlin, Manasse, McGeoch, Owicki 1994), a stop that turns out false being charged extra.
+ * Knows lengths only: no evidence, no GPU. The chance that a quiet ends in a span of ages is learned in levels, each
+ * drawn towards the one above it as long as it has seen little: the posterior mean of a beta process (Hjort 1990,
+ * "Nonparametric Bayes estimators based on beta processes in models for life history data"), whose prior is the level
+ * above. When to stop follows by backward induction over the ages: ski rental with a learned distribution (Karlin,
+ * Manasse, McGeoch, Owicki 1994), a stop that turns out false being charged extra.
  */
 
 import { SPAN_STARTS, SPANS, spanEnd, spanOf, type Quiets } from './quiets.js';
@@ -23,8 +24,8 @@ export interface Level {
 }
 
 /**
- * Before anything is seen: half of the quiets that lasted a minute outlast ten, a quarter an hour, a tenth ten hours (Lomax 1954, shape 0.4,
- * scale a minute). A quiet gets the safer the longer it has lasted, at every scale.
+ * Before anything is seen: half of the quiets that lasted a minute outlast ten, a quarter an hour, a tenth ten hours
+ * (Lomax 1954, shape 0.4, scale a minute). A quiet gets the safer the longer it has lasted, at every scale.
  */
 const PRIOR_SHAPE = 0.4;
 const survival = (minutes: number): number => (1 + minutes) ** -PRIOR_SHAPE;
@@ -49,8 +50,15 @@ export class Outlook {
   /** By span: minutes that a stop at its start is expected to save, restart and false stop charged. */
   readonly saved = new Float64Array(SPANS);
 
-  /** Looks ahead from a span on; what was said of earlier ones is left as it was. @param levels from the widest to the narrowest. */
-  look(levels: readonly Level[], from: number, { restartMinutes, falseStopMinutes, maximumFalseStopProbability }: OutlookSettings): void {
+  /**
+   * Looks ahead from a span on; what was said of earlier ones is left as it was. @param levels from the widest to the
+   * narrowest.
+   */
+  look(
+    levels: readonly Level[],
+    from: number,
+    { restartMinutes, falseStopMinutes, maximumFalseStopProbability }: OutlookSettings,
+  ): void {
     learn(levels, from);
     const last = SPANS - 1;
     // Whoever has waited to the last span is expected to wait as long again.

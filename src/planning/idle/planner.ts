@@ -1,9 +1,10 @@
 /**
  * Bursar's rule for idle GPUs: stop when the quiet so far makes a long quiet likely enough to pay for the restart.
  *
- * Never reads the truth of a sample, never stops on missing or stale evidence, never stops what answers requests. Learns
- * only from quiets: how long they lasted, on which GPU, under which label, in which state of its memory. A GPU on which no process is left, one
- * whose process gave its memory back and one that still holds it are quiet in different ways, and a change from one to the other begins anew.
+ * Never reads the truth of a sample, never stops on missing or stale evidence, never stops what answers requests.
+ * Learns only from quiets: how long they lasted, on which GPU, under which label, in which state of its memory. A GPU
+ * on which no process is left, one whose process gave its memory back and one that still holds it are quiet in
+ * different ways, and a change from one to the other begins anew.
  */
 
 import { Outlook, type Level } from './outlook.js';
@@ -13,7 +14,10 @@ import type { IdlePolicy } from './simulate.js';
 
 export interface IdleSettings {
   readonly restartMinutes: number;
-  /** What a false stop costs its users beyond the restart, in GPU-minutes: 60 keeps about one stop in twenty false on most mixes of pauses. */
+  /**
+   * What a false stop costs its users beyond the restart, in GPU-minutes: 60 keeps about one stop in twenty false on
+   * most mixes of pauses.
+   */
   readonly falseStopMinutes: number;
   /**
    * Largest probability of a false stop at which a stop is still made. Not lower: where quiets have no memory, waiting
@@ -27,7 +31,10 @@ export interface IdleSettings {
 }
 
 export const IDLE_DEFAULTS: Omit<IdleSettings, 'restartMinutes'> = {
-  falseStopMinutes: 60, maximumFalseStopProbability: 0.3, minimumQuietMinutes: 1, staleMinutes: 5,
+  falseStopMinutes: 60,
+  maximumFalseStopProbability: 0.3,
+  minimumQuietMinutes: 1,
+  staleMinutes: 5,
 };
 
 /** Why a GPU is stopped or not, with the numbers used. */
@@ -42,8 +49,8 @@ export interface IdleDecision {
 }
 
 /**
- * What is known of the process behind a quiet. A process that has opened a GPU holds some hundred MiB even when it has freed all it allocated
- * (647 of 143,771 MiB in data/h200-telemetry), the driver alone holds next to nothing.
+ * What is known of the process behind a quiet. A process that has opened a GPU holds some hundred MiB even when it has
+ * freed all it allocated (647 of 143,771 MiB in data/h200-telemetry), the driver alone holds next to nothing.
  */
 type MemoryState = 'no process' | 'memory released' | 'memory held' | 'memory unknown';
 const NO_PROCESS_RATIO = 0.001;
@@ -67,7 +74,10 @@ interface Watch {
   /** The levels that this GPU belongs to, by state, from the widest to its own; the present ones. */
   readonly known: Map<string, readonly Level[]>;
   levels: readonly Level[];
-  /** What to expect of the present state; not looked at yet, looked at when it began, or again when a stop was first due. */
+  /**
+   * What to expect of the present state; not looked at yet, looked at when it began, or again when a stop was first
+   * due.
+   */
   readonly outlook: Outlook;
   looked: 'not yet' | 'at first' | 'again';
 }
@@ -106,7 +116,10 @@ export class IdlePlanner implements IdlePolicy {
       return WORKING;
     }
     // One reading of the memory that is lost changes nothing.
-    const state = memoryUsedRatio === null && watch.quietSince !== null ? watch.state : memoryState(memoryUsedRatio, watch.busyMemory);
+    const state =
+      memoryUsedRatio === null && watch.quietSince !== null
+        ? watch.state
+        : memoryState(memoryUsedRatio, watch.busyMemory);
     if (watch.quietSince === null || state !== watch.state) this.begin(watch, evidence, state);
     return this.weigh(watch, minute);
   }
@@ -115,15 +128,26 @@ export class IdlePlanner implements IdlePolicy {
     let watch = this.watches.get(resource);
     if (watch === undefined) {
       watch = {
-        quietSince: null, stateSince: minute, state: 'memory unknown', span: 0, lastSeen: minute, interval: null, busyMemory: 0,
-        known: new Map(), levels: [], outlook: new Outlook(), looked: 'not yet',
+        quietSince: null,
+        stateSince: minute,
+        state: 'memory unknown',
+        span: 0,
+        lastSeen: minute,
+        interval: null,
+        busyMemory: 0,
+        known: new Map(),
+        levels: [],
+        outlook: new Outlook(),
+        looked: 'not yet',
       };
       this.watches.set(resource, watch);
     }
     return watch;
   }
 
-  /** A quiet begins, or goes on in another state, of which nothing is known but that the former one lasted until now. */
+  /**
+   * A quiet begins, or goes on in another state, of which nothing is known but that the former one lasted until now.
+   */
   private begin(watch: Watch, { minute, workload }: IdleEvidence, state: MemoryState): void {
     const since = watch.quietSince ?? minute;
     loseSight(watch);
@@ -163,8 +187,20 @@ export class IdlePlanner implements IdlePolicy {
     }
     const { span } = watch;
     const [stops, falseStopProbability] = [outlook.stops[span] === 1, outlook.falseStop[span]!];
-    const reason = early ? 'too-soon' : stops ? 'idle' : falseStopProbability > settings.maximumFalseStopProbability ? 'may-return' : 'wait-pays';
-    return { stop: reason === 'idle', reason, quietMinutes, falseStopProbability, expectedSavedMinutes: outlook.saved[span]! };
+    const reason = early
+      ? 'too-soon'
+      : stops
+        ? 'idle'
+        : falseStopProbability > settings.maximumFalseStopProbability
+          ? 'may-return'
+          : 'wait-pays';
+    return {
+      stop: reason === 'idle',
+      reason,
+      quietMinutes,
+      falseStopProbability,
+      expectedSavedMinutes: outlook.saved[span]!,
+    };
   }
 }
 
@@ -200,7 +236,11 @@ function memoryState(ratio: number | null, busyRatio: number): MemoryState {
 }
 
 const undecided = (reason: 'working' | 'unknown'): IdleDecision => ({
-  stop: false, reason, quietMinutes: 0, falseStopProbability: null, expectedSavedMinutes: null,
+  stop: false,
+  reason,
+  quietMinutes: 0,
+  falseStopProbability: null,
+  expectedSavedMinutes: null,
 });
 const WORKING = undecided('working');
 const UNKNOWN = undecided('unknown');

@@ -1,11 +1,15 @@
 /**
  * How long quiets of one kind lasted: by span of ages, how many ended there and how many came so far.
  *
- * One that ended counts for the ages around its own too, since the next will not end at the same minute. One that still lasts counts as having
- * come so far, so that the long ones are not overlooked while only short ones have ended. Forgets by halving, and holds no quiet itself.
+ * One that ended counts for the ages around its own too, since the next will not end at the same minute. One that still
+ * lasts counts as having come so far, so that the long ones are not overlooked while only short ones have ended.
+ * Forgets by halving, and holds no quiet itself.
  */
 
-/** Ages in minutes at which spans begin: each minute up to 12, then each a tenth later up to 33 hours; the last span has no end. */
+/**
+ * Ages in minutes at which spans begin: each minute up to 12, then each a tenth later up to 33 hours; the last span has
+ * no end.
+ */
 export const SPAN_STARTS: readonly number[] = spanStarts();
 export const SPANS = SPAN_STARTS.length;
 
@@ -28,7 +32,10 @@ export function spanOf(minutes: number, from: number): number {
 /** How far apart two lengths may be, as a logarithm of their ratio, for one to say something of the other. */
 const LIKENESS = 0.55;
 
-/** For each span the weights that a quiet which ended in it has for all spans: a kernel over the logarithm of the length, which sums to 1. */
+/**
+ * For each span the weights that a quiet which ended in it has for all spans: a kernel over the logarithm of the
+ * length, which sums to 1.
+ */
 const KERNEL = SPAN_STARTS.map((_, ended) => {
   const middle = (span: number): number => (SPAN_STARTS[span]! + spanEnd(span)) / 2;
   const weights = SPAN_STARTS.map((start, span) => {

@@ -4,9 +4,9 @@
  *
  * Rule: a GPU is a training, a notebook or a service. A training alternates runs (full or input-bound, drawn once per
  * GPU) with pauses; a notebook alternates short runs with pauses; a service answers requests for long and is quiet
- * between. A pause is short with a drawn probability (a checkpoint, a cell being edited: lognormal, median 4 minutes) or
- * long (lognormal, median 90 minutes). In a long pause the memory is given back or held. Each sample repeats one measured second of its
- * phase, drawn evenly. Reads no clock: the same seed gives the same samples.
+ * between. A pause is short with a drawn probability (a checkpoint, a cell being edited: lognormal, median 4 minutes)
+ * or long (lognormal, median 90 minutes). In a long pause the memory is given back or held. Each sample repeats one
+ * measured second of its phase, drawn evenly. Reads no clock: the same seed gives the same samples.
  */
 
 import { mulberry32, type Random } from '../random.js';
@@ -34,14 +34,25 @@ export interface ReplaySettings {
   readonly sampleMinutes: number;
   /** Share of pauses that are short. */
   readonly shortPauseShare: number;
-  /** Long pauses: `lognormal` (median 90 minutes) or `memoryless` (exponential, mean 45), in which waiting teaches nothing. */
+  /**
+   * Long pauses: `lognormal` (median 90 minutes) or `memoryless` (exponential, mean 45), in which waiting teaches
+   * nothing.
+   */
   readonly longPauses: 'lognormal' | 'memoryless';
   /** Share of samples whose utilisation is lost. */
   readonly missingShare: number;
   readonly seed: number;
 }
 
-export const REPLAY_DEFAULTS: ReplaySettings = { resources: 24, hours: 72, sampleMinutes: 1, shortPauseShare: 0.35, longPauses: 'lognormal', missingShare: 0.01, seed: 1 };
+export const REPLAY_DEFAULTS: ReplaySettings = {
+  resources: 24,
+  hours: 72,
+  sampleMinutes: 1,
+  shortPauseShare: 0.35,
+  longPauses: 'lognormal',
+  missingShare: 0.01,
+  seed: 1,
+};
 
 type Workload = 'training' | 'notebook' | 'inference';
 
@@ -51,7 +62,8 @@ interface Spell {
   readonly useful: boolean;
 }
 
-const lognormal = (median: number, spread: number, random: Random): number => median * Math.exp(spread * normal(random));
+const lognormal = (median: number, spread: number, random: Random): number =>
+  median * Math.exp(spread * normal(random));
 
 /** Samples of all GPUs, GPU by GPU. */
 export function replay(phases: MeasuredPhases, settings: ReplaySettings): IdleSample[] {
@@ -64,7 +76,8 @@ export function replay(phases: MeasuredPhases, settings: ReplaySettings): IdleSa
     for (let turn = 0; minute < settings.hours * 60; turn++) {
       const spell = turn % 2 === 0 ? run(workload, inputBound, random) : pause(workload, settings, random);
       const end = Math.min(settings.hours * 60, minute + Math.max(settings.sampleMinutes, Math.round(spell.minutes)));
-      for (; minute < end; minute += settings.sampleMinutes) samples.push(sample(`gpu-${i}`, minute, workload, spell, phases, settings, random));
+      for (; minute < end; minute += settings.sampleMinutes)
+        samples.push(sample(`gpu-${i}`, minute, workload, spell, phases, settings, random));
     }
   }
   return samples;
@@ -84,14 +97,22 @@ function pause(workload: Workload, settings: ReplaySettings, random: Random): Sp
 }
 
 function sample(
-  resource: string, minute: number, workload: Workload, spell: Spell, phases: MeasuredPhases, settings: ReplaySettings, random: Random,
+  resource: string,
+  minute: number,
+  workload: Workload,
+  spell: Spell,
+  phases: MeasuredPhases,
+  settings: ReplaySettings,
+  random: Random,
 ): IdleSample {
   const measured = phases[spell.phase];
   const second = measured[Math.floor(random() * measured.length)]!;
   const missing = random() < settings.missingShare;
   return {
     evidence: {
-      resource, minute, workload,
+      resource,
+      minute,
+      workload,
       gpuUtilPercent: missing ? null : second.gpuUtilPercent,
       requestsPerSecond: workload === 'inference' ? (spell.useful ? 2 : 0) : null,
       memoryUsedRatio: second.memoryUsedRatio,

@@ -28,7 +28,10 @@ export type Activity = 'working' | 'quiet' | 'unknown';
 /** Utilisation that is work whoever causes it; driver housekeeping stays below (data/h200-telemetry: 4 % at most). */
 const WORKING_PERCENT = 5;
 
-/** NVIDIA DCGM's DCGM_INT64_BLANK and its variants (dcgm_structs.h), 2^63 - 1 - 15 and the codes after it, as a double reads them. */
+/**
+ * NVIDIA DCGM's DCGM_INT64_BLANK and its variants (dcgm_structs.h), 2^63 - 1 - 15 and the codes after it, as a double
+ * reads them.
+ */
 const DCGM_BLANK = 9.2e18;
 
 /** DCGM's 32-bit blank and the codes after it: 0x7ffffff0 to 0x7fffffff. */
@@ -41,7 +44,8 @@ export function utilisationOrMissing(value: number): number | null {
 }
 
 /** Whether a label names something that answers requests, where quiet utilisation says nothing. */
-export const isService = (workload: string | null): boolean => workload !== null && /infer|serv|api|endpoint|online|chat/i.test(workload);
+export const isService = (workload: string | null): boolean =>
+  workload !== null && /infer|serv|api|endpoint|online|chat/i.test(workload);
 
 /** Averages of a process that only holds memory stay below this; a service at 2 requests/s averages 0.5 %. */
 const HOUSEKEEPING_PERCENT = 0.2;

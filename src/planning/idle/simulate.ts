@@ -52,7 +52,11 @@ export function simulateIdle(samples: readonly IdleSample[], restartMinutes: num
     timeline.spellStart = null;
   };
   for (const { evidence, useful } of samples) {
-    const timeline = timelines.get(evidence.resource) ?? { stoppedAt: null, lastMinute: evidence.minute, spellStart: null };
+    const timeline = timelines.get(evidence.resource) ?? {
+      stoppedAt: null,
+      lastMinute: evidence.minute,
+      spellStart: null,
+    };
     timelines.set(evidence.resource, timeline);
     timeline.lastMinute = evidence.minute;
     if (useful === false) timeline.spellStart ??= evidence.minute;
@@ -84,7 +88,8 @@ export function clairvoyantSaving(samples: readonly IdleSample[], restartMinutes
   let saved = 0;
   for (const { evidence, useful } of samples) {
     const spell = open.get(evidence.resource);
-    if (useful === false) open.set(evidence.resource, { start: spell?.start ?? evidence.minute, last: evidence.minute });
+    if (useful === false)
+      open.set(evidence.resource, { start: spell?.start ?? evidence.minute, last: evidence.minute });
     else if (spell !== undefined) {
       saved += Math.max(0, evidence.minute - spell.start - restartMinutes);
       open.delete(evidence.resource);

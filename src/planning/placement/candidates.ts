@@ -1,5 +1,6 @@
 /**
- * From a price list to candidates: what each GPU price would mean for a workload, or every reason why it cannot serve it.
+ * From a price list to candidates: what each GPU price would mean for a workload, or every reason why it cannot serve
+ * it.
  *
  * Unknown is a reason, never a number: no GPU count, memory, speed, egress price or exchange rate is taken for granted.
  * Each unit (instance) is billed for itself and rounded once, so that costs of units add up exactly.
@@ -17,7 +18,17 @@ export type Refusal =
   | { readonly kind: 'not-allowed'; readonly what: 'provider' | 'region' | 'model' | 'term' }
   /** The book has none at the instant. */
   | { readonly kind: 'no-price'; readonly reason: UnpricedReason }
-  | { readonly kind: 'no-longer-listed' | 'part-of-a-gpu' | 'model-unknown' | 'memory-unknown' | 'speed-unknown' | 'spot-not-tolerated' | 'no-egress-price' | 'no-fx-rate' }
+  | {
+      readonly kind:
+        | 'no-longer-listed'
+        | 'part-of-a-gpu'
+        | 'model-unknown'
+        | 'memory-unknown'
+        | 'speed-unknown'
+        | 'spot-not-tolerated'
+        | 'no-egress-price'
+        | 'no-fx-rate';
+    }
   | { readonly kind: 'too-little-memory'; readonly gib: number; readonly neededGib: number }
   | { readonly kind: 'deadline-missed'; readonly hours: number; readonly deadlineHours: number }
   | { readonly kind: 'too-few-gpus-per-unit'; readonly gpus: number; readonly neededGpus: number }
@@ -52,12 +63,23 @@ class LazyCandidate implements Candidate {
   private cost: Money | null = null;
 
   constructor(
-    readonly price: Price, readonly gpusPerUnit: number, readonly capacityMilli: number, readonly hours: number, readonly units: number, readonly unitLimit: number, readonly egressCost: Money,
-    readonly aboutNanos: number, private readonly ms: number, private readonly exchange: Exchange,
+    readonly price: Price,
+    readonly gpusPerUnit: number,
+    readonly capacityMilli: number,
+    readonly hours: number,
+    readonly units: number,
+    readonly unitLimit: number,
+    readonly egressCost: Money,
+    readonly aboutNanos: number,
+    private readonly ms: number,
+    private readonly exchange: Exchange,
   ) {}
 
   get unitCost(): Money {
-    this.cost ??= { ...costOf(BigInt(this.gpusPerUnit) * BigInt(this.ms), 1000n, this.price.rate, this.exchange.ratio), currency: this.exchange.currency };
+    this.cost ??= {
+      ...costOf(BigInt(this.gpusPerUnit) * BigInt(this.ms), 1000n, this.price.rate, this.exchange.ratio),
+      currency: this.exchange.currency,
+    };
     return this.cost;
   }
 }
@@ -69,18 +91,28 @@ export interface Candidates {
 }
 
 /** As `unitLimits` of a market names a price. */
-export const limitKey = ({ provider, region, sku, term }: Price): string => `${provider}/${region ?? '*'}/${sku}/${term}`;
+export const limitKey = ({ provider, region, sku, term }: Price): string =>
+  `${provider}/${region ?? '*'}/${sku}/${term}`;
 
-/** Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's instant, in the order of the history. */
+/**
+ * Every SKU, region, term and way of paying that the history knows a GPU price of, as it stands at the market's
+ * instant, in the order of the history.
+ */
 export function candidatesOf(workload: Workload, market: Market): Candidates {
   const books = booksOf(market.history);
   const { found, fits } = pricesAt(books, market.at);
   const exchange = exchangesOf(market);
   const shape = shapeOf(workload, market);
   const known = shape === null ? undefined : fits.get(shape);
-  if (known !== undefined && known.currencies.every(([currency, isKnown]) => (exchange(currency) !== null) === isKnown)) {
+  if (
+    known !== undefined &&
+    known.currencies.every(([currency, isKnown]) => (exchange(currency) !== null) === isKnown)
+  ) {
     const none: Money = { nanos: 0n, currency: market.currency };
-    return { able: known.able.map((held) => costed(held, workload, market, none, exchange(held.price.rate.currency)!)), refused: known.refused };
+    return {
+      able: known.able.map((held) => costed(held, workload, market, none, exchange(held.price.rate.currency)!)),
+      refused: known.refused,
+    };
   }
   const egress = egressBook(workload, market, books);
   const [ableHeld, able, refused]: [Held[], Candidate[], Refused[]] = [[], [], []];
@@ -94,20 +126,59 @@ export function candidatesOf(workload: Workload, market: Market): Candidates {
   }
   if (shape !== null) {
     if (fits.size >= MOST_FITS) fits.clear();
-    fits.set(shape, { able: ableHeld, refused, currencies: [...new Set(found.map(({ price }) => price.rate.currency))].map((currency) => [currency, exchange(currency) !== null]) });
+    fits.set(shape, {
+      able: ableHeld,
+      refused,
+      currencies: [...new Set(found.map(({ price }) => price.rate.currency))].map((currency) => [
+        currency,
+        exchange(currency) !== null,
+      ]),
+    });
   }
   return { able, refused };
 }
 
 /**
- * All of a workload that decides who can serve it, where neither its size nor its length, nor its data, nor the market does so too; null where they
- * may. Programs ask about the same kinds of workload again and again.
+ * All of a workload that decides who can serve it, where neither its size nor its length, nor its data, nor the market
+ * does so too; null where they may. Programs ask about the same kinds of workload again and again.
  */
-function shapeOf({ kind, memoryGibPerGpu, gpusPerUnitMin, hours, deadlineHours = Infinity, egressGib = 0, providers, regions, models, terms, relativeSpeeds, spotShareMax }: Workload, { unitLimits, measuredMemoryGib }: Market): string | null {
+function shapeOf(
+  {
+    kind,
+    memoryGibPerGpu,
+    gpusPerUnitMin,
+    hours,
+    deadlineHours = Infinity,
+    egressGib = 0,
+    providers,
+    regions,
+    models,
+    terms,
+    relativeSpeeds,
+    spotShareMax,
+  }: Workload,
+  { unitLimits, measuredMemoryGib }: Market,
+): string | null {
   const slowest = Math.min(...Object.values(relativeSpeeds ?? { any: 1 }));
-  if (egressGib > 0 || unitLimits !== undefined || measuredMemoryGib !== undefined || !(hours / slowest <= deadlineHours)) return null;
+  if (
+    egressGib > 0 ||
+    unitLimits !== undefined ||
+    measuredMemoryGib !== undefined ||
+    !(hours / slowest <= deadlineHours)
+  )
+    return null;
   const toleratesSpot = kind === 'training' ? spotShareMax >= 1 : spotShareMax > 0;
-  return JSON.stringify([kind, memoryGibPerGpu, gpusPerUnitMin, providers, regions, models, terms, relativeSpeeds, toleratesSpot]);
+  return JSON.stringify([
+    kind,
+    memoryGibPerGpu,
+    gpusPerUnitMin,
+    providers,
+    regions,
+    models,
+    terms,
+    relativeSpeeds,
+    toleratesSpot,
+  ]);
 }
 
 /** The answers of one slot over all time. */
@@ -161,15 +232,34 @@ function booksOf(history: PriceHistory): Books {
   const slots = [...groupsOf(history).values()].flatMap((prices): Slot[] => {
     const { provider, sku, region } = prices[0]!;
     // A book of this place alone: in the whole one a price without a region gives way to the cheapest region's.
-    const book = new PriceBook({ prices, withdrawals: history.withdrawals.filter((gone) => gone.provider === provider && gone.sku === sku && gone.region === region) });
-    return slotsOf(prices).map((price) => ({ price, timeline: book.timeline({ provider, sku, gpuModel: null, region, term: price.term, component: 'gpu', upfront: price.upfront }) }));
+    const book = new PriceBook({
+      prices,
+      withdrawals: history.withdrawals.filter(
+        (gone) => gone.provider === provider && gone.sku === sku && gone.region === region,
+      ),
+    });
+    return slotsOf(prices).map((price) => ({
+      price,
+      timeline: book.timeline({
+        provider,
+        sku,
+        gpuModel: null,
+        region,
+        term: price.term,
+        component: 'gpu',
+        upfront: price.upfront,
+      }),
+    }));
   });
   const books: Books = { slots, whole: null, answers: null };
   booksMade.set(history, books);
   return books;
 }
 
-/** The price of each slot at an instant, or why it has none; prices change seldom, so they are looked up once for as long as they hold. */
+/**
+ * The price of each slot at an instant, or why it has none; prices change seldom, so they are looked up once for as
+ * long as they hold.
+ */
 function pricesAt(books: Books, at: number): Answers {
   if (books.answers !== null && books.answers.from <= at && at < books.answers.to) return books.answers;
   let [from, to] = [-Infinity, Infinity];
@@ -180,7 +270,11 @@ function pricesAt(books: Books, at: number): Answers {
     if ('unpriced' in answer) return { price, refusals: [{ kind: 'no-price', reason: answer.unpriced }] };
     if (answer.stale) return { price: answer.price, refusals: [{ kind: 'no-longer-listed' }] };
     const { gpuModel, rate } = answer.price;
-    return { price: answer.price, sheetGib: gpuModel === null ? null : memoryGib(gpuModel), nanosPerMs: Number(rate.nanos) / Number(rate.quantity) / 1000 };
+    return {
+      price: answer.price,
+      sheetGib: gpuModel === null ? null : memoryGib(gpuModel),
+      nanosPerMs: Number(rate.nanos) / Number(rate.quantity) / 1000,
+    };
   });
   books.answers = { from, to, found, fits: new Map() };
   return books.answers;
@@ -199,10 +293,14 @@ function groupsOf({ prices }: PriceHistory): Map<string, Price[]> {
   return groups;
 }
 
-/** One price per term and way of paying, which names the slot; only reservations have ways of paying that a book can tell apart. */
+/**
+ * One price per term and way of paying, which names the slot; only reservations have ways of paying that a book can
+ * tell apart.
+ */
 function slotsOf(prices: readonly Price[]): Price[] {
   const slots = new Map<string, Price>();
-  for (const price of prices) slots.set(price.term.startsWith('reserved') ? `${price.term} ${price.upfront}` : price.term, price);
+  for (const price of prices)
+    slots.set(price.term.startsWith('reserved') ? `${price.term} ${price.upfront}` : price.term, price);
   return [...slots.values()];
 }
 
@@ -224,13 +322,19 @@ function exchangesOf({ fx, currency, at }: Market): Exchanges {
     let exchange = known.get(from);
     if (exchange !== undefined) return exchange;
     const ratio = fx.rate(from, currency, at)?.rate;
-    exchange = ratio === undefined ? null : { ratio, about: Number(ratio.numerator) / Number(ratio.denominator), currency };
+    exchange =
+      ratio === undefined ? null : { ratio, about: Number(ratio.numerator) / Number(ratio.denominator), currency };
     known.set(from, exchange);
     return exchange;
   };
 }
 
-function candidateOf(held: Held, workload: Workload, market: Market, { egress, exchange: exchanges }: { readonly egress: Egress; readonly exchange: Exchanges }): Candidate | Refused {
+function candidateOf(
+  held: Held,
+  workload: Workload,
+  market: Market,
+  { egress, exchange: exchanges }: { readonly egress: Egress; readonly exchange: Exchanges },
+): Candidate | Refused {
   const { price, sheetGib } = held;
   const refusals = notAllowed(price, workload);
   const unfit = doesNotFit(price, sheetGib, workload, market);
@@ -239,11 +343,14 @@ function candidateOf(held: Held, workload: Workload, market: Market, { egress, e
   if (speed === null) refusals.push({ kind: 'speed-unknown' });
   const hours = hoursOf(workload, speed);
   const { deadlineHours } = workload;
-  if (speed !== null && deadlineHours !== undefined && hours > deadlineHours) refusals.push({ kind: 'deadline-missed', hours, deadlineHours });
-  if (price.term === 'spot' && (workload.kind === 'training' ? workload.spotShareMax < 1 : workload.spotShareMax === 0)) refusals.push({ kind: 'spot-not-tolerated' });
+  if (speed !== null && deadlineHours !== undefined && hours > deadlineHours)
+    refusals.push({ kind: 'deadline-missed', hours, deadlineHours });
+  if (price.term === 'spot' && (workload.kind === 'training' ? workload.spotShareMax < 1 : workload.spotShareMax === 0))
+    refusals.push({ kind: 'spot-not-tolerated' });
   const gpus = price.gpus ?? 0;
   if (!Number.isSafeInteger(gpus) || gpus === 0) refusals.push({ kind: 'part-of-a-gpu' });
-  else if (gpus < (workload.gpusPerUnitMin ?? 1)) refusals.push({ kind: 'too-few-gpus-per-unit', gpus, neededGpus: workload.gpusPerUnitMin ?? 1 });
+  else if (gpus < (workload.gpusPerUnitMin ?? 1))
+    refusals.push({ kind: 'too-few-gpus-per-unit', gpus, neededGpus: workload.gpusPerUnitMin ?? 1 });
   const egressCost = egress(price);
   if (typeof egressCost === 'string') refusals.push({ kind: egressCost });
   const exchange = exchanges(price.rate.currency);
@@ -252,33 +359,63 @@ function candidateOf(held: Held, workload: Workload, market: Market, { egress, e
 
   const candidate = costed(held, workload, market, egressCost, exchange);
   const { units, unitLimit } = candidate;
-  return workload.kind === 'training' && units > unitLimit ? { price, refusals: [{ kind: 'too-few-units', units: unitLimit, neededUnits: units }] } : candidate;
+  return workload.kind === 'training' && units > unitLimit
+    ? { price, refusals: [{ kind: 'too-few-units', units: unitLimit, neededUnits: units }] }
+    : candidate;
 }
 
-const hoursOf = ({ kind, hours }: Workload, speed: number | null): number => (kind === 'training' ? hours / (speed ?? 1) : hours);
+const hoursOf = ({ kind, hours }: Workload, speed: number | null): number =>
+  kind === 'training' ? hours / (speed ?? 1) : hours;
 
 /** What a price that can serve would cost. */
-function costed({ price, nanosPerMs }: Held, workload: Workload, { unitLimits }: Market, egressCost: Money, exchange: Exchange): Candidate {
+function costed(
+  { price, nanosPerMs }: Held,
+  workload: Workload,
+  { unitLimits }: Market,
+  egressCost: Money,
+  exchange: Exchange,
+): Candidate {
   const speed = speedOf(price, workload) ?? 1;
   const hours = hoursOf(workload, speed);
   const gpus = price.gpus ?? 0;
   const capacityMilli = workload.kind === 'training' ? gpus * 1000 : Math.floor(gpus * speed * 1000 + 1e-6);
   const billed = billedMs(price, hours, workload);
-  return new LazyCandidate(price, gpus, capacityMilli, hours, Math.ceil((workload.gpus * 1000) / capacityMilli), unitLimits?.[limitKey(price)] ?? Infinity, egressCost,
-    gpus * billed * nanosPerMs * exchange.about, billed, exchange);
+  return new LazyCandidate(
+    price,
+    gpus,
+    capacityMilli,
+    hours,
+    Math.ceil((workload.gpus * 1000) / capacityMilli),
+    unitLimits?.[limitKey(price)] ?? Infinity,
+    egressCost,
+    gpus * billed * nanosPerMs * exchange.about,
+    billed,
+    exchange,
+  );
 }
 
-function notAllowed({ provider, region, gpuModel, term }: Price, { providers, regions, models, terms }: Workload): Refusal[] {
+function notAllowed(
+  { provider, region, gpuModel, term }: Price,
+  { providers, regions, models, terms }: Workload,
+): Refusal[] {
   const refusals: Refusal[] = [];
-  if (providers !== undefined && !providers.includes(provider)) refusals.push({ kind: 'not-allowed', what: 'provider' });
+  if (providers !== undefined && !providers.includes(provider))
+    refusals.push({ kind: 'not-allowed', what: 'provider' });
   // A list without regions holds everywhere (see Price).
-  if (regions !== undefined && region !== null && !regions.includes(region)) refusals.push({ kind: 'not-allowed', what: 'region' });
-  if (models !== undefined && gpuModel !== null && !models.includes(gpuModel)) refusals.push({ kind: 'not-allowed', what: 'model' });
+  if (regions !== undefined && region !== null && !regions.includes(region))
+    refusals.push({ kind: 'not-allowed', what: 'region' });
+  if (models !== undefined && gpuModel !== null && !models.includes(gpuModel))
+    refusals.push({ kind: 'not-allowed', what: 'model' });
   if (terms !== undefined && !terms.includes(term)) refusals.push({ kind: 'not-allowed', what: 'term' });
   return refusals;
 }
 
-function doesNotFit({ gpuModel }: Price, sheetGib: number | null, { memoryGibPerGpu }: Workload, { measuredMemoryGib }: Market): Refusal | null {
+function doesNotFit(
+  { gpuModel }: Price,
+  sheetGib: number | null,
+  { memoryGibPerGpu }: Workload,
+  { measuredMemoryGib }: Market,
+): Refusal | null {
   if (gpuModel === null) return { kind: 'model-unknown' };
   const gib = measuredMemoryGib === undefined ? sheetGib : memoryGib(gpuModel, measuredMemoryGib);
   if (gib === null) return { kind: 'memory-unknown' };
@@ -307,6 +444,8 @@ function egressBook({ egressGib = 0 }: Workload, { history, fx, currency, at }: 
     // An assumed region means that the place's own price is not known.
     if ('unpriced' in found || found.stale || found.assumed.includes('region')) return 'no-egress-price';
     const ratio = fx.rate(found.price.rate.currency, currency, at)?.rate;
-    return ratio === undefined ? 'no-fx-rate' : { ...costOf(BigInt(Math.ceil(egressGib * 1e6 - 1e-6)), 1_000_000n, found.price.rate, ratio), currency };
+    return ratio === undefined
+      ? 'no-fx-rate'
+      : { ...costOf(BigInt(Math.ceil(egressGib * 1e6 - 1e-6)), 1_000_000n, found.price.rate, ratio), currency };
   };
 }

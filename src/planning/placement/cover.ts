@@ -3,7 +3,8 @@
  *
  * minimise sum(cost x units) subject to sum(capacity x units) >= need, sum over steady items >= steadyNeed, and
  * units <= limit. Two tables hold the least cost of covering each capacity with steady and with interruptible items;
- * every feasible choice splits at some capacity between the two, so the least sum over the splits is the optimum. Costs are exact.
+ * every feasible choice splits at some capacity between the two, so the least sum over the splits is the optimum. Costs
+ * are exact.
  */
 import { invalid } from '../../core/errors.js';
 
@@ -40,8 +41,16 @@ interface Table {
   readonly taken: readonly Uint8Array[];
 }
 
-/** The cheapest cover, or null where the limits leave none. @throws Failure `invalid` where the capacities are too finely divided. */
-export function cheapestCover(items: readonly CoverItem[], need: number, steadyNeed: number, mostSteps = MOST_STEPS): Cover | null {
+/**
+ * The cheapest cover, or null where the limits leave none. @throws Failure `invalid` where the capacities are too
+ * finely divided.
+ */
+export function cheapestCover(
+  items: readonly CoverItem[],
+  need: number,
+  steadyNeed: number,
+  mostSteps = MOST_STEPS,
+): Cover | null {
   const unit = [need, steadyNeed, ...items.map(({ capacity }) => capacity)].reduce(greatestCommonDivisor);
   const target = need / unit;
   const steady = tableOf(bundlesOf(items, true, unit, target), target, mostSteps);
@@ -63,9 +72,14 @@ function greatestCommonDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestCommonDivisor(b, a % b);
 }
 
-/** Items that another beats at every number of units are left out; the rest is bundled by powers of two, so that each limit is met exactly. */
+/**
+ * Items that another beats at every number of units are left out; the rest is bundled by powers of two, so that each
+ * limit is met exactly.
+ */
 function bundlesOf(items: readonly CoverItem[], steady: boolean, unit: number, target: number): Bundle[] {
-  const order = items.map((item, index) => ({ ...item, index })).filter((item) => item.steady === steady && item.limit > 0)
+  const order = items
+    .map((item, index) => ({ ...item, index }))
+    .filter((item) => item.steady === steady && item.limit > 0)
     .sort((a, b) => (a.cost < b.cost ? -1 : a.cost > b.cost ? 1 : b.capacity - a.capacity || a.index - b.index));
   const kept: typeof order = [];
   let unlimitedCapacity = 0;
@@ -87,7 +101,10 @@ function bundlesOf(items: readonly CoverItem[], steady: boolean, unit: number, t
 }
 
 function tableOf(bundles: readonly Bundle[], target: number, mostSteps: number): Table {
-  if (bundles.length * target > mostSteps) throw invalid('the mix cannot be solved', [{ path: 'relativeSpeeds', message: 'divide the GPUs too finely: give them fewer digits, or ask for fewer GPUs' }]);
+  if (bundles.length * target > mostSteps)
+    throw invalid('the mix cannot be solved', [
+      { path: 'relativeSpeeds', message: 'divide the GPUs too finely: give them fewer digits, or ask for fewer GPUs' },
+    ]);
   const least: (bigint | null)[] = Array.from({ length: target + 1 }, (_, capacity) => (capacity === 0 ? 0n : null));
   const taken = bundles.map(({ capacity, cost }) => {
     const used = new Uint8Array(target + 1);

@@ -1,10 +1,10 @@
 /**
  * The cheapest place for a workload, exactly, and why every other price lost.
  *
- * A training is placed by enumeration: every price is costed and sorted. An inference may be a mix, by the integer program
- * of cover.ts. It acts on nothing and converts nothing without a rate. Neither storage nor the peak factor is in the cost (the
- * factor multiplies all options of the same hours alike), and spot is costed as if it were not interrupted:
- * planning/spot weighs that.
+ * A training is placed by enumeration: every price is costed and sorted. An inference may be a mix, by the integer
+ * program of cover.ts. It acts on nothing and converts nothing without a rate. Neither storage nor the peak factor is
+ * in the cost (the factor multiplies all options of the same hours alike), and spot is costed as if it were not
+ * interrupted: planning/spot weighs that.
  */
 import { assert } from '../../core/errors.js';
 import type { Money } from '../../core/money.js';
@@ -30,7 +30,11 @@ export interface Plan {
 }
 
 export type Loss =
-  | { readonly kind: 'dearer'; readonly by: Money; /** Cost over the cheapest; null where the cheapest is free. */ readonly ratio: number | null }
+  | {
+      readonly kind: 'dearer';
+      readonly by: Money /** Cost over the cheapest; null where the cheapest is free. */;
+      readonly ratio: number | null;
+    }
   /** It costs as much as the chosen one and comes later in the list. */
   | { readonly kind: 'equal' }
   /** Renting whole units leaves GPUs that the workload does not need. */
@@ -51,7 +55,10 @@ export interface Option {
 export interface PlacementResult {
   /** Null: nothing can serve the workload; the options say why. */
   readonly best: Plan | null;
-  /** Every SKU, region, term and way of paying: the ones that can serve it alone, cheapest first, then the others in the history's order. */
+  /**
+   * Every SKU, region, term and way of paying: the ones that can serve it alone, cheapest first, then the others in the
+   * history's order.
+   */
   readonly options: readonly Option[];
 }
 
@@ -61,7 +68,8 @@ export function place(workload: Workload, market: Market): PlacementResult {
   return {
     best,
     options: [
-      ...able.map((candidate) => optionOf(candidate, best, workload, market)), ...unable.map(({ price, losses }) => ({ price, plan: null, losses })),
+      ...able.map((candidate) => optionOf(candidate, best, workload, market)),
+      ...unable.map(({ price, losses }) => ({ price, plan: null, losses })),
       ...refused.map(({ price, refusals }) => ({ price, plan: null, losses: refusals })),
     ],
   };
@@ -112,14 +120,22 @@ function search(workload: Workload, market: Market, most: number): Found {
   }
   const able = cheapestOf(alone, most);
   const cheapest = able[0];
-  const best = workload.kind === 'inference' ? cheapestMix(candidates, workload, market) : cheapest === undefined ? null : planAlone(cheapest, market);
+  const best =
+    workload.kind === 'inference'
+      ? cheapestMix(candidates, workload, market)
+      : cheapest === undefined
+        ? null
+        : planAlone(cheapest, market);
   const single = best?.parts.length === 1 ? best.parts[0] : undefined;
-  const isOfOne = single !== undefined && alone.some(({ price, units }) => single.price === price && single.units === units);
+  const isOfOne =
+    single !== undefined && alone.some(({ price, units }) => single.price === price && single.units === units);
   return { best, able, count: alone.length, isOfOne, unable, refused };
 }
 
-const totalOf = ({ unitCost, units, egressCost }: Candidate): bigint => unitCost.nanos * BigInt(units) + egressCost.nanos;
-const aboutTotal = ({ aboutNanos, units, egressCost }: Candidate): number => aboutNanos * units + Number(egressCost.nanos);
+const totalOf = ({ unitCost, units, egressCost }: Candidate): bigint =>
+  unitCost.nanos * BigInt(units) + egressCost.nanos;
+const aboutTotal = ({ aboutNanos, units, egressCost }: Candidate): number =>
+  aboutNanos * units + Number(egressCost.nanos);
 /** More than floating point and the rounding of each unit can be off, in nanos. */
 const surely = (about: number, { units }: Candidate): number => about + about * 1e-9 + units + 1;
 
@@ -134,8 +150,11 @@ function cheapestOf(candidates: readonly Candidate[], most: number): Candidate[]
       return 2 * nanos - surely(nanos, candidate) <= bound;
     });
   }
-  return among.map((candidate) => ({ candidate, nanos: totalOf(candidate) })).sort((a, b) => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0))
-    .slice(0, most).map(({ candidate }) => candidate);
+  return among
+    .map((candidate) => ({ candidate, nanos: totalOf(candidate) }))
+    .sort((a, b) => (a.nanos < b.nanos ? -1 : a.nanos > b.nanos ? 1 : 0))
+    .slice(0, most)
+    .map(({ candidate }) => candidate);
 }
 
 function optionOf(candidate: Candidate, best: Plan | null, workload: Workload, market: Market): Option {
@@ -145,7 +164,9 @@ function optionOf(candidate: Candidate, best: Plan | null, workload: Workload, m
 
 /** The published habit: the cheapest on-demand price, one SKU. Null where none can serve. */
 export function cheapestOnDemand(workload: Workload, market: Market): Plan | null {
-  return place(workload, market).options.find(({ plan, price }) => plan !== null && price.term === 'on-demand')?.plan ?? null;
+  return (
+    place(workload, market).options.find(({ plan, price }) => plan !== null && price.term === 'on-demand')?.plan ?? null
+  );
 }
 
 /** The other habit: stay with one provider, and take the cheapest there. */
@@ -162,27 +183,49 @@ const steadyNeed = ({ gpus, spotShareMax }: Workload): number => Math.ceil(gpus 
 function cannotAlone({ price, units, unitLimit }: Candidate, workload: Workload): Loss[] {
   const losses: Loss[] = [];
   if (units > unitLimit) losses.push({ kind: 'too-few-units', units: unitLimit, neededUnits: units });
-  if (price.term === 'spot' && steadyNeed(workload) > 0) losses.push({ kind: 'too-much-spot', spotShareMax: workload.spotShareMax });
+  if (price.term === 'spot' && steadyNeed(workload) > 0)
+    losses.push({ kind: 'too-much-spot', spotShareMax: workload.spotShareMax });
   return losses;
 }
 
-const planAlone = (candidate: Candidate, market: Market): Plan => planOf([{ candidate, units: candidate.units }], market);
+const planAlone = (candidate: Candidate, market: Market): Plan =>
+  planOf([{ candidate, units: candidate.units }], market);
 
-function planOf(chosen: readonly { readonly candidate: Candidate; readonly units: number }[], { currency }: Market): Plan {
-  const parts = chosen.map(({ candidate, units }) => ({ price: candidate.price, units, gpus: units * candidate.gpusPerUnit }));
+function planOf(
+  chosen: readonly { readonly candidate: Candidate; readonly units: number }[],
+  { currency }: Market,
+): Plan {
+  const parts = chosen.map(({ candidate, units }) => ({
+    price: candidate.price,
+    units,
+    gpus: units * candidate.gpusPerUnit,
+  }));
   const { hours, egressCost } = chosen[0]!.candidate;
   const rented = chosen.reduce((sum, { candidate, units }) => sum + candidate.unitCost.nanos * BigInt(units), 0n);
-  return { parts, gpus: parts.reduce((sum, { gpus }) => sum + gpus, 0), hours, cost: { nanos: rented + egressCost.nanos, currency }, egressCost };
+  return {
+    parts,
+    gpus: parts.reduce((sum, { gpus }) => sum + gpus, 0),
+    hours,
+    cost: { nanos: rented + egressCost.nanos, currency },
+    egressCost,
+  };
 }
 
 function cheapestMix(candidates: readonly Candidate[], workload: Workload, market: Market): Plan | null {
   let best: Plan | null = null;
   for (const all of placesOf(candidates, workload)) {
     const group = undominated(all, workload);
-    const items = group.map(({ capacityMilli, unitCost, unitLimit, price }) => ({ capacity: capacityMilli, cost: unitCost.nanos, limit: unitLimit, steady: price.term !== 'spot' }));
+    const items = group.map(({ capacityMilli, unitCost, unitLimit, price }) => ({
+      capacity: capacityMilli,
+      cost: unitCost.nanos,
+      limit: unitLimit,
+      steady: price.term !== 'spot',
+    }));
     const cover = cheapestCover(items, workload.gpus * 1000, steadyNeed(workload), market.mostSteps);
     if (cover === null) continue;
-    const chosen = group.map((candidate, i) => ({ candidate, units: cover.units[i]! })).filter(({ units }) => units > 0);
+    const chosen = group
+      .map((candidate, i) => ({ candidate, units: cover.units[i]! }))
+      .filter(({ units }) => units > 0);
     const plan = planOf(chosen, market);
     assert(plan.cost.nanos === cover.cost + plan.egressCost.nanos, 'the parts of a mix cost what the program says');
     if (best === null || compare(plan.cost, best.cost) < 0) best = plan;
@@ -191,13 +234,15 @@ function cheapestMix(candidates: readonly Candidate[], workload: Workload, marke
 }
 
 /**
- * Candidates without those that another of their class beats at every number of units: it is as large, surely cheaper, and can be had as often as
- * the whole workload needs it.
+ * Candidates without those that another of their class beats at every number of units: it is as large, surely cheaper,
+ * and can be had as often as the whole workload needs it.
  */
 function undominated(candidates: readonly Candidate[], { gpus }: Workload): Candidate[] {
   const kept = new Set<Candidate>();
   const largest = { spot: { capacity: 0, bound: 0 }, steady: { capacity: 0, bound: 0 } };
-  for (const candidate of [...candidates].sort((a, b) => a.aboutNanos - b.aboutNanos || b.capacityMilli - a.capacityMilli)) {
+  for (const candidate of [...candidates].sort(
+    (a, b) => a.aboutNanos - b.aboutNanos || b.capacityMilli - a.capacityMilli,
+  )) {
     const { aboutNanos, capacityMilli, unitLimit, price } = candidate;
     const beater = largest[price.term === 'spot' ? 'spot' : 'steady'];
     if (capacityMilli > beater.capacity || aboutNanos <= beater.bound) kept.add(candidate);
@@ -226,10 +271,21 @@ function lossesOf(plan: Plan, best: Plan, { gpus, kind, relativeSpeeds }: Worklo
   if (isSame(plan, best)) return [];
   const by = plan.cost.nanos - best.cost.nanos;
   assert(by >= 0n, 'nothing is cheaper than the cheapest');
-  const losses: Loss[] = [by === 0n ? { kind: 'equal' } : { kind: 'dearer', by: { nanos: by, currency: plan.cost.currency }, ratio: best.cost.nanos === 0n ? null : Number(plan.cost.nanos) / Number(best.cost.nanos) }];
+  const losses: Loss[] = [
+    by === 0n
+      ? { kind: 'equal' }
+      : {
+          kind: 'dearer',
+          by: { nanos: by, currency: plan.cost.currency },
+          ratio: best.cost.nanos === 0n ? null : Number(plan.cost.nanos) / Number(best.cost.nanos),
+        },
+  ];
   // With speeds an inference's GPUs are not counted one for one.
-  if ((kind === 'training' || relativeSpeeds === undefined) && plan.gpus > gpus) losses.push({ kind: 'spare-gpus', rented: plan.gpus, needed: gpus });
+  if ((kind === 'training' || relativeSpeeds === undefined) && plan.gpus > gpus)
+    losses.push({ kind: 'spare-gpus', rented: plan.gpus, needed: gpus });
   return losses;
 }
 
-const isSame = (a: Plan, b: Plan): boolean => a.parts.length === b.parts.length && a.parts.every(({ price, units }, i) => price === b.parts[i]!.price && units === b.parts[i]!.units);
+const isSame = (a: Plan, b: Plan): boolean =>
+  a.parts.length === b.parts.length &&
+  a.parts.every(({ price, units }, i) => price === b.parts[i]!.price && units === b.parts[i]!.units);

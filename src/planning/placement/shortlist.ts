@@ -1,8 +1,9 @@
 /**
- * A placement as it is answered: the cheapest place, the runners-up with what each lost by, and why the rest cannot serve, counted.
+ * A placement as it is answered: the cheapest place, the runners-up with what each lost by, and why the rest cannot
+ * serve, counted.
  *
- * Bounded, whatever the price book holds: some runners-up in full, one example for each reason. Amounts are decimal strings; nothing is rounded
- * that the placement did not round.
+ * Bounded, whatever the price book holds: some runners-up in full, one example for each reason. Amounts are decimal
+ * strings; nothing is rounded that the placement did not round.
  */
 import { formatMoney, type Money } from '../../core/money.js';
 import type { Price, Upfront } from '../../core/price/price.js';
@@ -57,18 +58,39 @@ export const MOST_RUNNERS_UP = 20;
 
 /** @throws Failure invalid naming every number of the workload that cannot be, or where a mix takes too long */
 export function shortlist(workload: Workload, market: Market, most: number): Shortlist {
-  const { best, runnersUp, more, unable, refused } = placeShort(workload, { ...market, mostSteps: MOST_STEPS }, Math.min(most, MOST_RUNNERS_UP));
+  const { best, runnersUp, more, unable, refused } = placeShort(
+    workload,
+    { ...market, mostSteps: MOST_STEPS },
+    Math.min(most, MOST_RUNNERS_UP),
+  );
   return {
-    currency: market.currency, best: best === null ? null : placed(best), more,
-    runnersUp: runnersUp.flatMap(({ plan, losses }) => (plan === null ? [] : [{ ...placed(plan), lost: losses.map(reasonOf) }])),
-    refused: counted([tally(unable.map(({ price, losses }) => [price, losses])), tallyOf(refused)]), assumptions: assumptionsOf(workload),
+    currency: market.currency,
+    best: best === null ? null : placed(best),
+    more,
+    runnersUp: runnersUp.flatMap(({ plan, losses }) =>
+      plan === null ? [] : [{ ...placed(plan), lost: losses.map(reasonOf) }],
+    ),
+    refused: counted([tally(unable.map(({ price, losses }) => [price, losses])), tallyOf(refused)]),
+    assumptions: assumptionsOf(workload),
   };
 }
 
 function placed({ parts, gpus, hours, cost, egressCost }: Plan): Placed {
   return {
-    parts: parts.map(({ price: { provider, sku, region, term, upfront, gpuModel }, units, gpus: count }) => ({ provider, sku, region, term, upfront, gpuModel, units, gpus: count })),
-    gpus, hours, cost: formatMoney(cost), egressCost: formatMoney(egressCost),
+    parts: parts.map(({ price: { provider, sku, region, term, upfront, gpuModel }, units, gpus: count }) => ({
+      provider,
+      sku,
+      region,
+      term,
+      upfront,
+      gpuModel,
+      units,
+      gpus: count,
+    })),
+    gpus,
+    hours,
+    cost: formatMoney(cost),
+    egressCost: formatMoney(egressCost),
   };
 }
 
@@ -104,40 +126,65 @@ function counted(all: readonly Tally[]): Shortlist['refused'] {
     if (known === undefined) found.set(kind, { count, example });
     else known.count += count;
   }
-  return [...found].map(([kind, rest]) => ({ kind, ...rest })).sort((a, b) => b.count - a.count || (a.kind < b.kind ? -1 : 1));
+  return [...found]
+    .map(([kind, rest]) => ({ kind, ...rest }))
+    .sort((a, b) => b.count - a.count || (a.kind < b.kind ? -1 : 1));
 }
 
-const nameOf = ({ provider, sku, region, term }: Price): string => `${provider} ${sku}${region === null ? '' : ` in ${region}`}, ${term}`;
+const nameOf = ({ provider, sku, region, term }: Price): string =>
+  `${provider} ${sku}${region === null ? '' : ` in ${region}`}, ${term}`;
 
 const reasonOf = (loss: Loss): Reason => ({ kind: loss.kind, message: textOf(loss) });
 
 function assumptionsOf({ kind, terms, spotShareMax, restOfTermUsed, relativeSpeeds }: Workload): string[] {
-  const texts = ['prices of now hold throughout, without storage and the peak factor, which multiplies all of them alike'];
+  const texts = [
+    'prices of now hold throughout, without storage and the peak factor, which multiplies all of them alike',
+  ];
   if (spotShareMax > 0) texts.push('spot is costed as if it were not interrupted');
-  if (relativeSpeeds === undefined) texts.push(kind === 'training' ? 'every GPU model takes the hours that were given' : 'GPUs of every model serve alike');
-  if (!restOfTermUsed && terms?.every((term) => term === 'on-demand' || term === 'spot') !== true) texts.push('a reservation is paid for its whole term');
+  if (relativeSpeeds === undefined)
+    texts.push(
+      kind === 'training' ? 'every GPU model takes the hours that were given' : 'GPUs of every model serve alike',
+    );
+  if (!restOfTermUsed && terms?.every((term) => term === 'on-demand' || term === 'spot') !== true)
+    texts.push('a reservation is paid for its whole term');
   return texts;
 }
 
 const money = (amount: Money): string => `${formatMoney(amount)} ${amount.currency}`;
 
 const PLAIN: Readonly<Partial<Record<Loss['kind'], string>>> = {
-  equal: 'costs as much, and comes later in the list', 'no-longer-listed': 'the catalogue no longer lists it', 'part-of-a-gpu': 'it is not sold in whole GPUs',
-  'model-unknown': 'its GPU model is not known', 'memory-unknown': "its GPU's memory is not known", 'speed-unknown': 'the speed of its GPU was not given',
-  'spot-not-tolerated': 'it is spot, which the workload does not tolerate', 'no-egress-price': 'its price of outgoing data is not known', 'no-fx-rate': 'there is no exchange rate to the currency asked for',
+  equal: 'costs as much, and comes later in the list',
+  'no-longer-listed': 'the catalogue no longer lists it',
+  'part-of-a-gpu': 'it is not sold in whole GPUs',
+  'model-unknown': 'its GPU model is not known',
+  'memory-unknown': "its GPU's memory is not known",
+  'speed-unknown': 'the speed of its GPU was not given',
+  'spot-not-tolerated': 'it is spot, which the workload does not tolerate',
+  'no-egress-price': 'its price of outgoing data is not known',
+  'no-fx-rate': 'there is no exchange rate to the currency asked for',
 };
 
 function textOf(loss: Loss): string {
   switch (loss.kind) {
-    case 'dearer': return `costs ${money(loss.by)} more${loss.ratio === null ? '' : `, ${loss.ratio.toFixed(2)} times as much`}`;
-    case 'spare-gpus': return `rents ${loss.rented} GPUs in whole units, and ${loss.needed} are needed`;
-    case 'too-much-spot': return `would be spot altogether, and at most ${loss.spotShareMax} of it may be`;
-    case 'not-allowed': return `its ${loss.what} is not among those allowed`;
-    case 'no-price': return `it has no price now (${loss.reason})`;
-    case 'too-little-memory': return `has ${loss.gib.toFixed(1)} GiB per GPU, and ${loss.neededGib} are needed`;
-    case 'deadline-missed': return `would take ${loss.hours.toFixed(1)} h, and ${loss.deadlineHours} are left`;
-    case 'too-few-gpus-per-unit': return `has ${loss.gpus} GPUs in a unit, and ${loss.neededGpus} are needed`;
-    case 'too-few-units': return `${loss.units} units can be had, and ${loss.neededUnits} are needed`;
-    default: return PLAIN[loss.kind] ?? loss.kind;
+    case 'dearer':
+      return `costs ${money(loss.by)} more${loss.ratio === null ? '' : `, ${loss.ratio.toFixed(2)} times as much`}`;
+    case 'spare-gpus':
+      return `rents ${loss.rented} GPUs in whole units, and ${loss.needed} are needed`;
+    case 'too-much-spot':
+      return `would be spot altogether, and at most ${loss.spotShareMax} of it may be`;
+    case 'not-allowed':
+      return `its ${loss.what} is not among those allowed`;
+    case 'no-price':
+      return `it has no price now (${loss.reason})`;
+    case 'too-little-memory':
+      return `has ${loss.gib.toFixed(1)} GiB per GPU, and ${loss.neededGib} are needed`;
+    case 'deadline-missed':
+      return `would take ${loss.hours.toFixed(1)} h, and ${loss.deadlineHours} are left`;
+    case 'too-few-gpus-per-unit':
+      return `has ${loss.gpus} GPUs in a unit, and ${loss.neededGpus} are needed`;
+    case 'too-few-units':
+      return `${loss.units} units can be had, and ${loss.neededUnits} are needed`;
+    default:
+      return PLAIN[loss.kind] ?? loss.kind;
   }
 }

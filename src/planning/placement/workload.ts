@@ -46,11 +46,17 @@ export interface Market {
   readonly currency: string;
   /** Epoch milliseconds at which it starts. The prices of that instant hold throughout. */
   readonly at: number;
-  /** Units (instances) of a price that can be had at most, by `provider/region/sku/term`, `*` for no region. Absent: as many as needed. */
+  /**
+   * Units (instances) of a price that can be had at most, by `provider/region/sku/term`, `*` for no region. Absent: as
+   * many as needed.
+   */
   readonly unitLimits?: Readonly<Record<string, number>>;
   /** GiB per GPU model read off drivers; counts before the data sheets. */
   readonly measuredMemoryGib?: Readonly<Record<string, number>>;
-  /** Steps that a mix may take to solve, for who has to answer at once; beyond them it is refused. Absent: about a second's. */
+  /**
+   * Steps that a mix may take to solve, for who has to answer at once; beyond them it is refused. Absent: about a
+   * second's.
+   */
   readonly mostSteps?: number;
 }
 
@@ -62,16 +68,33 @@ export const MOST_HOURS = 26_304;
 /** @throws Failure `invalid` naming every number that cannot be. */
 export function checkWorkload(workload: Workload, market: Market): void {
   const problems: Problem[] = [];
-  const check = (path: string, fine: boolean, message: string): void => { if (!fine) problems.push({ path, message }); };
-  const { gpus, gpusPerUnitMin = 1, hours, memoryGibPerGpu, deadlineHours, egressGib, spotShareMax, relativeSpeeds = {} } = workload;
-  check('gpus', Number.isSafeInteger(gpus) && gpus > 0 && gpus <= MOST_GPUS, `is not a whole number from 1 to ${MOST_GPUS}`);
+  const check = (path: string, fine: boolean, message: string): void => {
+    if (!fine) problems.push({ path, message });
+  };
+  const {
+    gpus,
+    gpusPerUnitMin = 1,
+    hours,
+    memoryGibPerGpu,
+    deadlineHours,
+    egressGib,
+    spotShareMax,
+    relativeSpeeds = {},
+  } = workload;
+  check(
+    'gpus',
+    Number.isSafeInteger(gpus) && gpus > 0 && gpus <= MOST_GPUS,
+    `is not a whole number from 1 to ${MOST_GPUS}`,
+  );
   check('gpusPerUnitMin', Number.isSafeInteger(gpusPerUnitMin) && gpusPerUnitMin > 0, 'is not a whole number above 0');
   check('hours', hours > 0 && hours <= MOST_HOURS, `is not above 0 and at most ${MOST_HOURS}`);
   check('memoryGibPerGpu', Number.isFinite(memoryGibPerGpu) && memoryGibPerGpu >= 0, 'is not 0 or more');
   check('deadlineHours', deadlineHours === undefined || deadlineHours > 0, 'is not above 0');
   check('egressGib', egressGib === undefined || (Number.isFinite(egressGib) && egressGib >= 0), 'is not 0 or more');
   check('spotShareMax', spotShareMax >= 0 && spotShareMax <= 1, 'is not from 0 to 1');
-  for (const [model, speed] of Object.entries(relativeSpeeds)) check(`relativeSpeeds/${model}`, speed >= 0.001 && speed <= 1000, 'is not from 0.001 to 1000');
-  for (const [key, limit] of Object.entries(market.unitLimits ?? {})) check(`unitLimits/${key}`, Number.isSafeInteger(limit) && limit >= 0, 'is not a whole number of 0 or more');
+  for (const [model, speed] of Object.entries(relativeSpeeds))
+    check(`relativeSpeeds/${model}`, speed >= 0.001 && speed <= 1000, 'is not from 0.001 to 1000');
+  for (const [key, limit] of Object.entries(market.unitLimits ?? {}))
+    check(`unitLimits/${key}`, Number.isSafeInteger(limit) && limit >= 0, 'is not a whole number of 0 or more');
   if (problems.length > 0) throw invalid('the workload cannot be placed', problems);
 }

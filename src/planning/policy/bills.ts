@@ -1,10 +1,14 @@
 /**
- * What recorded use costs under what a policy did to it. Plain, and the same for a policy, its opponents and the optimum.
+ * What recorded use costs under what a policy did to it. Plain, and the same for a policy, its opponents and the
+ * optimum.
  *
  * The model, part by part:
- * - demand: GPUs that commitments cover are owed by the hour, used or not; the rest is paid on demand at that hour's price times the peak factor,
- *   or at the spot price in the share of the hour in which the market was recorded as available. What is refused is not served and not paid.
- * - resources: a stopped resource costs nothing until it is needed again (its next reading that shows work, or that shows nothing at all), and
+ * - demand: GPUs that commitments cover are owed by the hour, used or not; the rest is paid on demand at that hour's
+ *   price times the peak factor,
+ *   or at the spot price in the share of the hour in which the market was recorded as available. What is refused is not
+ *   served and not paid.
+ * - resources: a stopped resource costs nothing until it is needed again (its next reading that shows work, or that
+ *   shows nothing at all), and
  *   then the restart. An hour that nobody recorded is nobody's saving.
  * - workloads: a fleet is paid by the minute, booting replicas included; load beyond the ready ones is unserved.
  * Amounts are currency units as numbers: they are compared, never billed.
@@ -43,11 +47,20 @@ export interface DemandBill {
   readonly unpricedGpuHours: number;
 }
 
-export const NO_BILL: DemandBill = { cost: 0, refusedGpuHours: 0, spotGpuHours: 0, unverifiedGpuHours: 0, unpricedGpuHours: 0 };
+export const NO_BILL: DemandBill = {
+  cost: 0,
+  refusedGpuHours: 0,
+  spotGpuHours: 0,
+  unverifiedGpuHours: 0,
+  unpricedGpuHours: 0,
+};
 
 export const addBills = (a: DemandBill, b: DemandBill): DemandBill => ({
-  cost: a.cost + b.cost, refusedGpuHours: a.refusedGpuHours + b.refusedGpuHours, spotGpuHours: a.spotGpuHours + b.spotGpuHours,
-  unverifiedGpuHours: a.unverifiedGpuHours + b.unverifiedGpuHours, unpricedGpuHours: a.unpricedGpuHours + b.unpricedGpuHours,
+  cost: a.cost + b.cost,
+  refusedGpuHours: a.refusedGpuHours + b.refusedGpuHours,
+  spotGpuHours: a.spotGpuHours + b.spotGpuHours,
+  unverifiedGpuHours: a.unverifiedGpuHours + b.unverifiedGpuHours,
+  unpricedGpuHours: a.unpricedGpuHours + b.unpricedGpuHours,
 });
 
 /** GPUs that a series asked for in an hour; 0 outside of what is recorded. */
@@ -57,12 +70,20 @@ export function demanded(history: RecordedHistory, series: number, hour: number)
 }
 
 /** One hour of one series. */
-export function billHour(history: RecordedHistory, series: number, hour: number, commitments: readonly Commitment[], standing: Standing): DemandBill {
+export function billHour(
+  history: RecordedHistory,
+  series: number,
+  hour: number,
+  commitments: readonly Commitment[],
+  standing: Standing,
+): DemandBill {
   const one = history.demand[series];
   if (one === undefined) return NO_BILL;
   const wanted = demanded(history, series, hour);
   const served = Math.min(wanted, standing.level);
-  const active = commitments.filter((each) => each.series === series && each.since <= hour && hour < each.since + each.termHours * HOUR_MS);
+  const active = commitments.filter(
+    (each) => each.series === series && each.since <= hour && hour < each.since + each.termHours * HOUR_MS,
+  );
   const owed = active.reduce((sum, { units, perHour }) => sum + units * perHour, 0);
   const rest = Math.max(0, served - active.reduce((sum, { units }) => sum + units, 0));
   const { onDemand } = history.pricesAt(one, hour);
@@ -70,22 +91,47 @@ export function billHour(history: RecordedHistory, series: number, hour: number,
   if (onDemand === null) return { ...base, cost: owed, unpricedGpuHours: rest };
   const peak = peakOf(history, hour);
   const spot = standing.onSpot ? spotOf(history, series, hour) : null;
-  if (spot === null) return { ...base, cost: owed + rest * gpuHour(onDemand) * peak, unverifiedGpuHours: standing.onSpot ? rest : 0 };
-  return { ...base, cost: owed + rest * peak * (spot.share * spot.perHour + (1 - spot.share) * gpuHour(onDemand)), spotGpuHours: rest * spot.share };
+  if (spot === null)
+    return { ...base, cost: owed + rest * gpuHour(onDemand) * peak, unverifiedGpuHours: standing.onSpot ? rest : 0 };
+  return {
+    ...base,
+    cost: owed + rest * peak * (spot.share * spot.perHour + (1 - spot.share) * gpuHour(onDemand)),
+    spotGpuHours: rest * spot.share,
+  };
 }
 
 /** Mean factor of an hour. */
 export const peakOf = ({ peak }: RecordedHistory, hour: number): number =>
-  peak.pieces(hour, hour + HOUR_MS).reduce((sum, { start, end, factor }) => sum + ((end - start) / HOUR_MS) * (Number(factor.numerator) / Number(factor.denominator)), 0);
+  peak
+    .pieces(hour, hour + HOUR_MS)
+    .reduce(
+      (sum, { start, end, factor }) =>
+        sum + ((end - start) / HOUR_MS) * (Number(factor.numerator) / Number(factor.denominator)),
+      0,
+    );
 
 /** Share of the hour in which spot was seen, and its price; null where nobody looked or there is no price. */
-function spotOf(history: RecordedHistory, series: number, hour: number): { readonly share: number; readonly perHour: number } | null {
+function spotOf(
+  history: RecordedHistory,
+  series: number,
+  hour: number,
+): { readonly share: number; readonly perHour: number } | null {
   const one = history.demand[series];
-  const market = history.spotMarkets.find(({ provider, region, gpuModel }) => provider === one?.provider && gpuModel === one.gpuModel && (region === null || region === one.region));
+  const market = history.spotMarkets.find(
+    ({ provider, region, gpuModel }) =>
+      provider === one?.provider && gpuModel === one.gpuModel && (region === null || region === one.region),
+  );
   const share = market === undefined ? null : availableShare(market, hour);
   if (share === null) return null;
-  const prices = history.offersAt(hour).filter((offer) => offer.term === 'spot' && offer.provider === one?.provider
-    && (one.sku === null ? offer.gpuModel === one.gpuModel : offer.sku === one.sku) && (offer.region === null || one.region === null || offer.region === one.region));
+  const prices = history
+    .offersAt(hour)
+    .filter(
+      (offer) =>
+        offer.term === 'spot' &&
+        offer.provider === one?.provider &&
+        (one.sku === null ? offer.gpuModel === one.gpuModel : offer.sku === one.sku) &&
+        (offer.region === null || one.region === null || offer.region === one.region),
+    );
   return prices.length === 0 ? null : { share, perHour: Math.min(...prices.map(({ rate }) => gpuHour(rate))) };
 }
 

@@ -1,18 +1,28 @@
 /**
  * From what is recorded of a team (core/policy/history.ts) to the views that a policy would have had, hour by hour.
  *
- * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a reading nor a metered hour
- * that is not over nor a price. What was never recorded over time (the facts of a workload, a lease) is shown as it is known now, which a report says.
+ * `viewAt` is the one way from a recording to a view. The invariant: nothing after the instant is in it, neither a
+ * reading nor a metered hour that is not over nor a price. What was never recorded over time (the facts of a workload,
+ * a lease) is shown as it is known now, which a report says.
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
-import { READINGS_DAYS, type DemandSeries, type MinuteSeries, type PolicyView, type ResourceView, type WorkloadView } from '../../core/policy/policy.js';
+import {
+  READINGS_DAYS,
+  type DemandSeries,
+  type MinuteSeries,
+  type PolicyView,
+  type ResourceView,
+  type WorkloadView,
+} from '../../core/policy/policy.js';
 import { DAY_MS, HOUR_MS, hourOf, MINUTE_MS } from '../../core/time.js';
 
 /** What a replay has changed, as far as a view shows it. */
 export interface Changed {
   /** GPUs of a series that commitments of the replay hold, by its index, and the hours that they still do. */
-  readonly committed: (series: number) => readonly { readonly units: number; readonly hoursLeft: number; readonly since: number }[];
+  readonly committed: (
+    series: number,
+  ) => readonly { readonly units: number; readonly hoursLeft: number; readonly since: number }[];
   /** Null: it is not there yet. */
   readonly workload: (one: WorkloadView) => WorkloadView | null;
   readonly budgets: PolicyView['budgets'];
@@ -23,7 +33,12 @@ export interface Changed {
 export function viewAt(history: RecordedHistory, asOf: number, changed: Changed): PolicyView {
   const { organisation, team, currency, peak } = history;
   return {
-    organisation, team, currency, asOf, peak, budgets: changed.budgets,
+    organisation,
+    team,
+    currency,
+    asOf,
+    peak,
+    budgets: changed.budgets,
     // Thousands of prices, which most policies never look at.
     get offers() {
       return history.offersAt(asOf);
@@ -31,7 +46,16 @@ export function viewAt(history: RecordedHistory, asOf: number, changed: Changed)
     demand: history.demand.flatMap((series, index) => demandAt(history, series, asOf, changed.committed(index))),
     resources: history.resources.flatMap((resource) => resourceAt(resource, asOf)),
     workloads: history.workloads.flatMap((one) => changed.workload(workloadAt(one, asOf)) ?? []),
-    spotMarkets: history.spotMarkets.map((market) => ({ ...market, available: market.available.slice(0, Math.max(0, Math.floor((asOf - market.from) / (market.tickSeconds * 1000)) + (changed.seesMarketNow === true ? 1 : 0))) })),
+    spotMarkets: history.spotMarkets.map((market) => ({
+      ...market,
+      available: market.available.slice(
+        0,
+        Math.max(
+          0,
+          Math.floor((asOf - market.from) / (market.tickSeconds * 1000)) + (changed.seesMarketNow === true ? 1 : 0),
+        ),
+      ),
+    })),
     leases: history.leases.filter(({ startedAt }) => startedAt <= asOf),
     ...(history.measurements === undefined ? {} : { measurements: measuredBy(history.measurements, asOf) }),
   };
@@ -50,12 +74,25 @@ function measuredBy(all: readonly TakenMeasurement[], asOf: number): readonly Ta
 
 const PASTS = new WeakMap<readonly TakenMeasurement[], Map<number, readonly TakenMeasurement[]>>();
 
-function demandAt(history: RecordedHistory, series: DemandSeries, asOf: number, committed: ReturnType<Changed['committed']>): DemandSeries[] {
+function demandAt(
+  history: RecordedHistory,
+  series: DemandSeries,
+  asOf: number,
+  committed: ReturnType<Changed['committed']>,
+): DemandSeries[] {
   const hours = Math.min(series.gpus.length, (hourOf(asOf) - series.from) / HOUR_MS);
   if (hours < 1) return [];
   const gpus = series.gpus.slice(0, hours);
   const prices = history.pricesAt(series, asOf);
-  if (committed.length === 0) return [{ ...series, ...prices, gpus, ...(series.coveredGpus === undefined ? {} : { coveredGpus: series.coveredGpus.slice(0, hours) }) }];
+  if (committed.length === 0)
+    return [
+      {
+        ...series,
+        ...prices,
+        gpus,
+        ...(series.coveredGpus === undefined ? {} : { coveredGpus: series.coveredGpus.slice(0, hours) }),
+      },
+    ];
   const coveredGpus = Float64Array.from({ length: hours }, (_, hour) => {
     const at = series.from + hour * HOUR_MS;
     const units = committed.reduce((sum, one) => sum + (one.since <= at ? one.units : 0), 0);
@@ -72,9 +109,13 @@ function resourceAt(resource: ResourceView, asOf: number): ResourceView[] {
 }
 
 function workloadAt(one: WorkloadView, asOf: number): WorkloadView {
-  const cut = (series: MinuteSeries): MinuteSeries => ({ ...series, values: series.values.slice(0, Math.max(0, Math.floor((asOf - series.from) / MINUTE_MS))) });
+  const cut = (series: MinuteSeries): MinuteSeries => ({
+    ...series,
+    values: series.values.slice(0, Math.max(0, Math.floor((asOf - series.from) / MINUTE_MS))),
+  });
   return {
-    ...one, metrics: Object.fromEntries(Object.entries(one.metrics).map(([name, series]) => [name, cut(series)])),
+    ...one,
+    metrics: Object.fromEntries(Object.entries(one.metrics).map(([name, series]) => [name, cut(series)])),
     service: one.service === null ? null : { ...one.service, load: cut(one.service.load) },
   };
 }

@@ -1,9 +1,11 @@
 /**
- * What the published rules and the optimum would have made of the same jobs: on demand in one piece at once, Greedy and Uniform Progress (Wu et al., "Can't
- * Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that sees all prices and all spot.
+ * What the published rules and the optimum would have made of the same jobs: on demand in one piece at once, Greedy and
+ * Uniform Progress (Wu et al., "Can't Be Late", NSDI 2024, sections 3.4 and 5.2.2), and the cheapest schedule that sees
+ * all prices and all spot.
  *
- * They change only what its owner lets be interrupted; any other job is as when nothing is done, but for its size, where the policy changes that. The optimum is done by the deadline, or, where there is
- * none, where doing nothing misses it, by the instant at which that is done: a policy that is done later may have paid less.
+ * They change only what its owner lets be interrupted; any other job is as when nothing is done, but for its size,
+ * where the policy changes that. The optimum is done by the deadline, or, where there is none, where doing nothing
+ * misses it, by the instant at which that is done: a policy that is done later may have paid less.
  */
 import { greedy, uniformProgress } from '../spot/opponents.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode, type SpotProblem } from '../spot/problem.js';
@@ -19,36 +21,82 @@ import type { CostSteps } from './steps.js';
 const OF_JOBS: ReadonlySet<string> = new Set(['off-peak-shift', 'spot-shift', 'budget-brake', 'ramp']);
 
 /** @param sizes beside their own that the policy gave jobs, by name: the optimum may have them too */
-export function jobAlternatives(jobs: readonly JobCase[], policy: string, steps: CostSteps, sizes: ReadonlyMap<string, readonly JobSize[]>): PendingAlternative[] {
+export function jobAlternatives(
+  jobs: readonly JobCase[],
+  policy: string,
+  steps: CostSteps,
+  sizes: ReadonlyMap<string, readonly JobSize[]>,
+): PendingAlternative[] {
   if (!OF_JOBS.has(policy) || jobs.length === 0) return [];
-  const ruled = (name: string, decide: (job: JobCase) => (slot: JobSlot, state: JobState) => Mode): PendingAlternative => (): Alternative => {
-    const bills = jobs.map((job) => runJob(job, steps, decide(job)).bill());
-    const { restarts, missedDeadlines, hoursLate, unfinishedJobs } = jobMeasures(bills);
-    return { name, cost: bills.reduce((sum, { cost }) => sum + cost, 0), paid: steps.sum(bills), measures: { restarts, missedDeadlines, hoursLate, unfinishedJobs } };
-  };
-  const spotRule = (make: (problem: SpotProblem) => SpotPolicy) => (job: JobCase): (slot: JobSlot, state: JobState) => Mode => (isRisky(job) ? bySpotRule(job, make) : () => job.own);
+  const ruled =
+    (name: string, decide: (job: JobCase) => (slot: JobSlot, state: JobState) => Mode): PendingAlternative =>
+    (): Alternative => {
+      const bills = jobs.map((job) => runJob(job, steps, decide(job)).bill());
+      const { restarts, missedDeadlines, hoursLate, unfinishedJobs } = jobMeasures(bills);
+      return {
+        name,
+        cost: bills.reduce((sum, { cost }) => sum + cost, 0),
+        paid: steps.sum(bills),
+        measures: { restarts, missedDeadlines, hoursLate, unfinishedJobs },
+      };
+    };
+  const spotRule =
+    (make: (problem: SpotProblem) => SpotPolicy) =>
+    (job: JobCase): ((slot: JobSlot, state: JobState) => Mode) =>
+      isRisky(job) ? bySpotRule(job, make) : () => job.own;
   return [
     ruled('on-demand', (job) => () => (job.mayMove ? ON_DEMAND : job.own)),
-    ...(jobs.some(isRisky) ? [
-      ruled('greedy', spotRule((problem) => greedy(problem))),
-      ruled('uniform-progress', spotRule((problem) => uniformProgress(problem, { hysteresis: true, keepsOnDemand: false }))),
-    ] : []),
-    () => ({ name: 'clairvoyant', cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps, sizes.get(job.name) ?? []), 0) }),
+    ...(jobs.some(isRisky)
+      ? [
+          ruled(
+            'greedy',
+            spotRule((problem) => greedy(problem)),
+          ),
+          ruled(
+            'uniform-progress',
+            spotRule((problem) => uniformProgress(problem, { hysteresis: true, keepsOnDemand: false })),
+          ),
+        ]
+      : []),
+    () => ({
+      name: 'clairvoyant',
+      cost: jobs.reduce((sum, job) => sum + optimumOf(job, steps, sizes.get(job.name) ?? []), 0),
+    }),
   ];
 }
 
 /** May be on spot, has a deadline to be kept, and somebody saw spot before it. */
-const isRisky = ({ mayMove, deadline, slots }: JobCase): boolean => mayMove && deadline !== null && slots.some(({ from, spot, isVerified }) => from < deadline && isVerified && spot !== null);
+const isRisky = ({ mayMove, deadline, slots }: JobCase): boolean =>
+  mayMove &&
+  deadline !== null &&
+  slots.some(({ from, spot, isVerified }) => from < deadline && isVerified && spot !== null);
 
 /** The rules of planning/spot, in milliseconds; no slot of a job that has a market is longer than a look. */
-function bySpotRule({ since, deadline, first, restartMs }: JobCase, make: (problem: SpotProblem) => SpotPolicy): (slot: JobSlot, state: JobState) => Mode {
+function bySpotRule(
+  { since, deadline, first, restartMs }: JobCase,
+  make: (problem: SpotProblem) => SpotPolicy,
+): (slot: JobSlot, state: JobState) => Mode {
   const until = deadline ?? since;
-  const decide = make({ unitSeconds: 0.001, tickUnits: LOOK_MS, jobUnits: first.workLeftMs, restartUnits: restartMs, ticks: (until - since) / LOOK_MS, unitPrice: [0, 0, 0] }).start();
+  const decide = make({
+    unitSeconds: 0.001,
+    tickUnits: LOOK_MS,
+    jobUnits: first.workLeftMs,
+    restartUnits: restartMs,
+    ticks: (until - since) / LOOK_MS,
+    unitPrice: [0, 0, 0],
+  }).start();
   return ({ from, spot, isVerified }, state) => {
     const mode = state.held === SPOT && spot === null ? IDLE : state.held;
     // Where nobody looked spot is not chosen, and not left.
     const available = spot !== null && (isVerified || mode === SPOT);
-    return decide({ tick: (from - since) / LOOK_MS, available, mode, restartLeft: mode === IDLE ? 0 : state.restartLeftMs, workLeft: state.workLeftMs, timeLeft: until - from });
+    return decide({
+      tick: (from - since) / LOOK_MS,
+      available,
+      mode,
+      restartLeft: mode === IDLE ? 0 : state.restartLeftMs,
+      workLeft: state.workLeftMs,
+      timeLeft: until - from,
+    });
   };
 }
 
@@ -56,9 +104,20 @@ function optimumOf(job: JobCase, steps: CostSteps, sizes: readonly JobSize[]): n
   const { cost, doneAt } = asRecorded(job, steps);
   if ((!job.mayMove && sizes.length === 0) || doneAt === null) return cost;
   const until = Math.max(job.deadline ?? 0, doneAt);
-  return cheapestSchedule({ slots: slotsUntil(job.slots, until), first: job.first, restartMs: job.restartMs, sizes, ...(job.mayMove ? {} : { modes: [job.own] }) }, cost);
+  return cheapestSchedule(
+    {
+      slots: slotsUntil(job.slots, until),
+      first: job.first,
+      restartMs: job.restartMs,
+      sizes,
+      ...(job.mayMove ? {} : { modes: [job.own] }),
+    },
+    cost,
+  );
 }
 
 function slotsUntil(slots: readonly JobSlot[], until: number): JobSlot[] {
-  return slots.filter(({ from }) => from < until).map((slot) => ({ ...slot, ms: Math.min(slot.ms, until - slot.from) }));
+  return slots
+    .filter(({ from }) => from < until)
+    .map((slot) => ({ ...slot, ms: Math.min(slot.ms, until - slot.from) }));
 }

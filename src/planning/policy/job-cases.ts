@@ -1,9 +1,10 @@
 /**
  * Which jobs of a recording can be run again, and on what terms; of every other one, why not.
  *
- * A job can be where its owner said its work and since when, the instant lies in the window, and its size, its restart and every price from then on
- * are known. Nothing is filled in: what is missing is a reason. Spot that was seen to be gone is gone; where nobody looked, a job that was on spot is
- * taken to have had it, and one that was not pays on demand.
+ * A job can be where its owner said its work and since when, the instant lies in the window, and its size, its restart
+ * and every price from then on are known. Nothing is filled in: what is missing is a reason. Spot that was seen to be
+ * gone is gone; where nobody looked, a job that was on spot is taken to have had it, and one that was not pays on
+ * demand.
  */
 import type { RecordedHistory, RecordedJob } from '../../core/policy/history.js';
 import type { SpotMarket, WorkloadView } from '../../core/policy/policy.js';
@@ -16,7 +17,9 @@ import { LOOK_MS, runJob, type JobCase, type JobSlot } from './job-run.js';
 import { CostSteps } from './steps.js';
 
 /** A case, or why it is none. */
-export type JobOrReason = { readonly name: string; readonly job: JobCase } | { readonly name: string; readonly why: string };
+export type JobOrReason =
+  | { readonly name: string; readonly job: JobCase }
+  | { readonly name: string; readonly why: string };
 
 /** Workloads that run on and on, with what is known of no job. */
 export function fleetsOf({ workloads, jobs }: Pick<RecordedHistory, 'workloads' | 'jobs'>): readonly WorkloadView[] {
@@ -25,19 +28,35 @@ export function fleetsOf({ workloads, jobs }: Pick<RecordedHistory, 'workloads' 
 }
 
 /** Whether it is said to begin after the window: then it is none of it. */
-export const isToCome = ({ work }: RecordedJob, { to }: Pick<RecordedHistory, 'to'>): boolean => work !== null && work.since >= to;
+export const isToCome = ({ work }: RecordedJob, { to }: Pick<RecordedHistory, 'to'>): boolean =>
+  work !== null && work.since >= to;
 
 /** Every job of the window, in the recording's order. */
 export function jobCases(history: RecordedHistory): JobOrReason[] {
-  const all = history.jobs.filter((one) => !isToCome(one, history)).map((recorded) => ({ recorded, facts: history.workloads.find(({ workload }) => workload === recorded.workload) ?? null }));
-  const priceOf = pricesOver(history, all.flatMap(({ facts, recorded: { work } }) => (facts === null || work === null || work.since < history.from ? [] : [{ facts, since: work.since }])));
+  const all = history.jobs
+    .filter((one) => !isToCome(one, history))
+    .map((recorded) => ({
+      recorded,
+      facts: history.workloads.find(({ workload }) => workload === recorded.workload) ?? null,
+    }));
+  const priceOf = pricesOver(
+    history,
+    all.flatMap(({ facts, recorded: { work } }) =>
+      facts === null || work === null || work.since < history.from ? [] : [{ facts, since: work.since }],
+    ),
+  );
   return all.map(({ recorded, facts }): JobOrReason => {
     const found = facts === null ? 'nothing is known of it but its work' : caseOf(history, recorded, facts, priceOf);
-    return typeof found === 'string' ? { name: recorded.workload, why: found } : { name: recorded.workload, job: found };
+    return typeof found === 'string'
+      ? { name: recorded.workload, why: found }
+      : { name: recorded.workload, job: found };
   });
 }
 
-/** Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it (store/workload/job-usage.ts). */
+/**
+ * Of an instance or a group: what it has, or comes up with; null: nobody knows. As views count it
+ * (store/workload/job-usage.ts).
+ */
 function replicasOf({ fleet }: RecordedJob): number | null {
   if (fleet === null) return null;
   const now = fleet.ready + fleet.booting;
@@ -46,7 +65,12 @@ function replicasOf({ fleet }: RecordedJob): number | null {
 
 const inMs = (hours: number): number => Math.ceil(hours * HOUR_MS - 1e-6);
 
-function caseOf(history: RecordedHistory, recorded: RecordedJob, facts: WorkloadView, priceOf: PriceOf): JobCase | string {
+function caseOf(
+  history: RecordedHistory,
+  recorded: RecordedJob,
+  facts: WorkloadView,
+  priceOf: PriceOf,
+): JobCase | string {
   const { work } = recorded;
   const { job, term, gpusPerReplica } = facts;
   const replicas = replicasOf(recorded);
@@ -63,14 +87,30 @@ function caseOf(history: RecordedHistory, recorded: RecordedJob, facts: Workload
   if (typeof slots === 'string') return slots;
   const own = term === 'spot' ? SPOT : ON_DEMAND;
   const found: JobCase = {
-    name: facts.workload, since: work.since, deadline: job.deadline, gpus, replicas, own, speedAt: speedsOf(history, facts, gpus), mayMove: facts.interruptible === true && facts.isProtected !== true,
-    first: { held: work.isWhole ? IDLE : own, restartLeftMs: 0, workLeftMs: inMs(work.hours) }, restartMs: inMs(job.restartHours), slots, hasMarket: marketOf(history, facts) !== null,
+    name: facts.workload,
+    since: work.since,
+    deadline: job.deadline,
+    gpus,
+    replicas,
+    own,
+    speedAt: speedsOf(history, facts, gpus),
+    mayMove: facts.interruptible === true && facts.isProtected !== true,
+    first: { held: work.isWhole ? IDLE : own, restartLeftMs: 0, workLeftMs: inMs(work.hours) },
+    restartMs: inMs(job.restartHours),
+    slots,
+    hasMarket: marketOf(history, facts) !== null,
   };
   return asRecorded(found, new CostSteps(history)).doneAt === null ? 'its work does not end within the window' : found;
 }
 
-/** By what the team has measured of what it runs, at any time: the recording is what happened, not what a policy knew. */
-function speedsOf({ measurements, team }: RecordedHistory, { runs, gpuModel }: WorkloadView, own: number): JobCase['speedAt'] {
+/**
+ * By what the team has measured of what it runs, at any time: the recording is what happened, not what a policy knew.
+ */
+function speedsOf(
+  { measurements, team }: RecordedHistory,
+  { runs, gpuModel }: WorkloadView,
+  own: number,
+): JobCase['speedAt'] {
   if (measurements === undefined || runs === undefined || gpuModel === null) return () => null;
   const paces = pacesOf(measurements, team);
   return (gpus) => {
@@ -82,10 +122,16 @@ function speedsOf({ measurements, team }: RecordedHistory, { runs, gpuModel }: W
 }
 
 /** Run as it was: from `since` on, on its own term, without a stop but those of spot that was gone. */
-export const asRecorded = (job: JobCase, steps: CostSteps): ReturnType<typeof runJob> => runJob(job, steps, () => job.own);
+export const asRecorded = (job: JobCase, steps: CostSteps): ReturnType<typeof runJob> =>
+  runJob(job, steps, () => job.own);
 
 /** Hours, or parts of them alike, from `since` on; or which price is missing. */
-function slotsOf(history: RecordedHistory, facts: WorkloadView, priceOf: PriceOf, { term, since, gpus }: { readonly term: Term; readonly since: number; readonly gpus: number }): JobSlot[] | string {
+function slotsOf(
+  history: RecordedHistory,
+  facts: WorkloadView,
+  priceOf: PriceOf,
+  { term, since, gpus }: { readonly term: Term; readonly since: number; readonly gpus: number },
+): JobSlot[] | string {
   const market = marketOf(history, facts);
   const slots: JobSlot[] = [];
   for (let hour = hourOf(since); hour < history.to; hour += HOUR_MS) {
@@ -93,17 +139,29 @@ function slotsOf(history: RecordedHistory, facts: WorkloadView, priceOf: PriceOf
     const missing = onDemand === null ? 'on-demand' : spot === null && term === 'spot' ? 'spot' : null;
     if (onDemand === null || missing !== null) return missingPrice(facts, missing ?? 'on-demand');
     const factor = gpus * peakOf(history, hour);
-    for (const { from, ms, isThere } of stretchesOf(market, Math.max(hour, since), Math.min(hour + HOUR_MS, history.to))) {
+    for (const { from, ms, isThere } of stretchesOf(
+      market,
+      Math.max(hour, since),
+      Math.min(hour + HOUR_MS, history.to),
+    )) {
       const isSeen = isThere ?? (term === 'spot' ? true : null);
       const isVerified = spot !== null && isSeen !== null;
-      slots.push({ from, ms, onDemand: onDemand * factor, spot: !isVerified ? onDemand * factor : isSeen ? spot * factor : null, isVerified });
+      slots.push({
+        from,
+        ms,
+        onDemand: onDemand * factor,
+        spot: !isVerified ? onDemand * factor : isSeen ? spot * factor : null,
+        isVerified,
+      });
     }
   }
   return slots;
 }
 
 const marketOf = ({ spotMarkets }: RecordedHistory, { provider, gpuModel, region }: WorkloadView): SpotMarket | null =>
-  spotMarkets.find((one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region)) ?? null;
+  spotMarkets.find(
+    (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
+  ) ?? null;
 
 function missingPrice({ sku, provider, region }: WorkloadView, term: Term): string {
   if (sku === null || provider === null) return 'which machines it runs on is not known';
@@ -114,7 +172,10 @@ function missingPrice({ sku, provider, region }: WorkloadView, term: Term): stri
 type PriceOf = (facts: WorkloadView, hour: number, term: Term) => number | null;
 
 /** Hour by hour, each list of thousands of prices looked at once for all jobs. */
-function pricesOver(history: RecordedHistory, jobs: readonly { readonly facts: WorkloadView; readonly since: number }[]): PriceOf {
+function pricesOver(
+  history: RecordedHistory,
+  jobs: readonly { readonly facts: WorkloadView; readonly since: number }[],
+): PriceOf {
   const places = [...new Map(jobs.map(({ facts }) => [placeOf(facts), facts])).values()];
   const known = new Map<string, number>();
   const first = jobs.reduce((least, { since }) => Math.min(least, hourOf(since)), history.to);
@@ -122,7 +183,12 @@ function pricesOver(history: RecordedHistory, jobs: readonly { readonly facts: W
     const offers = history.offersAt(hour);
     for (const place of places) {
       for (const offer of offers) {
-        if (offer.provider !== place.provider || offer.sku !== place.sku || (offer.region !== place.region && offer.region !== null)) continue;
+        if (
+          offer.provider !== place.provider ||
+          offer.sku !== place.sku ||
+          (offer.region !== place.region && offer.region !== null)
+        )
+          continue;
         const name = `${placeOf(place)}\u0001${offer.term}\u0001${hour}`;
         known.set(name, Math.min(known.get(name) ?? Infinity, gpuHour(offer.rate)));
       }
@@ -134,11 +200,15 @@ function pricesOver(history: RecordedHistory, jobs: readonly { readonly facts: W
 const placeOf = ({ provider, sku, region }: WorkloadView): string => [provider, sku, region].join('\u0001');
 
 /** [from, to) of one hour, cut at each look and where the recorded availability turns; null: nobody looked. */
-function stretchesOf(market: SpotMarket | null, from: number, to: number): { readonly from: number; ms: number; readonly isThere: boolean | null }[] {
+function stretchesOf(
+  market: SpotMarket | null,
+  from: number,
+  to: number,
+): { readonly from: number; ms: number; readonly isThere: boolean | null }[] {
   if (market === null) return [{ from, ms: to - from, isThere: null }];
   const tickMs = market.tickSeconds * 1000;
   const stretches: { from: number; ms: number; isThere: boolean | null }[] = [];
-  for (let at = from; at < to;) {
+  for (let at = from; at < to; ) {
     const tick = Math.floor((at - market.from) / tickMs);
     const look = Math.floor(at / LOOK_MS);
     const end = Math.min(to, market.from + (tick + 1) * tickMs, (look + 1) * LOOK_MS);

@@ -1,9 +1,11 @@
 /**
- * The least that a job can cost until an instant, for somebody who knows every price and every hour with spot: a yardstick, never a policy.
+ * The least that a job can cost until an instant, for somebody who knows every price and every hour with spot: a
+ * yardstick, never a policy.
  *
- * A forward dynamic program over (slot, machine held and its size, restart left, work left). Of two ways to the same machine and restart the one that has no more work
- * left and has cost no more is enough: whatever the other does then, it can do too, and is done no later. So only the ways that none beats are
- * kept, with their work left as it is: nothing is rounded, and the answer is exact. It decides at the start of each slot, as the published rules do;
+ * A forward dynamic program over (slot, machine held and its size, restart left, work left). Of two ways to the same
+ * machine and restart the one that has no more work left and has cost no more is enough: whatever the other does then,
+ * it can do too, and is done no later. So only the ways that none beats are kept, with their work left as it is:
+ * nothing is rounded, and the answer is exact. It decides at the start of each slot, as the published rules do;
  * policies decide at some of these.
  */
 import { HOUR_MS } from '../../core/time.js';
@@ -32,12 +34,17 @@ const MODES: readonly Mode[] = [IDLE, SPOT, ON_DEMAND];
  * @param known what some schedule that is done in time costs: the answer is never more. Infinity: none is known of
  * @returns currency units; Infinity: it cannot be done in time
  */
-export function cheapestSchedule({ slots, first, restartMs, sizes = [], modes = MODES }: ScheduleProblem, known = Infinity): number {
+export function cheapestSchedule(
+  { slots, first, restartMs, sizes = [], modes = MODES }: ScheduleProblem,
+  known = Infinity,
+): number {
   if (first.workLeftMs <= 0) return 0;
   // The least that an hour of its own work takes, and the least share of its own machines' hours that it costs.
   const fastest = Math.max(1, ...sizes.map(({ speed }) => speed));
   const leanest = Math.min(1, ...sizes.map(({ share, speed }) => share / speed));
-  const machines = modes.flatMap((mode) => (mode === IDLE ? [{ mode }] : [{ mode }, ...sizes.map((size) => ({ mode, size }))]));
+  const machines = modes.flatMap((mode) =>
+    mode === IDLE ? [{ mode }] : [{ mode }, ...sizes.map((size) => ({ mode, size }))],
+  );
   const { timeLeft, cheapest } = aheadOf(slots);
   let best = known;
   let ways: readonly Way[] = [{ state: first, cost: 0 }];
@@ -54,7 +61,11 @@ export function cheapestSchedule({ slots, first, restartMs, sizes = [], modes = 
           return;
         }
         // It cannot be done in time any more, or not for less.
-        if (workLeftMs / fastest + restartLeftMs > (timeLeft[at + 1] ?? 0) || whole + (workLeftMs / HOUR_MS) * leanest * (cheapest[at + 1] ?? 0) >= best) return;
+        if (
+          workLeftMs / fastest + restartLeftMs > (timeLeft[at + 1] ?? 0) ||
+          whole + (workLeftMs / HOUR_MS) * leanest * (cheapest[at + 1] ?? 0) >= best
+        )
+          return;
         const name = restartLeftMs * machines.length + machine;
         const alike = next.get(name);
         if (alike === undefined) next.set(name, [{ state: spent.state, cost: whole }]);

@@ -1,9 +1,12 @@
 /**
- * What a stretch of time does to a job that ends, and what it costs: the one rule for a policy, its opponents and the optimum.
+ * What a stretch of time does to a job that ends, and what it costs: the one rule for a policy, its opponents and the
+ * optimum.
  *
- * A slot is an hour, or, where there is a spot market, ten minutes of one or the part of these in which it was recorded as alike. A machine that comes up loses a restart first, which is paid; a
- * machine that runs on loses nothing; a lost spot is a machine that has to come up again. That is how job-work.ts (core) counts what was metered.
- * The invariant: work left never grows, and work that is not done when the window ends is paid all the same, so that nobody saves by leaving it.
+ * A slot is an hour, or, where there is a spot market, ten minutes of one or the part of these in which it was recorded
+ * as alike. A machine that comes up loses a restart first, which is paid; a machine that runs on loses nothing; a lost
+ * spot is a machine that has to come up again. That is how job-work.ts (core) counts what was metered.
+ * The invariant: work left never grows, and work that is not done when the window ends is paid all the same, so that
+ * nobody saves by leaving it.
  */
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../spot/problem.js';
@@ -49,12 +52,20 @@ export interface SpentSlot {
 }
 
 /**
- * A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then is paid.
+ * A slot in a mode. Spot that is gone holds nothing and costs nothing; once the work is done only the time until then
+ * is paid.
  * @param size of the machines that are wanted; absent: the job's own. Another size than is held is another start
  */
-export function spendSlot({ ms, onDemand, spot }: JobSlot, state: JobState, wanted: Mode, restartMs: number, size?: JobSize): SpentSlot {
+export function spendSlot(
+  { ms, onDemand, spot }: JobSlot,
+  state: JobState,
+  wanted: Mode,
+  restartMs: number,
+  size?: JobSize,
+): SpentSlot {
   if (state.workLeftMs <= 0) return { state, cost: 0, ranMs: 0, isStart: false };
-  if (wanted === IDLE || (wanted === SPOT && spot === null)) return { state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs }, cost: 0, ranMs: 0, isStart: false };
+  if (wanted === IDLE || (wanted === SPOT && spot === null))
+    return { state: { held: IDLE, restartLeftMs: 0, workLeftMs: state.workLeftMs }, cost: 0, ranMs: 0, isStart: false };
   const { share, speed } = size ?? OWN;
   const isStart = wanted !== state.held || share !== (state.size ?? OWN).share;
   const restart = isStart ? restartMs : state.restartLeftMs;
@@ -62,7 +73,12 @@ export function spendSlot({ ms, onDemand, spot }: JobSlot, state: JobState, want
   const lost = Math.min(ranMs, restart);
   const workLeftMs = restart + state.workLeftMs / speed <= ms ? 0 : state.workLeftMs - (ranMs - lost) * speed;
   const perHour = (wanted === SPOT ? (spot ?? onDemand) : onDemand) * share;
-  return { state: { held: wanted, restartLeftMs: restart - lost, workLeftMs, ...(size === undefined ? {} : { size }) }, cost: (ranMs / HOUR_MS) * perHour, ranMs, isStart };
+  return {
+    state: { held: wanted, restartLeftMs: restart - lost, workLeftMs, ...(size === undefined ? {} : { size }) },
+    cost: (ranMs / HOUR_MS) * perHour,
+    ranMs,
+    isStart,
+  };
 }
 
 const OWN: JobSize = { share: 1, speed: 1 };
@@ -114,7 +130,10 @@ export class JobRun {
   private starts = 0;
   private unverifiedMs = 0;
 
-  constructor(private readonly job: JobCase, private readonly steps: CostSteps) {
+  constructor(
+    private readonly job: JobCase,
+    private readonly steps: CostSteps,
+  ) {
     this.state = job.first;
     this.doneAt = job.first.workLeftMs > 0 ? null : job.since;
     this.paid = steps.none();
@@ -135,19 +154,29 @@ export class JobRun {
     this.paid[step] = (this.paid[step] ?? 0) + cost;
   }
 
-  /** At the end of the window: what is left is paid as if it ran on demand and at its own size from then on, at the last hour's price. */
+  /**
+   * At the end of the window: what is left is paid as if it ran on demand and at its own size from then on, at the last
+   * hour's price.
+   */
   bill(): JobBill {
     const { job, state } = this;
     const last = job.slots.at(-1);
     const isUnfinished = this.doneAt === null;
-    const restMs = isUnfinished ? state.workLeftMs + (state.held === ON_DEMAND && state.size === undefined ? state.restartLeftMs : job.restartMs) : 0;
+    const restMs = isUnfinished
+      ? state.workLeftMs + (state.held === ON_DEMAND && state.size === undefined ? state.restartLeftMs : job.restartMs)
+      : 0;
     const end = last === undefined ? job.since : last.from + last.ms;
     const rest = (restMs / HOUR_MS) * (last?.onDemand ?? 0);
     const paid = this.paid.slice();
     paid[paid.length - 1] = (paid.at(-1) ?? 0) + rest;
     const lateMs = job.deadline === null ? 0 : Math.max(0, (this.doneAt ?? end + restMs) - job.deadline);
     return {
-      cost: this.cost + rest, paid, restarts: Math.max(0, this.starts - (job.first.held === IDLE ? 1 : 0)), isLate: lateMs > 0, hoursLate: lateMs / HOUR_MS, isUnfinished,
+      cost: this.cost + rest,
+      paid,
+      restarts: Math.max(0, this.starts - (job.first.held === IDLE ? 1 : 0)),
+      isLate: lateMs > 0,
+      hoursLate: lateMs / HOUR_MS,
+      isUnfinished,
       unverifiedGpuHours: (this.unverifiedMs / HOUR_MS) * job.gpus,
     };
   }

@@ -1,8 +1,10 @@
 /**
- * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, given more machines or fewer, and done later or for less.
+ * A recorded job under what a policy does to it: paused, stopped, moved between spot and on demand, given more machines
+ * or fewer, and done later or for less.
  *
- * The policy sees it as the replay has it, by the same count of its work as a view's (core/workload/job-work.ts), and never what comes. Before its beginning it is
- * not there. What cannot be run again (job-cases.ts) is shown as it is known and changes for nothing that is proposed.
+ * The policy sees it as the replay has it, by the same count of its work as a view's (core/workload/job-work.ts), and
+ * never what comes. Before its beginning it is not there. What cannot be run again (job-cases.ts) is shown as it is
+ * known and changes for nothing that is proposed.
  */
 import type { Change } from '../../core/policy/recommendation.js';
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
@@ -28,7 +30,11 @@ export class ReplayedJob {
   private next = 0;
 
   /** @param known the fleet that it was last seen with, and by which it is shown */
-  constructor(one: JobOrReason, private readonly known: FleetFacts | null, steps: CostSteps) {
+  constructor(
+    one: JobOrReason,
+    private readonly known: FleetFacts | null,
+    steps: CostSteps,
+  ) {
     this.name = one.name;
     this.job = 'job' in one ? one.job : null;
     this.unknown = 'job' in one ? null : one.why;
@@ -52,10 +58,19 @@ export class ReplayedJob {
     const { share, speed } = (isRestored ? undefined : this.size) ?? { share: 1, speed: 1 };
     const replicas = Math.round(job.replicas * share);
     // At the instant of its start it has not begun.
-    const startedAt = one.job.startedAt !== null && (one.job.startedAt > asOf || (asOf === job.since && job.first.held === IDLE)) ? null : one.job.startedAt;
+    const startedAt =
+      one.job.startedAt !== null && (one.job.startedAt > asOf || (asOf === job.since && job.first.held === IDLE))
+        ? null
+        : one.job.startedAt;
     return {
-      ...one, term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
-      fleet: { ...known, ready: isUp ? replicas : 0, booting: rests || isUp ? 0 : replicas, changedAt: this.changedAt ?? job.since },
+      ...one,
+      term: (isRestored ? job.own : this.term) === SPOT ? 'spot' : 'on-demand',
+      fleet: {
+        ...known,
+        ready: isUp ? replicas : 0,
+        booting: rests || isUp ? 0 : replicas,
+        changedAt: this.changedAt ?? job.since,
+      },
       job: { ...one.job, startedAt, workLeftHours: state.workLeftMs / speed / HOUR_MS },
     };
   }
@@ -76,7 +91,10 @@ export class ReplayedJob {
     return [...this.tried.values()];
   }
 
-  /** Does what a proposal says; false where this model knows no such thing: another number of replicas whose speed nobody has measured, another machine. */
+  /**
+   * Does what a proposal says; false where this model knows no such thing: another number of replicas whose speed
+   * nobody has measured, another machine.
+   */
   change(action: string, change: Change, at: number): boolean {
     const { job, run } = this;
     if (job === null || run === null || run.doneAt !== null || at < job.since) return false;
@@ -107,7 +125,13 @@ export class ReplayedJob {
       case 'ScaleIn':
       case 'Rightsize':
         if (action === 'Start' && replicas === undefined) this.pausedUntil = null;
-        else if (typeof replicas !== 'number' || 'sku' in change || 'instances' in change || (replicas > 0 && !this.resize(replicas, job))) return false;
+        else if (
+          typeof replicas !== 'number' ||
+          'sku' in change ||
+          'instances' in change ||
+          (replicas > 0 && !this.resize(replicas, job))
+        )
+          return false;
         else this.pausedUntil = replicas === 0 ? Infinity : null;
         return true;
       default:
@@ -139,7 +163,9 @@ export class ReplayedJob {
 
   /** Whether it is there, not done, and its machines may come and go within the hour. */
   followsSpot(asOf: number): boolean {
-    return this.job !== null && this.run !== null && asOf >= this.job.since && this.run.doneAt === null && this.job.hasMarket;
+    return (
+      this.job !== null && this.run !== null && asOf >= this.job.since && this.run.doneAt === null && this.job.hasMarket
+    );
   }
 
   /** When it begins; null: nobody can tell what it does. */
@@ -170,7 +196,10 @@ export interface JobsBill {
 export function jobMeasures(bills: readonly JobBill[]): JobsBill {
   const sum = (of: (one: JobBill) => number): number => bills.reduce((whole, one) => whole + of(one), 0);
   return {
-    restarts: sum((one) => one.restarts), missedDeadlines: sum((one) => (one.isLate ? 1 : 0)), hoursLate: sum((one) => one.hoursLate),
-    unfinishedJobs: sum((one) => (one.isUnfinished ? 1 : 0)), unverifiedGpuHours: sum((one) => one.unverifiedGpuHours),
+    restarts: sum((one) => one.restarts),
+    missedDeadlines: sum((one) => (one.isLate ? 1 : 0)),
+    hoursLate: sum((one) => one.hoursLate),
+    unfinishedJobs: sum((one) => (one.isUnfinished ? 1 : 0)),
+    unverifiedGpuHours: sum((one) => one.unverifiedGpuHours),
   };
 }

@@ -1,13 +1,23 @@
 /**
- * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts, workloads.ts and jobs.ts.
+ * Runs one policy over the recorded history of a team, step by step, in the model of bills.ts, resources.ts,
+ * workloads.ts and jobs.ts.
  *
- * At each step the policy sees a view of the past alone and its proposals are taken at once, as if somebody approved them all. Purchases hold for
- * their term; what is said of a team's launches or of its demand on spot holds while the policy goes on saying it; a change of a workload holds
- * until the next, or while it is proposed where the policy says so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
+ * At each step the policy sees a view of the past alone and its proposals are taken at once, as if somebody approved
+ * them all. Purchases hold for their term; what is said of a team's launches or of its demand on spot holds while the
+ * policy goes on saying it; a change of a workload holds until the next, or while it is proposed where the policy says
+ * so (`holdsWhileProposed`). What the model knows no effect of is counted, never guessed.
  */
 import { weighBudget, type Forecaster, type SpendPoint } from '../../core/budget/budget.js';
 import type { RecordedHistory } from '../../core/policy/history.js';
-import { isWorthwhile, type DemandSeries, type FleetFacts, type Policy, type PolicyView, type Proposal, type WorkloadView } from '../../core/policy/policy.js';
+import {
+  isWorthwhile,
+  type DemandSeries,
+  type FleetFacts,
+  type Policy,
+  type PolicyView,
+  type Proposal,
+  type WorkloadView,
+} from '../../core/policy/policy.js';
 import { DAY_MS, dayOf, HOUR_MS } from '../../core/time.js';
 import { addBills, billHour, demanded, NO_BILL, type Commitment, type DemandBill, type Standing } from './bills.js';
 import { viewAt } from './history.js';
@@ -44,7 +54,12 @@ export interface ReplayedCase {
 
 export interface ReplayRun {
   readonly demand: DemandBill;
-  readonly resources: { readonly cost: number; readonly stops: number; readonly falseStops: number; readonly preventedMinutes: number };
+  readonly resources: {
+    readonly cost: number;
+    readonly stops: number;
+    readonly falseStops: number;
+    readonly preventedMinutes: number;
+  };
   readonly workloads: WorkloadBill;
   /** Of the jobs that are known. */
   readonly jobs: JobsBill;
@@ -55,22 +70,40 @@ export interface ReplayRun {
   /** Proposals whose effect the model does not know: notices, keeps, sizes of a job that nobody has measured. */
   readonly withoutEffect: number;
   /** Cost of each step of the window, per part. */
-  readonly paid: { readonly demand: Float64Array; readonly resources: Float64Array; readonly workloads: Float64Array; readonly jobs: Float64Array };
+  readonly paid: {
+    readonly demand: Float64Array;
+    readonly resources: Float64Array;
+    readonly workloads: Float64Array;
+    readonly jobs: Float64Array;
+  };
   /** The same, one by one; of the demand only what is bought on demand. */
-  readonly cases: { readonly demand: readonly ReplayedCase[]; readonly resources: readonly ReplayedCase[]; readonly workloads: readonly ReplayedCase[]; readonly jobs: readonly ReplayedCase[] };
+  readonly cases: {
+    readonly demand: readonly ReplayedCase[];
+    readonly resources: readonly ReplayedCase[];
+    readonly workloads: readonly ReplayedCase[];
+    readonly jobs: readonly ReplayedCase[];
+  };
 }
 
 /** Days between the looks of policies that decide over weeks; all others look every hour. */
 const DAILY: ReadonlySet<string> = new Set(['reserve-baseline', 'mix']);
 
-/** Policies that follow spot: they look at jobs as often as it is looked at. The line shows them a team whenever a machine of it goes, not by the hour. */
+/**
+ * Policies that follow spot: they look at jobs as often as it is looked at. The line shows them a team whenever a
+ * machine of it goes, not by the hour.
+ */
 const BY_LOOK: ReadonlySet<string> = new Set(['spot-shift']);
 
 /** How often a policy is asked in a replay. */
 export const stepHoursOf = (policy: string): number => (DAILY.has(policy) ? 24 : 1);
 
 /** @param policy null: nothing is done. */
-export function replayPolicy(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings): ReplayRun {
+export function replayPolicy(
+  history: RecordedHistory,
+  policy: Policy | null,
+  params: unknown,
+  settings: ReplaySettings,
+): ReplayRun {
   return finished(replaySteps(history, policy, params, settings));
 }
 
@@ -78,16 +111,26 @@ export function replayPolicy(history: RecordedHistory, policy: Policy | null, pa
  * The same, hour by hour.
  * @param jobs of the history, where they are worked out already
  */
-export function* replaySteps(history: RecordedHistory, policy: Policy | null, params: unknown, settings: ReplaySettings, jobs = jobCases(history)): Steps<ReplayRun> {
+export function* replaySteps(
+  history: RecordedHistory,
+  policy: Policy | null,
+  params: unknown,
+  settings: ReplaySettings,
+  jobs = jobCases(history),
+): Steps<ReplayRun> {
   const replay = new Replay(history, policy, settings, jobs);
   const read = policy?.params.parse(params);
   for (let hour = history.from; hour < history.to; hour += HOUR_MS) {
     if (policy !== null && ((hour - history.from) / HOUR_MS) % settings.stepHours === 0) {
       const isOwn = ({ target }: Proposal): boolean => !BY_LOOK.has(policy.name) || !replay.followsSpot(target, hour);
-      replay.take(policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)), hour);
+      replay.take(
+        policy.evaluate(replay.view(hour), read).filter((one) => isWorthwhile(one) && isOwn(one)),
+        hour,
+      );
     }
     if (policy !== null) {
-      for (const { at, names } of looksAtJobs(replay, policy, hour, settings)) replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
+      for (const { at, names } of looksAtJobs(replay, policy, hour, settings))
+        replay.takeOfJobs(policy.evaluate(replay.viewOfJobs(at, names), read).filter(isWorthwhile), at, names);
     }
     replay.runHour(hour);
     yield (hour + HOUR_MS - history.from) / (history.to - history.from);
@@ -100,10 +143,19 @@ interface LookAtJobs {
   readonly names: ReadonlySet<string>;
 }
 
-/** Within an hour: every ten minutes at jobs that follow spot, for who does so too; for anybody else who looks by the hour at those that begin. */
-function* looksAtJobs(replay: Replay, policy: Policy, hour: number, { stepHours }: ReplaySettings): Generator<LookAtJobs> {
+/**
+ * Within an hour: every ten minutes at jobs that follow spot, for who does so too; for anybody else who looks by the
+ * hour at those that begin.
+ */
+function* looksAtJobs(
+  replay: Replay,
+  policy: Policy,
+  hour: number,
+  { stepHours }: ReplaySettings,
+): Generator<LookAtJobs> {
   if (BY_LOOK.has(policy.name)) {
-    for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS) if (replay.isSpotFollowed(at)) yield { at, names: replay.spotFollowers(at) };
+    for (let at = hour; at < hour + HOUR_MS; at += LOOK_MS)
+      if (replay.isSpotFollowed(at)) yield { at, names: replay.spotFollowers(at) };
   } else if (stepHours === 1) yield* replay.beginnings(hour);
 }
 
@@ -129,14 +181,27 @@ class Replay {
   private readonly paidWorkloads: ReadonlyMap<string, Float64Array>;
   private readonly demandOf: DemandBill[];
 
-  constructor(private readonly history: RecordedHistory, private readonly policy: Policy | null, private readonly settings: ReplaySettings, jobs: readonly JobOrReason[]) {
+  constructor(
+    private readonly history: RecordedHistory,
+    private readonly policy: Policy | null,
+    private readonly settings: ReplaySettings,
+    jobs: readonly JobOrReason[],
+  ) {
     const fleets = fleetsOf(history);
     this.workloads = new Map(fleets.map((one) => [one.workload, new ReplayedWorkload(history, one)]));
     this.baseline = fleets.map((one) => new ReplayedWorkload(history, one));
-    this.resources = new Map(history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]));
+    this.resources = new Map(
+      history.resources.map((one) => [one.resource, new ReplayedResource(one, history.from, history.to)]),
+    );
     const steps = (this.steps = new CostSteps(history));
-    const fleetOf = (name: string): FleetFacts | null => history.jobs.find(({ workload }) => workload === name)?.fleet ?? null;
-    this.jobs = new Map(jobs.map((one) => [one.name, { own: new ReplayedJob(one, fleetOf(one.name), steps), base: new ReplayedJob(one, fleetOf(one.name), steps) }]));
+    const fleetOf = (name: string): FleetFacts | null =>
+      history.jobs.find(({ workload }) => workload === name)?.fleet ?? null;
+    this.jobs = new Map(
+      jobs.map((one) => [
+        one.name,
+        { own: new ReplayedJob(one, fleetOf(one.name), steps), base: new ReplayedJob(one, fleetOf(one.name), steps) },
+      ]),
+    );
     this.toCome = new Set(history.jobs.filter((one) => isToCome(one, history)).map(({ workload }) => workload));
     this.paidDemand = history.demand.map(() => this.steps.none());
     this.paidWorkloads = new Map(fleets.map(({ workload }) => [workload, steps.none()]));
@@ -145,8 +210,10 @@ class Replay {
 
   view(asOf: number): PolicyView {
     return viewAt(this.history, asOf, {
-      committed: (series) => this.commitments.filter((one) => one.series === series && asOf < one.since + one.termHours * HOUR_MS)
-        .map(({ units, since, termHours }) => ({ units, since, hoursLeft: termHours - (asOf - since) / HOUR_MS })),
+      committed: (series) =>
+        this.commitments
+          .filter((one) => one.series === series && asOf < one.since + one.termHours * HOUR_MS)
+          .map(({ units, since, termHours }) => ({ units, since, hoursLeft: termHours - (asOf - since) / HOUR_MS })),
       workload: (one) => this.viewOf(one, asOf),
       budgets: this.budgets(asOf),
     });
@@ -156,7 +223,12 @@ class Replay {
   viewOfJobs(asOf: number, names: ReadonlySet<string>): PolicyView {
     const { history } = this;
     const workloads = history.workloads.filter(({ workload }) => names.has(workload));
-    return viewAt({ ...history, demand: [], resources: [], leases: [], workloads }, asOf, { committed: () => [], workload: (one) => this.viewOf(one, asOf), budgets: [], seesMarketNow: true });
+    return viewAt({ ...history, demand: [], resources: [], leases: [], workloads }, asOf, {
+      committed: () => [],
+      workload: (one) => this.viewOf(one, asOf),
+      budgets: [],
+      seesMarketNow: true,
+    });
   }
 
   /** Runs the jobs that follow spot up to an instant; whether any of them is still on the way then. */
@@ -176,8 +248,12 @@ class Replay {
 
   /** Jobs that begin within an hour, and not with it: the line shows a team whose fleet has changed at once. */
   beginnings(hour: number): LookAtJobs[] {
-    const begun = [...this.jobs.values()].flatMap(({ own: { name, since } }) => (since !== null && since > hour && since < hour + HOUR_MS ? [{ name, since }] : []));
-    return [...new Set(begun.map(({ since }) => since))].sort((a, b) => a - b).map((at) => ({ at, names: new Set(begun.flatMap(({ name, since }) => (since === at ? [name] : []))) }));
+    const begun = [...this.jobs.values()].flatMap(({ own: { name, since } }) =>
+      since !== null && since > hour && since < hour + HOUR_MS ? [{ name, since }] : [],
+    );
+    return [...new Set(begun.map(({ since }) => since))]
+      .sort((a, b) => a - b)
+      .map((at) => ({ at, names: new Set(begun.flatMap(({ name, since }) => (since === at ? [name] : []))) }));
   }
 
   takeOfJobs(proposals: readonly Proposal[], at: number, names: ReadonlySet<string>): void {
@@ -198,29 +274,43 @@ class Replay {
   }
 
   /**
-   * Budgets as they would stand: the recorded spend, and what the policy has changed of it so far. Spend is recorded by the day, so that only days
-   * which are over count.
+   * Budgets as they would stand: the recorded spend, and what the policy has changed of it so far. Spend is recorded by
+   * the day, so that only days which are over count.
    */
   private budgets(asOf: number): PolicyView['budgets'] {
     const isOver = ({ at }: SpendPoint): boolean => dayOf(at) + DAY_MS <= asOf;
     return this.history.budgets.map(({ budget, spend }) => ({
-      budget, state: weighBudget({ budget, spend: [...spend, ...this.adjustments].filter(isOver), committed: 0n, now: asOf, forecaster: this.settings.forecaster }),
+      budget,
+      state: weighBudget({
+        budget,
+        spend: [...spend, ...this.adjustments].filter(isOver),
+        committed: 0n,
+        now: asOf,
+        forecaster: this.settings.forecaster,
+      }),
     }));
   }
 
   take(proposals: readonly Proposal[], at: number): void {
     const standing = { refuses: false, spot: new Set<number>(), stopped: new Set<string>() };
-    if (this.policy?.holdsWhileProposed === true) for (const one of [...this.workloads.values(), ...[...this.jobs.values()].map(({ own }) => own)]) one.restore();
+    if (this.policy?.holdsWhileProposed === true)
+      for (const one of [...this.workloads.values(), ...[...this.jobs.values()].map(({ own }) => own)]) one.restore();
     for (const proposal of proposals) {
       this.decisions.push({ at, action: proposal.action, target: proposal.target });
       if (!this.takeOne(proposal, at, standing)) this.withoutEffect++;
     }
-    this.levels = standing.refuses ? (this.levels ?? this.history.demand.map((_, series) => demanded(this.history, series, at - HOUR_MS))) : null;
+    this.levels = standing.refuses
+      ? (this.levels ?? this.history.demand.map((_, series) => demanded(this.history, series, at - HOUR_MS)))
+      : null;
     this.onSpot = standing.spot;
     for (const [name, resource] of this.resources) if (!standing.stopped.has(name)) resource.release(at);
   }
 
-  private takeOne({ action, target, subject, change = {} }: Proposal, at: number, standing: { refuses: boolean; spot: Set<number>; stopped: Set<string> }): boolean {
+  private takeOne(
+    { action, target, subject, change = {} }: Proposal,
+    at: number,
+    standing: { refuses: boolean; spot: Set<number>; stopped: Set<string> },
+  ): boolean {
     const workload = this.workloads.get(target);
     if (workload !== undefined) return workload.change(action, change, at);
     const job = this.jobs.get(target);
@@ -239,7 +329,13 @@ class Replay {
       return true;
     }
     const { units, termHours, perGpuHourNanos } = change;
-    if (!action.startsWith('Purchase') || typeof units !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number') return false;
+    if (
+      !action.startsWith('Purchase') ||
+      typeof units !== 'number' ||
+      typeof termHours !== 'number' ||
+      typeof perGpuHourNanos !== 'number'
+    )
+      return false;
     this.commitments.push({ series, units, since: at, termHours, perHour: perGpuHourNanos / 1e9 });
     return true;
   }
@@ -250,7 +346,10 @@ class Replay {
     let saved = 0;
     history.demand.forEach((one, series) => {
       if (!isOnDemand(one)) return;
-      const bill = billHour(history, series, hour, this.commitments, { level: this.levels?.[series] ?? Infinity, onSpot: this.onSpot.has(series) });
+      const bill = billHour(history, series, hour, this.commitments, {
+        level: this.levels?.[series] ?? Infinity,
+        onSpot: this.onSpot.has(series),
+      });
       saved += billHour(history, series, hour, [], FREE).cost - bill.cost;
       this.demand = addBills(this.demand, bill);
       this.demandOf[series] = addBills(this.demandOf[series] ?? NO_BILL, bill);
@@ -265,7 +364,13 @@ class Replay {
       add(this.paidWorkloads.get(own.facts.workload), step, of.cost);
     }
     saved += this.runJobs(hour + HOUR_MS);
-    if (saved !== 0) this.adjustments.push({ at: hour, nanos: BigInt(Math.round(-saved * 1e9)), creditNanos: 0n, unpricedQuantity: 0n });
+    if (saved !== 0)
+      this.adjustments.push({
+        at: hour,
+        nanos: BigInt(Math.round(-saved * 1e9)),
+        creditNanos: 0n,
+        unpricedQuantity: 0n,
+      });
   }
 
   /** Runs jobs up to an instant, and says what they saved since they last were. */
@@ -288,20 +393,55 @@ class Replay {
     const jobs = [...this.jobs.values()].map(({ own }) => ({ own, bill: own.bill() }));
     const cases: ReplayRun['cases'] = {
       demand: this.history.demand.flatMap((one, series) => (isOnDemand(one) ? [this.demandCase(one, series)] : [])),
-      resources: [...this.resources.values()].map((one, at) => ({ name: one.resource.resource, cost: bills[at]?.cost ?? 0, paid: one.paid(restartMinutes, this.steps), unknown: one.unknown })),
-      workloads: [...this.workloads.values()].map((one) => ({ name: one.facts.workload, cost: one.total.cost, paid: this.paidWorkloads.get(one.facts.workload) ?? this.steps.none(), unknown: one.unknown })),
-      jobs: jobs.map(({ own, bill }) => ({ name: own.name, cost: bill?.cost ?? 0, paid: bill?.paid ?? this.steps.none(), unknown: own.unknown })),
+      resources: [...this.resources.values()].map((one, at) => ({
+        name: one.resource.resource,
+        cost: bills[at]?.cost ?? 0,
+        paid: one.paid(restartMinutes, this.steps),
+        unknown: one.unknown,
+      })),
+      workloads: [...this.workloads.values()].map((one) => ({
+        name: one.facts.workload,
+        cost: one.total.cost,
+        paid: this.paidWorkloads.get(one.facts.workload) ?? this.steps.none(),
+        unknown: one.unknown,
+      })),
+      jobs: jobs.map(({ own, bill }) => ({
+        name: own.name,
+        cost: bill?.cost ?? 0,
+        paid: bill?.paid ?? this.steps.none(),
+        unknown: own.unknown,
+      })),
     };
-    const sum = <T>(all: readonly T[], of: (one: T) => number): number => all.reduce((whole, one) => whole + of(one), 0);
+    const sum = <T>(all: readonly T[], of: (one: T) => number): number =>
+      all.reduce((whole, one) => whole + of(one), 0);
     return {
-      demand: this.demand, commitments: this.commitments, decisions: this.decisions, withoutEffect: this.withoutEffect,
-      resources: { cost: sum(bills, (one) => one.cost), stops: sum(bills, (one) => one.stops), falseStops: sum(bills, (one) => one.falseStops), preventedMinutes: sum(bills, (one) => one.preventedMinutes) },
-      workloads: {
-        cost: sum(totals, (one) => one.cost), replicaMinutes: sum(totals, (one) => one.replicaMinutes), load: sum(totals, (one) => one.load),
-        unserved: sum(totals, (one) => one.unserved), changes: sum(totals, (one) => one.changes), unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
+      demand: this.demand,
+      commitments: this.commitments,
+      decisions: this.decisions,
+      withoutEffect: this.withoutEffect,
+      resources: {
+        cost: sum(bills, (one) => one.cost),
+        stops: sum(bills, (one) => one.stops),
+        falseStops: sum(bills, (one) => one.falseStops),
+        preventedMinutes: sum(bills, (one) => one.preventedMinutes),
       },
-      jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])), jobSizes: new Map(jobs.map(({ own }) => [own.name, own.sizes])),
-      paid: { demand: this.steps.sum(cases.demand), resources: this.steps.sum(cases.resources), workloads: this.steps.sum(cases.workloads), jobs: this.steps.sum(cases.jobs) }, cases,
+      workloads: {
+        cost: sum(totals, (one) => one.cost),
+        replicaMinutes: sum(totals, (one) => one.replicaMinutes),
+        load: sum(totals, (one) => one.load),
+        unserved: sum(totals, (one) => one.unserved),
+        changes: sum(totals, (one) => one.changes),
+        unpricedReplicaMinutes: sum(totals, (one) => one.unpricedReplicaMinutes),
+      },
+      jobs: jobMeasures(jobs.flatMap(({ bill }) => bill ?? [])),
+      jobSizes: new Map(jobs.map(({ own }) => [own.name, own.sizes])),
+      paid: {
+        demand: this.steps.sum(cases.demand),
+        resources: this.steps.sum(cases.resources),
+        workloads: this.steps.sum(cases.workloads),
+        jobs: this.steps.sum(cases.jobs),
+      },
+      cases,
     };
   }
 
@@ -309,9 +449,15 @@ class Replay {
   private demandCase(one: DemandSeries, series: number): ReplayedCase {
     const { cost, unpricedGpuHours, refusedGpuHours } = this.demandOf[series] ?? NO_BILL;
     let wanted = 0;
-    for (let hour = this.history.from; hour < this.history.to; hour += HOUR_MS) wanted += demanded(this.history, series, hour);
+    for (let hour = this.history.from; hour < this.history.to; hour += HOUR_MS)
+      wanted += demanded(this.history, series, hour);
     const isUnknown = unpricedGpuHours > 0 && unpricedGpuHours >= wanted - refusedGpuHours - 1e-9;
-    return { name: placeOf(one), cost, paid: this.paidDemand[series] ?? this.steps.none(), unknown: isUnknown ? `no on-demand price of ${placeOf(one)} is known` : null };
+    return {
+      name: placeOf(one),
+      cost,
+      paid: this.paidDemand[series] ?? this.steps.none(),
+      unknown: isUnknown ? `no on-demand price of ${placeOf(one)} is known` : null,
+    };
   }
 }
 
@@ -323,7 +469,10 @@ function add(costs: Float64Array | undefined, step: number, cost: number): void 
 function hourOf(one: ReplayedWorkload, hour: number): { readonly cost: number; readonly isUnpriced: boolean } {
   const before = one.total;
   one.runHour(hour);
-  return { cost: one.total.cost - before.cost, isUnpriced: one.total.unpricedReplicaMinutes > before.unpricedReplicaMinutes };
+  return {
+    cost: one.total.cost - before.cost,
+    isUnpriced: one.total.unpricedReplicaMinutes > before.unpricedReplicaMinutes,
+  };
 }
 
 /** Only what is bought on demand is anybody's to change; a term that nobody stated is taken for it. */
@@ -332,5 +481,14 @@ export const isOnDemand = ({ term }: DemandSeries): boolean => term === null || 
 const FREE: Standing = { level: Infinity, onSpot: false };
 
 /** As policies name the demand of a SKU at a place. */
-export const placeOf = ({ provider, region, sku, gpuModel }: { provider: string; region: string | null; sku: string | null; gpuModel: string | null }): string =>
-  [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');
+export const placeOf = ({
+  provider,
+  region,
+  sku,
+  gpuModel,
+}: {
+  provider: string;
+  region: string | null;
+  sku: string | null;
+  gpuModel: string | null;
+}): string => [provider, region ?? 'any region', sku ?? gpuModel ?? 'GPU'].join('/');

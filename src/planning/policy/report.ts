@@ -1,16 +1,31 @@
 /**
- * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed, against doing nothing, the
- * published rules and the optimum, where there are any. A cell is a team and what is billed there: its demand, its resources, its workloads, its jobs.
+ * The backtest of a policy on the recorded history of teams: what it would have cost, saved, refused and disturbed,
+ * against doing nothing, the published rules and the optimum, where there are any. A cell is a team and what is billed
+ * there: its demand, its resources, its workloads, its jobs.
  *
- * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in no figure and stands beside them with the reason; where
- * nothing of a cell has a price its figures are null. Cells are not added up: the same GPU may be metered and sampled.
+ * Where no optimum is known the share is null, never zero. What nobody can price, with the policy or without it, is in
+ * no figure and stands beside them with the reason; where nothing of a cell has a price its figures are null. Cells are
+ * not added up: the same GPU may be metered and sampled.
  */
-import { pooledShare, type BacktestCell, type BacktestReport, type PolicyResult, type UnknownCase } from '../../core/policy/backtest.js';
+import {
+  pooledShare,
+  type BacktestCell,
+  type BacktestReport,
+  type PolicyResult,
+  type UnknownCase,
+} from '../../core/policy/backtest.js';
 import type { Forecaster } from '../../core/budget/budget.js';
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { formatInstant } from '../../core/time.js';
-import { commitmentAlternatives, idleAlternatives, scalingAlternatives, type Alternative, type IsKnown, type PendingAlternative } from './alternatives.js';
+import {
+  commitmentAlternatives,
+  idleAlternatives,
+  scalingAlternatives,
+  type Alternative,
+  type IsKnown,
+  type PendingAlternative,
+} from './alternatives.js';
 import { jobAlternatives } from './job-alternatives.js';
 import { fleetsOf, jobCases } from './job-cases.js';
 import { isOnDemand, replaySteps, stepHoursOf, type ReplayedCase, type ReplayRun } from './replay.js';
@@ -33,10 +48,12 @@ export interface TeamBacktest {
 
 const RESTART_MINUTES = 10;
 
-const restartMinutesOf = ({ params }: PolicyBacktestRequest): number => (typeof params['restartMinutes'] === 'number' ? params['restartMinutes'] : RESTART_MINUTES);
+const restartMinutesOf = ({ params }: PolicyBacktestRequest): number =>
+  typeof params['restartMinutes'] === 'number' ? params['restartMinutes'] : RESTART_MINUTES;
 
 /** One team. Deterministic: the same history gives the same decisions and the same costs. */
-export const backtestTeam = (history: RecordedHistory, request: PolicyBacktestRequest): TeamBacktest => finished(teamSteps(history, request));
+export const backtestTeam = (history: RecordedHistory, request: PolicyBacktestRequest): TeamBacktest =>
+  finished(teamSteps(history, request));
 
 /** Where each part of the work ends. */
 const [POLICY_DONE, NOTHING_DONE] = [0.7, 0.8];
@@ -49,13 +66,27 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   const jobs = jobCases(history);
   const run = yield* within(replaySteps(history, policy, params, settings, jobs), 0, POLICY_DONE);
   const nothing = yield* within(replaySteps(history, null, params, settings, jobs), POLICY_DONE, NOTHING_DONE);
-  const unknown = { demand: unknownOf(run, nothing, 'demand'), resources: unknownOf(run, nothing, 'resources'), workloads: unknownOf(run, nothing, 'workloads'), jobs: unknownOf(run, nothing, 'jobs') };
+  const unknown = {
+    demand: unknownOf(run, nothing, 'demand'),
+    resources: unknownOf(run, nothing, 'resources'),
+    workloads: unknownOf(run, nothing, 'workloads'),
+    jobs: unknownOf(run, nothing, 'jobs'),
+  };
   const onDemand = history.demand.flatMap((series, index) => (isOnDemand(series) ? [index] : []));
-  const isKnown = (name: Part): IsKnown => (index) => unknown[name][index] === null;
+  const isKnown =
+    (name: Part): IsKnown =>
+    (index) =>
+      unknown[name][index] === null;
   const pending = {
-    demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))), resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
+    demand: commitmentAlternatives(history, policy, params, (index) => isKnown('demand')(onDemand.indexOf(index))),
+    resources: idleAlternatives(history, policy, restartMinutes, isKnown('resources')),
     workloads: scalingAlternatives({ ...history, workloads: fleetsOf(history) }, policy, isKnown('workloads')),
-    jobs: jobAlternatives(jobs.flatMap((one) => ('job' in one ? [one.job] : [])), policy.name, new CostSteps(history), run.jobSizes),
+    jobs: jobAlternatives(
+      jobs.flatMap((one) => ('job' in one ? [one.job] : [])),
+      policy.name,
+      new CostSteps(history),
+      run.jobSizes,
+    ),
   };
   const count = pending.demand.length + pending.resources.length + pending.workloads.length + pending.jobs.length;
   let worked = 0;
@@ -69,24 +100,47 @@ export function* teamSteps(history: RecordedHistory, request: PolicyBacktestRequ
   }
   const steps = new CostSteps(history);
   const { demand, resources, workloads } = run;
-  const part = (name: Part, alternatives: readonly Alternative[], measures: Measures, without: Measures = {}): BacktestCell => {
+  const part = (
+    name: Part,
+    alternatives: readonly Alternative[],
+    measures: Measures,
+    without: Measures = {},
+  ): BacktestCell => {
     const known = (of: ReplayRun): readonly ReplayedCase[] => of.cases[name].filter((_, index) => isKnown(name)(index));
     const cost = (of: ReplayRun): number => known(of).reduce((sum, one) => sum + one.cost, 0);
-    const left = run.cases[name].flatMap((one, index): UnknownCase[] => (isKnown(name)(index) ? [] : [{ name: one.name, why: unknown[name][index] ?? '' }]));
-    return cell(`${history.team}/${name}`, { all: run.cases[name].length, unknown: left }, { baseline: cost(nothing), cost: cost(run), alternatives, measures, without }, steps, new Map([
-      ['none', steps.sum(known(nothing))], ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])), ['bursar', steps.sum(known(run))],
-    ]));
+    const left = run.cases[name].flatMap((one, index): UnknownCase[] =>
+      isKnown(name)(index) ? [] : [{ name: one.name, why: unknown[name][index] ?? '' }],
+    );
+    return cell(
+      `${history.team}/${name}`,
+      { all: run.cases[name].length, unknown: left },
+      { baseline: cost(nothing), cost: cost(run), alternatives, measures, without },
+      steps,
+      new Map([
+        ['none', steps.sum(known(nothing))],
+        ...alternatives.flatMap(({ name: who, paid }) => (paid === undefined ? [] : [[who, paid] as const])),
+        ['bursar', steps.sum(known(run))],
+      ]),
+    );
   };
   const cells = [
     part('demand', yield* work(pending.demand), {
-      refusedGpuHours: demand.refusedGpuHours, spotGpuHours: demand.spotGpuHours, unverifiedGpuHours: demand.unverifiedGpuHours, unpricedGpuHours: demand.unpricedGpuHours,
+      refusedGpuHours: demand.refusedGpuHours,
+      spotGpuHours: demand.spotGpuHours,
+      unverifiedGpuHours: demand.unverifiedGpuHours,
+      unpricedGpuHours: demand.unpricedGpuHours,
       gpusCommitted: run.commitments.reduce((sum, { units }) => sum + units, 0),
     }),
     part('resources', yield* work(pending.resources), {
-      stops: resources.stops, falseStops: resources.falseStops, falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0, preventedWorkMinutes: resources.preventedMinutes,
+      stops: resources.stops,
+      falseStops: resources.falseStops,
+      falseStopShare: resources.stops > 0 ? resources.falseStops / resources.stops : 0,
+      preventedWorkMinutes: resources.preventedMinutes,
     }),
     part('workloads', yield* work(pending.workloads), {
-      changes: workloads.changes, unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null, unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
+      changes: workloads.changes,
+      unservedShare: workloads.load > 0 ? workloads.unserved / workloads.load : null,
+      unpricedReplicaHours: workloads.unpricedReplicaMinutes / 60,
     }),
     part('jobs', yield* work(pending.jobs), { ...run.jobs }, { ...nothing.jobs }),
   ].filter(({ count: size }) => size > 0);
@@ -97,8 +151,12 @@ type Measures = Readonly<Record<string, number | null>>;
 
 type Part = keyof ReplayRun['cases'];
 
-/** Why each case of a part is in no figure: it has no price with the policy, or without it, and then nobody knows the difference. Null: it has one. */
-const unknownOf = (run: ReplayRun, nothing: ReplayRun, part: Part): readonly (string | null)[] => nothing.cases[part].map(({ unknown }, index) => unknown ?? run.cases[part][index]?.unknown ?? null);
+/**
+ * Why each case of a part is in no figure: it has no price with the policy, or without it, and then nobody knows the
+ * difference. Null: it has one.
+ */
+const unknownOf = (run: ReplayRun, nothing: ReplayRun, part: Part): readonly (string | null)[] =>
+  nothing.cases[part].map(({ unknown }, index) => unknown ?? run.cases[part][index]?.unknown ?? null);
 
 interface Costs {
   readonly baseline: number;
@@ -111,18 +169,39 @@ interface Costs {
 }
 
 /** `none`, the published rules, `bursar` (the policy itself) and, where it is known, `clairvoyant`. */
-function cell(name: string, cases: { readonly all: number; readonly unknown: readonly UnknownCase[] }, { baseline, cost, alternatives, measures, without }: Costs, steps: CostSteps, paid: ReadonlyMap<string, Float64Array>): BacktestCell {
+function cell(
+  name: string,
+  cases: { readonly all: number; readonly unknown: readonly UnknownCase[] },
+  { baseline, cost, alternatives, measures, without }: Costs,
+  steps: CostSteps,
+  paid: ReadonlyMap<string, Float64Array>,
+): BacktestCell {
   const count = cases.all - cases.unknown.length;
   const optimum = alternatives.find((one) => one.name === 'clairvoyant')?.cost ?? null;
-  const of = (who: string, whole: number, more: Measures = {}): PolicyResult => (count === 0 ? { name: who, meanCost: null, meanShare: null, cost: null, saved: null, ...more } : {
-    name: who, meanCost: whole / count, meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }), cost: whole, saved: baseline - whole, ...more,
-  });
+  const of = (who: string, whole: number, more: Measures = {}): PolicyResult =>
+    count === 0
+      ? { name: who, meanCost: null, meanShare: null, cost: null, saved: null, ...more }
+      : {
+          name: who,
+          meanCost: whole / count,
+          meanShare: optimum === null ? null : pooledShare({ baseline, policy: whole, optimum }),
+          cost: whole,
+          saved: baseline - whole,
+          ...more,
+        };
   const published = alternatives.filter((one) => one.name !== 'clairvoyant');
-  const served = (one: Alternative): Measures => ({ ...(one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare }), ...one.measures });
+  const served = (one: Alternative): Measures => ({
+    ...(one.unservedShare === undefined ? {} : { unservedShare: one.unservedShare }),
+    ...one.measures,
+  });
   return {
-    name, count: cases.all, ...(cases.unknown.length === 0 ? {} : { unknown: cases.unknown }),
+    name,
+    count: cases.all,
+    ...(cases.unknown.length === 0 ? {} : { unknown: cases.unknown }),
     policies: [
-      of('none', baseline, without), ...published.map((one) => of(one.name, one.cost, served(one))), of('bursar', cost, measures),
+      of('none', baseline, without),
+      ...published.map((one) => of(one.name, one.cost, served(one))),
+      of('bursar', cost, measures),
       ...alternatives.filter((one) => one.name === 'clairvoyant').map((one) => of(one.name, one.cost, served(one))),
     ],
     ...(count === 0 ? {} : { series: steps.series(paid) }),
@@ -130,28 +209,52 @@ function cell(name: string, cases: { readonly all: number; readonly unknown: rea
 }
 
 /** The report over all teams; `mean` pools, per policy, the cells that have an optimum. */
-export function policyReport(teams: readonly TeamBacktest[], request: PolicyBacktestRequest, window: { readonly from: number; readonly to: number; readonly currency: string }): BacktestReport {
+export function policyReport(
+  teams: readonly TeamBacktest[],
+  request: PolicyBacktestRequest,
+  window: { readonly from: number; readonly to: number; readonly currency: string },
+): BacktestReport {
   const { policy, params, document } = request;
   const cells = teams.flatMap((team) => team.cells);
   const names = [...new Set(cells.flatMap(({ policies }) => policies.map(({ name }) => name)))];
-  const total = (all: readonly BacktestCell[], who: string): number => all.reduce((sum, one) => sum + Number(one.policies.find(({ name }) => name === who)?.['cost'] ?? 0), 0);
+  const total = (all: readonly BacktestCell[], who: string): number =>
+    all.reduce((sum, one) => sum + Number(one.policies.find(({ name }) => name === who)?.['cost'] ?? 0), 0);
   const decided = teams.flatMap(({ run }) => run.decisions);
   return {
     problem: 'policy',
     settings: {
-      document, policy: policy.name, policyVersion: policy.version, params, from: formatInstant(window.from), to: formatInstant(window.to), stepHours: stepHoursOf(policy.name),
-      restartMinutes: restartMinutesOf(request), teams: teams.map(({ team }) => team), costUnit: `${window.currency} over the whole window, per series, resource, workload or job`,
-      shareBaseline: 'doing nothing', proposals: decided.length, proposalsByAction: countsOf(decided.map(({ action }) => action)),
-      proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0), inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
+      document,
+      policy: policy.name,
+      policyVersion: policy.version,
+      params,
+      from: formatInstant(window.from),
+      to: formatInstant(window.to),
+      stepHours: stepHoursOf(policy.name),
+      restartMinutes: restartMinutesOf(request),
+      teams: teams.map(({ team }) => team),
+      costUnit: `${window.currency} over the whole window, per series, resource, workload or job`,
+      shareBaseline: 'doing nothing',
+      proposals: decided.length,
+      proposalsByAction: countsOf(decided.map(({ action }) => action)),
+      proposalsWithoutModelledEffect: teams.reduce((sum, { run }) => sum + run.withoutEffect, 0),
+      inNoFigure: cells.reduce((sum, { unknown = [] }) => sum + unknown.length, 0),
       assumed: 'every proposal is taken at once; workloads and leases are as they are known now',
     },
     cells,
     mean: names.map((name) => {
-      const own = cells.filter(({ policies }) => policies.some((one) => one.name === name) && policies.some((one) => one.name === 'clairvoyant'));
+      const own = cells.filter(
+        ({ policies }) =>
+          policies.some((one) => one.name === name) && policies.some((one) => one.name === 'clairvoyant'),
+      );
       const cost = { baseline: total(own, 'none'), policy: total(own, name), optimum: total(own, 'clairvoyant') };
       const all = cells.filter(({ policies }) => policies.some((one) => one.name === name && one['cost'] !== null));
       if (all.length === 0) return { name, meanShare: null, cost: null, saved: null };
-      return { name, meanShare: own.length === 0 ? null : pooledShare(cost), cost: total(all, name), saved: total(all, 'none') - total(all, name) };
+      return {
+        name,
+        meanShare: own.length === 0 ? null : pooledShare(cost),
+        cost: total(all, name),
+        saved: total(all, 'none') - total(all, name),
+      };
     }),
   };
 }

@@ -1,8 +1,9 @@
 /**
  * A recorded resource under stops: what it cost, and whom a stop disturbed.
  *
- * A stop of something that rests lasts until a reading shows that it is needed (work, or nothing known: no saving may be claimed for what
- * nobody saw). A stop of something at work lasts as long as the policy goes on saying so, and the work that it kept from being done is counted.
+ * A stop of something that rests lasts until a reading shows that it is needed (work, or nothing known: no saving may
+ * be claimed for what nobody saw). A stop of something at work lasts as long as the policy goes on saying so, and the
+ * work that it kept from being done is counted.
  */
 import type { ResourceView } from '../../core/policy/policy.js';
 import { HOUR_MS, MINUTE_MS } from '../../core/time.js';
@@ -34,13 +35,21 @@ export class ReplayedResource {
   private readonly allSums: Float64Array;
   private readonly workSums: Float64Array;
 
-  constructor(readonly resource: ResourceView, readonly from: number, readonly to: number) {
+  constructor(
+    readonly resource: ResourceView,
+    readonly from: number,
+    readonly to: number,
+  ) {
     const readings = resource.readings.filter(({ at }) => at >= from && at < to);
     this.instants = readings.map(({ at }) => at);
     this.samples = readings.map((reading): IdleSample => {
       const evidence = {
-        resource: resource.resource, minute: (reading.at - from) / MINUTE_MS, gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
-        requestsPerSecond: reading.requestsPerSecond, memoryUsedRatio: reading.memoryUsedRatio, workload: resource.workload,
+        resource: resource.resource,
+        minute: (reading.at - from) / MINUTE_MS,
+        gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
+        requestsPerSecond: reading.requestsPerSecond,
+        memoryUsedRatio: reading.memoryUsedRatio,
+        workload: resource.workload,
       };
       return { evidence, useful: activityOf(evidence) !== 'quiet' };
     });
@@ -109,7 +118,9 @@ export class ReplayedResource {
     const before = low - 1;
     const whole = sums[Math.max(0, before)] ?? 0;
     const isCounted = before >= 0 && (sums[before + 1] ?? 0) > whole;
-    return whole + (isCounted ? Math.min(instant, this.instants[low] ?? instant) - (this.instants[before] ?? instant) : 0);
+    return (
+      whole + (isCounted ? Math.min(instant, this.instants[low] ?? instant) - (this.instants[before] ?? instant) : 0)
+    );
   }
 
   /** Cost of each step; their sum is the bill's. */
@@ -131,10 +142,13 @@ export class ReplayedResource {
   bill(restartMinutes: number): ResourceBill {
     const perMinute = (this.perHour ?? 0) / 60;
     const ended = this.stops.filter(({ until }) => until < this.to);
-    const saved = this.stops.reduce((sum, { at, until }) => sum + this.minutes(at, until), 0) - ended.length * restartMinutes;
+    const saved =
+      this.stops.reduce((sum, { at, until }) => sum + this.minutes(at, until), 0) - ended.length * restartMinutes;
     return {
-      cost: (this.minutes(this.from, this.to) - saved) * perMinute, stops: this.stops.length,
-      falseStops: ended.filter(({ at, until, isForced }) => !isForced && until - at <= FALSE_STOP_MINUTES * MINUTE_MS).length,
+      cost: (this.minutes(this.from, this.to) - saved) * perMinute,
+      stops: this.stops.length,
+      falseStops: ended.filter(({ at, until, isForced }) => !isForced && until - at <= FALSE_STOP_MINUTES * MINUTE_MS)
+        .length,
       preventedMinutes: this.stops.reduce((sum, { at, until }) => sum + this.minutes(at, until, true), 0),
     };
   }

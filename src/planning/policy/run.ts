@@ -1,7 +1,9 @@
 /**
- * The backtest of a policy over its teams, one after the other, on whatever history is handed in. Both the command line and the line run this.
+ * The backtest of a policy over its teams, one after the other, on whatever history is handed in. Both the command line
+ * and the line run this.
  *
- * It reads and keeps nothing itself. The invariant: how often it rests, and what it is told meanwhile, changes no figure.
+ * It reads and keeps nothing itself. The invariant: how often it rests, and what it is told meanwhile, changes no
+ * figure.
  */
 import type { BacktestReport } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
@@ -23,13 +25,20 @@ export interface FinishedBacktest {
   readonly report: BacktestReport;
 }
 
-const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) => forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
+const forecaster: Forecaster = (dailySpend, elapsedFractionOfDay, daysLeft) =>
+  forecastPeriodEnd(dailySpend, elapsedFractionOfDay, daysLeft);
 
 /**
  * @param teams asked for; those of which nothing is recorded are left out
- * @throws Failure missing where nothing is recorded of any of them, invalid where they have several currencies; whatever the ports throw
+ * @throws Failure missing where nothing is recorded of any of them, invalid where they have several currencies;
+ * whatever the ports throw
  */
-export async function backtestPolicy(asked: Omit<PolicyBacktestRequest, 'forecaster'>, teams: readonly string[], window: BacktestWindow, ports: BacktestPorts): Promise<FinishedBacktest> {
+export async function backtestPolicy(
+  asked: Omit<PolicyBacktestRequest, 'forecaster'>,
+  teams: readonly string[],
+  window: BacktestWindow,
+  ports: BacktestPorts,
+): Promise<FinishedBacktest> {
   const request = { ...asked, forecaster };
   const tested: TeamBacktest[] = [];
   let currency: string | null = null;
@@ -42,10 +51,14 @@ export async function backtestPolicy(asked: Omit<PolicyBacktestRequest, 'forecas
       step = work.next();
     }
     if (step.value.cells.length === 0) continue;
-    if (currency !== null && history.currency !== currency) throw invalid(`the teams have several currencies (${currency}, ${history.currency}): backtest them one by one`);
+    if (currency !== null && history.currency !== currency)
+      throw invalid(`the teams have several currencies (${currency}, ${history.currency}): backtest them one by one`);
     currency = history.currency;
     tested.push(step.value);
   }
-  if (currency === null) throw missing(`nothing is recorded of ${teams.length > 5 || teams.length === 0 ? 'any team' : teams.join(', ')} from ${formatInstant(window.from)} to ${formatInstant(window.to)}`);
+  if (currency === null)
+    throw missing(
+      `nothing is recorded of ${teams.length > 5 || teams.length === 0 ? 'any team' : teams.join(', ')} from ${formatInstant(window.from)} to ${formatInstant(window.to)}`,
+    );
   return { teams: tested, report: policyReport(tested, request, { ...window, currency }) };
 }

@@ -1,6 +1,6 @@
 /**
- * Long work in steps: a generator says how far it is, so that whoever drives it may rest, tell, or leave off in between; and the equal steps of
- * a window in which costs are told.
+ * Long work in steps: a generator says how far it is, so that whoever drives it may rest, tell, or leave off in
+ * between; and the equal steps of a window in which costs are told.
  *
  * The invariant: driven in one go or with rests, the work gives the same result.
  */
@@ -65,6 +65,10 @@ export class CostSteps {
   /** For the report. */
   series(costs: ReadonlyMap<string, Float64Array>): CostSeries {
     const rounded = (values: Float64Array): number[] => Array.from(values, (value) => Math.round(value * 1e4) / 1e4);
-    return { from: formatInstant(this.window.from), stepHours: this.stepMs / HOUR_MS, costs: Object.fromEntries([...costs].map(([name, values]) => [name, rounded(values)])) };
+    return {
+      from: formatInstant(this.window.from),
+      stepHours: this.stepMs / HOUR_MS,
+      costs: Object.fromEntries([...costs].map(([name, values]) => [name, rounded(values)])),
+    };
   }
 }

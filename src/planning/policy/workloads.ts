@@ -1,8 +1,10 @@
 /**
- * A recorded workload under changes of its fleet, its machines and its term: what it cost and what load went unserved. How many replicas it had in the past is
- * not recorded: every run, and doing nothing, begins with the fleet that is known.
+ * A recorded workload under changes of its fleet, its machines and its term: what it cost and what load went unserved.
+ * How many replicas it had in the past is not recorded: every run, and doing nothing, begins with the fleet that is
+ * known.
  *
- * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has a price says why.
+ * The invariant: a replica-minute without a price adds nothing and is counted apart; a workload of which no minute has
+ * a price says why.
  */
 import type { RecordedHistory } from '../../core/policy/history.js';
 import type { TakenMeasurement } from '../../core/workload/measurement.js';
@@ -39,11 +41,21 @@ export class ReplayedWorkload {
   private changedAt: number | null = null;
   /** Replicas, machine and term of the hour before. */
   private before: string;
-  private bill: WorkloadBill = { cost: 0, replicaMinutes: 0, load: 0, unserved: 0, changes: 0, unpricedReplicaMinutes: 0 };
+  private bill: WorkloadBill = {
+    cost: 0,
+    replicaMinutes: 0,
+    load: 0,
+    unserved: 0,
+    changes: 0,
+    unpricedReplicaMinutes: 0,
+  };
   /** Why the first hour that has no price has none. */
   private why: string | null = null;
 
-  constructor(private readonly history: RecordedHistory, readonly facts: WorkloadView) {
+  constructor(
+    private readonly history: RecordedHistory,
+    readonly facts: WorkloadView,
+  ) {
     this.ready = (facts.fleet?.ready ?? 0) + (facts.fleet?.booting ?? 0);
     this.term = facts.term;
     this.machine = machineOf(facts);
@@ -58,7 +70,21 @@ export class ReplayedWorkload {
   view(one: WorkloadView): WorkloadView {
     const { fleet, service } = one;
     const { sku, gpuModel, capacityPerReplica } = this.machine;
-    return fleet === null ? one : { ...one, sku, gpuModel, term: this.term, service: service === null ? null : { ...service, capacityPerReplica }, fleet: { ...fleet, ready: this.ready, booting: this.booting.length, changedAt: this.changedAt ?? this.history.from - 86_400_000 } };
+    return fleet === null
+      ? one
+      : {
+          ...one,
+          sku,
+          gpuModel,
+          term: this.term,
+          service: service === null ? null : { ...service, capacityPerReplica },
+          fleet: {
+            ...fleet,
+            ready: this.ready,
+            booting: this.booting.length,
+            changedAt: this.changedAt ?? this.history.from - 86_400_000,
+          },
+        };
   }
 
   /** Takes back what was done to it. */
@@ -86,10 +112,21 @@ export class ReplayedWorkload {
     return true;
   }
 
-  /** Other machines under every replica, all of which boot anew, or another number of the same; false where it is not one kind at its own place, or nobody measured what it does there. */
+  /**
+   * Other machines under every replica, all of which boot anew, or another number of the same; false where it is not
+   * one kind at its own place, or nobody measured what it does there.
+   */
   private replace({ sku, replicas }: Change, at: number): boolean {
     const { provider, region, gpusPerReplica } = this.facts;
-    const offer = this.history.offersAt(at).find((one) => one.provider === provider && one.sku === sku && (one.region === region || one.region === null) && one.gpus === gpusPerReplica);
+    const offer = this.history
+      .offersAt(at)
+      .find(
+        (one) =>
+          one.provider === provider &&
+          one.sku === sku &&
+          (one.region === region || one.region === null) &&
+          one.gpus === gpusPerReplica,
+      );
     const speed = offer === undefined ? null : this.speedOn(offer.gpuModel);
     if (offer === undefined || speed === null || typeof replicas !== 'number' || replicas < 0) return false;
     const { capacityPerReplica } = machineOf(this.facts);
@@ -97,20 +134,31 @@ export class ReplayedWorkload {
       this.ready = 0;
       this.booting = [];
     }
-    this.machine = { sku: offer.sku, gpuModel: offer.gpuModel, capacityPerReplica: capacityPerReplica === null ? null : capacityPerReplica * speed };
+    this.machine = {
+      sku: offer.sku,
+      gpuModel: offer.gpuModel,
+      capacityPerReplica: capacityPerReplica === null ? null : capacityPerReplica * speed,
+    };
     this.resize(Math.round(replicas), at);
     return true;
   }
 
-  /** What a replica of that GPU model does, relative to one of its own: as stated, else as measured or predicted; null: nobody knows. */
+  /**
+   * What a replica of that GPU model does, relative to one of its own: as stated, else as measured or predicted; null:
+   * nobody knows.
+   */
   private speedOn(model: string): number | null {
     const { runs, gpuModel: own, gpusPerReplica } = this.facts;
     const stated = this.facts.performance;
     const of = (gpuModel: string | null): number | null => {
       const known = stated.find((one) => one.gpuModel === gpuModel)?.unitsPerMinute;
       if (known !== undefined || stated.length > 0) return known ?? null;
-      if (gpuModel === null || runs === undefined || gpusPerReplica === null || !Number.isInteger(gpusPerReplica)) return null;
-      return pacesOf(this.history.measurements ?? NOTHING, this.history.team).of(runs, gpuModel, gpusPerReplica)?.samplesPerSecond ?? null;
+      if (gpuModel === null || runs === undefined || gpusPerReplica === null || !Number.isInteger(gpusPerReplica))
+        return null;
+      return (
+        pacesOf(this.history.measurements ?? NOTHING, this.history.team).of(runs, gpuModel, gpusPerReplica)
+          ?.samplesPerSecond ?? null
+      );
     };
     const [before, after] = [of(own), of(model)];
     return before === null || after === null || before <= 0 ? null : after / before;
@@ -138,7 +186,8 @@ export class ReplayedWorkload {
       this.ready += booted;
       this.booting.splice(0, booted);
       replicaMinutes += this.ready + this.booting.length;
-      const offered = service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
+      const offered =
+        service === null ? null : (service.load.values[Math.round((minute - service.load.from) / MINUTE_MS)] ?? null);
       if (offered === null || service === null || this.machine.capacityPerReplica === null) continue;
       load += offered;
       unserved += Math.max(0, offered - this.ready * this.machine.capacityPerReplica);
@@ -146,8 +195,11 @@ export class ReplayedWorkload {
     const { bill } = this;
     const perReplicaHour = this.perReplicaHour(hour);
     this.bill = {
-      cost: bill.cost + (replicaMinutes / 60) * (perReplicaHour ?? 0), replicaMinutes: bill.replicaMinutes + replicaMinutes, load: bill.load + load,
-      unserved: bill.unserved + unserved, changes: bill.changes + (isChanged ? 1 : 0),
+      cost: bill.cost + (replicaMinutes / 60) * (perReplicaHour ?? 0),
+      replicaMinutes: bill.replicaMinutes + replicaMinutes,
+      load: bill.load + load,
+      unserved: bill.unserved + unserved,
+      changes: bill.changes + (isChanged ? 1 : 0),
       unpricedReplicaMinutes: bill.unpricedReplicaMinutes + (perReplicaHour === null ? replicaMinutes : 0),
     };
     if (perReplicaHour === null && replicaMinutes > 0) this.why ??= this.whyUnpriced();
@@ -165,27 +217,50 @@ export class ReplayedWorkload {
     const { sku } = this.machine;
     if (this.term === null) return 'how its machines are paid for (on demand, spot, reserved) is not known';
     if (gpusPerReplica === null) return 'how many GPUs a replica has is not known';
-    return sku === null || provider === null ? 'which machines it runs on is not known' : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
+    return sku === null || provider === null
+      ? 'which machines it runs on is not known'
+      : `no price of ${sku} of ${provider}${region === null ? '' : ` in ${region}`} for the term ${this.term} is known`;
   }
 
   get total(): WorkloadBill {
     return this.bill;
   }
 
-  /** Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null where it has no price. */
+  /**
+   * Currency units; on spot for the share of the hour in which it was there, on demand for the rest; null where it has
+   * no price.
+   */
   perReplicaHour(hour: number): number | null {
     const { history, facts, machine } = this;
-    const offers = history.offersAt(hour).filter((offer) => offer.provider === facts.provider && offer.sku === machine.sku && (offer.region === facts.region || offer.region === null));
-    const priceOf = (term: Term): number | null => offers.filter((offer) => offer.term === term).map(({ rate }) => gpuHour(rate)).sort((a, b) => a - b)[0] ?? null;
+    const offers = history
+      .offersAt(hour)
+      .filter(
+        (offer) =>
+          offer.provider === facts.provider &&
+          offer.sku === machine.sku &&
+          (offer.region === facts.region || offer.region === null),
+      );
+    const priceOf = (term: Term): number | null =>
+      offers
+        .filter((offer) => offer.term === term)
+        .map(({ rate }) => gpuHour(rate))
+        .sort((a, b) => a - b)[0] ?? null;
     const onDemand = priceOf('on-demand');
-    const own = this.term === 'spot' ? this.spotPrice(hour, onDemand, priceOf('spot')) : this.term === null ? null : priceOf(this.term);
+    const own =
+      this.term === 'spot'
+        ? this.spotPrice(hour, onDemand, priceOf('spot'))
+        : this.term === null
+          ? null
+          : priceOf(this.term);
     return own === null || facts.gpusPerReplica === null ? null : own * facts.gpusPerReplica * peakOf(history, hour);
   }
 
   private spotPrice(hour: number, onDemand: number | null, spot: number | null): number | null {
     const { provider, region } = this.facts;
     const { gpuModel } = this.machine;
-    const market = this.history.spotMarkets.find((one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region));
+    const market = this.history.spotMarkets.find(
+      (one) => one.provider === provider && one.gpuModel === gpuModel && (one.region === null || one.region === region),
+    );
     const share = market === undefined ? null : availableShare(market, hour);
     // What was on spot when it was recorded is paid as spot; what a policy moved there needs proof that there was any.
     const available = share ?? (this.facts.term === 'spot' ? 1 : 0);
@@ -194,6 +269,10 @@ export class ReplayedWorkload {
   }
 }
 
-const machineOf = ({ sku, gpuModel, service }: WorkloadView): Machine => ({ sku, gpuModel, capacityPerReplica: service?.capacityPerReplica ?? null });
+const machineOf = ({ sku, gpuModel, service }: WorkloadView): Machine => ({
+  sku,
+  gpuModel,
+  capacityPerReplica: service?.capacityPerReplica ?? null,
+});
 
 const NOTHING: readonly TakenMeasurement[] = [];

@@ -6,7 +6,12 @@
  * does not charge unserved load, so it is only comparable between policies whose `unservedShare` is alike.
  */
 
-import { pooledShare, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
+import {
+  pooledShare,
+  type BacktestProgress,
+  type BacktestReport,
+  type PolicyResult,
+} from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
 import { capacityPerReplica, replicasFor } from './load.js';
 import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from './opponents.js';
@@ -35,7 +40,10 @@ function opponents(peakReplicas: number): NamedPolicy[] {
   return [
     { name: 'static-peak', policy: () => peakReplicas },
     ...[0.5, 0.7, 0.9].map((target) => ({ name: `hpa-${target}`, policy: hpa({ target }) })),
-    ...[0.5, 0.7, 0.9].map((target) => ({ name: `hpa-${target}-utilisation`, policy: hpa({ target, reading: 'utilisation' }) })),
+    ...[0.5, 0.7, 0.9].map((target) => ({
+      name: `hpa-${target}-utilisation`,
+      policy: hpa({ target, reading: 'utilisation' }),
+    })),
     { name: 'hpa-0.7-min-2-max-8', policy: limited(hpa({ target: 0.7 }), 2, 8) },
     { name: 'target-tracking-0.7', policy: targetTracking({ target: 0.7 }) },
     { name: 'target-tracking-0.7-utilisation', policy: targetTracking({ target: 0.7, reading: 'utilisation' }) },
@@ -52,7 +60,12 @@ function opponents(peakReplicas: number): NamedPolicy[] {
  * @param described what the report's settings say beside the numbers (file, seed).
  * @throws invalid on limits out of range, a peak below 1 or a load without scale.
  */
-export function scalingReport(requests: Float64Array, settings: ScalingBacktestSettings, described: Readonly<Record<string, unknown>> = {}, progress: BacktestProgress = () => undefined): BacktestReport {
+export function scalingReport(
+  requests: Float64Array,
+  settings: ScalingBacktestSettings,
+  described: Readonly<Record<string, unknown>> = {},
+  progress: BacktestProgress = () => undefined,
+): BacktestReport {
   if (!(Number.isFinite(settings.peakReplicas) && settings.peakReplicas >= 1)) {
     throw invalid('the fleet cannot be scaled', [{ path: 'peakReplicas', message: 'must be 1 or more' }]);
   }
@@ -61,27 +74,48 @@ export function scalingReport(requests: Float64Array, settings: ScalingBacktestS
   const busiest = load.reduce((most, value) => Math.max(most, value), 0);
   const minReplicas = settings.minReplicas ?? 1;
   const limits: FleetLimits = {
-    bootMinutes: settings.bootMinutes, minReplicas,
-    maxReplicas: settings.maxReplicas ?? Math.max(minReplicas, 2 * replicasFor(busiest)), cooldownMinutes: 0,
+    bootMinutes: settings.bootMinutes,
+    minReplicas,
+    maxReplicas: settings.maxReplicas ?? Math.max(minReplicas, 2 * replicasFor(busiest)),
+    cooldownMinutes: 0,
   };
   const named = opponents(settings.peakReplicas);
   const risks = [DEFAULT_RISK, ...RISK_SETTINGS];
   bursarPolicies(load, limits, startingReplicas(load, limits), risks).forEach((policy, i) =>
-    named.push({ name: i === 0 ? 'bursar' : riskName(risks[i]!), policy }));
+    named.push({ name: i === 0 ? 'bursar' : riskName(risks[i]!), policy }),
+  );
   const policies = resultsOf(named, load, limits, settings.peakReplicas, progress);
   return {
     problem: 'scaling',
     settings: {
-      ...described, ...limits, peakReplicas: settings.peakReplicas, requestsPerReplicaMinute: capacity, minutes: load.length,
-      requests: requests.reduce((sum, count) => sum + count, 0), defaultRisk: riskName(DEFAULT_RISK), costUnit: 'replicas paid in the mean minute',
-      shareBaseline: 'static-peak: as many replicas as serve the 99th percentile of a minute, in every minute; unserved load is not charged',
+      ...described,
+      ...limits,
+      peakReplicas: settings.peakReplicas,
+      requestsPerReplicaMinute: capacity,
+      minutes: load.length,
+      requests: requests.reduce((sum, count) => sum + count, 0),
+      defaultRisk: riskName(DEFAULT_RISK),
+      costUnit: 'replicas paid in the mean minute',
+      shareBaseline:
+        'static-peak: as many replicas as serve the 99th percentile of a minute, in every minute; unserved load is not charged',
     },
     cells: [{ name: 'arrivals', count: load.length, policies }],
-    mean: policies.map(({ name, meanShare, unservedShare, costRatio }) => ({ name, meanShare, unservedShare: unservedShare!, costRatio: costRatio! })),
+    mean: policies.map(({ name, meanShare, unservedShare, costRatio }) => ({
+      name,
+      meanShare,
+      unservedShare: unservedShare!,
+      costRatio: costRatio!,
+    })),
   };
 }
 
-function resultsOf(named: readonly NamedPolicy[], load: Float64Array, limits: FleetLimits, peakReplicas: number, progress: BacktestProgress): PolicyResult[] {
+function resultsOf(
+  named: readonly NamedPolicy[],
+  load: Float64Array,
+  limits: FleetLimits,
+  peakReplicas: number,
+  progress: BacktestProgress,
+): PolicyResult[] {
   const optimum = clairvoyant(load, limits);
   const total = load.reduce((sum, value) => sum + value, 0);
   const baseline = peakReplicas * load.length;

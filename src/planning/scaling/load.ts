@@ -32,7 +32,8 @@ export function requestsPerMinute(arrivalMilliseconds: ArrayLike<number>): Float
   if (strange > 0) throw invalid(`${strange} arrivals have no finite time`);
   const firstMinute = Math.floor(first / MINUTE_MILLISECONDS);
   const minutes = Math.floor(last / MINUTE_MILLISECONDS) - firstMinute + 1;
-  if (minutes > MAXIMUM_MINUTES) throw invalid(`the arrivals span ${minutes} minutes, more than ${MAXIMUM_MINUTES}: is the unit of time right?`);
+  if (minutes > MAXIMUM_MINUTES)
+    throw invalid(`the arrivals span ${minutes} minutes, more than ${MAXIMUM_MINUTES}: is the unit of time right?`);
   const requests = new Float64Array(minutes);
   for (let i = 0; i < arrivalMilliseconds.length; i++) {
     const minute = Math.floor(arrivalMilliseconds[i]! / MINUTE_MILLISECONDS) - firstMinute;
@@ -62,7 +63,8 @@ export function quantile(sample: ArrayLike<number>, probability: number): number
  */
 export function capacityPerReplica(requests: ArrayLike<number>, peakReplicas: number): number {
   const peakLoad = quantile(requests, 0.99);
-  if (!(peakLoad > 0)) throw invalid('the 99th percentile of the load is zero: the arrivals are too few to scale a fleet for');
+  if (!(peakLoad > 0))
+    throw invalid('the 99th percentile of the load is zero: the arrivals are too few to scale a fleet for');
   return peakLoad / peakReplicas;
 }
 

@@ -1,7 +1,8 @@
 /**
  * The standard normal distribution, to seven digits: enough for the rarest load that a price can weigh.
  *
- * Holds no state. The tail is the rational approximation 7.1.26 of Abramowitz and Stegun (1964), absolute error below 2e-7.
+ * Holds no state. The tail is the rational approximation 7.1.26 of Abramowitz and Stegun (1964), absolute error below
+ * 2e-7.
  */
 
 const ROOT_TWO_PI = Math.sqrt(2 * Math.PI);

@@ -1,10 +1,10 @@
 /**
  * The published autoscaling rules, each as its documentation writes it, so that Bursar can be measured against them.
  *
- * Bursar itself never decides with them. Each sees one metric per finished minute: the load offered to the ready replicas, per
- * replica (1 = what a replica serves). Documentation can be read two ways where the load exceeds the fleet: requests per
- * replica keep growing (`offered`), a utilisation stops at 1 (`utilisation`). `offered` reacts at full strength to a
- * burst, so it is the reading that the reports face; the other is reported beside it.
+ * Bursar itself never decides with them. Each sees one metric per finished minute: the load offered to the ready
+ * replicas, per replica (1 = what a replica serves). Documentation can be read two ways where the load exceeds the
+ * fleet: requests per replica keep growing (`offered`), a utilisation stops at 1 (`utilisation`). `offered` reacts at
+ * full strength to a burst, so it is the reading that the reports face; the other is reported beside it.
  */
 
 import { clamp, type FleetView, type ScalingPolicy } from './simulate.js';
@@ -36,8 +36,9 @@ const HPA_STABILISATION_MINUTES = 5;
  * tolerance of 0.1, scale-in to the highest recommendation of the last 300 s, scale-out by at most the larger of 4 pods
  * and 100 % per 15 s (four such steps in a minute).
  *
- * Pods that are not ready, or became ready too late to have a metric of the minute: set aside when the ready ones ask for fewer; counted with a metric of zero when they ask for
- * more, and if that turns the direction or falls within the tolerance, nothing changes.
+ * Pods that are not ready, or became ready too late to have a metric of the minute: set aside when the ready ones ask
+ * for fewer; counted with a metric of zero when they ask for more, and if that turns the direction or falls within the
+ * tolerance, nothing changes.
  * Source: kubernetes.io/docs/concepts/workloads/autoscaling/horizontal-pod-autoscale (algorithm details, stabilization
  * window, default behavior) and `calcPlainMetricReplicas` in pkg/controller/podautoscaler/replica_calculator.go.
  */
@@ -80,8 +81,8 @@ const AWS_COOLDOWN_MINUTES = 5;
 
 /**
  * AWS target tracking: an alarm above the target for 3 minutes scales out in proportion; an alarm below 90 % of the
- * target for 15 minutes scales in, rounding up so that the target is not passed again; cooldowns of 300 s, where a larger
- * scale-out passes the cooldown of a smaller one, and no scale-in while replicas warm up.
+ * target for 15 minutes scales in, rounding up so that the target is not passed again; cooldowns of 300 s, where a
+ * larger scale-out passes the cooldown of a smaller one, and no scale-in while replicas warm up.
  *
  * Source: docs.aws.amazon.com/autoscaling/application/userguide/application-auto-scaling-target-tracking.html and
  * target-tracking-scaling-policy-overview.html (cooldown, proportional out, gradual in); the alarms that the service
@@ -131,9 +132,11 @@ export interface StepScalingSettings {
 
 /**
  * Step scaling as in the brief: utilisation of 70 % adds 2, memory of 85 % adds 1 (the larger wins when both breach),
- * below 30 % removes 1 after a cooldown of 300 s. While replicas that the same step started still warm up the breach adds no more.
+ * below 30 % removes 1 after a cooldown of 300 s. While replicas that the same step started still warm up the breach
+ * adds no more.
  *
- * Source: docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-simple-step.html (step adjustments, instance warmup).
+ * Source: docs.aws.amazon.com/autoscaling/ec2/userguide/as-scaling-simple-step.html (step adjustments, instance
+ * warmup).
  */
 export function stepScaling(settings: StepScalingSettings): ScalingPolicy {
   const cooldown = settings.cooldownMinutes ?? AWS_COOLDOWN_MINUTES;

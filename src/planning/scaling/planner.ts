@@ -2,13 +2,15 @@
  * Bursar's scaling planner: how many replicas to have, decided from the past alone.
  *
  * One number sets the risk: `price`, what a replica-minute of unserved load is worth in replica-minutes of fleet. Every
- * minute the planner tells surges from the calm load (regimes.ts), forecasts the load at which a new replica would arrive (forecast.ts), lets some hundred
- * simple rules decide on imagined fleets (rehearsal.ts), and weighs each rule by its bill: what its fleet paid, plus `price` times what it lost, plus what
- * the forecast expects of its present choice. It follows the weighted median of the rules, those weighted most whose bill is within the noise of the
- * best (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest. The median and not the mean: a mean moves
- * with every rule, and each replica let go and ordered again is paid while it boots.
+ * minute the planner tells surges from the calm load (regimes.ts), forecasts the load at which a new replica would
+ * arrive (forecast.ts), lets some hundred simple rules decide on imagined fleets (rehearsal.ts), and weighs each rule
+ * by its bill: what its fleet paid, plus `price` times what it lost, plus what the forecast expects of its present
+ * choice. It follows the weighted median of the rules, those weighted most whose bill is within the noise of the best
+ * (exponential weights: Littlestone and Warmuth 1994), because the best alone is often the luckiest. The median and not
+ * the mean: a mean moves with every rule, and each replica let go and ordered again is paid while it boots.
  *
- * Never sees the load of the minute that it decides for. The same history gives the same decision, live and in a backtest.
+ * Never sees the load of the minute that it decides for. The same history gives the same decision, live and in a
+ * backtest.
  */
 
 import { invalid, type Problem } from '../../core/errors.js';
@@ -27,12 +29,29 @@ export interface RiskSetting {
 }
 
 /**
- * The settings of the reports: prices, from cheapest to safest, then some with a reserve. A high price buys against rare surges, a reserve against the
- * noise of every minute: where no surge comes the reserve is the cheaper of the two.
+ * The settings of the reports: prices, from cheapest to safest, then some with a reserve. A high price buys against
+ * rare surges, a reserve against the noise of every minute: where no surge comes the reserve is the cheaper of the two.
  */
 export const RISK_SETTINGS: readonly RiskSetting[] = [
-  ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000, 6000, 20_000].map((price) => ({ price, reserve: 0 })),
-  ...([[20, 0.05], [20, 0.1], [20, 0.2], [30, 0.15], [50, 0.2], [80, 0.05], [150, 0.05], [15, 0.5], [20, 0.5], [20, 0.8], [20_000, 1]] as const).map(([price, reserve]) => ({ price, reserve })),
+  ...[1.05, 1.2, 1.5, 2, 3, 4, 5, 6.5, 8, 11, 15, 20, 30, 50, 80, 150, 300, 600, 2000, 6000, 20_000].map((price) => ({
+    price,
+    reserve: 0,
+  })),
+  ...(
+    [
+      [20, 0.05],
+      [20, 0.1],
+      [20, 0.2],
+      [30, 0.15],
+      [50, 0.2],
+      [80, 0.05],
+      [150, 0.05],
+      [15, 0.5],
+      [20, 0.5],
+      [20, 0.8],
+      [20_000, 1],
+    ] as const
+  ).map(([price, reserve]) => ({ price, reserve })),
 ];
 
 /** Where the load jumps from minute to minute a price of 20 leaves up to half as much again unserved. */
@@ -69,7 +88,10 @@ class Outlook {
   private calm: CalmForecast;
   private shortfallAhead: Float64Array;
 
-  constructor(private readonly limits: FleetLimits, startingReplicas: number) {
+  constructor(
+    private readonly limits: FleetLimits,
+    startingReplicas: number,
+  ) {
     this.forecaster = new LoadForecaster(limits.bootMinutes);
     this.rehearsal = new Rehearsal(limits, startingReplicas);
     this.trust = new Trust(limits.bootMinutes);
@@ -101,10 +123,16 @@ class Outlook {
     const following = this.regimes.shortfall(this.calm, bootMinutes, maxReplicas);
     const memoryless = this.memoryless();
     this.shortfallAhead = this.trust.weigh(following, memoryless);
-    this.rehearsal.decide({
-      calmRoot: this.calm.root, calmDeviation: this.calm.deviation, presentRoot: this.regimes.present(this.calm),
-      shortfall: following, memoryless,
-    }, load);
+    this.rehearsal.decide(
+      {
+        calmRoot: this.calm.root,
+        calmDeviation: this.calm.deviation,
+        presentRoot: this.regimes.present(this.calm),
+        shortfall: following,
+        memoryless,
+      },
+      load,
+    );
     this.minutes++;
     this.loadSum += load;
   }
@@ -137,7 +165,8 @@ class Outlook {
       bills[i] = bill;
       if (bill < best) best = bill;
     }
-    const noise = (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + TOLERANCE_EXPECTED);
+    const noise =
+      (this.loadSum / this.minutes) * Math.sqrt(Math.min(this.minutes, TOLERANCE_MINUTES) + TOLERANCE_EXPECTED);
     const tolerance = Math.max(1e-9, TOLERANCE * noise * price ** TOLERANCE_EXPONENT);
     votes.fill(0);
     let all = 0;
@@ -169,7 +198,12 @@ function median(weights: Float64Array, all: number): number {
 }
 
 /** One policy per risk setting for `simulate`, all sharing one outlook of the same load; each is for a single run. */
-export function bursarPolicies(load: Float64Array, limits: FleetLimits, startingReplicas: number, risks: readonly RiskSetting[]): ScalingPolicy[] {
+export function bursarPolicies(
+  load: Float64Array,
+  limits: FleetLimits,
+  startingReplicas: number,
+  risks: readonly RiskSetting[],
+): ScalingPolicy[] {
   const outlook = new Outlook(limits, startingReplicas);
   const wishes = risks.map(() => new Int32Array(load.length));
   const prices = [...new Set(risks.map(({ price }) => price))];
@@ -225,24 +259,44 @@ export function planReplicas(history: ArrayLike<number>, state: FleetState, sett
   const replicas = load.length === 0 ? clamp(current, settings) : outlook.wanted(settings.risk);
   const { shortfall, calmLoad } = outlook;
   const expected = shortfall[0]!;
-  const unserved = (fleet: number): number => (expected > 0 ? shortfall[Math.min(fleet, shortfall.length - 1)]! / expected : 0);
+  const unserved = (fleet: number): number =>
+    expected > 0 ? shortfall[Math.min(fleet, shortfall.length - 1)]! / expected : 0;
   return {
-    replicas, current, historyMinutes: load.length, leadMinutes: settings.bootMinutes + 1,
-    expectedLoad: load.length === 0 ? calmLoad : expected, calmLoad, price: settings.risk.price,
-    expectedUnservedShare: unserved(replicas), currentUnservedShare: unserved(current),
+    replicas,
+    current,
+    historyMinutes: load.length,
+    leadMinutes: settings.bootMinutes + 1,
+    expectedLoad: load.length === 0 ? calmLoad : expected,
+    calmLoad,
+    price: settings.risk.price,
+    expectedUnservedShare: unserved(replicas),
+    currentUnservedShare: unserved(current),
   };
 }
 
 function checkPlan(history: ArrayLike<number>, state: FleetState, settings: PlanSettings): void {
   const problems: Problem[] = [];
-  const need = (holds: boolean, path: string, message: string): void => void (holds || problems.push({ path, message }));
+  const need = (holds: boolean, path: string, message: string): void =>
+    void (holds || problems.push({ path, message }));
   for (let i = 0; i < history.length && problems.length < 20; i++) {
-    need(Number.isFinite(history[i]!) && history[i]! >= 0, `history/${i}`, 'must be a load of 0 or more: a missing minute is not an idle one');
+    need(
+      Number.isFinite(history[i]!) && history[i]! >= 0,
+      `history/${i}`,
+      'must be a load of 0 or more: a missing minute is not an idle one',
+    );
   }
   need(Number.isInteger(state.ready) && state.ready >= 0, 'ready', 'must be a whole number of 0 or more');
   need(Number.isInteger(state.booting) && state.booting >= 0, 'booting', 'must be a whole number of 0 or more');
-  need(settings.capacityPerReplica > 0 && Number.isFinite(settings.capacityPerReplica), 'capacityPerReplica', 'must be above 0');
-  need(settings.risk.price > 1 && Number.isFinite(settings.risk.price), 'risk/price', 'must be above 1, else no replica ever pays');
+  need(
+    settings.capacityPerReplica > 0 && Number.isFinite(settings.capacityPerReplica),
+    'capacityPerReplica',
+    'must be above 0',
+  );
+  need(
+    settings.risk.price > 1 && Number.isFinite(settings.risk.price),
+    'risk/price',
+    'must be above 1, else no replica ever pays',
+  );
   need(settings.risk.reserve >= 0 && settings.risk.reserve <= 10, 'risk/reserve', 'must be from 0 to 10');
   if (problems.length > 0) throw invalid('the scaling plan has nothing sound to start from', problems);
 }

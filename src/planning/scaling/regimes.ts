@@ -1,13 +1,15 @@
 /**
- * Tells surges from the calm load under them, minute by minute, and learns how surges come, how high, and when they end.
+ * Tells surges from the calm load under them, minute by minute, and learns how surges come, how high, and when they
+ * end.
  *
- * Knows only what `observe` was given. Works on the square root of the load, in which the noise of a count does not depend
- * on its level (Bartlett 1936).
+ * Knows only what `observe` was given. Works on the square root of the load, in which the noise of a count does not
+ * depend on its level (Bartlett 1936).
  *
- * A switching filter with two regimes (Hamilton 1989, its mixtures collapsed after every minute as Kim 1994 does). A minute is calm, goes on with
- * the surge of the minute before, or begins a surge, of a height unknown. The probability of each follows from how well it
- * explains the load; the levels, the noise, the chance of an onset, the chance of an end and the heights of surges are learned from the minutes,
- * each in proportion to its probability. What the priors say weighs as much as a day of minutes, or a few surges.
+ * A switching filter with two regimes (Hamilton 1989, its mixtures collapsed after every minute as Kim 1994 does). A
+ * minute is calm, goes on with the surge of the minute before, or begins a surge, of a height unknown. The probability
+ * of each follows from how well it explains the load; the levels, the noise, the chance of an onset, the chance of an
+ * end and the heights of surges are learned from the minutes, each in proportion to its probability. What the priors
+ * say weighs as much as a day of minutes, or a few surges.
  */
 
 import type { CalmForecast } from './forecast.js';
@@ -63,7 +65,10 @@ export class RegimeFilter {
     for (let i = 0; i < HEIGHTS; i++) this.addHeight(i, scale * Math.exp((-(i + 0.5) * HEIGHT_STEP) / PRIOR_HEIGHT));
   }
 
-  /** Takes the load of the minute that just ended, in replicas; returns it without its surge. Call once per minute, in order. */
+  /**
+   * Takes the load of the minute that just ended, in replicas; returns it without its surge. Call once per minute, in
+   * order.
+   */
   observe(load: number): number {
     const root = Math.sqrt(load);
     if (!this.started) {
@@ -99,18 +104,27 @@ export class RegimeFilter {
     };
     part(sameSurge, this.surge, 1.1 * calm.deviation * Math.sqrt(Math.max(1, this.surge / Math.max(calm.root, 0.3))));
     for (let i = 0; i < HEIGHTS; i++) {
-      part((newSurge * this.heights[i]!) / this.heightSum, calm.root * heightAt(i), calm.deviation * Math.sqrt(heightAt(i)));
+      part(
+        (newSurge * this.heights[i]!) / this.heightSum,
+        calm.root * heightAt(i),
+        calm.deviation * Math.sqrt(heightAt(i)),
+      );
     }
     part(1 - newSurge - sameSurge, calm.root, calm.deviation);
     return shortfall;
   }
 
-  /** Level of the load as it is now, as a square root: the surge's while there probably is one, else the forecast calm. */
+  /**
+   * Level of the load as it is now, as a square root: the surge's while there probably is one, else the forecast calm.
+   */
   present(calm: CalmForecast): number {
     return this.surgeProbability > 0.5 ? this.surge : calm.root;
   }
 
-  /** Noise of a minute around a level, both as square roots: it grows with the square root of the level, between a count's and a proportional one. */
+  /**
+   * Noise of a minute around a level, both as square roots: it grows with the square root of the level, between a
+   * count's and a proportional one.
+   */
   private deviationAt(level: number): number {
     return Math.sqrt((this.noiseSum / this.noiseWeight) * Math.max(level, 0.3));
   }
@@ -124,11 +138,14 @@ export class RegimeFilter {
     const goesOnBefore = before * (1 - end) * (1 - onset);
     const beginsBefore = onset * (1 - before * end);
     const density = (level: number, spread: number): number => normalDensity((root - level) / spread) / spread;
-    const surgeDeviation = this.deviationAt(this.surge) * Math.sqrt(1.3 + 1 / Math.min(Math.max(this.surgeWeight, 1), SURGE_MINUTES));
+    const surgeDeviation =
+      this.deviationAt(this.surge) * Math.sqrt(1.3 + 1 / Math.min(Math.max(this.surgeWeight, 1), SURGE_MINUTES));
     const height = Math.log(Math.max(root, 1e-3) / calm);
-    const heightDensity = height > 0 ? this.heights[binOf(height)]! / this.heightSum / HEIGHT_STEP / Math.max(root, 0.1) : 0;
+    const heightDensity =
+      height > 0 ? this.heights[binOf(height)]! / this.heightSum / HEIGHT_STEP / Math.max(root, 0.1) : 0;
     const asCalm = calmBefore * Math.max(density(calm, deviation), 1e-12);
-    // A surge that has come down to the calm is over, and a load that fell at once is none: taken for one it would keep the calm where it was for hours.
+    // A surge that has come down to the calm is over, and a load that fell at once is none: taken for one it would keep
+    // the calm where it was for hours.
     const stands = this.surgeWeight > 0 && this.surge > calm + this.deviationAt(calm);
     const asGoesOn = stands ? goesOnBefore * density(this.surge, surgeDeviation) : 0;
     const asBegins = beginsBefore * heightDensity;
@@ -167,7 +184,8 @@ export class RegimeFilter {
       this.minutesFallen = 0;
     } else {
       this.calmWeight = Math.min(this.calmWeight + isCalm, CALM_MINUTES);
-      const adapted = (Math.sign(error) * Math.min(Math.abs(error), deviation)) / DEVIATION_MINUTES + error / ADAPTATION_MINUTES;
+      const adapted =
+        (Math.sign(error) * Math.min(Math.abs(error), deviation)) / DEVIATION_MINUTES + error / ADAPTATION_MINUTES;
       this.calm = root - error + (isCalm * error) / this.calmWeight + (1 - isCalm) * adapted;
     }
     const keep = 1 - isCalm * (1 - 0.5 ** (1 / NOISE_HALF_LIFE));

@@ -3,7 +3,8 @@
  *
  * Never orders a replica: the imagined fleets follow exactly the semantics of simulate.ts (boot delay paid, scale-in at
  * once, the youngest booting replicas go first), see the same past, and only their bills are read. The rules:
- *   head-room: the load as it is plus z standard deviations, but at least a multiple of the calm load, with or without a band in
+ *   head-room: the load as it is plus z standard deviations, but at least a multiple of the calm load, with or without
+ *   a band in
  *     which the fleet stays as it is (a replica let go by the noise of a minute is booted again, which is paid);
  *   the newsvendor's quantile of the forecast, or of the last hours' loads as if the load had no memory, at a price;
  *   the last minute's load times a factor.
@@ -21,15 +22,18 @@ const LAST_FACTORS = [1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.3] as const;
 const PRICES = [1.1, 1.5, 2, 3, 5, 8, 15, 30, 60, 150, 500, 3000] as const;
 const RULES = MARGINS.length * ROOMS.length * BANDS.length + LAST_FACTORS.length + 2 * PRICES.length;
 /**
- * Every rule runs twice: without and with holding its highest wish. It is held for a boot delay, as a boot is worth about one delay of waiting (the
- * ski-rental argument), and for at least the 300 s after which Kubernetes lets go.
+ * Every rule runs twice: without and with holding its highest wish. It is held for a boot delay, as a boot is worth
+ * about one delay of waiting (the ski-rental argument), and for at least the 300 s after which Kubernetes lets go.
  */
 const WAYS = 2;
 const LEAST_HOLD_MINUTES = 5;
 /** After this many minutes a bill counts half: a rule that paid last week may not pay today. */
 const BILL_HALF_LIFE = 4000;
 
-/** What the rules decide by, for the minute in which a replica ordered now begins to serve; roots are square roots of replicas. */
+/**
+ * What the rules decide by, for the minute in which a replica ordered now begins to serve; roots are square roots of
+ * replicas.
+ */
 export interface LoadOutlook {
   /** The calm load and the standard deviation of its forecast. */
   readonly calmRoot: number;
@@ -41,7 +45,10 @@ export interface LoadOutlook {
   readonly memoryless: Float64Array;
 }
 
-/** Fewest replicas at which one more would save less than it costs, unserved load being worth `price` per replica-minute. */
+/**
+ * Fewest replicas at which one more would save less than it costs, unserved load being worth `price` per
+ * replica-minute.
+ */
 export function newsvendor(shortfall: Float64Array, price: number): number {
   let replicas = 0;
   while (replicas + 1 < shortfall.length && price * (shortfall[replicas]! - shortfall[replicas + 1]!) > 1) replicas++;
@@ -67,7 +74,10 @@ export class Rehearsal {
   private readonly holdMinutes: number;
   private minute = 0;
 
-  constructor(private readonly limits: FleetLimits, startingReplicas: number) {
+  constructor(
+    private readonly limits: FleetLimits,
+    startingReplicas: number,
+  ) {
     this.holdMinutes = Math.max(LEAST_HOLD_MINUTES, limits.bootMinutes);
     this.orders = new Int32Array(this.count * Math.max(1, limits.bootMinutes));
     this.recent = new Int32Array(RULES * (this.holdMinutes + 1)).fill(startingReplicas);
@@ -109,7 +119,10 @@ export class Rehearsal {
       for (const room of ROOMS) {
         for (const margin of MARGINS) {
           this.least[rule] = this.replicasAt(presentRoot + margin * calmDeviation, room * calm);
-          this.most[rule++] = this.replicasAt(presentRoot + (margin + band) * calmDeviation, room * (1 + BAND_OF_CALM * band) * calm);
+          this.most[rule++] = this.replicasAt(
+            presentRoot + (margin + band) * calmDeviation,
+            room * (1 + BAND_OF_CALM * band) * calm,
+          );
         }
       }
     }

@@ -22,13 +22,23 @@ export interface SeriesSettings {
   readonly burstMinutes: number;
   /** Largest factor of a burst; drawn evenly from 1 to this. */
   readonly burstFactor: number;
-  /** Standard deviation per minute of the logarithm of the rate's slow walk; it returns to 0 within about half a day. */
+  /**
+   * Standard deviation per minute of the logarithm of the rate's slow walk; it returns to 0 within about half a day.
+   */
   readonly drift: number;
   readonly seed: number;
 }
 
 export const SERIES_DEFAULTS: SeriesSettings = {
-  minutes: 7 * 1440, base: 300, dailyDepth: 0.7, weekendDepth: 0.3, burstsPerDay: 6, burstMinutes: 15, burstFactor: 3, drift: 0.01, seed: 1,
+  minutes: 7 * 1440,
+  base: 300,
+  dailyDepth: 0.7,
+  weekendDepth: 0.3,
+  burstsPerDay: 6,
+  burstMinutes: 15,
+  burstFactor: 3,
+  drift: 0.01,
+  seed: 1,
 };
 
 /** Requests of each minute of a seeded series. */

@@ -1,10 +1,11 @@
 /**
  * Two views of the load ahead, weighed by how well each foretold so far: one that follows surges, one without memory.
  *
- * Knows only what was foretold and what came. A view is a shortfall: expected load beyond k replicas, whose steps are how much of the k-th replica
- * is expected to be needed. Its score is the squared error of these needs, summed over the replicas (the Brier score, replica
- * by replica); the weights are exponential in the scores. To begin with the view without memory is the likelier: where it is wrong a
- * fleet is held for some minutes too long, but a replica let go for a quiet minute is missed, and paid, for a whole boot.
+ * Knows only what was foretold and what came. A view is a shortfall: expected load beyond k replicas, whose steps are
+ * how much of the k-th replica is expected to be needed. Its score is the squared error of these needs, summed over the
+ * replicas (the Brier score, replica by replica); the weights are exponential in the scores. To begin with the view
+ * without memory is the likelier: where it is wrong a fleet is held for some minutes too long, but a replica let go for
+ * a quiet minute is missed, and paid, for a whole boot.
  */
 
 /** A score counts half after some seventy minutes. */
@@ -29,8 +30,9 @@ export class Trust {
   constructor(private readonly leadMinutes: number) {}
 
   /**
-   * Takes the load of the minute that just ended, in replicas, and scores what was said about it. Until the first minute foretold has come the first views are
-   * scored by the minutes before it: a load that cannot be told so little ahead is not told further ahead.
+   * Takes the load of the minute that just ended, in replicas, and scores what was said about it. Until the first
+   * minute foretold has come the first views are scored by the minutes before it: a load that cannot be told so little
+   * ahead is not told further ahead.
    */
   observe(load: number): void {
     const oldest = this.pending.length > this.leadMinutes ? this.pending.shift() : this.pending[0];

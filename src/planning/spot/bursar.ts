@@ -1,9 +1,11 @@
 /**
- * Bursar's own policy for a job under a deadline: the plan of the availability model, weighed by what the zone has shown so far. Where
- * the plan finds choices as good as equal, it does what Uniform Progress would: insurance against a model that is wrong.
+ * Bursar's own policy for a job under a deadline: the plan of the availability model, weighed by what the zone has
+ * shown so far. Where the plan finds choices as good as equal, it does what Uniform Progress would: insurance against a
+ * model that is wrong.
  *
- * It learns from other zones and from this zone's readings before the window, from the window's own past within it, and never from what
- * lies ahead. The invariant is safety.ts': a choice that could cost the deadline is never made, whatever the model believes.
+ * It learns from other zones and from this zone's readings before the window, from the window's own past within it, and
+ * never from what lies ahead. The invariant is safety.ts': a choice that could cost the deadline is never made,
+ * whatever the model believes.
  */
 import { AvailabilityBelief, COMPONENTS, agePosition } from './availability-model.js';
 import { uniformProgressRule } from './opponents.js';
@@ -36,7 +38,10 @@ function dearerBy(plan: SpotPlan, belief: SpotBelief, tick: number, table: numbe
   const { index, fraction } = agePosition(belief.age);
   const older = fraction > 0 ? COMPONENTS : 0;
   let sum = 0;
-  for (const [from, share] of [[row, 1 - up], [row + 1, up]] as const) {
+  for (const [from, share] of [
+    [row, 1 - up],
+    [row + 1, up],
+  ] as const) {
     const start = (table * rows + from) * WIDTH + index * COMPONENTS;
     for (let k = 0; k < COMPONENTS; k += 1) {
       const value = (tables[start + k] ?? 0) * (1 - fraction) + (tables[start + k + older] ?? 0) * fraction;
@@ -47,8 +52,9 @@ function dearerBy(plan: SpotPlan, belief: SpotBelief, tick: number, table: numbe
 }
 
 /**
- * How much dearer than the best, in restarts into spot and back, a choice may be expected to be and still pass for as good: less than
- * the model can tell. In windows drawn from the model itself it costs at most 0.0025 of the share (docs/decisions-quality/spot.md).
+ * How much dearer than the best, in restarts into spot and back, a choice may be expected to be and still pass for as
+ * good: less than the model can tell. In windows drawn from the model itself it costs at most 0.0025 of the share
+ * (docs/decisions-quality/spot.md).
  */
 const TOLERANCE_RESTARTS = 0.04;
 
@@ -64,16 +70,26 @@ function pricesOf(plan: SpotPlan, belief: SpotBelief, view: SpotView): readonly 
   }
   const reserve = slack - plan.problem.restartUnits;
   return available
-    ? [dearerBy(plan, belief, tick, WAIT_WHEN_AVAILABLE, reserve), dearerBy(plan, belief, tick, SPOT_WHEN_AVAILABLE, reserve), 0]
+    ? [
+        dearerBy(plan, belief, tick, WAIT_WHEN_AVAILABLE, reserve),
+        dearerBy(plan, belief, tick, SPOT_WHEN_AVAILABLE, reserve),
+        0,
+      ]
     : [dearerBy(plan, belief, tick, WAIT_WHEN_ABSENT, reserve), Infinity, 0];
 }
 
 export interface BursarOptions {
   /** Readings of the zone that end right before the run: 1 available, one per tick, oldest first, without a gap. */
   readonly past?: Uint8Array;
-  /** How far from the best a choice still counts as good as it, in restarts into spot and back; 0: only the plan decides. */
+  /**
+   * How far from the best a choice still counts as good as it, in restarts into spot and back; 0: only the plan
+   * decides.
+   */
   readonly toleranceRestarts?: number;
-  /** Begins another belief for each window than the model's own: what knowing more would be worth (tests/backtest/spot-informed.mjs). */
+  /**
+   * Begins another belief for each window than the model's own: what knowing more would be worth
+   * (tests/backtest/spot-informed.mjs).
+   */
   readonly startBelief?: () => SpotBelief;
 }
 
@@ -81,7 +97,8 @@ export interface BursarOptions {
 export function bursarPolicy(plan: SpotPlan, options: BursarOptions = {}): SpotPolicy {
   const { problem, model } = plan;
   const [, spotPrice, onDemandPrice] = problem.unitPrice;
-  const tolerance = (options.toleranceRestarts ?? TOLERANCE_RESTARTS) * problem.restartUnits * (spotPrice + onDemandPrice);
+  const tolerance =
+    (options.toleranceRestarts ?? TOLERANCE_RESTARTS) * problem.restartUnits * (spotPrice + onDemandPrice);
   const published = uniformProgressRule(problem, { hysteresis: false, keepsOnDemand: true });
   const choose = (belief: SpotBelief, view: SpotView): Mode => {
     const prices = pricesOf(plan, belief, view);

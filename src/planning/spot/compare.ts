@@ -1,10 +1,17 @@
 /**
- * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as core/policy/backtest.ts says.
+ * The backtest of the spot planner: every policy and the optimum over the same windows, pooled as
+ * core/policy/backtest.ts says.
  *
- * It takes recordings, never files. The invariant: the model with which Bursar runs a window was learned from the recordings handed in
- * for its zone, which are never its own windows, and from that window's own past.
+ * It takes recordings, never files. The invariant: the model with which Bursar runs a window was learned from the
+ * recordings handed in for its zone, which are never its own windows, and from that window's own past.
  */
-import { pooledShare, type BacktestCell, type BacktestProgress, type BacktestReport, type PolicyResult } from '../../core/policy/backtest.js';
+import {
+  pooledShare,
+  type BacktestCell,
+  type BacktestProgress,
+  type BacktestReport,
+  type PolicyResult,
+} from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { availabilityModel, fitAvailability, leanToPast, type AvailabilityParameters } from './availability-model.js';
 import { bursarPolicy } from './bursar.js';
@@ -22,7 +29,10 @@ export interface SpotZone {
   readonly windows: readonly Uint8Array[];
   /** Recordings of other zones or of the past, same tick. Empty means that the built-in parameters are used. */
   readonly recordings: readonly Uint8Array[];
-  /** By window: readings of the same zone that end right before it, without a gap; empty, or not given, where nothing is known. */
+  /**
+   * By window: readings of the same zone that end right before it, without a gap; empty, or not given, where nothing is
+   * known.
+   */
   readonly pasts?: readonly Uint8Array[];
 }
 
@@ -48,7 +58,10 @@ interface ComparedCell {
   readonly optimum: number;
 }
 
-/** Runs everything, and tells after each window how far it is. Throws `invalid` naming every zone that has no window or one that is shorter than a deadline, and every bad term. */
+/**
+ * Runs everything, and tells after each window how far it is. Throws `invalid` naming every zone that has no window or
+ * one that is shorter than a deadline, and every bad term.
+ */
 export function compareSpot(comparison: SpotComparison, progress: BacktestProgress = () => undefined): BacktestReport {
   const { terms, deadlineHours, zones } = comparison;
   refuseShortWindows(comparison);
@@ -59,7 +72,11 @@ export function compareSpot(comparison: SpotComparison, progress: BacktestProgre
   for (const hours of deadlineHours) {
     zones.forEach((zone, i) => {
       const problem = spotProblem({ ...terms, deadlineHours: hours, tickSeconds: zone.tickSeconds });
-      compared.push(compareCell(`${zone.name} ${hours}h`, problem, zone, learned[i] ?? fitAvailability([]), () => progress(++done / windows)));
+      compared.push(
+        compareCell(`${zone.name} ${hours}h`, problem, zone, learned[i] ?? fitAvailability([]), () =>
+          progress(++done / windows),
+        ),
+      );
     });
   }
   return {
@@ -79,17 +96,27 @@ function refuseShortWindows({ deadlineHours, zones }: SpotComparison): void {
     for (const hours of deadlineHours) {
       const ticks = Math.floor((hours * 3600) / zone.tickSeconds);
       const short = zone.windows.filter((window) => window.length < ticks).length;
-      if (short > 0) problems.push({ path: zone.name, message: `${short} windows are shorter than the deadline of ${hours} h` });
+      if (short > 0)
+        problems.push({ path: zone.name, message: `${short} windows are shorter than the deadline of ${hours} h` });
     }
   }
   if (problems.length > 0) throw invalid('the spot backtest cannot run', problems);
 }
 
-function learnedByZone(zones: readonly SpotZone[], learned: readonly AvailabilityParameters[]): Record<string, unknown> {
-  return Object.fromEntries(zones.map((zone, i) => [
-    zone.name,
-    { recordings: zone.recordings.length, ticks: zone.recordings.reduce((sum, recording) => sum + recording.length, 0), ...learned[i] },
-  ]));
+function learnedByZone(
+  zones: readonly SpotZone[],
+  learned: readonly AvailabilityParameters[],
+): Record<string, unknown> {
+  return Object.fromEntries(
+    zones.map((zone, i) => [
+      zone.name,
+      {
+        recordings: zone.recordings.length,
+        ticks: zone.recordings.reduce((sum, recording) => sum + recording.length, 0),
+        ...learned[i],
+      },
+    ]),
+  );
 }
 
 const NO_READINGS = new Uint8Array();
@@ -108,16 +135,31 @@ function planGroups({ windows, pasts, tickSeconds }: SpotZone): PlanGroup[] {
   windows.forEach((_, i) => {
     const past = pasts?.[i] ?? NO_READINGS;
     const lesson = past.subarray(0, past.length - (past.length % perDay));
-    const group = groups.find((one) => one.lesson.length === lesson.length && one.lesson.every((reading, t) => reading === lesson[t]));
+    const group = groups.find(
+      (one) => one.lesson.length === lesson.length && one.lesson.every((reading, t) => reading === lesson[t]),
+    );
     if (group === undefined) groups.push({ lesson, windows: [i] });
     else group.windows.push(i);
   });
   return groups;
 }
 
-function compareCell(name: string, problem: SpotProblem, zone: SpotZone, parameters: AvailabilityParameters, windowDone: () => void): ComparedCell {
+function compareCell(
+  name: string,
+  problem: SpotProblem,
+  zone: SpotZone,
+  parameters: AvailabilityParameters,
+  windowDone: () => void,
+): ComparedCell {
   const published = opponents(problem);
-  const tallies: Tally[] = ['bursar', ...published.map((policy) => policy.name)].map((policy) => ({ name: policy, cost: 0, misses: 0, spotUnits: 0, onDemandUnits: 0, restarts: 0 }));
+  const tallies: Tally[] = ['bursar', ...published.map((policy) => policy.name)].map((policy) => ({
+    name: policy,
+    cost: 0,
+    misses: 0,
+    spotUnits: 0,
+    onDemandUnits: 0,
+    restarts: 0,
+  }));
   let optimum = 0;
   for (const { lesson, windows } of planGroups(zone)) {
     const plan = planSpot(problem, availabilityModel(leanToPast(parameters, lesson)));
@@ -144,7 +186,10 @@ function compareCell(name: string, problem: SpotProblem, zone: SpotZone, paramet
     meanRestarts: tally.restarts / count,
   });
   const clairvoyant: PolicyResult = {
-    name: 'clairvoyant', meanCost: optimum / count, meanShare: pooledShare({ baseline, policy: optimum, optimum }), misses: 0,
+    name: 'clairvoyant',
+    meanCost: optimum / count,
+    meanShare: pooledShare({ baseline, policy: optimum, optimum }),
+    misses: 0,
   };
   return { cell: { name, count, policies: [clairvoyant, ...bestSlicing(tallies.map(result))] }, baseline, optimum };
 }
@@ -162,7 +207,8 @@ function bestSlicing(results: readonly PolicyResult[]): PolicyResult[] {
   const sliced = results.filter(({ name }) => name.startsWith('time-sliced-'));
   const best = sliced.reduce((least, result) => (Number(result.meanCost) < Number(least.meanCost) ? result : least));
   return results.flatMap((result) => {
-    if (result === best) return [{ ...result, name: 'time-sliced', slices: Number(result.name.slice('time-sliced-'.length)) }];
+    if (result === best)
+      return [{ ...result, name: 'time-sliced', slices: Number(result.name.slice('time-sliced-'.length)) }];
     return sliced.includes(result) ? [] : [result];
   });
 }

@@ -1,17 +1,19 @@
 /**
  * The same plan in a small part of the space, for one that is kept while its job runs.
  *
- * A look asks for the tables of one tick, and a job's next looks for those of the ticks that follow. All of a tick's tables follow from the
- * expected costs (`TickSolver`'s values) of the tick after it. Kept are those costs at every n-th tick, n the root of the number of ticks,
- * and the tables of the n ticks last asked about; any other tick's are solved anew from the kept costs that follow it, at most n ticks of
- * work. Costs are kept in the 64 bits in which they are solved and nothing is rounded, packed or left out. The invariant: the tables of
- * every tick are those of `planSpot` bit for bit, and so is every decision, whatever the belief.
+ * A look asks for the tables of one tick, and a job's next looks for those of the ticks that follow. All of a tick's
+ * tables follow from the expected costs (`TickSolver`'s values) of the tick after it. Kept are those costs at every
+ * n-th tick, n the root of the number of ticks, and the tables of the n ticks last asked about; any other tick's are
+ * solved anew from the kept costs that follow it, at most n ticks of work. Costs are kept in the 64 bits in which they
+ * are solved and nothing is rounded, packed or left out. The invariant: the tables of every tick are those of
+ * `planSpot` bit for bit, and so is every decision, whatever the belief.
  */
 import type { AvailabilityModel } from './availability-model.js';
 import { reserveGrid, TickSolver, type ReserveGrid, type SpotPlan } from './plan.js';
 import type { SpotProblem } from './problem.js';
 
-const bytesOf = (arrays: readonly ArrayBufferView[]): number => arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
+const bytesOf = (arrays: readonly ArrayBufferView[]): number =>
+  arrays.reduce((sum, { byteLength }) => sum + byteLength, 0);
 
 export class KeptPlan implements SpotPlan {
   readonly grid: ReserveGrid;
@@ -26,7 +28,10 @@ export class KeptPlan implements SpotPlan {
   private tables: readonly Float32Array[];
 
   /** Plans `problem` under `model`: as long as `planSpot`. */
-  constructor(readonly problem: SpotProblem, readonly model: AvailabilityModel) {
+  constructor(
+    readonly problem: SpotProblem,
+    readonly model: AvailabilityModel,
+  ) {
     this.grid = reserveGrid(problem);
     this.stride = Math.max(1, Math.ceil(Math.sqrt(problem.ticks)));
     const last = Math.ceil(problem.ticks / this.stride) - 1;
@@ -63,7 +68,8 @@ export class KeptPlan implements SpotPlan {
   private solve(solver: TickSolver, stretch: number): Float32Array[] {
     const first = stretch * this.stride;
     const tables: Float32Array[] = [];
-    for (let tick = Math.min(this.problem.ticks, first + this.stride) - 1; tick >= first; tick -= 1) tables[tick - first] = solver.solve(tick);
+    for (let tick = Math.min(this.problem.ticks, first + this.stride) - 1; tick >= first; tick -= 1)
+      tables[tick - first] = solver.solve(tick);
     return tables;
   }
 }

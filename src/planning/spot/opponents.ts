@@ -1,8 +1,10 @@
 /**
- * The published policies that Bursar is measured against, as "Can't Be Late" (Wu et al., NSDI 2024) states them, on whole ticks.
+ * The published policies that Bursar is measured against, as "Can't Be Late" (Wu et al., NSDI 2024) states them, on
+ * whole ticks.
  *
- * None of them learns anything. Where the paper can be read two ways both readings are here under their own names. Every one runs
- * behind the same guard (safety.ts), because the paper's safety net is stated in continuous time: on ticks it must look one tick ahead.
+ * None of them learns anything. Where the paper can be read two ways both readings are here under their own names.
+ * Every one runs behind the same guard (safety.ts), because the paper's safety net is stated in continuous time: on
+ * ticks it must look one tick ahead.
  */
 import { IDLE, ON_DEMAND, SPOT, type Mode, type SpotProblem } from './problem.js';
 import { staysSafe } from './safety.js';
@@ -14,7 +16,8 @@ export function onDemandOnly(): SpotPolicy {
 }
 
 /**
- * Safety Net Rule (section 3.3): a job that is idle and has R(t) < C(t) + 2d goes on-demand and stays there until the end.
+ * Safety Net Rule (section 3.3): a job that is idle and has R(t) < C(t) + 2d goes on-demand and stays there until the
+ * end.
  * With `ticks` whole both sides are rounded to ticks, as the authors' simulator does: floor(R) <= ceil(C + 2d).
  */
 export type SafetyReading = 'continuous' | 'whole-ticks';
@@ -28,7 +31,12 @@ function netCloses(problem: SpotProblem, view: SpotView, reading: SafetyReading)
 }
 
 /** Wraps a rule that knows no deadline with the exploitation rule, the safety net and the one-tick guard. */
-function withSafetyNet(problem: SpotProblem, name: string, reading: SafetyReading, rule: () => (view: SpotView) => Mode): SpotPolicy {
+function withSafetyNet(
+  problem: SpotProblem,
+  name: string,
+  reading: SafetyReading,
+  rule: () => (view: SpotView) => Mode,
+): SpotPolicy {
   const start = (): ((view: SpotView) => Mode) => {
     const decide = rule();
     let untilTheEnd = false;
@@ -52,9 +60,10 @@ export function greedy(problem: SpotProblem, reading: SafetyReading = 'continuou
 }
 
 /**
- * Time Sliced (section 5.1): the deadline is cut into n equal slices, each must end with its share of the work done, and greedy runs
- * within each: on-demand once R_i(t) < C_i(t) + 2d, until the slice ends. Spot goes on after a slice's share is done, and what was
- * done too much counts for the next slice (both are the paper's changes to n-sliced greedy).
+ * Time Sliced (section 5.1): the deadline is cut into n equal slices, each must end with its share of the work done,
+ * and greedy runs within each: on-demand once R_i(t) < C_i(t) + 2d, until the slice ends. Spot goes on after a slice's
+ * share is done, and what was done too much counts for the next slice (both are the paper's changes to n-sliced
+ * greedy).
  */
 export function timeSliced(problem: SpotProblem, slices: number): SpotPolicy {
   const rule = () => {
@@ -75,16 +84,22 @@ export function timeSliced(problem: SpotProblem, slices: number): SpotPolicy {
 }
 
 export interface UniformProgressReading {
-  /** Rule 3 of section 5.2.2: stay on on-demand until cp(t) >= ep(t + 2d). Without it the policy is the paper's "plain" one. */
+  /**
+   * Rule 3 of section 5.2.2: stay on on-demand until cp(t) >= ep(t + 2d). Without it the policy is the paper's "plain"
+   * one.
+   */
   readonly hysteresis: boolean;
-  /** On-demand that has caught up and finds no spot: released, or kept until spot comes (both appear in code that cites the paper). */
+  /**
+   * On-demand that has caught up and finds no spot: released, or kept until spot comes (both appear in code that cites
+   * the paper).
+   */
   readonly keepsOnDemand: boolean;
 }
 
 /**
- * Uniform Progress (section 5.2.2), with cp(t) the work done and ep(t) = t C(0) / R(0): idle and behind goes on-demand and catches
- * up; spot is taken whenever it is there; with hysteresis on-demand is only left once cp(t) >= ep(t + 2d). The bare rule, for a tick
- * at which spot is not held; it remembers nothing and knows no safety net.
+ * Uniform Progress (section 5.2.2), with cp(t) the work done and ep(t) = t C(0) / R(0): idle and behind goes on-demand
+ * and catches up; spot is taken whenever it is there; with hysteresis on-demand is only left once cp(t) >= ep(t + 2d).
+ * The bare rule, for a tick at which spot is not held; it remembers nothing and knows no safety net.
  */
 export function uniformProgressRule(problem: SpotProblem, reading: UniformProgressReading): (view: SpotView) => Mode {
   const { jobUnits, tickUnits, restartUnits, ticks } = problem;

@@ -1,13 +1,17 @@
 /**
  * The clairvoyant optimum: the least that the job can cost in a window whose whole availability is known.
  *
- * A backward dynamic program over (tick, instance held, work left), exact because every quantity is a whole number of units
- * (problem.ts) and the transitions are those of simulate.ts. It is a yardstick and never a policy. Wu et al., NSDI 2024, section
+ * A backward dynamic program over (tick, instance held, work left), exact because every quantity is a whole number of
+ * units (problem.ts) and the transitions are those of simulate.ts. It is a yardstick and never a policy. Wu et al.,
+ * NSDI 2024, section
  * 5.3.1 state the same optimum as an integer program.
  */
 import { type SpotProblem } from './problem.js';
 
-/** The values that restart left can have at the start of a tick on a held instance: 0, and what is left after whole ticks of restart. */
+/**
+ * The values that restart left can have at the start of a tick on a held instance: 0, and what is left after whole
+ * ticks of restart.
+ */
 export function restartLevels(problem: SpotProblem): number[] {
   const levels = [0];
   for (let left = problem.restartUnits - problem.tickUnits; left > 0; left -= problem.tickUnits) levels.push(left);

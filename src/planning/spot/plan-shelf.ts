@@ -1,8 +1,8 @@
 /**
  * Plans that are kept between looks, by what they follow from: a job's own numbers and the parameters of the model.
  *
- * It forgets what was asked for longest ago, never what was asked for last. The invariant: what it keeps takes up no more than
- * `mostBytes`, but for a single plan that alone takes more.
+ * It forgets what was asked for longest ago, never what was asked for last. The invariant: what it keeps takes up no
+ * more than `mostBytes`, but for a single plan that alone takes more.
  */
 import { availabilityModel, type AvailabilityParameters } from './availability-model.js';
 import { KeptPlan } from './kept-plan.js';

@@ -1,13 +1,14 @@
 /**
- * The exact dynamic program of the availability model: for every tick, reserve, instance held and spell, how much dearer each other
- * choice is than on-demand, in expectation over the model's futures.
+ * The exact dynamic program of the availability model: for every tick, reserve, instance held and spell, how much
+ * dearer each other choice is than on-demand, in expectation over the model's futures.
  *
- * "Reserve" is the time that could still be wasted with the deadline kept by on-demand: slack (time left minus work left) minus the
- * restart into on-demand where on-demand is not held. Waiting a tick costs a tick of it, a launch of spot one restart, a change
- * from on-demand to spot two. Cost follows from time: what is occupied is paid, so the value needs no work axis of its own.
- * The frailty component is treated as known from the next tick on (QMDP: Littman, Cassandra, Kaelbling, ICML 1995); the policy
- * averages over its belief, and so needs the price of a choice for each component, not only which choice is best for it. The plan reads
- * a model only, never a window. The invariant: no choice below a reserve of zero is priced.
+ * "Reserve" is the time that could still be wasted with the deadline kept by on-demand: slack (time left minus work
+ * left) minus the restart into on-demand where on-demand is not held. Waiting a tick costs a tick of it, a launch of
+ * spot one restart, a change from on-demand to spot two. Cost follows from time: what is occupied is paid, so the value
+ * needs no work axis of its own.
+ * The frailty component is treated as known from the next tick on (QMDP: Littman, Cassandra, Kaelbling, ICML 1995); the
+ * policy averages over its belief, and so needs the price of a choice for each component, not only which choice is best
+ * for it. The plan reads a model only, never a window. The invariant: no choice below a reserve of zero is priced.
  */
 import { AGE_GRID, COMPONENTS, agePosition, type AvailabilityModel } from './availability-model.js';
 import type { SpotProblem } from './problem.js';
@@ -28,7 +29,10 @@ export interface SpotPlan {
   readonly problem: SpotProblem;
   readonly model: AvailabilityModel;
   readonly grid: ReserveGrid;
-  /** The tables of a tick: TABLES x grid points x ages x components, in the unit of the prices; undefined beyond the last tick. */
+  /**
+   * The tables of a tick: TABLES x grid points x ages x components, in the unit of the prices; undefined beyond the
+   * last tick.
+   */
   dearer(tick: number): Float32Array | undefined;
 }
 
@@ -58,7 +62,10 @@ export function reserveGrid(problem: SpotProblem): ReserveGrid {
   return { points: Float64Array.from(points), position };
 }
 
-/** Where a reserve lands after something is taken from it, for every grid point: index below and fraction; -1 where it is negative. */
+/**
+ * Where a reserve lands after something is taken from it, for every grid point: index below and fraction; -1 where it
+ * is negative.
+ */
 interface Shift {
   readonly index: Int32Array;
   readonly fraction: Float64Array;
@@ -90,8 +97,9 @@ interface Outlook {
 type Values = Omit<Outlook, 'launched'>;
 
 /**
- * Plans `problem` under `model` and holds the tables of every tick, for a plan that many windows use at once. Time and space grow with
- * ticks x slack; about a second and 110 MB for 80 hours of ten minutes. A plan that is kept is a KeptPlan (kept-plan.ts).
+ * Plans `problem` under `model` and holds the tables of every tick, for a plan that many windows use at once. Time and
+ * space grow with ticks x slack; about a second and 110 MB for 80 hours of ten minutes. A plan that is kept is a
+ * KeptPlan (kept-plan.ts).
  */
 export function planSpot(problem: SpotProblem, model: AvailabilityModel): SpotPlan {
   const grid = reserveGrid(problem);
@@ -107,10 +115,16 @@ const emptyValues = (size: number): Values => ({
   spot: new Float64Array(size),
 });
 
-/** Stands for "cannot be chosen"; finite, so that interpolation stays finite. Prices are in units of a currency (3.06), never in nanos. */
+/**
+ * Stands for "cannot be chosen"; finite, so that interpolation stays finite. Prices are in units of a currency (3.06),
+ * never in nanos.
+ */
 const BARRED = 1e9;
 
-/** Solves tick after tick backwards. What follows from a tick on is in its values alone, so that a solver can go on from those of any tick. */
+/**
+ * Solves tick after tick backwards. What follows from a tick on is in its values alone, so that a solver can go on from
+ * those of any tick.
+ */
 export class TickSolver {
   private readonly values: Values;
   private readonly outlook: Outlook;
@@ -121,7 +135,11 @@ export class TickSolver {
   private readonly refund: Shift;
   private readonly nextAge = AGE_GRID.map((age) => agePosition(age + 1));
 
-  constructor(private readonly problem: SpotProblem, private readonly model: AvailabilityModel, private readonly grid: ReserveGrid) {
+  constructor(
+    private readonly problem: SpotProblem,
+    private readonly model: AvailabilityModel,
+    private readonly grid: ReserveGrid,
+  ) {
     const size = grid.points.length * WIDTH;
     this.values = emptyValues(size);
     this.outlook = { ...emptyValues(size), launched: new Float64Array(size) };
@@ -235,7 +253,14 @@ export class TickSolver {
     }
   }
 
-  private lookRow(out: Float64Array, state: 0 | 1, stays: Float64Array, ends: Float64Array, row: number, shift: Shift | null = null): void {
+  private lookRow(
+    out: Float64Array,
+    state: 0 | 1,
+    stays: Float64Array,
+    ends: Float64Array,
+    row: number,
+    shift: Shift | null = null,
+  ): void {
     const { reversion, persistence, stay } = this.model;
     const start = row * WIDTH;
     const after = (k: number): number => (shift === null ? (ends[start + k] ?? 0) : this.at(ends, shift, row, k));
@@ -248,7 +273,8 @@ export class TickSolver {
         const next = this.nextAge[age];
         const from = start + (next?.index ?? 0) * COMPONENTS + k;
         const fraction = next?.fraction ?? 0;
-        const older = (stays[from] ?? 0) * (1 - fraction) + (fraction > 0 ? (stays[from + COMPONENTS] ?? 0) * fraction : 0);
+        const older =
+          (stays[from] ?? 0) * (1 - fraction) + (fraction > 0 ? (stays[from + COMPONENTS] ?? 0) * fraction : 0);
         const p = stay[state][h] ?? 0;
         out[start + h] = p * older + (1 - p) * ended;
       }

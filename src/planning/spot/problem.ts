@@ -1,8 +1,9 @@
 /**
- * A job that must finish by a deadline on instances of one zone, some of which (spot) come and go: its numbers on one exact time grid.
+ * A job that must finish by a deadline on instances of one zone, some of which (spot) come and go: its numbers on one
+ * exact time grid.
  *
- * Nothing here decides or simulates. The invariant: tick, job and restart are whole numbers of units, so that no policy, and not the
- * optimum either, ever rounds a second of work or of time.
+ * Nothing here decides or simulates. The invariant: tick, job and restart are whole numbers of units, so that no
+ * policy, and not the optimum either, ever rounds a second of work or of time.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 
@@ -16,7 +17,10 @@ export const ON_DEMAND: Mode = 2;
 export interface SpotTerms {
   readonly jobHours: number;
   readonly deadlineHours: number;
-  /** The changeover delay of Wu et al., NSDI 2024, section 3.1: time on a new instance that is paid and makes no progress. */
+  /**
+   * The changeover delay of Wu et al., NSDI 2024, section 3.1: time on a new instance that is paid and makes no
+   * progress.
+   */
   readonly restartHours: number;
   readonly onDemandPrice: number;
   readonly spotPrice: number;
@@ -40,8 +44,8 @@ const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : g
 
 /**
  * Puts the terms on the coarsest grid that holds tick, job and restart exactly. Hours are taken to the nearest second.
- * Throws `invalid` with every problem: a number that is not finite or not positive, or a job that on-demand alone cannot
- * finish in time after one restart (then no policy can promise the deadline).
+ * Throws `invalid` with every problem: a number that is not finite or not positive, or a job that on-demand alone
+ * cannot finish in time after one restart (then no policy can promise the deadline).
  */
 export function spotProblem(terms: SpotTerms): SpotProblem {
   const problems = termProblems(terms);
@@ -61,7 +65,10 @@ export function spotProblem(terms: SpotTerms): SpotProblem {
   };
   if (problem.ticks * problem.tickUnits < problem.jobUnits + problem.restartUnits) {
     throw invalid('the deadline cannot be promised', [
-      { path: 'deadlineHours', message: `${terms.deadlineHours} h do not hold ${terms.jobHours} h of work and a restart of ${terms.restartHours} h` },
+      {
+        path: 'deadlineHours',
+        message: `${terms.deadlineHours} h do not hold ${terms.jobHours} h of work and a restart of ${terms.restartHours} h`,
+      },
     ]);
   }
   return problem;
@@ -75,10 +82,22 @@ function termProblems(terms: SpotTerms): Problem[] {
   const positive = (value: number): boolean => Number.isFinite(value) && value > 0;
   check('jobHours', positive(terms.jobHours) && terms.jobHours * 3600 >= 1, 'must be a positive number of hours');
   check('deadlineHours', positive(terms.deadlineHours), 'must be a positive number of hours');
-  check('restartHours', Number.isFinite(terms.restartHours) && terms.restartHours >= 0, 'must be zero or a positive number of hours');
+  check(
+    'restartHours',
+    Number.isFinite(terms.restartHours) && terms.restartHours >= 0,
+    'must be zero or a positive number of hours',
+  );
   check('onDemandPrice', positive(terms.onDemandPrice), 'must be a positive price per hour');
-  check('spotPrice', Number.isFinite(terms.spotPrice) && terms.spotPrice >= 0, 'must be zero or a positive price per hour');
-  check('tickSeconds', Number.isInteger(terms.tickSeconds) && terms.tickSeconds > 0, 'must be a whole positive number of seconds');
+  check(
+    'spotPrice',
+    Number.isFinite(terms.spotPrice) && terms.spotPrice >= 0,
+    'must be zero or a positive price per hour',
+  );
+  check(
+    'tickSeconds',
+    Number.isInteger(terms.tickSeconds) && terms.tickSeconds > 0,
+    'must be a whole positive number of seconds',
+  );
   return problems;
 }
 

@@ -1,9 +1,10 @@
 /**
  * The promise that a deadline is never missed, as one inequality that holds at the start of every tick.
  *
- * Invariant: timeLeft >= workLeft + (on-demand is held ? its restartLeft : restartUnits). On-demand, which is always available, then
- * finishes in time, and choosing it keeps the invariant. It holds at the start because spotProblem refuses other terms. A policy
- * that only makes choices that pass `staysSafe`, and takes on-demand otherwise, therefore never misses.
+ * Invariant: timeLeft >= workLeft + (on-demand is held ? its restartLeft : restartUnits). On-demand, which is always
+ * available, then finishes in time, and choosing it keeps the invariant. It holds at the start because spotProblem
+ * refuses other terms. A policy that only makes choices that pass `staysSafe`, and takes on-demand otherwise, therefore
+ * never misses.
  */
 import { IDLE, ON_DEMAND, type Mode, type SpotProblem } from './problem.js';
 import type { SpotView } from './simulate.js';

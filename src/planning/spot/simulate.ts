@@ -2,11 +2,15 @@
  * The one place that says what a tick does to a job. Every policy and the optimum run under these rules.
  *
  * Semantics (Wu et al., "Can't Be Late", NSDI 2024, sections 3.1 to 3.3, on their ten-minute ticks):
- * - At the start of a tick the availability of that tick is known, and nothing later. Spot that is not available at the start of a
+ * - At the start of a tick the availability of that tick is known, and nothing later. Spot that is not available at the
+ *   start of a
  *   tick has been preempted: the job is idle, whatever was left of its restart is lost.
- * - The mode chosen then holds for the whole tick. Any mode other than the current one is a new instance; it first spends
- *   `restartUnits` without progress, carried over into following ticks. A spot that was lost and came back is a new instance too.
- * - Occupied time is paid at the price of the instance that occupies it, restart included; idle costs nothing (thrifty rule).
+ * - The mode chosen then holds for the whole tick. Any mode other than the current one is a new instance; it first
+ *   spends
+ *   `restartUnits` without progress, carried over into following ticks. A spot that was lost and came back is a new
+ *   instance too.
+ * - Occupied time is paid at the price of the instance that occupies it, restart included; idle costs nothing (thrifty
+ *   rule).
  * - When the work ends within a tick, only the time until then is paid.
  *
  * It never lets a policy see ahead: a policy receives one view per tick. The invariant: work left never grows.
@@ -55,7 +59,14 @@ export interface JobState extends SpotView {
 }
 
 export function firstState(problem: SpotProblem): JobState {
-  return { tick: 0, available: false, mode: IDLE, restartLeft: 0, workLeft: problem.jobUnits, timeLeft: problem.ticks * problem.tickUnits };
+  return {
+    tick: 0,
+    available: false,
+    mode: IDLE,
+    restartLeft: 0,
+    workLeft: problem.jobUnits,
+    timeLeft: problem.ticks * problem.tickUnits,
+  };
 }
 
 /** Opens a tick: records its availability and takes preempted spot away. */
@@ -82,7 +93,10 @@ export function spendTick(problem: SpotProblem, state: JobState, mode: Mode): nu
   return occupied;
 }
 
-/** Runs one policy over one window. `availability` holds 1 where spot can be had and covers every tick before the deadline. */
+/**
+ * Runs one policy over one window. `availability` holds 1 where spot can be had and covers every tick before the
+ * deadline.
+ */
 export function simulate(problem: SpotProblem, availability: Uint8Array, policy: SpotPolicy): SpotRun {
   const state = firstState(problem);
   const decide = policy.start();

@@ -3,18 +3,24 @@
  *
  * A step takes as long as the host needs to launch it or the GPU to compute it, whichever is longer. The logarithm of
  * each of the two is linear in the features below: batch and input size as powers, precision, optimizer, GPU kind and
- * counts as factors. Beliefs are broad and are the same for every model of a kind; measurements move them. Features look
- * at a configuration only, never at a measured value.
+ * counts as factors. Beliefs are broad and are the same for every model of a kind; measurements move them. Features
+ * look at a configuration only, never at a measured value.
  */
 import type { Configuration } from '../../core/workload/measurement.js';
 import { familyOf, optimizerOf, precisionOf } from './measurement.js';
 
-/** Whether `batch` counts the samples of all GPUs or of each one; sources differ, and the data decide (see hierarchy.ts). */
+/**
+ * Whether `batch` counts the samples of all GPUs or of each one; sources differ, and the data decide (see
+ * hierarchy.ts).
+ */
 export type BatchMeaning = 'all-gpus' | 'each-gpu';
 
 export type Curve = 'compute' | 'launch';
 
-/** How one coefficient differs from model to model, in standard deviations: belief(model) ~ mean + shared + family + slope x log params + own. */
+/**
+ * How one coefficient differs from model to model, in standard deviations: belief(model) ~ mean + shared + family +
+ * slope x log params + own.
+ */
 export interface Spread {
   /** Of what all models have in common. */
   readonly shared: number;
@@ -62,7 +68,9 @@ const LAUNCH_SIZE_POWER: Readonly<Record<Kind, number>> = { image: 0, sequence: 
  * would be 2.1; layers that are bound by memory leave a third to a half, convolutions less than matrix products.
  */
 const TENSOR_GAIN: Readonly<Record<Kind, number>> = { image: 0.6, sequence: 1, recurrent: 1, other: 0.8 };
-/** Where a precision stands on that scale: 0 is tf32, 1 is fp32 without matrix units. Others are known to be unknown: 0. */
+/**
+ * Where a precision stands on that scale: 0 is tf32, 1 is fp32 without matrix units. Others are known to be unknown: 0.
+ */
 const TENSOR_SCORE: Readonly<Record<string, number>> = { fp64: 2, fp32: 1, tf32: 0, fp16: -0.6, bf16: -0.6, fp8: -1 };
 const IS_MIXED: ReadonlySet<string> = new Set(['fp16', 'bf16', 'fp8', 'amp', 'mixed']);
 
@@ -70,44 +78,100 @@ const BATCH_REFERENCE = 64;
 const SIZE_REFERENCE: Readonly<Record<Kind, number>> = { image: 224, sequence: 256, recurrent: 256, other: 256 };
 const PARAMS_REFERENCE = 3e7;
 
-const logSize = (c: Configuration): number => (c.size === null ? 0 : Math.log(c.size / SIZE_REFERENCE[kindOf(familyOf(c))]));
+const logSize = (c: Configuration): number =>
+  c.size === null ? 0 : Math.log(c.size / SIZE_REFERENCE[kindOf(familyOf(c))]);
 const logParamsOf = ({ params }: Configuration): number => (params === null ? 0 : Math.log(params / PARAMS_REFERENCE));
 
 /** Samples that one GPU computes in a step. */
-const batchPerGpu = (c: Configuration, meaning: BatchMeaning): number => (meaning === 'all-gpus' ? c.batch / c.gpuCount : c.batch);
+const batchPerGpu = (c: Configuration, meaning: BatchMeaning): number =>
+  meaning === 'all-gpus' ? c.batch / c.gpuCount : c.batch;
 /** Log of the samples of a step on all GPUs. */
-export const logStepSamples = (c: Configuration, meaning: BatchMeaning): number => Math.log(batchPerGpu(c, meaning) * c.gpuCount);
+export const logStepSamples = (c: Configuration, meaning: BatchMeaning): number =>
+  Math.log(batchPerGpu(c, meaning) * c.gpuCount);
 
 /** The features for all levels (precisions, optimizers, GPU kinds, families) that occur in the configurations. */
 export function featureSpace(configurations: readonly Configuration[], batchMeaning: BatchMeaning): FeatureSpace {
   const features = [...sizeFeatures(batchMeaning), ...levelFeatures(configurations), ...scaleFeatures(configurations)];
   return {
-    features, batchMeaning,
+    features,
+    batchMeaning,
     isCompute: Uint8Array.from(features, ({ curve }) => Number(curve === 'compute')),
     families: levels(configurations, familyOf),
   };
 }
 
-const levels = (configurations: readonly Configuration[], of: (c: Configuration) => string): string[] => [...new Set(configurations.map(of))].sort();
+const levels = (configurations: readonly Configuration[], of: (c: Configuration) => string): string[] =>
+  [...new Set(configurations.map(of))].sort();
 
-/** Intercepts and powers. Intercepts are log seconds of a step of 64 samples of the reference size, for 30 million parameters. */
+/**
+ * Intercepts and powers. Intercepts are log seconds of a step of 64 samples of the reference size, for 30 million
+ * parameters.
+ */
 function sizeFeatures(meaning: BatchMeaning): Feature[] {
   const one = (): number => 1;
   const logBatch = (c: Configuration): number => Math.log(batchPerGpu(c, meaning) / BATCH_REFERENCE);
   const other = (family: string): boolean => kindOf(family) === 'other';
   const powers = (curve: Curve, name: string, powerOf: Readonly<Record<Kind, number>>, known: Spread): Feature[] => [
-    { name, curve, value: (c) => (other(familyOf(c)) ? 0 : logSize(c)), mean: (family) => powerOf[kindOf(family)], spread: known },
+    {
+      name,
+      curve,
+      value: (c) => (other(familyOf(c)) ? 0 : logSize(c)),
+      mean: (family) => powerOf[kindOf(family)],
+      spread: known,
+    },
     // What size means to a family that is not known is open: one power may be far from the next.
-    { name: `${name} of another family`, curve, value: (c) => (other(familyOf(c)) ? logSize(c) : 0), mean: (family) => powerOf[kindOf(family)], spread: { shared: 0.3, family: 0.6, slope: FIXED, model: 0.2 } },
+    {
+      name: `${name} of another family`,
+      curve,
+      value: (c) => (other(familyOf(c)) ? logSize(c) : 0),
+      mean: (family) => powerOf[kindOf(family)],
+      spread: { shared: 0.3, family: 0.6, slope: FIXED, model: 0.2 },
+    },
   ];
   return [
-    { name: 'compute', curve: 'compute', value: one, mean: () => -6, spread: { shared: 2, family: 1, slope: FIXED, model: 1 } },
-    { name: 'compute params', curve: 'compute', value: logParamsOf, mean: () => 0.8, spread: { shared: 0.3, family: FIXED, slope: FIXED, model: 0.1 } },
-    { name: 'compute batch', curve: 'compute', value: logBatch, mean: () => 1, spread: { shared: 0.03, family: 0.03, slope: FIXED, model: 0.05 } },
+    {
+      name: 'compute',
+      curve: 'compute',
+      value: one,
+      mean: () => -6,
+      spread: { shared: 2, family: 1, slope: FIXED, model: 1 },
+    },
+    {
+      name: 'compute params',
+      curve: 'compute',
+      value: logParamsOf,
+      mean: () => 0.8,
+      spread: { shared: 0.3, family: FIXED, slope: FIXED, model: 0.1 },
+    },
+    {
+      name: 'compute batch',
+      curve: 'compute',
+      value: logBatch,
+      mean: () => 1,
+      spread: { shared: 0.03, family: 0.03, slope: FIXED, model: 0.05 },
+    },
     ...powers('compute', 'compute size', SIZE_POWER, { shared: 0.1, family: 0.1, slope: FIXED, model: 0.06 }),
-    { name: 'launch', curve: 'launch', value: one, mean: () => -3.8, spread: { shared: 1, family: 0.5, slope: FIXED, model: 0.6 } },
-    { name: 'launch params', curve: 'launch', value: logParamsOf, mean: () => 0.3, spread: { shared: 0.2, family: FIXED, slope: FIXED, model: 0.1 } },
-    { name: 'launch batch', curve: 'launch', value: logBatch, mean: () => 0, spread: { shared: 0.02, family: 0.02, slope: FIXED, model: 0.02 } },
+    {
+      name: 'launch',
+      curve: 'launch',
+      value: one,
+      mean: () => -3.8,
+      spread: { shared: 1, family: 0.5, slope: FIXED, model: 0.6 },
+    },
+    {
+      name: 'launch params',
+      curve: 'launch',
+      value: logParamsOf,
+      mean: () => 0.3,
+      spread: { shared: 0.2, family: FIXED, slope: FIXED, model: 0.1 },
+    },
+    {
+      name: 'launch batch',
+      curve: 'launch',
+      value: logBatch,
+      mean: () => 0,
+      spread: { shared: 0.02, family: 0.02, slope: FIXED, model: 0.02 },
+    },
     ...powers('launch', 'launch size', LAUNCH_SIZE_POWER, { shared: 0.05, family: 0.05, slope: FIXED, model: 0.05 }),
   ];
 }
@@ -118,22 +182,51 @@ const FIXED = 1e-3;
 /** Precision and optimizer. One latent gain moves all precisions together, so that fp32 rows tell something of bf16. */
 function levelFeatures(configurations: readonly Configuration[]): Feature[] {
   const none = (): number => 0;
-  const features: Feature[] = [{
-    name: 'compute tensor gain', curve: 'compute', value: (c) => TENSOR_SCORE[precisionOf(c)] ?? 0, mean: (family) => TENSOR_GAIN[kindOf(family)], 
-    spread: { shared: 0.3, family: 0.3, slope: 0.1, model: 0.3 },
-  }];
+  const features: Feature[] = [
+    {
+      name: 'compute tensor gain',
+      curve: 'compute',
+      value: (c) => TENSOR_SCORE[precisionOf(c)] ?? 0,
+      mean: (family) => TENSOR_GAIN[kindOf(family)],
+      spread: { shared: 0.3, family: 0.3, slope: 0.1, model: 0.3 },
+    },
+  ];
   for (const level of levels(configurations, precisionOf)) {
     const value = (c: Configuration): number => Number(precisionOf(c) === level);
     features.push(
-      { name: `compute precision ${level}`, curve: 'compute', value, mean: none, spread: { shared: 0.3, family: 0.4, slope: 0.1, model: 0.1 } },
-      { name: `launch precision ${level}`, curve: 'launch', value, mean: () => (IS_MIXED.has(level) ? 0.15 : 0), spread: { shared: 0.1, family: 0.1, slope: FIXED, model: 0.08 } },
+      {
+        name: `compute precision ${level}`,
+        curve: 'compute',
+        value,
+        mean: none,
+        spread: { shared: 0.3, family: 0.4, slope: 0.1, model: 0.1 },
+      },
+      {
+        name: `launch precision ${level}`,
+        curve: 'launch',
+        value,
+        mean: () => (IS_MIXED.has(level) ? 0.15 : 0),
+        spread: { shared: 0.1, family: 0.1, slope: FIXED, model: 0.08 },
+      },
     );
   }
   for (const level of levels(configurations, optimizerOf)) {
     const value = (c: Configuration): number => Number(optimizerOf(c) === level);
     features.push(
-      { name: `compute optimizer ${level}`, curve: 'compute', value, mean: none, spread: { shared: 0.02, family: 0.02, slope: FIXED, model: 0.02 } },
-      { name: `launch optimizer ${level}`, curve: 'launch', value, mean: () => (level.startsWith('adam') ? 0.05 : 0), spread: { shared: 0.1, family: 0.05, slope: FIXED, model: 0.06 } },
+      {
+        name: `compute optimizer ${level}`,
+        curve: 'compute',
+        value,
+        mean: none,
+        spread: { shared: 0.02, family: 0.02, slope: FIXED, model: 0.02 },
+      },
+      {
+        name: `launch optimizer ${level}`,
+        curve: 'launch',
+        value,
+        mean: () => (level.startsWith('adam') ? 0.05 : 0),
+        spread: { shared: 0.1, family: 0.05, slope: FIXED, model: 0.06 },
+      },
     );
   }
   return features;
@@ -147,40 +240,73 @@ function scaleFeatures(configurations: readonly Configuration[]): Feature[] {
   for (const gpu of gpus.length > 1 ? gpus : []) {
     const value = (c: Configuration): number => Number(c.gpu === gpu);
     features.push(
-      { name: `compute ${gpu}`, curve: 'compute', value, mean: none, spread: { shared: 0.7, family: 0.1, slope: FIXED, model: 0.1 } },
-      { name: `launch ${gpu}`, curve: 'launch', value, mean: none, spread: { shared: 0.3, family: 0.05, slope: FIXED, model: 0.1 } },
+      {
+        name: `compute ${gpu}`,
+        curve: 'compute',
+        value,
+        mean: none,
+        spread: { shared: 0.7, family: 0.1, slope: FIXED, model: 0.1 },
+      },
+      {
+        name: `launch ${gpu}`,
+        curve: 'launch',
+        value,
+        mean: none,
+        spread: { shared: 0.3, family: 0.05, slope: FIXED, model: 0.1 },
+      },
     );
     for (const precision of levels(configurations, precisionOf)) {
       features.push({
-        name: `compute ${gpu} ${precision}`, curve: 'compute', value: (c) => Number(c.gpu === gpu && precisionOf(c) === precision), mean: none, 
+        name: `compute ${gpu} ${precision}`,
+        curve: 'compute',
+        value: (c) => Number(c.gpu === gpu && precisionOf(c) === precision),
+        mean: none,
         spread: { shared: 0.3, family: 0.1, slope: FIXED, model: 0.05 },
       });
     }
   }
-  const counts: readonly (readonly [name: string, of: (c: Configuration) => number])[] = [['gpus', (c) => c.gpuCount], ['nodes', (c) => c.nodes ?? 1]];
+  const counts: readonly (readonly [name: string, of: (c: Configuration) => number])[] = [
+    ['gpus', (c) => c.gpuCount],
+    ['nodes', (c) => c.nodes ?? 1],
+  ];
   for (const [name, of] of counts) {
     if (new Set(configurations.map(of)).size < 2) continue;
     // Communication lengthens the step of each GPU: a twentieth per doubling is believed, and soon learned.
     for (const curve of ['compute', 'launch'] as const) {
-      features.push({ name: `${curve} ${name}`, curve, value: (c) => Math.log(of(c)), mean: () => 0.05, spread: { shared: 0.15, family: 0.05, slope: 0.03, model: 0.1 } });
+      features.push({
+        name: `${curve} ${name}`,
+        curve,
+        value: (c) => Math.log(of(c)),
+        mean: () => 0.05,
+        spread: { shared: 0.15, family: 0.05, slope: 0.03, model: 0.1 },
+      });
     }
   }
   return features;
 }
 
 /** One configuration's values, in the order of the features. */
-export const encode = (space: FeatureSpace, c: Configuration): Float64Array => Float64Array.from(space.features, ({ value }) => value(c));
+export const encode = (space: FeatureSpace, c: Configuration): Float64Array =>
+  Float64Array.from(space.features, ({ value }) => value(c));
 
-/** A model as the hierarchy sees it: 1, its family as indicators, its mean log parameters over the rows that state them. */
+/**
+ * A model as the hierarchy sees it: 1, its family as indicators, its mean log parameters over the rows that state them.
+ */
 export function describeModel(space: FeatureSpace, rows: readonly Configuration[]): Float64Array {
-  const stated = rows.map(familyOf).filter((family) => family !== '').sort();
+  const stated = rows
+    .map(familyOf)
+    .filter((family) => family !== '')
+    .sort();
   const known = rows.filter(({ params }) => params !== null);
   const size = known.reduce((sum, row) => sum + logParamsOf(row), 0) / Math.max(1, known.length);
   return Float64Array.of(1, ...space.families.map((name) => Number(name === (stated[0] ?? ''))), size);
 }
 
 /** Believed mean and standard deviation of the weights that describeModel's parts have in one feature's coefficient. */
-export function belief({ mean, spread }: Feature, families: readonly string[]): { mean: Float64Array; deviation: Float64Array } {
+export function belief(
+  { mean, spread }: Feature,
+  families: readonly string[],
+): { mean: Float64Array; deviation: Float64Array } {
   return {
     mean: Float64Array.of(0, ...families.map(mean), 0),
     deviation: Float64Array.of(spread.shared, ...families.map(() => spread.family), spread.slope),

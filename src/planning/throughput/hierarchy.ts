@@ -10,7 +10,17 @@ import { cholesky, dot, inverseFactored, solveFactored, varianceAlong } from './
 import { belief, describeModel, featureSpace, type BatchMeaning, type Feature, type FeatureSpace } from './features.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { byModel } from './measurement.js';
-import { evaluate, fit, gradient, pointOf, weightOf, type Fit, type Noise, type Point, type Prior } from './step-time.js';
+import {
+  evaluate,
+  fit,
+  gradient,
+  pointOf,
+  weightOf,
+  type Fit,
+  type Noise,
+  type Point,
+  type Prior,
+} from './step-time.js';
 
 /** Standard deviations of log seconds before any measurement, and how many measurements that belief is worth. */
 const LAUNCH_NOISE = 0.15;
@@ -55,15 +65,21 @@ interface BackgroundModel {
  */
 export function learnThroughput(background: readonly Measurement[], asked: readonly Configuration[]): Knowledge {
   const all = [...background, ...asked];
-  const meanings: readonly BatchMeaning[] = all.some(({ gpuCount }) => gpuCount !== 1) ? ['all-gpus', 'each-gpu'] : ['all-gpus'];
+  const meanings: readonly BatchMeaning[] = all.some(({ gpuCount }) => gpuCount !== 1)
+    ? ['all-gpus', 'each-gpu']
+    : ['all-gpus'];
   return meanings.map((meaning) => learnUnder(featureSpace(all, meaning), background));
 }
 
 function learnUnder(space: FeatureSpace, background: readonly Measurement[]): Learned {
-  const models = [...byModel(background).values()].slice(0, MOST_MODELS).map((rows): BackgroundModel => ({
-    description: describeModel(space, rows),
-    points: thinned(rows).map((row) => pointOf(space, row)),
-  }));
+  const models = [...byModel(background).values()]
+    .slice(0, MOST_MODELS)
+    .map(
+      (rows): BackgroundModel => ({
+        description: describeModel(space, rows),
+        points: thinned(rows).map((row) => pointOf(space, row)),
+      }),
+    );
   let regressions = space.features.map((feature) => believed(feature, space.families));
   let noise: Noise = { launch: LAUNCH_NOISE ** 2, compute: COMPUTE_NOISE ** 2 };
   let deviance = 0;
@@ -73,14 +89,19 @@ function learnUnder(space: FeatureSpace, background: readonly Measurement[]): Le
     const covariances = fits.map(({ factor, coefficients }) => inverseFactored(factor, coefficients.length));
     deviance = fits.reduce((sum, one) => sum + one.deviance, 0);
     noise = noiseOf(space, models, fits, covariances, noise);
-    regressions = space.features.map((feature, k) => regress(feature, k, space.families, models, fits, covariances, regressions[k]!.variance));
+    regressions = space.features.map((feature, k) =>
+      regress(feature, k, space.families, models, fits, covariances, regressions[k]!.variance),
+    );
   }
   return { space, regressions, noise, deviance };
 }
 
 function thinned(rows: readonly Measurement[]): readonly Measurement[] {
   if (rows.length <= MOST_ROWS_PER_MODEL) return rows;
-  return Array.from({ length: MOST_ROWS_PER_MODEL }, (_, i) => rows[Math.floor((i * rows.length) / MOST_ROWS_PER_MODEL)]!);
+  return Array.from(
+    { length: MOST_ROWS_PER_MODEL },
+    (_, i) => rows[Math.floor((i * rows.length) / MOST_ROWS_PER_MODEL)]!,
+  );
 }
 
 /** The belief about a model's coefficients before its first measurement. */
@@ -92,24 +113,39 @@ export function priorOf({ space, regressions }: Learned, rows: readonly Configur
 function priorFrom(regressions: readonly Regression[], description: Float64Array, withWeights: boolean): Prior {
   return {
     mean: Float64Array.from(regressions, ({ weights }) => dot(weights, description)),
-    variance: Float64Array.from(regressions, ({ variance, factor }) => variance + (withWeights ? varianceAlong(factor, description) : 0)),
+    variance: Float64Array.from(
+      regressions,
+      ({ variance, factor }) => variance + (withWeights ? varianceAlong(factor, description) : 0),
+    ),
   };
 }
 
 function believed(feature: Feature, families: readonly string[]): Regression {
   const { mean, deviation } = belief(feature, families);
-  return { weights: mean, factor: cholesky(diagonalPrecision(deviation), mean.length), variance: feature.spread.model ** 2 };
+  return {
+    weights: mean,
+    factor: cholesky(diagonalPrecision(deviation), mean.length),
+    variance: feature.spread.model ** 2,
+  };
 }
 
 function diagonalPrecision(deviation: Float64Array): Float64Array {
   const matrix = new Float64Array(deviation.length ** 2);
-  deviation.forEach((value, i) => { matrix[i * deviation.length + i] = 1 / value ** 2; });
+  deviation.forEach((value, i) => {
+    matrix[i * deviation.length + i] = 1 / value ** 2;
+  });
   return matrix;
 }
 
 /** Maximisation for coefficient k: ridge regression to the belief, then the spread around it. */
 function regress(
-  feature: Feature, k: number, families: readonly string[], models: readonly BackgroundModel[], fits: readonly Fit[], covariances: readonly Float64Array[], variance: number,
+  feature: Feature,
+  k: number,
+  families: readonly string[],
+  models: readonly BackgroundModel[],
+  fits: readonly Fit[],
+  covariances: readonly Float64Array[],
+  variance: number,
 ): Regression {
   const { mean, deviation } = belief(feature, families);
   const size = mean.length;
@@ -118,7 +154,8 @@ function regress(
   models.forEach(({ description }, m) => {
     for (let i = 0; i < size; i++) {
       right[i] = right[i]! + (description[i]! * fits[m]!.coefficients[k]!) / variance;
-      for (let j = 0; j < size; j++) matrix[i * size + j] = matrix[i * size + j]! + (description[i]! * description[j]!) / variance;
+      for (let j = 0; j < size; j++)
+        matrix[i * size + j] = matrix[i * size + j]! + (description[i]! * description[j]!) / variance;
     }
   });
   const factor = cholesky(matrix, size);
@@ -132,14 +169,21 @@ function regress(
 }
 
 /** Maximisation for the two noises: expected squared residuals, shared out by regime. */
-function noiseOf(space: FeatureSpace, models: readonly BackgroundModel[], fits: readonly Fit[], covariances: readonly Float64Array[], noise: Noise): Noise {
+function noiseOf(
+  space: FeatureSpace,
+  models: readonly BackgroundModel[],
+  fits: readonly Fit[],
+  covariances: readonly Float64Array[],
+  noise: Noise,
+): Noise {
   const sum = { launch: NOISE_STRENGTH * LAUNCH_NOISE ** 2, compute: NOISE_STRENGTH * COMPUTE_NOISE ** 2 };
   const count = { launch: NOISE_STRENGTH, compute: NOISE_STRENGTH };
   models.forEach(({ points }, m) => {
     for (const { x, logSeconds } of points) {
       const at = evaluate(space, fits[m]!.coefficients, x, noise);
       const residual = logSeconds - at.logSeconds;
-      const square = residual ** 2 * weightOf(residual, at.noise) + quadratic(covariances[m]!, gradient(space, x, at.computeShare));
+      const square =
+        residual ** 2 * weightOf(residual, at.noise) + quadratic(covariances[m]!, gradient(space, x, at.computeShare));
       sum.launch += (1 - at.computeShare) * square;
       count.launch += 1 - at.computeShare;
       sum.compute += at.computeShare * square;

@@ -1,10 +1,13 @@
 /**
- * Small dense linear algebra for the throughput model: factorisation of a symmetric positive definite matrix, and solving
- * with it. Holds no state. A matrix is row-major in one Float64Array of size x size; only its lower triangle is read.
+ * Small dense linear algebra for the throughput model: factorisation of a symmetric positive definite matrix, and
+ * solving with it. Holds no state. A matrix is row-major in one Float64Array of size x size; only its lower triangle is
+ * read.
  */
 import { assert } from '../../core/errors.js';
 
-/** Lower triangle L of `matrix` = L x L^T. The matrix must be positive definite; one that is not is a bug of the caller. */
+/**
+ * Lower triangle L of `matrix` = L x L^T. The matrix must be positive definite; one that is not is a bug of the caller.
+ */
 export function cholesky(matrix: Float64Array, size: number): Float64Array {
   const lower = new Float64Array(size * size);
   for (let i = 0; i < size; i++) {

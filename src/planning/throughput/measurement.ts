@@ -1,28 +1,54 @@
 /**
- * One spelling for the levels of a measured configuration, so that `float32` and `FP32` are one precision; what a name says of a model's family.
+ * One spelling for the levels of a measured configuration, so that `float32` and `FP32` are one precision; what a name
+ * says of a model's family.
  *
  * Holds no model, and never fills in what is not stated.
  */
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 
 /** A measurement without its outcome: what a predictor may be asked. */
-export function configurationOf({ model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes }: Configuration): Configuration {
+export function configurationOf({
+  model,
+  gpu,
+  gpuCount,
+  batch,
+  family,
+  params,
+  size,
+  optimizer,
+  precision,
+  nodes,
+}: Configuration): Configuration {
   return { model, gpu, gpuCount, batch, family, params, size, optimizer, precision, nodes };
 }
 
 const PRECISIONS: Readonly<Record<string, string>> = {
-  float32: 'fp32', float: 'fp32', single: 'fp32', tensorfloat32: 'tf32', float16: 'fp16', half: 'fp16', bfloat16: 'bf16', float64: 'fp64', double: 'fp64', float8: 'fp8',
+  float32: 'fp32',
+  float: 'fp32',
+  single: 'fp32',
+  tensorfloat32: 'tf32',
+  float16: 'fp16',
+  half: 'fp16',
+  bfloat16: 'bf16',
+  float64: 'fp64',
+  double: 'fp64',
+  float8: 'fp8',
 };
 
 /** One spelling per precision: `FP32`, `float32` and `torch.float32` are `fp32`. Empty where it is not stated. */
 export function precisionOf({ precision }: Configuration): string {
-  const name = (precision ?? '').trim().toLowerCase().replace(/^torch\./, '');
+  const name = (precision ?? '')
+    .trim()
+    .toLowerCase()
+    .replace(/^torch\./, '');
   return PRECISIONS[name] ?? name;
 }
 
 export const optimizerOf = ({ optimizer }: Configuration): string => (optimizer ?? '').trim().toLowerCase();
 
-/** Architectures whose names are family names in all but spelling; vision transformers work on images, as `cnn` rows do. */
+/**
+ * Architectures whose names are family names in all but spelling; vision transformers work on images, as `cnn` rows do.
+ */
 const FAMILY_OF_NAME: readonly (readonly [RegExp, string])[] = [
   [/resnet|resnext|vgg|mobilenet|efficientnet|densenet|inception|convnext|alexnet|yolo|unet|(^|[^a-z])vit/i, 'cnn'],
   [/lstm|gru|rnn/i, 'rnn'],

@@ -1,8 +1,9 @@
 /**
  * The rules that Bursar's prediction is held against: straight lines, fitted by least squares.
  *
- * They see what Bursar sees and no more. A line may predict a negative throughput; it is left as it is, since the rule says
- * so. A per-model fit can be read in several ways: each is here under its own name, and the best of them is the one to beat.
+ * They see what Bursar sees and no more. A line may predict a negative throughput; it is left as it is, since the rule
+ * says so. A per-model fit can be read in several ways: each is here under its own name, and the best of them is the
+ * one to beat.
  */
 import { cholesky, dot, solveFactored } from './linear-algebra.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
@@ -18,10 +19,14 @@ export type Line = (configuration: Configuration) => number;
 const RIDGE = 1e-9;
 
 /**
- * Ordinary least squares with a constant. Columns are centred and scaled; a value that is not stated is the column's mean;
- * a column that does not vary has no coefficient. `rows` are one or more.
+ * Ordinary least squares with a constant. Columns are centred and scaled; a value that is not stated is the column's
+ * mean; a column that does not vary has no coefficient. `rows` are one or more.
  */
-export function leastSquares(rows: readonly Measurement[], columns: Columns, valueOf: (row: Measurement) => number = (row) => row.samplesPerSecond): Line {
+export function leastSquares(
+  rows: readonly Measurement[],
+  columns: Columns,
+  valueOf: (row: Measurement) => number = (row) => row.samplesPerSecond,
+): Line {
   const table = rows.map(columns);
   const width = table[0]!.length;
   const mean = new Float64Array(width);
@@ -32,7 +37,9 @@ export function leastSquares(rows: readonly Measurement[], columns: Columns, val
     scale[j] = Math.sqrt(known.reduce((sum, value) => sum + (value - mean[j]!) ** 2, 0));
   }
   const standard = (row: readonly (number | null)[]): Float64Array =>
-    Float64Array.from(row, (value, j) => (value === null || scale[j]! <= 1e-12 * Math.abs(mean[j]!) ? 0 : (value - mean[j]!) / scale[j]!));
+    Float64Array.from(row, (value, j) =>
+      value === null || scale[j]! <= 1e-12 * Math.abs(mean[j]!) ? 0 : (value - mean[j]!) / scale[j]!,
+    );
   const level = rows.reduce((sum, row) => sum + valueOf(row), 0) / rows.length;
   const matrix = new Float64Array(width * width);
   const right = new Float64Array(width);
@@ -50,7 +57,11 @@ export function leastSquares(rows: readonly Measurement[], columns: Columns, val
 
 /** The brief's form: throughput = a x batch + b x log(params) + c x gpus + d, one line for all models. */
 export function linearGlobal(measured: readonly Measurement[], background: readonly Measurement[]): Line {
-  return leastSquares([...background, ...measured], ({ batch, params, gpuCount }) => [batch, params === null ? null : Math.log(params), gpuCount]);
+  return leastSquares([...background, ...measured], ({ batch, params, gpuCount }) => [
+    batch,
+    params === null ? null : Math.log(params),
+    gpuCount,
+  ]);
 }
 
 /** The same form for one model, whose parameters are constant: a x batch + c x gpus + d. */
@@ -58,7 +69,10 @@ export function linearPerModel(measured: readonly Measurement[]): Line {
   return leastSquares(measured, ({ batch, gpuCount }) => [batch, gpuCount]);
 }
 
-/** A per-model line read widely: batch, size, GPUs and an indicator per precision, optimizer and GPU kind that was measured. */
+/**
+ * A per-model line read widely: batch, size, GPUs and an indicator per precision, optimizer and GPU kind that was
+ * measured.
+ */
 export function linearPerModelFeatures(measured: readonly Measurement[]): Line {
   const indicators = indicatorsOf(measured);
   return leastSquares(measured, (c) => [c.batch, c.size, c.gpuCount, ...indicators(c)]);
@@ -72,15 +86,26 @@ export function logLinearPerModel(measured: readonly Measurement[]): Line {
 /** The power law with every feature: logarithms of batch, size and GPUs, and the indicators. */
 export function logLinearPerModelFeatures(measured: readonly Measurement[]): Line {
   const indicators = indicatorsOf(measured);
-  return exponential(leastSquares(measured, (c) => [Math.log(c.batch), c.size === null ? null : Math.log(c.size), Math.log(c.gpuCount), ...indicators(c)], logThroughput));
+  return exponential(
+    leastSquares(
+      measured,
+      (c) => [Math.log(c.batch), c.size === null ? null : Math.log(c.size), Math.log(c.gpuCount), ...indicators(c)],
+      logThroughput,
+    ),
+  );
 }
 
 const logThroughput = (row: Measurement): number => Math.log(row.samplesPerSecond);
-const exponential = (line: Line): Line => (configuration) => Math.exp(line(configuration));
+const exponential =
+  (line: Line): Line =>
+  (configuration) =>
+    Math.exp(line(configuration));
 
 /** One column per precision, optimizer and GPU kind that was measured. */
 function indicatorsOf(measured: readonly Measurement[]): (configuration: Configuration) => number[] {
   const gpuOf = ({ gpu }: Configuration): string => gpu;
-  const columns = [precisionOf, optimizerOf, gpuOf].flatMap((of) => [...new Set(measured.map(of))].sort().map((level) => ({ of, level })));
+  const columns = [precisionOf, optimizerOf, gpuOf].flatMap((of) =>
+    [...new Set(measured.map(of))].sort().map((level) => ({ of, level })),
+  );
   return (configuration) => columns.map(({ of, level }) => Number(of(configuration) === level));
 }

@@ -1,9 +1,11 @@
 /**
- * How fast what a workload runs is on other GPUs, or on more or fewer of them: as it was measured there, else as the throughput model predicts from what
- * was measured of it.
+ * How fast what a workload runs is on other GPUs, or on more or fewer of them: as it was measured there, else as the
+ * throughput model predicts from what was measured of it.
  *
- * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on; of anything else nothing is known.
- * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past alone learns nothing of what comes.
+ * Speaks only of models that the same team has measured, and of kinds of GPU that somebody has measured something on;
+ * of anything else nothing is known.
+ * What other teams measured of other models is background. Reads what it is given and no more: who gives it the past
+ * alone learns nothing of what comes.
  */
 import type { Configuration, Measurement, RunFacts, TakenMeasurement } from '../../core/workload/measurement.js';
 import { memoryGib } from '../placement/gpu-memory.js';
@@ -13,7 +15,10 @@ import { predictWith, type ThroughputEstimate } from './predict.js';
 
 /** Samples per second of all GPUs together. */
 export interface Pace extends ThroughputEstimate {
-  /** In this very configuration: `low` and `high` are the least and the most that was measured. Else they are a 90 % interval. */
+  /**
+   * In this very configuration: `low` and `high` are the least and the most that was measured. Else they are a 90 %
+   * interval.
+   */
   readonly isMeasured: boolean;
   /** Rows of the model that it rests on. */
   readonly rows: number;
@@ -38,7 +43,10 @@ export class Paces {
   private readonly known = new Map<string, Pace | null>();
 
   /** @param measurements of the organisation, oldest first */
-  constructor(private readonly measurements: readonly TakenMeasurement[], private readonly team: string) {}
+  constructor(
+    private readonly measurements: readonly TakenMeasurement[],
+    private readonly team: string,
+  ) {}
 
   /** Kinds of GPU that something was measured on. */
   kinds(): string[] {
@@ -57,34 +65,61 @@ export class Paces {
     const { own, background } = rowsFor(this.measurements, this.team, run.model, gpu);
     const newest = own.findLast((row) => says(row, run)) ?? own.at(-1);
     if (newest === undefined || !this.measurements.some((row) => row.gpu === gpu)) return null;
-    const asked: Configuration = { ...asRun(newest, run), gpu, gpuCount, nodes: newest.gpuCount === gpuCount ? newest.nodes : null };
+    const asked: Configuration = {
+      ...asRun(newest, run),
+      gpu,
+      gpuCount,
+      nodes: newest.gpuCount === gpuCount ? newest.nodes : null,
+    };
     const measured = measuredAs(own, asked);
     if (measured !== null) return measured;
     const [estimate] = predictWith(learnThroughput(background, [...own, asked]), own, [asked]);
     return estimate === undefined ? null : { ...estimate, isMeasured: false, rows: own.length };
   }
 
-  /** Whether a GPU of the kind holds it: from the memory that it took at most, with a batch of that size or a larger one; null: not known. */
+  /**
+   * Whether a GPU of the kind holds it: from the memory that it took at most, with a batch of that size or a larger
+   * one; null: not known.
+   */
   fits(run: RunFacts, gpu: string): boolean | null {
     const { own } = rowsFor(this.measurements, this.team, run.model, gpu);
     const batch = run.batch ?? own.at(-1)?.batch ?? null;
     if (own.some((row) => row.gpu === gpu && batch !== null && row.batch >= batch)) return true;
     const size = memoryGib(gpu);
-    const peaks = own.flatMap(({ peakMemoryGib, batch: of }) => (peakMemoryGib !== null && batch !== null && of >= batch ? [peakMemoryGib] : []));
+    const peaks = own.flatMap(({ peakMemoryGib, batch: of }) =>
+      peakMemoryGib !== null && batch !== null && of >= batch ? [peakMemoryGib] : [],
+    );
     return size === null || peaks.length === 0 ? null : Math.min(...peaks) <= size;
   }
 }
 
 /**
- * What tells of a model on a kind of GPU: the team's own rows of the model, and of other models, of whatever team, those on that kind or on a kind that the
- * own rows know. A kind of GPU costs what is learned a handful of coefficients, so that others are left out; and of many models those that know most of these
- * kinds, since whoever asks waits: learning from a whole organisation's rows takes seconds.
+ * What tells of a model on a kind of GPU: the team's own rows of the model, and of other models, of whatever team,
+ * those on that kind or on a kind that the own rows know. A kind of GPU costs what is learned a handful of
+ * coefficients, so that others are left out; and of many models those that know most of these kinds, since whoever asks
+ * waits: learning from a whole organisation's rows takes seconds.
  */
-export function rowsFor(all: readonly TakenMeasurement[], team: string, model: string, gpu: string): { readonly own: readonly TakenMeasurement[]; readonly background: readonly TakenMeasurement[] } {
+export function rowsFor(
+  all: readonly TakenMeasurement[],
+  team: string,
+  model: string,
+  gpu: string,
+): { readonly own: readonly TakenMeasurement[]; readonly background: readonly TakenMeasurement[] } {
   const own = all.filter((row) => row.team === team && row.model === model);
   const kinds = new Set([gpu, ...own.map((row) => row.gpu)]);
-  const others = [...byModel(all.filter((row) => row.model !== model && kinds.has(row.gpu))).values()].sort((a, b) => kindsIn(b) - kindsIn(a) || b.length - a.length);
-  return { own, background: others.slice(0, MOST_MODELS).flatMap((rows) => rows.filter((_, at) => Math.floor((at * MOST_ROWS) / rows.length) !== Math.floor(((at - 1) * MOST_ROWS) / rows.length))) };
+  const others = [...byModel(all.filter((row) => row.model !== model && kinds.has(row.gpu))).values()].sort(
+    (a, b) => kindsIn(b) - kindsIn(a) || b.length - a.length,
+  );
+  return {
+    own,
+    background: others
+      .slice(0, MOST_MODELS)
+      .flatMap((rows) =>
+        rows.filter(
+          (_, at) => Math.floor((at * MOST_ROWS) / rows.length) !== Math.floor(((at - 1) * MOST_ROWS) / rows.length),
+        ),
+      ),
+  };
 }
 
 const kindsIn = (rows: readonly Configuration[]): number => new Set(rows.map(({ gpu }) => gpu)).size;
@@ -92,33 +127,58 @@ const kindsIn = (rows: readonly Configuration[]): number => new Set(rows.map(({ 
 /** What was measured in this very configuration, all of its rows; null: none was. */
 export function measuredAs(rows: readonly Measurement[], asked: Configuration): Pace | null {
   const same = rows.filter((row) => isSame(row, asked)).map(({ samplesPerSecond }) => samplesPerSecond);
-  return same.length === 0 ? null : { samplesPerSecond: same.reduce((sum, one) => sum + one, 0) / same.length, low: Math.min(...same), high: Math.max(...same), isMeasured: true, rows: same.length };
+  return same.length === 0
+    ? null
+    : {
+        samplesPerSecond: same.reduce((sum, one) => sum + one, 0) / same.length,
+        low: Math.min(...same),
+        high: Math.max(...same),
+        isMeasured: true,
+        rows: same.length,
+      };
 }
 
 /**
- * How fast a run is on each kind of GPU of which something is known, over a reference; kinds that are known not to hold it are left out. What is predicted
- * counts at the low end of its interval, the reference at its high one.
+ * How fast a run is on each kind of GPU of which something is known, over a reference; kinds that are known not to hold
+ * it are left out. What is predicted counts at the low end of its interval, the reference at its high one.
  * @returns null where nothing is known of the reference
  */
-export function relativeSpeeds(paces: Paces, run: RunFacts, reference: string, gpuCount: number): Record<string, number> | null {
+export function relativeSpeeds(
+  paces: Paces,
+  run: RunFacts,
+  reference: string,
+  gpuCount: number,
+): Record<string, number> | null {
   const base = paces.of(run, reference, gpuCount);
   if (base === null) return null;
   const over = base.isMeasured ? base.samplesPerSecond : base.high;
-  return Object.fromEntries(paces.kinds().flatMap((gpu): [string, number][] => {
-    if (gpu === reference) return [[gpu, 1]];
-    const pace = paces.fits(run, gpu) === false ? null : paces.of(run, gpu, gpuCount);
-    return pace === null ? [] : [[gpu, (pace.isMeasured ? pace.samplesPerSecond : pace.low) / over]];
-  }));
+  return Object.fromEntries(
+    paces.kinds().flatMap((gpu): [string, number][] => {
+      if (gpu === reference) return [[gpu, 1]];
+      const pace = paces.fits(run, gpu) === false ? null : paces.of(run, gpu, gpuCount);
+      return pace === null ? [] : [[gpu, (pace.isMeasured ? pace.samplesPerSecond : pace.low) / over]];
+    }),
+  );
 }
 
 const asRun = (row: TakenMeasurement, { batch, precision, optimizer, size }: RunFacts): Configuration => {
   const found = configurationOf(row);
-  return { ...found, batch: batch ?? found.batch, precision: precision ?? found.precision, optimizer: optimizer ?? found.optimizer, size: size ?? found.size };
+  return {
+    ...found,
+    batch: batch ?? found.batch,
+    precision: precision ?? found.precision,
+    optimizer: optimizer ?? found.optimizer,
+    size: size ?? found.size,
+  };
 };
 
 const levels = (one: Configuration): readonly unknown[] => [one.batch, precisionOf(one), optimizerOf(one), one.size];
 
 /** Whether a row has all that the owner says of the run. */
-const says = (row: TakenMeasurement, run: RunFacts): boolean => JSON.stringify(levels(asRun(row, run))) === JSON.stringify(levels(row));
+const says = (row: TakenMeasurement, run: RunFacts): boolean =>
+  JSON.stringify(levels(asRun(row, run))) === JSON.stringify(levels(row));
 
-const isSame = (row: Configuration, asked: Configuration): boolean => row.gpu === asked.gpu && row.gpuCount === asked.gpuCount && JSON.stringify(levels(row)) === JSON.stringify(levels(asked));
+const isSame = (row: Configuration, asked: Configuration): boolean =>
+  row.gpu === asked.gpu &&
+  row.gpuCount === asked.gpuCount &&
+  JSON.stringify(levels(row)) === JSON.stringify(levels(asked));

@@ -12,7 +12,10 @@ import { varianceAlong } from './linear-algebra.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
 import { evaluate, fit, gradient, logThroughput, noiseScale, pointOf, type Fit, type Point } from './step-time.js';
 
-/** How many measurements the belief that a model is as noisy as the others is worth; also the t distribution's base freedom. */
+/**
+ * How many measurements the belief that a model is as noisy as the others is worth; also the t distribution's base
+ * freedom.
+ */
 const SCALE_STRENGTH = 8;
 
 export interface ThroughputEstimate {
@@ -39,7 +42,9 @@ export interface Range<T> {
 export interface ThroughputPrediction extends ThroughputEstimate {
   /** Present where the query says how many samples. */
   readonly secondsToFinish?: Range<number>;
-  /** Present where the query also has a rate: all its GPUs for that long, before a seller's increment and peak factor. */
+  /**
+   * Present where the query also has a rate: all its GPUs for that long, before a seller's increment and peak factor.
+   */
   readonly cost?: Range<Money>;
 }
 
@@ -48,9 +53,18 @@ export interface ThroughputPrediction extends ThroughputEstimate {
  * @param measured rows of the query's model; none is allowed.
  * @throws Failure `invalid` naming every number that is not above 0, and every measured row of another model.
  */
-export function predictThroughput(measured: readonly Measurement[], background: readonly Measurement[], query: ThroughputQuery): ThroughputPrediction {
+export function predictThroughput(
+  measured: readonly Measurement[],
+  background: readonly Measurement[],
+  query: ThroughputQuery,
+): ThroughputPrediction {
   const problems = [
-    ...measured.flatMap((row, i) => [...problemsOf(row, `measured/${i}`), ...(row.model === query.model ? [] : [{ path: `measured/${i}/model`, message: 'is not the model that is asked about' }])]),
+    ...measured.flatMap((row, i) => [
+      ...problemsOf(row, `measured/${i}`),
+      ...(row.model === query.model
+        ? []
+        : [{ path: `measured/${i}/model`, message: 'is not the model that is asked about' }]),
+    ]),
     ...background.flatMap((row, i) => problemsOf(row, `background/${i}`)),
     ...problemsOf(query, 'query'),
   ];
@@ -60,29 +74,64 @@ export function predictThroughput(measured: readonly Measurement[], background: 
 }
 
 /** Time and cost at that throughput, as far as the query has samples and a rate. */
-export function finish(estimate: ThroughputEstimate, { samples, rate, gpuCount }: ThroughputQuery): Pick<ThroughputPrediction, 'secondsToFinish' | 'cost'> {
+export function finish(
+  estimate: ThroughputEstimate,
+  { samples, rate, gpuCount }: ThroughputQuery,
+): Pick<ThroughputPrediction, 'secondsToFinish' | 'cost'> {
   if (samples === undefined) return {};
-  const secondsToFinish = { expected: samples / estimate.samplesPerSecond, low: samples / estimate.high, high: samples / estimate.low };
+  const secondsToFinish = {
+    expected: samples / estimate.samplesPerSecond,
+    low: samples / estimate.high,
+    high: samples / estimate.low,
+  };
   if (rate === undefined) return { secondsToFinish };
-  const costFor = (seconds: number): Money => costOf(BigInt(Math.round(seconds * 1000)) * BigInt(gpuCount), 1000n, rate);
-  return { secondsToFinish, cost: { expected: costFor(secondsToFinish.expected), low: costFor(secondsToFinish.low), high: costFor(secondsToFinish.high) } };
+  const costFor = (seconds: number): Money =>
+    costOf(BigInt(Math.round(seconds * 1000)) * BigInt(gpuCount), 1000n, rate);
+  return {
+    secondsToFinish,
+    cost: {
+      expected: costFor(secondsToFinish.expected),
+      low: costFor(secondsToFinish.low),
+      high: costFor(secondsToFinish.high),
+    },
+  };
 }
 
 /** What is wrong with the numbers of a row. */
-export function problemsOf(row: Configuration & { readonly samplesPerSecond?: number; readonly samples?: number; readonly rate?: Rate }, path: string): Problem[] {
+export function problemsOf(
+  row: Configuration & { readonly samplesPerSecond?: number; readonly samples?: number; readonly rate?: Rate },
+  path: string,
+): Problem[] {
   const above: readonly (readonly [name: string, value: number | null | undefined])[] = [
-    ['batch', row.batch], ['samplesPerSecond', row.samplesPerSecond], ['params', row.params], ['size', row.size], ['samples', row.samples],
+    ['batch', row.batch],
+    ['samplesPerSecond', row.samplesPerSecond],
+    ['params', row.params],
+    ['size', row.size],
+    ['samples', row.samples],
   ];
-  const counts: readonly (readonly [name: string, value: number | null])[] = [['gpuCount', row.gpuCount], ['nodes', row.nodes]];
+  const counts: readonly (readonly [name: string, value: number | null])[] = [
+    ['gpuCount', row.gpuCount],
+    ['nodes', row.nodes],
+  ];
   return [
-    ...above.filter(([, value]) => value !== null && value !== undefined && !(Number.isFinite(value) && value > 0)).map(([name]) => ({ path: `${path}/${name}`, message: 'is not above 0' })),
-    ...counts.filter(([, value]) => value !== null && !(Number.isSafeInteger(value) && value > 0)).map(([name]) => ({ path: `${path}/${name}`, message: 'is not a whole number above 0' })),
-    ...(row.rate !== undefined && row.rate.unit !== 'gpu-second' ? [{ path: `${path}/rate`, message: 'is not per GPU-second' }] : []),
+    ...above
+      .filter(([, value]) => value !== null && value !== undefined && !(Number.isFinite(value) && value > 0))
+      .map(([name]) => ({ path: `${path}/${name}`, message: 'is not above 0' })),
+    ...counts
+      .filter(([, value]) => value !== null && !(Number.isSafeInteger(value) && value > 0))
+      .map(([name]) => ({ path: `${path}/${name}`, message: 'is not a whole number above 0' })),
+    ...(row.rate !== undefined && row.rate.unit !== 'gpu-second'
+      ? [{ path: `${path}/rate`, message: 'is not per GPU-second' }]
+      : []),
   ];
 }
 
 /** Predictions for several configurations of one model, from its measured rows and what was learned before. */
-export function predictWith(knowledge: Knowledge, measured: readonly Measurement[], queries: readonly Configuration[]): ThroughputEstimate[] {
+export function predictWith(
+  knowledge: Knowledge,
+  measured: readonly Measurement[],
+  queries: readonly Configuration[],
+): ThroughputEstimate[] {
   if (queries.length === 0) return [];
   const rows = [...measured, ...queries];
   const candidates = knowledge.map((learned) => {
@@ -102,8 +151,13 @@ function estimateOf(learned: Learned, points: readonly Point[], fitted: Fit, que
   const variance = scale * (at.noise + varianceAlong(fitted.factor, gradient(space, x, at.computeShare)));
   const middle = logThroughput(space, query, at.logSeconds);
   const reach = studentQuantile95(SCALE_STRENGTH + points.length) * Math.sqrt(variance);
-  // E|guess / y - 1| of a log-normal y is least at exp(mean - variance), below the median; a wide belief stops at its interval.
-  return { samplesPerSecond: Math.exp(middle - Math.min(variance, reach)), low: Math.exp(middle - reach), high: Math.exp(middle + reach) };
+  // E|guess / y - 1| of a log-normal y is least at exp(mean - variance), below the median; a wide belief stops at its
+  // interval.
+  return {
+    samplesPerSecond: Math.exp(middle - Math.min(variance, reach)),
+    low: Math.exp(middle - reach),
+    high: Math.exp(middle + reach),
+  };
 }
 
 /** 95th percentile of Student's t for 4 or more degrees of freedom (expansion of Abramowitz and Stegun, 26.7.5). */

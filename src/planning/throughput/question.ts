@@ -1,6 +1,6 @@
 /**
- * A question about a throughput that was not measured, and its answer: samples a second, time and cost to finish, from what a team measured and at the
- * cheapest price that holds. Pure: whoever asks brings measurements and prices.
+ * A question about a throughput that was not measured, and its answer: samples a second, time and cost to finish, from
+ * what a team measured and at the cheapest price that holds. Pure: whoever asks brings measurements and prices.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { Configuration, TakenMeasurement } from '../../core/workload/measurement.js';
@@ -37,29 +37,77 @@ export interface ThroughputAnswer {
   readonly secondsToFinish: Range<number> | null;
   /** Null: no samples were named, or nobody sells such GPUs. */
   readonly cost: Range<string> | null;
-  readonly price: { readonly provider: string; readonly sku: string; readonly region: string | null; readonly term: string; readonly perGpuHour: string; readonly currency: string; readonly source: string } | null;
+  readonly price: {
+    readonly provider: string;
+    readonly sku: string;
+    readonly region: string | null;
+    readonly term: string;
+    readonly perGpuHour: string;
+    readonly currency: string;
+    readonly source: string;
+  } | null;
 }
 
 /**
  * @param all of the organisation
  * @param offers in the question's currency
  */
-export function answerThroughput(question: ThroughputQuestion, all: readonly TakenMeasurement[], offers: readonly GpuOffer[]): ThroughputAnswer {
+export function answerThroughput(
+  question: ThroughputQuestion,
+  all: readonly TakenMeasurement[],
+  offers: readonly GpuOffer[],
+): ThroughputAnswer {
   const { team, gpuModel, samples, provider, region, term, currency: _currency, ...rest } = question;
   const asked: Configuration = { ...rest, gpu: modelOf(gpuModel) ?? gpuModel };
   const { own, background } = rowsFor(all, team, asked.model, asked.gpu);
   const seller = provider === null ? null : providerName(provider);
-  const sold = offers.filter((one) => one.gpuModel === asked.gpu && one.term === term && (seller === null || one.provider === seller) && (region === null || one.region === null || one.region === region));
-  const offer = sold.reduce<GpuOffer | null>((best, one) => (best === null || perSecond(one.rate) < perSecond(best.rate) ? one : best), null);
-  const run: ThroughputQuery = { ...asked, ...(samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) }) };
+  const sold = offers.filter(
+    (one) =>
+      one.gpuModel === asked.gpu &&
+      one.term === term &&
+      (seller === null || one.provider === seller) &&
+      (region === null || one.region === null || one.region === region),
+  );
+  const offer = sold.reduce<GpuOffer | null>(
+    (best, one) => (best === null || perSecond(one.rate) < perSecond(best.rate) ? one : best),
+    null,
+  );
+  const run: ThroughputQuery = {
+    ...asked,
+    ...(samples === null ? {} : { samples, ...(offer === null ? {} : { rate: offer.rate }) }),
+  };
   const measured = measuredAs(own, asked);
-  const { samplesPerSecond, low, high, secondsToFinish, cost } = measured === null ? predictThroughput(own, background, run) : { ...measured, ...finish(measured, run) };
+  const { samplesPerSecond, low, high, secondsToFinish, cost } =
+    measured === null ? predictThroughput(own, background, run) : { ...measured, ...finish(measured, run) };
   return {
-    samplesPerSecond, low, high, isMeasured: measured !== null, measurements: own.length, background: background.length, secondsToFinish: secondsToFinish ?? null, cost: cost === undefined ? null : inDecimals(cost),
-    price: offer === null ? null : { provider: offer.provider, sku: offer.sku, region: offer.region, term: offer.term, perGpuHour: perHour(offer.rate), currency: offer.rate.currency, source: offer.source },
+    samplesPerSecond,
+    low,
+    high,
+    isMeasured: measured !== null,
+    measurements: own.length,
+    background: background.length,
+    secondsToFinish: secondsToFinish ?? null,
+    cost: cost === undefined ? null : inDecimals(cost),
+    price:
+      offer === null
+        ? null
+        : {
+            provider: offer.provider,
+            sku: offer.sku,
+            region: offer.region,
+            term: offer.term,
+            perGpuHour: perHour(offer.rate),
+            currency: offer.rate.currency,
+            source: offer.source,
+          },
   };
 }
 
 const perSecond = ({ nanos, quantity }: Rate): number => Number(nanos) / Number(quantity);
-const perHour = ({ nanos, quantity, currency }: Rate): string => formatMoney({ nanos: (nanos * 3600n + quantity / 2n) / quantity, currency });
-const inDecimals = ({ expected, low, high }: Range<Money>): Range<string> => ({ expected: formatMoney(expected), low: formatMoney(low), high: formatMoney(high) });
+const perHour = ({ nanos, quantity, currency }: Rate): string =>
+  formatMoney({ nanos: (nanos * 3600n + quantity / 2n) / quantity, currency });
+const inDecimals = ({ expected, low, high }: Range<Money>): Range<string> => ({
+  expected: formatMoney(expected),
+  low: formatMoney(low),
+  high: formatMoney(high),
+});

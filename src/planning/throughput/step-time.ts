@@ -1,8 +1,9 @@
 /**
  * The time of a training step for one model, and its most probable coefficients given measurements and a belief.
  *
- * log seconds = log((launch^p + compute^p)^(1/p)), a smooth maximum of the two curves of features.ts. It learns from the
- * rows that it is given and from nothing else. Noise differs between the regimes: a host is less regular than a GPU.
+ * log seconds = log((launch^p + compute^p)^(1/p)), a smooth maximum of the two curves of features.ts. It learns from
+ * the rows that it is given and from nothing else. Noise differs between the regimes: a host is less regular than a
+ * GPU.
  */
 import { cholesky, solveFactored, varianceAlong } from './linear-algebra.js';
 import { encode, logStepSamples, type FeatureSpace } from './features.js';
@@ -50,11 +51,15 @@ export interface Evaluated {
 }
 
 export function pointOf(space: FeatureSpace, row: Measurement): Point {
-  return { x: encode(space, row), logSeconds: logStepSamples(row, space.batchMeaning) - Math.log(row.samplesPerSecond) };
+  return {
+    x: encode(space, row),
+    logSeconds: logStepSamples(row, space.batchMeaning) - Math.log(row.samplesPerSecond),
+  };
 }
 
 /** Log samples per second of a step that takes exp(logSeconds). */
-export const logThroughput = (space: FeatureSpace, c: Configuration, logSeconds: number): number => logStepSamples(c, space.batchMeaning) - logSeconds;
+export const logThroughput = (space: FeatureSpace, c: Configuration, logSeconds: number): number =>
+  logStepSamples(c, space.batchMeaning) - logSeconds;
 
 export function evaluate(space: FeatureSpace, coefficients: Float64Array, x: Float64Array, noise: Noise): Evaluated {
   let compute = 0;
@@ -67,7 +72,11 @@ export function evaluate(space: FeatureSpace, coefficients: Float64Array, x: Flo
   const a = Math.exp(SHARPNESS * (compute - longer));
   const b = Math.exp(SHARPNESS * (launch - longer));
   const computeShare = a / (a + b);
-  return { logSeconds: longer + Math.log(a + b) / SHARPNESS, computeShare, noise: noise.compute * computeShare + noise.launch * (1 - computeShare) };
+  return {
+    logSeconds: longer + Math.log(a + b) / SHARPNESS,
+    computeShare,
+    noise: noise.compute * computeShare + noise.launch * (1 - computeShare),
+  };
 }
 
 /** Derivative of log seconds by the coefficients. */
@@ -76,7 +85,8 @@ export function gradient(space: FeatureSpace, x: Float64Array, computeShare: num
 }
 
 /** How much a residual counts: 1 for a Gaussian, less for an outlier. */
-export const weightOf = (residual: number, variance: number): number => (NOISE_FREEDOM + 1) / (NOISE_FREEDOM + (residual * residual) / variance);
+export const weightOf = (residual: number, variance: number): number =>
+  (NOISE_FREEDOM + 1) / (NOISE_FREEDOM + (residual * residual) / variance);
 
 /** Gauss-Newton with step halving, from the prior's mean. Without points it is the prior. */
 export function fit(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise): Fit {
@@ -102,17 +112,31 @@ export function fit(space: FeatureSpace, points: readonly Point[], prior: Prior,
   return { coefficients, factor, deviance };
 }
 
-function devianceOf(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise, coefficients: Float64Array): number {
+function devianceOf(
+  space: FeatureSpace,
+  points: readonly Point[],
+  prior: Prior,
+  noise: Noise,
+  coefficients: Float64Array,
+): number {
   let sum = 0;
   for (let k = 0; k < coefficients.length; k++) sum += (coefficients[k]! - prior.mean[k]!) ** 2 / prior.variance[k]!;
   for (const { x, logSeconds } of points) {
     const at = evaluate(space, coefficients, x, noise);
-    sum += (NOISE_FREEDOM + 1) * Math.log1p((logSeconds - at.logSeconds) ** 2 / (at.noise * NOISE_FREEDOM)) + Math.log(at.noise);
+    sum +=
+      (NOISE_FREEDOM + 1) * Math.log1p((logSeconds - at.logSeconds) ** 2 / (at.noise * NOISE_FREEDOM)) +
+      Math.log(at.noise);
   }
   return sum;
 }
 
-function normalEquations(space: FeatureSpace, points: readonly Point[], prior: Prior, noise: Noise, coefficients: Float64Array): { matrix: Float64Array; right: Float64Array } {
+function normalEquations(
+  space: FeatureSpace,
+  points: readonly Point[],
+  prior: Prior,
+  noise: Noise,
+  coefficients: Float64Array,
+): { matrix: Float64Array; right: Float64Array } {
   const size = coefficients.length;
   const matrix = new Float64Array(size * size);
   const right = new Float64Array(size);
@@ -139,7 +163,13 @@ function normalEquations(space: FeatureSpace, points: readonly Point[], prior: P
  * Mean square of the points' standardised left-out residuals, pulled to 1 as if `strength` more had been 1: how much
  * noisier or quieter this model is than the others. Left-out residuals follow from leverages without fitting again.
  */
-export function noiseScale(space: FeatureSpace, points: readonly Point[], { coefficients, factor }: Fit, noise: Noise, strength: number): number {
+export function noiseScale(
+  space: FeatureSpace,
+  points: readonly Point[],
+  { coefficients, factor }: Fit,
+  noise: Noise,
+  strength: number,
+): number {
   let sum = strength;
   for (const { x, logSeconds } of points) {
     const at = evaluate(space, coefficients, x, noise);
@@ -150,4 +180,3 @@ export function noiseScale(space: FeatureSpace, points: readonly Point[], { coef
   }
   return sum / (strength + points.length);
 }
-

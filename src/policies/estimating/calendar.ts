@@ -1,6 +1,6 @@
 /**
- * Weekly windows in a zone, read as the peak schedule reads them: a window past midnight belongs to the day on which it begins, and a day
- * whose clocks change is as long as it is. Nothing here knows what a window is for.
+ * Weekly windows in a zone, read as the peak schedule reads them: a window past midnight belongs to the day on which it
+ * begins, and a day whose clocks change is as long as it is. Nothing here knows what a window is for.
  */
 import { Failure, type Problem } from '../../core/errors.js';
 import { compilePeak, WEEKDAYS, type PeakRule } from '../../core/price/peak.js';
@@ -12,13 +12,23 @@ const TIME = /^([01]\d|2[0-4]):[0-5]\d$/;
 export const windowShape = {
   days: z.array(z.enum(WEEKDAYS)).min(1).optional().describe('Days on which the window begins; every day where absent'),
   from: z.string().regex(TIME, 'is not a time HH:MM').default('00:00').describe('First minute, local time'),
-  to: z.string().regex(TIME, 'is not a time HH:MM').default('24:00').describe('End, not part of it; earlier than from: it ends on the next day'),
+  to: z
+    .string()
+    .regex(TIME, 'is not a time HH:MM')
+    .default('24:00')
+    .describe('End, not part of it; earlier than from: it ends on the next day'),
 } as const;
 
 type Spec = { readonly days?: PeakRule['days'] | undefined; readonly from: string; readonly to: string };
 
 /** The factor only marks where the rule holds. */
-const ruleOf = ({ days, from, to }: Spec, zone: string): PeakRule => ({ from, to, zone, factor: '2', ...(days === undefined ? {} : { days }) });
+const ruleOf = ({ days, from, to }: Spec, zone: string): PeakRule => ({
+  from,
+  to,
+  zone,
+  factor: '2',
+  ...(days === undefined ? {} : { days }),
+});
 
 /** Windows asked by instant. @throws Failure invalid for a window that is none. */
 export class Calendar {

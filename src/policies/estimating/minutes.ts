@@ -22,7 +22,12 @@ export function windowBefore(series: MinuteSeries | undefined, asOf: number, min
     const value = series.values[to - minutes + n] ?? null;
     return value !== null && Number.isFinite(value) ? value : null;
   });
-  return { values, from: series.from + (to - minutes) * MINUTE_MS, to: series.from + to * MINUTE_MS, isWhole: minutes > 0 && values.every((value) => value !== null) };
+  return {
+    values,
+    from: series.from + (to - minutes) * MINUTE_MS,
+    to: series.from + to * MINUTE_MS,
+    isWhole: minutes > 0 && values.every((value) => value !== null),
+  };
 }
 
 /** The measured minutes at the end of a window, up to its last missing one. */

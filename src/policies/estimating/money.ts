@@ -1,9 +1,16 @@
 /**
- * From prices to monthly savings, the same way in every policy. For estimates only: what is billed is computed elsewhere, exactly.
+ * From prices to monthly savings, the same way in every policy. For estimates only: what is billed is computed
+ * elsewhere, exactly.
  *
  * Never invents a price: where one is missing the answer is null, and so is every saving made of it.
  */
-import { HOURS_PER_MONTH, type GpuOffer, type PolicyView, type SavingsEstimate, type WorkloadView } from '../../core/policy/policy.js';
+import {
+  HOURS_PER_MONTH,
+  type GpuOffer,
+  type PolicyView,
+  type SavingsEstimate,
+  type WorkloadView,
+} from '../../core/policy/policy.js';
 import type { Rate } from '../../core/money.js';
 import type { Evidence } from '../../core/evidence.js';
 import type { Term } from '../../core/usage.js';
@@ -18,8 +25,12 @@ export const gpuHourNanos = (rate: Rate): number => (Number(rate.nanos) * 3600) 
 /** `2.490000`: currency units of nanos, for a computation that people read. */
 export const units = (nanos: number): string => (nanos / 1e9).toFixed(6);
 
-/** What so many nanos per hour come to in a month; null: not known. Rounded as a saving is, so that saving all of it is that much. */
-export const monthlyCostOf = (hourlyNanos: number | null): bigint | null => (hourlyNanos === null ? null : BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH)));
+/**
+ * What so many nanos per hour come to in a month; null: not known. Rounded as a saving is, so that saving all of it is
+ * that much.
+ */
+export const monthlyCostOf = (hourlyNanos: number | null): bigint | null =>
+  hourlyNanos === null ? null : BigInt(Math.round(hourlyNanos * HOURS_PER_MONTH));
 
 /** A saving of so many nanos per hour, month by month, certain as far as prices are. */
 export function monthly(hourlyNanos: number): SavingsEstimate {
@@ -55,22 +66,39 @@ export interface Place {
 }
 
 /**
- * What is paid at a place: the offer of exactly this SKU and region. Null where either does not match: another offer that stood in for a
- * missing one might be dearer, and a saving against it would be larger than the truth.
+ * What is paid at a place: the offer of exactly this SKU and region. Null where either does not match: another offer
+ * that stood in for a missing one might be dearer, and a saving against it would be larger than the truth.
  */
 export function ownOffer(view: PolicyView, { provider, region, sku }: Place, term: Term): GpuOffer | null {
   if (provider === null || sku === null) return null;
-  return view.offers.find((offer) => offer.provider === provider && offer.sku === sku && offer.region === region && offer.term === term) ?? null;
+  return (
+    view.offers.find(
+      (offer) => offer.provider === provider && offer.sku === sku && offer.region === region && offer.term === term,
+    ) ?? null
+  );
 }
 
-/** What could be bought there under a term: the cheapest offer of the SKU, or of the model where no SKU is known. Null: there is none. */
+/**
+ * What could be bought there under a term: the cheapest offer of the SKU, or of the model where no SKU is known. Null:
+ * there is none.
+ */
 export function offerAt(view: PolicyView, { provider, region, sku, gpuModel }: Place, term: Term): GpuOffer | null {
-  return cheapest(view.offers.filter((offer) => offer.provider === provider && offer.term === term && (sku === null ? offer.gpuModel === gpuModel : offer.sku === sku)
-    && (offer.region === null || region === null || offer.region === region)));
+  return cheapest(
+    view.offers.filter(
+      (offer) =>
+        offer.provider === provider &&
+        offer.term === term &&
+        (sku === null ? offer.gpuModel === gpuModel : offer.sku === sku) &&
+        (offer.region === null || region === null || offer.region === region),
+    ),
+  );
 }
 
 export const cheapest = (offers: readonly GpuOffer[]): GpuOffer | null =>
-  offers.reduce<GpuOffer | null>((best, offer) => (best === null || gpuHourNanos(offer.rate) < gpuHourNanos(best.rate) ? offer : best), null);
+  offers.reduce<GpuOffer | null>(
+    (best, offer) => (best === null || gpuHourNanos(offer.rate) < gpuHourNanos(best.rate) ? offer : best),
+    null,
+  );
 
 /** Nanos per hour of one replica under its own term; null: not known. */
 export function replicaHourNanos(view: PolicyView, workload: WorkloadView): number | null {
@@ -79,7 +107,8 @@ export function replicaHourNanos(view: PolicyView, workload: WorkloadView): numb
 }
 
 /** Replicas held, booting ones included; null: not known. */
-export const replicasOf = ({ fleet }: WorkloadView): number | null => (fleet === null ? null : fleet.ready + fleet.booting);
+export const replicasOf = ({ fleet }: WorkloadView): number | null =>
+  fleet === null ? null : fleet.ready + fleet.booting;
 
 /** Nanos per hour of all its replicas; null: not known. */
 export function workloadHourNanos(view: PolicyView, workload: WorkloadView): number | null {

@@ -1,8 +1,9 @@
 /**
  * The cheapest whole hours in which a job can do its work before its deadline, cut into few pieces.
  *
- * Exact by dynamic programming over (hour, starts, hours run, whether it runs): every start first loses a restart; a job that runs already and
- * goes on has none. It knows the price of each hour, which a calendar gives; it forecasts nothing.
+ * Exact by dynamic programming over (hour, starts, hours run, whether it runs): every start first loses a restart; a
+ * job that runs already and goes on has none. It knows the price of each hour, which a calendar gives; it forecasts
+ * nothing.
  */
 
 export interface HoursProblem {
@@ -24,7 +25,13 @@ export interface HoursPlan {
 }
 
 /** The plan that costs least, and of equals one with fewer starts; null where the work does not fit. */
-export function cheapestHours({ hourCost, workHours, restartHours, mostStarts, isRunning }: HoursProblem): HoursPlan | null {
+export function cheapestHours({
+  hourCost,
+  workHours,
+  restartHours,
+  mostStarts,
+  isRunning,
+}: HoursProblem): HoursPlan | null {
   const hours = hourCost.length;
   const mostRun = Math.min(hours, Math.ceil(workHours + mostStarts * restartHours));
   const width = mostRun + 1;
@@ -44,7 +51,8 @@ export function cheapestHours({ hourCost, workHours, restartHours, mostStarts, i
           if (now === Infinity) continue;
           relax(next, came, at(starts, run, 0), now, running);
           const begun = running === 1 ? starts : starts + 1;
-          if (begun <= mostStarts && run < mostRun) relax(next, came, at(begun, run + 1, 1), now + hourCost[hour]!, running);
+          if (begun <= mostStarts && run < mostRun)
+            relax(next, came, at(begun, run + 1, 1), now + hourCost[hour]!, running);
         }
       }
     }
@@ -56,7 +64,8 @@ export function cheapestHours({ hourCost, workHours, restartHours, mostStarts, i
     for (let run = 1; run <= mostRun; run++) {
       for (const running of [0, 1] as const) {
         const total = cost[at(starts, run, running)]!;
-        if (run - starts * restartHours + 1e-9 >= workHours && total < (best?.cost ?? Infinity) - 1e-9) best = { starts, run, running, cost: total };
+        if (run - starts * restartHours + 1e-9 >= workHours && total < (best?.cost ?? Infinity) - 1e-9)
+          best = { starts, run, running, cost: total };
       }
     }
   }
@@ -70,7 +79,11 @@ function relax(next: Float64Array, came: Uint8Array, state: number, cost: number
   }
 }
 
-function walk(from: readonly Uint8Array[], at: (starts: number, run: number, running: number) => number, end: { starts: number; run: number; running: 0 | 1 }): HoursPlan['pieces'] {
+function walk(
+  from: readonly Uint8Array[],
+  at: (starts: number, run: number, running: number) => number,
+  end: { starts: number; run: number; running: 0 | 1 },
+): HoursPlan['pieces'] {
   const ran: number[] = [];
   let { starts, run } = end;
   let running: number = end.running;

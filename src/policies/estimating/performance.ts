@@ -1,8 +1,9 @@
 /**
- * What each kind of GPU does for a workload: as somebody states it, else as its team measured what it runs, else as that predicts.
+ * What each kind of GPU does for a workload: as somebody states it, else as its team measured what it runs, else as
+ * that predicts.
  *
- * A prediction counts at the end of its 90 % interval that speaks against a change: the low end for other GPUs, the high end for those that it has. Nothing
- * is said of a workload of which nobody says what it runs.
+ * A prediction counts at the end of its 90 % interval that speaks against a change: the low end for other GPUs, the
+ * high end for those that it has. Nothing is said of a workload of which nobody says what it runs.
  */
 import type { ModelPerformance, PolicyView, WorkloadView } from '../../core/policy/policy.js';
 import { pacesOf, type Pace } from '../../planning/throughput/pace.js';
@@ -10,15 +11,32 @@ import { pacesOf, type Pace } from '../../planning/throughput/pace.js';
 export function performanceOf({ measurements, team }: PolicyView, one: WorkloadView): readonly ModelPerformance[] {
   const { runs, gpusPerReplica, gpuModel: own } = one;
   const stated = one.performance;
-  if (stated.length > 0 || measurements === undefined || runs === undefined || gpusPerReplica === null || !Number.isInteger(gpusPerReplica) || gpusPerReplica < 1) return stated;
+  if (
+    stated.length > 0 ||
+    measurements === undefined ||
+    runs === undefined ||
+    gpusPerReplica === null ||
+    !Number.isInteger(gpusPerReplica) ||
+    gpusPerReplica < 1
+  )
+    return stated;
   const paces = pacesOf(measurements, team);
   return paces.kinds().flatMap((gpuModel): ModelPerformance[] => {
     const pace = paces.of(runs, gpuModel, gpusPerReplica);
     if (pace === null) return [];
     const end = pace.isMeasured ? pace.samplesPerSecond : gpuModel === own ? pace.high : pace.low;
-    return [{ gpuModel, unitsPerMinute: (end * 60) / gpusPerReplica, fits: paces.fits(runs, gpuModel), source: sourceOf(pace, gpuModel === own) }];
+    return [
+      {
+        gpuModel,
+        unitsPerMinute: (end * 60) / gpusPerReplica,
+        fits: paces.fits(runs, gpuModel),
+        source: sourceOf(pace, gpuModel === own),
+      },
+    ];
   });
 }
 
 const sourceOf = ({ isMeasured, rows }: Pace, isOwn: boolean): string =>
-  (isMeasured ? `measured (${rows})` : `predicted from ${rows} ${rows === 1 ? 'measurement' : 'measurements'}, the ${isOwn ? 'high' : 'low'} end of 90 %`);
+  isMeasured
+    ? `measured (${rows})`
+    : `predicted from ${rows} ${rows === 1 ? 'measurement' : 'measurements'}, the ${isOwn ? 'high' : 'low'} end of 90 %`;

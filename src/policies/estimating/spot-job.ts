@@ -1,9 +1,10 @@
 /**
  * The planner's word on a job with a deadline, now: spot, on demand, or wait.
  *
- * It hands the recorded availability before the job's start and since to the policy of planning/spot, tick by tick, and asks it about the present
- * tick. The deadline is the planner's invariant: what could cost it is never answered. The plans are kept by the job's own numbers and by what the
- * market's past says of its future, from which alone they follow.
+ * It hands the recorded availability before the job's start and since to the policy of planning/spot, tick by tick, and
+ * asks it about the present tick. The deadline is the planner's invariant: what could cost it is never answered. The
+ * plans are kept by the job's own numbers and by what the market's past says of its future, from which alone they
+ * follow.
  */
 import { Failure } from '../../core/errors.js';
 import type { JobFacts, SpotMarket } from '../../core/policy/policy.js';
@@ -32,10 +33,16 @@ export interface SpotQuestion {
 
 /** Ticks times slack beyond which a plan would take too long: then the safety rule alone decides. */
 const MOST_PLAN_CELLS = 100_000;
-/** What the plans of running jobs may take up together: ten of the longest that are made, some dozens of two-day jobs with little slack. */
+/**
+ * What the plans of running jobs may take up together: ten of the longest that are made, some dozens of two-day jobs
+ * with little slack.
+ */
 const MOST_PLAN_BYTES = 128_000_000;
 const shelf = new PlanShelf(MOST_PLAN_BYTES);
-/** Readings before the job that are used: as many whole days as stay within what is remembered of a market while a long job runs. */
+/**
+ * Readings before the job that are used: as many whole days as stay within what is remembered of a market while a long
+ * job runs.
+ */
 const MOST_PAST_DAYS = 14;
 
 /** Null where the job's numbers are not all known. `plans`: where plans are kept between looks. */
@@ -48,12 +55,16 @@ export function spotWord(question: SpotQuestion, plans: PlanShelf = shelf): Spot
   if (problem === null) return 'on-demand';
   const tickMs = market.tickSeconds * 1000;
   const tick = Math.min(problem.ticks - 1, Math.max(0, Math.floor((asOf - startedAt) / tickMs)));
-  const available = (at: number): boolean | null => market.available[Math.floor((startedAt + at * tickMs - market.from) / tickMs)] ?? null;
+  const available = (at: number): boolean | null =>
+    market.available[Math.floor((startedAt + at * tickMs - market.from) / tickMs)] ?? null;
   const held: Mode = question.holds === 'spot' ? SPOT : question.holds === 'on-demand' ? ON_DEMAND : IDLE;
   // The tick that runs counts where it was seen, else the one before it.
   const present = (available(tick) ?? available(tick - 1)) === true;
   const view: SpotView = {
-    tick, available: present, mode: held === SPOT && !present ? IDLE : held, restartLeft: 0,
+    tick,
+    available: present,
+    mode: held === SPOT && !present ? IDLE : held,
+    restartLeft: 0,
     // Rounded up: work is never made less.
     workLeft: Math.min(problem.jobUnits, Math.ceil((workLeftHours * 3600) / problem.unitSeconds)),
     timeLeft: Math.floor((deadline - asOf) / tickMs) * problem.tickUnits,
@@ -63,9 +74,21 @@ export function spotWord(question: SpotQuestion, plans: PlanShelf = shelf): Spot
   return mode === SPOT ? 'spot' : mode === ON_DEMAND ? 'on-demand' : 'wait';
 }
 
-function problemOf({ market, restartHours, onDemand, spot }: SpotQuestion, startedAt: number, deadline: number, jobHours: number): SpotProblem | null {
+function problemOf(
+  { market, restartHours, onDemand, spot }: SpotQuestion,
+  startedAt: number,
+  deadline: number,
+  jobHours: number,
+): SpotProblem | null {
   try {
-    return spotProblem({ jobHours, deadlineHours: (deadline - startedAt) / HOUR_MS, restartHours, onDemandPrice: onDemand / 1e9, spotPrice: spot / 1e9, tickSeconds: market.tickSeconds });
+    return spotProblem({
+      jobHours,
+      deadlineHours: (deadline - startedAt) / HOUR_MS,
+      restartHours,
+      onDemandPrice: onDemand / 1e9,
+      spotPrice: spot / 1e9,
+      tickSeconds: market.tickSeconds,
+    });
   } catch (error) {
     // A deadline that nobody can promise is kept as well as on-demand can.
     if (error instanceof Failure) return null;
@@ -73,14 +96,18 @@ function problemOf({ market, restartHours, onDemand, spot }: SpotQuestion, start
   }
 }
 
-/** The readings that end right before the job's first tick, back to a hole or so many days ago: whole days, so that it stays what it was while the job runs. */
+/**
+ * The readings that end right before the job's first tick, back to a hole or so many days ago: whole days, so that it
+ * stays what it was while the job runs.
+ */
 function pastOf(market: SpotMarket, startedAt: number): Uint8Array {
   const tickMs = market.tickSeconds * 1000;
   const end = Math.max(0, Math.floor((startedAt - market.from) / tickMs));
   const perDay = Math.max(1, Math.round(DAY_MS / tickMs));
   let first = Math.min(end, market.available.length);
   if (first < end) return new Uint8Array();
-  while (first > 0 && end - first < MOST_PAST_DAYS * perDay && (market.available[first - 1] ?? null) !== null) first -= 1;
+  while (first > 0 && end - first < MOST_PAST_DAYS * perDay && (market.available[first - 1] ?? null) !== null)
+    first -= 1;
   const days = Math.floor((end - first) / perDay);
   return Uint8Array.from(market.available.slice(end - days * perDay, end), (reading) => (reading === true ? 1 : 0));
 }
@@ -103,7 +130,15 @@ function decided({ problem, view, available, past }: Case, plans: PlanShelf): Mo
   for (let tick = 0; tick < view.tick; tick++) {
     const seen = available(tick);
     // Spot that is held asks for no decision: the call only lets the policy see the tick.
-    if (seen !== null) decide({ tick, available: seen, mode: SPOT, restartLeft: 0, workLeft: 1, timeLeft: (problem.ticks - tick) * problem.tickUnits });
+    if (seen !== null)
+      decide({
+        tick,
+        available: seen,
+        mode: SPOT,
+        restartLeft: 0,
+        workLeft: 1,
+        timeLeft: (problem.ticks - tick) * problem.tickUnits,
+      });
   }
   return decide(view);
 }

@@ -20,8 +20,18 @@ export interface SpotRecord {
   readonly ticks: readonly (boolean | null)[];
 }
 
-export const marketOf = (view: PolicyView, provider: string | null, region: string | null, gpuModel: string | null): SpotMarket | null =>
-  view.spotMarkets.find((market) => market.provider === provider && market.gpuModel === gpuModel && (market.region === region || market.region === null)) ?? null;
+export const marketOf = (
+  view: PolicyView,
+  provider: string | null,
+  region: string | null,
+  gpuModel: string | null,
+): SpotMarket | null =>
+  view.spotMarkets.find(
+    (market) =>
+      market.provider === provider &&
+      market.gpuModel === gpuModel &&
+      (market.region === region || market.region === null),
+  ) ?? null;
 
 /** The market's last `days`; null where it was not recorded for so long. */
 export function recordOf(view: PolicyView, market: SpotMarket | null, days: number): SpotRecord | null {
@@ -33,15 +43,23 @@ export function recordOf(view: PolicyView, market: SpotMarket | null, days: numb
   const ticks = Array.from({ length: count }, (_, n) => market.available[end - count + n] ?? null);
   const interruptions = ticks.filter((tick, n) => n > 0 && ticks[n - 1] === true && tick !== true).length;
   const perDay = Math.max(1, Math.round(DAY_MS / tickMs));
-  const dailyShares = Array.from({ length: Math.ceil(count / perDay) }, (_, day) => shareOf(ticks.slice(day * perDay, (day + 1) * perDay)));
+  const dailyShares = Array.from({ length: Math.ceil(count / perDay) }, (_, day) =>
+    shareOf(ticks.slice(day * perDay, (day + 1) * perDay)),
+  );
   const from = market.from + (end - count) * tickMs;
   return {
-    from, to: market.from + end * tickMs, tickSeconds: market.tickSeconds, share: shareOf(ticks), dailyShares, ticks,
+    from,
+    to: market.from + end * tickMs,
+    tickSeconds: market.tickSeconds,
+    share: shareOf(ticks),
+    dailyShares,
+    ticks,
     interruptionsPerHour: interruptions / ((count * tickMs) / HOUR_MS),
   };
 }
 
-const shareOf = (ticks: readonly (boolean | null)[]): number => ticks.filter((tick) => tick === true).length / Math.max(1, ticks.length);
+const shareOf = (ticks: readonly (boolean | null)[]): number =>
+  ticks.filter((tick) => tick === true).length / Math.max(1, ticks.length);
 
 export interface SpotPrices {
   /** Nanos per GPU-hour. */
@@ -53,7 +71,9 @@ export interface SpotPrices {
 /** Both prices of a place; null where one is missing. */
 export function spotPrices(view: PolicyView, place: Place): SpotPrices | null {
   const [own, offer] = [ownOffer(view, place, 'on-demand'), offerAt(view, place, 'spot')];
-  return own === null || offer === null ? null : { onDemand: gpuHourNanos(own.rate), spot: gpuHourNanos(offer.rate), offer };
+  return own === null || offer === null
+    ? null
+    : { onDemand: gpuHourNanos(own.rate), spot: gpuHourNanos(offer.rate), offer };
 }
 
 export interface HourlySaving {
@@ -63,8 +83,9 @@ export interface HourlySaving {
 }
 
 /**
- * Nanos that one GPU saves per hour when it is on spot while there is spot and on demand while there is none: the price difference in the
- * hours with spot, less a restart at either price for every interruption (away and back). The interval is that of the mean of the days.
+ * Nanos that one GPU saves per hour when it is on spot while there is spot and on demand while there is none: the price
+ * difference in the hours with spot, less a restart at either price for every interruption (away and back). The
+ * interval is that of the mean of the days.
  */
 export function spotSaving({ onDemand, spot }: SpotPrices, record: SpotRecord, restartHours: number): HourlySaving {
   const lost = record.interruptionsPerHour * restartHours * (onDemand + spot);

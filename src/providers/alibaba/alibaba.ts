@@ -1,8 +1,9 @@
 /**
- * Alibaba Cloud: ECS instances and Auto Scaling (ESS) groups with GPUs, their prices, and the account's bill by instance and day.
+ * Alibaba Cloud: ECS instances and Auto Scaling (ESS) groups with GPUs, their prices, and the account's bill by
+ * instance and day.
  *
- * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage and commitments
- * on sale have no part here.
+ * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage
+ * and commitments on sale have no part here.
  */
 import type { Clock } from '../../core/time.js';
 import type { Provider, ProviderConnection } from '../../core/ports.js';

@@ -1,11 +1,12 @@
 /**
  * Effects on ECS instances and scaling groups: what is sent for each.
  *
- * Every request goes out once. Where the API has a ClientToken (deleting, resizing, removing from a group) the action's token is sent as
- * it, so that sending again changes nothing more; the others state what is wanted, not what changes. The invariant: a stop asks for the
- * economical mode, never for one in which the machine is billed on. How an outcome is told: outcomeOf in ../rpc.ts.
- * Sources: ECS API Reference (2014-05-26), "StopInstance", "StartInstance", "DeleteInstances", "ModifyInstanceSpec" and "How to ensure
- * idempotence"; Auto Scaling API Reference (2022-02-22), "ModifyScalingGroup" and "RemoveInstances".
+ * Every request goes out once. Where the API has a ClientToken (deleting, resizing, removing from a group) the action's
+ * token is sent as it, so that sending again changes nothing more; the others state what is wanted, not what changes.
+ * The invariant: a stop asks for the economical mode, never for one in which the machine is billed on. How an outcome
+ * is told: outcomeOf in ../rpc.ts. Sources: ECS API Reference (2014-05-26), "StopInstance", "StartInstance",
+ * "DeleteInstances", "ModifyInstanceSpec" and "How to ensure idempotence"; Auto Scaling API Reference (2022-02-22),
+ * "ModifyScalingGroup" and "RemoveInstances".
  */
 import { z } from 'zod';
 import { denied, invalid } from '../../core/errors.js';
@@ -45,19 +46,43 @@ function instanceRequest(effect: Effect, region: string, id: string, token: stri
   const ecs = (action: string, params: Params, detail: string): Request => ({ service: 'ecs', action, params, detail });
   switch (effect.kind) {
     case 'stop':
-      return ecs('StopInstance', { InstanceId: id, StoppedMode: 'StopCharging', ForceStop: false }, 'stopping in economical mode');
+      return ecs(
+        'StopInstance',
+        { InstanceId: id, StoppedMode: 'StopCharging', ForceStop: false },
+        'stopping in economical mode',
+      );
     case 'start':
       return ecs('StartInstance', { InstanceId: id }, 'starting');
     case 'terminate':
       // A running instance is shut down properly first (ForceStop), and only then released.
-      return ecs('DeleteInstances', { RegionId: region, InstanceId: [id], Force: true, ForceStop: false, ClientToken: token }, 'releasing');
+      return ecs(
+        'DeleteInstances',
+        { RegionId: region, InstanceId: [id], Force: true, ForceStop: false, ClientToken: token },
+        'releasing',
+      );
     case 'resize':
-      return ecs('ModifyInstanceSpec', { InstanceId: id, InstanceType: effect.sku, ClientToken: token }, `changing to ${effect.sku}`);
+      return ecs(
+        'ModifyInstanceSpec',
+        { InstanceId: id, InstanceType: effect.sku, ClientToken: token },
+        `changing to ${effect.sku}`,
+      );
     case 'replace': {
-      const group = effect.group === null ? null : parseTarget(effect.group)?.id ?? effect.group;
+      const group = effect.group === null ? null : (parseTarget(effect.group)?.id ?? effect.group);
       if (group === null) return null;
-      const params: Params = { RegionId: region, ScalingGroupId: group, InstanceIds: [id], RemovePolicy: 'release', DecreaseDesiredCapacity: false, ClientToken: token };
-      return { service: 'ess', action: 'RemoveInstances', params, detail: `released from ${group}, which brings another` };
+      const params: Params = {
+        RegionId: region,
+        ScalingGroupId: group,
+        InstanceIds: [id],
+        RemovePolicy: 'release',
+        DecreaseDesiredCapacity: false,
+        ClientToken: token,
+      };
+      return {
+        service: 'ess',
+        action: 'RemoveInstances',
+        params,
+        detail: `released from ${group}, which brings another`,
+      };
     }
     default:
       return null;
@@ -65,8 +90,12 @@ function instanceRequest(effect: Effect, region: string, id: string, token: stri
 }
 
 function groupRequest(effect: Effect, region: string, id: string): Request | null {
-  const modify = (params: Params, detail: string): Request =>
-    ({ service: 'ess', action: 'ModifyScalingGroup', params: { RegionId: region, ScalingGroupId: id, ...params }, detail });
+  const modify = (params: Params, detail: string): Request => ({
+    service: 'ess',
+    action: 'ModifyScalingGroup',
+    params: { RegionId: region, ScalingGroupId: id, ...params },
+    detail,
+  });
   switch (effect.kind) {
     case 'scale':
       return modify({ DesiredCapacity: effect.replicas }, `desired capacity ${effect.replicas}`);
@@ -76,7 +105,10 @@ function groupRequest(effect: Effect, region: string, id: string): Request | nul
       const onDemand = Math.round(100 * (1 - effect.spotRatio));
       // Spot instances that are called back are replaced ahead of time.
       const remedy: Params = onDemand < 100 ? { SpotInstanceRemedy: true } : {};
-      return modify({ OnDemandPercentageAboveBaseCapacity: onDemand, ...remedy }, `${onDemand} % pay-as-you-go above the base capacity`);
+      return modify(
+        { OnDemandPercentageAboveBaseCapacity: onDemand, ...remedy },
+        `${onDemand} % pay-as-you-go above the base capacity`,
+      );
     }
     default:
       return null;
@@ -88,18 +120,30 @@ const ANSWER = z.object({ RequestId: z.string().optional() });
 /**
  * Asks for an effect, once per token.
  * @returns taken, refused with Alibaba Cloud's code (or `unsupported`), or unknown where the answer was lost
- * @throws Failure denied without credentials or permission, unavailable where nothing was sent, invalid for a wrong target or token
+ * @throws Failure denied without credentials or permission, unavailable where nothing was sent, invalid for a wrong
+ * target or token
  */
-export async function applyEffect(client: AlibabaClient, sent: Sent, effect: Effect, token: string, now: number): Promise<EffectOutcome> {
-  if (client.settings.act === null) throw denied('there are no Alibaba Cloud credentials for acting (BURSAR_ALIBABA_ACT_ACCESS_KEY_ID): the connection is read-only');
+export async function applyEffect(
+  client: AlibabaClient,
+  sent: Sent,
+  effect: Effect,
+  token: string,
+  now: number,
+): Promise<EffectOutcome> {
+  if (client.settings.act === null)
+    throw denied(
+      'there are no Alibaba Cloud credentials for acting (BURSAR_ALIBABA_ACT_ACCESS_KEY_ID): the connection is read-only',
+    );
   const target = parseTarget(effect.target);
   if (target === null) throw invalid(`${effect.target} names no instance or scaling group of Alibaba Cloud`);
   if (!TOKEN.test(token)) throw invalid('a token of Alibaba Cloud has 1 to 64 printable characters');
   const request = requestFor(effect, target, token);
   if (request === null) return refused('unsupported', `Alibaba Cloud has no ${effect.kind} for ${effect.target}`);
   const { service, action, params, detail } = request;
-  return sent.once(token, now, () => acting(CLOUD, permissionOf(service, action), detail, async () => {
-    const answer = ANSWER.safeParse(await client.call(service, action, target.region, params, 'act'));
-    return answer.data?.RequestId ?? null;
-  }));
+  return sent.once(token, now, () =>
+    acting(CLOUD, permissionOf(service, action), detail, async () => {
+      const answer = ANSWER.safeParse(await client.call(service, action, target.region, params, 'act'));
+      return answer.data?.RequestId ?? null;
+    }),
+  );
 }

@@ -1,11 +1,12 @@
 /**
  * The bill, by instance and day, as bill lines.
  *
- * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount; the shape has no tax. What a subscription costs per
- * day is not stated here: its effective cost is null, and its order is a purchase. The invariant: a month is read whole, because a bill
- * replaces its month, and never between its end and its last day of change. The instance's term is not stated: null.
- * Source: BSS OpenAPI Reference (2017-12-14), "DescribeInstanceBill" (final after 12:00 of the third day of the next month; region names, not
- * ids); ECS API Reference (2014-05-26), "DescribeRegions" (their names in the language that is asked for).
+ * Billed is the pretax amount (after discounts and coupons), list the pretax gross amount; the shape has no tax. What a
+ * subscription costs per day is not stated here: its effective cost is null, and its order is a purchase. The
+ * invariant: a month is read whole, because a bill replaces its month, and never between its end and its last day of
+ * change. The instance's term is not stated: null. Source: BSS OpenAPI Reference (2017-12-14), "DescribeInstanceBill"
+ * (final after 12:00 of the third day of the next month; region names, not ids); ECS API Reference (2014-05-26),
+ * "DescribeRegions" (their names in the language that is asked for).
  */
 import { z } from 'zod';
 import type { ChargeCategory, RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
@@ -24,20 +25,45 @@ const FINAL_AFTER_MS = 2 * DAY_MS + 12 * HOUR_MS;
 
 const text = z.string().nullish();
 const ITEM = z.object({
-  InstanceID: text, BillingDate: text, ProductCode: text, ProductName: text, ProductDetail: text, CommodityCode: text, SubscriptionType: text, Item: text,
-  Region: text, InstanceSpec: text, OwnerID: text, BillAccountID: text, Currency: text, Tag: text, PretaxAmount: z.unknown(), PretaxGrossAmount: z.unknown(),
+  InstanceID: text,
+  BillingDate: text,
+  ProductCode: text,
+  ProductName: text,
+  ProductDetail: text,
+  CommodityCode: text,
+  SubscriptionType: text,
+  Item: text,
+  Region: text,
+  InstanceSpec: text,
+  OwnerID: text,
+  BillAccountID: text,
+  Currency: text,
+  Tag: text,
+  PretaxAmount: z.unknown(),
+  PretaxGrossAmount: z.unknown(),
 });
 type Item = z.output<typeof ITEM>;
 const BILL = z.object({ Data: z.object({ AccountID: text, NextToken: text, Items: z.array(z.unknown()).nullish() }) });
-const REGIONS = z.object({ Regions: z.object({ Region: z.array(z.object({ RegionId: z.string(), LocalName: z.string().optional() })) }) });
+const REGIONS = z.object({
+  Regions: z.object({ Region: z.array(z.object({ RegionId: z.string(), LocalName: z.string().optional() })) }),
+});
 
 /** `Item` of a line (DescribeInstanceBill). */
 const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
-  SubscriptionOrder: 'Purchase', PayAsYouGoBill: 'Usage', Refund: 'Adjustment', Adjustment: 'Adjustment',
+  SubscriptionOrder: 'Purchase',
+  PayAsYouGoBill: 'Usage',
+  Refund: 'Adjustment',
+  Adjustment: 'Adjustment',
 };
 
 /** Lines of the months that [from, to) touches, each month whole. @throws Failure */
-export async function* readBill(client: AlibabaClient, types: InstanceTypes, from: number, to: number, now: () => number): AsyncGenerator<RecordBatch> {
+export async function* readBill(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  from: number,
+  to: number,
+  now: () => number,
+): AsyncGenerator<RecordBatch> {
   const months = billMonths(from, to, now(), FINAL_AFTER_MS);
   const home = client.settings.regions[0] ?? 'cn-hangzhou';
   const regions = months.length === 0 ? new Map<string, string>() : await regionNames(client, home);
@@ -54,15 +80,28 @@ export async function* readBill(client: AlibabaClient, types: InstanceTypes, fro
 }
 
 /** An instance type, where the specification of the line is one. */
-const specOf = (item: Item | undefined): string | null => (item?.InstanceSpec?.startsWith('ecs.') === true ? item.InstanceSpec : null);
+const specOf = (item: Item | undefined): string | null =>
+  item?.InstanceSpec?.startsWith('ecs.') === true ? item.InstanceSpec : null;
 
-async function* pagesOf(client: AlibabaClient, region: string, month: BillMonth, day: string): AsyncGenerator<{ account: string | null; items: readonly unknown[] }> {
+async function* pagesOf(
+  client: AlibabaClient,
+  region: string,
+  month: BillMonth,
+  day: string,
+): AsyncGenerator<{ account: string | null; items: readonly unknown[] }> {
   let token = '';
   do {
     const params: Params = {
-      BillingCycle: month.name, Granularity: 'DAILY', BillingDate: day, IsBillingItem: false, MaxResults: MOST_RESULTS, ...(token === '' ? {} : { NextToken: token }),
+      BillingCycle: month.name,
+      Granularity: 'DAILY',
+      BillingDate: day,
+      IsBillingItem: false,
+      MaxResults: MOST_RESULTS,
+      ...(token === '' ? {} : { NextToken: token }),
     };
-    const { Data } = await reading(CLOUD, BILL_PERMISSION, BILL, () => client.call('bss', 'DescribeInstanceBill', region, params));
+    const { Data } = await reading(CLOUD, BILL_PERMISSION, BILL, () =>
+      client.call('bss', 'DescribeInstanceBill', region, params),
+    );
     yield { account: Data.AccountID ?? null, items: Data.Items ?? [] };
     token = Data.NextToken ?? '';
   } while (token !== '');
@@ -72,7 +111,9 @@ async function* pagesOf(client: AlibabaClient, region: string, month: BillMonth,
 async function regionNames(client: AlibabaClient, region: string): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   for (const AcceptLanguage of ['zh-CN', 'en-US']) {
-    const reply = await reading(CLOUD, REGIONS_PERMISSION, REGIONS, () => client.call('ecs', 'DescribeRegions', region, { AcceptLanguage }));
+    const reply = await reading(CLOUD, REGIONS_PERMISSION, REGIONS, () =>
+      client.call('ecs', 'DescribeRegions', region, { AcceptLanguage }),
+    );
     for (const { RegionId, LocalName } of reply.Regions.Region) {
       if (LocalName !== undefined) names.set(plainName(LocalName), RegionId);
     }
@@ -85,7 +126,10 @@ class Lines {
   private readonly counts = new Map<string, number>();
   private read = 0;
 
-  constructor(private readonly month: BillMonth, private readonly regions: ReadonlyMap<string, string>) {}
+  constructor(
+    private readonly month: BillMonth,
+    private readonly regions: ReadonlyMap<string, string>,
+  ) {}
 
   batch(items: readonly unknown[], account: string | null, modelOf: (spec: string) => string | null): RecordBatch {
     const records: UsageRecord[] = [];
@@ -100,9 +144,18 @@ class Lines {
   }
 
   private record(raw: unknown, account: string | null, modelOf: (spec: string) => string | null): UsageRecord | Reject {
-    const reject = (column: string, reason: string): Reject => ({ line: this.read, column, reason, raw: JSON.stringify(raw).slice(0, 4000) });
+    const reject = (column: string, reason: string): Reject => ({
+      line: this.read,
+      column,
+      reason,
+      raw: JSON.stringify(raw).slice(0, 4000),
+    });
     const parsed = ITEM.safeParse(raw);
-    if (!parsed.success) return reject(parsed.error.issues[0]?.path.join('/') ?? '', parsed.error.issues[0]?.message ?? 'is not a line of a bill');
+    if (!parsed.success)
+      return reject(
+        parsed.error.issues[0]?.path.join('/') ?? '',
+        parsed.error.issues[0]?.message ?? 'is not a line of a bill',
+      );
     const item = parsed.data;
     const category = CATEGORIES[item.Item ?? ''];
     if (category === undefined) return reject('Item', 'is not a type of bill that is known');
@@ -131,16 +184,30 @@ class Lines {
       storageMib: null,
       networkBytes: null,
       charge: {
-        category, currency: item.Currency ?? '', billed, list: decimalOf(item.PretaxGrossAmount),
+        category,
+        currency: item.Currency ?? '',
+        billed,
+        list: decimalOf(item.PretaxGrossAmount),
         effective: item.SubscriptionType === 'Subscription' ? null : billed,
-        periodStart: this.month.start, periodEnd: this.month.end,
+        periodStart: this.month.start,
+        periodEnd: this.month.end,
       },
     };
   }
 
   /** What names a line; lines that share it are counted in the order of the bill. */
-  private id({ BillingDate, InstanceID, ProductCode, CommodityCode, SubscriptionType, Item, InstanceSpec }: Item): string {
-    const name = [BillingDate, InstanceID, ProductCode, CommodityCode, SubscriptionType, Item, InstanceSpec].map((part) => part ?? '').join('/');
+  private id({
+    BillingDate,
+    InstanceID,
+    ProductCode,
+    CommodityCode,
+    SubscriptionType,
+    Item,
+    InstanceSpec,
+  }: Item): string {
+    const name = [BillingDate, InstanceID, ProductCode, CommodityCode, SubscriptionType, Item, InstanceSpec]
+      .map((part) => part ?? '')
+      .join('/');
     const count = (this.counts.get(name) ?? 0) + 1;
     this.counts.set(name, count);
     return count === 1 ? name : `${name}#${count}`;
@@ -149,6 +216,9 @@ class Lines {
 
 /** `key:team value:a; key:env value:prod`. */
 function tagsOf(tag: string): Readonly<Record<string, string>> | null {
-  const entries = [...tag.matchAll(/key:(\S+) value:([^;]*)/g)].map(([, key = '', value = '']): [string, string] => [key, value.trim()]);
+  const entries = [...tag.matchAll(/key:(\S+) value:([^;]*)/g)].map(([, key = '', value = '']): [string, string] => [
+    key,
+    value.trim(),
+  ]);
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }

@@ -1,10 +1,11 @@
 /**
  * Calls to Alibaba Cloud's RPC APIs through its official client, signed and sent as POST.
  *
- * Never tries again and never lets the client's own errors out: they name the address with the signature. The invariant: a request that
- * acts goes out once, over a connection of its own, so that a socket that died while idle is not taken for a lost answer.
- * Sources: Alibaba Cloud, "Request syntax and signature method V2 for RPC APIs"; ECS API Reference, "Troubleshoot API error codes";
- * Auto Scaling API Reference, "Client errors".
+ * Never tries again and never lets the client's own errors out: they name the address with the signature. The
+ * invariant: a request that acts goes out once, over a connection of its own, so that a socket that died while idle is
+ * not taken for a lost answer.
+ * Sources: Alibaba Cloud, "Request syntax and signature method V2 for RPC APIs"; ECS API Reference, "Troubleshoot API
+ * error codes"; Auto Scaling API Reference, "Client errors".
  */
 import RPCClient from '@alicloud/pop-core';
 import http from 'node:http';
@@ -55,19 +56,33 @@ export class AlibabaClient {
   private client(service: Service, region: string, use: Use): RPCClient {
     const { settings } = this;
     const keys = use === 'read' ? settings.read : settings.act;
-    if (keys === null) throw denied('there are no Alibaba Cloud credentials for acting (BURSAR_ALIBABA_ACT_ACCESS_KEY_ID): the connection is read-only');
+    if (keys === null)
+      throw denied(
+        'there are no Alibaba Cloud credentials for acting (BURSAR_ALIBABA_ACT_ACCESS_KEY_ID): the connection is read-only',
+      );
     const endpoint = addressOf(settings, service, region);
     const key = `${service} ${use} ${endpoint}`;
     const known = this.clients.get(key);
     if (known !== undefined) return known;
-    const opts = { method: 'POST', timeout: settings.timeoutSeconds * 1000, ...(use === 'act' ? { agent: freshAgent(endpoint) } : {}) };
-    const made = new RPCClient({ endpoint, apiVersion: VERSIONS[service], accessKeyId: keys.id, accessKeySecret: keys.secret, opts });
+    const opts = {
+      method: 'POST',
+      timeout: settings.timeoutSeconds * 1000,
+      ...(use === 'act' ? { agent: freshAgent(endpoint) } : {}),
+    };
+    const made = new RPCClient({
+      endpoint,
+      apiVersion: VERSIONS[service],
+      accessKeyId: keys.id,
+      accessKeySecret: keys.secret,
+      opts,
+    });
     this.clients.set(key, made);
     return made;
   }
 }
 
-const freshAgent = (endpoint: string): http.Agent => (endpoint.startsWith('https:') ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false }));
+const freshAgent = (endpoint: string): http.Agent =>
+  endpoint.startsWith('https:') ? new https.Agent({ keepAlive: false }) : new http.Agent({ keepAlive: false });
 
 interface ClientError {
   readonly code?: unknown;
@@ -76,8 +91,10 @@ interface ClientError {
   readonly entry?: { readonly response?: { readonly statusCode?: unknown } };
 }
 
-const NO_CREDENTIALS = /^(?:InvalidAccessKey|InvalidAccessKeyId|SignatureDoesNotMatch|IncompleteSignature|SignatureNonceUsed|IllegalTimestamp|InvalidTimeStamp|InvalidSecurityToken|MissingSecurityToken)/;
-const NO_PERMISSION = /^(?:Forbidden(?:\.RAM|\.SubUser|\.Unauthorized|\.NoPermission)?|NoPermission|NoPermission\..*|ActionUnauthorized|NotAuthorized|Unauthorized)$/;
+const NO_CREDENTIALS =
+  /^(?:InvalidAccessKey|InvalidAccessKeyId|SignatureDoesNotMatch|IncompleteSignature|SignatureNonceUsed|IllegalTimestamp|InvalidTimeStamp|InvalidSecurityToken|MissingSecurityToken)/;
+const NO_PERMISSION =
+  /^(?:Forbidden(?:\.RAM|\.SubUser|\.Unauthorized|\.NoPermission)?|NoPermission|NoPermission\..*|ActionUnauthorized|NotAuthorized|Unauthorized)$/;
 const BUSY = /^Throttling|^(?:ServiceTrafficLimit|SystemBusy)/;
 const SERVER = /^(?:InternalError|ServiceUnavailable|UnknownError|ServiceFailure|InternalServiceError)/;
 

@@ -1,29 +1,53 @@
 /**
  * The fleet: GPU instances and scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
+ * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
+ * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { inGroups, parseTarget, readParts } from '../rpc.js';
 import type { AlibabaClient } from './client.js';
-import { CONFIGURATIONS_PERMISSION, gpuGroups, GROUPS_PERMISSION, MEMBERS_PERMISSION, membersOf, readGroup } from './groups.js';
+import {
+  CONFIGURATIONS_PERMISSION,
+  gpuGroups,
+  GROUPS_PERMISSION,
+  MEMBERS_PERMISSION,
+  membersOf,
+  readGroup,
+} from './groups.js';
 import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
 /** What it takes to know which types are in use. */
-export const IN_USE_PERMISSIONS: readonly string[] = [INSTANCES_PERMISSION, TYPES_PERMISSION, GROUPS_PERMISSION, CONFIGURATIONS_PERMISSION];
+export const IN_USE_PERMISSIONS: readonly string[] = [
+  INSTANCES_PERMISSION,
+  TYPES_PERMISSION,
+  GROUPS_PERMISSION,
+  CONFIGURATIONS_PERMISSION,
+];
 export const FLEET_PERMISSIONS: readonly string[] = [...IN_USE_PERMISSIONS, MEMBERS_PERMISSION];
 
 /** @throws Failure where nothing at all could be read */
 export function readFleet(client: AlibabaClient, types: InstanceTypes, now: number): Promise<FleetReading> {
-  return readParts(client.settings.regions.flatMap((region) => [
-    { name: `${region}: instances`, read: async (lacks) => inGroups(await gpuInstances(client, types, region), region, (ids) => membersOf(client, region, ids), lacks) },
-    { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
-  ]), now);
+  return readParts(
+    client.settings.regions.flatMap((region) => [
+      {
+        name: `${region}: instances`,
+        read: async (lacks) =>
+          inGroups(await gpuInstances(client, types, region), region, (ids) => membersOf(client, region, ids), lacks),
+      },
+      { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
+    ]),
+    now,
+  );
 }
 
 /** Null: the cloud says that it is not there, or no target of this cloud is named so. @throws Failure */
-export async function readTarget(client: AlibabaClient, types: InstanceTypes, target: string): Promise<FleetTarget | null> {
+export async function readTarget(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  target: string,
+): Promise<FleetTarget | null> {
   const named = parseTarget(target);
   if (named === null) return null;
   if (named.kind === 'asg') return readGroup(client, types, named.region, named.id);

@@ -1,9 +1,10 @@
 /**
  * Scaling groups of Auto Scaling (ESS) as fleet targets.
  *
- * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what Bursar may set. The
- * invariant: a group whose machines differ has no one SKU, and one that counts by weight has no GPUs per replica.
- * Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups", "DescribeScalingConfigurations" and "DescribeScalingInstances".
+ * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what
+ * Bursar may set. The invariant: a group whose machines differ has no one SKU, and one that counts by weight has no
+ * GPUs per replica. Fields: Auto Scaling API Reference (2022-02-22), "DescribeScalingGroups",
+ * "DescribeScalingConfigurations" and "DescribeScalingInstances".
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -35,7 +36,9 @@ const GROUP = z.object({
   TotalInstanceCount: count,
   OnDemandPercentageAboveBaseCapacity: count,
   ActiveScalingConfigurationId: z.string().optional(),
-  LaunchTemplateOverrides: z.array(z.object({ InstanceType: z.string().optional(), WeightedCapacity: z.number().optional() })).optional(),
+  LaunchTemplateOverrides: z
+    .array(z.object({ InstanceType: z.string().optional(), WeightedCapacity: z.number().optional() }))
+    .optional(),
   Tags: z.array(z.object({ TagKey: z.string(), TagValue: z.string().optional() })).optional(),
   CreationTime: z.string().optional(),
 });
@@ -52,25 +55,45 @@ const CONFIGURATION = z.object({
 type Configuration = z.output<typeof CONFIGURATION>;
 const CONFIGURATIONS = z.object({ ScalingConfigurations: z.array(CONFIGURATION) });
 
-const MEMBERS = z.object({ ScalingInstances: z.array(z.object({ InstanceId: z.string(), ScalingGroupId: z.string() })) });
+const MEMBERS = z.object({
+  ScalingInstances: z.array(z.object({ InstanceId: z.string(), ScalingGroupId: z.string() })),
+});
 
 /** Groups of a region, all pages. @throws Failure */
 async function readGroups(client: AlibabaClient, region: string, filter: Params = {}): Promise<Group[]> {
   const found: Group[] = [];
   for (let PageNumber = 1; ; PageNumber += 1) {
     const params: Params = { ...filter, RegionId: region, PageSize: PAGE_SIZE, PageNumber };
-    const reply = await reading(CLOUD, GROUPS_PERMISSION, GROUPS, () => client.call('ess', 'DescribeScalingGroups', region, params));
+    const reply = await reading(CLOUD, GROUPS_PERMISSION, GROUPS, () =>
+      client.call('ess', 'DescribeScalingGroups', region, params),
+    );
     found.push(...reply.ScalingGroups);
     if (reply.ScalingGroups.length === 0 || found.length >= reply.TotalCount) return found;
   }
 }
 
-async function readConfigurations(client: AlibabaClient, region: string, groups: readonly Group[]): Promise<Map<string, Configuration>> {
-  const ids = [...new Set(groups.flatMap(({ ActiveScalingConfigurationId }) => (ActiveScalingConfigurationId ? [ActiveScalingConfigurationId] : [])))];
+async function readConfigurations(
+  client: AlibabaClient,
+  region: string,
+  groups: readonly Group[],
+): Promise<Map<string, Configuration>> {
+  const ids = [
+    ...new Set(
+      groups.flatMap(({ ActiveScalingConfigurationId }) =>
+        ActiveScalingConfigurationId ? [ActiveScalingConfigurationId] : [],
+      ),
+    ),
+  ];
   const found = new Map<string, Configuration>();
   for (let at = 0; at < ids.length; at += MOST_CONFIGURATIONS) {
-    const params: Params = { RegionId: region, PageSize: MOST_CONFIGURATIONS, ScalingConfigurationIds: ids.slice(at, at + MOST_CONFIGURATIONS) };
-    const reply = await reading(CLOUD, CONFIGURATIONS_PERMISSION, CONFIGURATIONS, () => client.call('ess', 'DescribeScalingConfigurations', region, params));
+    const params: Params = {
+      RegionId: region,
+      PageSize: MOST_CONFIGURATIONS,
+      ScalingConfigurationIds: ids.slice(at, at + MOST_CONFIGURATIONS),
+    };
+    const reply = await reading(CLOUD, CONFIGURATIONS_PERMISSION, CONFIGURATIONS, () =>
+      client.call('ess', 'DescribeScalingConfigurations', region, params),
+    );
     for (const one of reply.ScalingConfigurations) found.set(one.ScalingConfigurationId, one);
   }
   return found;
@@ -83,20 +106,35 @@ export async function gpuGroups(client: AlibabaClient, types: InstanceTypes, reg
 }
 
 /** Null: the cloud says that it is not there. @throws Failure */
-export async function readGroup(client: AlibabaClient, types: InstanceTypes, region: string, id: string): Promise<FleetTarget | null> {
-  const found = (await readGroups(client, region, { ScalingGroupIds: [id] })).filter(({ ScalingGroupId }) => ScalingGroupId === id);
+export async function readGroup(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  region: string,
+  id: string,
+): Promise<FleetTarget | null> {
+  const found = (await readGroups(client, region, { ScalingGroupIds: [id] })).filter(
+    ({ ScalingGroupId }) => ScalingGroupId === id,
+  );
   return (await asTargets(client, types, region, found))[0] ?? null;
 }
 
 /**
- * The groups of instances that carry no tag of Auto Scaling, which tags those that it brings: these may have been attached by hand.
+ * The groups of instances that carry no tag of Auto Scaling, which tags those that it brings: these may have been
+ * attached by hand.
  * @throws Failure
  */
 export async function membersOf(client: AlibabaClient, region: string, ids: readonly string[]): Promise<Membership> {
   const found = new Map<string, string>();
   for (let at = 0; at < ids.length; at += MOST_INSTANCES) {
-    const params: Params = { RegionId: region, PageSize: MOST_INSTANCES, PageNumber: 1, InstanceIds: ids.slice(at, at + MOST_INSTANCES) };
-    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () => client.call('ess', 'DescribeScalingInstances', region, params));
+    const params: Params = {
+      RegionId: region,
+      PageSize: MOST_INSTANCES,
+      PageNumber: 1,
+      InstanceIds: ids.slice(at, at + MOST_INSTANCES),
+    };
+    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () =>
+      client.call('ess', 'DescribeScalingInstances', region, params),
+    );
     for (const { InstanceId, ScalingGroupId } of reply.ScalingInstances) found.set(InstanceId, ScalingGroupId);
   }
   return found;
@@ -111,10 +149,15 @@ interface Machines {
 function machinesOf(group: Group, configuration: Configuration | undefined): Machines {
   const overrides = (group.LaunchTemplateOverrides ?? []).filter(({ InstanceType }) => InstanceType !== undefined);
   if (configuration === undefined) {
-    return { types: overrides.flatMap(({ InstanceType }) => InstanceType ?? []), weighted: overrides.some(({ WeightedCapacity }) => (WeightedCapacity ?? 1) !== 1), spot: null };
+    return {
+      types: overrides.flatMap(({ InstanceType }) => InstanceType ?? []),
+      weighted: overrides.some(({ WeightedCapacity }) => (WeightedCapacity ?? 1) !== 1),
+      spot: null,
+    };
   }
   const { InstanceType, InstanceTypes, WeightedCapacities, SpotStrategy } = configuration;
-  const several = (InstanceTypes ?? []).length > 0 ? InstanceTypes ?? [] : InstanceType === undefined ? [] : [InstanceType];
+  const several =
+    (InstanceTypes ?? []).length > 0 ? (InstanceTypes ?? []) : InstanceType === undefined ? [] : [InstanceType];
   return {
     types: several,
     weighted: (WeightedCapacities ?? []).some((weight) => Number(weight) !== 1),
@@ -122,19 +165,40 @@ function machinesOf(group: Group, configuration: Configuration | undefined): Mac
   };
 }
 
-async function asTargets(client: AlibabaClient, types: InstanceTypes, region: string, groups: readonly Group[]): Promise<FleetTarget[]> {
+async function asTargets(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  region: string,
+  groups: readonly Group[],
+): Promise<FleetTarget[]> {
   const configurations = await readConfigurations(client, region, groups);
-  const machines = groups.map((group) => machinesOf(group, configurations.get(group.ActiveScalingConfigurationId ?? '')));
-  const known = await types.of(region, machines.flatMap((one) => one.types));
-  return groups.map((group, at) => asTarget(group, machines[at] ?? { types: [], weighted: false, spot: null }, region, client.settings.account, known));
+  const machines = groups.map((group) =>
+    machinesOf(group, configurations.get(group.ActiveScalingConfigurationId ?? '')),
+  );
+  const known = await types.of(
+    region,
+    machines.flatMap((one) => one.types),
+  );
+  return groups.map((group, at) =>
+    asTarget(group, machines[at] ?? { types: [], weighted: false, spot: null }, region, client.settings.account, known),
+  );
 }
 
-function asTarget(group: Group, machines: Machines, region: string, account: string | null, known: ReadonlyMap<string, TypeGpus>): FleetTarget {
+function asTarget(
+  group: Group,
+  machines: Machines,
+  region: string,
+  account: string | null,
+  known: ReadonlyMap<string, TypeGpus>,
+): FleetTarget {
   const gpus = commonGpus(machines, known);
   const total = group.TotalInstanceCount;
-  const spotRatio = group.OnDemandPercentageAboveBaseCapacity === undefined
-    ? machines.spot === null ? null : Number(machines.spot)
-    : 1 - group.OnDemandPercentageAboveBaseCapacity / 100;
+  const spotRatio =
+    group.OnDemandPercentageAboveBaseCapacity === undefined
+      ? machines.spot === null
+        ? null
+        : Number(machines.spot)
+      : 1 - group.OnDemandPercentageAboveBaseCapacity / 100;
   const launched = Date.parse(group.CreationTime ?? '');
   // A group without an expected number keeps what it has: its size is what it is meant to be.
   const desired = group.DesiredCapacity ?? total;
@@ -145,13 +209,16 @@ function asTarget(group: Group, machines: Machines, region: string, account: str
     provider: CLOUD,
     account,
     region,
-    sku: machines.types.length === 1 && !machines.weighted ? machines.types[0] ?? null : null,
+    sku: machines.types.length === 1 && !machines.weighted ? (machines.types[0] ?? null) : null,
     gpuModel: gpus.model,
     gpus: gpus.gpus,
     term: termOf(group, spotRatio),
     state: stateOf(group),
     billing: billingOf(group),
-    replicas: desired === undefined ? null : { desired, ready: group.ActiveCapacity ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
+    replicas:
+      desired === undefined
+        ? null
+        : { desired, ready: group.ActiveCapacity ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
     spotRatio,
     labels: Object.fromEntries((group.Tags ?? []).map(({ TagKey, TagValue }) => [TagKey, TagValue ?? ''])),
     launchedAt: Number.isNaN(launched) ? null : launched,

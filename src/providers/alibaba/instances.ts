@@ -1,9 +1,10 @@
 /**
  * ECS instances as fleet targets.
  *
- * Only instances with a GPU are in the fleet. The invariant: a stopped instance is not said to have ended: in economical mode its disks go
- * on being billed, and one that does not support that mode is stopped without an error and billed whole (ECS API Reference, "StopInstance";
- * ECS User Guide, "Economical mode"). Fields: ECS API Reference (2014-05-26), "DescribeInstances".
+ * Only instances with a GPU are in the fleet. The invariant: a stopped instance is not said to have ended: in
+ * economical mode its disks go on being billed, and one that does not support that mode is stopped without an error and
+ * billed whole (ECS API Reference, "StopInstance"; ECS User Guide, "Economical mode"). Fields: ECS API Reference
+ * (2014-05-26), "DescribeInstances".
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -38,8 +39,15 @@ export async function readInstances(client: AlibabaClient, region: string, filte
   const found: Instance[] = [];
   let token = '';
   do {
-    const params: Params = { ...filter, RegionId: region, MaxResults: MOST_RESULTS, ...(token === '' ? {} : { NextToken: token }) };
-    const reply = await reading(CLOUD, INSTANCES_PERMISSION, REPLY, () => client.call('ecs', 'DescribeInstances', region, params));
+    const params: Params = {
+      ...filter,
+      RegionId: region,
+      MaxResults: MOST_RESULTS,
+      ...(token === '' ? {} : { NextToken: token }),
+    };
+    const reply = await reading(CLOUD, INSTANCES_PERMISSION, REPLY, () =>
+      client.call('ecs', 'DescribeInstances', region, params),
+    );
     found.push(...reply.Instances.Instance);
     token = reply.NextToken ?? '';
   } while (token !== '');
@@ -53,24 +61,47 @@ export async function readInstance(client: AlibabaClient, region: string, id: st
 }
 
 /** The memory of a card, which is part of some models' names, is stated by the type alone. @throws Failure */
-export async function gpuInstances(client: AlibabaClient, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
+export async function gpuInstances(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  region: string,
+): Promise<FleetTarget[]> {
   const found = (await readInstances(client, region)).filter(({ GPUAmount }) => GPUAmount !== 0);
   return instancesAsTargets(client, types, region, found);
 }
 
-export async function instancesAsTargets(client: AlibabaClient, types: InstanceTypes, region: string, found: readonly Instance[]): Promise<FleetTarget[]> {
-  const known = await types.of(region, found.flatMap(({ InstanceType }) => InstanceType ?? []));
+export async function instancesAsTargets(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  region: string,
+  found: readonly Instance[],
+): Promise<FleetTarget[]> {
+  const known = await types.of(
+    region,
+    found.flatMap(({ InstanceType }) => InstanceType ?? []),
+  );
   return found.map((one) => instanceAsTarget(one, region, client.settings.account, known));
 }
 
 const STATES: Readonly<Record<string, RunState>> = {
-  Pending: 'starting', Starting: 'starting', Running: 'running', Stopping: 'stopping', Stopped: 'stopped',
+  Pending: 'starting',
+  Starting: 'starting',
+  Running: 'running',
+  Stopping: 'stopping',
+  Stopped: 'stopped',
 };
 
-function instanceAsTarget(one: Instance, region: string, account: string | null, known: Awaited<ReturnType<InstanceTypes['of']>>): FleetTarget {
+function instanceAsTarget(
+  one: Instance,
+  region: string,
+  account: string | null,
+  known: Awaited<ReturnType<InstanceTypes['of']>>,
+): FleetTarget {
   const sku = one.InstanceType ?? null;
   const { model, gpus } = known.get(sku ?? '') ?? gpusOf(sku ?? '', one.GPUAmount, one.GPUSpec);
-  const launched = Date.parse(one.StartTime === undefined || one.StartTime === '' ? one.CreationTime ?? '' : one.StartTime);
+  const launched = Date.parse(
+    one.StartTime === undefined || one.StartTime === '' ? (one.CreationTime ?? '') : one.StartTime,
+  );
   return {
     target: instanceTarget(region, one.InstanceId),
     kind: 'instance',
@@ -103,8 +134,12 @@ function billingOf({ InstanceChargeType, Status, StoppedMode }: Instance): Billi
   if (InstanceChargeType !== 'PostPaid' || STATES[Status ?? ''] === undefined) return 'unknown';
   if (Status !== 'Stopped') return 'billed';
   switch (StoppedMode) {
-    case 'StopCharging': return 'partly';
-    case 'KeepCharging': case 'Not-applicable': return 'billed';
-    default: return 'unknown';
+    case 'StopCharging':
+      return 'partly';
+    case 'KeepCharging':
+    case 'Not-applicable':
+      return 'billed';
+    default:
+      return 'unknown';
   }
 }

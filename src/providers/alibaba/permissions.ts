@@ -1,10 +1,13 @@
 /**
- * Which of Alibaba Cloud's permissions the credentials have, asked of the cloud itself: reading by reading, acting by dry runs where the API has one.
+ * Which of Alibaba Cloud's permissions the credentials have, asked of the cloud itself: reading by reading, acting by
+ * dry runs where the API has one.
  *
- * Changes nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling has no dry run, nor has a change of an instance's type. Before an effect
- * is tried dry a reading is: a compatible server that answers it with the list does not know `DryRun`, and would stop machines.
- * Sources: ECS API Reference (2014-05-26), DryRun of "DescribeInstances", "StopInstance", "StartInstance" and "DeleteInstances" (the credentials and the RAM user's
- * permissions are checked; the code DryRunOperation where nothing is missing); ECS, "Announcement of changes to the authentication mechanism for Alibaba Cloud ECS query API
+ * Changes nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling has no dry run, nor
+ * has a change of an instance's type. Before an effect is tried dry a reading is: a compatible server that answers it
+ * with the list does not know `DryRun`, and would stop machines.
+ * Sources: ECS API Reference (2014-05-26), DryRun of "DescribeInstances", "StopInstance", "StartInstance" and
+ * "DeleteInstances" (the credentials and the RAM user's permissions are checked; the code DryRunOperation where nothing
+ * is missing); ECS, "Announcement of changes to the authentication mechanism for Alibaba Cloud ECS query API
  * operations" (until December 2025 an empty list was also the answer to who may not list).
  */
 import { z } from 'zod';
@@ -31,18 +34,44 @@ const LISTED = z.object({ Instances: z.object({ Instance: z.array(z.unknown()).m
 function readings(region: string, sku: string | null, now: number): readonly Question[] {
   const RegionId = region;
   const wire = (at: number): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z');
-  const priced: readonly Question[] = sku === null ? [] : [
-    { service: 'ecs', action: 'DescribePrice', params: { RegionId, ResourceType: 'instance', InstanceType: sku, PriceUnit: 'Hour', Period: 1 } },
-    { service: 'ecs', action: 'DescribeSpotPriceHistory', params: { RegionId, InstanceType: sku, NetworkType: 'vpc', StartTime: wire(now - 3_600_000), EndTime: wire(now) } },
-  ];
+  const priced: readonly Question[] =
+    sku === null
+      ? []
+      : [
+          {
+            service: 'ecs',
+            action: 'DescribePrice',
+            params: { RegionId, ResourceType: 'instance', InstanceType: sku, PriceUnit: 'Hour', Period: 1 },
+          },
+          {
+            service: 'ecs',
+            action: 'DescribeSpotPriceHistory',
+            params: {
+              RegionId,
+              InstanceType: sku,
+              NetworkType: 'vpc',
+              StartTime: wire(now - 3_600_000),
+              EndTime: wire(now),
+            },
+          },
+        ];
   return [
-    { service: 'ecs', action: 'DescribeInstances', params: { RegionId, MaxResults: 1 }, proves: (reply) => LISTED.safeParse(reply).success },
+    {
+      service: 'ecs',
+      action: 'DescribeInstances',
+      params: { RegionId, MaxResults: 1 },
+      proves: (reply) => LISTED.safeParse(reply).success,
+    },
     { service: 'ecs', action: 'DescribeInstanceTypes', params: { MaxResults: 1 } },
     { service: 'ecs', action: 'DescribeRegions', params: {} },
     { service: 'ess', action: 'DescribeScalingGroups', params: { RegionId, PageSize: 1, PageNumber: 1 } },
     { service: 'ess', action: 'DescribeScalingConfigurations', params: { RegionId, PageSize: 1 } },
     { service: 'ess', action: 'DescribeScalingInstances', params: { RegionId, PageSize: 1, PageNumber: 1 } },
-    { service: 'bss', action: 'DescribeInstanceBill', params: { BillingCycle: wire(now).slice(0, MONTH_LENGTH), IsBillingItem: false, MaxResults: 1 } },
+    {
+      service: 'bss',
+      action: 'DescribeInstanceBill',
+      params: { BillingCycle: wire(now).slice(0, MONTH_LENGTH), IsBillingItem: false, MaxResults: 1 },
+    },
     ...priced,
   ];
 }
@@ -58,20 +87,38 @@ export class Permissions {
   private keepsToDryRun: Promise<boolean> | null = null;
   private found: Promise<readonly Instance[]> | null = null;
 
-  constructor(private readonly client: AlibabaClient, private readonly region: string) {}
+  constructor(
+    private readonly client: AlibabaClient,
+    private readonly region: string,
+  ) {}
 
-  /** As ProviderConnection.granted says. @param now epoch milliseconds @throws Failure where the instances cannot be listed for another reason than a permission */
+  /**
+   * As ProviderConnection.granted says. @param now epoch milliseconds @throws Failure where the instances cannot be
+   * listed for another reason than a permission
+   */
   async granted(permission: string, use: ProviderSetting['use'], now: number): Promise<boolean | null> {
-    const needsType = permission === permissionOf('ecs', 'DescribePrice') || permission === permissionOf('ecs', 'DescribeSpotPriceHistory');
-    const sku = needsType ? (await this.instances())[0]?.InstanceType ?? null : null;
-    const reading = readings(this.region, sku, now).find(({ service, action }) => permissionOf(service, action) === permission);
-    if (reading !== undefined) return permitted(() => this.client.call(reading.service, reading.action, this.region, reading.params), reading.proves === undefined ? {} : { proves: reading.proves });
+    const needsType =
+      permission === permissionOf('ecs', 'DescribePrice') ||
+      permission === permissionOf('ecs', 'DescribeSpotPriceHistory');
+    const sku = needsType ? ((await this.instances())[0]?.InstanceType ?? null) : null;
+    const reading = readings(this.region, sku, now).find(
+      ({ service, action }) => permissionOf(service, action) === permission,
+    );
+    if (reading !== undefined)
+      return permitted(
+        () => this.client.call(reading.service, reading.action, this.region, reading.params),
+        reading.proves === undefined ? {} : { proves: reading.proves },
+      );
     const [, action = ''] = permission.split(':');
     const rehearsal = permission === permissionOf('ecs', action) ? REHEARSALS[action] : undefined;
-    if (rehearsal === undefined || use !== 'act' || this.client.settings.act === null || !(await this.rehearses())) return null;
+    if (rehearsal === undefined || use !== 'act' || this.client.settings.act === null || !(await this.rehearses()))
+      return null;
     let verdict: boolean | null = null;
     for (const { InstanceId } of (await this.instances()).slice(0, MOST_INSTANCES)) {
-      const own = await permitted(() => this.client.call('ecs', action, this.region, rehearsal(this.region, InstanceId), 'act'), { rehearsed: DONE_DRY });
+      const own = await permitted(
+        () => this.client.call('ecs', action, this.region, rehearsal(this.region, InstanceId), 'act'),
+        { rehearsed: DONE_DRY },
+      );
       if (own === true) return true;
       verdict = own ?? verdict;
     }
@@ -80,13 +127,23 @@ export class Permissions {
 
   /** Only who answers a dry reading by the code, not by the list, is asked for dry effects. */
   private rehearses(): Promise<boolean> {
-    this.keepsToDryRun ??= permitted(() => this.client.call('ecs', 'DescribeInstances', this.region, { RegionId: this.region, DryRun: true }), { rehearsed: DONE_DRY, proves: () => false }).then((answer) => answer === true);
+    this.keepsToDryRun ??= permitted(
+      () => this.client.call('ecs', 'DescribeInstances', this.region, { RegionId: this.region, DryRun: true }),
+      { rehearsed: DONE_DRY, proves: () => false },
+    ).then((answer) => answer === true);
     return this.keepsToDryRun;
   }
 
-  /** Machines with GPUs, those that run first: what is tried dry on them would be refused or undone more easily than on others. */
+  /**
+   * Machines with GPUs, those that run first: what is tried dry on them would be refused or undone more easily than on
+   * others.
+   */
   private instances(): Promise<readonly Instance[]> {
-    this.found ??= readInstances(this.client, this.region).then((all) => all.filter(({ GPUAmount }) => GPUAmount !== 0).sort((a, b) => Number(b.Status === 'Running') - Number(a.Status === 'Running')));
+    this.found ??= readInstances(this.client, this.region).then((all) =>
+      all
+        .filter(({ GPUAmount }) => GPUAmount !== 0)
+        .sort((a, b) => Number(b.Status === 'Running') - Number(a.Status === 'Running')),
+    );
     return this.found;
   }
 }

@@ -1,8 +1,10 @@
 /**
- * Prices of the GPU types that the fleet has (and of those that the settings name), and the price history of spot instances.
+ * Prices of the GPU types that the fleet has (and of those that the settings name), and the price history of spot
+ * instances.
  *
- * A price is that of the account, after its discounts, for the instance alone: system disks are sold apart. The invariant: a price without
- * an amount is no price; a price that was asked for holds from when it was seen, one of the history from when it changed.
+ * A price is that of the account, after its discounts, for the instance alone: system disks are sold apart. The
+ * invariant: a price without an amount is no price; a price that was asked for holds from when it was seen, one of the
+ * history from when it changed.
  * Sources: ECS API Reference (2014-05-26), "DescribePrice" (DetailInfos by Resource; Hour is the default PriceUnit) and
  * "DescribeSpotPriceHistory" (at most 30 days, by zone, NextOffset).
  */
@@ -32,14 +34,20 @@ const PRICE = z.object({
     Price: z.object({
       Currency: z.string(),
       TradePrice: amount,
-      DetailInfos: z.object({ DetailInfo: z.array(z.object({ Resource: z.string().optional(), TradePrice: amount })) }).optional(),
+      DetailInfos: z
+        .object({ DetailInfo: z.array(z.object({ Resource: z.string().optional(), TradePrice: amount })) })
+        .optional(),
     }),
   }),
 });
 const HISTORY = z.object({
   Currency: z.string(),
   NextOffset: z.number().optional(),
-  SpotPrices: z.object({ SpotPriceType: z.array(z.object({ ZoneId: z.string(), InstanceType: z.string(), Timestamp: z.string(), SpotPrice: amount })) }),
+  SpotPrices: z.object({
+    SpotPriceType: z.array(
+      z.object({ ZoneId: z.string(), InstanceType: z.string(), Timestamp: z.string(), SpotPrice: amount }),
+    ),
+  }),
 });
 
 /** A type that is sold (or may be) in a region. */
@@ -54,7 +62,9 @@ async function soldTypes(client: AlibabaClient, types: InstanceTypes, now: numbe
   const fleet = await readFleet(client, types, now);
   const sold: Sold[] = [];
   for (const region of client.settings.regions) {
-    const used = fleet.targets.flatMap(({ target, sku }) => (sku !== null && parseTarget(target)?.region === region ? [sku] : []));
+    const used = fleet.targets.flatMap(({ target, sku }) =>
+      sku !== null && parseTarget(target)?.region === region ? [sku] : [],
+    );
     for (const [sku, gpus] of await types.of(region, [...used, ...client.settings.instanceTypes])) {
       if (gpus.gpus !== 0) sold.push({ region, sku, gpus });
     }
@@ -63,29 +73,61 @@ async function soldTypes(client: AlibabaClient, types: InstanceTypes, now: numbe
 }
 
 /** The price of a type now, per hour; null where the region does not sell it so. @throws Failure */
-async function priceNow(client: AlibabaClient, { region, sku, gpus }: Sold, spot: boolean): Promise<ReturnType<typeof instancePrice>> {
+async function priceNow(
+  client: AlibabaClient,
+  { region, sku, gpus }: Sold,
+  spot: boolean,
+): Promise<ReturnType<typeof instancePrice>> {
   const params: Params = {
-    RegionId: region, ResourceType: 'instance', InstanceType: sku, PriceUnit: 'Hour', Period: 1, SpotStrategy: spot ? 'SpotAsPriceGo' : 'NoSpot',
+    RegionId: region,
+    ResourceType: 'instance',
+    InstanceType: sku,
+    PriceUnit: 'Hour',
+    Period: 1,
+    SpotStrategy: spot ? 'SpotAsPriceGo' : 'NoSpot',
   };
-  const reply = await reading(CLOUD, PRICE_PERMISSION, PRICE.nullable(), () => unlessRefused(client.call('ecs', 'DescribePrice', region, params)));
+  const reply = await reading(CLOUD, PRICE_PERMISSION, PRICE.nullable(), () =>
+    unlessRefused(client.call('ecs', 'DescribePrice', region, params)),
+  );
   if (reply === null) return null;
   const { Currency, TradePrice, DetailInfos } = reply.PriceInfo.Price;
   const details = DetailInfos?.DetailInfo ?? [];
-  const hourly = details.length === 0 ? TradePrice : details.find(({ Resource }) => Resource === 'instanceType')?.TradePrice;
-  const facts = { provider: CLOUD, sku, region, gpuModel: gpus.model, gpus: gpus.gpus, effectiveFrom: 0, source: PRICE_SOURCE };
+  const hourly =
+    details.length === 0 ? TradePrice : details.find(({ Resource }) => Resource === 'instanceType')?.TradePrice;
+  const facts = {
+    provider: CLOUD,
+    sku,
+    region,
+    gpuModel: gpus.model,
+    gpus: gpus.gpus,
+    effectiveFrom: 0,
+    source: PRICE_SOURCE,
+  };
   return instancePrice({ ...facts, term: spot ? 'spot' : 'on-demand' }, hourly, Currency);
 }
 
 /** Change points of the spot price of a type within [since, now), by zone, page by page. @throws Failure */
-async function* historyOf(client: AlibabaClient, { region, sku }: Sold, since: number, now: number): AsyncGenerator<z.output<typeof HISTORY>> {
+async function* historyOf(
+  client: AlibabaClient,
+  { region, sku }: Sold,
+  since: number,
+  now: number,
+): AsyncGenerator<z.output<typeof HISTORY>> {
   const from = Math.max(since, now - MOST_HISTORY_MS);
   if (from >= now) return;
   let offset: number | undefined = 0;
   while (offset !== undefined) {
     const params: Params = {
-      RegionId: region, InstanceType: sku, NetworkType: 'vpc', StartTime: wireTime(from), EndTime: wireTime(now), Offset: offset,
+      RegionId: region,
+      InstanceType: sku,
+      NetworkType: 'vpc',
+      StartTime: wireTime(from),
+      EndTime: wireTime(now),
+      Offset: offset,
     };
-    const reply: z.output<typeof HISTORY> = await reading(CLOUD, HISTORY_PERMISSION, HISTORY, () => client.call('ecs', 'DescribeSpotPriceHistory', region, params));
+    const reply: z.output<typeof HISTORY> = await reading(CLOUD, HISTORY_PERMISSION, HISTORY, () =>
+      client.call('ecs', 'DescribeSpotPriceHistory', region, params),
+    );
     yield reply;
     offset = reply.NextOffset !== undefined && reply.NextOffset > offset ? reply.NextOffset : undefined;
   }
@@ -94,8 +136,16 @@ async function* historyOf(client: AlibabaClient, { region, sku }: Sold, since: n
 /** `2026-10-01T00:00:00Z`: the API knows no milliseconds. */
 const wireTime = (instant: number): string => new Date(instant).toISOString().replace(/\.\d{3}Z$/, 'Z');
 
-/** Prices that hold from `since` on or were first seen since then. A type that a region refuses to price is left out. */
-export async function* readPrices(client: AlibabaClient, types: InstanceTypes, seen: SeenPrices, since: number, now: number): AsyncGenerator<PriceEvent[]> {
+/**
+ * Prices that hold from `since` on or were first seen since then. A type that a region refuses to price is left out.
+ */
+export async function* readPrices(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  seen: SeenPrices,
+  since: number,
+  now: number,
+): AsyncGenerator<PriceEvent[]> {
   for (const sold of await soldTypes(client, types, now)) {
     const events: PriceEvent[] = [];
     for (const spot of [false, true]) {
@@ -122,14 +172,27 @@ async function unlessRefused(call: Promise<unknown>): Promise<unknown> {
 function spotEvents({ Currency, SpotPrices }: z.output<typeof HISTORY>, { gpus }: Sold, since: number): PriceEvent[] {
   return SpotPrices.SpotPriceType.flatMap(({ ZoneId, InstanceType, Timestamp, SpotPrice }): PriceEvent[] => {
     const effectiveFrom = Date.parse(Timestamp);
-    const facts = { provider: CLOUD, sku: InstanceType, region: ZoneId, gpuModel: gpus.model, gpus: gpus.gpus, effectiveFrom, source: HISTORY_SOURCE };
+    const facts = {
+      provider: CLOUD,
+      sku: InstanceType,
+      region: ZoneId,
+      gpuModel: gpus.model,
+      gpus: gpus.gpus,
+      effectiveFrom,
+      source: HISTORY_SOURCE,
+    };
     const price = instancePrice({ ...facts, term: 'spot' }, SpotPrice, Currency);
     return price === null || !(effectiveFrom >= since) ? [] : [{ kind: 'price', price }];
   });
 }
 
 /** The spot price history as readings: what could be had is not stated, only the price. */
-export async function* readSpotHistory(client: AlibabaClient, types: InstanceTypes, since: number, now: number): AsyncGenerator<SpotReading[]> {
+export async function* readSpotHistory(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  since: number,
+  now: number,
+): AsyncGenerator<SpotReading[]> {
   for (const sold of await soldTypes(client, types, now)) {
     for await (const { Currency, SpotPrices } of historyOf(client, sold, since, now)) {
       yield SpotPrices.SpotPriceType.flatMap(({ ZoneId, InstanceType, Timestamp, SpotPrice }): SpotReading[] => {
@@ -137,7 +200,17 @@ export async function* readSpotHistory(client: AlibabaClient, types: InstanceTyp
         const price = decimalOf(SpotPrice);
         const nanos = price === null ? null : nanosOf(price);
         if (!(at >= since) || nanos === null || nanos <= 0n) return [];
-        return [{ provider: CLOUD, region: ZoneId, sku: InstanceType, gpuModel: sold.gpus.model, at, available: null, price: { nanos, currency: Currency } }];
+        return [
+          {
+            provider: CLOUD,
+            region: ZoneId,
+            sku: InstanceType,
+            gpuModel: sold.gpus.model,
+            at,
+            available: null,
+            price: { nanos, currency: Currency },
+          },
+        ];
       });
     }
   }

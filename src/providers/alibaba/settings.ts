@@ -1,7 +1,8 @@
 /**
  * The settings of the Alibaba Cloud connection: regions, addresses, and separate keys for reading and for acting.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for reading.
+ * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for
+ * reading.
  */
 import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -22,8 +23,12 @@ export interface AlibabaSettings {
   readonly act: KeyPair | null;
 }
 
-const setting = (name: string, use: 'read' | 'act', description: string, { required = false, secret = false } = {}): ProviderSetting =>
-  ({ name: PREFIX + name, description, required, secret, use });
+const setting = (
+  name: string,
+  use: 'read' | 'act',
+  description: string,
+  { required = false, secret = false } = {},
+): ProviderSetting => ({ name: PREFIX + name, description, required, secret, use });
 
 export const SETTINGS: readonly ProviderSetting[] = [
   setting('REGIONS', 'read', 'Regions to look at, such as `cn-beijing,cn-hangzhou`', { required: true }),
@@ -32,10 +37,18 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('ACT_ACCESS_KEY_ID', 'act', 'Access key of another RAM user for acting; absent: read-only'),
   setting('ACT_ACCESS_KEY_SECRET', 'act', 'Its secret', { secret: true }),
   setting('ACCOUNT', 'read', 'Account id under which the fleet is kept'),
-  setting('INSTANCE_TYPES', 'read', 'Instance types to price besides those of the fleet, such as `ecs.gn7i-c16g1.4xlarge`'),
+  setting(
+    'INSTANCE_TYPES',
+    'read',
+    'Instance types to price besides those of the fleet, such as `ecs.gn7i-c16g1.4xlarge`',
+  ),
   setting('ENDPOINT_ECS', 'read', 'Address in place of `https://ecs.{region}.aliyuncs.com`'),
   setting('ENDPOINT_ESS', 'read', 'Address in place of `https://ess.{region}.aliyuncs.com`'),
-  setting('ENDPOINT_BSS', 'read', 'Address in place of `https://business.aliyuncs.com`; the international site has `https://business.ap-southeast-1.aliyuncs.com`'),
+  setting(
+    'ENDPOINT_BSS',
+    'read',
+    'Address in place of `https://business.aliyuncs.com`; the international site has `https://business.ap-southeast-1.aliyuncs.com`',
+  ),
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 120 (20)'),
 ];
 
@@ -52,13 +65,20 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
   if (reader.text('REGIONS') === null) reader.wrong('REGIONS', 'is missing');
   const read = reader.keys('READ_ACCESS_KEY_ID', 'READ_ACCESS_KEY_SECRET', true);
   const act = reader.keys('ACT_ACCESS_KEY_ID', 'ACT_ACCESS_KEY_SECRET', false);
-  const endpoints = { ecs: reader.address('ENDPOINT_ECS'), ess: reader.address('ENDPOINT_ESS'), bss: reader.address('ENDPOINT_BSS') };
+  const endpoints = {
+    ecs: reader.address('ENDPOINT_ECS'),
+    ess: reader.address('ENDPOINT_ESS'),
+    bss: reader.address('ENDPOINT_BSS'),
+  };
   const timeoutSeconds = Number(reader.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
   if (!(timeoutSeconds >= 1 && timeoutSeconds <= 120)) reader.wrong('TIMEOUT_SECONDS', 'is not a number from 1 to 120');
   const instanceTypes = reader.list('INSTANCE_TYPES', /^ecs\.[\w.-]+$/, 'instance types');
   const { problems } = reader;
   if (problems.length > 0 || read === null) {
-    throw invalid(`the Alibaba Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `the Alibaba Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   }
   return { regions, account: reader.text('ACCOUNT'), instanceTypes, timeoutSeconds, endpoints, read, act };
 }

@@ -1,9 +1,11 @@
 /**
  * The GPUs of ECS instance types, as ECS itself states them.
  *
- * Keeps no table of its own. The invariant: a type that ECS did not describe is not known; a share of a card is never counted as a card.
- * Sources: ECS API Reference (2014-05-26), "DescribeInstanceTypes" (GPUAmount, GPUSpec, GPUMemorySize in GiB per GPU); ECS User Guide,
- * "GPU-accelerated compute-optimized and vGPU-accelerated instance families" (vgn and sgn share a card).
+ * Keeps no table of its own. The invariant: a type that ECS did not describe is not known; a share of a card is never
+ * counted as a card.
+ * Sources: ECS API Reference (2014-05-26), "DescribeInstanceTypes" (GPUAmount, GPUSpec, GPUMemorySize in GiB per GPU);
+ * ECS User Guide, "GPU-accelerated compute-optimized and vGPU-accelerated instance families" (vgn and sgn share a
+ * card).
  */
 import { z } from 'zod';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -20,14 +22,24 @@ const SHARED = /^ecs\.(?:ebm)?(?:vgn|sgn)/;
 
 const REPLY = z.object({
   InstanceTypes: z.object({
-    InstanceType: z.array(z.object({
-      InstanceTypeId: z.string(), GPUAmount: z.number().optional(), GPUSpec: z.string().optional(), GPUMemorySize: z.number().optional(),
-    })),
+    InstanceType: z.array(
+      z.object({
+        InstanceTypeId: z.string(),
+        GPUAmount: z.number().optional(),
+        GPUSpec: z.string().optional(),
+        GPUMemorySize: z.number().optional(),
+      }),
+    ),
   }),
 });
 
 /** @param memoryGib of one card, where it is known */
-export function gpusOf(type: string, amount: number | undefined, spec: string | undefined, memoryGib?: number): TypeGpus {
+export function gpusOf(
+  type: string,
+  amount: number | undefined,
+  spec: string | undefined,
+  memoryGib?: number,
+): TypeGpus {
   if (amount === 0) return { model: null, gpus: 0 };
   const name = spec ?? '';
   const model = modelOf(memoryGib === undefined ? name : `${name} ${Math.round(memoryGib)}GB`) ?? modelOf(name);
@@ -46,14 +58,18 @@ export class InstanceTypes {
     const missing = wanted.filter((type) => !this.known.has(type));
     for (let at = 0; at < missing.length; at += MOST_TYPES) {
       const some = missing.slice(at, at + MOST_TYPES);
-      const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () => this.client.call('ecs', 'DescribeInstanceTypes', region, { InstanceTypes: some }));
+      const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () =>
+        this.client.call('ecs', 'DescribeInstanceTypes', region, { InstanceTypes: some }),
+      );
       for (const { InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize } of reply.InstanceTypes.InstanceType) {
         this.known.set(InstanceTypeId, gpusOf(InstanceTypeId, GPUAmount, GPUSpec, GPUMemorySize));
       }
     }
-    return new Map(wanted.flatMap((type): [string, TypeGpus][] => {
-      const gpus = this.known.get(type);
-      return gpus === undefined ? [] : [[type, gpus]];
-    }));
+    return new Map(
+      wanted.flatMap((type): [string, TypeGpus][] => {
+        const gpus = this.known.get(type);
+        return gpus === undefined ? [] : [[type, gpus]];
+      }),
+    );
   }
 }

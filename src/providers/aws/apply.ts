@@ -1,14 +1,24 @@
 /**
  * Effects on instances and groups, each sent once; and what became of them.
  *
- * Never repeats a request. The invariant: what is returned as refused, or thrown, has changed nothing; what may have arrived is `unknown`
- * until AWS' own state tells. EC2 and Auto Scaling take no token for these effects: they are absolute, and their state is their receipt.
+ * Never repeats a request. The invariant: what is returned as refused, or thrown, has changed nothing; what may have
+ * arrived is `unknown` until AWS' own state tells. EC2 and Auto Scaling take no token for these effects: they are
+ * absolute, and their state is their receipt.
  */
 import type { Clock } from '../../core/time.js';
 import {
-  SetDesiredCapacityCommand, TerminateInstanceInAutoScalingGroupCommand, UpdateAutoScalingGroupCommand, type LaunchTemplateSpecification, type MixedInstancesPolicy,
+  SetDesiredCapacityCommand,
+  TerminateInstanceInAutoScalingGroupCommand,
+  UpdateAutoScalingGroupCommand,
+  type LaunchTemplateSpecification,
+  type MixedInstancesPolicy,
 } from '@aws-sdk/client-auto-scaling';
-import { ModifyInstanceAttributeCommand, StartInstancesCommand, StopInstancesCommand, TerminateInstancesCommand } from '@aws-sdk/client-ec2';
+import {
+  ModifyInstanceAttributeCommand,
+  StartInstancesCommand,
+  StopInstancesCommand,
+  TerminateInstancesCommand,
+} from '@aws-sdk/client-ec2';
 import { denied } from '../../core/errors.js';
 import { holds, type Effect, type EffectKind, type FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
@@ -60,15 +70,18 @@ export class Effects {
 
   /** As ProviderConnection.apply says. @throws Failure denied without credentials for acting */
   async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {
-    if (this.clients.settings.act === null) throw denied('the AWS connection is read-only: it has no credentials for acting (BURSAR_AWS_ACT_ACCESS_KEY_ID)');
+    if (this.clients.settings.act === null)
+      throw denied('the AWS connection is read-only: it has no credentials for acting (BURSAR_AWS_ACT_ACCESS_KEY_ID)');
     if (effect.kind === 'purchase') return purchase(this.clients, effect, token);
     const target = parseTarget(effect.target);
-    if (target === null) return refused('unknown-target', `${effect.target} names no instance and no Auto Scaling group`);
+    if (target === null)
+      return refused('unknown-target', `${effect.target} names no instance and no Auto Scaling group`);
     const seen = before ?? (await readTarget(this.clients, this.types, effect.target));
     if (seen === null) return refused('not-found', `${effect.target} is not there`);
-    const outcome = target.kind === 'instance'
-      ? await this.onInstance(effect, target.region, target.id, token, seen)
-      : await this.onGroup(effect, target.region, target.name, seen);
+    const outcome =
+      target.kind === 'instance'
+        ? await this.onInstance(effect, target.region, target.id, token, seen)
+        : await this.onGroup(effect, target.region, target.name, seen);
     if (outcome.kind === 'unknown') this.pending.set(token, this.clock.now());
     return outcome;
   }
@@ -86,29 +99,59 @@ export class Effects {
     const now = this.clock.now();
     const since = this.pending.get(token) ?? now;
     this.pending.set(token, since);
-    if (now - since < SETTLE_MILLISECONDS) return { kind: 'unknown', detail: 'AWS\' state does not show it, which may still be behind' };
+    if (now - since < SETTLE_MILLISECONDS)
+      return { kind: 'unknown', detail: "AWS' state does not show it, which may still be behind" };
     this.pending.delete(token);
     return told;
   }
 
-  private async onInstance(effect: Effect, region: string, id: string, token: string, seen: FleetTarget): Promise<EffectOutcome> {
+  private async onInstance(
+    effect: Effect,
+    region: string,
+    id: string,
+    token: string,
+    seen: FleetTarget,
+  ): Promise<EffectOutcome> {
     const ec2 = this.clients.ec2(region, 'act');
     const ids = { InstanceIds: [id] };
     const inGroup = seen.labels[GROUP_TAG] !== undefined;
     switch (effect.kind) {
       case 'stop':
-        if (inGroup) return refused('in-a-group', `${id} belongs to ${seen.labels[GROUP_TAG]}, which would bring another: scale the group`);
-        return acting(STOP, () => ec2.send(new StopInstancesCommand(ids)), (a) => `${id} is ${a.StoppingInstances?.[0]?.CurrentState?.Name ?? 'asked to stop'}`);
+        if (inGroup)
+          return refused(
+            'in-a-group',
+            `${id} belongs to ${seen.labels[GROUP_TAG]}, which would bring another: scale the group`,
+          );
+        return acting(
+          STOP,
+          () => ec2.send(new StopInstancesCommand(ids)),
+          (a) => `${id} is ${a.StoppingInstances?.[0]?.CurrentState?.Name ?? 'asked to stop'}`,
+        );
       case 'start':
-        return acting(START, () => ec2.send(new StartInstancesCommand(ids)), (a) => `${id} is ${a.StartingInstances?.[0]?.CurrentState?.Name ?? 'asked to start'}`);
+        return acting(
+          START,
+          () => ec2.send(new StartInstancesCommand(ids)),
+          (a) => `${id} is ${a.StartingInstances?.[0]?.CurrentState?.Name ?? 'asked to start'}`,
+        );
       case 'terminate':
         if (inGroup) return this.endMember(region, id, true);
-        return acting(TERMINATE, () => ec2.send(new TerminateInstancesCommand(ids)), (a) => `${id} is ${a.TerminatingInstances?.[0]?.CurrentState?.Name ?? 'asked to end'}`);
+        return acting(
+          TERMINATE,
+          () => ec2.send(new TerminateInstancesCommand(ids)),
+          (a) => `${id} is ${a.TerminatingInstances?.[0]?.CurrentState?.Name ?? 'asked to end'}`,
+        );
       case 'replace':
-        return inGroup || effect.group !== null ? this.endMember(region, id, false) : startAnother(this.clients, region, id, token);
+        return inGroup || effect.group !== null
+          ? this.endMember(region, id, false)
+          : startAnother(this.clients, region, id, token);
       case 'resize':
-        if (seen.state !== 'stopped') return refused('not-stopped', `${id} is ${seen.state}: its type can be changed only while it is stopped`);
-        return acting(MODIFY, () => ec2.send(new ModifyInstanceAttributeCommand({ InstanceId: id, InstanceType: { Value: effect.sku } })), () => `${id} is ${effect.sku}`);
+        if (seen.state !== 'stopped')
+          return refused('not-stopped', `${id} is ${seen.state}: its type can be changed only while it is stopped`);
+        return acting(
+          MODIFY,
+          () => ec2.send(new ModifyInstanceAttributeCommand({ InstanceId: id, InstanceType: { Value: effect.sku } })),
+          () => `${id} is ${effect.sku}`,
+        );
       default:
         return refused('unsupported', `${effect.kind} does not apply to an instance`);
     }
@@ -116,8 +159,15 @@ export class Effects {
 
   /** Ends a member of a group; with `shrink` the group does not bring another. */
   private endMember(region: string, id: string, shrink: boolean): Promise<EffectOutcome> {
-    const command = new TerminateInstanceInAutoScalingGroupCommand({ InstanceId: id, ShouldDecrementDesiredCapacity: shrink });
-    return acting(TERMINATE_MEMBER, () => this.clients.autoScaling(region, 'act').send(command), (a) => a.Activity?.Description ?? `${id} is ending`);
+    const command = new TerminateInstanceInAutoScalingGroupCommand({
+      InstanceId: id,
+      ShouldDecrementDesiredCapacity: shrink,
+    });
+    return acting(
+      TERMINATE_MEMBER,
+      () => this.clients.autoScaling(region, 'act').send(command),
+      (a) => a.Activity?.Description ?? `${id} is ending`,
+    );
   }
 
   private async onGroup(effect: Effect, region: string, name: string, seen: FleetTarget): Promise<EffectOutcome> {
@@ -128,60 +178,105 @@ export class Effects {
     }
     switch (effect.kind) {
       case 'scale': {
-        const command = new SetDesiredCapacityCommand({ ...group, DesiredCapacity: effect.replicas, HonorCooldown: false });
-        return acting(SET_CAPACITY, () => client.send(command), () => `${name} is to have ${effect.replicas}`);
+        const command = new SetDesiredCapacityCommand({
+          ...group,
+          DesiredCapacity: effect.replicas,
+          HonorCooldown: false,
+        });
+        return acting(
+          SET_CAPACITY,
+          () => client.send(command),
+          () => `${name} is to have ${effect.replicas}`,
+        );
       }
       case 'set-bounds': {
         const command = new UpdateAutoScalingGroupCommand({ ...group, MinSize: effect.min, MaxSize: effect.max });
-        return acting(UPDATE_GROUP, () => client.send(command), () => `${name} keeps between ${effect.min} and ${effect.max}`);
+        return acting(
+          UPDATE_GROUP,
+          () => client.send(command),
+          () => `${name} keeps between ${effect.min} and ${effect.max}`,
+        );
       }
       case 'set-spot-ratio': {
         const [read] = await readGroups(this.clients, region, [name]);
         const policy = read?.MixedInstancesPolicy;
-        if (policy === undefined) return refused('no-mixed-instances-policy', `${name} has no mixed instances policy: it launches one kind of capacity`);
+        if (policy === undefined)
+          return refused(
+            'no-mixed-instances-policy',
+            `${name} has no mixed instances policy: it launches one kind of capacity`,
+          );
         const onDemand = 100 - Math.round(effect.spotRatio * 100);
-        const command = new UpdateAutoScalingGroupCommand({ ...group, MixedInstancesPolicy: withOnDemand(policy, onDemand) });
-        return acting(UPDATE_GROUP, () => client.send(command), () => `${name} launches ${onDemand} % on demand`);
+        const command = new UpdateAutoScalingGroupCommand({
+          ...group,
+          MixedInstancesPolicy: withOnDemand(policy, onDemand),
+        });
+        return acting(
+          UPDATE_GROUP,
+          () => client.send(command),
+          () => `${name} launches ${onDemand} % on demand`,
+        );
       }
       default:
         return refused('unsupported', `${effect.kind} does not apply to an Auto Scaling group`);
     }
   }
 
-  private async replaced(effect: Extract<Effect, { readonly kind: 'replace' }>, token: string, seen: FleetTarget | null): Promise<EffectOutcome> {
+  private async replaced(
+    effect: Extract<Effect, { readonly kind: 'replace' }>,
+    token: string,
+    seen: FleetTarget | null,
+  ): Promise<EffectOutcome> {
     const ended = seen === null || seen.state === 'gone';
-    if (ended && (effect.group !== null || seen?.labels[GROUP_TAG] !== undefined)) return { kind: 'taken', reference: null, detail: 'it has ended, and its group brings another' };
+    if (ended && (effect.group !== null || seen?.labels[GROUP_TAG] !== undefined))
+      return { kind: 'taken', reference: null, detail: 'it has ended, and its group brings another' };
     const named = parseTarget(effect.target);
     const successor = named?.kind === 'instance' ? await successorOf(this.clients, named.region, token) : null;
-    if (ended && successor !== null) return { kind: 'taken', reference: successor, detail: `${successor} runs in its place` };
+    if (ended && successor !== null)
+      return { kind: 'taken', reference: successor, detail: `${successor} runs in its place` };
     if (ended) return { kind: 'unknown', detail: 'it has ended, and nothing shows what runs in its place' };
     // Sent again under the same token, RunInstances starts no second one, and the old instance is ended.
-    return seen.state === 'stopping' || seen.state === 'unknown' ? { kind: 'unknown', detail: `it is ${seen.state}` } : { kind: 'absent' };
+    return seen.state === 'stopping' || seen.state === 'unknown'
+      ? { kind: 'unknown', detail: `it is ${seen.state}` }
+      : { kind: 'absent' };
   }
 }
 
 /** What the target's state tells of an absolute effect. */
 function shown(effect: Effect, seen: FleetTarget | null): EffectOutcome {
-  const underway = (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting');
+  const underway =
+    (effect.kind === 'stop' && seen?.state === 'stopping') || (effect.kind === 'start' && seen?.state === 'starting');
   const held = holds(effect, seen);
-  if (held === true || underway) return { kind: 'taken', reference: null, detail: `its state shows it (${seen?.state ?? 'gone'})` };
-  if (held === null || seen?.state === 'stopping') return { kind: 'unknown', detail: seen === null ? 'it is not there' : `its state (${seen.state}) does not tell` };
+  if (held === true || underway)
+    return { kind: 'taken', reference: null, detail: `its state shows it (${seen?.state ?? 'gone'})` };
+  if (held === null || seen?.state === 'stopping')
+    return { kind: 'unknown', detail: seen === null ? 'it is not there' : `its state (${seen.state}) does not tell` };
   return { kind: 'absent' };
 }
 
 /**
- * The policy whole, as it was read, with another percentage: what an update leaves out may fall back to its default. A template may be
- * named by its id or by its name, not by both (data type LaunchTemplateSpecification).
+ * The policy whole, as it was read, with another percentage: what an update leaves out may fall back to its default. A
+ * template may be named by its id or by its name, not by both (data type LaunchTemplateSpecification).
  */
 function withOnDemand(policy: MixedInstancesPolicy, onDemand: number): MixedInstancesPolicy {
   const once = (template: LaunchTemplateSpecification | undefined): LaunchTemplateSpecification | undefined =>
-    template?.LaunchTemplateId === undefined ? template : { LaunchTemplateId: template.LaunchTemplateId, Version: template.Version };
+    template?.LaunchTemplateId === undefined
+      ? template
+      : { LaunchTemplateId: template.LaunchTemplateId, Version: template.Version };
   const { LaunchTemplate, InstancesDistribution } = policy;
-  const launch = LaunchTemplate === undefined ? {} : {
-    LaunchTemplate: {
-      LaunchTemplateSpecification: once(LaunchTemplate.LaunchTemplateSpecification),
-      Overrides: LaunchTemplate.Overrides?.map((one) => ({ ...one, LaunchTemplateSpecification: once(one.LaunchTemplateSpecification) })),
-    },
+  const launch =
+    LaunchTemplate === undefined
+      ? {}
+      : {
+          LaunchTemplate: {
+            LaunchTemplateSpecification: once(LaunchTemplate.LaunchTemplateSpecification),
+            Overrides: LaunchTemplate.Overrides?.map((one) => ({
+              ...one,
+              LaunchTemplateSpecification: once(one.LaunchTemplateSpecification),
+            })),
+          },
+        };
+  return {
+    ...launch,
+    InstancesDistribution: { ...InstancesDistribution, OnDemandPercentageAboveBaseCapacity: onDemand },
   };
-  return { ...launch, InstancesDistribution: { ...InstancesDistribution, OnDemandPercentageAboveBaseCapacity: onDemand } };
 }

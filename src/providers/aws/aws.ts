@@ -1,9 +1,10 @@
 /**
  * AWS: EC2 and Auto Scaling, the price list, spot prices, Cost Explorer, reserved instances and savings plans.
  *
- * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without the second nothing is
- * ever sent that could change anything. There is no `usage`: EC2 has no meter. What ran is told by the readings of the fleet, what it cost
- * by the bill; hours made up from launch times would bill stops and starts that nobody saw.
+ * Knows no SQL and reads no clock of its own. The invariant: reading and acting have separate credentials, and without
+ * the second nothing is ever sent that could change anything. There is no `usage`: EC2 has no meter. What ran is told
+ * by the readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts
+ * that nobody saw.
  */
 import type { Provider, ProviderConnection } from '../../core/ports.js';
 import { Effects, EFFECT_PERMISSIONS } from './apply.js';
@@ -20,7 +21,8 @@ import { readSpotHistory, SPOT_PERMISSIONS } from './spot.js';
 export const provider: Provider = {
   name: 'aws',
   providerName: 'AWS',
-  description: 'Amazon Web Services: EC2, Auto Scaling, prices, spot history, Cost Explorer, reserved instances and savings plans',
+  description:
+    'Amazon Web Services: EC2, Auto Scaling, prices, spot history, Cost Explorer, reserved instances and savings plans',
   abilities: {
     prices: PRICE_PERMISSIONS,
     usage: null,

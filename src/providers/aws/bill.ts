@@ -1,9 +1,13 @@
 /**
- * The bill by day, as Cost Explorer states it (GetCostAndUsage): per usage type, and per linked account or one cost allocation tag.
+ * The bill by day, as Cost Explorer states it (GetCostAndUsage): per usage type, and per linked account or one cost
+ * allocation tag.
  *
- * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it: a later answer replaces the month.
- * The invariant: the categories share out every charge: what is none of the others is usage, so that the lines add up to the bill.
- * Source: AWS Cost Management API Reference, GetCostAndUsage (at most two groups; metrics by day) and dimension RECORD_TYPE.
+ * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it: a later answer
+ * replaces the month.
+ * The invariant: the categories share out every charge: what is none of the others is usage, so that the lines add up
+ * to the bill.
+ * Source: AWS Cost Management API Reference, GetCostAndUsage (at most two groups; metrics by day) and dimension
+ * RECORD_TYPE.
  */
 import { GetCostAndUsageCommand, type Expression, type Group, type ResultByTime } from '@aws-sdk/client-cost-explorer';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
@@ -16,15 +20,30 @@ import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
 const PERMISSION = 'ce:GetCostAndUsage';
 export const BILL_PERMISSIONS: readonly string[] = [PERMISSION, TYPE_PERMISSION];
 
-/** Cost Explorer's charge types that are no usage, in FOCUS' categories; a negation cancels covered usage and stays with it. */
+/**
+ * Cost Explorer's charge types that are no usage, in FOCUS' categories; a negation cancels covered usage and stays with
+ * it.
+ */
 const RECORD_TYPES: readonly (readonly [ChargeCategory, readonly string[]])[] = [
   ['Purchase', ['Upfront', 'Recurring', 'Fee', 'RIFee', 'SavingsPlanUpfrontFee', 'SavingsPlanRecurringFee']],
   ['Tax', ['Tax']],
   ['Credit', ['Credit']],
-  ['Adjustment', ['Refund', 'Enterprise Discount Program Discount', 'Solution Provider Program Discount', 'Bundled Discount', 'Private Rate Discount', 'Distributor Discount']],
+  [
+    'Adjustment',
+    [
+      'Refund',
+      'Enterprise Discount Program Discount',
+      'Solution Provider Program Discount',
+      'Bundled Discount',
+      'Private Rate Discount',
+      'Distributor Discount',
+    ],
+  ],
 ];
 
-const byRecordType = (values: readonly string[]): Expression => ({ Dimensions: { Key: 'RECORD_TYPE', Values: [...values] } });
+const byRecordType = (values: readonly string[]): Expression => ({
+  Dimensions: { Key: 'RECORD_TYPE', Values: [...values] },
+});
 
 const QUERIES: readonly (readonly [ChargeCategory, Expression])[] = [
   ['Usage', { Not: byRecordType(RECORD_TYPES.flatMap(([, values]) => values)) }],
@@ -39,24 +58,38 @@ const monthStart = (instant: number, monthsLater = 0): number => {
 const dateOf = (instant: number): string => new Date(instant).toISOString().slice(0, 10);
 
 /**
- * The bill's lines of every month that [from, to) touches, up to the month of `now`: months come whole, because a month's delivery replaces
- * the one before it.
+ * The bill's lines of every month that [from, to) touches, up to the month of `now`: months come whole, because a
+ * month's delivery replaces the one before it.
  * @throws Failure
  */
-export async function* readBill(clients: Clients, types: InstanceTypes, from: number, to: number, now: number): AsyncGenerator<RecordBatch> {
+export async function* readBill(
+  clients: Clients,
+  types: InstanceTypes,
+  from: number,
+  to: number,
+  now: number,
+): AsyncGenerator<RecordBatch> {
   const models = await modelsOf(clients, types);
   const last = Math.min(to, monthStart(now, 1));
   for (let start = monthStart(from); start < last; start = monthStart(start, 1)) {
     const month = { start, end: monthStart(start, 1) };
     for (const [category, filter] of QUERIES) {
-      for await (const days of readDays(clients, month, filter)) yield batchOf(days, { category, month, account: clients.settings.account, tag: clients.settings.billTag, models });
+      for await (const days of readDays(clients, month, filter))
+        yield batchOf(days, {
+          category,
+          month,
+          account: clients.settings.account,
+          tag: clients.settings.billTag,
+          models,
+        });
     }
   }
 }
 
 async function modelsOf(clients: Clients, types: InstanceTypes): Promise<ReadonlyMap<string, string | null>> {
   const models = new Map<string, string | null>();
-  for (const region of clients.settings.regions) for (const [name, { model }] of await types.withGpus(region)) models.set(name, model);
+  for (const region of clients.settings.regions)
+    for (const [name, { model }] of await types.withGpus(region)) models.set(name, model);
   return models;
 }
 
@@ -73,7 +106,10 @@ async function* readDays(clients: Clients, month: Month, filter: Expression): As
       TimePeriod: { Start: dateOf(month.start), End: dateOf(month.end) },
       Granularity: 'DAILY',
       Metrics: ['UnblendedCost', 'AmortizedCost'],
-      GroupBy: [billTag === null ? { Type: 'DIMENSION', Key: 'LINKED_ACCOUNT' } : { Type: 'TAG', Key: billTag }, { Type: 'DIMENSION', Key: 'USAGE_TYPE' }],
+      GroupBy: [
+        billTag === null ? { Type: 'DIMENSION', Key: 'LINKED_ACCOUNT' } : { Type: 'TAG', Key: billTag },
+        { Type: 'DIMENSION', Key: 'USAGE_TYPE' },
+      ],
       Filter: filter,
       NextPageToken: page,
     });
@@ -99,14 +135,24 @@ function batchOf(days: readonly ResultByTime[], context: Context): RecordBatch {
     for (const group of Groups ?? []) {
       const record = Number.isNaN(start) ? null : recordOf(group, start, context);
       if (record !== null) records.push(record);
-      else rejects.push({ line: records.length + rejects.length + 1, column: null, reason: 'the group states no day or no cost', raw: JSON.stringify(group).slice(0, 4000) });
+      else
+        rejects.push({
+          line: records.length + rejects.length + 1,
+          column: null,
+          reason: 'the group states no day or no cost',
+          raw: JSON.stringify(group).slice(0, 4000),
+        });
     }
   }
   return { records, rejects };
 }
 
 /** Null where the group states no cost. */
-function recordOf({ Keys = [], Metrics = {} }: Group, start: number, { category, month, account, tag, models }: Context): UsageRecord | null {
+function recordOf(
+  { Keys = [], Metrics = {} }: Group,
+  start: number,
+  { category, month, account, tag, models }: Context,
+): UsageRecord | null {
   const [by = '', usageType = ''] = Keys;
   const { UnblendedCost, AmortizedCost } = Metrics;
   const billed = amountOf(UnblendedCost?.Amount);
@@ -117,12 +163,30 @@ function recordOf({ Keys = [], Metrics = {} }: Group, start: number, { category,
   const value = tag === null ? '' : by.slice(by.indexOf('$') + 1);
   return {
     id: `${dateOf(start)} ${category} ${by} ${usageType}`,
-    provider: 'AWS', account, subAccount: tag === null && by !== '' ? by : null, resource: null, namespace: null,
-    service: null, sku, region: null, term: termOf(usageType, category), gpuModel: sku === null ? null : models.get(sku) ?? null,
+    provider: 'AWS',
+    account,
+    subAccount: tag === null && by !== '' ? by : null,
+    resource: null,
+    namespace: null,
+    service: null,
+    sku,
+    region: null,
+    term: termOf(usageType, category),
+    gpuModel: sku === null ? null : (models.get(sku) ?? null),
     tags: tag === null || value === '' ? null : { [tag]: value },
-    start, end: start + DAY_MS, gpuParts: null, storageMib: null, networkBytes: null,
+    start,
+    end: start + DAY_MS,
+    gpuParts: null,
+    storageMib: null,
+    networkBytes: null,
     charge: {
-      category, currency: UnblendedCost.Unit, billed, effective: amountOf(AmortizedCost?.Amount), list: null, periodStart: month.start, periodEnd: month.end,
+      category,
+      currency: UnblendedCost.Unit,
+      billed,
+      effective: amountOf(AmortizedCost?.Amount),
+      list: null,
+      periodStart: month.start,
+      periodEnd: month.end,
     },
   };
 }
@@ -130,4 +194,5 @@ function recordOf({ Keys = [], Metrics = {} }: Group, start: number, { category,
 const amountOf = (text: string | undefined): Decimal | null => (text === undefined ? null : parseDecimal(text));
 
 /** Hours at the on-demand usage type may be covered by a commitment: only spot is told by its usage type. */
-const termOf = (usageType: string, category: ChargeCategory): Term | null => (category === 'Usage' && usageType.includes('SpotUsage') ? 'spot' : null);
+const termOf = (usageType: string, category: ChargeCategory): Term | null =>
+  category === 'Usage' && usageType.includes('SpotUsage') ? 'spot' : null;

@@ -1,8 +1,9 @@
 /**
  * The SDK's clients, one per service, region and use, made when they are first needed.
  *
- * Never calls anybody itself. The invariant: a client that acts sends a request once (no retries of the SDK, a fresh connection each
- * time, so that a socket that died while idle is not taken for a lost answer); only reading is tried again.
+ * Never calls anybody itself. The invariant: a client that acts sends a request once (no retries of the SDK, a fresh
+ * connection each time, so that a socket that died while idle is not taken for a lost answer); only reading is tried
+ * again.
  */
 import { AutoScalingClient } from '@aws-sdk/client-auto-scaling';
 import { CostExplorerClient } from '@aws-sdk/client-cost-explorer';
@@ -30,14 +31,20 @@ function configOf(settings: AwsSettings, region: string, use: Use, answerMillise
     ...sdkCredentials(credentialsFor(settings, use)),
     maxAttempts: acts ? 1 : READ_ATTEMPTS,
     requestHandler: {
-      connectionTimeout: CONNECT_MILLISECONDS, requestTimeout: answerMilliseconds, throwOnRequestTimeout: true, httpAgent: agent, httpsAgent: agent,
+      connectionTimeout: CONNECT_MILLISECONDS,
+      requestTimeout: answerMilliseconds,
+      throwOnRequestTimeout: true,
+      httpAgent: agent,
+      httpsAgent: agent,
     },
   };
 }
 
 function credentialsFor(settings: AwsSettings, use: Use): AwsCredentials {
-  const credentials = use === 'read' ? settings.read : use === 'act' ? settings.act : settings.purchase ?? settings.act;
-  if (credentials === null) throw denied('there are no AWS credentials for acting (BURSAR_AWS_ACT_ACCESS_KEY_ID): the connection is read-only');
+  const credentials =
+    use === 'read' ? settings.read : use === 'act' ? settings.act : (settings.purchase ?? settings.act);
+  if (credentials === null)
+    throw denied('there are no AWS credentials for acting (BURSAR_AWS_ACT_ACCESS_KEY_ID): the connection is read-only');
   return credentials;
 }
 
@@ -89,7 +96,10 @@ export class Clients {
   private readonly costExplorers;
   private readonly savingsPlansClients;
 
-  constructor(readonly settings: AwsSettings, answerMilliseconds = ANSWER_MILLISECONDS) {
+  constructor(
+    readonly settings: AwsSettings,
+    answerMilliseconds = ANSWER_MILLISECONDS,
+  ) {
     const config = (region: string, use: Use): ClientConfig => configOf(settings, region, use, answerMilliseconds);
     this.ec2s = new ServiceClients((c) => new EC2Client(c), config);
     this.autoScalings = new ServiceClients((c) => new AutoScalingClient(c), config);
@@ -119,7 +129,8 @@ export class Clients {
   }
 
   destroy(): void {
-    for (const clients of [this.ec2s, this.autoScalings, this.pricings, this.costExplorers, this.savingsPlansClients]) clients.destroy();
+    for (const clients of [this.ec2s, this.autoScalings, this.pricings, this.costExplorers, this.savingsPlansClients])
+      clients.destroy();
   }
 
   private get firstRegion(): string {

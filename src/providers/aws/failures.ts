@@ -1,23 +1,53 @@
 /**
  * What an error of the SDK means: whether the request arrived, whether AWS said no, and whether trying again may help.
  *
- * Never carries the SDK's error on (it holds the request's headers) and never repeats AWS' words about credentials. The invariant: only
- * what surely changed nothing is a failure or a refusal; everything else that may have arrived is unknown.
- * Sources: Amazon EC2 API Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API Reference, "Common Errors".
+ * Never carries the SDK's error on (it holds the request's headers) and never repeats AWS' words about credentials. The
+ * invariant: only what surely changed nothing is a failure or a refusal; everything else that may have arrived is
+ * unknown. Sources: Amazon EC2 API Reference, "Error codes for the Amazon EC2 API"; Amazon EC2 Auto Scaling API
+ * Reference, "Common Errors".
  */
 import { denied, Failure, invalid, unavailable } from '../../core/errors.js';
 import type { EffectOutcome } from '../../core/ports.js';
 
-/** AWS took nothing, and a later attempt may go through. Resource contention is Auto Scaling's word for a pending update. */
+/**
+ * AWS took nothing, and a later attempt may go through. Resource contention is Auto Scaling's word for a pending
+ * update.
+ */
 const BUSY: ReadonlySet<string> = new Set([
-  'Throttling', 'ThrottlingException', 'ThrottledException', 'RequestThrottled', 'RequestThrottledException', 'TooManyRequestsException',
-  'RequestLimitExceeded', 'EC2ThrottledException', 'BandwidthLimitExceeded', 'LimitExceededException', 'SlowDown', 'ResourceContention', 'ResourceContentionFault',
+  'Throttling',
+  'ThrottlingException',
+  'ThrottledException',
+  'RequestThrottled',
+  'RequestThrottledException',
+  'TooManyRequestsException',
+  'RequestLimitExceeded',
+  'EC2ThrottledException',
+  'BandwidthLimitExceeded',
+  'LimitExceededException',
+  'SlowDown',
+  'ResourceContention',
+  'ResourceContentionFault',
 ]);
-const NO_PERMISSION: ReadonlySet<string> = new Set(['UnauthorizedOperation', 'AccessDenied', 'AccessDeniedException', 'OptInRequired']);
+const NO_PERMISSION: ReadonlySet<string> = new Set([
+  'UnauthorizedOperation',
+  'AccessDenied',
+  'AccessDeniedException',
+  'OptInRequired',
+]);
 /** The credentials themselves are wrong. AWS' messages quote the signed request here. */
 const NO_CREDENTIALS: ReadonlySet<string> = new Set([
-  'AuthFailure', 'InvalidClientTokenId', 'UnrecognizedClientException', 'ExpiredToken', 'ExpiredTokenException', 'RequestExpired',
-  'SignatureDoesNotMatch', 'InvalidSignatureException', 'IncompleteSignature', 'MissingAuthenticationToken', 'CredentialsProviderError', 'Blocked',
+  'AuthFailure',
+  'InvalidClientTokenId',
+  'UnrecognizedClientException',
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'RequestExpired',
+  'SignatureDoesNotMatch',
+  'InvalidSignatureException',
+  'IncompleteSignature',
+  'MissingAuthenticationToken',
+  'CredentialsProviderError',
+  'Blocked',
 ]);
 /** The connection was never made: nothing can have arrived. */
 const CONNECTING: ReadonlySet<string> = new Set(['connect', 'getaddrinfo']);
@@ -40,7 +70,13 @@ interface SdkError {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 export function meaningOf(error: unknown): Meaning {
-  const { name, code: errno, syscall, message, $metadata } = (typeof error === 'object' && error !== null ? error : {}) as SdkError;
+  const {
+    name,
+    code: errno,
+    syscall,
+    message,
+    $metadata,
+  } = (typeof error === 'object' && error !== null ? error : {}) as SdkError;
   const code = textOf(name);
   const status = $metadata?.httpStatusCode;
   if (BUSY.has(code) || status === 429) return { kind: 'busy', code };
@@ -54,7 +90,10 @@ export function meaningOf(error: unknown): Meaning {
     return { kind: 'lost', code };
   }
   const cause = textOf(errno) === '' ? code : textOf(errno);
-  const unmade = CONNECTING.has(textOf(syscall)) || UNMADE.has(textOf(errno)) || textOf(message).includes('did not establish a connection');
+  const unmade =
+    CONNECTING.has(textOf(syscall)) ||
+    UNMADE.has(textOf(errno)) ||
+    textOf(message).includes('did not establish a connection');
   return { kind: unmade ? 'unsent' : 'lost', code: cause };
 }
 
@@ -63,13 +102,20 @@ export const codeOf = (error: unknown): string => meaningOf(error).code;
 
 function failureOf(meaning: Meaning, permission: string): Failure {
   switch (meaning.kind) {
-    case 'busy': return unavailable(`AWS throttled ${permission} (${meaning.code})`);
-    case 'unsent': return unavailable(`AWS could not be reached for ${permission} (${meaning.code})`);
-    case 'lost': return unavailable(`AWS gave no answer to ${permission} (${meaning.code})`);
-    case 'denied': return denied(meaning.credentials
-      ? `AWS does not accept the credentials used for ${permission} (${meaning.code})`
-      : `AWS denied ${permission} (${meaning.code}): the permission is missing`);
-    case 'refused': return invalid(`AWS refused ${permission} (${meaning.code}): ${meaning.detail}`);
+    case 'busy':
+      return unavailable(`AWS throttled ${permission} (${meaning.code})`);
+    case 'unsent':
+      return unavailable(`AWS could not be reached for ${permission} (${meaning.code})`);
+    case 'lost':
+      return unavailable(`AWS gave no answer to ${permission} (${meaning.code})`);
+    case 'denied':
+      return denied(
+        meaning.credentials
+          ? `AWS does not accept the credentials used for ${permission} (${meaning.code})`
+          : `AWS denied ${permission} (${meaning.code}): the permission is missing`,
+      );
+    case 'refused':
+      return invalid(`AWS refused ${permission} (${meaning.code}): ${meaning.detail}`);
   }
 }
 
@@ -103,14 +149,19 @@ interface Answer {
  * @returns taken with AWS' id of the request, refused with AWS' code, or unknown where the answer was lost
  * @throws Failure unavailable or denied where nothing was changed
  */
-export async function acting<T extends Answer>(permission: string, call: () => Promise<T>, detailOf: (answer: T) => string): Promise<EffectOutcome> {
+export async function acting<T extends Answer>(
+  permission: string,
+  call: () => Promise<T>,
+  detailOf: (answer: T) => string,
+): Promise<EffectOutcome> {
   try {
     const answer = await call();
     return { kind: 'taken', reference: answer.$metadata.requestId ?? null, detail: detailOf(answer) };
   } catch (error) {
     if (error instanceof Failure) throw error;
     const meaning = meaningOf(error);
-    if (meaning.kind === 'lost') return { kind: 'unknown', detail: `the answer to ${permission} was lost (${meaning.code})` };
+    if (meaning.kind === 'lost')
+      return { kind: 'unknown', detail: `the answer to ${permission} was lost (${meaning.code})` };
     if (meaning.kind === 'refused') return { kind: 'refused', code: meaning.code, detail: meaning.detail };
     throw failureOf(meaning, permission);
   }

@@ -1,7 +1,8 @@
 /**
  * The fleet: GPU instances and Auto Scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
+ * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
+ * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { Failure } from '../../core/errors.js';
@@ -12,15 +13,22 @@ import { gpuGroups, groupsAsTargets, GROUP_PERMISSION, readGroups, TEMPLATE_PERM
 import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
 import { parseTarget } from './targets.js';
 
-export const FLEET_PERMISSIONS: readonly string[] = [INSTANCE_PERMISSION, GROUP_PERMISSION, TYPE_PERMISSION, TEMPLATE_PERMISSION];
+export const FLEET_PERMISSIONS: readonly string[] = [
+  INSTANCE_PERMISSION,
+  GROUP_PERMISSION,
+  TYPE_PERMISSION,
+  TEMPLATE_PERMISSION,
+];
 
 /** @throws Failure where nothing at all could be read: that of the first region */
 export async function readFleet(clients: Clients, types: InstanceTypes, clock: Clock): Promise<FleetReading> {
   const at = clock.now();
-  const parts = await Promise.all(clients.settings.regions.flatMap((region) => [
-    readPart(`${region}: instances`, () => gpuInstances(clients, types, region)),
-    readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region)),
-  ]));
+  const parts = await Promise.all(
+    clients.settings.regions.flatMap((region) => [
+      readPart(`${region}: instances`, () => gpuInstances(clients, types, region)),
+      readPart(`${region}: Auto Scaling groups`, () => gpuGroups(clients, types, region)),
+    ]),
+  );
   const failures = parts.flatMap(({ what, failure }) => (failure === null ? [] : [{ what, failure }]));
   const [first] = failures;
   if (first !== undefined && failures.length === parts.length) throw first.failure;
@@ -47,7 +55,10 @@ async function readPart(what: string, read: () => Promise<readonly FleetTarget[]
   }
 }
 
-/** One target, read now; null where AWS does not know it. An instance that was terminated lately is still there, and gone. @throws Failure */
+/**
+ * One target, read now; null where AWS does not know it. An instance that was terminated lately is still there, and
+ * gone. @throws Failure
+ */
 export async function readTarget(clients: Clients, types: InstanceTypes, target: string): Promise<FleetTarget | null> {
   const named = parseTarget(target);
   if (named === null) return null;

@@ -1,10 +1,14 @@
 /**
  * Auto Scaling groups as fleet targets.
  *
- * A group is in the fleet when it may launch a GPU, also while it is empty. The invariant: where its types differ, or weights make a unit
- * of capacity something else than an instance, what one replica holds is unknown, never guessed.
+ * A group is in the fleet when it may launch a GPU, also while it is empty. The invariant: where its types differ, or
+ * weights make a unit of capacity something else than an instance, what one replica holds is unknown, never guessed.
  */
-import { paginateDescribeAutoScalingGroups, type AutoScalingGroup, type LaunchTemplateSpecification } from '@aws-sdk/client-auto-scaling';
+import {
+  paginateDescribeAutoScalingGroups,
+  type AutoScalingGroup,
+  type LaunchTemplateSpecification,
+} from '@aws-sdk/client-auto-scaling';
 import { DescribeLaunchTemplateVersionsCommand } from '@aws-sdk/client-ec2';
 import type { BillingState, FleetTarget, Replicas, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
@@ -26,7 +30,10 @@ interface Launch {
 export async function readGroups(clients: Clients, region: string, names?: string[]): Promise<AutoScalingGroup[]> {
   const groups: AutoScalingGroup[] = [];
   const request = names === undefined ? { MaxRecords: 100 } : { AutoScalingGroupNames: names };
-  for await (const page of readingPages(GROUP_PERMISSION, paginateDescribeAutoScalingGroups({ client: clients.autoScaling(region) }, request))) {
+  for await (const page of readingPages(
+    GROUP_PERMISSION,
+    paginateDescribeAutoScalingGroups({ client: clients.autoScaling(region) }, request),
+  )) {
     groups.push(...(page.AutoScalingGroups ?? []));
   }
   return groups;
@@ -40,13 +47,17 @@ export async function gpuGroups(clients: Clients, types: InstanceTypes, region: 
 
 /** Groups as targets, each with whether any of its types has a GPU (null: not known). @throws Failure */
 export async function groupsAsTargets(
-  clients: Clients, types: InstanceTypes, region: string, groups: readonly AutoScalingGroup[],
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  groups: readonly AutoScalingGroup[],
 ): Promise<{ readonly target: FleetTarget; readonly hasGpus: boolean | null }[]> {
   const templates = new Map<string, Promise<Launch | null>>();
   const launchOf = (group: AutoScalingGroup): Promise<Launch | null> => {
     const template = group.MixedInstancesPolicy?.LaunchTemplate?.LaunchTemplateSpecification ?? group.LaunchTemplate;
     const key = `${template?.LaunchTemplateId} ${template?.Version}`;
-    const launch = templates.get(key) ?? (template === undefined ? Promise.resolve(null) : readLaunch(clients, region, template));
+    const launch =
+      templates.get(key) ?? (template === undefined ? Promise.resolve(null) : readLaunch(clients, region, template));
     templates.set(key, launch);
     return launch;
   };
@@ -55,7 +66,10 @@ export async function groupsAsTargets(
     const launch = await launchOf(group);
     withTypes.push({ group, launch, names: typesOf(group, launch) });
   }
-  const gpus = await types.of(region, withTypes.flatMap(({ names }) => names));
+  const gpus = await types.of(
+    region,
+    withTypes.flatMap(({ names }) => names),
+  );
   return withTypes.map(({ group, launch, names }) => {
     const known = names.map((name) => gpus.get(name));
     const hasGpus = names.length === 0 || known.includes(undefined) ? null : known.some((type) => type !== null);
@@ -64,20 +78,39 @@ export async function groupsAsTargets(
 }
 
 /** Null where the template is gone. */
-async function readLaunch(clients: Clients, region: string, template: LaunchTemplateSpecification): Promise<Launch | null> {
-  const named = template.LaunchTemplateId === undefined ? { LaunchTemplateName: template.LaunchTemplateName } : { LaunchTemplateId: template.LaunchTemplateId };
+async function readLaunch(
+  clients: Clients,
+  region: string,
+  template: LaunchTemplateSpecification,
+): Promise<Launch | null> {
+  const named =
+    template.LaunchTemplateId === undefined
+      ? { LaunchTemplateName: template.LaunchTemplateName }
+      : { LaunchTemplateId: template.LaunchTemplateId };
   const command = new DescribeLaunchTemplateVersionsCommand({ ...named, Versions: [template.Version ?? '$Default'] });
-  const answer = await reading(TEMPLATE_PERMISSION, () => clients.ec2(region).send(command).catch((error: unknown) => {
-    if (codeOf(error).startsWith('InvalidLaunchTemplate')) return null;
-    throw error;
-  }));
+  const answer = await reading(TEMPLATE_PERMISSION, () =>
+    clients
+      .ec2(region)
+      .send(command)
+      .catch((error: unknown) => {
+        if (codeOf(error).startsWith('InvalidLaunchTemplate')) return null;
+        throw error;
+      }),
+  );
   const data = answer?.LaunchTemplateVersions?.[0]?.LaunchTemplateData;
-  return data === undefined ? null : { type: data.InstanceType ?? null, spot: data.InstanceMarketOptions?.MarketType === 'spot' };
+  return data === undefined
+    ? null
+    : { type: data.InstanceType ?? null, spot: data.InstanceMarketOptions?.MarketType === 'spot' };
 }
 
-/** The types that a group may launch: its overrides, else its template's; of a launch configuration, those that it has launched. */
+/**
+ * The types that a group may launch: its overrides, else its template's; of a launch configuration, those that it has
+ * launched.
+ */
 function typesOf(group: AutoScalingGroup, launch: Launch | null): string[] {
-  const overrides = (group.MixedInstancesPolicy?.LaunchTemplate?.Overrides ?? []).flatMap(({ InstanceType }) => InstanceType ?? []);
+  const overrides = (group.MixedInstancesPolicy?.LaunchTemplate?.Overrides ?? []).flatMap(
+    ({ InstanceType }) => InstanceType ?? [],
+  );
   if (overrides.length > 0) return [...new Set(overrides)];
   if (typeof launch?.type === 'string') return [launch.type];
   return [...new Set((group.Instances ?? []).flatMap(({ InstanceType }) => InstanceType ?? []))];
@@ -90,7 +123,12 @@ interface Kind {
   readonly known: readonly (TypeGpus | null | undefined)[];
 }
 
-function groupAsTarget(group: AutoScalingGroup, { launch, names, known }: Kind, region: string, account: string | null): FleetTarget {
+function groupAsTarget(
+  group: AutoScalingGroup,
+  { launch, names, known }: Kind,
+  region: string,
+  account: string | null,
+): FleetTarget {
   const name = group.AutoScalingGroupName ?? '';
   const spotRatio = spotRatioOf(group, launch);
   const counted = countsInstances(group);
@@ -101,9 +139,9 @@ function groupAsTarget(group: AutoScalingGroup, { launch, names, known }: Kind, 
     provider: 'AWS',
     account: account ?? group.AutoScalingGroupARN?.split(':')[4] ?? null,
     region,
-    sku: names.length === 1 ? names[0] ?? null : null,
+    sku: names.length === 1 ? (names[0] ?? null) : null,
     gpuModel: common(known.map((type) => type?.model ?? null)),
-    gpus: counted ? common(known.map((type) => (type === undefined ? null : type?.gpus ?? 0))) : null,
+    gpus: counted ? common(known.map((type) => (type === undefined ? null : (type?.gpus ?? 0)))) : null,
     term: termOf(group, spotRatio),
     state: stateOf(group),
     billing: billingOf(group),
@@ -123,19 +161,27 @@ function common<T>(values: readonly (T | null)[]): T | null {
 
 /** Whether a unit of the group's capacity is an instance (not a vCPU, a MiB of memory, or a weight). */
 function countsInstances({ DesiredCapacityType, MixedInstancesPolicy }: AutoScalingGroup): boolean {
-  const weights = (MixedInstancesPolicy?.LaunchTemplate?.Overrides ?? []).map(({ WeightedCapacity }) => WeightedCapacity ?? '1');
+  const weights = (MixedInstancesPolicy?.LaunchTemplate?.Overrides ?? []).map(
+    ({ WeightedCapacity }) => WeightedCapacity ?? '1',
+  );
   return (DesiredCapacityType ?? 'units') === 'units' && weights.every((weight) => weight === '1');
 }
 
 function replicasOf({ DesiredCapacity, MinSize, MaxSize, Instances = [] }: AutoScalingGroup): Replicas | null {
   if (DesiredCapacity === undefined) return null;
-  const ready = Instances.filter(({ LifecycleState, HealthStatus }) => LifecycleState === 'InService' && HealthStatus === 'Healthy').length;
+  const ready = Instances.filter(
+    ({ LifecycleState, HealthStatus }) => LifecycleState === 'InService' && HealthStatus === 'Healthy',
+  ).length;
   return { desired: DesiredCapacity, ready, min: MinSize ?? null, max: MaxSize ?? null };
 }
 
-/** Spot's share of the capacity above the on-demand base: what new capacity is. Absent, the percentage on demand is 100 (InstancesDistribution). */
+/**
+ * Spot's share of the capacity above the on-demand base: what new capacity is. Absent, the percentage on demand is 100
+ * (InstancesDistribution).
+ */
 function spotRatioOf({ MixedInstancesPolicy }: AutoScalingGroup, launch: Launch | null): number | null {
-  if (MixedInstancesPolicy !== undefined) return (100 - (MixedInstancesPolicy.InstancesDistribution?.OnDemandPercentageAboveBaseCapacity ?? 100)) / 100;
+  if (MixedInstancesPolicy !== undefined)
+    return (100 - (MixedInstancesPolicy.InstancesDistribution?.OnDemandPercentageAboveBaseCapacity ?? 100)) / 100;
   return launch === null ? null : launch.spot ? 1 : 0;
 }
 

@@ -1,9 +1,10 @@
 /**
  * EC2 instances as fleet targets.
  *
- * Only instances with a GPU are in the fleet. The invariant: an instance whose machine AWS may go on billing after a stop (a dedicated
- * host, a capacity reservation or block of its own) is never said to have ended.
- * Sources: Amazon EC2 User Guide, "Amazon EC2 instance state changes" (billing by state) and "Capacity Reservation pricing and billing".
+ * Only instances with a GPU are in the fleet. The invariant: an instance whose machine AWS may go on billing after a
+ * stop (a dedicated host, a capacity reservation or block of its own) is never said to have ended.
+ * Sources: Amazon EC2 User Guide, "Amazon EC2 instance state changes" (billing by state) and "Capacity Reservation
+ * pricing and billing".
  */
 import { paginateDescribeInstances, type DescribeInstancesCommandInput, type Instance } from '@aws-sdk/client-ec2';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -21,9 +22,16 @@ export interface OwnedInstance {
 }
 
 /** Instances of a region, all pages. @throws Failure */
-export async function readInstances(clients: Clients, region: string, request: DescribeInstancesCommandInput): Promise<OwnedInstance[]> {
+export async function readInstances(
+  clients: Clients,
+  region: string,
+  request: DescribeInstancesCommandInput,
+): Promise<OwnedInstance[]> {
   const found: OwnedInstance[] = [];
-  for await (const page of readingPages(PERMISSION, paginateDescribeInstances({ client: clients.ec2(region) }, request))) {
+  for await (const page of readingPages(
+    PERMISSION,
+    paginateDescribeInstances({ client: clients.ec2(region) }, request),
+  )) {
     for (const { Instances, OwnerId } of page.Reservations ?? []) {
       for (const instance of Instances ?? []) found.push({ instance, owner: OwnerId ?? null });
     }
@@ -34,8 +42,14 @@ export async function readInstances(clients: Clients, region: string, request: D
 /** The GPU instances of a region that are there (a terminated one is not). @throws Failure */
 export async function gpuInstances(clients: Clients, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
   const states = ['pending', 'running', 'stopping', 'stopped', 'shutting-down'];
-  const found = await readInstances(clients, region, { Filters: [{ Name: 'instance-state-name', Values: states }], MaxResults: 1000 });
-  const gpus = await types.of(region, found.flatMap(({ instance }) => instance.InstanceType ?? []));
+  const found = await readInstances(clients, region, {
+    Filters: [{ Name: 'instance-state-name', Values: states }],
+    MaxResults: 1000,
+  });
+  const gpus = await types.of(
+    region,
+    found.flatMap(({ instance }) => instance.InstanceType ?? []),
+  );
   return found.flatMap((one) => {
     const type = gpus.get(one.instance.InstanceType ?? '');
     return type === null ? [] : [instanceAsTarget(one, region, type, clients.settings.account)];
@@ -43,11 +57,21 @@ export async function gpuInstances(clients: Clients, types: InstanceTypes, regio
 }
 
 const STATES: Readonly<Record<string, RunState>> = {
-  pending: 'starting', running: 'running', stopping: 'stopping', stopped: 'stopped', 'shutting-down': 'stopping', terminated: 'gone',
+  pending: 'starting',
+  running: 'running',
+  stopping: 'stopping',
+  stopped: 'stopped',
+  'shutting-down': 'stopping',
+  terminated: 'gone',
 };
 
 /** @param gpus of its type; null: it has none, undefined: not known */
-export function instanceAsTarget({ instance, owner }: OwnedInstance, region: string, gpus: TypeGpus | null | undefined, account: string | null): FleetTarget {
+export function instanceAsTarget(
+  { instance, owner }: OwnedInstance,
+  region: string,
+  gpus: TypeGpus | null | undefined,
+  account: string | null,
+): FleetTarget {
   const id = instance.InstanceId ?? '';
   const labels = labelsOf(instance.Tags);
   return {
@@ -59,7 +83,7 @@ export function instanceAsTarget({ instance, owner }: OwnedInstance, region: str
     region,
     sku: instance.InstanceType ?? null,
     gpuModel: gpus?.model ?? null,
-    gpus: gpus === undefined ? null : gpus?.gpus ?? 0,
+    gpus: gpus === undefined ? null : (gpus?.gpus ?? 0),
     term: termOf(instance),
     state: STATES[instance.State?.Name ?? ''] ?? 'unknown',
     billing: billingOf(instance),
@@ -71,7 +95,10 @@ export function instanceAsTarget({ instance, owner }: OwnedInstance, region: str
   };
 }
 
-/** Reservations and savings plans cover hours, not instances: an instance that is no spot runs at the on-demand rate or below. */
+/**
+ * Reservations and savings plans cover hours, not instances: an instance that is no spot runs at the on-demand rate or
+ * below.
+ */
 function termOf({ InstanceLifecycle, Placement }: Instance): Term | null {
   if (InstanceLifecycle === 'spot') return 'spot';
   return InstanceLifecycle === undefined && Placement?.Tenancy !== 'host' ? 'on-demand' : null;
@@ -79,8 +106,13 @@ function termOf({ InstanceLifecycle, Placement }: Instance): Term | null {
 
 /** Whether its machine is paid for by itself, running or not. */
 function isPaidElsewhere({ InstanceLifecycle, Placement, CapacityReservationSpecification }: Instance): boolean {
-  return Placement?.Tenancy === 'host' || CapacityReservationSpecification?.CapacityReservationTarget?.CapacityReservationId !== undefined
-    || InstanceLifecycle === 'capacity-block' || InstanceLifecycle === 'scheduled' || InstanceLifecycle === 'interruptible-capacity-reservation';
+  return (
+    Placement?.Tenancy === 'host' ||
+    CapacityReservationSpecification?.CapacityReservationTarget?.CapacityReservationId !== undefined ||
+    InstanceLifecycle === 'capacity-block' ||
+    InstanceLifecycle === 'scheduled' ||
+    InstanceLifecycle === 'interruptible-capacity-reservation'
+  );
 }
 
 function billingOf(instance: Instance): BillingState {
@@ -89,9 +121,15 @@ function billingOf(instance: Instance): BillingState {
   if (isPaidElsewhere(instance)) return 'unknown';
   switch (state) {
     // An instance that stops in order to hibernate is billed until it has stopped; the volumes of every other go on.
-    case 'stopping': return instance.StateReason?.Code === 'Client.UserInitiatedHibernate' ? 'billed' : 'partly';
-    case 'pending': case 'stopped': case 'shutting-down': return 'partly';
-    case 'terminated': return 'ended';
-    default: return 'unknown';
+    case 'stopping':
+      return instance.StateReason?.Code === 'Client.UserInitiatedHibernate' ? 'billed' : 'partly';
+    case 'pending':
+    case 'stopped':
+    case 'shutting-down':
+      return 'partly';
+    case 'terminated':
+      return 'ended';
+    default:
+      return 'unknown';
   }
 }

@@ -1,11 +1,22 @@
 /**
- * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them, with what these charge (plan-rates.ts).
+ * Commitments on sale: regional reserved instances of GPU types, and savings plans that cover them, with what these
+ * charge (plan-rates.ts).
  *
- * Never buys. The invariant: an offer is listed at the price that AWS states for it; one whose price cannot be read exactly is left out.
- * Sources: Amazon EC2 API Reference, ReservedInstancesOffering; Savings Plans API Reference, SavingsPlanOffering and CreateSavingsPlan.
+ * Never buys. The invariant: an offer is listed at the price that AWS states for it; one whose price cannot be read
+ * exactly is left out.
+ * Sources: Amazon EC2 API Reference, ReservedInstancesOffering; Savings Plans API Reference, SavingsPlanOffering and
+ * CreateSavingsPlan.
  */
-import { paginateDescribeReservedInstancesOfferings, type DescribeReservedInstancesOfferingsCommandInput, type ReservedInstancesOffering } from '@aws-sdk/client-ec2';
-import { DescribeSavingsPlansOfferingsCommand, type DescribeSavingsPlansOfferingsCommandInput, type SavingsPlanOffering } from '@aws-sdk/client-savingsplans';
+import {
+  paginateDescribeReservedInstancesOfferings,
+  type DescribeReservedInstancesOfferingsCommandInput,
+  type ReservedInstancesOffering,
+} from '@aws-sdk/client-ec2';
+import {
+  DescribeSavingsPlansOfferingsCommand,
+  type DescribeSavingsPlansOfferingsCommandInput,
+  type SavingsPlanOffering,
+} from '@aws-sdk/client-savingsplans';
 import { addDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import { nanosOf, NANOS_PER_UNIT } from '../../core/money.js';
 import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
@@ -17,7 +28,12 @@ import { reservedOffer, savingsPlanOffer } from './targets.js';
 
 export const RESERVED_PERMISSION = 'ec2:DescribeReservedInstancesOfferings';
 export const SAVINGS_PLAN_PERMISSION = 'savingsplans:DescribeSavingsPlansOfferings';
-export const OFFER_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, RESERVED_PERMISSION, SAVINGS_PLAN_PERMISSION, PLAN_RATE_PERMISSION];
+export const OFFER_PERMISSIONS: readonly string[] = [
+  TYPE_PERMISSION,
+  RESERVED_PERMISSION,
+  SAVINGS_PLAN_PERMISSION,
+  PLAN_RATE_PERMISSION,
+];
 
 const SECONDS_PER_HOUR = 3600;
 /** Values of one filter (Amazon EC2 API Reference, "Filtering"). */
@@ -30,13 +46,16 @@ export async function readOffers(clients: Clients, types: InstanceTypes): Promis
   for (const region of clients.settings.regions) {
     byRegion.set(region, await types.withGpus(region));
     const names = [...(byRegion.get(region)?.keys() ?? [])];
-    for (let at = 0; at < names.length; at += MOST_FILTER_VALUES) offers.push(...(await reservedOffers(clients, region, names.slice(at, at + MOST_FILTER_VALUES))));
+    for (let at = 0; at < names.length; at += MOST_FILTER_VALUES)
+      offers.push(...(await reservedOffers(clients, region, names.slice(at, at + MOST_FILTER_VALUES))));
   }
   const families = new Set([...byRegion.values()].flatMap((known) => [...known.keys()].map(familyOf)));
   const rates = await readPlanRates(clients, byRegion);
   for (const plan of await savingsPlans(clients, { planTypes: ['Compute', 'EC2Instance'], productType: 'EC2' })) {
     const offer = planAsOffer(plan);
-    const covers = offer !== null && (offer.sku === null || (families.has(offer.sku) && clients.settings.regions.includes(offer.region ?? '')));
+    const covers =
+      offer !== null &&
+      (offer.sku === null || (families.has(offer.sku) && clients.settings.regions.includes(offer.region ?? '')));
     const own = rates.get(plan.offeringId ?? '');
     if (covers) offers.push(own === undefined ? offer : { ...offer, rates: own });
   }
@@ -44,22 +63,39 @@ export async function readOffers(clients: Clients, types: InstanceTypes): Promis
 }
 
 async function reservedOffers(clients: Clients, region: string, types: string[]): Promise<CommitmentOffer[]> {
-  const filters = { 'instance-type': types, 'product-description': ['Linux/UNIX'], scope: ['Region'], marketplace: ['false'] };
+  const filters = {
+    'instance-type': types,
+    'product-description': ['Linux/UNIX'],
+    scope: ['Region'],
+    marketplace: ['false'],
+  };
   const found = await reservedOfferings(clients, region, {
-    IncludeMarketplace: false, MaxResults: 100, Filters: Object.entries(filters).map(([Name, Values]) => ({ Name, Values })),
+    IncludeMarketplace: false,
+    MaxResults: 100,
+    Filters: Object.entries(filters).map(([Name, Values]) => ({ Name, Values })),
   });
   return found.flatMap((offering) => reservedAsOffer(offering, region)?.offer ?? []);
 }
 
-async function reservedOfferings(clients: Clients, region: string, request: DescribeReservedInstancesOfferingsCommandInput): Promise<ReservedInstancesOffering[]> {
+async function reservedOfferings(
+  clients: Clients,
+  region: string,
+  request: DescribeReservedInstancesOfferingsCommandInput,
+): Promise<ReservedInstancesOffering[]> {
   const found: ReservedInstancesOffering[] = [];
-  for await (const page of readingPages(RESERVED_PERMISSION, paginateDescribeReservedInstancesOfferings({ client: clients.ec2(region) }, request))) {
+  for await (const page of readingPages(
+    RESERVED_PERMISSION,
+    paginateDescribeReservedInstancesOfferings({ client: clients.ec2(region) }, request),
+  )) {
     found.push(...(page.ReservedInstancesOfferings ?? []));
   }
   return found;
 }
 
-async function savingsPlans(clients: Clients, request: DescribeSavingsPlansOfferingsCommandInput): Promise<SavingsPlanOffering[]> {
+async function savingsPlans(
+  clients: Clients,
+  request: DescribeSavingsPlansOfferingsCommandInput,
+): Promise<SavingsPlanOffering[]> {
   const found: SavingsPlanOffering[] = [];
   let nextToken: string | undefined;
   do {
@@ -71,7 +107,11 @@ async function savingsPlans(clients: Clients, request: DescribeSavingsPlansOffer
   return found;
 }
 
-const UPFRONT: Readonly<Record<string, CommitmentOffer['upfront']>> = { 'No Upfront': 'none', 'Partial Upfront': 'partial', 'All Upfront': 'all' };
+const UPFRONT: Readonly<Record<string, CommitmentOffer['upfront']>> = {
+  'No Upfront': 'none',
+  'Partial Upfront': 'partial',
+  'All Upfront': 'all',
+};
 
 export interface ReservedFound {
   readonly offer: CommitmentOffer;
@@ -83,47 +123,90 @@ export interface ReservedFound {
   readonly offeringType: string;
 }
 
-/** Null where a part of the price is missing or cannot be read. Convertible offers are other goods and have a SKU of their own. */
+/**
+ * Null where a part of the price is missing or cannot be read. Convertible offers are other goods and have a SKU of
+ * their own.
+ */
 function reservedAsOffer(offering: ReservedInstancesOffering, region: string): ReservedFound | null {
-  const { ReservedInstancesOfferingId: id, InstanceType: type, Duration: seconds, OfferingType: offeringType, CurrencyCode = 'USD' } = offering;
+  const {
+    ReservedInstancesOfferingId: id,
+    InstanceType: type,
+    Duration: seconds,
+    OfferingType: offeringType,
+    CurrencyCode = 'USD',
+  } = offering;
   const upfront = UPFRONT[offeringType ?? ''];
   const fixed = decimalOf(offering.FixedPrice);
-  const hourly = (offering.RecurringCharges ?? []).map(({ Amount, Frequency }) => (Frequency === 'Hourly' ? decimalOf(Amount) : null));
-  const perHour = [decimalOf(offering.UsagePrice ?? 0), ...hourly].reduce<Decimal | null>((sum, part) => (sum === null || part === null ? null : addDecimal(sum, part)), ZERO);
+  const hourly = (offering.RecurringCharges ?? []).map(({ Amount, Frequency }) =>
+    Frequency === 'Hourly' ? decimalOf(Amount) : null,
+  );
+  const perHour = [decimalOf(offering.UsagePrice ?? 0), ...hourly].reduce<Decimal | null>(
+    (sum, part) => (sum === null || part === null ? null : addDecimal(sum, part)),
+    ZERO,
+  );
   const upfrontNanos = fixed === null ? null : nanosOf(fixed);
   const hourlyNanos = perHour === null ? null : nanosOf(perHour);
-  if (id === undefined || type === undefined || seconds === undefined || offeringType === undefined || upfront === undefined) return null;
+  if (
+    id === undefined ||
+    type === undefined ||
+    seconds === undefined ||
+    offeringType === undefined ||
+    upfront === undefined
+  )
+    return null;
   const termHours = hoursOf(seconds);
-  if (termHours === null || upfrontNanos === null || hourlyNanos === null || upfrontNanos + hourlyNanos === 0n) return null;
+  if (termHours === null || upfrontNanos === null || hourlyNanos === null || upfrontNanos + hourlyNanos === 0n)
+    return null;
   return {
     offer: {
-      offer: reservedOffer(region, id), kind: 'reserved-instance', region, termHours, upfront, upfrontNanos, hourlyNanos,
-      sku: offering.OfferingClass === 'convertible' ? `${type} (convertible)` : type, currency: CurrencyCode,
+      offer: reservedOffer(region, id),
+      kind: 'reserved-instance',
+      region,
+      termHours,
+      upfront,
+      upfrontNanos,
+      hourlyNanos,
+      sku: offering.OfferingClass === 'convertible' ? `${type} (convertible)` : type,
+      currency: CurrencyCode,
     },
-    marketplace: offering.Marketplace ?? false, fixedPrice: offering.FixedPrice ?? 0, type, seconds, offeringType,
+    marketplace: offering.Marketplace ?? false,
+    fixedPrice: offering.FixedPrice ?? 0,
+    type,
+    seconds,
+    offeringType,
   };
 }
 
-const hoursOf = (seconds: number): number | null => (seconds % SECONDS_PER_HOUR === 0 ? seconds / SECONDS_PER_HOUR : null);
+const hoursOf = (seconds: number): number | null =>
+  seconds % SECONDS_PER_HOUR === 0 ? seconds / SECONDS_PER_HOUR : null;
 
 /** The digits that AWS wrote: they survive the SDK's number, whose shortest form they are. */
-const decimalOf = (value: number | undefined): Decimal | null => (value === undefined ? null : parseDecimal(String(value)));
+const decimalOf = (value: number | undefined): Decimal | null =>
+  value === undefined ? null : parseDecimal(String(value));
 
 /**
- * One unit is one currency unit of commitment per hour. Paid wholly at once it is the hours of the term; partly, half of them (what AWS
- * takes where no amount is named).
+ * One unit is one currency unit of commitment per hour. Paid wholly at once it is the hours of the term; partly, half
+ * of them (what AWS takes where no amount is named).
  */
 function planAsOffer(plan: SavingsPlanOffering): CommitmentOffer | null {
   const { offeringId, durationSeconds, currency } = plan;
   const upfront = UPFRONT[plan.paymentOption ?? ''];
-  if (offeringId === undefined || durationSeconds === undefined || upfront === undefined || currency === undefined) return null;
+  if (offeringId === undefined || durationSeconds === undefined || upfront === undefined || currency === undefined)
+    return null;
   const termHours = hoursOf(durationSeconds);
   if (termHours === null) return null;
   const property = (name: string): string | null => plan.properties?.find((one) => one.name === name)?.value ?? null;
   const share = { none: 0n, partial: NANOS_PER_UNIT / 2n, all: NANOS_PER_UNIT }[upfront];
   return {
-    offer: savingsPlanOffer(offeringId), kind: 'savings-plan', sku: property('instanceFamily'), region: property('region'), termHours, upfront,
-    upfrontNanos: share * BigInt(termHours), hourlyNanos: NANOS_PER_UNIT - share, currency,
+    offer: savingsPlanOffer(offeringId),
+    kind: 'savings-plan',
+    sku: property('instanceFamily'),
+    region: property('region'),
+    termHours,
+    upfront,
+    upfrontNanos: share * BigInt(termHours),
+    hourlyNanos: NANOS_PER_UNIT - share,
+    currency,
   };
 }
 

@@ -1,19 +1,36 @@
 /**
- * Which of AWS' permissions the credentials have, asked of AWS itself: reading by reading, acting by rehearsals that EC2 answers without doing anything.
+ * Which of AWS' permissions the credentials have, asked of AWS itself: reading by reading, acting by rehearsals that
+ * EC2 answers without doing anything.
  *
- * Changes nothing and spends nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling and Savings Plans rehearse
- * nothing, a purchase is never even rehearsed, and each question to Cost Explorer costs money. Before an effect is rehearsed EC2 has to
- * show that it keeps to `DryRun`: a compatible server that answers a rehearsed reading with the list would stop machines.
- * Sources: Amazon EC2 API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide, "Troubleshoot access denied
- * error messages" (the action that is denied stands in the message).
+ * Changes nothing and spends nothing. The invariant: what cannot be asked without acting is not known. Auto Scaling and
+ * Savings Plans rehearse nothing, a purchase is never even rehearsed, and each question to Cost Explorer costs money.
+ * Before an effect is rehearsed EC2 has to show that it keeps to `DryRun`: a compatible server that answers a rehearsed
+ * reading with the list would stop machines.
+ * Sources: Amazon EC2 API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide,
+ * "Troubleshoot access denied error messages" (the action that is denied stands in the message).
  */
 import { DescribeAutoScalingGroupsCommand } from '@aws-sdk/client-auto-scaling';
 import {
-  DescribeInstancesCommand, DescribeInstanceTypesCommand, DescribeLaunchTemplateVersionsCommand, DescribeReservedInstancesCommand, DescribeReservedInstancesOfferingsCommand,
-  DescribeSpotPriceHistoryCommand, ModifyInstanceAttributeCommand, RunInstancesCommand, StartInstancesCommand, StopInstancesCommand, TerminateInstancesCommand, type EC2Client, type Instance,
+  DescribeInstancesCommand,
+  DescribeInstanceTypesCommand,
+  DescribeLaunchTemplateVersionsCommand,
+  DescribeReservedInstancesCommand,
+  DescribeReservedInstancesOfferingsCommand,
+  DescribeSpotPriceHistoryCommand,
+  ModifyInstanceAttributeCommand,
+  RunInstancesCommand,
+  StartInstancesCommand,
+  StopInstancesCommand,
+  TerminateInstancesCommand,
+  type EC2Client,
+  type Instance,
 } from '@aws-sdk/client-ec2';
 import { GetProductsCommand } from '@aws-sdk/client-pricing';
-import { DescribeSavingsPlansCommand, DescribeSavingsPlansOfferingRatesCommand, DescribeSavingsPlansOfferingsCommand } from '@aws-sdk/client-savingsplans';
+import {
+  DescribeSavingsPlansCommand,
+  DescribeSavingsPlansOfferingRatesCommand,
+  DescribeSavingsPlansOfferingsCommand,
+} from '@aws-sdk/client-savingsplans';
 import { Failure } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import type { Clients } from './clients.js';
@@ -31,30 +48,48 @@ const MOST_INSTANCES = 3;
 const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Promise<unknown>>> = {
   'ec2:DescribeInstances': (clients, region) => clients.ec2(region).send(new DescribeInstancesCommand(DRY)),
   'ec2:DescribeInstanceTypes': (clients, region) => clients.ec2(region).send(new DescribeInstanceTypesCommand(DRY)),
-  'ec2:DescribeLaunchTemplateVersions': (clients, region) => clients.ec2(region).send(new DescribeLaunchTemplateVersionsCommand({ Versions: ['$Latest'], ...DRY })),
-  'ec2:DescribeSpotPriceHistory': (clients, region) => clients.ec2(region).send(new DescribeSpotPriceHistoryCommand(DRY)),
-  'ec2:DescribeReservedInstances': (clients, region) => clients.ec2(region).send(new DescribeReservedInstancesCommand(DRY)),
-  'ec2:DescribeReservedInstancesOfferings': (clients, region) => clients.ec2(region).send(new DescribeReservedInstancesOfferingsCommand(DRY)),
-  'autoscaling:DescribeAutoScalingGroups': (clients, region) => clients.autoScaling(region).send(new DescribeAutoScalingGroupsCommand({ MaxRecords: 1 })),
-  'pricing:GetProducts': (clients) => clients.pricing().send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
-  'savingsplans:DescribeSavingsPlans': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansCommand({ maxResults: 1 })),
-  'savingsplans:DescribeSavingsPlansOfferingRates': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansOfferingRatesCommand({ maxResults: 1 })),
-  'savingsplans:DescribeSavingsPlansOfferings': (clients) => clients.savingsPlans().send(new DescribeSavingsPlansOfferingsCommand({ maxResults: 1 })),
+  'ec2:DescribeLaunchTemplateVersions': (clients, region) =>
+    clients.ec2(region).send(new DescribeLaunchTemplateVersionsCommand({ Versions: ['$Latest'], ...DRY })),
+  'ec2:DescribeSpotPriceHistory': (clients, region) =>
+    clients.ec2(region).send(new DescribeSpotPriceHistoryCommand(DRY)),
+  'ec2:DescribeReservedInstances': (clients, region) =>
+    clients.ec2(region).send(new DescribeReservedInstancesCommand(DRY)),
+  'ec2:DescribeReservedInstancesOfferings': (clients, region) =>
+    clients.ec2(region).send(new DescribeReservedInstancesOfferingsCommand(DRY)),
+  'autoscaling:DescribeAutoScalingGroups': (clients, region) =>
+    clients.autoScaling(region).send(new DescribeAutoScalingGroupsCommand({ MaxRecords: 1 })),
+  'pricing:GetProducts': (clients) =>
+    clients.pricing().send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
+  'savingsplans:DescribeSavingsPlans': (clients) =>
+    clients.savingsPlans().send(new DescribeSavingsPlansCommand({ maxResults: 1 })),
+  'savingsplans:DescribeSavingsPlansOfferingRates': (clients) =>
+    clients.savingsPlans().send(new DescribeSavingsPlansOfferingRatesCommand({ maxResults: 1 })),
+  'savingsplans:DescribeSavingsPlansOfferings': (clients) =>
+    clients.savingsPlans().send(new DescribeSavingsPlansOfferingsCommand({ maxResults: 1 })),
 };
 
 /** Rehearsals on an instance, by permission. */
 const REHEARSALS: Readonly<Record<string, (ec2: EC2Client, instance: Instance) => Promise<unknown>>> = {
-  'ec2:StopInstances': (ec2, { InstanceId = '' }) => ec2.send(new StopInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
-  'ec2:StartInstances': (ec2, { InstanceId = '' }) => ec2.send(new StartInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
-  'ec2:TerminateInstances': (ec2, { InstanceId = '' }) => ec2.send(new TerminateInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
-  'ec2:ModifyInstanceAttribute': (ec2, { InstanceId = '', InstanceType }) => ec2.send(new ModifyInstanceAttributeCommand({ InstanceId, InstanceType: { Value: InstanceType }, ...DRY })),
+  'ec2:StopInstances': (ec2, { InstanceId = '' }) =>
+    ec2.send(new StopInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
+  'ec2:StartInstances': (ec2, { InstanceId = '' }) =>
+    ec2.send(new StartInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
+  'ec2:TerminateInstances': (ec2, { InstanceId = '' }) =>
+    ec2.send(new TerminateInstancesCommand({ InstanceIds: [InstanceId], ...DRY })),
+  'ec2:ModifyInstanceAttribute': (ec2, { InstanceId = '', InstanceType }) =>
+    ec2.send(new ModifyInstanceAttributeCommand({ InstanceId, InstanceType: { Value: InstanceType }, ...DRY })),
 };
 
 /** What launching another instance from a template needs, all of it or AWS names what is missing. */
 const LAUNCHING: ReadonlySet<string> = new Set(['ec2:RunInstances', 'ec2:CreateTags', 'iam:PassRole']);
 
-/** AWS' answer to a rehearsal or a reading: it went through, it would, it is denied (by which permission, where it says), or none of these. */
-type Answer = { readonly kind: 'done' | 'would-do' | 'none' } | { readonly kind: 'denied'; readonly permission: string | null };
+/**
+ * AWS' answer to a rehearsal or a reading: it went through, it would, it is denied (by which permission, where it
+ * says), or none of these.
+ */
+type Answer =
+  | { readonly kind: 'done' | 'would-do' | 'none' }
+  | { readonly kind: 'denied'; readonly permission: string | null };
 
 async function answerTo(call: () => Promise<unknown>): Promise<Answer> {
   try {
@@ -80,7 +115,11 @@ export class Permissions {
   private keepsToDryRun: Promise<boolean> | null = null;
   private found: Promise<readonly Instance[]> | null = null;
 
-  constructor(private readonly clients: Clients, private readonly types: InstanceTypes, private readonly region: string) {}
+  constructor(
+    private readonly clients: Clients,
+    private readonly types: InstanceTypes,
+    private readonly region: string,
+  ) {}
 
   /** As ProviderConnection.granted says. @throws Failure where there are no credentials of the use */
   async granted(permission: string, use: ProviderSetting['use']): Promise<boolean | null> {
@@ -89,11 +128,18 @@ export class Permissions {
     if (use !== 'act' || this.clients.settings.act === null || !(await this.rehearses())) return null;
     const rehearsal = REHEARSALS[permission];
     if (rehearsal !== undefined) return this.onAny((ec2, instance) => rehearsal(ec2, instance), permission);
-    return LAUNCHING.has(permission) ? this.onAny((ec2, instance) => this.launch(ec2, instance, permission), permission) : null;
+    return LAUNCHING.has(permission)
+      ? this.onAny((ec2, instance) => this.launch(ec2, instance, permission), permission)
+      : null;
   }
 
-  /** True where one instance gives leave, false where each refuses; null where there is none or AWS says something else. */
-  private async onAny(rehearse: (ec2: EC2Client, instance: Instance) => Promise<unknown> | null, permission: string): Promise<boolean | null> {
+  /**
+   * True where one instance gives leave, false where each refuses; null where there is none or AWS says something else.
+   */
+  private async onAny(
+    rehearse: (ec2: EC2Client, instance: Instance) => Promise<unknown> | null,
+    permission: string,
+  ): Promise<boolean | null> {
     const ec2 = this.clients.ec2(this.region, 'act');
     let verdict: boolean | null = null;
     for (const instance of await this.instances()) {
@@ -110,20 +156,36 @@ export class Permissions {
     const from = templateOf(labels);
     // Where no role is passed on, nobody looks whether it might be.
     const passesNone = permission === 'iam:PassRole' && instance.IamInstanceProfile === undefined;
-    return from === null || passesNone ? null : ec2.send(new RunInstancesCommand({ ...likeIt(instance, labels, from, 'bursar-rehearsal'), ...DRY }));
+    return from === null || passesNone
+      ? null
+      : ec2.send(new RunInstancesCommand({ ...likeIt(instance, labels, from, 'bursar-rehearsal'), ...DRY }));
   }
 
-  /** EC2 answers a rehearsed reading with an error, whatever its permission; who answers with a list does not keep to `DryRun`. */
+  /**
+   * EC2 answers a rehearsed reading with an error, whatever its permission; who answers with a list does not keep to
+   * `DryRun`.
+   */
   private rehearses(): Promise<boolean> {
-    this.keepsToDryRun ??= answerTo(() => this.clients.ec2(this.region).send(new DescribeInstancesCommand(DRY))).then(({ kind }) => kind === 'would-do');
+    this.keepsToDryRun ??= answerTo(() => this.clients.ec2(this.region).send(new DescribeInstancesCommand(DRY))).then(
+      ({ kind }) => kind === 'would-do',
+    );
     return this.keepsToDryRun;
   }
 
   private instances(): Promise<readonly Instance[]> {
     const find = async (): Promise<readonly Instance[]> => {
-      const all = await readInstances(this.clients, this.region, { Filters: [{ Name: 'instance-state-name', Values: ['running', 'stopped'] }], MaxResults: 1000 });
-      const gpus = await this.types.of(this.region, all.flatMap(({ instance }) => instance.InstanceType ?? []));
-      return all.map(({ instance }) => instance).filter(({ InstanceType = '' }) => gpus.get(InstanceType) !== null).slice(0, MOST_INSTANCES);
+      const all = await readInstances(this.clients, this.region, {
+        Filters: [{ Name: 'instance-state-name', Values: ['running', 'stopped'] }],
+        MaxResults: 1000,
+      });
+      const gpus = await this.types.of(
+        this.region,
+        all.flatMap(({ instance }) => instance.InstanceType ?? []),
+      );
+      return all
+        .map(({ instance }) => instance)
+        .filter(({ InstanceType = '' }) => gpus.get(InstanceType) !== null)
+        .slice(0, MOST_INSTANCES);
     };
     this.found ??= find();
     return this.found;

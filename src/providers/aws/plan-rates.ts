@@ -1,7 +1,9 @@
 /**
- * What savings plans charge for machines with GPUs: plain Linux on shared hardware, as the price list is read (prices.ts).
+ * What savings plans charge for machines with GPUs: plain Linux on shared hardware, as the price list is read
+ * (prices.ts).
  *
- * Never buys. The invariant: a rate is listed as AWS states it, under the offering that it belongs to; one that cannot be read exactly is left out.
+ * Never buys. The invariant: a rate is listed as AWS states it, under the offering that it belongs to; one that cannot
+ * be read exactly is left out.
  * Source: Savings Plans API Reference, DescribeSavingsPlansOfferingRates and SavingsPlanOfferingRate.
  */
 import { DescribeSavingsPlansOfferingRatesCommand, type SavingsPlanOfferingRate } from '@aws-sdk/client-savingsplans';
@@ -19,10 +21,14 @@ export const PLAN_RATE_PERMISSION = 'savingsplans:DescribeSavingsPlansOfferingRa
 export type GpuTypes = ReadonlyMap<string, ReadonlyMap<string, TypeGpus>>;
 
 /**
- * Rates by the id of their offering. Empty where the permission is missing: plans are then on sale without a price to compare, which `bursar doctor` tells.
+ * Rates by the id of their offering. Empty where the permission is missing: plans are then on sale without a price to
+ * compare, which `bursar doctor` tells.
  * @throws Failure
  */
-export async function readPlanRates(clients: Clients, types: GpuTypes): Promise<ReadonlyMap<string, readonly PlanRate[]>> {
+export async function readPlanRates(
+  clients: Clients,
+  types: GpuTypes,
+): Promise<ReadonlyMap<string, readonly PlanRate[]>> {
   const found = new Map<string, PlanRate[]>();
   try {
     for (const [region, known] of types) {
@@ -46,12 +52,22 @@ export async function readPlanRates(clients: Clients, types: GpuTypes): Promise<
 /** `p4d` of `p4d.24xlarge`. */
 export const familyOf = (type: string): string => type.slice(0, type.lastIndexOf('.'));
 
-async function* pages(clients: Clients, region: string, families: readonly string[]): AsyncGenerator<readonly SavingsPlanOfferingRate[]> {
+async function* pages(
+  clients: Clients,
+  region: string,
+  families: readonly string[],
+): AsyncGenerator<readonly SavingsPlanOfferingRate[]> {
   let nextToken: string | undefined;
   do {
     const command = new DescribeSavingsPlansOfferingRatesCommand({
-      savingsPlanTypes: ['Compute', 'EC2Instance'], products: ['EC2'], serviceCodes: ['AmazonEC2'], nextToken,
-      filters: [{ name: 'region', values: [region] }, { name: 'instanceFamily', values: [...families] }],
+      savingsPlanTypes: ['Compute', 'EC2Instance'],
+      products: ['EC2'],
+      serviceCodes: ['AmazonEC2'],
+      nextToken,
+      filters: [
+        { name: 'region', values: [region] },
+        { name: 'instanceFamily', values: [...families] },
+      ],
     });
     const page = await reading(PLAN_RATE_PERMISSION, () => clients.savingsPlans().send(command));
     yield page.searchResults ?? [];
@@ -59,14 +75,33 @@ async function* pages(clients: Clients, region: string, families: readonly strin
   } while (nextToken !== undefined && nextToken !== '');
 }
 
-/** Null for what is not the plain machine (other systems, dedicated hosts, reserved capacity that stands empty: `UnusedBox`), or has no GPU. */
-function rateFrom({ rate, unit, usageType = '', savingsPlanOffering, properties = [] }: SavingsPlanOfferingRate, types: GpuTypes): PlanRate | null {
+/**
+ * Null for what is not the plain machine (other systems, dedicated hosts, reserved capacity that stands empty:
+ * `UnusedBox`), or has no GPU.
+ */
+function rateFrom(
+  { rate, unit, usageType = '', savingsPlanOffering, properties = [] }: SavingsPlanOfferingRate,
+  types: GpuTypes,
+): PlanRate | null {
   const property = (name: string): string | undefined => properties.find((one) => one.name === name)?.value;
   const [region, sku] = [property('region'), property('instanceType')];
-  const isPlain = property('productDescription') === 'Linux/UNIX' && property('tenancy')?.toLowerCase() === 'shared' && /(^|-)BoxUsage:/.test(usageType);
+  const isPlain =
+    property('productDescription') === 'Linux/UNIX' &&
+    property('tenancy')?.toLowerCase() === 'shared' &&
+    /(^|-)BoxUsage:/.test(usageType);
   const type = region === undefined || sku === undefined ? undefined : types.get(region)?.get(sku);
   const amount = rate === undefined ? null : parseDecimal(rate);
   const hourlyNanos = amount === null ? null : nanosOf(amount);
-  if (!isPlain || unit !== 'Hrs' || region === undefined || sku === undefined || type === undefined || hourlyNanos === null || hourlyNanos <= 0n || savingsPlanOffering === undefined) return null;
+  if (
+    !isPlain ||
+    unit !== 'Hrs' ||
+    region === undefined ||
+    sku === undefined ||
+    type === undefined ||
+    hourlyNanos === null ||
+    hourlyNanos <= 0n ||
+    savingsPlanOffering === undefined
+  )
+    return null;
   return { sku, region, gpuModel: type.model, gpus: type.gpus, hourlyNanos };
 }

@@ -1,9 +1,10 @@
 /**
  * On-demand and reserved prices of GPU instance types, from the Price List Query API (GetProducts).
  *
- * Linux on shared hardware, without further software: what Bursar prices is the machine. The list says what holds, not what was dropped, so
- * that nothing is withdrawn here. The invariant: a price of zero, or one that cannot be read, is no price.
- * Source: AWS Billing User Guide, "Using the AWS Price List Query API" and "Reading the service price list file".
+ * Linux on shared hardware, without further software: what Bursar prices is the machine. The list says what holds, not
+ * what was dropped, so that nothing is withdrawn here. The invariant: a price of zero, or one that cannot be read, is
+ * no price. Source: AWS Billing User Guide, "Using the AWS Price List Query API" and "Reading the service price list
+ * file".
  */
 import { paginateGetProducts, type Filter } from '@aws-sdk/client-pricing';
 import { z } from 'zod';
@@ -19,9 +20,16 @@ import { PERMISSION as TYPE_PERMISSION, type InstanceTypes, type TypeGpus } from
 const PERMISSION = 'pricing:GetProducts';
 export const PRICE_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, PERMISSION];
 
-/** What tells the plain machine apart from the other products of its type; a capacity block shares all but `marketoption`. */
+/**
+ * What tells the plain machine apart from the other products of its type; a capacity block shares all but
+ * `marketoption`.
+ */
 const PLAIN: Readonly<Record<string, string>> = {
-  operatingSystem: 'Linux', tenancy: 'Shared', preInstalledSw: 'NA', capacitystatus: 'Used', marketoption: 'OnDemand',
+  operatingSystem: 'Linux',
+  tenancy: 'Shared',
+  preInstalledSw: 'NA',
+  capacitystatus: 'Used',
+  marketoption: 'OnDemand',
 };
 const SOURCE = 'AWS Price List Query API';
 
@@ -29,7 +37,10 @@ const dimension = z.object({ unit: z.string(), pricePerUnit: z.record(z.string()
 const term = z.object({
   effectiveDate: z.string(),
   priceDimensions: z.record(z.string(), dimension),
-  termAttributes: z.object({ LeaseContractLength: z.string(), OfferingClass: z.string(), PurchaseOption: z.string() }).partial().optional(),
+  termAttributes: z
+    .object({ LeaseContractLength: z.string(), OfferingClass: z.string(), PurchaseOption: z.string() })
+    .partial()
+    .optional(),
 });
 const listed = z.object({
   publicationDate: z.string().optional(),
@@ -43,12 +54,22 @@ type ListedTerm = z.infer<typeof term>;
  * @param since epoch milliseconds
  * @throws Failure
  */
-export async function* readPrices(clients: Clients, types: InstanceTypes, since: number): AsyncGenerator<readonly PriceEvent[]> {
+export async function* readPrices(
+  clients: Clients,
+  types: InstanceTypes,
+  since: number,
+): AsyncGenerator<readonly PriceEvent[]> {
   for (const region of clients.settings.regions) {
     const gpus = await types.withGpus(region);
-    // No filter names what has a GPU: the plain machines of a region are some ten pages, and the others are passed over here.
-    const filters = Object.entries({ ...PLAIN, regionCode: region }).map(([Field, Value]): Filter => ({ Type: 'TERM_MATCH', Field, Value }));
-    const pages = paginateGetProducts({ client: clients.pricing() }, { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 });
+    // No filter names what has a GPU: the plain machines of a region are some ten pages, and the others are passed over
+    // here.
+    const filters = Object.entries({ ...PLAIN, regionCode: region }).map(
+      ([Field, Value]): Filter => ({ Type: 'TERM_MATCH', Field, Value }),
+    );
+    const pages = paginateGetProducts(
+      { client: clients.pricing() },
+      { ServiceCode: 'AmazonEC2', FormatVersion: 'aws_v1', Filters: filters, MaxResults: 100 },
+    );
     for await (const page of readingPages(PERMISSION, pages)) {
       const events = (page.PriceList ?? []).flatMap((text: unknown) => eventsOf(String(text), gpus, since));
       if (events.length > 0) yield events;
@@ -60,9 +81,19 @@ export async function* readPrices(clients: Clients, types: InstanceTypes, since:
 function eventsOf(text: string, gpus: ReadonlyMap<string, TypeGpus>, since: number): PriceEvent[] {
   const product = listed.safeParse(parsed(text));
   if (!product.success) return [];
-  const { publicationDate = '', product: { attributes }, terms } = product.data;
+  const {
+    publicationDate = '',
+    product: { attributes },
+    terms,
+  } = product.data;
   const type = gpus.get(attributes.instanceType);
-  if (type === undefined || !Number.isSafeInteger(3600 * type.gpus) || type.gpus <= 0 || Date.parse(publicationDate) < since) return [];
+  if (
+    type === undefined ||
+    !Number.isSafeInteger(3600 * type.gpus) ||
+    type.gpus <= 0 ||
+    Date.parse(publicationDate) < since
+  )
+    return [];
   const machine = { sku: attributes.instanceType, region: attributes.regionCode, type };
   return [
     ...Object.values(terms.OnDemand ?? {}).flatMap((one) => onDemandPrice(machine, one) ?? []),
@@ -85,7 +116,9 @@ interface Machine {
 }
 
 /** The parts of a term's price: per hour, and once. Null where one is in no known unit, or in several currencies. */
-function partsOf({ priceDimensions }: ListedTerm): { readonly hourly: Decimal; readonly once: Decimal; readonly currency: string } | null {
+function partsOf({
+  priceDimensions,
+}: ListedTerm): { readonly hourly: Decimal; readonly once: Decimal; readonly currency: string } | null {
   let hourly = ZERO;
   let once = ZERO;
   const currencies = new Set<string>();
@@ -105,10 +138,18 @@ function partsOf({ priceDimensions }: ListedTerm): { readonly hourly: Decimal; r
 function onDemandPrice(machine: Machine, one: ListedTerm): PriceEvent | null {
   const parts = partsOf(one);
   if (parts === null || parts.once.unscaled !== 0n || parts.hourly.unscaled <= 0n) return null;
-  return priceOf(machine, one, { term: 'on-demand', upfront: 'none', rate: rateOf(parts.hourly, parts.currency, BigInt(3600 * machine.type.gpus), 'gpu-second') });
+  return priceOf(machine, one, {
+    term: 'on-demand',
+    upfront: 'none',
+    rate: rateOf(parts.hourly, parts.currency, BigInt(3600 * machine.type.gpus), 'gpu-second'),
+  });
 }
 
-const UPFRONT: Readonly<Record<string, Upfront>> = { 'No Upfront': 'none', 'Partial Upfront': 'partial', 'All Upfront': 'all' };
+const UPFRONT: Readonly<Record<string, Upfront>> = {
+  'No Upfront': 'none',
+  'Partial Upfront': 'partial',
+  'All Upfront': 'all',
+};
 const LEASES: Readonly<Record<string, Term>> = { '1yr': 'reserved-1y', '3yr': 'reserved-3y' };
 
 /** Convertible offers are other goods, with a SKU of their own. */
@@ -117,9 +158,21 @@ function reservedPrice(machine: Machine, one: ListedTerm): PriceEvent | null {
   const { LeaseContractLength = '', OfferingClass, PurchaseOption = '' } = one.termAttributes ?? {};
   const lease = LEASES[LeaseContractLength];
   const upfront = UPFRONT[PurchaseOption];
-  if (parts === null || lease === undefined || upfront === undefined || (parts.once.unscaled <= 0n && parts.hourly.unscaled <= 0n)) return null;
+  if (
+    parts === null ||
+    lease === undefined ||
+    upfront === undefined ||
+    (parts.once.unscaled <= 0n && parts.hourly.unscaled <= 0n)
+  )
+    return null;
   const sku = OfferingClass === 'convertible' ? `${machine.sku} (convertible)` : machine.sku;
-  const rate = amortisedRate({ term: lease, upfront: parts.once, hourly: parts.hourly, gpus: machine.type.gpus, currency: parts.currency });
+  const rate = amortisedRate({
+    term: lease,
+    upfront: parts.once,
+    hourly: parts.hourly,
+    gpus: machine.type.gpus,
+    currency: parts.currency,
+  });
   return priceOf({ ...machine, sku }, one, { term: lease, upfront, rate });
 }
 
@@ -129,14 +182,29 @@ interface Quoted {
   readonly rate: Rate;
 }
 
-function priceOf({ sku, region, type }: Machine, { effectiveDate }: ListedTerm, { term: name, upfront, rate }: Quoted): PriceEvent | null {
+function priceOf(
+  { sku, region, type }: Machine,
+  { effectiveDate }: ListedTerm,
+  { term: name, upfront, rate }: Quoted,
+): PriceEvent | null {
   const effectiveFrom = Date.parse(effectiveDate);
   if (Number.isNaN(effectiveFrom)) return null;
   const whole: Price = {
-    provider: 'AWS', sku, region, term: name, upfront, component: 'gpu', gpuModel: type.model, gpus: type.gpus,
-    rate, effectiveFrom, effectiveTo: null,
+    provider: 'AWS',
+    sku,
+    region,
+    term: name,
+    upfront,
+    component: 'gpu',
+    gpuModel: type.model,
+    gpus: type.gpus,
+    rate,
+    effectiveFrom,
+    effectiveTo: null,
     // By the second, at least a minute (Amazon EC2 On-Demand Pricing, "Per-second billing").
-    incrementSeconds: 1, minimumSeconds: 60, source: SOURCE,
+    incrementSeconds: 1,
+    minimumSeconds: 60,
+    source: SOURCE,
   };
   return { kind: 'price', price: whole };
 }

@@ -1,8 +1,9 @@
 /**
- * Another instance like one that is to end, where no Auto Scaling group brings it: from the launch template that made the first.
+ * Another instance like one that is to end, where no Auto Scaling group brings it: from the launch template that made
+ * the first.
  *
- * Never guesses how an instance was made: without its template it is refused. The invariant: the new one is started before the old one is
- * ended, and under one token at most one is started (RunInstances, ClientToken).
+ * Never guesses how an instance was made: without its template it is refused. The invariant: the new one is started
+ * before the old one is ended, and under one token at most one is started (RunInstances, ClientToken).
  * Source: Amazon EC2 Developer Guide, "Ensuring idempotency in Amazon EC2 API requests".
  */
 import { RunInstancesCommand, TerminateInstancesCommand, type Instance } from '@aws-sdk/client-ec2';
@@ -22,28 +23,47 @@ const TEMPLATE_TAG = 'aws:ec2launchtemplate:id';
 const VERSION_TAG = 'aws:ec2launchtemplate:version';
 
 /** Starts one like the instance under the token, then ends the instance. @throws Failure where nothing was started */
-export async function startAnother(clients: Clients, region: string, id: string, token: string): Promise<EffectOutcome> {
+export async function startAnother(
+  clients: Clients,
+  region: string,
+  id: string,
+  token: string,
+): Promise<EffectOutcome> {
   const [found] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [id] }] });
   if (found === undefined) return refused('not-found', `${id} is not there`);
   const labels = labelsOf(found.instance.Tags);
   const from = templateOf(labels);
-  if (from === null) return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
+  if (from === null)
+    return refused('no-launch-template', `${id} has no group and no launch template: how to make another is not known`);
   const ec2 = clients.ec2(region, 'act');
   const ending = { InstanceIds: [id] };
   // A rehearsal: where ending the old one is denied, the new one is not started.
-  const allowed = await acting(END, () => ec2.send(new TerminateInstancesCommand({ ...ending, DryRun: true })), () => 'allowed');
+  const allowed = await acting(
+    END,
+    () => ec2.send(new TerminateInstancesCommand({ ...ending, DryRun: true })),
+    () => 'allowed',
+  );
   if (allowed.kind === 'unknown') throw unavailable(`whether ${id} may be ended could not be asked: ${allowed.detail}`);
   if (allowed.kind === 'refused' && allowed.code !== 'DryRunOperation') return allowed;
   let successor = '';
-  const started = await acting(RUN, () => ec2.send(new RunInstancesCommand(likeIt(found.instance, labels, from, token))), (answer) => {
-    successor = answer.Instances?.[0]?.InstanceId ?? 'another';
-    return `${successor} runs in the place of ${id}`;
-  });
+  const started = await acting(
+    RUN,
+    () => ec2.send(new RunInstancesCommand(likeIt(found.instance, labels, from, token))),
+    (answer) => {
+      successor = answer.Instances?.[0]?.InstanceId ?? 'another';
+      return `${successor} runs in the place of ${id}`;
+    },
+  );
   if (started.kind !== 'taken') return started;
   try {
-    const ended = await acting(END, () => ec2.send(new TerminateInstancesCommand(ending)), () => '');
+    const ended = await acting(
+      END,
+      () => ec2.send(new TerminateInstancesCommand(ending)),
+      () => '',
+    );
     if (ended.kind === 'unknown') return { kind: 'unknown', detail: `${started.detail}; ${ended.detail}` };
-    if (ended.kind === 'refused') return { ...started, detail: `${started.detail}, which was not ended: ${ended.code}` };
+    if (ended.kind === 'refused')
+      return { ...started, detail: `${started.detail}, which was not ended: ${ended.code}` };
     return { ...started, reference: successor };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -74,7 +94,12 @@ export function likeIt(instance: Instance, labels: Readonly<Record<string, strin
     InstanceType: instance.InstanceType,
     SubnetId: instance.SubnetId,
     ...(instance.InstanceLifecycle === 'spot' ? { InstanceMarketOptions: { MarketType: 'spot' as const } } : {}),
-    TagSpecifications: [{ ResourceType: 'instance' as const, Tags: [...kept, [TOKEN_TAG, token]].map(([Key, Value]) => ({ Key, Value })) }],
+    TagSpecifications: [
+      {
+        ResourceType: 'instance' as const,
+        Tags: [...kept, [TOKEN_TAG, token]].map(([Key, Value]) => ({ Key, Value })),
+      },
+    ],
   };
 }
 

@@ -1,14 +1,20 @@
 /**
  * The settings of the AWS connection: regions, and separate credentials for reading, for acting and for purchases.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: whatever may act was named for acting; the
- * SDK's default chain (environment, instance role) is taken for reading only, and only where it is asked for.
+ * Never reads the environment itself and never shows a value in an error. The invariant: whatever may act was named for
+ * acting; the SDK's default chain (environment, instance role) is taken for reading only, and only where it is asked
+ * for.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
 
 export type AwsCredentials =
-  | { readonly kind: 'keys'; readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken: string | null }
+  | {
+      readonly kind: 'keys';
+      readonly accessKeyId: string;
+      readonly secretAccessKey: string;
+      readonly sessionToken: string | null;
+    }
   /** The SDK's default chain. */
   | { readonly kind: 'default' }
   /** A profile of AWS' shared configuration; it may assume a role. */
@@ -27,15 +33,19 @@ export interface AwsSettings {
   readonly purchase: AwsCredentials | null;
 }
 
-const setting = (name: string, use: 'read' | 'act', description: string, { required = false, secret = false } = {}): ProviderSetting =>
-  ({ name: `BURSAR_AWS_${name}`, description, required, secret, use });
+const setting = (
+  name: string,
+  use: 'read' | 'act',
+  description: string,
+  { required = false, secret = false } = {},
+): ProviderSetting => ({ name: `BURSAR_AWS_${name}`, description, required, secret, use });
 
 export const SETTINGS: readonly ProviderSetting[] = [
   setting('REGIONS', 'read', 'Regions to look at, such as `us-east-1,eu-west-1`', { required: true }),
   setting('ACCOUNT', 'read', 'Account id under which usage and bills are kept'),
   setting('ENDPOINT', 'read', 'URL of an AWS-compatible server in place of AWS'),
   setting('BILL_TAG', 'read', 'Cost allocation tag by which the bill is split; else by linked account'),
-  setting('READ_CREDENTIALS', 'read', '`default` (the SDK\'s chain) or `profile:NAME`, in place of the two keys'),
+  setting('READ_CREDENTIALS', 'read', "`default` (the SDK's chain) or `profile:NAME`, in place of the two keys"),
   setting('READ_ACCESS_KEY_ID', 'read', 'Access key for reading'),
   setting('READ_SECRET_ACCESS_KEY', 'read', 'Its secret', { secret: true }),
   setting('READ_SESSION_TOKEN', 'read', 'Its session token, where it has one', { secret: true }),
@@ -61,18 +71,31 @@ export function parseSettings(given: Given): AwsSettings | null {
   const wrong = (name: string, message: string): void => {
     problems.push({ path: `BURSAR_AWS_${name}`, message });
   };
-  const regions = [...new Set((text('REGIONS') ?? '').split(',').map((region) => region.trim()).filter((region) => region !== ''))];
+  const regions = [
+    ...new Set(
+      (text('REGIONS') ?? '')
+        .split(',')
+        .map((region) => region.trim())
+        .filter((region) => region !== ''),
+    ),
+  ];
   if (regions.length === 0) wrong('REGIONS', 'is missing');
   else if (!regions.every((region) => REGION.test(region))) wrong('REGIONS', 'is not a list of region codes');
   const endpoint = text('ENDPOINT');
-  if (endpoint !== null && !/^https?:\/\/[^@]+$/.test(endpoint)) wrong('ENDPOINT', 'is not an http:// or https:// URL without credentials');
+  if (endpoint !== null && !/^https?:\/\/[^@]+$/.test(endpoint))
+    wrong('ENDPOINT', 'is not an http:// or https:// URL without credentials');
   const read = credentialsOf(given, 'READ', wrong);
-  if (read === null && problems.every(({ path }) => path?.startsWith('BURSAR_AWS_READ_') !== true)) wrong('READ_ACCESS_KEY_ID', 'is missing (or BURSAR_AWS_READ_CREDENTIALS)');
+  if (read === null && problems.every(({ path }) => path?.startsWith('BURSAR_AWS_READ_') !== true))
+    wrong('READ_ACCESS_KEY_ID', 'is missing (or BURSAR_AWS_READ_CREDENTIALS)');
   const act = credentialsOf(given, 'ACT', wrong);
   const purchase = chosenCredentials('PURCHASE', text('PURCHASE_CREDENTIALS'), wrong);
-  if (purchase !== null && act === null) wrong('ACT_ACCESS_KEY_ID', 'is missing: BURSAR_AWS_PURCHASE_CREDENTIALS needs credentials for acting');
+  if (purchase !== null && act === null)
+    wrong('ACT_ACCESS_KEY_ID', 'is missing: BURSAR_AWS_PURCHASE_CREDENTIALS needs credentials for acting');
   if (problems.length > 0 || read === null) {
-    throw invalid(`the AWS settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `the AWS settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   }
   return { regions, account: text('ACCOUNT'), endpoint, billTag: text('BILL_TAG'), read, act, purchase };
 }
@@ -91,17 +114,24 @@ function credentialsOf(given: Given, use: 'READ' | 'ACT', wrong: Wrong): AwsCred
   const accessKeyId = text('ACCESS_KEY_ID');
   const secretAccessKey = text('SECRET_ACCESS_KEY');
   if (choice !== null) {
-    if (accessKeyId !== null || secretAccessKey !== null) wrong(`${use}_CREDENTIALS`, 'excludes the access keys: give one or the other');
+    if (accessKeyId !== null || secretAccessKey !== null)
+      wrong(`${use}_CREDENTIALS`, 'excludes the access keys: give one or the other');
     return chosenCredentials(use, choice, wrong);
   }
   if (accessKeyId === null && secretAccessKey === null) return null;
   if (accessKeyId === null) wrong(`${use}_ACCESS_KEY_ID`, 'is missing');
   if (secretAccessKey === null) wrong(`${use}_SECRET_ACCESS_KEY`, 'is missing');
-  return accessKeyId === null || secretAccessKey === null ? null : { kind: 'keys', accessKeyId, secretAccessKey, sessionToken: text('SESSION_TOKEN') };
+  return accessKeyId === null || secretAccessKey === null
+    ? null
+    : { kind: 'keys', accessKeyId, secretAccessKey, sessionToken: text('SESSION_TOKEN') };
 }
 
 /** `profile:NAME`, and for reading also `default`. */
-function chosenCredentials(use: 'READ' | 'ACT' | 'PURCHASE', choice: string | null, wrong: Wrong): AwsCredentials | null {
+function chosenCredentials(
+  use: 'READ' | 'ACT' | 'PURCHASE',
+  choice: string | null,
+  wrong: Wrong,
+): AwsCredentials | null {
   if (choice === null) return null;
   if (choice === 'default' && use === 'READ') return { kind: 'default' };
   const profile = /^profile:([\w.@+/-]+)$/.exec(choice)?.[1];

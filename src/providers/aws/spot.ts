@@ -1,7 +1,8 @@
 /**
  * Spot prices of GPU types over time, by availability zone (DescribeSpotPriceHistory, up to 90 days back).
  *
- * A price says nothing of availability: that stays unknown. Spot has no one price in a region, so that the zone is the reading's region.
+ * A price says nothing of availability: that stays unknown. Spot has no one price in a region, so that the zone is the
+ * reading's region.
  */
 import { paginateDescribeSpotPriceHistory, type SpotPrice, type _InstanceType } from '@aws-sdk/client-ec2';
 import { parseDecimal } from '../../core/decimal.js';
@@ -15,24 +16,44 @@ const PERMISSION = 'ec2:DescribeSpotPriceHistory';
 export const SPOT_PERMISSIONS: readonly string[] = [TYPE_PERMISSION, PERMISSION];
 
 /** @param since epoch milliseconds; the price that held then comes too @throws Failure */
-export async function* readSpotHistory(clients: Clients, types: InstanceTypes, since: number): AsyncGenerator<readonly SpotReading[]> {
+export async function* readSpotHistory(
+  clients: Clients,
+  types: InstanceTypes,
+  since: number,
+): AsyncGenerator<readonly SpotReading[]> {
   for (const region of clients.settings.regions) {
     const gpus = await types.withGpus(region);
     if (gpus.size === 0) continue;
-    const request = { StartTime: new Date(since), InstanceTypes: [...gpus.keys()] as _InstanceType[], ProductDescriptions: ['Linux/UNIX'], MaxResults: 1000 };
-    for await (const page of readingPages(PERMISSION, paginateDescribeSpotPriceHistory({ client: clients.ec2(region) }, request))) {
+    const request = {
+      StartTime: new Date(since),
+      InstanceTypes: [...gpus.keys()] as _InstanceType[],
+      ProductDescriptions: ['Linux/UNIX'],
+      MaxResults: 1000,
+    };
+    for await (const page of readingPages(
+      PERMISSION,
+      paginateDescribeSpotPriceHistory({ client: clients.ec2(region) }, request),
+    )) {
       const readings = (page.SpotPriceHistory ?? []).flatMap((point) => readingOf(point, gpus) ?? []);
       if (readings.length > 0) yield readings;
     }
   }
 }
 
-function readingOf({ AvailabilityZone, InstanceType, SpotPrice: price, Timestamp }: SpotPrice, gpus: ReadonlyMap<string, TypeGpus>): SpotReading | null {
+function readingOf(
+  { AvailabilityZone, InstanceType, SpotPrice: price, Timestamp }: SpotPrice,
+  gpus: ReadonlyMap<string, TypeGpus>,
+): SpotReading | null {
   if (AvailabilityZone === undefined || InstanceType === undefined || Timestamp === undefined) return null;
   const amount = price === undefined ? null : parseDecimal(price);
   const nanos = amount === null ? null : nanosOf(amount);
   return {
-    provider: 'AWS', region: AvailabilityZone, sku: InstanceType, gpuModel: gpus.get(InstanceType)?.model ?? null, at: Timestamp.getTime(), available: null,
+    provider: 'AWS',
+    region: AvailabilityZone,
+    sku: InstanceType,
+    gpuModel: gpus.get(InstanceType)?.model ?? null,
+    at: Timestamp.getTime(),
+    available: null,
     // The answer names no currency: it is that in which AWS bills the partition.
     price: nanos === null ? null : { nanos, currency: AvailabilityZone.startsWith('cn-') ? 'CNY' : 'USD' },
   };

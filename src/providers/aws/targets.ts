@@ -1,5 +1,6 @@
 /**
- * The names of AWS targets: `instance/us-east-1/i-0abc`, `asg/us-east-1/train-a100`, `commitment/us-east-1`; and those of offers.
+ * The names of AWS targets: `instance/us-east-1/i-0abc`, `asg/us-east-1/train-a100`, `commitment/us-east-1`; and those
+ * of offers.
  *
  * The region is part of the name: names of groups repeat from region to region, and a call goes to one region.
  */
@@ -39,8 +40,12 @@ export function parseOffer(offer: string): AwsOffer | null {
 export const TOKEN_TAG = 'bursar:token';
 
 /** The tags of an instance or a group, as AWS spells them. */
-export function labelsOf(tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] | undefined): Record<string, string> {
-  return Object.fromEntries((tags ?? []).flatMap(({ Key, Value }): [string, string][] => (Key === undefined ? [] : [[Key, Value ?? '']])));
+export function labelsOf(
+  tags: readonly { readonly Key?: string | undefined; readonly Value?: string | undefined }[] | undefined,
+): Record<string, string> {
+  return Object.fromEntries(
+    (tags ?? []).flatMap(({ Key, Value }): [string, string][] => (Key === undefined ? [] : [[Key, Value ?? '']])),
+  );
 }
 
 /** Tag by which Auto Scaling marks the members of a group. */

@@ -1,9 +1,10 @@
 /**
  * What the fake cloud sells: kinds of machines, what they cost when, when spot is to be had, and commitments.
  *
- * The prices are made up, of the size that clouds asked in 2025; they follow from the seed alone, so that any instant can be asked for in
- * any order. On-demand prices change every quarter, spot prices every six hours, both on whole hours: spot wanders slowly within a band below
- * the list and comes back, a few per cent at a time, as AWS' does (docs/decisions-quality/anomaly.md: nearly all moves are of at most 5 %).
+ * The prices are made up, of the size that clouds asked in 2025; they follow from the seed alone, so that any instant
+ * can be asked for in any order. On-demand prices change every quarter, spot prices every six hours, both on whole
+ * hours: spot wanders slowly within a band below the list and comes back, a few per cent at a time, as AWS' does
+ * (docs/decisions-quality/anomaly.md: nearly all moves are of at most 5 %).
  */
 import { rateOf } from '../../core/money.js';
 import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
@@ -53,7 +54,12 @@ export class Catalogue {
   private readonly hourly = new Map<string, bigint | null>();
 
   /** @param from the first instant of which anything is known, epoch milliseconds */
-  constructor(private readonly seed: number, private readonly from: number, private readonly spotUpHours: number, private readonly spotDownHours: number) {}
+  constructor(
+    private readonly seed: number,
+    private readonly from: number,
+    private readonly spotUpHours: number,
+    private readonly spotDownHours: number,
+  ) {}
 
   /** What an hour of a machine costs at an instant; null: it is not sold so. */
   hourlyNanos(sku: string, region: string, term: Term, at: number): bigint | null {
@@ -71,7 +77,11 @@ export class Catalogue {
     const place = REGIONS.findIndex((name) => name === region);
     if (kind === undefined || place < 0) return null;
     const quarter = Math.floor(at / QUARTER_MS);
-    const list = (kind.hourlyNanos * BigInt(100 + 10 * place) * BigInt(96 + Math.floor(chance(this.seed, 'price', sku, quarter) * 5))) / 10_000n;
+    const list =
+      (kind.hourlyNanos *
+        BigInt(100 + 10 * place) *
+        BigInt(96 + Math.floor(chance(this.seed, 'price', sku, quarter) * 5))) /
+      10_000n;
     if (term === 'on-demand') return list;
     if (term === 'reserved-1y') return (list * RESERVED_PERCENT) / 100n;
     if (term !== 'spot') return null;
@@ -82,9 +92,14 @@ export class Catalogue {
   private spotShare(sku: string, region: string, step: number): number {
     const { lowest, highest, noise } = SPOT_BAND;
     const stretch = Math.floor(step / SPOT_LEVEL_STEPS);
-    const level = (no: number): number => lowest + (highest - lowest) * chance(this.seed, 'spot level', sku, region, no);
+    const level = (no: number): number =>
+      lowest + (highest - lowest) * chance(this.seed, 'spot level', sku, region, no);
     const along = (step - stretch * SPOT_LEVEL_STEPS) / SPOT_LEVEL_STEPS;
-    return Math.round(level(stretch) * (1 - along) + level(stretch + 1) * along + noise * (chance(this.seed, 'spot noise', sku, region, step) - 0.5));
+    return Math.round(
+      level(stretch) * (1 - along) +
+        level(stretch + 1) * along +
+        noise * (chance(this.seed, 'spot noise', sku, region, step) - 0.5),
+    );
   }
 
   /** Every price that came to hold within [since, until], and those that held at the catalogue's first instant. */
@@ -92,9 +107,14 @@ export class Catalogue {
     for (const kind of KINDS) {
       const events: PriceEvent[] = [];
       for (const region of REGIONS) {
-        for (const [term, step] of [['on-demand', QUARTER_MS], ['reserved-1y', QUARTER_MS], ['spot', SPOT_STEP_MS]] as const) {
+        for (const [term, step] of [
+          ['on-demand', QUARTER_MS],
+          ['reserved-1y', QUARTER_MS],
+          ['spot', SPOT_STEP_MS],
+        ] as const) {
           for (let at = Math.floor(this.from / step) * step; at <= until; at += step) {
-            if (at >= since || (at <= this.from && since <= this.from)) events.push({ kind: 'price', price: this.priceOf(kind, region, term, at) });
+            if (at >= since || (at <= this.from && since <= this.from))
+              events.push({ kind: 'price', price: this.priceOf(kind, region, term, at) });
           }
         }
       }
@@ -106,17 +126,37 @@ export class Catalogue {
     const { sku, gpuModel, gpus } = kind;
     const nanos = this.hourlyNanos(sku, region, term, effectiveFrom) ?? 0n;
     return {
-      provider: PROVIDER, sku, region, term, upfront: 'none', component: 'gpu', gpuModel, gpus,
+      provider: PROVIDER,
+      sku,
+      region,
+      term,
+      upfront: 'none',
+      component: 'gpu',
+      gpuModel,
+      gpus,
       rate: rateOf({ unscaled: nanos, scale: 9 }, CURRENCY, BigInt(gpus) * 3600n, 'gpu-second'),
-      effectiveFrom, effectiveTo: null, incrementSeconds: 1, minimumSeconds: 0, source: 'fake',
+      effectiveFrom,
+      effectiveTo: null,
+      incrementSeconds: 1,
+      minimumSeconds: 0,
+      source: 'fake',
     };
   }
 
   offers(at: number): CommitmentOffer[] {
-    return KINDS.flatMap((kind) => REGIONS.map((region) => ({
-      offer: `${kind.sku}/${region}/1y`, kind: 'reserved-instance' as const, sku: kind.sku, region, termHours: YEAR_HOURS, upfront: 'none' as const,
-      upfrontNanos: 0n, hourlyNanos: this.hourlyNanos(kind.sku, region, 'reserved-1y', at) ?? 0n, currency: CURRENCY,
-    })));
+    return KINDS.flatMap((kind) =>
+      REGIONS.map((region) => ({
+        offer: `${kind.sku}/${region}/1y`,
+        kind: 'reserved-instance' as const,
+        sku: kind.sku,
+        region,
+        termHours: YEAR_HOURS,
+        upfront: 'none' as const,
+        upfrontNanos: 0n,
+        hourlyNanos: this.hourlyNanos(kind.sku, region, 'reserved-1y', at) ?? 0n,
+        currency: CURRENCY,
+      })),
+    );
   }
 
   /** Whether spot of a kind is to be had at a place: it is at first, then there and gone by turns of chance lengths. */
@@ -153,7 +193,15 @@ export class Catalogue {
         for (let at = first; at <= until; at += SPOT_TICK_MS) {
           while ((turns[passed] ?? Infinity) <= at) passed += 1;
           const nanos = this.hourlyNanos(sku, region, 'spot', at);
-          readings.push({ provider: PROVIDER, region, sku, gpuModel, at, available: passed % 2 === 0, price: nanos === null ? null : { nanos, currency: CURRENCY } });
+          readings.push({
+            provider: PROVIDER,
+            region,
+            sku,
+            gpuModel,
+            at,
+            available: passed % 2 === 0,
+            price: nanos === null ? null : { nanos, currency: CURRENCY },
+          });
         }
         if (readings.length > 0) yield readings;
       }

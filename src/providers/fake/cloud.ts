@@ -1,9 +1,11 @@
 /**
- * A cloud in memory: machines that boot and stop, groups that keep their number, spot that comes and goes, effects under tokens.
+ * A cloud in memory: machines that boot and stop, groups that keep their number, spot that comes and goes, effects
+ * under tokens.
  *
- * It lives by the clock that it is given: whenever it is asked, what should have happened since has happened, in the order of its instants,
- * so that how often it is looked at changes nothing. The invariant: an effect takes hold once per token, whatever is sent again. What really
- * happened can be read here directly (`runs`, `applied`); what the cloud's API says of it, with its faults, is connection.ts.
+ * It lives by the clock that it is given: whenever it is asked, what should have happened since has happened, in the
+ * order of its instants, so that how often it is looked at changes nothing. The invariant: an effect takes hold once
+ * per token, whatever is sent again. What really happened can be read here directly (`runs`, `applied`); what the
+ * cloud's API says of it, with its faults, is connection.ts.
  */
 import { isSameEffect } from '../../core/action/action.js';
 import { assert } from '../../core/errors.js';
@@ -12,7 +14,17 @@ import type { EffectOutcome } from '../../core/ports.js';
 import { HOUR_MS, type Clock } from '../../core/time.js';
 import { Catalogue, kindOf } from './catalogue.js';
 import { chance, faultPlan, type FaultPlan } from './faults.js';
-import { commitmentTarget, groupTarget, machineTarget, type Commitment, type Group, type GroupSpec, type Machine, type MachineSpec, type Run } from './machines.js';
+import {
+  commitmentTarget,
+  groupTarget,
+  machineTarget,
+  type Commitment,
+  type Group,
+  type GroupSpec,
+  type Machine,
+  type MachineSpec,
+  type Run,
+} from './machines.js';
 import type { CloudOptions } from './options.js';
 import { problemWith } from './refusals.js';
 
@@ -44,7 +56,10 @@ export class FakeCloud {
   private readonly groups = new Map<string, Group>();
   private readonly commitments: Commitment[] = [];
   private readonly allRuns: Run[] = [];
-  private readonly answers = new Map<string, { readonly effect: Effect; readonly outcome: EffectOutcome; arrivals: number }>();
+  private readonly answers = new Map<
+    string,
+    { readonly effect: Effect; readonly outcome: EffectOutcome; arrivals: number }
+  >();
   private readonly done: AppliedEffect[] = [];
   /** Latest first. */
   private readonly planned: Planned[] = [];
@@ -94,7 +109,10 @@ export class FakeCloud {
   }
 
   /** Changes a target from outside: its revision is another one from now on. */
-  change(target: string, { labels, desired }: { readonly labels?: Readonly<Record<string, string>>; readonly desired?: number }): void {
+  change(
+    target: string,
+    { labels, desired }: { readonly labels?: Readonly<Record<string, string>>; readonly desired?: number },
+  ): void {
     this.settle();
     const changed = this.machines.get(idOf(target)) ?? this.groups.get(idOf(target));
     assert(changed !== undefined, 'what is changed is there');
@@ -143,9 +161,15 @@ export class FakeCloud {
 
   targets(): FleetTarget[] {
     this.settle();
-    const groups = [...this.groups.values()].map((group) => groupTarget(group, this.membersOf(group), this.account, this.at));
+    const groups = [...this.groups.values()].map((group) =>
+      groupTarget(group, this.membersOf(group), this.account, this.at),
+    );
     const machines = [...this.machines.values()].map((machine) => machineTarget(machine, this.account, this.at));
-    return [...groups, ...machines, ...this.commitments.filter(({ end }) => end > this.at).map((one) => commitmentTarget(one, this.account))];
+    return [
+      ...groups,
+      ...machines,
+      ...this.commitments.filter(({ end }) => end > this.at).map((one) => commitmentTarget(one, this.account)),
+    ];
   }
 
   target(target: string): FleetTarget | null {
@@ -159,11 +183,16 @@ export class FakeCloud {
   }
 
   /**
-   * Takes an effect. The same token again gets the first answer and has no further effect; another effect under it is refused (as EC2's
-   * client tokens: IdempotentParameterMismatch).
+   * Takes an effect. The same token again gets the first answer and has no further effect; another effect under it is
+   * refused (as EC2's client tokens: IdempotentParameterMismatch).
    * @param how `delayMs`: it takes hold so much later; `refuse`: it is refused, whatever it is
    */
-  take(effect: Effect, token: string, before: FleetTarget | null, how: { readonly delayMs?: number; readonly refuse?: boolean } = {}): EffectOutcome {
+  take(
+    effect: Effect,
+    token: string,
+    before: FleetTarget | null,
+    how: { readonly delayMs?: number; readonly refuse?: boolean } = {},
+  ): EffectOutcome {
     this.settle();
     const known = this.answers.get(token);
     if (known !== undefined) {
@@ -171,9 +200,14 @@ export class FakeCloud {
       if (isSameEffect(known.effect, effect)) return known.outcome;
       return { kind: 'refused', code: 'IdempotentParameterMismatch', detail: 'the token was used for another effect' };
     }
-    const refusal = how.refuse === true ? { code: 'Refused', detail: 'the fake cloud refuses now and then' }
-      : problemWith(effect, before, this.target(effect.target), this.catalogue, this.at);
-    const outcome: EffectOutcome = refusal === null ? { kind: 'taken', reference: `req-${this.answers.size + 1}`, detail: `${effect.kind} of ${effect.target}` } : { kind: 'refused', ...refusal };
+    const refusal =
+      how.refuse === true
+        ? { code: 'Refused', detail: 'the fake cloud refuses now and then' }
+        : problemWith(effect, before, this.target(effect.target), this.catalogue, this.at);
+    const outcome: EffectOutcome =
+      refusal === null
+        ? { kind: 'taken', reference: `req-${this.answers.size + 1}`, detail: `${effect.kind} of ${effect.target}` }
+        : { kind: 'refused', ...refusal };
     this.answers.set(token, { effect, outcome, arrivals: 1 });
     if (refusal === null) this.plan(this.at + (how.delayMs ?? 0), () => this.perform(effect, token));
     this.settle();
@@ -244,27 +278,62 @@ export class FakeCloud {
   private buy({ offer, units }: Effect & { readonly kind: 'purchase' }): void {
     const sold = this.catalogue.offers(this.at).find((one) => one.offer === offer);
     assert(sold !== undefined && sold.sku !== null && sold.region !== null, 'what is bought was on offer');
-    this.commitments.push({ id: `commitment/c-${this.commitments.length + 1}`, offer, sku: sold.sku, region: sold.region, units, start: this.at, end: this.at + sold.termHours * HOUR_MS });
+    this.commitments.push({
+      id: `commitment/c-${this.commitments.length + 1}`,
+      offer,
+      sku: sold.sku,
+      region: sold.region,
+      units,
+      start: this.at,
+      end: this.at + sold.termHours * HOUR_MS,
+    });
   }
 
   private open(spec: GroupSpec, atOnce: boolean): string {
     const { name, sku, region, desired, labels = {}, min = 0, max = Math.max(10, desired * 2), spotRatio = 0 } = spec;
     assert(!this.groups.has(name) && !this.machines.has(name), 'a name is used once');
-    const group: Group = { name, sku, region, desired, min, max, spotRatio, labels, createdAt: this.at, revision: 1, members: new Set() };
+    const group: Group = {
+      name,
+      sku,
+      region,
+      desired,
+      min,
+      max,
+      spotRatio,
+      labels,
+      createdAt: this.at,
+      revision: 1,
+      members: new Set(),
+    };
     this.groups.set(name, group);
     this.reconcile(group, atOnce);
     return `group/${name}`;
   }
 
   /** Null: it is spot, and there is none. */
-  private launch({ sku, region, term = 'on-demand', name, labels = {} }: MachineSpec, group: Group | null, atOnce: boolean): Machine | null {
+  private launch(
+    { sku, region, term = 'on-demand', name, labels = {} }: MachineSpec,
+    group: Group | null,
+    atOnce: boolean,
+  ): Machine | null {
     assert(kindOf(sku) !== undefined, `${sku} is a kind of machine`);
     if (term === 'spot') this.watch(sku, region);
     if (term === 'spot' && !this.catalogue.spotIsUp(sku, region, this.at)) return null;
     const id = `i-${String(++this.launches).padStart(6, '0')}`;
     const machine: Machine = {
-      id, name: name ?? group?.name ?? id, sku, region, term, labels: group?.labels ?? labels, group: group?.name ?? null, state: 'starting', launchedAt: this.at,
-      revision: 1, turn: 0, runs: 0, run: null,
+      id,
+      name: name ?? group?.name ?? id,
+      sku,
+      region,
+      term,
+      labels: group?.labels ?? labels,
+      group: group?.name ?? null,
+      state: 'starting',
+      launchedAt: this.at,
+      revision: 1,
+      turn: 0,
+      runs: 0,
+      run: null,
     };
     this.machines.set(id, machine);
     group?.members.add(id);
@@ -289,7 +358,18 @@ export class FakeCloud {
   private run(machine: Machine): void {
     const { id, group, sku, region, term, labels } = machine;
     machine.state = 'running';
-    machine.run = { machine: id, no: ++machine.runs, group, sku, region, term, labels, start: this.at, end: null, billedTo: null };
+    machine.run = {
+      machine: id,
+      no: ++machine.runs,
+      group,
+      sku,
+      region,
+      term,
+      labels,
+      start: this.at,
+      end: null,
+      billedTo: null,
+    };
     this.allRuns.push(machine.run);
   }
 
@@ -301,7 +381,10 @@ export class FakeCloud {
     const { overbillsRatio, mostOverbilledSeconds } = this.faults;
     run.end = run.billedTo = this.at;
     if (chance(this.seed, 'overbill', machine.id, run.no) < overbillsRatio) {
-      run.billedTo = mostOverbilledSeconds === null ? null : this.at + Math.ceil(chance(this.seed, 'overbilled for', machine.id, run.no) * mostOverbilledSeconds) * 1000;
+      run.billedTo =
+        mostOverbilledSeconds === null
+          ? null
+          : this.at + Math.ceil(chance(this.seed, 'overbilled for', machine.id, run.no) * mostOverbilledSeconds) * 1000;
     }
   }
 
@@ -327,7 +410,10 @@ export class FakeCloud {
     else this.plan(billedTo, () => this.machines.delete(machine.id));
   }
 
-  /** Orders what a group lacks, and ends what it has too many of; a machine of the wrong term stays until another has taken its place. */
+  /**
+   * Orders what a group lacks, and ends what it has too many of; a machine of the wrong term stays until another has
+   * taken its place.
+   */
   private reconcile(group: Group, atOnce = false): void {
     const wanted = { spot: Math.round(group.desired * group.spotRatio), 'on-demand': 0 };
     wanted['on-demand'] = group.desired - wanted.spot;
@@ -338,7 +424,10 @@ export class FakeCloud {
     }
     for (const term of ['on-demand', 'spot'] as const) {
       const own = this.membersOf(group, term);
-      const newestFirst = [...own.filter(({ state }) => state === 'starting'), ...own.filter(({ state }) => state === 'running').reverse()];
+      const newestFirst = [
+        ...own.filter(({ state }) => state === 'starting'),
+        ...own.filter(({ state }) => state === 'running').reverse(),
+      ];
       for (const machine of newestFirst.slice(0, Math.max(0, own.length - wanted[term]))) {
         const running = this.membersOf(group).filter(({ state }) => state === 'running').length;
         if (machine.state === 'running' && running <= group.desired) break;
@@ -355,7 +444,9 @@ export class FakeCloud {
     this.watched.add(market);
     const turn = (): void => {
       if (!this.catalogue.spotIsUp(sku, region, this.at)) {
-        const interrupted = [...this.machines.values()].filter((m) => m.term === 'spot' && m.sku === sku && m.region === region && isUp(m));
+        const interrupted = [...this.machines.values()].filter(
+          (m) => m.term === 'spot' && m.sku === sku && m.region === region && isUp(m),
+        );
         for (const machine of interrupted) this.end(machine, 'gone');
       }
       for (const group of this.groups.values()) if (group.sku === sku && group.region === region) this.reconcile(group);
@@ -369,7 +460,9 @@ export class FakeCloud {
   }
 
   private membersOf(group: Group, term?: 'on-demand' | 'spot'): Machine[] {
-    return [...group.members].flatMap((id) => this.machines.get(id) ?? []).filter((machine) => term === undefined || machine.term === term);
+    return [...group.members]
+      .flatMap((id) => this.machines.get(id) ?? [])
+      .filter((machine) => term === undefined || machine.term === term);
   }
 }
 

@@ -1,8 +1,8 @@
 /**
  * The fake cloud's API, as a provider's connection: the cloud's own truth, through the faults of its plan.
  *
- * A call that fails has sent nothing; a lost answer is said to be unknown, whether or not the request arrived. Every fault follows from the
- * seed and from how many calls came before, or from the token and how often it was sent.
+ * A call that fails has sent nothing; a lost answer is said to be unknown, whether or not the request arrived. Every
+ * fault follows from the seed and from how many calls came before, or from the token and how often it was sent.
  */
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import { denied, unavailable } from '../../core/errors.js';
@@ -23,7 +23,11 @@ export class FakeConnection implements ProviderConnection {
   private readonly sendings = new Map<string, number>();
   private losing: 'answer' | 'request' | null = null;
 
-  constructor(private readonly cloud: FakeCloud, readonly name: string, readonly canAct: boolean) {}
+  constructor(
+    private readonly cloud: FakeCloud,
+    readonly name: string,
+    readonly canAct: boolean,
+  ) {}
 
   get account(): string {
     return this.cloud.account;
@@ -46,7 +50,8 @@ export class FakeConnection implements ProviderConnection {
     for (const record of usageOf(this.metered(), from, to)) {
       if (this.isLate(record)) continue;
       records.push(record);
-      if (faults.repeatedUsageRatio > 0 && chance(seed, 'repeated', call, record.id) < faults.repeatedUsageRatio) records.push(record);
+      if (faults.repeatedUsageRatio > 0 && chance(seed, 'repeated', call, record.id) < faults.repeatedUsageRatio)
+        records.push(record);
     }
     if (faults.reordersUsage) shuffle(records, seed, call);
     yield* batchesOf(records);
@@ -55,7 +60,9 @@ export class FakeConnection implements ProviderConnection {
   async *bill(from: number, to: number): AsyncIterable<RecordBatch> {
     this.call('bill');
     const { catalogue, billDiscountPercent, billDelaySeconds } = this.cloud;
-    yield* batchesOf([...billOf(this.metered(), catalogue, billDiscountPercent, from, to, this.cloud.now() - billDelaySeconds * 1000)]);
+    yield* batchesOf([
+      ...billOf(this.metered(), catalogue, billDiscountPercent, from, to, this.cloud.now() - billDelaySeconds * 1000),
+    ]);
   }
 
   async *spotHistory(since: number): AsyncIterable<readonly SpotReading[]> {
@@ -77,7 +84,12 @@ export class FakeConnection implements ProviderConnection {
     const isFlapping = chance(seed, 'flapping', call) < faults.flappingFleetRatio;
     if (!isPartial && !isFlapping) return { at, targets, complete: true, problems: [] };
     const seen = targets.filter(({ target }) => chance(seed, 'lacking', call, target) >= LACKING_RATIO);
-    return { at, targets: seen, complete: !isPartial, problems: isPartial ? ['some pages of the targets could not be read'] : [] };
+    return {
+      at,
+      targets: seen,
+      complete: !isPartial,
+      problems: isPartial ? ['some pages of the targets could not be read'] : [],
+    };
   }
 
   async target(target: string): Promise<FleetTarget | null> {
@@ -94,12 +106,17 @@ export class FakeConnection implements ProviderConnection {
     const happens = (what: string, ratio: number): boolean => chance(seed, what, token, sending) < ratio;
     const { losing } = this;
     this.losing = null;
-    if (losing === 'request' || happens('request lost', faults.losesRequestRatio)) return { kind: 'unknown', detail: 'the fake cloud did not answer' };
+    if (losing === 'request' || happens('request lost', faults.losesRequestRatio))
+      return { kind: 'unknown', detail: 'the fake cloud did not answer' };
     const outcome = this.cloud.take(effect, token, before, {
       refuse: happens('refuses', faults.refusesRatio),
-      delayMs: happens('delays', faults.delaysRatio) ? Math.ceil(chance(seed, 'delayed for', token) * faults.mostDelaySeconds) * 1000 : 0,
+      delayMs: happens('delays', faults.delaysRatio)
+        ? Math.ceil(chance(seed, 'delayed for', token) * faults.mostDelaySeconds) * 1000
+        : 0,
     });
-    return losing === 'answer' || happens('answer lost', faults.losesAnswerRatio) ? { kind: 'unknown', detail: 'the fake cloud did not answer' } : outcome;
+    return losing === 'answer' || happens('answer lost', faults.losesAnswerRatio)
+      ? { kind: 'unknown', detail: 'the fake cloud did not answer' }
+      : outcome;
   }
 
   async outcome(_effect: Effect, token: string): Promise<EffectOutcome> {
@@ -115,13 +132,20 @@ export class FakeConnection implements ProviderConnection {
     const { seed, faults } = this.cloud;
     const now = this.cloud.now();
     if (faults.outages.some(({ from, to }) => from <= now && now < to)) throw unavailable('the fake cloud is away');
-    if (chance(seed, 'throttle', what, call) < faults.throttlesRatio) throw unavailable('the fake cloud throttles: too many requests');
+    if (chance(seed, 'throttle', what, call) < faults.throttlesRatio)
+      throw unavailable('the fake cloud throttles: too many requests');
     return call;
   }
 
   private metered(): Metered {
     const { cloud } = this;
-    return { account: cloud.account, runs: cloud.runs(), commitments: cloud.bought(), meterSeconds: cloud.meterSeconds, now: cloud.now() };
+    return {
+      account: cloud.account,
+      runs: cloud.runs(),
+      commitments: cloud.bought(),
+      meterSeconds: cloud.meterSeconds,
+      now: cloud.now(),
+    };
   }
 
   private isLate({ id, end }: UsageRecord): boolean {
@@ -132,7 +156,8 @@ export class FakeConnection implements ProviderConnection {
 }
 
 function* batchesOf(records: readonly UsageRecord[]): Generator<RecordBatch> {
-  for (let at = 0; at < records.length; at += MOST_RECORDS) yield { records: records.slice(at, at + MOST_RECORDS), rejects: [] };
+  for (let at = 0; at < records.length; at += MOST_RECORDS)
+    yield { records: records.slice(at, at + MOST_RECORDS), rejects: [] };
 }
 
 /** Fisher and Yates' shuffle. */

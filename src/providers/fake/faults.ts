@@ -1,8 +1,8 @@
 /**
  * What goes wrong in the fake cloud, how often, and the chance by which it does.
  *
- * Every question to chance is a hash of the seed and of what is asked, never the next number of a sequence: a call more or a call less
- * changes nothing elsewhere, and one seed gives one history. Nothing here reads a clock.
+ * Every question to chance is a hash of the seed and of what is asked, never the next number of a sequence: a call more
+ * or a call less changes nothing elsewhere, and one seed gives one history. Nothing here reads a clock.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 
@@ -37,16 +37,40 @@ export interface FaultPlan {
 }
 
 export const NO_FAULTS: FaultPlan = {
-  refusesRatio: 0, losesAnswerRatio: 0, losesRequestRatio: 0, delaysRatio: 0, mostDelaySeconds: 300, throttlesRatio: 0,
-  lateUsageRatio: 0, mostLateSeconds: 3600, repeatedUsageRatio: 0, reordersUsage: false,
-  overbillsRatio: 0, mostOverbilledSeconds: 3600, partialFleetRatio: 0, flappingFleetRatio: 0, outages: [],
+  refusesRatio: 0,
+  losesAnswerRatio: 0,
+  losesRequestRatio: 0,
+  delaysRatio: 0,
+  mostDelaySeconds: 300,
+  throttlesRatio: 0,
+  lateUsageRatio: 0,
+  mostLateSeconds: 3600,
+  repeatedUsageRatio: 0,
+  reordersUsage: false,
+  overbillsRatio: 0,
+  mostOverbilledSeconds: 3600,
+  partialFleetRatio: 0,
+  flappingFleetRatio: 0,
+  outages: [],
 };
 
 /** A cloud on a bad day: everything goes wrong now and then. */
 export const SOME_FAULTS: FaultPlan = {
-  refusesRatio: 0.05, losesAnswerRatio: 0.05, losesRequestRatio: 0.05, delaysRatio: 0.1, mostDelaySeconds: 300, throttlesRatio: 0.03,
-  lateUsageRatio: 0.05, mostLateSeconds: 3600, repeatedUsageRatio: 0.05, reordersUsage: true,
-  overbillsRatio: 0.05, mostOverbilledSeconds: 1800, partialFleetRatio: 0.05, flappingFleetRatio: 0.02, outages: [],
+  refusesRatio: 0.05,
+  losesAnswerRatio: 0.05,
+  losesRequestRatio: 0.05,
+  delaysRatio: 0.1,
+  mostDelaySeconds: 300,
+  throttlesRatio: 0.03,
+  lateUsageRatio: 0.05,
+  mostLateSeconds: 3600,
+  repeatedUsageRatio: 0.05,
+  reordersUsage: true,
+  overbillsRatio: 0.05,
+  mostOverbilledSeconds: 1800,
+  partialFleetRatio: 0.05,
+  flappingFleetRatio: 0.02,
+  outages: [],
 };
 
 /**
@@ -58,15 +82,17 @@ export function faultPlan(over: Partial<FaultPlan>): FaultPlan {
   const problems: Problem[] = [];
   for (const [name, value] of Object.entries(plan)) {
     if (typeof value !== 'number') continue;
-    if (name.endsWith('Ratio') ? !(value >= 0 && value <= 1) : !(value >= 0)) problems.push({ path: name, message: name.endsWith('Ratio') ? 'is not between 0 and 1' : 'is below 0' });
+    if (name.endsWith('Ratio') ? !(value >= 0 && value <= 1) : !(value >= 0))
+      problems.push({ path: name, message: name.endsWith('Ratio') ? 'is not between 0 and 1' : 'is below 0' });
   }
-  if (problems.length > 0) throw invalid(`the faults are wrong: ${problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; ')}`, problems);
+  if (problems.length > 0)
+    throw invalid(`the faults are wrong: ${problems.map((p) => `${p.path ?? ''} ${p.message}`).join('; ')}`, problems);
   return plan;
 }
 
 /**
- * A number in [0, 1) for a question, the same for the same seed and question. The words are mixed as FNV-1a does and finished as
- * MurmurHash3 does (fmix32).
+ * A number in [0, 1) for a question, the same for the same seed and question. The words are mixed as FNV-1a does and
+ * finished as MurmurHash3 does (fmix32).
  */
 export function chance(seed: number, ...question: readonly (string | number)[]): number {
   let hash = (0x811c9dc5 ^ seed) >>> 0;

@@ -1,5 +1,6 @@
 /**
- * What there is in the fake cloud: machines, the groups that keep a number of them, commitments, and the runs that are billed.
+ * What there is in the fake cloud: machines, the groups that keep a number of them, commitments, and the runs that are
+ * billed.
  *
  * Shapes, and how the cloud's own API shows them as fleet targets. Decides nothing.
  */
@@ -89,7 +90,8 @@ export interface Commitment {
 }
 
 /** Until when a run is billed, as far as is known at an instant. */
-export const billedUntil = (run: Run, now: number): number => (run.end === null || run.billedTo === null ? now : Math.min(run.billedTo, now));
+export const billedUntil = (run: Run, now: number): number =>
+  run.end === null || run.billedTo === null ? now : Math.min(run.billedTo, now);
 
 /** The last run of a machine decides: it is `run` until another begins. */
 export function billingOf({ run }: Machine, now: number): BillingState {
@@ -100,10 +102,23 @@ export function billingOf({ run }: Machine, now: number): BillingState {
 export function machineTarget(machine: Machine, account: string, now: number): FleetTarget {
   const kind = kindOf(machine.sku);
   return {
-    target: `instance/${machine.id}`, kind: 'instance', name: machine.name, provider: PROVIDER, account, region: machine.region, sku: machine.sku,
-    gpuModel: kind?.gpuModel ?? null, gpus: kind?.gpus ?? null, term: machine.term, state: machine.state, billing: billingOf(machine, now), replicas: null,
-    spotRatio: null, labels: machine.group === null ? machine.labels : { ...machine.labels, [GROUP_LABEL]: machine.group },
-    launchedAt: machine.launchedAt, revision: String(machine.revision),
+    target: `instance/${machine.id}`,
+    kind: 'instance',
+    name: machine.name,
+    provider: PROVIDER,
+    account,
+    region: machine.region,
+    sku: machine.sku,
+    gpuModel: kind?.gpuModel ?? null,
+    gpus: kind?.gpus ?? null,
+    term: machine.term,
+    state: machine.state,
+    billing: billingOf(machine, now),
+    replicas: null,
+    spotRatio: null,
+    labels: machine.group === null ? machine.labels : { ...machine.labels, [GROUP_LABEL]: machine.group },
+    launchedAt: machine.launchedAt,
+    revision: String(machine.revision),
   };
 }
 
@@ -112,19 +127,45 @@ export function groupTarget(group: Group, members: readonly Machine[], account: 
   const ready = members.filter(({ state }) => state === 'running').length;
   const term: Term | null = group.spotRatio === 0 ? 'on-demand' : group.spotRatio === 1 ? 'spot' : null;
   return {
-    target: `group/${group.name}`, kind: 'group', name: group.name, provider: PROVIDER, account, region: group.region, sku: group.sku,
-    gpuModel: kind?.gpuModel ?? null, gpus: kind?.gpus ?? null, term, state: members.length === 0 ? 'stopped' : ready > 0 ? 'running' : 'starting',
+    target: `group/${group.name}`,
+    kind: 'group',
+    name: group.name,
+    provider: PROVIDER,
+    account,
+    region: group.region,
+    sku: group.sku,
+    gpuModel: kind?.gpuModel ?? null,
+    gpus: kind?.gpus ?? null,
+    term,
+    state: members.length === 0 ? 'stopped' : ready > 0 ? 'running' : 'starting',
     billing: members.some((member) => billingOf(member, now) === 'billed') ? 'billed' : 'ended',
-    replicas: { desired: group.desired, ready, min: group.min, max: group.max }, spotRatio: group.spotRatio, labels: group.labels,
-    launchedAt: group.createdAt, revision: String(group.revision),
+    replicas: { desired: group.desired, ready, min: group.min, max: group.max },
+    spotRatio: group.spotRatio,
+    labels: group.labels,
+    launchedAt: group.createdAt,
+    revision: String(group.revision),
   };
 }
 
 export function commitmentTarget({ id, sku, region, units, start, offer }: Commitment, account: string): FleetTarget {
   const kind = kindOf(sku);
   return {
-    target: id, kind: 'commitment', name: offer, provider: PROVIDER, account, region, sku, gpuModel: kind?.gpuModel ?? null, gpus: kind?.gpus ?? null,
-    term: 'reserved-1y', state: 'running', billing: 'billed', replicas: { desired: units, ready: units, min: null, max: null }, spotRatio: null, labels: {},
-    launchedAt: start, revision: '1',
+    target: id,
+    kind: 'commitment',
+    name: offer,
+    provider: PROVIDER,
+    account,
+    region,
+    sku,
+    gpuModel: kind?.gpuModel ?? null,
+    gpus: kind?.gpus ?? null,
+    term: 'reserved-1y',
+    state: 'running',
+    billing: 'billed',
+    replicas: { desired: units, ready: units, min: null, max: null },
+    spotRatio: null,
+    labels: {},
+    launchedAt: start,
+    revision: '1',
   };
 }

@@ -17,10 +17,17 @@ const because = (code: string, detail: string): Refusal => ({ code, detail });
  * @param before the target as the caller saw it; another revision since refuses
  * @param seen the target as it is
  */
-export function problemWith(effect: Effect, before: FleetTarget | null, seen: FleetTarget | null, catalogue: Catalogue, at: number): Refusal | null {
+export function problemWith(
+  effect: Effect,
+  before: FleetTarget | null,
+  seen: FleetTarget | null,
+  catalogue: Catalogue,
+  at: number,
+): Refusal | null {
   if (effect.kind === 'purchase') return problemWithPurchase(effect, catalogue, at);
   if (seen === null) return because('NotFound', `${effect.target} is not there`);
-  if (before !== null && before.revision !== null && before.revision !== seen.revision) return because('RevisionMismatch', `${effect.target} has changed since it was read`);
+  if (before !== null && before.revision !== null && before.revision !== seen.revision)
+    return because('RevisionMismatch', `${effect.target} has changed since it was read`);
   if (seen.kind === 'group') return problemWithGroup(effect, seen);
   if (seen.kind === 'instance') return problemWithMachine(effect, seen, catalogue, at);
   return because('Unsupported', `${effect.kind} does not act on a ${seen.kind}`);
@@ -29,14 +36,25 @@ export function problemWith(effect: Effect, before: FleetTarget | null, seen: Fl
 function problemWithGroup(effect: Effect, { replicas }: FleetTarget): Refusal | null {
   switch (effect.kind) {
     case 'scale':
-      if (!Number.isInteger(effect.replicas) || effect.replicas < (replicas?.min ?? 0) || effect.replicas > (replicas?.max ?? 0)) {
-        return because('OutOfBounds', `${effect.replicas} replicas are not between ${replicas?.min ?? 0} and ${replicas?.max ?? 0}`);
+      if (
+        !Number.isInteger(effect.replicas) ||
+        effect.replicas < (replicas?.min ?? 0) ||
+        effect.replicas > (replicas?.max ?? 0)
+      ) {
+        return because(
+          'OutOfBounds',
+          `${effect.replicas} replicas are not between ${replicas?.min ?? 0} and ${replicas?.max ?? 0}`,
+        );
       }
       return null;
     case 'set-bounds':
-      return Number.isInteger(effect.min) && Number.isInteger(effect.max) && effect.min >= 0 && effect.min <= effect.max ? null : because('WrongBounds', 'the bounds are not two whole numbers in order');
+      return Number.isInteger(effect.min) && Number.isInteger(effect.max) && effect.min >= 0 && effect.min <= effect.max
+        ? null
+        : because('WrongBounds', 'the bounds are not two whole numbers in order');
     case 'set-spot-ratio':
-      return effect.spotRatio >= 0 && effect.spotRatio <= 1 ? null : because('WrongRatio', 'the share of spot is not between 0 and 1');
+      return effect.spotRatio >= 0 && effect.spotRatio <= 1
+        ? null
+        : because('WrongRatio', 'the share of spot is not between 0 and 1');
     default:
       return because('Unsupported', `${effect.kind} does not act on a group`);
   }
@@ -53,7 +71,9 @@ function problemWithMachine(effect: Effect, seen: FleetTarget, catalogue: Catalo
       return isMember ? because('GroupMember', 'its group would bring another: scale the group') : null;
     case 'start':
       if (seen.state === 'stopping') return because('WrongState', `${effect.target} is stopping`);
-      return seen.term === 'spot' && !catalogue.spotIsUp(seen.sku ?? '', seen.region ?? '', at) ? because('InsufficientCapacity', 'there is no spot capacity') : null;
+      return seen.term === 'spot' && !catalogue.spotIsUp(seen.sku ?? '', seen.region ?? '', at)
+        ? because('InsufficientCapacity', 'there is no spot capacity')
+        : null;
     case 'resize':
       if (isMember) return because('GroupMember', 'its group says what it is');
       return kindOf(effect.sku) === undefined ? because('UnknownSku', `${effect.sku} is not sold`) : null;
@@ -62,7 +82,11 @@ function problemWithMachine(effect: Effect, seen: FleetTarget, catalogue: Catalo
   }
 }
 
-function problemWithPurchase({ offer, units, mostNanos, currency }: Effect & { readonly kind: 'purchase' }, catalogue: Catalogue, at: number): Refusal | null {
+function problemWithPurchase(
+  { offer, units, mostNanos, currency }: Effect & { readonly kind: 'purchase' },
+  catalogue: Catalogue,
+  at: number,
+): Refusal | null {
   const sold = catalogue.offers(at).find((one) => one.offer === offer);
   if (sold === undefined) return because('UnknownOffer', `${offer} is not on offer`);
   if (!Number.isInteger(units) || units < 1) return because('WrongUnits', 'units are not a whole number above 0');

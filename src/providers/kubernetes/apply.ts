@@ -1,8 +1,8 @@
 /**
  * Applies effects to a cluster, each as one write that carries its token, and tells afterwards what became of it.
  *
- * Never writes what was not read a moment before, never repeats a write. Machines are their cloud's: a node is ended only where Karpenter
- * (which ends the machine with its Node; Karpenter, "Disruption: Manual methods") has made it.
+ * Never writes what was not read a moment before, never repeats a write. Machines are their cloud's: a node is ended
+ * only where Karpenter (which ends the machine with its Node; Karpenter, "Disruption: Manual methods") has made it.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
@@ -20,7 +20,8 @@ const taken = (detail: string): EffectOutcome => ({ kind: 'taken', reference: nu
 const gone = (target: string): EffectOutcome => refused('missing', `${target} is not there`);
 const changed = (target: string): EffectOutcome => refused('changed', `${target} has changed since it was read`);
 
-const tokenOf = (object: Workload | Autoscaler | V1Node | null): string | undefined => object?.metadata?.annotations?.[LAST_TOKEN];
+const tokenOf = (object: Workload | Autoscaler | V1Node | null): string | undefined =>
+  object?.metadata?.annotations?.[LAST_TOKEN];
 
 export class Actor {
   /**
@@ -57,39 +58,70 @@ export class Actor {
     if (address.kind === 'node') return this.nodeOutcome(effect, token, address.name);
     const workload = await this.reader.workload(address);
     if (workload === null) return gone(effect.target);
-    if (tokenOf(workload) === token || tokenOf(await this.reader.scaler(address)) === token) return taken('the target carries the token');
+    if (tokenOf(workload) === token || tokenOf(await this.reader.scaler(address)) === token)
+      return taken('the target carries the token');
     return { kind: 'absent' };
   }
 
-  private async resize(effect: Effect, token: string, before: FleetTarget | null, address: WorkloadAddress): Promise<EffectOutcome> {
+  private async resize(
+    effect: Effect,
+    token: string,
+    before: FleetTarget | null,
+    address: WorkloadAddress,
+  ): Promise<EffectOutcome> {
     const workload = await this.reader.workload(address);
     if (workload === null) return gone(effect.target);
     const scaler = await this.reader.scaler(address);
-    if (tokenOf(workload) === token || tokenOf(scaler) === token) return taken('it was taken before, under the same token');
-    if (before !== null && before.revision !== null && before.revision !== revisionOf(workload, scaler)) return changed(effect.target);
+    if (tokenOf(workload) === token || tokenOf(scaler) === token)
+      return taken('it was taken before, under the same token');
+    if (before !== null && before.revision !== null && before.revision !== revisionOf(workload, scaler))
+      return changed(effect.target);
     const change = changeOf(effect, token, workload, scaler);
     if ('kind' in change) return change;
     const written = await this.patch(address, scaler, change);
     if (written.done) return taken(change.detail);
     // Of two writes under one token the first has arrived after all.
-    return written.code === 409 && (await this.outcome(effect, token)).kind === 'taken' ? taken(change.detail) : written.outcome;
+    return written.code === 409 && (await this.outcome(effect, token)).kind === 'taken'
+      ? taken(change.detail)
+      : written.outcome;
   }
 
-  private async patch({ kind, namespace, name }: WorkloadAddress, scaler: Autoscaler | null, { object, patch: body }: Change): Promise<Written<unknown>> {
+  private async patch(
+    { kind, namespace, name }: WorkloadAddress,
+    scaler: Autoscaler | null,
+    { object, patch: body }: Change,
+  ): Promise<Written<unknown>> {
     const { apps, autoscaling } = this.cluster;
     if (object === 'scaler') {
       const own = scaler?.metadata?.name ?? '';
-      return write(`patch horizontalpodautoscalers.autoscaling ${namespace}/${own}`, () => autoscaling.patchNamespacedHorizontalPodAutoscaler({ namespace, name: own, body }));
+      return write(`patch horizontalpodautoscalers.autoscaling ${namespace}/${own}`, () =>
+        autoscaling.patchNamespacedHorizontalPodAutoscaler({ namespace, name: own, body }),
+      );
     }
-    return write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () => (kind === 'deployment' ? apps.patchNamespacedDeployment({ namespace, name, body }) : apps.patchNamespacedStatefulSet({ namespace, name, body })));
+    return write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () =>
+      kind === 'deployment'
+        ? apps.patchNamespacedDeployment({ namespace, name, body })
+        : apps.patchNamespacedStatefulSet({ namespace, name, body }),
+    );
   }
 
-  private async onNode(effect: Effect, token: string, before: FleetTarget | null, name: string): Promise<EffectOutcome> {
+  private async onNode(
+    effect: Effect,
+    token: string,
+    before: FleetTarget | null,
+    name: string,
+  ): Promise<EffectOutcome> {
     const node = await this.reader.node(name);
     if (node === null) return gone(effect.target);
     // A drain that was cut short goes on under its token.
     if (tokenOf(node) === token && effect.kind !== 'drain') return taken('it was taken before, under the same token');
-    if (tokenOf(node) !== token && before !== null && before.revision !== null && before.revision !== node.metadata?.resourceVersion) return changed(effect.target);
+    if (
+      tokenOf(node) !== token &&
+      before !== null &&
+      before.revision !== null &&
+      before.revision !== node.metadata?.resourceVersion
+    )
+      return changed(effect.target);
     switch (effect.kind) {
       case 'cordon': {
         const written = await cordon(this.cluster, node, effect.cordoned, token);
@@ -106,25 +138,44 @@ export class Actor {
   }
 
   private async endNode({ metadata }: V1Node, name: string): Promise<EffectOutcome> {
-    if (metadata?.labels?.[KARPENTER] === undefined) return refused('not-supported', "Karpenter has not made this node: its machine is ended by its cloud's own connection, after a drain");
+    if (metadata?.labels?.[KARPENTER] === undefined)
+      return refused(
+        'not-supported',
+        "Karpenter has not made this node: its machine is ended by its cloud's own connection, after a drain",
+      );
     const preconditions = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
-    const written = await write(`delete nodes ${name}`, () => this.cluster.core.deleteNode({ name, body: { preconditions } }));
+    const written = await write(`delete nodes ${name}`, () =>
+      this.cluster.core.deleteNode({ name, body: { preconditions } }),
+    );
     return written.done ? taken('deleted: Karpenter drains it and ends its machine') : written.outcome;
   }
 
-  private async onPod(effect: Effect, before: FleetTarget | null, address: Extract<Address, { kind: 'pod' }>): Promise<EffectOutcome> {
+  private async onPod(
+    effect: Effect,
+    before: FleetTarget | null,
+    address: Extract<Address, { kind: 'pod' }>,
+  ): Promise<EffectOutcome> {
     const pod = await this.reader.pod(address);
     if (pod === null) return gone(effect.target);
-    if (before !== null && before.revision !== null && before.revision !== pod.metadata?.resourceVersion) return changed(effect.target);
+    if (before !== null && before.revision !== null && before.revision !== pod.metadata?.resourceVersion)
+      return changed(effect.target);
     const controller = controllerOf(pod);
-    if (effect.kind === 'replace' && controller === null) return refused('no-controller', 'nothing would bring another pod');
-    if (effect.kind === 'terminate' && controller !== null) return refused('would-return', `${controller.kind} ${controller.name} would bring another pod: scale it instead`);
-    if (effect.kind !== 'replace' && effect.kind !== 'terminate') return refused('not-supported', `${effect.kind} is nothing that a pod can do`);
+    if (effect.kind === 'replace' && controller === null)
+      return refused('no-controller', 'nothing would bring another pod');
+    if (effect.kind === 'terminate' && controller !== null)
+      return refused('would-return', `${controller.kind} ${controller.name} would bring another pod: scale it instead`);
+    if (effect.kind !== 'replace' && effect.kind !== 'terminate')
+      return refused('not-supported', `${effect.kind} is nothing that a pod can do`);
     return this.endPod(pod, address);
   }
 
-  private async endPod({ metadata }: V1Pod, { namespace, name }: Extract<Address, { kind: 'pod' }>): Promise<EffectOutcome> {
-    const written = await write(`delete pods ${namespace}/${name}`, () => this.cluster.core.deleteNamespacedPod({ namespace, name, body: { preconditions: { uid: metadata?.uid } } }));
+  private async endPod(
+    { metadata }: V1Pod,
+    { namespace, name }: Extract<Address, { kind: 'pod' }>,
+  ): Promise<EffectOutcome> {
+    const written = await write(`delete pods ${namespace}/${name}`, () =>
+      this.cluster.core.deleteNamespacedPod({ namespace, name, body: { preconditions: { uid: metadata?.uid } } }),
+    );
     return written.done ? taken('deleted') : written.outcome;
   }
 
@@ -132,12 +183,17 @@ export class Actor {
     if (effect.kind !== 'replace' && effect.kind !== 'terminate') return { kind: 'absent' };
     const pod = await this.reader.pod(address);
     if (pod === null || pod.metadata?.deletionTimestamp !== undefined) return taken('the pod is gone, or going');
-    return address.uid === null ? { kind: 'unknown', detail: 'a pod of that name is there, and may be the next one' } : { kind: 'absent' };
+    return address.uid === null
+      ? { kind: 'unknown', detail: 'a pod of that name is there, and may be the next one' }
+      : { kind: 'absent' };
   }
 
   private async nodeOutcome({ kind, target }: Effect, token: string, name: string): Promise<EffectOutcome> {
     const node = await this.reader.node(name);
-    if (kind === 'replace' || kind === 'terminate') return node === null || node.metadata?.deletionTimestamp !== undefined ? taken('the node is gone, or going') : { kind: 'absent' };
+    if (kind === 'replace' || kind === 'terminate')
+      return node === null || node.metadata?.deletionTimestamp !== undefined
+        ? taken('the node is gone, or going')
+        : { kind: 'absent' };
     if (node === null) return gone(target);
     if (tokenOf(node) !== token) return { kind: 'absent' };
     if (kind !== 'drain') return taken('the target carries the token');

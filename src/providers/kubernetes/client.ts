@@ -4,7 +4,17 @@
  * Knows pages and requests, and nothing of what is in them. The invariant: a list is whole or it fails.
  */
 import {
-  AppsV1Api, AuthorizationV1Api, AutoscalingV2Api, CoreV1Api, createConfiguration, PatchStrategy, ServerConfiguration, type KubeConfig, type Middleware, type V1ListMeta, type V1ObjectMeta,
+  AppsV1Api,
+  AuthorizationV1Api,
+  AutoscalingV2Api,
+  CoreV1Api,
+  createConfiguration,
+  PatchStrategy,
+  ServerConfiguration,
+  type KubeConfig,
+  type Middleware,
+  type V1ListMeta,
+  type V1ObjectMeta,
 } from '@kubernetes/client-node';
 import { invalid } from '../../core/errors.js';
 import { failureOf, statusOf, type Asked } from './failures.js';
@@ -34,8 +44,17 @@ export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Clus
     },
     post: async (response) => response,
   };
-  const configuration = createConfiguration({ baseServer: new ServerConfiguration(server.replace(/\/+$/, ''), {}), authMethods: { default: config }, promiseMiddleware: [limits] });
-  return { core: new CoreV1Api(configuration), apps: new AppsV1Api(configuration), autoscaling: new AutoscalingV2Api(configuration), authorization: new AuthorizationV1Api(configuration) };
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(server.replace(/\/+$/, ''), {}),
+    authMethods: { default: config },
+    promiseMiddleware: [limits],
+  });
+  return {
+    core: new CoreV1Api(configuration),
+    apps: new AppsV1Api(configuration),
+    autoscaling: new AutoscalingV2Api(configuration),
+    authorization: new AuthorizationV1Api(configuration),
+  };
 }
 
 interface Page<T> {
@@ -49,11 +68,14 @@ export interface PageRequest {
 }
 
 /**
- * A list, page by page, each item once. Where its token expires on the way (410 Gone; Kubernetes API Concepts, "Retrieving large results
- * sets in chunks") the list begins anew, and what was handed on before is left out.
+ * A list, page by page, each item once. Where its token expires on the way (410 Gone; Kubernetes API Concepts,
+ * "Retrieving large results sets in chunks") the list begins anew, and what was handed on before is left out.
  * @throws Failure
  */
-export async function* pagesOf<T extends { readonly metadata?: V1ObjectMeta }>(asked: Asked, page: (request: PageRequest) => Promise<Page<T>>): AsyncGenerator<readonly T[]> {
+export async function* pagesOf<T extends { readonly metadata?: V1ObjectMeta }>(
+  asked: Asked,
+  page: (request: PageRequest) => Promise<Page<T>>,
+): AsyncGenerator<readonly T[]> {
   const seen = new Set<string>();
   let token: string | undefined;
   let restarts = 0;
@@ -67,7 +89,9 @@ export async function* pagesOf<T extends { readonly metadata?: V1ObjectMeta }>(a
       token = undefined;
       continue;
     }
-    const fresh = got.items.filter(({ metadata }) => metadata?.uid === undefined || (!seen.has(metadata.uid) && seen.add(metadata.uid)));
+    const fresh = got.items.filter(
+      ({ metadata }) => metadata?.uid === undefined || (!seen.has(metadata.uid) && seen.add(metadata.uid)),
+    );
     if (fresh.length > 0) yield fresh;
     const { _continue: next } = got.metadata ?? {};
     if (next === undefined || next === '') return;
@@ -76,7 +100,10 @@ export async function* pagesOf<T extends { readonly metadata?: V1ObjectMeta }>(a
 }
 
 /** The whole list at once. */
-export async function allOf<T extends { readonly metadata?: V1ObjectMeta }>(asked: Asked, page: (request: PageRequest) => Promise<Page<T>>): Promise<T[]> {
+export async function allOf<T extends { readonly metadata?: V1ObjectMeta }>(
+  asked: Asked,
+  page: (request: PageRequest) => Promise<Page<T>>,
+): Promise<T[]> {
   const all: T[] = [];
   for await (const items of pagesOf(asked, page)) all.push(...items);
   return all;

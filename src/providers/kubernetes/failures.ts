@@ -1,8 +1,8 @@
 /**
  * What went wrong at the API server, as the line's own failures, and what a write that went wrong has done.
  *
- * A message names the verb and the resource and never a token, a header or a body. The invariant: a write is a failure only where it surely
- * did nothing; where an answer was lost it is `unknown`.
+ * A message names the verb and the resource and never a token, a header or a body. The invariant: a write is a failure
+ * only where it surely did nothing; where an answer was lost it is `unknown`.
  */
 import { ApiException } from '@kubernetes/client-node';
 import { Failure, conflict, denied, invalid, missing, unavailable } from '../../core/errors.js';
@@ -21,7 +21,8 @@ interface Status {
 export const statusOf = (error: unknown): number | null => (error instanceof ApiException ? error.code : null);
 
 /** Codes under which nothing was asked: no connection was made, or the credentials' file could not be read. */
-const NEVER_SENT = /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ENOENT|EACCES|ERR_TLS\w*|CERT_\w+|\w+_CERT\w*|UNABLE_TO_\w+)$/;
+const NEVER_SENT =
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|ENOENT|EACCES|ERR_TLS\w*|CERT_\w+|\w+_CERT\w*|UNABLE_TO_\w+)$/;
 
 /** The code of a network error, wherever in the chain of causes it stands. */
 function codeOf(error: unknown): string | null {
@@ -48,13 +49,18 @@ const told = (error: ApiException<unknown>): string => answerOf(error).message?.
 /** Whatever was thrown, as a Failure of the kind that it is. */
 export function failureOf(error: unknown, asked: Asked): Failure {
   if (error instanceof Failure) return error;
-  if (!(error instanceof ApiException)) return unavailable(`the Kubernetes API cannot be reached to ${asked}: ${codeOf(error) ?? 'no reason given'}`, error);
+  if (!(error instanceof ApiException))
+    return unavailable(
+      `the Kubernetes API cannot be reached to ${asked}: ${codeOf(error) ?? 'no reason given'}`,
+      error,
+    );
   const { code } = error as ApiException<unknown>;
   if (code === 401) return denied(`the cluster does not know the credentials (401): they are needed to ${asked}`);
   if (code === 403) return denied(`the credentials may not ${asked}`);
   if (code === 404) return missing(`there is nothing to ${asked}`);
   if (code === 409) return conflict(`${asked}: it has changed meanwhile`);
-  if (code === 410 || code === 429 || code >= 500) return unavailable(`the Kubernetes API does not ${asked} now (${code})`, error);
+  if (code === 410 || code === 429 || code >= 500)
+    return unavailable(`the Kubernetes API does not ${asked} now (${code})`, error);
   return invalid(`the Kubernetes API refuses to ${asked} (${code}): ${told(error)}`);
 }
 
@@ -69,23 +75,39 @@ export async function read<T>(asked: Asked, call: () => Promise<T>): Promise<T |
 }
 
 /** Done; or why it is not, or not surely. `code` is the HTTP status of a refusal. */
-export type Written<T> = { readonly done: true; readonly value: T } | { readonly done: false; readonly code: number | null; readonly outcome: EffectOutcome };
+export type Written<T> =
+  | { readonly done: true; readonly value: T }
+  | { readonly done: false; readonly code: number | null; readonly outcome: EffectOutcome };
 
 /**
  * Writes once, never again.
  * @param answers statuses that are answers here and not failures
  * @throws Failure denied, or unavailable, where nothing has been changed
  */
-export async function write<T>(asked: Asked, call: () => Promise<T>, answers: readonly number[] = []): Promise<Written<T>> {
+export async function write<T>(
+  asked: Asked,
+  call: () => Promise<T>,
+  answers: readonly number[] = [],
+): Promise<Written<T>> {
   try {
     return { done: true, value: await call() };
   } catch (error) {
     if (!(error instanceof ApiException)) {
       const code = codeOf(error);
       if (code !== null && NEVER_SENT.test(code)) throw failureOf(error, asked);
-      return { done: false, code: null, outcome: { kind: 'unknown', detail: `the answer to ${asked} was lost (${code ?? 'no reason given'})` } };
+      return {
+        done: false,
+        code: null,
+        outcome: { kind: 'unknown', detail: `the answer to ${asked} was lost (${code ?? 'no reason given'})` },
+      };
     }
-    return { done: false, code: error.code, outcome: answers.includes(error.code) ? { kind: 'refused', code: `http-${error.code}`, detail: told(error) } : refusalOf(error, asked) };
+    return {
+      done: false,
+      code: error.code,
+      outcome: answers.includes(error.code)
+        ? { kind: 'refused', code: `http-${error.code}`, detail: told(error) }
+        : refusalOf(error, asked),
+    };
   }
 }
 
@@ -94,7 +116,8 @@ function refusalOf(error: ApiException<unknown>, asked: Asked): EffectOutcome {
   if (code === 404) return { kind: 'refused', code: 'missing', detail: `${asked}: it is not there` };
   if (code === 409) return { kind: 'refused', code: 'changed', detail: `${asked}: it has changed since it was read` };
   // The server turns away what it has no room for before it looks at it (Kubernetes, "API Priority and Fairness").
-  if (code === 401 || code === 403 || code === 429 || (code === 503 && answerOf(error).reason === 'ServiceUnavailable')) throw failureOf(error, asked);
+  if (code === 401 || code === 403 || code === 429 || (code === 503 && answerOf(error).reason === 'ServiceUnavailable'))
+    throw failureOf(error, asked);
   if (code >= 500) return { kind: 'unknown', detail: `${asked}: the server failed (${code}) and may have done it` };
   return { kind: 'refused', code: answerOf(error).reason ?? `http-${code}`, detail: `${asked}: ${told(error)}` };
 }

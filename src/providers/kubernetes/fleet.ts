@@ -1,8 +1,8 @@
 /**
  * Reads the fleet of a cluster: workloads with their autoscalers' bounds, nodes, pools; or one target.
  *
- * Never writes. Kinds that may not be read are said, and the reading is then not complete. Pods are targets too, asked for by name; they are
- * not listed, since their workloads and nodes are.
+ * Never writes. Kinds that may not be read are said, and the reading is then not complete. Pods are targets too, asked
+ * for by name; they are not listed, since their workloads and nodes are.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';
@@ -11,7 +11,20 @@ import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { allOf, type Cluster } from './client.js';
 import { read } from './failures.js';
 import {
-  addressOf, cloudOf, isOver, nodeTarget, podTarget, poolOf, poolTarget, scalersByTarget, selectorText, workloadTarget, type Address, type Autoscaler, type Identity, type Workload,
+  addressOf,
+  cloudOf,
+  isOver,
+  nodeTarget,
+  podTarget,
+  poolOf,
+  poolTarget,
+  scalersByTarget,
+  selectorText,
+  workloadTarget,
+  type Address,
+  type Autoscaler,
+  type Identity,
+  type Workload,
 } from './objects.js';
 
 /** Where neither a setting nor a node says whose machines these are. */
@@ -31,7 +44,10 @@ export class FleetReader {
   async identity(): Promise<Identity> {
     if (this.known !== null) return this.known;
     const { provider, account } = this.settings;
-    const [node] = provider !== null ? [] : ((await read('list nodes', () => this.cluster.core.listNode({ limit: 1 })))?.items ?? []);
+    const [node] =
+      provider !== null
+        ? []
+        : ((await read('list nodes', () => this.cluster.core.listNode({ limit: 1 })))?.items ?? []);
     const found = provider ?? cloudOf(node?.spec?.providerID);
     if (found === null) return { provider: UNKNOWN_PROVIDER, account };
     return (this.known = { provider: found, account });
@@ -40,27 +56,41 @@ export class FleetReader {
   async reading(at: number): Promise<FleetReading> {
     const { apps, autoscaling } = this.cluster;
     const failures: Failure[] = [];
-    const whole = async <T>(list: Promise<T[]>): Promise<T[]> => list.catch((error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
-      failures.push(error);
-      return [];
-    });
+    const whole = async <T>(list: Promise<T[]>): Promise<T[]> =>
+      list.catch((error: unknown) => {
+        if (!(error instanceof Failure)) throw error;
+        failures.push(error);
+        return [];
+      });
     const nodes = await whole(this.nodes());
-    const scalers = await whole(allOf('list horizontalpodautoscalers.autoscaling', (page) => autoscaling.listHorizontalPodAutoscalerForAllNamespaces(page)));
-    const deployments = await whole(allOf('list deployments.apps', (page) => apps.listDeploymentForAllNamespaces(page)));
+    const scalers = await whole(
+      allOf('list horizontalpodautoscalers.autoscaling', (page) =>
+        autoscaling.listHorizontalPodAutoscalerForAllNamespaces(page),
+      ),
+    );
+    const deployments = await whole(
+      allOf('list deployments.apps', (page) => apps.listDeploymentForAllNamespaces(page)),
+    );
     const sets = await whole(allOf('list statefulsets.apps', (page) => apps.listStatefulSetForAllNamespaces(page)));
     const [first] = failures;
     if (first !== undefined && failures.length === 4) throw first;
-    const identity = await this.identity().catch((): Identity => ({ provider: UNKNOWN_PROVIDER, account: this.settings.account }));
+    const identity = await this.identity().catch(
+      (): Identity => ({ provider: UNKNOWN_PROVIDER, account: this.settings.account }),
+    );
     const owners = scalersByTarget(scalers);
-    const workloads = [...deployments.map((one) => ['deployment', one] as const), ...sets.map((one) => ['statefulset', one] as const)];
+    const workloads = [
+      ...deployments.map((one) => ['deployment', one] as const),
+      ...sets.map((one) => ['statefulset', one] as const),
+    ];
     const targets: FleetTarget[] = [];
     for (const [kind, one] of workloads) {
       const owner = owners.get(`${kind}/${one.metadata?.namespace ?? ''}/${one.metadata?.name ?? ''}`) ?? null;
       targets.push(workloadTarget(kind, one, owner, identity, await this.podsLeft(one).catch(() => null)));
     }
     return {
-      at, complete: failures.length === 0, problems: failures.map(({ message }) => message),
+      at,
+      complete: failures.length === 0,
+      problems: failures.map(({ message }) => message),
       targets: [...targets, ...nodes.map((node) => nodeTarget(node, identity)), ...poolsOf(nodes, identity)],
     };
   }
@@ -74,7 +104,8 @@ export class FleetReader {
       const node = await this.node(address.name);
       return node === null ? null : nodeTarget(node, identity);
     }
-    if (address.kind === 'node-pool') return poolsOf(await this.nodes(), identity).find((pool) => pool.name === address.name) ?? null;
+    if (address.kind === 'node-pool')
+      return poolsOf(await this.nodes(), identity).find((pool) => pool.name === address.name) ?? null;
     if (address.kind === 'pod') {
       const pod = await this.pod(address);
       const node = pod?.spec?.nodeName === undefined ? null : await this.node(pod.spec.nodeName);
@@ -94,35 +125,49 @@ export class FleetReader {
   }
 
   async podsOn(node: string): Promise<V1Pod[]> {
-    return allOf(`list pods of node ${node}`, (page) => this.cluster.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}`, ...page }));
+    return allOf(`list pods of node ${node}`, (page) =>
+      this.cluster.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${node}`, ...page }),
+    );
   }
 
   /** Null also where a pod of that name is there that has another uid. */
   async pod({ namespace, name, uid }: Extract<Address, { kind: 'pod' }>): Promise<V1Pod | null> {
-    const pod = await read(`get pods ${namespace}/${name}`, () => this.cluster.core.readNamespacedPod({ namespace, name }));
+    const pod = await read(`get pods ${namespace}/${name}`, () =>
+      this.cluster.core.readNamespacedPod({ namespace, name }),
+    );
     return pod === null || (uid !== null && pod.metadata?.uid !== uid) ? null : pod;
   }
 
   async workload({ kind, namespace, name }: WorkloadAddress): Promise<Workload | null> {
     const { apps } = this.cluster;
-    return read<Workload>(`get ${kind}s.apps ${namespace}/${name}`, () => (kind === 'deployment' ? apps.readNamespacedDeployment({ namespace, name }) : apps.readNamespacedStatefulSet({ namespace, name })));
+    return read<Workload>(`get ${kind}s.apps ${namespace}/${name}`, () =>
+      kind === 'deployment'
+        ? apps.readNamespacedDeployment({ namespace, name })
+        : apps.readNamespacedStatefulSet({ namespace, name }),
+    );
   }
 
   /** The autoscaler that owns a workload's size. */
   async scaler({ kind, namespace, name }: WorkloadAddress): Promise<Autoscaler | null> {
-    const scalers = await allOf(`list horizontalpodautoscalers.autoscaling in ${namespace}`, (page) => this.cluster.autoscaling.listNamespacedHorizontalPodAutoscaler({ namespace, ...page }));
+    const scalers = await allOf(`list horizontalpodautoscalers.autoscaling in ${namespace}`, (page) =>
+      this.cluster.autoscaling.listNamespacedHorizontalPodAutoscaler({ namespace, ...page }),
+    );
     return scalersByTarget(scalers).get(`${kind}/${namespace}/${name}`) ?? null;
   }
 
   /**
-   * Whether a workload of size 0 has pods yet: a Deployment's own count leaves out those that are shutting down and hold their GPUs still.
+   * Whether a workload of size 0 has pods yet: a Deployment's own count leaves out those that are shutting down and
+   * hold their GPUs still.
    * Null: it has a size, or asks for no GPU, and nobody has looked.
    */
   private async podsLeft({ metadata, spec }: Workload): Promise<boolean | null> {
     const labelSelector = selectorText(spec?.selector ?? {});
     const namespace = metadata?.namespace ?? '';
-    if ((spec?.replicas ?? 1) > 0 || labelSelector === null || !podGpus(spec?.template.spec ?? {}, ANY_NODE).requested) return null;
-    const pods = await allOf(`list pods in ${namespace}`, (page) => this.cluster.core.listNamespacedPod({ namespace, labelSelector, ...page }));
+    if ((spec?.replicas ?? 1) > 0 || labelSelector === null || !podGpus(spec?.template.spec ?? {}, ANY_NODE).requested)
+      return null;
+    const pods = await allOf(`list pods in ${namespace}`, (page) =>
+      this.cluster.core.listNamespacedPod({ namespace, labelSelector, ...page }),
+    );
     return pods.some((pod) => !isOver(pod));
   }
 }

@@ -1,8 +1,8 @@
 /**
  * The provider `kubernetes`: workloads, autoscalers, nodes and pods of one cluster, through the official client.
  *
- * It knows no prices and no bills: machines are their cloud's, and usage is filed under that cloud's name, SKU and region. Acts with
- * credentials of its own or not at all.
+ * It knows no prices and no bills: machines are their cloud's, and usage is filed under that cloud's name, SKU and
+ * region. Acts with credentials of its own or not at all.
  */
 import type { Clock } from '../../core/time.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -17,7 +17,17 @@ import { grants } from './permissions.js';
 import { accessOf, SETTINGS, type Access } from './settings.js';
 import { podUsage, type Place } from './usage.js';
 
-const READS = ['list nodes', 'get nodes', 'list deployments.apps', 'get deployments.apps', 'list statefulsets.apps', 'get statefulsets.apps', 'list horizontalpodautoscalers.autoscaling', 'list pods', 'get pods'];
+const READS = [
+  'list nodes',
+  'get nodes',
+  'list deployments.apps',
+  'get deployments.apps',
+  'list statefulsets.apps',
+  'get statefulsets.apps',
+  'list horizontalpodautoscalers.autoscaling',
+  'list pods',
+  'get pods',
+];
 const RESIZES = ['patch deployments.apps', 'patch statefulsets.apps'];
 const BOUNDS = ['patch horizontalpodautoscalers.autoscaling'];
 const ENDS = ['delete pods', 'delete nodes'];
@@ -27,10 +37,21 @@ export const provider: Provider = {
   providerName: null,
   description: 'Deployments, StatefulSets, autoscalers, nodes and the GPUs that pods hold in a Kubernetes cluster',
   abilities: {
-    prices: null, usage: ['list pods', 'list nodes'], bill: null, spotHistory: null, offers: null, fleet: READS,
+    prices: null,
+    usage: ['list pods', 'list nodes'],
+    bill: null,
+    spotHistory: null,
+    offers: null,
+    fleet: READS,
     effects: {
-      stop: RESIZES, start: RESIZES, scale: [...RESIZES, ...BOUNDS], 'set-bounds': BOUNDS, cordon: ['patch nodes'], drain: ['patch nodes', 'create pods/eviction'],
-      replace: ENDS, terminate: ENDS,
+      stop: RESIZES,
+      start: RESIZES,
+      scale: [...RESIZES, ...BOUNDS],
+      'set-bounds': BOUNDS,
+      cordon: ['patch nodes'],
+      drain: ['patch nodes', 'create pods/eviction'],
+      replace: ENDS,
+      terminate: ENDS,
     },
   },
   settings: SETTINGS,
@@ -76,7 +97,12 @@ class KubernetesConnection implements ProviderConnection {
     const nodes = await this.reader.nodes();
     const identity = await this.reader.identity();
     // The instant before the list is read: what is listed held its GPUs at least until then.
-    yield* podUsage(this.cluster, nodes, { identity, cluster, isNamed: name !== null, places: this.places }, { from, to, now: this.clock.now() });
+    yield* podUsage(
+      this.cluster,
+      nodes,
+      { identity, cluster, isNamed: name !== null, places: this.places },
+      { from, to, now: this.clock.now() },
+    );
   }
 
   async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {
@@ -94,7 +120,10 @@ class KubernetesConnection implements ProviderConnection {
   }
 
   private acting(): Actor {
-    if (this.actor === null) throw denied(`${this.name} is read-only: there are no credentials for acting (BURSAR_KUBERNETES_ACT_CONTEXT, ACT_TOKEN or ACT_TOKEN_FILE)`);
+    if (this.actor === null)
+      throw denied(
+        `${this.name} is read-only: there are no credentials for acting (BURSAR_KUBERNETES_ACT_CONTEXT, ACT_TOKEN or ACT_TOKEN_FILE)`,
+      );
     return this.actor;
   }
 }

@@ -1,10 +1,18 @@
 /**
  * The cluster's objects as fleet targets: workloads, nodes, pools of nodes; and the names by which they are asked for.
  *
- * Pure. What an object leaves open is null or `unknown`. A target's revision is its resourceVersion, and with an autoscaler `its+the
- * autoscaler's`.
+ * Pure. What an object leaves open is null or `unknown`. A target's revision is its resourceVersion, and with an
+ * autoscaler `its+the autoscaler's`.
  */
-import type { V1Deployment, V1LabelSelector, V1Node, V1ObjectMeta, V1Pod, V1StatefulSet, V2HorizontalPodAutoscaler } from '@kubernetes/client-node';
+import type {
+  V1Deployment,
+  V1LabelSelector,
+  V1Node,
+  V1ObjectMeta,
+  V1Pod,
+  V1StatefulSet,
+  V2HorizontalPodAutoscaler,
+} from '@kubernetes/client-node';
 import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { podGpus } from '../../core/fleet/pod-gpus.js';
 import type { Term } from '../../core/usage.js';
@@ -12,7 +20,10 @@ import { gpusOfNode, gpusOfParts, unitsOf, type Labels } from './quantity.js';
 
 export type WorkloadKind = 'deployment' | 'statefulset';
 
-/** What a target's name stands for: `deployment/ns/name`, `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`, `node/name`, `node-pool/name`. */
+/**
+ * What a target's name stands for: `deployment/ns/name`, `statefulset/ns/name`, `pod/ns/name` or `pod/ns/name@uid`,
+ * `node/name`, `node-pool/name`.
+ */
 export type Address =
   | { readonly kind: WorkloadKind; readonly namespace: string; readonly name: string }
   /** Without the uid a StatefulSet's next pod of the same name is the same target. */
@@ -46,22 +57,38 @@ export type Autoscaler = V2HorizontalPodAutoscaler;
 
 const INSTANCE_TYPE = 'node.kubernetes.io/instance-type';
 const REGION = 'topology.kubernetes.io/region';
-const POOLS = ['karpenter.sh/nodepool', 'cloud.google.com/gke-nodepool', 'eks.amazonaws.com/nodegroup', 'kubernetes.azure.com/agentpool'];
+const POOLS = [
+  'karpenter.sh/nodepool',
+  'cloud.google.com/gke-nodepool',
+  'eks.amazonaws.com/nodegroup',
+  'kubernetes.azure.com/agentpool',
+];
 /** The taint that a cordoned node has; said as a label, since a target has no other place for it. */
 export const CORDONED = 'node.kubernetes.io/unschedulable';
 /** Label of a node, and its value in lower case, to the term that it is bought under. */
 const TERMS: readonly (readonly [label: string, value: string, term: Term])[] = [
-  ['karpenter.sh/capacity-type', 'spot', 'spot'], ['karpenter.sh/capacity-type', 'on-demand', 'on-demand'],
-  ['eks.amazonaws.com/capacitytype', 'spot', 'spot'], ['eks.amazonaws.com/capacitytype', 'on_demand', 'on-demand'],
-  ['cloud.google.com/gke-spot', 'true', 'spot'], ['cloud.google.com/gke-preemptible', 'true', 'spot'], ['cloud.google.com/gke-provisioning', 'standard', 'on-demand'],
-  ['kubernetes.azure.com/scalesetpriority', 'spot', 'spot'], ['kubernetes.azure.com/scalesetpriority', 'regular', 'on-demand'],
+  ['karpenter.sh/capacity-type', 'spot', 'spot'],
+  ['karpenter.sh/capacity-type', 'on-demand', 'on-demand'],
+  ['eks.amazonaws.com/capacitytype', 'spot', 'spot'],
+  ['eks.amazonaws.com/capacitytype', 'on_demand', 'on-demand'],
+  ['cloud.google.com/gke-spot', 'true', 'spot'],
+  ['cloud.google.com/gke-preemptible', 'true', 'spot'],
+  ['cloud.google.com/gke-provisioning', 'standard', 'on-demand'],
+  ['kubernetes.azure.com/scalesetpriority', 'spot', 'spot'],
+  ['kubernetes.azure.com/scalesetpriority', 'regular', 'on-demand'],
 ];
 /** Beginnings of `spec.providerID`, which the cloud's own controller writes, to FOCUS ProviderName. */
 const CLOUDS: readonly (readonly [RegExp, string])[] = [
-  [/^aws:/, 'AWS'], [/^gce:/, 'Google Cloud'], [/^azure:/, 'Microsoft'], [/^(?:oci:|ocid1\.)/, 'Oracle'], [/^(?:alicloud:|[a-z]+-[a-z0-9-]+\.i-)/, 'Alibaba Cloud'], [/^qcloud:/, 'Tencent Cloud'],
+  [/^aws:/, 'AWS'],
+  [/^gce:/, 'Google Cloud'],
+  [/^azure:/, 'Microsoft'],
+  [/^(?:oci:|ocid1\.)/, 'Oracle'],
+  [/^(?:alicloud:|[a-z]+-[a-z0-9-]+\.i-)/, 'Alibaba Cloud'],
+  [/^qcloud:/, 'Tencent Cloud'],
 ];
 
-export const cloudOf = (providerId: string | undefined): string | null => CLOUDS.find(([form]) => form.test(providerId ?? ''))?.[1] ?? null;
+export const cloudOf = (providerId: string | undefined): string | null =>
+  CLOUDS.find(([form]) => form.test(providerId ?? ''))?.[1] ?? null;
 
 export function termOf(labels: Labels): Term | null {
   const lower = new Map(Object.entries(labels).map(([key, value]) => [key.toLowerCase(), value.toLowerCase()]));
@@ -71,13 +98,21 @@ export function termOf(labels: Labels): Term | null {
 const launchedAt = (meta: V1ObjectMeta | undefined): number | null => meta?.creationTimestamp?.getTime() ?? null;
 
 /** Whether the controller has seen the newest spec: its counts are of what is wanted now. */
-const isObserved = ({ metadata, status }: Workload): boolean => status?.observedGeneration !== undefined && status.observedGeneration >= (metadata?.generation ?? 0);
+const isObserved = ({ metadata, status }: Workload): boolean =>
+  status?.observedGeneration !== undefined && status.observedGeneration >= (metadata?.generation ?? 0);
 
 /**
- * A workload and the autoscaler that owns its size. Its billing is that of the pods' own meter (usage.ts): ended when its last pod is gone.
+ * A workload and the autoscaler that owns its size. Its billing is that of the pods' own meter (usage.ts): ended when
+ * its last pod is gone.
  * @param podsLeft whether pods of it are still there, those that are shutting down included; null: nobody has looked
  */
-export function workloadTarget(kind: WorkloadKind, workload: Workload, scaler: Autoscaler | null, identity: Identity, podsLeft: boolean | null = null): FleetTarget {
+export function workloadTarget(
+  kind: WorkloadKind,
+  workload: Workload,
+  scaler: Autoscaler | null,
+  identity: Identity,
+  podsLeft: boolean | null = null,
+): FleetTarget {
   const { metadata, spec, status } = workload;
   const pod = spec?.template.spec;
   const selector: Labels = pod?.nodeSelector ?? {};
@@ -88,12 +123,28 @@ export function workloadTarget(kind: WorkloadKind, workload: Workload, scaler: A
   const ready = status?.observedGeneration === undefined ? null : (status.readyReplicas ?? 0);
   const left = podsLeft ?? ((status?.replicas ?? 0) > 0 || !isObserved(workload) || null);
   return {
-    target: `${kind}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`, kind: 'workload', name: metadata?.name ?? '', provider: identity.provider, account: identity.account,
-    region: selector[REGION] ?? null, sku: selector[INSTANCE_TYPE] ?? null, gpuModel: units.model, gpus: gpusOfParts(gpus.parts), term: termOf(selector),
+    target: `${kind}/${metadata?.namespace ?? ''}/${metadata?.name ?? ''}`,
+    kind: 'workload',
+    name: metadata?.name ?? '',
+    provider: identity.provider,
+    account: identity.account,
+    region: selector[REGION] ?? null,
+    sku: selector[INSTANCE_TYPE] ?? null,
+    gpuModel: units.model,
+    gpus: gpusOfParts(gpus.parts),
+    term: termOf(selector),
     state: metadata?.deletionTimestamp !== undefined ? 'stopping' : workloadState(desired, ready, left),
     billing: left === true || desired > 0 ? 'billed' : left === false ? 'ended' : 'unknown',
-    replicas: { desired, ready, min: scaler === null ? null : (scaler.spec.minReplicas ?? 1), max: scaler?.spec.maxReplicas ?? null },
-    spotRatio: null, labels: { ...metadata?.labels, ...spec?.template.metadata?.labels }, launchedAt: launchedAt(metadata), revision: revisionOf(workload, scaler),
+    replicas: {
+      desired,
+      ready,
+      min: scaler === null ? null : (scaler.spec.minReplicas ?? 1),
+      max: scaler?.spec.maxReplicas ?? null,
+    },
+    spotRatio: null,
+    labels: { ...metadata?.labels, ...spec?.template.metadata?.labels },
+    launchedAt: launchedAt(metadata),
+    revision: revisionOf(workload, scaler),
   };
 }
 
@@ -120,27 +171,50 @@ export function scalersByTarget(scalers: readonly Autoscaler[]): Map<string, Aut
   return owners;
 }
 
-const conditionOf = (conditions: readonly { readonly type: string; readonly status: string }[] | undefined, type: string): string | null => conditions?.find((one) => one.type === type)?.status ?? null;
+const conditionOf = (
+  conditions: readonly { readonly type: string; readonly status: string }[] | undefined,
+  type: string,
+): string | null => conditions?.find((one) => one.type === type)?.status ?? null;
 
-const nodeState = ({ metadata, status }: V1Node): RunState => (metadata?.deletionTimestamp !== undefined ? 'stopping' : conditionOf(status?.conditions, 'Ready') === 'True' ? 'running' : 'unknown');
+const nodeState = ({ metadata, status }: V1Node): RunState =>
+  metadata?.deletionTimestamp !== undefined
+    ? 'stopping'
+    : conditionOf(status?.conditions, 'Ready') === 'True'
+      ? 'running'
+      : 'unknown';
 
 /** A node. Whether its machine is billed is known to the cloud's own connection, not here. */
 export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
   const { metadata, spec, status } = node;
   const labels: Labels = metadata?.labels ?? {};
   return {
-    target: `node/${metadata?.name ?? ''}`, kind: 'instance', name: metadata?.name ?? '', provider: identity.provider, account: identity.account,
-    region: labels[REGION] ?? null, sku: labels[INSTANCE_TYPE] ?? null, gpuModel: unitsOf(labels).model, gpus: gpusOfNode(labels, status?.capacity ?? {}), term: termOf(labels),
-    state: nodeState(node), billing: 'unknown', replicas: null, spotRatio: null,
-    labels: spec?.unschedulable === true ? { ...labels, [CORDONED]: 'true' } : labels, launchedAt: launchedAt(metadata), revision: metadata?.resourceVersion ?? null,
+    target: `node/${metadata?.name ?? ''}`,
+    kind: 'instance',
+    name: metadata?.name ?? '',
+    provider: identity.provider,
+    account: identity.account,
+    region: labels[REGION] ?? null,
+    sku: labels[INSTANCE_TYPE] ?? null,
+    gpuModel: unitsOf(labels).model,
+    gpus: gpusOfNode(labels, status?.capacity ?? {}),
+    term: termOf(labels),
+    state: nodeState(node),
+    billing: 'unknown',
+    replicas: null,
+    spotRatio: null,
+    labels: spec?.unschedulable === true ? { ...labels, [CORDONED]: 'true' } : labels,
+    launchedAt: launchedAt(metadata),
+    revision: metadata?.resourceVersion ?? null,
   };
 }
 
 /** Null: the node is in no pool that its labels name. */
-export const poolOf = (node: V1Node): string | null => POOLS.map((label) => node.metadata?.labels?.[label]).find((value) => value !== undefined && value !== '') ?? null;
+export const poolOf = (node: V1Node): string | null =>
+  POOLS.map((label) => node.metadata?.labels?.[label]).find((value) => value !== undefined && value !== '') ?? null;
 
 /** The one value that all have; null where they differ or it is not known. */
-const common = <T>(values: readonly (T | null)[]): T | null => (new Set(values).size === 1 ? (values[0] ?? null) : null);
+const common = <T>(values: readonly (T | null)[]): T | null =>
+  new Set(values).size === 1 ? (values[0] ?? null) : null;
 
 /** A pool as its nodes show it: a pool without nodes is not seen, and its bounds are its cloud's. */
 export function poolTarget(name: string, nodes: readonly V1Node[], identity: Identity): FleetTarget {
@@ -148,29 +222,64 @@ export function poolTarget(name: string, nodes: readonly V1Node[], identity: Ide
   const ready = targets.filter(({ state }) => state === 'running').length;
   const terms = targets.map(({ term }) => term);
   return {
-    target: `node-pool/${name}`, kind: 'node-pool', name, provider: identity.provider, account: identity.account,
-    region: common(targets.map(({ region }) => region)), sku: common(targets.map(({ sku }) => sku)), gpuModel: common(targets.map(({ gpuModel }) => gpuModel)),
-    gpus: common(targets.map(({ gpus }) => gpus)), term: common(terms), state: ready > 0 ? 'running' : 'unknown', billing: 'unknown',
+    target: `node-pool/${name}`,
+    kind: 'node-pool',
+    name,
+    provider: identity.provider,
+    account: identity.account,
+    region: common(targets.map(({ region }) => region)),
+    sku: common(targets.map(({ sku }) => sku)),
+    gpuModel: common(targets.map(({ gpuModel }) => gpuModel)),
+    gpus: common(targets.map(({ gpus }) => gpus)),
+    term: common(terms),
+    state: ready > 0 ? 'running' : 'unknown',
+    billing: 'unknown',
     replicas: { desired: nodes.length, ready, min: null, max: null },
     spotRatio: terms.includes(null) ? null : terms.filter((term) => term === 'spot').length / terms.length,
-    labels: Object.fromEntries(POOLS.filter((label) => nodes[0]?.metadata?.labels?.[label] === name).map((label) => [label, name])), launchedAt: null, revision: null,
+    labels: Object.fromEntries(
+      POOLS.filter((label) => nodes[0]?.metadata?.labels?.[label] === name).map((label) => [label, name]),
+    ),
+    launchedAt: null,
+    revision: null,
   };
 }
 
 /** Whether the pod has ended for good: it holds nothing any more. */
 export const isOver = ({ status }: V1Pod): boolean => status?.phase === 'Succeeded' || status?.phase === 'Failed';
 
-export const controllerOf = ({ metadata }: V1Pod): { readonly kind: string; readonly name: string } | null => metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? null;
+export const controllerOf = ({ metadata }: V1Pod): { readonly kind: string; readonly name: string } | null =>
+  metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? null;
 
 export function podTarget(pod: V1Pod, target: string, node: Labels, identity: Identity): FleetTarget {
   const { metadata, spec, status } = pod;
   const units = unitsOf(node);
-  const state: RunState = isOver(pod) ? 'stopped' : metadata?.deletionTimestamp !== undefined ? 'stopping' : status?.phase === 'Running' ? 'running' : status?.phase === 'Pending' ? 'starting' : 'unknown';
+  const state: RunState = isOver(pod)
+    ? 'stopped'
+    : metadata?.deletionTimestamp !== undefined
+      ? 'stopping'
+      : status?.phase === 'Running'
+        ? 'running'
+        : status?.phase === 'Pending'
+          ? 'starting'
+          : 'unknown';
   return {
-    target, kind: 'instance', name: metadata?.name ?? '', provider: identity.provider, account: identity.account, region: node[REGION] ?? null, sku: node[INSTANCE_TYPE] ?? null,
-    gpuModel: units.model, gpus: gpusOfParts(podGpus(spec ?? {}, units).parts), term: termOf(node), state,
-    billing: isOver(pod) || (spec?.nodeName ?? '') === '' ? 'ended' : 'billed', replicas: null, spotRatio: null,
-    labels: metadata?.labels ?? {}, launchedAt: status?.startTime?.getTime() ?? null, revision: metadata?.resourceVersion ?? null,
+    target,
+    kind: 'instance',
+    name: metadata?.name ?? '',
+    provider: identity.provider,
+    account: identity.account,
+    region: node[REGION] ?? null,
+    sku: node[INSTANCE_TYPE] ?? null,
+    gpuModel: units.model,
+    gpus: gpusOfParts(podGpus(spec ?? {}, units).parts),
+    term: termOf(node),
+    state,
+    billing: isOver(pod) || (spec?.nodeName ?? '') === '' ? 'ended' : 'billed',
+    replicas: null,
+    spotRatio: null,
+    labels: metadata?.labels ?? {},
+    launchedAt: status?.startTime?.getTime() ?? null,
+    revision: metadata?.resourceVersion ?? null,
   };
 }
 
@@ -186,6 +295,10 @@ export function selectorText({ matchLabels, matchExpressions }: V1LabelSelector)
 }
 
 /** Where a record or a price is looked up: the SKU and the region of a node. */
-export const placeOf = (labels: Labels): { readonly sku: string | null; readonly region: string | null; readonly term: Term | null } => ({
-  sku: labels[INSTANCE_TYPE] ?? null, region: labels[REGION] ?? null, term: termOf(labels),
+export const placeOf = (
+  labels: Labels,
+): { readonly sku: string | null; readonly region: string | null; readonly term: Term | null } => ({
+  sku: labels[INSTANCE_TYPE] ?? null,
+  region: labels[REGION] ?? null,
+  term: termOf(labels),
 });

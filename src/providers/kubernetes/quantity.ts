@@ -1,7 +1,8 @@
 /**
  * What a node's labels and capacity say of its GPUs: model, number, and what one unit of its resources is worth.
  *
- * Labels are those of NVIDIA's GPU feature discovery ("Generated labels": gpu.product, gpu.count, gpu.replicas; the suffixes -SHARED and
+ * Labels are those of NVIDIA's GPU feature discovery ("Generated labels": gpu.product, gpu.count, gpu.replicas; the
+ * suffixes -SHARED and
  * -MIG-<profile> of the product) and, where it does not run, of GKE and Karpenter. What they leave open stays unknown.
  */
 import { modelOf, migParts } from '../../core/fleet/gpu-model.js';
@@ -10,14 +11,20 @@ import { GPU_PARTS } from '../../core/usage.js';
 
 export type Labels = Readonly<Record<string, string>>;
 
-const PRODUCT = ['nvidia.com/gpu.product', 'cloud.google.com/gke-accelerator', 'karpenter.k8s.aws/instance-gpu-name', 'karpenter.azure.com/sku-gpu-name'];
+const PRODUCT = [
+  'nvidia.com/gpu.product',
+  'cloud.google.com/gke-accelerator',
+  'karpenter.k8s.aws/instance-gpu-name',
+  'karpenter.azure.com/sku-gpu-name',
+];
 const COUNT = ['nvidia.com/gpu.count', 'karpenter.k8s.aws/instance-gpu-count', 'karpenter.azure.com/sku-gpu-count'];
 /** GKE, "Share GPUs with multiple workloads using GPU time-sharing". */
 const REPLICAS = ['nvidia.com/gpu.replicas', 'cloud.google.com/gke-max-shared-clients-per-gpu'];
 /** GKE, "Running multi-instance GPUs": the node hands out slices under the name of whole GPUs. */
 const PARTITION = 'cloud.google.com/gke-gpu-partition-size';
 
-const first = (labels: Labels, keys: readonly string[]): string | undefined => keys.map((key) => labels[key]).find((value) => value !== undefined && value !== '');
+const first = (labels: Labels, keys: readonly string[]): string | undefined =>
+  keys.map((key) => labels[key]).find((value) => value !== undefined && value !== '');
 
 /** What one unit of a GPU resource is worth on a node, or wherever a pod's node selector lets it run. */
 export function unitsOf(labels: Labels): GpuUnits {
@@ -33,7 +40,9 @@ export function unitsOf(labels: Labels): GpuUnits {
   return { model, wholeParts, replicas };
 }
 
-/** GPUs of the machine, whole: by its label, else by what it can hand out; null: it has some and nobody says how many. */
+/**
+ * GPUs of the machine, whole: by its label, else by what it can hand out; null: it has some and nobody says how many.
+ */
 export function gpusOfNode(labels: Labels, capacity: Readonly<Record<string, string>>): number | null {
   const counted = countOf(first(labels, COUNT) ?? '');
   if (counted !== null) return counted;
@@ -43,4 +52,5 @@ export function gpusOfNode(labels: Labels, capacity: Readonly<Record<string, str
 }
 
 /** Parts as a number of GPUs, to a thousandth. */
-export const gpusOfParts = (parts: number | null): number | null => (parts === null ? null : Math.round((parts * 1000) / GPU_PARTS) / 1000);
+export const gpusOfParts = (parts: number | null): number | null =>
+  parts === null ? null : Math.round((parts * 1000) / GPU_PARTS) / 1000;

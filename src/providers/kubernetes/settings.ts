@@ -13,7 +13,13 @@ const PREFIX = 'BURSAR_KUBERNETES_';
 const DEFAULT_TIMEOUT_SECONDS = 30;
 const LOCAL = new Set(['127.0.0.1', '[::1]', 'localhost']);
 
-const setting = (name: string, description: string, use: 'read' | 'act' = 'read', secret = false): ProviderSetting => ({ name: PREFIX + name, description, required: false, secret, use });
+const setting = (name: string, description: string, use: 'read' | 'act' = 'read', secret = false): ProviderSetting => ({
+  name: PREFIX + name,
+  description,
+  required: false,
+  secret,
+  use,
+});
 
 /** One of KUBECONFIG, SERVER and IN_CLUSTER says where the cluster is. */
 export const SETTINGS: readonly ProviderSetting[] = [
@@ -65,23 +71,35 @@ export function accessOf(settings: Readonly<Record<string, string | undefined>>)
   if (SETTINGS.every(({ name }) => (settings[name]?.trim() ?? '') === '')) return null;
   const given = new Given(settings);
   const ways = ['KUBECONFIG', 'SERVER', 'IN_CLUSTER'].filter((name) => given.text(name) !== null);
-  if (ways.length !== 1) given.wrong('SERVER', 'exactly one of KUBECONFIG, SERVER and IN_CLUSTER says where the cluster is');
+  if (ways.length !== 1)
+    given.wrong('SERVER', 'exactly one of KUBECONFIG, SERVER and IN_CLUSTER says where the cluster is');
   const seconds = Number(given.text('TIMEOUT_SECONDS') ?? DEFAULT_TIMEOUT_SECONDS);
   if (!(seconds >= 0.1 && seconds <= 300)) given.wrong('TIMEOUT_SECONDS', 'is not a number of seconds from 0.1 to 300');
-  const configs = ways.length !== 1 ? null : ways[0] === 'KUBECONFIG' ? fromFile(given) : fromServer(given, ways[0] === 'IN_CLUSTER');
+  const configs =
+    ways.length !== 1 ? null : ways[0] === 'KUBECONFIG' ? fromFile(given) : fromServer(given, ways[0] === 'IN_CLUSTER');
   const { problems } = given;
   if (problems.length > 0 || configs === null) {
-    throw invalid(`the kubernetes provider's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `the kubernetes provider's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   }
   const provider = given.text('PROVIDER');
-  return { ...configs, cluster: given.text('CLUSTER'), provider: provider === null ? null : providerName(provider), account: given.text('ACCOUNT'), timeoutMilliseconds: Math.round(seconds * 1000) };
+  return {
+    ...configs,
+    cluster: given.text('CLUSTER'),
+    provider: provider === null ? null : providerName(provider),
+    account: given.text('ACCOUNT'),
+    timeoutMilliseconds: Math.round(seconds * 1000),
+  };
 }
 
 type Configs = Pick<Access, 'read' | 'act'>;
 
 function fromFile(given: Given): Configs | null {
   for (const name of ['TOKEN', 'TOKEN_FILE', 'ACT_TOKEN', 'ACT_TOKEN_FILE', 'CA_FILE']) {
-    if (given.text(name) !== null) given.wrong(name, 'is not taken beside KUBECONFIG: the contexts hold the credentials');
+    if (given.text(name) !== null)
+      given.wrong(name, 'is not taken beside KUBECONFIG: the contexts hold the credentials');
   }
   const withContext = (name: string): KubeConfig | null => {
     const config = new KubeConfig();
@@ -92,24 +110,28 @@ function fromFile(given: Given): Configs | null {
     }
     const context = given.text(name);
     if (context !== null) config.setCurrentContext(context);
-    if (config.getCurrentCluster() === null || config.getCurrentUser() === null) return given.wrong(context === null ? 'KUBECONFIG' : name, 'names no context with a cluster and a user');
+    if (config.getCurrentCluster() === null || config.getCurrentUser() === null)
+      return given.wrong(context === null ? 'KUBECONFIG' : name, 'names no context with a cluster and a user');
     return config;
   };
   const read = withContext('CONTEXT');
   const act = read === null || given.text('ACT_CONTEXT') === null ? null : withContext('ACT_CONTEXT');
   if (read === null) return null;
-  if (act !== null && act.getCurrentUser()?.name === read.getCurrentUser()?.name) given.wrong('ACT_CONTEXT', 'has the same user as the context that reads: acting needs credentials of its own');
+  if (act !== null && act.getCurrentUser()?.name === read.getCurrentUser()?.name)
+    given.wrong('ACT_CONTEXT', 'has the same user as the context that reads: acting needs credentials of its own');
   return { read, act };
 }
 
 function fromServer(given: Given, inCluster: boolean): Configs | null {
-  for (const name of ['CONTEXT', 'ACT_CONTEXT']) if (given.text(name) !== null) given.wrong(name, 'is taken with KUBECONFIG only');
+  for (const name of ['CONTEXT', 'ACT_CONTEXT'])
+    if (given.text(name) !== null) given.wrong(name, 'is taken with KUBECONFIG only');
   const base = new KubeConfig();
   if (inCluster) {
     if (given.text('IN_CLUSTER') !== 'yes') given.wrong('IN_CLUSTER', 'is not yes');
     base.loadFromCluster();
     // The pod's own environment says where the cluster is (Kubernetes, "Accessing the Kubernetes API from a Pod").
-    if (base.getCurrentCluster()?.server.includes('undefined') !== false) return given.wrong('IN_CLUSTER', 'is set, and this is no pod of a cluster');
+    if (base.getCurrentCluster()?.server.includes('undefined') !== false)
+      return given.wrong('IN_CLUSTER', 'is set, and this is no pod of a cluster');
   } else {
     const server = given.text('SERVER') ?? '';
     const problem = addressProblem(server);
@@ -117,12 +139,16 @@ function fromServer(given: Given, inCluster: boolean): Configs | null {
     const caFile = given.text('CA_FILE');
     if (caFile !== null) checkFile(given, 'CA_FILE', caFile);
     // The client takes http only where TLS is not looked at.
-    base.loadFromClusterAndUser({ name: 'cluster', server, skipTLSVerify: server.startsWith('http:'), ...(caFile === null ? {} : { caFile }) }, { name: 'none' });
+    base.loadFromClusterAndUser(
+      { name: 'cluster', server, skipTLSVerify: server.startsWith('http:'), ...(caFile === null ? {} : { caFile }) },
+      { name: 'none' },
+    );
   }
   const reader = userOf(given, 'TOKEN');
   if (reader === null && !inCluster) given.wrong('TOKEN', 'is missing (or TOKEN_FILE)');
   const actor = userOf(given, 'ACT_TOKEN');
-  if (reader?.token !== undefined && reader.token === actor?.token) given.wrong('ACT_TOKEN', 'is that of TOKEN: acting needs credentials of its own');
+  if (reader?.token !== undefined && reader.token === actor?.token)
+    given.wrong('ACT_TOKEN', 'is that of TOKEN: acting needs credentials of its own');
   return { read: reader === null ? base : withUser(base, reader), act: actor === null ? null : withUser(base, actor) };
 }
 
@@ -138,7 +164,8 @@ function withUser(base: KubeConfig, user: User): KubeConfig {
 function userOf(given: Given, name: 'TOKEN' | 'ACT_TOKEN'): User | null {
   const [token, tokenFile] = [given.text(name), given.text(`${name}_FILE`)];
   if (token !== null && tokenFile !== null) given.wrong(name, `is there beside ${PREFIX}${name}_FILE`);
-  if (token !== null && !/^[\x21-\x7e]+$/.test(token)) given.wrong(name, 'is no token: it holds blanks or other characters that no header takes');
+  if (token !== null && !/^[\x21-\x7e]+$/.test(token))
+    given.wrong(name, 'is no token: it holds blanks or other characters that no header takes');
   if (tokenFile !== null) checkFile(given, `${name}_FILE`, tokenFile);
   if (token !== null) return { name, token };
   return tokenFile === null ? null : { name, authProvider: { name: 'tokenFile', config: { tokenFile } } };
@@ -156,5 +183,7 @@ function addressProblem(text: string): string | null {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol)) return 'is not an http:// or https:// URL';
   if (url.username !== '' || url.password !== '' || url.search !== '') return 'holds credentials or a query';
-  return url.protocol === 'http:' && !LOCAL.has(url.hostname) ? 'is http: a token would be open to all (http is for this machine only)' : null;
+  return url.protocol === 'http:' && !LOCAL.has(url.hostname)
+    ? 'is http: a token would be open to all (http is for this machine only)'
+    : null;
 }

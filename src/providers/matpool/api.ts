@@ -1,17 +1,33 @@
 /**
  * Reads and acts through the HTTP interface that a customer has written down (contract.ts).
  *
- * Never repeats a request, never follows a redirect, never shows a secret or an address. The invariant: an answer that the document calls
- * neither a success nor a refusal leaves an effect `unknown`; nothing is concluded from a status alone, save that access was denied or that
- * the other side was too busy to look.
+ * Never repeats a request, never follows a redirect, never shows a secret or an address. The invariant: an answer that
+ * the document calls neither a success nor a refusal leaves an effect `unknown`; nothing is concluded from a status
+ * alone, save that access was denied or that the other side was too busy to look.
  */
 import type { Clock } from '../../core/time.js';
 import { denied, invalid, unavailable, type Failure } from '../../core/errors.js';
-import { holds, type BillingState, type Effect, type FleetReading, type FleetTarget, type Replicas, type RunState } from '../../core/fleet/fleet.js';
+import {
+  holds,
+  type BillingState,
+  type Effect,
+  type FleetReading,
+  type FleetTarget,
+  type Replicas,
+  type RunState,
+} from '../../core/fleet/fleet.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { exchange, retryAfterSeconds, type Exchanged } from '../webhook/exchange.js';
-import { matches, valueAt, WRITTEN_KINDS, type Match, type Reading, type WrittenApi, type WrittenRequest } from './contract.js';
+import {
+  matches,
+  valueAt,
+  WRITTEN_KINDS,
+  type Match,
+  type Reading,
+  type WrittenApi,
+  type WrittenRequest,
+} from './contract.js';
 import { MATPOOL } from './tables.js';
 
 const MOST_ANSWER_BYTES = 8 << 20;
@@ -52,7 +68,8 @@ export class MatpoolApi {
     this.expect('target', answer, success);
     const read = this.read(valueAt(answer.json, at));
     if (typeof read === 'string') throw invalid(`Matpool's answer to target is not as written down: ${read}`);
-    if (read.target !== target) throw invalid("Matpool's answer to target is not as written down: it describes another target");
+    if (read.target !== target)
+      throw invalid("Matpool's answer to target is not as written down: it describes another target");
     return read;
   }
 
@@ -67,7 +84,8 @@ export class MatpoolApi {
       const answer = await this.look('fleet', written.request, { page });
       this.expect('fleet', answer, written.success);
       const items = valueAt(answer.json, written.items);
-      if (!Array.isArray(items)) throw invalid(`Matpool's answer to fleet is not as written down: there is no list at ${written.items}`);
+      if (!Array.isArray(items))
+        throw invalid(`Matpool's answer to fleet is not as written down: there is no list at ${written.items}`);
       const before = targets.size + problems.length;
       for (const [index, item] of items.entries()) {
         const read = this.read(item);
@@ -75,38 +93,61 @@ export class MatpoolApi {
         else targets.set(read.target, read);
       }
       // A page that brings nothing new is the last one: some lists repeat it for ever.
-      if (!paged || items.length === 0 || targets.size + problems.length === before) return { at, targets: [...targets.values()], complete: problems.length === 0, problems };
+      if (!paged || items.length === 0 || targets.size + problems.length === before)
+        return { at, targets: [...targets.values()], complete: problems.length === 0, problems };
     }
-    return { at, targets: [...targets.values()], complete: false, problems: [...problems, `the list has more than ${MOST_PAGES} pages`] };
+    return {
+      at,
+      targets: [...targets.values()],
+      complete: false,
+      problems: [...problems, `the list has more than ${MOST_PAGES} pages`],
+    };
   }
 
   /** @throws Failure only where nothing was sent, or the answer says that nothing was done. */
   async apply(effect: Effect, token: string): Promise<EffectOutcome> {
-    if (this.settings.actSecret === null) throw denied('the Matpool connection is read-only: BURSAR_MATPOOL_ACT_TOKEN is not set');
+    if (this.settings.actSecret === null)
+      throw denied('the Matpool connection is read-only: BURSAR_MATPOOL_ACT_TOKEN is not set');
     const kind = WRITTEN_KINDS.find((each) => each === effect.kind);
     const written = kind === undefined ? undefined : this.api.effects[kind];
-    if (written === undefined) return { kind: 'refused', code: 'unsupported-effect', detail: `${effect.kind} is not written down in BURSAR_MATPOOL_API` };
+    if (written === undefined)
+      return {
+        kind: 'refused',
+        code: 'unsupported-effect',
+        detail: `${effect.kind} is not written down in BURSAR_MATPOOL_API`,
+      };
     const sent = await this.send(written.request, valuesOf(effect, token), this.settings.actSecret);
     if (sent.kind === 'unsent') throw unavailable(`Matpool could not be reached: ${sent.detail}`);
     if (sent.kind !== 'answered') return { kind: 'unknown', detail: sent.detail };
     const answer = answerOf(sent);
     const barred = this.barred('apply', answer, written.refused);
     if (barred !== null) throw barred;
-    if (matches(written.success, answer.status, answer.json)) return { kind: 'taken', reference: this.textAt(answer.json, written.reference), detail: '' };
+    if (matches(written.success, answer.status, answer.json))
+      return { kind: 'taken', reference: this.textAt(answer.json, written.reference), detail: '' };
     if (written.refused !== undefined && matches(written.refused, answer.status, answer.json)) {
       const code = this.textAt(answer.json, written.refused.code) ?? `http-${answer.status}`;
       return { kind: 'refused', code, detail: this.textAt(answer.json, written.refused.detail) ?? '' };
     }
-    return { kind: 'unknown', detail: `the answer ${answer.status} is written down neither as a success nor as a refusal` };
+    return {
+      kind: 'unknown',
+      detail: `the answer ${answer.status} is written down neither as a success nor as a refusal`,
+    };
   }
 
-  /** Where no way to ask for a token is written down, the target itself is read: effects are absolute, and one that holds was taken. */
+  /**
+   * Where no way to ask for a token is written down, the target itself is read: effects are absolute, and one that
+   * holds was taken.
+   */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
     const written = this.api.outcome;
     if (written === undefined) {
       const held = holds(effect, await this.target(effect.target));
-      return held === true ? { kind: 'taken', reference: null, detail: 'the target is as it was to be' }
-        : { kind: 'unknown', detail: 'the target is not, or not yet, as it was to be, and no way to ask for a token is written down' };
+      return held === true
+        ? { kind: 'taken', reference: null, detail: 'the target is as it was to be' }
+        : {
+            kind: 'unknown',
+            detail: 'the target is not, or not yet, as it was to be, and no way to ask for a token is written down',
+          };
     }
     const answer = await this.look('outcome', written.request, { target: effect.target, token });
     this.expect('outcome', answer, written.success);
@@ -126,7 +167,8 @@ export class MatpoolApi {
 
   private async look(what: string, request: WrittenRequest, values: Values): Promise<Answer> {
     const sent = await this.send(request, values, this.settings.readSecret);
-    if (sent.kind === 'unsent' || sent.kind === 'lost') throw unavailable(`Matpool did not answer ${what}: ${sent.detail}`);
+    if (sent.kind === 'unsent' || sent.kind === 'lost')
+      throw unavailable(`Matpool did not answer ${what}: ${sent.detail}`);
     if (sent.kind === 'unreadable') throw invalid(`Matpool's answer to ${what} cannot be read: ${sent.detail}`);
     return answerOf(sent);
   }
@@ -136,7 +178,8 @@ export class MatpoolApi {
     const barred = this.barred(what, answer, undefined);
     if (barred !== null) throw barred;
     if (matches(success, answer.status, answer.json)) return;
-    if (answer.status === 408 || answer.status >= 500) throw unavailable(`Matpool answered ${answer.status} to ${what}`);
+    if (answer.status === 408 || answer.status >= 500)
+      throw unavailable(`Matpool answered ${answer.status} to ${what}`);
     throw invalid(`Matpool answered ${answer.status} to ${what}, which is not the success that is written down`);
   }
 
@@ -145,7 +188,9 @@ export class MatpoolApi {
     const { status, json } = answer;
     const written = this.api.denied !== undefined && matches(this.api.denied, status, json);
     if (written || ((status === 401 || status === 403) && !(refused !== undefined && matches(refused, status, json)))) {
-      return denied(`Matpool denied ${what} with ${status}: ${what === 'apply' ? 'BURSAR_MATPOOL_ACT_TOKEN' : 'BURSAR_MATPOOL_TOKEN'} must be allowed to`);
+      return denied(
+        `Matpool denied ${what} with ${status}: ${what === 'apply' ? 'BURSAR_MATPOOL_ACT_TOKEN' : 'BURSAR_MATPOOL_TOKEN'} must be allowed to`,
+      );
     }
     if (status !== 429 && !(status === 503 && answer.retryAfter !== null)) return null;
     const seconds = retryAfterSeconds(answer.retryAfter, this.clock.now());
@@ -154,13 +199,25 @@ export class MatpoolApi {
 
   private async send(request: WrittenRequest, values: Values, secret: string | null): Promise<Exchanged> {
     // An address drops the segments . and .. even where they are escaped, and then is another one.
-    if (Object.values(values).some((value) => value === '.' || value === '..')) throw invalid('a target or a token cannot be called . or ..');
+    if (Object.values(values).some((value) => value === '.' || value === '..'))
+      throw invalid('a target or a token cannot be called . or ..');
     const path = filled(request.path, (name) => encodeURIComponent(values[name] ?? ''));
-    const headers = Object.entries(request.headers).map(([name, value]) => [name.toLowerCase(), filled(value, (each) => (each === 'secret' ? secret ?? '' : String(values[each] ?? '')))]);
+    const headers = Object.entries(request.headers).map(([name, value]) => [
+      name.toLowerCase(),
+      filled(value, (each) => (each === 'secret' ? (secret ?? '') : String(values[each] ?? ''))),
+    ]);
     const body = request.body === undefined ? null : JSON.stringify(filledBody(request.body, values));
     return exchange({
-      url: new URL(this.api.baseUrl.replace(/\/+$/, '') + path), method: request.method, body, timeoutMilliseconds: this.settings.timeoutMilliseconds, mostBytes: MOST_ANSWER_BYTES,
-      headers: { accept: 'application/json', ...(body === null ? {} : { 'content-type': 'application/json' }), ...Object.fromEntries(headers) },
+      url: new URL(this.api.baseUrl.replace(/\/+$/, '') + path),
+      method: request.method,
+      body,
+      timeoutMilliseconds: this.settings.timeoutMilliseconds,
+      mostBytes: MOST_ANSWER_BYTES,
+      headers: {
+        accept: 'application/json',
+        ...(body === null ? {} : { 'content-type': 'application/json' }),
+        ...Object.fromEntries(headers),
+      },
     });
   }
 
@@ -171,22 +228,40 @@ export class MatpoolApi {
     if (target === null) return `there is no id at ${reading.id}`;
     const model = this.textAt(json, reading.gpuModel);
     return {
-      target, kind: reading.kind, name: this.textAt(json, reading.name) ?? target, provider: MATPOOL, account: this.settings.account,
-      region: this.textAt(json, reading.region), sku: this.textAt(json, reading.sku), gpuModel: model === null ? null : modelOf(model) ?? model,
-      gpus: numberAt(json, reading.gpus), term: null, state: mapped<RunState>(json, reading.state), billing: mapped<BillingState>(json, reading.billing),
-      replicas: replicasOf(json, reading), spotRatio: null, labels: {}, launchedAt: instantAt(json, reading.launchedAt), revision: this.textAt(json, reading.revision),
+      target,
+      kind: reading.kind,
+      name: this.textAt(json, reading.name) ?? target,
+      provider: MATPOOL,
+      account: this.settings.account,
+      region: this.textAt(json, reading.region),
+      sku: this.textAt(json, reading.sku),
+      gpuModel: model === null ? null : (modelOf(model) ?? model),
+      gpus: numberAt(json, reading.gpus),
+      term: null,
+      state: mapped<RunState>(json, reading.state),
+      billing: mapped<BillingState>(json, reading.billing),
+      replicas: replicasOf(json, reading),
+      spotRatio: null,
+      labels: {},
+      launchedAt: instantAt(json, reading.launchedAt),
+      revision: this.textAt(json, reading.revision),
     };
   }
 
   /** A text or number where a pointer says, as text; null where there is none. */
   private textAt(json: unknown, at: string | undefined): string | null {
     const value = at === undefined ? undefined : valueAt(json, at);
-    return (typeof value === 'string' && value !== '') || typeof value === 'number' ? this.clean(String(value)).slice(0, 500) : null;
+    return (typeof value === 'string' && value !== '') || typeof value === 'number'
+      ? this.clean(String(value)).slice(0, 500)
+      : null;
   }
 
   /** Takes the secrets out of what the other side wrote: it knows them too, and may quote one. */
   private clean(text: string): string {
-    return [this.settings.readSecret, this.settings.actSecret].reduce<string>((left, secret) => (secret === null ? left : left.replaceAll(secret, '[secret]')), text);
+    return [this.settings.readSecret, this.settings.actSecret].reduce<string>(
+      (left, secret) => (secret === null ? left : left.replaceAll(secret, '[secret]')),
+      text,
+    );
   }
 }
 
@@ -200,10 +275,18 @@ function answerOf({ status, text, retryAfter }: Extract<Exchanged, { kind: 'answ
 
 /** What an effect's templates may name. */
 function valuesOf(effect: Effect, token: string): Values {
-  return { token, ...Object.fromEntries(Object.entries(effect).filter((entry): entry is [string, string | number] => typeof entry[1] === 'string' || typeof entry[1] === 'number')) };
+  return {
+    token,
+    ...Object.fromEntries(
+      Object.entries(effect).filter(
+        (entry): entry is [string, string | number] => typeof entry[1] === 'string' || typeof entry[1] === 'number',
+      ),
+    ),
+  };
 }
 
-const filled = (template: string, value: (name: string) => string): string => template.replaceAll(/\{([A-Za-z]+)\}/g, (_, name: string) => value(name));
+const filled = (template: string, value: (name: string) => string): string =>
+  template.replaceAll(/\{([A-Za-z]+)\}/g, (_, name: string) => value(name));
 
 /** A body with its names filled in; a text that is nothing but a name becomes the value itself, a number a number. */
 function filledBody(template: unknown, values: Values): unknown {
@@ -216,27 +299,46 @@ function filledBody(template: unknown, values: Values): unknown {
   return Object.fromEntries(Object.entries(template).map(([key, each]) => [key, filledBody(each, values)]));
 }
 
-function mapped<State extends string>(json: unknown, written: { readonly pointer: string; readonly values: Readonly<Record<string, State>> } | undefined): State | 'unknown' {
+function mapped<State extends string>(
+  json: unknown,
+  written: { readonly pointer: string; readonly values: Readonly<Record<string, State>> } | undefined,
+): State | 'unknown' {
   const value = written === undefined ? undefined : String(valueAt(json, written.pointer));
-  return value !== undefined && written !== undefined && Object.hasOwn(written.values, value) ? written.values[value] ?? 'unknown' : 'unknown';
+  return value !== undefined && written !== undefined && Object.hasOwn(written.values, value)
+    ? (written.values[value] ?? 'unknown')
+    : 'unknown';
 }
 
 /** A number, or a text that is one, not below zero; null for anything else. */
 function numberAt(json: unknown, at: string | undefined): number | null {
   const value = at === undefined ? undefined : valueAt(json, at);
-  const number = typeof value === 'number' ? value : typeof value === 'string' && /^\d{1,9}(\.\d{1,3})?$/.test(value) ? Number(value) : Number.NaN;
+  const number =
+    typeof value === 'number'
+      ? value
+      : typeof value === 'string' && /^\d{1,9}(\.\d{1,3})?$/.test(value)
+        ? Number(value)
+        : Number.NaN;
   return number >= 0 && number <= 1_000_000 ? number : null;
 }
 
 /** An ISO 8601 time with a zone, or Unix seconds. */
 function instantAt(json: unknown, at: string | undefined): number | null {
   const value = at === undefined ? undefined : valueAt(json, at);
-  if (typeof value === 'number') return Number.isSafeInteger(value) && value > 0 && value < 4_102_444_800 ? value * 1000 : null;
-  const instant = typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) ? Date.parse(value) : Number.NaN;
+  if (typeof value === 'number')
+    return Number.isSafeInteger(value) && value > 0 && value < 4_102_444_800 ? value * 1000 : null;
+  const instant =
+    typeof value === 'string' && /^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:\d\d)$/.test(value) ? Date.parse(value) : Number.NaN;
   return Number.isNaN(instant) ? null : instant;
 }
 
 function replicasOf(json: unknown, reading: Reading): Replicas | null {
   const desired = numberAt(json, reading.desired);
-  return desired === null ? null : { desired, ready: numberAt(json, reading.ready), min: numberAt(json, reading.min), max: numberAt(json, reading.max) };
+  return desired === null
+    ? null
+    : {
+        desired,
+        ready: numberAt(json, reading.ready),
+        min: numberAt(json, reading.min),
+        max: numberAt(json, reading.max),
+      };
 }

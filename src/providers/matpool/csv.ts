@@ -1,8 +1,9 @@
 /**
  * CSV of a few columns, as RFC 4180 writes it (LF alone ends a row too; a byte order mark and empty lines are skipped).
  *
- * A row that is not well formed is a reject with its line, and reading goes on at the next line; a header that lacks a column, repeats one or
- * has one that nobody knows ends the file, every such column named: a misspelt quantity must not become an unknown one.
+ * A row that is not well formed is a reject with its line, and reading goes on at the next line; a header that lacks a
+ * column, repeats one or has one that nobody knows ends the file, every such column named: a misspelt quantity must not
+ * become an unknown one.
  */
 import { invalid, type Problem } from '../../core/errors.js';
 import type { Reject } from '../../core/usage.js';
@@ -32,21 +33,37 @@ interface Cells {
  * @param name what the file is called in messages
  * @throws Failure invalid where the header is wrong
  */
-export function* readCsv(name: string, text: string, required: readonly string[], optional: readonly string[]): Generator<CsvRow | Reject> {
+export function* readCsv(
+  name: string,
+  text: string,
+  required: readonly string[],
+  optional: readonly string[],
+): Generator<CsvRow | Reject> {
   const rows = rowsOf(text.replace(/^\uFEFF/, ''));
   const first = rows.next();
   const header = first.done === true ? null : first.value.cells;
   if (header === null) throw invalid(`${name}: the file has no header`);
   const columns = header.map((column) => column.trim());
   const problems: Problem[] = [
-    ...required.filter((column) => !columns.includes(column)).map((path) => ({ path, message: 'the column is missing' })),
-    ...columns.filter((column, at) => columns.indexOf(column) !== at).map((path) => ({ path, message: 'the column is there twice' })),
-    ...columns.filter((column) => !required.includes(column) && !optional.includes(column)).map((path) => ({ path, message: 'is no column of this form' })),
+    ...required
+      .filter((column) => !columns.includes(column))
+      .map((path) => ({ path, message: 'the column is missing' })),
+    ...columns
+      .filter((column, at) => columns.indexOf(column) !== at)
+      .map((path) => ({ path, message: 'the column is there twice' })),
+    ...columns
+      .filter((column) => !required.includes(column) && !optional.includes(column))
+      .map((path) => ({ path, message: 'is no column of this form' })),
   ];
   if (problems.length > 0) throw invalid(`${name}: ${told(problems)}`, problems);
   for (const { line, cells, raw } of rows) {
     if (cells === null) yield rejectOf(line, [{ path: null, message: 'the row is not well-formed CSV' }], raw);
-    else if (cells.length !== columns.length) yield rejectOf(line, [{ path: null, message: `the row has ${cells.length} fields, the header ${columns.length}` }], raw);
+    else if (cells.length !== columns.length)
+      yield rejectOf(
+        line,
+        [{ path: null, message: `the row has ${cells.length} fields, the header ${columns.length}` }],
+        raw,
+      );
     else yield { line, raw, text: (column) => cells[columns.indexOf(column)]?.trim() ?? '' };
   }
 }

@@ -1,8 +1,9 @@
 /**
  * The two written forms of what Matpool used and what it costs, as CSV: nothing here asks anybody.
  *
- * Usage is cut at the quarters of UTC hours: a piece has the same id and the same content whenever the file is read again, also while the rental
- * goes on, so that a growing file is neither lost nor counted twice. Prices are per GPU-hour and charged by the second unless a row says otherwise.
+ * Usage is cut at the quarters of UTC hours: a piece has the same id and the same content whenever the file is read
+ * again, also while the rental goes on, so that a growing file is neither lost nor counted twice. Prices are per
+ * GPU-hour and charged by the second unless a row says otherwise.
  */
 import { z } from 'zod';
 import { parseDecimal, type Decimal } from '../../core/decimal.js';
@@ -10,7 +11,15 @@ import { invalid, type Problem } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { rateOf } from '../../core/money.js';
 import type { PriceEvent } from '../../core/price/price.js';
-import { GPU_PARTS, MOST_GPU_PARTS, TERMS, type RecordBatch, type Reject, type Term, type UsageRecord } from '../../core/usage.js';
+import {
+  GPU_PARTS,
+  MOST_GPU_PARTS,
+  TERMS,
+  type RecordBatch,
+  type Reject,
+  type Term,
+  type UsageRecord,
+} from '../../core/usage.js';
 import { told } from '../webhook/problems.js';
 import { readCsv, rejectOf, type CsvRow } from './csv.js';
 
@@ -21,7 +30,10 @@ const MOST_TEXT = 400;
 /** A longer rental is a slip, and would be cut into pieces for ever. */
 const MOST_RENTAL_MILLISECONDS = 6 * 366 * 86_400_000;
 
-const USAGE = { required: ['resource', 'gpu_model', 'gpus', 'start', 'end'], optional: ['id', 'sku', 'region', 'term', 'tags'] } as const;
+const USAGE = {
+  required: ['resource', 'gpu_model', 'gpus', 'start', 'end'],
+  optional: ['id', 'sku', 'region', 'term', 'tags'],
+} as const;
 const PRICES = {
   required: ['gpu_model', 'price_per_gpu_hour', 'effective_from'],
   optional: ['sku', 'region', 'term', 'currency', 'effective_to', 'increment_seconds', 'minimum_seconds'],
@@ -45,7 +57,9 @@ class Row {
   optional(column: string): string | null {
     const text = this.row.text(column);
     if (text === '') return null;
-    return text.length <= MOST_TEXT && !NOT_STORABLE.test(text) ? text : this.wrong(column, `is not a text of 1 to ${MOST_TEXT} characters`);
+    return text.length <= MOST_TEXT && !NOT_STORABLE.test(text)
+      ? text
+      : this.wrong(column, `is not a text of 1 to ${MOST_TEXT} characters`);
   }
 
   required(column: string): string {
@@ -57,7 +71,9 @@ class Row {
   instant(column: string): number | null {
     const text = this.row.text(column).replace(' ', 'T');
     if (text === '') return null;
-    return instantSchema.safeParse(text).success ? Date.parse(text) : this.wrong(column, 'is not an ISO 8601 time with a zone, such as 2026-01-01T08:00:00+08:00');
+    return instantSchema.safeParse(text).success
+      ? Date.parse(text)
+      : this.wrong(column, 'is not an ISO 8601 time with a zone, such as 2026-01-01T08:00:00+08:00');
   }
 
   requiredInstant(column: string): number {
@@ -69,7 +85,8 @@ class Row {
     const value = parseDecimal(this.required(column));
     const product = value === null ? -1n : value.unscaled * BigInt(GPU_PARTS);
     const divisor = 10n ** BigInt(value?.scale ?? 0);
-    if (product > 0n && product % divisor === 0n && product / divisor <= BigInt(MOST_GPU_PARTS)) return Number(product / divisor);
+    if (product > 0n && product % divisor === 0n && product / divisor <= BigInt(MOST_GPU_PARTS))
+      return Number(product / divisor);
     if (this.row.text(column) !== '') this.wrong(column, 'is not a number of GPUs above 0');
     return 0;
   }
@@ -99,8 +116,12 @@ class Row {
   tags(): Readonly<Record<string, string>> | null {
     const text = this.optional('tags');
     if (text === null) return null;
-    const pairs = text.split(';').map((pair) => pair.split('=')).map(([key = '', ...value]): [string, string] => [key.trim(), value.join('=').trim()]);
-    if (pairs.some(([key], at) => key === '' || !(text.split(';')[at] ?? '').includes('='))) return this.wrong('tags', 'is not of the form key=value;key=value');
+    const pairs = text
+      .split(';')
+      .map((pair) => pair.split('='))
+      .map(([key = '', ...value]): [string, string] => [key.trim(), value.join('=').trim()]);
+    if (pairs.some(([key], at) => key === '' || !(text.split(';')[at] ?? '').includes('=')))
+      return this.wrong('tags', 'is not of the form key=value;key=value');
     return Object.fromEntries(pairs);
   }
 }
@@ -123,10 +144,24 @@ function rentalOf(csv: CsvRow, account: string | null): Rental | Problem[] {
   const end = row.instant('end');
   const id = row.optional('id') ?? `${resource}@${new Date(start).toISOString()}`;
   if (end !== null && start !== 0 && end < start) row.wrong('end', 'is before the start');
-  if (end !== null && start !== 0 && end - start > MOST_RENTAL_MILLISECONDS) row.wrong('end', 'is more than six years after the start');
+  if (end !== null && start !== 0 && end - start > MOST_RENTAL_MILLISECONDS)
+    row.wrong('end', 'is more than six years after the start');
   const record = {
-    provider: MATPOOL, account, subAccount: null, resource, namespace: null, service: null, sku: row.optional('sku') ?? model, region: row.optional('region'),
-    term: row.term(), gpuModel: modelOf(model) ?? model, tags: row.tags(), gpuParts, storageMib: null, networkBytes: null, charge: null,
+    provider: MATPOOL,
+    account,
+    subAccount: null,
+    resource,
+    namespace: null,
+    service: null,
+    sku: row.optional('sku') ?? model,
+    region: row.optional('region'),
+    term: row.term(),
+    gpuModel: modelOf(model) ?? model,
+    tags: row.tags(),
+    gpuParts,
+    storageMib: null,
+    networkBytes: null,
+    charge: null,
   };
   return row.problems.length > 0 ? row.problems : { id, start, end, record };
 }
@@ -140,7 +175,8 @@ export interface UsageAsked {
 }
 
 /**
- * The pieces of the rentals that lie within [from, to) and are over. Rows that cannot be read come as rejects, whenever they were.
+ * The pieces of the rentals that lie within [from, to) and are over. Rows that cannot be read come as rejects, whenever
+ * they were.
  * @throws Failure invalid where the header is wrong
  */
 export function* usageOf(text: string, { from, to, now, account }: UsageAsked): Generator<RecordBatch> {
@@ -153,7 +189,14 @@ export function* usageOf(text: string, { from, to, now, account }: UsageAsked): 
     }
     const rental = rentalOf(row, account);
     if (Array.isArray(rental)) batch.rejects.push(rejectOf(row.line, rental, row.raw));
-    else if (seen.has(rental.id)) batch.rejects.push(rejectOf(row.line, [{ path: 'id', message: 'came before: one rental is one row (without ids: one resource, one start)' }], row.raw));
+    else if (seen.has(rental.id))
+      batch.rejects.push(
+        rejectOf(
+          row.line,
+          [{ path: 'id', message: 'came before: one rental is one row (without ids: one resource, one start)' }],
+          row.raw,
+        ),
+      );
     else {
       seen.add(rental.id);
       for (const record of piecesOf(rental, from, Math.min(to, now))) {
@@ -170,10 +213,15 @@ export function* usageOf(text: string, { from, to, now, account }: UsageAsked): 
 
 function* piecesOf({ id, start, end, record }: Rental, from: number, to: number): Generator<UsageRecord> {
   const last = Math.min(end ?? to, to);
-  for (let at = Math.floor(Math.max(start, from) / PIECE_MILLISECONDS) * PIECE_MILLISECONDS; at < last; at += PIECE_MILLISECONDS) {
+  for (
+    let at = Math.floor(Math.max(start, from) / PIECE_MILLISECONDS) * PIECE_MILLISECONDS;
+    at < last;
+    at += PIECE_MILLISECONDS
+  ) {
     const first = Math.max(start, at);
     const over = Math.min(end ?? Number.POSITIVE_INFINITY, at + PIECE_MILLISECONDS);
-    if (first >= from && over <= to && first < over) yield { ...record, id: `${id}#${new Date(first).toISOString()}`, start: first, end: over };
+    if (first >= from && over <= to && first < over)
+      yield { ...record, id: `${id}#${new Date(first).toISOString()}`, start: first, end: over };
   }
 }
 
@@ -209,9 +257,20 @@ function priceOf(row: Row): PriceEvent {
   return {
     kind: 'price',
     price: {
-      provider: MATPOOL, sku: row.optional('sku') ?? model, region: row.optional('region'), term: row.term(), upfront: 'none', component: 'gpu',
-      gpuModel: modelOf(model) ?? model, gpus: 1, rate: rateOf(price, currency, 3600n, 'gpu-second'), effectiveFrom, effectiveTo,
-      incrementSeconds: row.whole('increment_seconds', 1, 1), minimumSeconds: row.whole('minimum_seconds', 0, 0), source: 'matpool: price file',
+      provider: MATPOOL,
+      sku: row.optional('sku') ?? model,
+      region: row.optional('region'),
+      term: row.term(),
+      upfront: 'none',
+      component: 'gpu',
+      gpuModel: modelOf(model) ?? model,
+      gpus: 1,
+      rate: rateOf(price, currency, 3600n, 'gpu-second'),
+      effectiveFrom,
+      effectiveTo,
+      incrementSeconds: row.whole('increment_seconds', 1, 1),
+      minimumSeconds: row.whole('minimum_seconds', 0, 0),
+      source: 'matpool: price file',
     },
   };
 }

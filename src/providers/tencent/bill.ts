@@ -1,11 +1,12 @@
 /**
  * The bill, by resource, hour and component, as bill lines.
  *
- * Billed is what a component costs after discounts, whatever it is paid with; list is its price before them. A purchase's cost per day is
- * not stated: its effective cost is null. The bill names sub-products, not instance types: they are the SKU here. The invariant: a month is
- * read whole, because a bill replaces its month, and never between its end and a margin of our own of three days.
- * Sources: Billing API Reference (2018-07-09), "DescribeBillDetail" and data types BillDetail, BillDetailComponent and ActionType's values;
- * CVM API Reference, "DescribeRegions" (the bill has numbers and names of regions, the rest of the API has their codes).
+ * Billed is what a component costs after discounts, whatever it is paid with; list is its price before them. A
+ * purchase's cost per day is not stated: its effective cost is null. The bill names sub-products, not instance types:
+ * they are the SKU here. The invariant: a month is read whole, because a bill replaces its month, and never between its
+ * end and a margin of our own of three days. Sources: Billing API Reference (2018-07-09), "DescribeBillDetail" and data
+ * types BillDetail, BillDetailComponent and ActionType's values; CVM API Reference, "DescribeRegions" (the bill has
+ * numbers and names of regions, the rest of the API has their codes).
  */
 import { z } from 'zod';
 import { DAY_MS } from '../../core/time.js';
@@ -27,8 +28,18 @@ const SECOND_MS = 1000;
 const text = z.string().nullish();
 const COMPONENT = z.object({ ItemCode: text, InstanceType: text, RealCost: text, Cost: text });
 const DETAIL = z.object({
-  Id: text, BillId: text, BusinessCode: text, BusinessCodeName: text, ProductCode: text, RegionName: text, ResourceId: text, ActionType: text,
-  FeeBeginTime: text, FeeEndTime: text, PayerUin: text, OwnerUin: text,
+  Id: text,
+  BillId: text,
+  BusinessCode: text,
+  BusinessCodeName: text,
+  ProductCode: text,
+  RegionName: text,
+  ResourceId: text,
+  ActionType: text,
+  FeeBeginTime: text,
+  FeeEndTime: text,
+  PayerUin: text,
+  OwnerUin: text,
   Tags: z.array(z.object({ TagKey: z.string(), TagValue: text })).nullish(),
   ComponentSet: z.array(COMPONENT),
 });
@@ -37,7 +48,12 @@ const BILL = z.object({ Context: text, DetailSet: z.array(z.unknown()).nullish()
 const REGIONS = z.object({ RegionSet: z.array(z.object({ Region: z.string(), RegionName: text })) });
 
 /** Lines of the months that [from, to) touches, each month whole. @throws Failure */
-export async function* readBill(client: TencentClient, from: number, to: number, now: number): AsyncGenerator<RecordBatch> {
+export async function* readBill(
+  client: TencentClient,
+  from: number,
+  to: number,
+  now: number,
+): AsyncGenerator<RecordBatch> {
   const months = billMonths(from, to, now, FINAL_AFTER_MS);
   if (months.length === 0) return;
   const regions = await regionNames(client);
@@ -50,8 +66,16 @@ export async function* readBill(client: TencentClient, from: number, to: number,
 async function* pagesOf(client: TencentClient, month: BillMonth): AsyncGenerator<readonly unknown[]> {
   let context: string | null = null;
   for (let Offset = 0; ; Offset += LIMIT) {
-    const params: Params = { Month: month.name, Offset, Limit: LIMIT, NeedRecordNum: 0, ...(context === null ? {} : { Context: context }) };
-    const reply: z.output<typeof BILL> = await reading(CLOUD, BILL_PERMISSION, BILL, () => client.call('billing', 'DescribeBillDetail', null, params));
+    const params: Params = {
+      Month: month.name,
+      Offset,
+      Limit: LIMIT,
+      NeedRecordNum: 0,
+      ...(context === null ? {} : { Context: context }),
+    };
+    const reply: z.output<typeof BILL> = await reading(CLOUD, BILL_PERMISSION, BILL, () =>
+      client.call('billing', 'DescribeBillDetail', null, params),
+    );
     const page = reply.DetailSet ?? [];
     if (page.length > 0) yield page;
     if (page.length < LIMIT) return;
@@ -61,7 +85,9 @@ async function* pagesOf(client: TencentClient, month: BillMonth): AsyncGenerator
 
 async function regionNames(client: TencentClient): Promise<Map<string, string>> {
   const home = client.settings.regions[0] ?? null;
-  const reply = await reading(CLOUD, REGIONS_PERMISSION, REGIONS, () => client.call('cvm', 'DescribeRegions', home, {}));
+  const reply = await reading(CLOUD, REGIONS_PERMISSION, REGIONS, () =>
+    client.call('cvm', 'DescribeRegions', home, {}),
+  );
   return new Map(reply.RegionSet.map(({ Region, RegionName }) => [plainName(RegionName ?? Region), Region]));
 }
 
@@ -70,7 +96,11 @@ class Lines {
   private readonly counts = new Map<string, number>();
   private read = 0;
 
-  constructor(private readonly month: BillMonth, private readonly regions: ReadonlyMap<string, string>, private readonly currency: string) {}
+  constructor(
+    private readonly month: BillMonth,
+    private readonly regions: ReadonlyMap<string, string>,
+    private readonly currency: string,
+  ) {}
 
   batch(page: readonly unknown[]): RecordBatch {
     const batch: RecordBatch = { records: [], rejects: [] };
@@ -86,7 +116,11 @@ class Lines {
       rejects.push({ line: this.read, column, reason, raw: JSON.stringify(raw).slice(0, 4000) } satisfies Reject);
     };
     const parsed = DETAIL.safeParse(raw);
-    if (!parsed.success) return reject(parsed.error.issues[0]?.path.join('/') ?? '', parsed.error.issues[0]?.message ?? 'is not a line of a bill');
+    if (!parsed.success)
+      return reject(
+        parsed.error.issues[0]?.path.join('/') ?? '',
+        parsed.error.issues[0]?.message ?? 'is not a line of a bill',
+      );
     const detail = parsed.data;
     const start = beijingInstant(detail.FeeBeginTime ?? '');
     const end = beijingInstant(detail.FeeEndTime ?? '') + SECOND_MS;
@@ -106,8 +140,13 @@ class Lines {
         start,
         end,
         charge: {
-          category, currency: this.currency, billed, effective: category === 'Purchase' ? null : billed, list: decimalOf(component.Cost),
-          periodStart: this.month.start, periodEnd: this.month.end,
+          category,
+          currency: this.currency,
+          billed,
+          effective: category === 'Purchase' ? null : billed,
+          list: decimalOf(component.Cost),
+          periodStart: this.month.start,
+          periodEnd: this.month.end,
         },
       });
     }
@@ -141,7 +180,9 @@ class Lines {
   }
 }
 
-/** By ActionType: subscriptions and the hours of savings plans are bought; returns, corrections and conversions adjust. */
+/**
+ * By ActionType: subscriptions and the hours of savings plans are bought; returns, corrections and conversions adjust.
+ */
 function categoryOf(action: string): ChargeCategory {
   if (action === 'prepay_return') return 'Adjustment';
   if (action.startsWith('prepay_') || action === 'svp_hour_pay' || action === 'ripay_purchase') return 'Purchase';
@@ -151,5 +192,7 @@ function categoryOf(action: string): ChargeCategory {
 /** @param kind of the component: RI, SP, a package or spot; empty or `-` for a plain instance */
 function termOf({ ActionType, BusinessCode }: Detail, kind: string): Term | null {
   if (ActionType === 'postpay_deduct_s') return 'spot';
-  return BusinessCode === 'p_cvm' && ActionType === 'postpay_deduct_h' && (kind === '' || kind === '-') ? 'on-demand' : null;
+  return BusinessCode === 'p_cvm' && ActionType === 'postpay_deduct_h' && (kind === '' || kind === '-')
+    ? 'on-demand'
+    : null;
 }

@@ -1,8 +1,9 @@
 /**
  * Calls to Tencent Cloud's API 3.0 through its official client, signed with TC3-HMAC-SHA256.
  *
- * Never tries again and never lets the client's own errors out. The invariants: a request goes out once, over a connection of its own; an
- * error in a reply of HTTP status 200 is an error. Where another server takes the requests they keep the service's Host, which is signed:
+ * Never tries again and never lets the client's own errors out. The invariants: a request goes out once, over a
+ * connection of its own; an error in a reply of HTTP status 200 is an error. Where another server takes the requests
+ * they keep the service's Host, which is signed:
  * only the connection goes elsewhere.
  * Sources: Tencent Cloud API 3.0, "Signature v3", "Response" (Response.Error) and "Common error codes".
  */
@@ -38,7 +39,13 @@ export class TencentClient {
    * Calls an action in a region (billing has none: null).
    * @throws CallError, or Failure denied where there are no credentials for acting
    */
-  async call(service: Service, action: string, region: string | null, params: Params, use: Use = 'read'): Promise<unknown> {
+  async call(
+    service: Service,
+    action: string,
+    region: string | null,
+    params: Params,
+    use: Use = 'read',
+  ): Promise<unknown> {
     const client = this.client(service, region, use);
     try {
       return (await client.request(action, params)) as unknown;
@@ -50,19 +57,25 @@ export class TencentClient {
   private client(service: Service, region: string | null, use: Use): CommonClient {
     const { settings } = this;
     const keys = use === 'read' ? settings.read : settings.act;
-    if (keys === null) throw denied('there are no Tencent Cloud credentials for acting (BURSAR_TENCENT_ACT_SECRET_ID): the connection is read-only');
+    if (keys === null)
+      throw denied(
+        'there are no Tencent Cloud credentials for acting (BURSAR_TENCENT_ACT_SECRET_ID): the connection is read-only',
+      );
     const name = `${service} ${region ?? ''} ${use}`;
-    const made = this.clients.get(name) ?? new CommonClient(`${service}.${settings.site.domain}`, VERSIONS[service], {
-      credential: { secretId: keys.id, secretKey: keys.secret },
-      ...(region === null ? {} : { region }),
-      profile: {
-        language: settings.site.language,
-        httpProfile: {
-          reqTimeout: settings.timeoutSeconds, protocol: settings.endpoint?.startsWith('http:') === true ? 'http://' : 'https://',
-          ...(this.agent === undefined ? {} : { agent: this.agent }),
+    const made =
+      this.clients.get(name) ??
+      new CommonClient(`${service}.${settings.site.domain}`, VERSIONS[service], {
+        credential: { secretId: keys.id, secretKey: keys.secret },
+        ...(region === null ? {} : { region }),
+        profile: {
+          language: settings.site.language,
+          httpProfile: {
+            reqTimeout: settings.timeoutSeconds,
+            protocol: settings.endpoint?.startsWith('http:') === true ? 'http://' : 'https://',
+            ...(this.agent === undefined ? {} : { agent: this.agent }),
+          },
         },
-      },
-    });
+      });
     this.clients.set(name, made);
     return made;
   }

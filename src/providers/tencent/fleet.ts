@@ -1,33 +1,63 @@
 /**
  * The fleet: GPU instances and auto scaling groups of every region, read side by side; and one target read alone.
  *
- * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its groups.
+ * The invariant: what could not be read is said. A reading is complete only if every region gave its instances and its
+ * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import { inGroups, parseTarget, readParts } from '../rpc.js';
 import type { TencentClient } from './client.js';
-import { CONFIGURATIONS_PERMISSION, gpuGroups, groupsAsTargets, GROUPS_PERMISSION, MEMBERS_PERMISSION, membersOf, readGroup } from './groups.js';
+import {
+  CONFIGURATIONS_PERMISSION,
+  gpuGroups,
+  groupsAsTargets,
+  GROUPS_PERMISSION,
+  MEMBERS_PERMISSION,
+  membersOf,
+  readGroup,
+} from './groups.js';
 import { gpuInstances, INSTANCES_PERMISSION, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
 
-export const FLEET_PERMISSIONS: readonly string[] = [INSTANCES_PERMISSION, GROUPS_PERMISSION, CONFIGURATIONS_PERMISSION, MEMBERS_PERMISSION, TYPES_PERMISSION];
+export const FLEET_PERMISSIONS: readonly string[] = [
+  INSTANCES_PERMISSION,
+  GROUPS_PERMISSION,
+  CONFIGURATIONS_PERMISSION,
+  MEMBERS_PERMISSION,
+  TYPES_PERMISSION,
+];
 
 /** @throws Failure where nothing at all could be read */
 export function readFleet(client: TencentClient, types: InstanceTypes, now: number): Promise<FleetReading> {
-  return readParts(client.settings.regions.flatMap((region) => [
-    { name: `${region}: instances`, read: async (lacks) => inGroups(await gpuInstances(client, region), region, (ids) => membersOf(client, region, ids), lacks) },
-    { name: `${region}: auto scaling groups`, read: () => gpuGroups(client, types, region, now) },
-  ]), now);
+  return readParts(
+    client.settings.regions.flatMap((region) => [
+      {
+        name: `${region}: instances`,
+        read: async (lacks) =>
+          inGroups(await gpuInstances(client, region), region, (ids) => membersOf(client, region, ids), lacks),
+      },
+      { name: `${region}: auto scaling groups`, read: () => gpuGroups(client, types, region, now) },
+    ]),
+    now,
+  );
 }
 
 /** Null: the cloud says that it is not there, or no target of this cloud is named so. @throws Failure */
-export async function readTarget(client: TencentClient, types: InstanceTypes, target: string, now: number): Promise<FleetTarget | null> {
+export async function readTarget(
+  client: TencentClient,
+  types: InstanceTypes,
+  target: string,
+  now: number,
+): Promise<FleetTarget | null> {
   const named = parseTarget(target);
   if (named === null) return null;
   if (named.kind === 'instance') {
     const one = await readInstance(client, named.region, named.id);
-    return (await inGroups(one === null ? [] : [one], named.region, (ids) => membersOf(client, named.region, ids)))[0] ?? null;
+    return (
+      (await inGroups(one === null ? [] : [one], named.region, (ids) => membersOf(client, named.region, ids)))[0] ??
+      null
+    );
   }
   const group = await readGroup(client, named.region, named.id);
-  return group === null ? null : (await groupsAsTargets(client, types, named.region, [group], now))[0] ?? null;
+  return group === null ? null : ((await groupsAsTargets(client, types, named.region, [group], now))[0] ?? null);
 }

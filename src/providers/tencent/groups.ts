@@ -1,10 +1,10 @@
 /**
  * Auto scaling groups as fleet targets, and what their spot settings are.
  *
- * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what Bursar may set. The
- * invariant: a group whose machines differ has no one SKU.
- * Fields: Auto Scaling API Reference (2018-04-19), "DescribeAutoScalingGroups", "DescribeLaunchConfigurations", "DescribeAutoScalingInstances" and data
- * type SpotMixedAllocationPolicy.
+ * A group's spot ratio is the one of its settings, for the capacity above its base of pay-as-you-go instances: what
+ * Bursar may set. The invariant: a group whose machines differ has no one SKU.
+ * Fields: Auto Scaling API Reference (2018-04-19), "DescribeAutoScalingGroups", "DescribeLaunchConfigurations",
+ * "DescribeAutoScalingInstances" and data type SpotMixedAllocationPolicy.
  */
 import { z } from 'zod';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
@@ -23,7 +23,10 @@ const text = z.string().nullish();
 const count = z.number().nullish();
 
 const SPOT_POLICY = z.object({
-  BaseCapacity: count, OnDemandPercentageAboveBaseCapacity: count, SpotAllocationStrategy: text, CompensateWithBaseInstance: z.boolean().nullish(),
+  BaseCapacity: count,
+  OnDemandPercentageAboveBaseCapacity: count,
+  SpotAllocationStrategy: text,
+  CompensateWithBaseInstance: z.boolean().nullish(),
 });
 const GROUP = z.object({
   AutoScalingGroupId: z.string(),
@@ -44,12 +47,17 @@ const GROUPS = z.object({ TotalCount: z.number(), AutoScalingGroupSet: z.array(G
 const NONE = { TotalCount: 0, AutoScalingGroupSet: [] };
 
 const CONFIGURATION = z.object({
-  LaunchConfigurationId: z.string(), InstanceType: text, InstanceTypes: z.array(z.string()).nullish(), InstanceChargeType: text,
+  LaunchConfigurationId: z.string(),
+  InstanceType: text,
+  InstanceTypes: z.array(z.string()).nullish(),
+  InstanceChargeType: text,
 });
 type Configuration = z.output<typeof CONFIGURATION>;
 const CONFIGURATIONS = z.object({ LaunchConfigurationSet: z.array(CONFIGURATION) });
 
-const MEMBERS = z.object({ AutoScalingInstanceSet: z.array(z.object({ InstanceId: z.string(), AutoScalingGroupId: z.string() })) });
+const MEMBERS = z.object({
+  AutoScalingInstanceSet: z.array(z.object({ InstanceId: z.string(), AutoScalingGroupId: z.string() })),
+});
 const NO_MEMBERS = { AutoScalingInstanceSet: [] };
 
 /** Groups of a region, all pages, or one. @throws Failure */
@@ -57,7 +65,9 @@ async function readGroups(client: TencentClient, region: string, id: string | nu
   const found: Group[] = [];
   for (;;) {
     const params: Params = id === null ? { Offset: found.length, Limit: LIMIT } : { AutoScalingGroupIds: [id] };
-    const reply = await reading(CLOUD, GROUPS_PERMISSION, GROUPS, () => orAbsent(client.call('as', 'DescribeAutoScalingGroups', region, params), NONE));
+    const reply = await reading(CLOUD, GROUPS_PERMISSION, GROUPS, () =>
+      orAbsent(client.call('as', 'DescribeAutoScalingGroups', region, params), NONE),
+    );
     found.push(...reply.AutoScalingGroupSet);
     if (reply.AutoScalingGroupSet.length === 0 || found.length >= reply.TotalCount) return found;
   }
@@ -73,31 +83,53 @@ export async function membersOf(client: TencentClient, region: string, ids: read
   const found = new Map<string, string>();
   for (let at = 0; at < ids.length; at += LIMIT) {
     const params: Params = { InstanceIds: ids.slice(at, at + LIMIT), Limit: LIMIT };
-    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () => orAbsent(client.call('as', 'DescribeAutoScalingInstances', region, params), NO_MEMBERS));
-    for (const { InstanceId, AutoScalingGroupId } of reply.AutoScalingInstanceSet) found.set(InstanceId, AutoScalingGroupId);
+    const reply = await reading(CLOUD, MEMBERS_PERMISSION, MEMBERS, () =>
+      orAbsent(client.call('as', 'DescribeAutoScalingInstances', region, params), NO_MEMBERS),
+    );
+    for (const { InstanceId, AutoScalingGroupId } of reply.AutoScalingInstanceSet)
+      found.set(InstanceId, AutoScalingGroupId);
   }
   return found;
 }
 
-async function readConfigurations(client: TencentClient, region: string, groups: readonly Group[]): Promise<Map<string, Configuration>> {
-  const ids = [...new Set(groups.flatMap(({ LaunchConfigurationId }) => (LaunchConfigurationId ? [LaunchConfigurationId] : [])))];
+async function readConfigurations(
+  client: TencentClient,
+  region: string,
+  groups: readonly Group[],
+): Promise<Map<string, Configuration>> {
+  const ids = [
+    ...new Set(groups.flatMap(({ LaunchConfigurationId }) => (LaunchConfigurationId ? [LaunchConfigurationId] : []))),
+  ];
   const found = new Map<string, Configuration>();
   for (let at = 0; at < ids.length; at += LIMIT) {
     const params: Params = { LaunchConfigurationIds: ids.slice(at, at + LIMIT), Limit: LIMIT };
-    const reply = await reading(CLOUD, CONFIGURATIONS_PERMISSION, CONFIGURATIONS, () => client.call('as', 'DescribeLaunchConfigurations', region, params));
+    const reply = await reading(CLOUD, CONFIGURATIONS_PERMISSION, CONFIGURATIONS, () =>
+      client.call('as', 'DescribeLaunchConfigurations', region, params),
+    );
     for (const one of reply.LaunchConfigurationSet) found.set(one.LaunchConfigurationId, one);
   }
   return found;
 }
 
 /** The groups of a region whose machines have GPUs, or may have. @throws Failure */
-export async function gpuGroups(client: TencentClient, types: InstanceTypes, region: string, now: number): Promise<FleetTarget[]> {
+export async function gpuGroups(
+  client: TencentClient,
+  types: InstanceTypes,
+  region: string,
+  now: number,
+): Promise<FleetTarget[]> {
   const targets = await groupsAsTargets(client, types, region, await readGroups(client, region), now);
   return targets.filter(({ gpus }) => gpus !== 0);
 }
 
 /** @throws Failure */
-export async function groupsAsTargets(client: TencentClient, types: InstanceTypes, region: string, groups: readonly Group[], now: number): Promise<FleetTarget[]> {
+export async function groupsAsTargets(
+  client: TencentClient,
+  types: InstanceTypes,
+  region: string,
+  groups: readonly Group[],
+  now: number,
+): Promise<FleetTarget[]> {
   const configurations = await readConfigurations(client, region, groups);
   const machines = groups.map(({ LaunchConfigurationId }) => configurations.get(LaunchConfigurationId ?? ''));
   const known = await types.of(region, machines.flatMap(typesOf), now);
@@ -109,7 +141,13 @@ function typesOf(configuration: Configuration | undefined): readonly string[] {
   return several.length > 0 ? several : configuration?.InstanceType ? [configuration.InstanceType] : [];
 }
 
-function asTarget(group: Group, configuration: Configuration | undefined, region: string, account: string | null, known: ReadonlyMap<string, TypeGpus>): FleetTarget {
+function asTarget(
+  group: Group,
+  configuration: Configuration | undefined,
+  region: string,
+  account: string | null,
+  known: ReadonlyMap<string, TypeGpus>,
+): FleetTarget {
   const types = typesOf(configuration);
   const gpus = commonGpus(types, known);
   const spotRatio = spotRatioOf(group, configuration);
@@ -123,13 +161,21 @@ function asTarget(group: Group, configuration: Configuration | undefined, region
     provider: CLOUD,
     account,
     region,
-    sku: types.length === 1 ? types[0] ?? null : null,
+    sku: types.length === 1 ? (types[0] ?? null) : null,
     gpuModel: gpus.model,
     gpus: gpus.gpus,
     term: termOf(group, spotRatio),
     state: instances === null ? 'unknown' : instances > 0 ? 'running' : 'stopped',
     billing: instances === null ? 'unknown' : instances > 0 ? 'billed' : 'ended',
-    replicas: desired === null ? null : { desired, ready: group.InServiceInstanceCount ?? null, min: group.MinSize ?? null, max: group.MaxSize ?? null },
+    replicas:
+      desired === null
+        ? null
+        : {
+            desired,
+            ready: group.InServiceInstanceCount ?? null,
+            min: group.MinSize ?? null,
+            max: group.MaxSize ?? null,
+          },
     spotRatio,
     labels: Object.fromEntries((group.Tags ?? []).map(({ Key, Value }) => [Key, Value])),
     launchedAt: Number.isNaN(launched) ? null : launched,
@@ -154,9 +200,13 @@ function spotRatioOf(group: Group, configuration: Configuration | undefined): nu
     return onDemand === null ? null : 1 - onDemand / 100;
   }
   switch (configuration?.InstanceChargeType) {
-    case 'SPOTPAID': return 1;
-    case 'POSTPAID_BY_HOUR': case 'PREPAID': return 0;
-    default: return null;
+    case 'SPOTPAID':
+      return 1;
+    case 'POSTPAID_BY_HOUR':
+    case 'PREPAID':
+      return 0;
+    default:
+      return null;
   }
 }
 

@@ -1,9 +1,10 @@
 /**
  * CVM instances as fleet targets.
  *
- * Only instances with a GPU are in the fleet. The invariant: a stopped instance is not said to have ended: without charges when shut down,
- * CPU, memory and GPUs are free, but disks, bandwidth and images are billed on (CVM, "Shutting Down Pay-as-You-Go Instances to Avoid
- * Charges"), and not every instance supports it. Fields: CVM API Reference (2017-03-12), "DescribeInstances" and data type Instance.
+ * Only instances with a GPU are in the fleet. The invariant: a stopped instance is not said to have ended: without
+ * charges when shut down, CPU, memory and GPUs are free, but disks, bandwidth and images are billed on (CVM, "Shutting
+ * Down Pay-as-You-Go Instances to Avoid Charges"), and not every instance supports it. Fields: CVM API Reference
+ * (2017-03-12), "DescribeInstances" and data type Instance.
  */
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
@@ -36,7 +37,9 @@ async function readInstances(client: TencentClient, region: string, filter: Para
   const found: Instance[] = [];
   for (;;) {
     const params: Params = 'InstanceIds' in filter ? filter : { ...filter, Offset: found.length, Limit: LIMIT };
-    const reply = await reading(CLOUD, INSTANCES_PERMISSION, REPLY, () => orAbsent(client.call('cvm', 'DescribeInstances', region, params), NONE));
+    const reply = await reading(CLOUD, INSTANCES_PERMISSION, REPLY, () =>
+      orAbsent(client.call('cvm', 'DescribeInstances', region, params), NONE),
+    );
     found.push(...reply.InstanceSet);
     if (reply.InstanceSet.length === 0 || found.length >= reply.TotalCount) return found;
   }
@@ -56,14 +59,20 @@ export async function readInstance(client: TencentClient, region: string, id: st
 
 /** CVM API Reference, data type Instance: instance states. SHUTDOWN is stopped and about to be terminated. */
 const STATES: Readonly<Record<string, RunState>> = {
-  PENDING: 'starting', STARTING: 'starting', RUNNING: 'running', REBOOTING: 'running', STOPPING: 'stopping', STOPPED: 'stopped', SHUTDOWN: 'stopped',
+  PENDING: 'starting',
+  STARTING: 'starting',
+  RUNNING: 'running',
+  REBOOTING: 'running',
+  STOPPING: 'stopping',
+  STOPPED: 'stopped',
+  SHUTDOWN: 'stopped',
   TERMINATING: 'stopping',
 };
 
 function instanceAsTarget(one: Instance, region: string, account: string | null): FleetTarget {
   const launched = Date.parse(one.CreatedTime ?? '');
   const info = one.GPUInfo ?? null;
-  const gpus = info === null ? 0 : info.GPUCount ?? null;
+  const gpus = info === null ? 0 : (info.GPUCount ?? null);
   return {
     target: instanceTarget(region, one.InstanceId),
     kind: 'instance',
@@ -95,8 +104,15 @@ function billingOf({ InstanceChargeType, InstanceState, StopChargingMode }: Inst
   if (InstanceChargeType === 'PREPAID') return 'billed';
   if (InstanceChargeType !== 'POSTPAID_BY_HOUR' && InstanceChargeType !== 'SPOTPAID') return 'unknown';
   switch (InstanceState) {
-    case 'RUNNING': case 'REBOOTING': case 'STARTING': case 'STOPPING': case 'PENDING': return 'billed';
-    case 'STOPPED': return (StopChargingMode ?? '') === '' ? 'unknown' : StopChargingMode === 'STOP_CHARGING' ? 'partly' : 'billed';
-    default: return 'unknown';
+    case 'RUNNING':
+    case 'REBOOTING':
+    case 'STARTING':
+    case 'STOPPING':
+    case 'PENDING':
+      return 'billed';
+    case 'STOPPED':
+      return (StopChargingMode ?? '') === '' ? 'unknown' : StopChargingMode === 'STOP_CHARGING' ? 'partly' : 'billed';
+    default:
+      return 'unknown';
   }
 }

@@ -1,10 +1,12 @@
 /**
  * Prices of all GPU types of the regions, pay-as-you-go and spot, and what can be had as spot now.
  *
- * A price is that of the account, after its discounts, of the first hours (where a price falls with the time of use, the later steps are
- * not taken: what is accrued is then too high, never too low). A price that all zones of a region share is the region's; else each
- * zone is a region of its own, as in the histories that are imported. There is no API for past spot prices: the history grows by asking.
- * Source: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and ItemPrice.
+ * A price is that of the account, after its discounts, of the first hours (where a price falls with the time of use,
+ * the later steps are not taken: what is accrued is then too high, never too low). A price that all zones of a region
+ * share is the region's; else each zone is a region of its own, as in the histories that are imported. There is no API
+ * for past spot prices: the history grows by asking.
+ * Source: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" and data types InstanceTypeQuotaItem and
+ * ItemPrice.
  */
 import { nanosOf } from '../../core/money.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
@@ -14,17 +16,26 @@ import { CLOUD, type TencentClient } from './client.js';
 import { readOffers, type ChargeType, type Offer } from './types.js';
 
 const SOURCE = 'Tencent Cloud DescribeZoneInstanceConfigInfos';
-const TERMS: readonly (readonly [ChargeType, 'on-demand' | 'spot'])[] = [['POSTPAID_BY_HOUR', 'on-demand'], ['SPOTPAID', 'spot']];
+const TERMS: readonly (readonly [ChargeType, 'on-demand' | 'spot'])[] = [
+  ['POSTPAID_BY_HOUR', 'on-demand'],
+  ['SPOTPAID', 'spot'],
+];
 
 const isGpu = ({ gpus }: Offer): boolean => gpus.gpus === null || gpus.gpus > 0;
 
 /** Prices that were first seen since `since`. @throws Failure */
-export async function* readPrices(client: TencentClient, seen: SeenPrices, since: number, now: number): AsyncGenerator<PriceEvent[]> {
+export async function* readPrices(
+  client: TencentClient,
+  seen: SeenPrices,
+  since: number,
+  now: number,
+): AsyncGenerator<PriceEvent[]> {
   for (const region of client.settings.regions) {
     const events: PriceEvent[] = [];
     for (const [charge, term] of TERMS) {
       const byType = new Map<string, Offer[]>();
-      for (const offer of (await readOffers(client, region, charge)).filter(isGpu)) byType.set(offer.type, [...(byType.get(offer.type) ?? []), offer]);
+      for (const offer of (await readOffers(client, region, charge)).filter(isGpu))
+        byType.set(offer.type, [...(byType.get(offer.type) ?? []), offer]);
       for (const offers of byType.values()) {
         for (const price of pricesOf(offers, region, term, client.settings.site.currency)) {
           const dated = seen.dated(price, now);
@@ -38,8 +49,23 @@ export async function* readPrices(client: TencentClient, seen: SeenPrices, since
 
 /** One price of the region, or one of each zone where they differ. */
 function pricesOf(offers: readonly Offer[], region: string, term: 'on-demand' | 'spot', currency: string): Price[] {
-  const prices = offers.flatMap(({ zone, type, gpus, hourly }) =>
-    instancePrice({ provider: CLOUD, sku: type, region: zone, term, gpuModel: gpus.model, gpus: gpus.gpus, effectiveFrom: 0, source: SOURCE }, hourly, currency) ?? []);
+  const prices = offers.flatMap(
+    ({ zone, type, gpus, hourly }) =>
+      instancePrice(
+        {
+          provider: CLOUD,
+          sku: type,
+          region: zone,
+          term,
+          gpuModel: gpus.model,
+          gpus: gpus.gpus,
+          effectiveFrom: 0,
+          source: SOURCE,
+        },
+        hourly,
+        currency,
+      ) ?? [],
+  );
   const [first] = prices;
   if (first === undefined) return [];
   const shared = prices.every(({ rate }) => rate.nanos === first.rate.nanos && rate.quantity === first.rate.quantity);
@@ -55,7 +81,12 @@ export async function* readSpot(client: TencentClient, since: number, now: numbe
       const price = decimalOf(hourly);
       const nanos = price === null ? null : nanosOf(price);
       return {
-        provider: CLOUD, region: zone, sku: type, gpuModel: gpus.model, at: now, available: onSale,
+        provider: CLOUD,
+        region: zone,
+        sku: type,
+        gpuModel: gpus.model,
+        at: now,
+        available: onSale,
         price: nanos === null || nanos <= 0n ? null : { nanos, currency: client.settings.site.currency },
       };
     });

@@ -1,8 +1,9 @@
 /**
  * The settings of the Tencent Cloud connection: site, regions, and separate keys for reading and for acting.
  *
- * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for reading. No reply
- * of the API names a currency: it follows from the site (API references of cloud.tencent.com: yuan; of tencentcloud.com: US dollars).
+ * Never reads the environment itself and never shows a value in an error. The invariant: nothing acts with the keys for
+ * reading. No reply of the API names a currency: it follows from the site (API references of cloud.tencent.com: yuan;
+ * of tencentcloud.com: US dollars).
  */
 import { invalid } from '../../core/errors.js';
 import type { ProviderSetting } from '../../core/setting.js';
@@ -35,8 +36,12 @@ export interface TencentSettings {
   readonly act: KeyPair | null;
 }
 
-const setting = (name: string, use: 'read' | 'act', description: string, { required = false, secret = false } = {}): ProviderSetting =>
-  ({ name: PREFIX + name, description, required, secret, use });
+const setting = (
+  name: string,
+  use: 'read' | 'act',
+  description: string,
+  { required = false, secret = false } = {},
+): ProviderSetting => ({ name: PREFIX + name, description, required, secret, use });
 
 export const SETTINGS: readonly ProviderSetting[] = [
   setting('REGIONS', 'read', 'Regions to look at, such as `ap-guangzhou,ap-shanghai`', { required: true }),
@@ -46,7 +51,11 @@ export const SETTINGS: readonly ProviderSetting[] = [
   setting('ACT_SECRET_KEY', 'act', 'Its secret key', { secret: true }),
   setting('SITE', 'read', '`china` (yuan; the default) or `international` (US dollars)'),
   setting('ACCOUNT', 'read', 'Account id (UIN) under which the fleet is kept'),
-  setting('ENDPOINT', 'read', 'Address of a server that takes the requests in place of the cloud; they keep the Host of the service'),
+  setting(
+    'ENDPOINT',
+    'read',
+    'Address of a server that takes the requests in place of the cloud; they keep the Host of the service',
+  ),
   setting('TIMEOUT_SECONDS', 'read', 'Longest wait for an answer, 1 to 120 (20)'),
 ];
 
@@ -70,7 +79,10 @@ export function parseSettings(given: Readonly<Record<string, string | undefined>
   if (!(timeoutSeconds >= 1 && timeoutSeconds <= 120)) reader.wrong('TIMEOUT_SECONDS', 'is not a number from 1 to 120');
   const { problems } = reader;
   if (problems.length > 0 || read === null || site === undefined) {
-    throw invalid(`the Tencent Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `the Tencent Cloud settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   }
   return { site, regions, account: reader.text('ACCOUNT'), timeoutSeconds, endpoint, read, act };
 }

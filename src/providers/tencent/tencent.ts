@@ -1,8 +1,9 @@
 /**
- * Tencent Cloud: CVM instances and auto scaling groups with GPUs, prices of all GPU types, and the account's bill by component.
+ * Tencent Cloud: CVM instances and auto scaling groups with GPUs, prices of all GPU types, and the account's bill by
+ * component.
  *
- * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage and commitments
- * on sale have no part here.
+ * Never retries anything that acts and never acts with the keys for reading. What it cannot do is absent: metered usage
+ * and commitments on sale have no part here.
  */
 import type { Clock } from '../../core/time.js';
 import type { Provider, ProviderConnection } from '../../core/ports.js';

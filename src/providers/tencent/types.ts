@@ -1,10 +1,10 @@
 /**
  * Instance types of a region as CVM sells them: their GPUs, and what they cost by zone now.
  *
- * The invariant: a share of a card is a fraction, never a card; a type that is not listed is not known. The model is not stated with the
- * type: it follows from the family.
- * Sources: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" (GpuCount: physical cards, below 1 for a vGPU; Price in the
- * site's currency); Cloud GPU Service, "Computing Instances" (models of the families).
+ * The invariant: a share of a card is a fraction, never a card; a type that is not listed is not known. The model is
+ * not stated with the type: it follows from the family.
+ * Sources: CVM API Reference (2017-03-12), "DescribeZoneInstanceConfigInfos" (GpuCount: physical cards, below 1 for a
+ * vGPU; Price in the site's currency); Cloud GPU Service, "Computing Instances" (models of the families).
  */
 import { z } from 'zod';
 import { modelOf } from '../../core/fleet/gpu-model.js';
@@ -15,14 +15,24 @@ import { CLOUD, permissionOf, type TencentClient } from './client.js';
 export const TYPES_PERMISSION = permissionOf('cvm', 'DescribeZoneInstanceConfigInfos');
 
 const MODELS: Readonly<Record<string, string>> = {
-  PNV4: 'A10', GT4: 'A100-40GB', GN10XP: 'V100-32GB', GN10X: 'V100-32GB', GN7: 'T4', GN7VI: 'T4', GI3X: 'T4', GN8: 'P40', GN6: 'P4', GN6S: 'P4',
+  PNV4: 'A10',
+  GT4: 'A100-40GB',
+  GN10XP: 'V100-32GB',
+  GN10X: 'V100-32GB',
+  GN7: 'T4',
+  GN7VI: 'T4',
+  GI3X: 'T4',
+  GN8: 'P40',
+  GN6: 'P4',
+  GN6S: 'P4',
 };
 
 /** The model of a family such as `GN10Xp`, in any case; null where it is not known. */
 export const familyModel = (family: string): string | null => MODELS[family.toUpperCase()] ?? null;
 
 /** The model of a type such as `GN7.2XLARGE32`, or as the instance itself names its cards. */
-export const modelOfType = (type: string, stated = ''): string | null => familyModel(type.split('.')[0] ?? '') ?? modelOf(stated);
+export const modelOfType = (type: string, stated = ''): string | null =>
+  familyModel(type.split('.')[0] ?? '') ?? modelOf(stated);
 
 const OFFER = z.object({
   Zone: z.string(),
@@ -50,7 +60,9 @@ export interface Offer {
 /** All types of a region under a charge type. @throws Failure */
 export async function readOffers(client: TencentClient, region: string, charge: ChargeType): Promise<Offer[]> {
   const Filters = [{ Name: 'instance-charge-type', Values: [charge] }];
-  const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () => client.call('cvm', 'DescribeZoneInstanceConfigInfos', region, { Filters }));
+  const reply = await reading(CLOUD, TYPES_PERMISSION, REPLY, () =>
+    client.call('cvm', 'DescribeZoneInstanceConfigInfos', region, { Filters }),
+  );
   return reply.InstanceTypeQuotaSet.map(({ Zone, InstanceType, Status, Gpu, GpuCount, Price }) => {
     const gpus = GpuCount ?? Gpu ?? null;
     return {

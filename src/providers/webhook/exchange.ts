@@ -1,9 +1,10 @@
 /**
- * One HTTP request and what became of it, told apart as a caller that acts needs it: answered, surely never sent, or lost.
+ * One HTTP request and what became of it, told apart as a caller that acts needs it: answered, surely never sent, or
+ * lost.
  *
- * Never follows a redirect (its headers would follow), never reads more than it was told to, never waits longer than it was told to, and
- * never puts an address, a header or a body into what it says. The invariant: `unsent` is said only where no byte of the request can have
- * arrived; everything else that went wrong is `lost`.
+ * Never follows a redirect (its headers would follow), never reads more than it was told to, never waits longer than it
+ * was told to, and never puts an address, a header or a body into what it says. The invariant: `unsent` is said only
+ * where no byte of the request can have arrived; everything else that went wrong is `lost`.
  */
 
 export interface Exchange {
@@ -28,9 +29,21 @@ export type Exchanged =
 
 /** What fails before a connection stands: the name, the way, the handshake. Codes of Node, undici and OpenSSL. */
 const BEFORE_SENDING: ReadonlySet<string> = new Set([
-  'ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EAI_FAIL', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN', 'UND_ERR_CONNECT_TIMEOUT',
-  'CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
-  'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EHOSTDOWN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
 ]);
 
 /** Sends one request, once. Never throws for what the network or the other side does. */
@@ -38,7 +51,11 @@ export async function exchange(request: Exchange): Promise<Exchanged> {
   let response: Response;
   try {
     response = await fetch(request.url, {
-      method: request.method, headers: request.headers, body: request.body, redirect: 'manual', signal: AbortSignal.timeout(request.timeoutMilliseconds),
+      method: request.method,
+      headers: request.headers,
+      body: request.body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(request.timeoutMilliseconds),
     });
   } catch (error) {
     const code = codeOf(error);
@@ -50,7 +67,11 @@ export async function exchange(request: Exchange): Promise<Exchanged> {
 
 async function readAnswer(response: Response, request: Exchange): Promise<Exchanged> {
   const { status } = response;
-  const tooLarge: Exchanged = { kind: 'unreadable', status, detail: `the answer has more than ${request.mostBytes} bytes` };
+  const tooLarge: Exchanged = {
+    kind: 'unreadable',
+    status,
+    detail: `the answer has more than ${request.mostBytes} bytes`,
+  };
   const chunks: Uint8Array[] = [];
   let size = 0;
   try {
@@ -76,7 +97,8 @@ async function readAnswer(response: Response, request: Exchange): Promise<Exchan
 }
 
 function lostDetail(error: unknown, request: Exchange): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${request.timeoutMilliseconds / 1000} s`;
+  if (error instanceof Error && error.name === 'TimeoutError')
+    return `no answer within ${request.timeoutMilliseconds / 1000} s`;
   const code = codeOf(error);
   return `the connection broke before the answer was complete${code === '' ? '' : ` (${code})`}`;
 }
@@ -88,7 +110,10 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' && /^[A-Z0-9_]{1,60}$/.test(code) ? code : '';
 }
 
-/** Seconds that a Retry-After header asks for, at least 0; null where there is none or it cannot be read. `now`: epoch milliseconds. */
+/**
+ * Seconds that a Retry-After header asks for, at least 0; null where there is none or it cannot be read. `now`: epoch
+ * milliseconds.
+ */
 export function retryAfterSeconds(header: string | null, now: number): number | null {
   if (header === null) return null;
   if (/^\d{1,9}$/.test(header.trim())) return Number(header.trim());
@@ -98,7 +123,9 @@ export function retryAfterSeconds(header: string | null, now: number): number | 
 
 const LOOPBACK = /^(localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-/** What is wrong with an address that secrets are sent to: null where nothing is. TLS is required, save on this machine. */
+/**
+ * What is wrong with an address that secrets are sent to: null where nothing is. TLS is required, save on this machine.
+ */
 export function addressProblem(text: string): string | null {
   if (!URL.canParse(text)) return 'is not a URL';
   const url = new URL(text);

@@ -14,13 +14,16 @@ export function problemsOf(error: z.ZodError, under: readonly (string | number)[
   return error.issues.flatMap((issue) => {
     const path = [...under, ...issue.path.map(String)];
     // Each stray field is a problem of its own.
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((name) => ({ path: [...path, name].join('/'), message: 'is not a field of the contract' }));
+    if (issue.code === 'unrecognized_keys')
+      return issue.keys.map((name) => ({ path: [...path, name].join('/'), message: 'is not a field of the contract' }));
     return [{ path: path.length === 0 ? null : path.join('/'), message: issue.message }];
   });
 }
 
 /** The problems on one line. */
 export function told(problems: readonly Problem[]): string {
-  const lines = problems.slice(0, MOST_TOLD).map(({ path, message }) => (path === null ? message : `${path}: ${message}`));
+  const lines = problems
+    .slice(0, MOST_TOLD)
+    .map(({ path, message }) => (path === null ? message : `${path}: ${message}`));
   return `${lines.join('; ')}${problems.length > MOST_TOLD ? `; and ${problems.length - MOST_TOLD} more` : ''}`;
 }

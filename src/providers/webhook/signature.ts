@@ -1,8 +1,10 @@
 /**
- * Signs requests as Standard Webhooks 1.0.0 says (standardwebhooks.com; "Signature scheme" and "Webhook headers" of its specification).
+ * Signs requests as Standard Webhooks 1.0.0 says (standardwebhooks.com; "Signature scheme" and "Webhook headers" of its
+ * specification).
  *
- * Signed is `id.timestamp.body`, so that neither the id by which a replay is refused nor the time can be exchanged. With two secrets there are
- * two signatures, and the receiver may change over whenever it likes. Secrets are held here and shown nowhere.
+ * Signed is `id.timestamp.body`, so that neither the id by which a replay is refused nor the time can be exchanged.
+ * With two secrets there are two signatures, and the receiver may change over whenever it likes. Secrets are held here
+ * and shown nowhere.
  */
 import { createHmac } from 'node:crypto';
 
@@ -36,6 +38,8 @@ export function share(some: Secrets, others: Secrets): boolean {
  * @param timestamp of this sending, Unix seconds
  */
 export function signedHeaders(id: string, timestamp: number, body: string, secrets: Secrets): Record<string, string> {
-  const signatures = secrets.map((secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64')}`);
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`, 'utf8').digest('base64')}`,
+  );
   return { 'webhook-id': id, 'webhook-timestamp': String(timestamp), 'webhook-signature': signatures.join(' ') };
 }

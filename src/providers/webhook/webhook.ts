@@ -1,9 +1,10 @@
 /**
- * The provider `webhook`: a platform of your own (a scheduler, an in-house cloud) that implements fleet and actions itself, behind a signed
- * HTTP contract (docs/how-to/connect-your-own-cloud.md; contract.ts is its schema).
+ * The provider `webhook`: a platform of your own (a scheduler, an in-house cloud) that implements fleet and actions
+ * itself, behind a signed HTTP contract (docs/how-to/connect-your-own-cloud.md; contract.ts is its schema).
  *
- * Never follows a redirect, never repeats a request, never acts without the second secret. The invariant: an effect is sent at most once
- * under each call, and a lost answer is `unknown` until the receiver itself says what became of the token.
+ * Never follows a redirect, never repeats a request, never acts without the second secret. The invariant: an effect is
+ * sent at most once under each call, and a lost answer is `unknown` until the receiver itself says what became of the
+ * token.
  */
 import type { Clock } from '../../core/time.js';
 import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
@@ -14,7 +15,16 @@ import { EFFECT_KINDS, type Effect, type FleetReading, type FleetTarget } from '
 import type { EffectOutcome, Provider, ProviderAbilities, ProviderConnection } from '../../core/ports.js';
 import type { PriceEvent } from '../../core/price/price.js';
 import type { RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
-import { offersSchema, outcomeSchema, pageOf, priceSchema, recordSchema, targetAnswerSchema, targetSchema, type Operation } from './contract.js';
+import {
+  offersSchema,
+  outcomeSchema,
+  pageOf,
+  priceSchema,
+  recordSchema,
+  targetAnswerSchema,
+  targetSchema,
+  type Operation,
+} from './contract.js';
 import { offerOf, outcomeOf, priceOf, recordOf, targetOf, wireEffect, wireTarget } from './convert.js';
 import { addressProblem } from './exchange.js';
 import { problemsOf, told } from './problems.js';
@@ -29,15 +39,50 @@ const MOST_PAGES = 10_000;
 const MOST_RAW_CHARACTERS = 4000;
 
 const SETTINGS: readonly ProviderSetting[] = [
-  { name: 'BURSAR_WEBHOOK_URL', description: 'Base URL of the receiver (https, or http on this machine)', required: true, secret: false, use: 'read' },
-  { name: 'BURSAR_WEBHOOK_SECRET', description: 'Secret that signs readings: whsec_ and base64; two, divided by a blank, while one is replaced', required: true, secret: true, use: 'read' },
-  { name: 'BURSAR_WEBHOOK_ACT_SECRET', description: 'Another secret, that signs actions; without it the connection is read-only', required: false, secret: true, use: 'act' },
-  { name: 'BURSAR_WEBHOOK_ACCOUNT', description: 'Account under which usage and targets are filed that name none', required: false, secret: false, use: 'read' },
-  { name: 'BURSAR_WEBHOOK_TIMEOUT_SECONDS', description: `Longest wait for an answer (${DEFAULT_TIMEOUT_SECONDS})`, required: false, secret: false, use: 'read' },
+  {
+    name: 'BURSAR_WEBHOOK_URL',
+    description: 'Base URL of the receiver (https, or http on this machine)',
+    required: true,
+    secret: false,
+    use: 'read',
+  },
+  {
+    name: 'BURSAR_WEBHOOK_SECRET',
+    description: 'Secret that signs readings: whsec_ and base64; two, divided by a blank, while one is replaced',
+    required: true,
+    secret: true,
+    use: 'read',
+  },
+  {
+    name: 'BURSAR_WEBHOOK_ACT_SECRET',
+    description: 'Another secret, that signs actions; without it the connection is read-only',
+    required: false,
+    secret: true,
+    use: 'act',
+  },
+  {
+    name: 'BURSAR_WEBHOOK_ACCOUNT',
+    description: 'Account under which usage and targets are filed that name none',
+    required: false,
+    secret: false,
+    use: 'read',
+  },
+  {
+    name: 'BURSAR_WEBHOOK_TIMEOUT_SECONDS',
+    description: `Longest wait for an answer (${DEFAULT_TIMEOUT_SECONDS})`,
+    required: false,
+    secret: false,
+    use: 'read',
+  },
 ];
 
 const ABILITIES: ProviderAbilities = {
-  prices: ['prices'], usage: ['usage'], bill: null, spotHistory: null, offers: ['offers'], fleet: ['fleet', 'target'],
+  prices: ['prices'],
+  usage: ['usage'],
+  bill: null,
+  spotHistory: null,
+  offers: ['offers'],
+  fleet: ['fleet', 'target'],
   effects: Object.fromEntries(EFFECT_KINDS.map((kind) => [kind, [`apply ${kind}`, 'outcome']])),
 };
 
@@ -63,17 +108,26 @@ function connect(given: Readonly<Record<string, string | undefined>>, clock: Clo
     return typeof secrets === 'string' ? wrong(name, secrets) : secrets;
   };
   const url = setting('URL');
-  const problem = url === '' ? 'is missing' : addressProblem(url) ?? (new URL(url).search === '' ? null : 'holds a query');
+  const problem =
+    url === '' ? 'is missing' : (addressProblem(url) ?? (new URL(url).search === '' ? null : 'holds a query'));
   if (problem !== null) wrong('URL', problem);
   const read = setting('SECRET') === '' ? wrong('SECRET', 'is missing') : secretsIn('SECRET');
   const act = setting('ACT_SECRET') === '' ? null : secretsIn('ACT_SECRET');
-  if (read !== null && act !== null && share(read, act)) wrong('ACT_SECRET', 'holds a secret of BURSAR_WEBHOOK_SECRET: actions need one of their own');
+  if (read !== null && act !== null && share(read, act))
+    wrong('ACT_SECRET', 'holds a secret of BURSAR_WEBHOOK_SECRET: actions need one of their own');
   const seconds = setting('TIMEOUT_SECONDS') === '' ? DEFAULT_TIMEOUT_SECONDS : Number(setting('TIMEOUT_SECONDS'));
-  if (!(seconds >= 0.1 && seconds <= MOST_TIMEOUT_SECONDS)) wrong('TIMEOUT_SECONDS', `is not a number of seconds from 0.1 to ${MOST_TIMEOUT_SECONDS}`);
+  if (!(seconds >= 0.1 && seconds <= MOST_TIMEOUT_SECONDS))
+    wrong('TIMEOUT_SECONDS', `is not a number of seconds from 0.1 to ${MOST_TIMEOUT_SECONDS}`);
   if (problems.length > 0 || read === null) {
-    throw invalid(`the webhook provider's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`, problems);
+    throw invalid(
+      `the webhook provider's settings are wrong: ${problems.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      problems,
+    );
   }
-  const receiver = new Receiver({ base: url.replace(/\/+$/, ''), read, act, timeoutMilliseconds: Math.round(seconds * 1000) }, clock);
+  const receiver = new Receiver(
+    { base: url.replace(/\/+$/, ''), read, act, timeoutMilliseconds: Math.round(seconds * 1000) },
+    clock,
+  );
   return new WebhookConnection(receiver, clock, setting('ACCOUNT') === '' ? null : setting('ACCOUNT'), act !== null);
 }
 
@@ -93,7 +147,9 @@ class WebhookConnection implements ProviderConnection {
     if (!abilities.prices) return;
     const data = { since: iso(since) };
     for await (const page of this.pages('prices', 'prices', data, priceSchema)) {
-      yield page.map((entry) => priceOf(entry, `webhook: ${name}`)).filter((event) => (event.kind === 'price' ? event.price.effectiveFrom : event.at) >= since);
+      yield page
+        .map((entry) => priceOf(entry, `webhook: ${name}`))
+        .filter((event) => (event.kind === 'price' ? event.price.effectiveFrom : event.at) >= since);
     }
   }
 
@@ -106,7 +162,13 @@ class WebhookConnection implements ProviderConnection {
       for (const entry of page) {
         line += 1;
         const read = this.record(entry, from, to);
-        if (Array.isArray(read)) rejects.push({ line, column: read[0]?.path ?? null, reason: told(read), raw: this.receiver.clean(JSON.stringify(entry)).slice(0, MOST_RAW_CHARACTERS) });
+        if (Array.isArray(read))
+          rejects.push({
+            line,
+            column: read[0]?.path ?? null,
+            reason: told(read),
+            raw: this.receiver.clean(JSON.stringify(entry)).slice(0, MOST_RAW_CHARACTERS),
+          });
         else records.push(read);
       }
       yield { records, rejects };
@@ -119,7 +181,8 @@ class WebhookConnection implements ProviderConnection {
     if (!parsed.success) return problemsOf(parsed.error);
     const record = recordOf(parsed.data, this.account);
     const problems: Problem[] = [];
-    if (record.start < from || record.start >= to) problems.push({ path: 'start', message: 'is outside the interval that was asked for' });
+    if (record.start < from || record.start >= to)
+      problems.push({ path: 'start', message: 'is outside the interval that was asked for' });
     if (record.end > to) problems.push({ path: 'end', message: 'is after the interval that was asked for' });
     return problems.length === 0 ? record : problems;
   }
@@ -128,14 +191,17 @@ class WebhookConnection implements ProviderConnection {
     const at = this.clock.now();
     const targets = new Map<string, FleetTarget>();
     const problems: string[] = [];
-    if (!(await this.receiver.description()).abilities.fleet) return { at, targets: [], complete: false, problems: ['the receiver does not offer its fleet'] };
+    if (!(await this.receiver.description()).abilities.fleet)
+      return { at, targets: [], complete: false, problems: ['the receiver does not offer its fleet'] };
     let pages = 0;
     try {
       for await (const page of this.pages('fleet', 'targets', {}, z.unknown())) {
         for (const [index, entry] of page.entries()) {
           const parsed = targetSchema.safeParse(entry);
-          if (!parsed.success) problems.push(`page ${pages + 1} cannot be read: ${told(problemsOf(parsed.error, ['targets', index]))}`);
-          else if (targets.has(parsed.data.target)) problems.push(`page ${pages + 1}: targets/${index}/target: is listed twice`);
+          if (!parsed.success)
+            problems.push(`page ${pages + 1} cannot be read: ${told(problemsOf(parsed.error, ['targets', index]))}`);
+          else if (targets.has(parsed.data.target))
+            problems.push(`page ${pages + 1}: targets/${index}/target: is listed twice`);
           else targets.set(parsed.data.target, targetOf(parsed.data, this.account));
         }
         pages += 1;
@@ -145,7 +211,12 @@ class WebhookConnection implements ProviderConnection {
       if (pages === 0 || !(error instanceof Failure)) throw error;
       problems.push(`page ${pages + 1}: ${error.message}`);
     }
-    return { at, targets: [...targets.values()], complete: problems.length === 0, problems: problems.map(this.receiver.clean) };
+    return {
+      at,
+      targets: [...targets.values()],
+      complete: problems.length === 0,
+      problems: problems.map(this.receiver.clean),
+    };
   }
 
   async offers(): Promise<readonly CommitmentOffer[]> {
@@ -156,7 +227,10 @@ class WebhookConnection implements ProviderConnection {
   async target(target: string): Promise<FleetTarget | null> {
     const answer = (await this.receiver.ask('target', { target }, targetAnswerSchema)).target;
     if (answer === null) return null;
-    if (answer.target !== target) throw invalid("the receiver's answer to target is not of the contract: target/target: is another target than the one asked for");
+    if (answer.target !== target)
+      throw invalid(
+        "the receiver's answer to target is not of the contract: target/target: is another target than the one asked for",
+      );
     return targetOf(answer, this.account);
   }
 
@@ -165,25 +239,42 @@ class WebhookConnection implements ProviderConnection {
     if (this.canAct && !(await this.receiver.description()).abilities.effects.includes(effect.kind)) {
       return { kind: 'refused', code: 'unsupported-effect', detail: `the receiver does not offer ${effect.kind}` };
     }
-    return this.receiver.apply({ token, effect: wireEffect(effect), before: before === null ? null : wireTarget(before) });
+    return this.receiver.apply({
+      token,
+      effect: wireEffect(effect),
+      before: before === null ? null : wireTarget(before),
+    });
   }
 
   /** Signed with the read secret: what was sent can be asked for also after the right to act has been taken away. */
   async outcome(effect: Effect, token: string): Promise<EffectOutcome> {
-    return outcomeOf(await this.receiver.ask('outcome', { token, effect: wireEffect(effect) }, outcomeSchema), this.receiver.clean);
+    return outcomeOf(
+      await this.receiver.ask('outcome', { token, effect: wireEffect(effect) }, outcomeSchema),
+      this.receiver.clean,
+    );
   }
 
   /** The pages of a list until there is no cursor. @throws Failure invalid where a cursor comes again. */
   private async *pages<Name extends 'prices' | 'records' | 'targets', Entry extends z.ZodType>(
-    operation: Exclude<Operation, 'apply'>, name: Name, data: object, entry: Entry,
+    operation: Exclude<Operation, 'apply'>,
+    name: Name,
+    data: object,
+    entry: Entry,
   ): AsyncGenerator<z.infer<Entry>[]> {
     const seen = new Set<string>();
     let cursor: string | null = null;
     do {
-      const page: { entries: z.infer<Entry>[]; cursor: string | null } = await this.receiver.ask(operation, { ...data, cursor }, pageOf(entry, name));
+      const page: { entries: z.infer<Entry>[]; cursor: string | null } = await this.receiver.ask(
+        operation,
+        { ...data, cursor },
+        pageOf(entry, name),
+      );
       yield page.entries;
       cursor = page.cursor;
-      if (cursor !== null && (seen.has(cursor) || seen.size >= MOST_PAGES)) throw invalid(`the receiver's answer to ${operation} is not of the contract: cursor: came before, or there are too many pages`);
+      if (cursor !== null && (seen.has(cursor) || seen.size >= MOST_PAGES))
+        throw invalid(
+          `the receiver's answer to ${operation} is not of the contract: cursor: came before, or there are too many pages`,
+        );
       if (cursor !== null) seen.add(cursor);
     } while (cursor !== null);
   }

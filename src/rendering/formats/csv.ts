@@ -2,7 +2,8 @@
 import type { ReportRenderer } from '../../core/ports.js';
 
 export const renderer: ReportRenderer = {
-  name: 'csv', media: 'text/csv; charset=utf-8; header=present',
+  name: 'csv',
+  media: 'text/csv; charset=utf-8; header=present',
   async render(report, reader) {
     // What draws is heavy: it is loaded when somebody asks for a report.
     const [{ write }, { csvOf }] = await Promise.all([import('../report/written.js'), import('../report/csv.js')]);

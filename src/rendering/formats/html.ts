@@ -2,7 +2,8 @@
 import type { ReportRenderer } from '../../core/ports.js';
 
 export const renderer: ReportRenderer = {
-  name: 'html', media: 'text/html; charset=utf-8',
+  name: 'html',
+  media: 'text/html; charset=utf-8',
   async render(report, reader) {
     // What draws is heavy: it is loaded when somebody asks for a report.
     const [{ write }, { pageOf }] = await Promise.all([import('../report/written.js'), import('../report/page.js')]);

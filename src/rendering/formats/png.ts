@@ -3,7 +3,8 @@ import { missing } from '../../core/errors.js';
 import type { ReportRenderer } from '../../core/ports.js';
 
 export const renderer: ReportRenderer = {
-  name: 'png', media: 'image/png',
+  name: 'png',
+  media: 'image/png',
   /** @throws Failure missing where there is nothing to draw. */
   async render(report, reader) {
     // What draws is heavy: it is loaded when somebody asks for a report.

@@ -1,7 +1,9 @@
 /**
- * A report as PDF: the document's sections on pages, with their pictures, and tables whose heads come again on every page.
+ * A report as PDF: the document's sections on pages, with their pictures, and tables whose heads come again on every
+ * page.
  *
- * Columns are as wide as their figures need; words give way first, and where that is not enough the type gets smaller. A figure is never broken.
+ * Columns are as wide as their figures need; words give way first, and where that is not enough the type gets smaller.
+ * A figure is never broken.
  */
 import type { Section, Table } from './document.js';
 import type { Formatter, Shown } from './format.js';
@@ -13,7 +15,10 @@ const PADDING = 6;
 const CHART_WIDTH = 520;
 const SOFT = '#57606a';
 
-export async function bookletOf({ texts, format, charts, sections, title, leads }: Written, madeAt: string): Promise<Uint8Array> {
+export async function bookletOf(
+  { texts, format, charts, sections, title, leads }: Written,
+  madeAt: string,
+): Promise<Uint8Array> {
   const sheet = new Sheet({ title: `${texts.of('title')}: ${title}`, language: format.reader.locale, madeAt });
   sheet.paragraph(texts.of('title'), { size: 22, bold: true });
   sheet.paragraph(title, { size: 13, bold: true }, 4);
@@ -22,7 +27,12 @@ export async function bookletOf({ texts, format, charts, sections, title, leads 
   return sheet.end((page, pages) => texts.of('page', { page, pages }));
 }
 
-function put(sheet: Sheet, { title, notes, charts, tables }: Section, format: Formatter, svgOf: (name: Section['charts'][number]) => string | null): void {
+function put(
+  sheet: Sheet,
+  { title, notes, charts, tables }: Section,
+  format: Formatter,
+  svgOf: (name: Section['charts'][number]) => string | null,
+): void {
   // A heading does not stand alone at the foot of a page.
   if (!sheet.has(90)) sheet.turn();
   sheet.take(14);
@@ -45,7 +55,11 @@ class Grid {
   private readonly cells: readonly (readonly Shown[])[];
   private readonly isNumeric: readonly boolean[];
 
-  constructor(private readonly sheet: Sheet, private readonly table: Table, format: Formatter) {
+  constructor(
+    private readonly sheet: Sheet,
+    private readonly table: Table,
+    format: Formatter,
+  ) {
     this.cells = table.rows.map((row) => row.map((cell) => format.cell(cell)));
     this.isNumeric = table.columns.map((_, at) => this.cells.some((row) => row[at]?.isNumber === true));
   }
@@ -53,13 +67,21 @@ class Grid {
   draw(): void {
     const { sheet, table } = this;
     const layout = this.layout();
-    const head = this.rowOf(table.columns.map(({ title }) => title), layout, true);
+    const head = this.rowOf(
+      table.columns.map(({ title }) => title),
+      layout,
+      true,
+    );
     if (!sheet.has(24 + head.height + 20)) sheet.turn();
     sheet.take(6);
     sheet.paragraph(table.title, { size: 9, bold: true }, 2);
     this.put(head, layout, true);
     for (const row of this.cells) {
-      const made = this.rowOf(row.map(({ text }) => text), layout, false);
+      const made = this.rowOf(
+        row.map(({ text }) => text),
+        layout,
+        false,
+      );
       if (!sheet.has(made.height)) {
         sheet.turn();
         this.put(head, layout, true);
@@ -83,9 +105,17 @@ class Grid {
   private widths(size: number): number[] | null {
     const { sheet } = this;
     const style = { size };
-    const most = this.table.columns.map(({ title }, at) => this.cells.reduce((width, row) => Math.max(width, sheet.measure(row[at]?.text ?? '', style)), sheet.widestPiece(title, { size, bold: true })));
-    const least = this.table.columns.map(({ title }, at) => (this.isNumeric[at] === true ? (most[at] ?? 0)
-      : Math.max(sheet.widestPiece(title, { size, bold: true }), Math.min(most[at] ?? 0, 8 * size))));
+    const most = this.table.columns.map(({ title }, at) =>
+      this.cells.reduce(
+        (width, row) => Math.max(width, sheet.measure(row[at]?.text ?? '', style)),
+        sheet.widestPiece(title, { size, bold: true }),
+      ),
+    );
+    const least = this.table.columns.map(({ title }, at) =>
+      this.isNumeric[at] === true
+        ? (most[at] ?? 0)
+        : Math.max(sheet.widestPiece(title, { size, bold: true }), Math.min(most[at] ?? 0, 8 * size)),
+    );
     const room = sheet.width - this.table.columns.length * PADDING;
     const [wanted, needed] = [most, least].map((all) => all.reduce((sum, width) => sum + width, 0));
     if ((wanted ?? 0) <= room) return most.map((width) => width + PADDING);
@@ -95,13 +125,21 @@ class Grid {
     return least.map((width, at) => width + ((most[at] ?? 0) - width) * share + PADDING);
   }
 
-  private rowOf(texts: readonly string[], { size, widths }: Layout, bold: boolean): { readonly lines: readonly string[][]; readonly height: number } {
+  private rowOf(
+    texts: readonly string[],
+    { size, widths }: Layout,
+    bold: boolean,
+  ): { readonly lines: readonly string[][]; readonly height: number } {
     const style: Style = { size, bold };
     const lines = texts.map((text, at) => this.sheet.wrap(text, (widths[at] ?? 0) - PADDING, style));
     return { lines, height: Math.max(...lines.map((all) => all.length)) * this.sheet.lineHeight(style) + 3 };
   }
 
-  private put({ lines, height }: { readonly lines: readonly string[][]; readonly height: number }, { size, widths }: Layout, isHead: boolean): void {
+  private put(
+    { lines, height }: { readonly lines: readonly string[][]; readonly height: number },
+    { size, widths }: Layout,
+    isHead: boolean,
+  ): void {
     const { sheet } = this;
     const style: Style = { size, bold: isHead };
     const y = sheet.take(height);

@@ -1,15 +1,20 @@
 /**
- * A report as one tidy table: a row per figure, RFC 4180. Values are exact decimals; the columns and their names are the same in every language.
+ * A report as one tidy table: a row per figure, RFC 4180. Values are exact decimals; the columns and their names are
+ * the same in every language.
  *
- * Names come from bills and clouds: one that a spreadsheet would take for a formula gets an apostrophe before it (OWASP, "CSV Injection"). Figures are
- * our own and stay numbers, the negative ones too.
+ * Names come from bills and clouds: one that a spreadsheet would take for a formula gets an apostrophe before it
+ * (OWASP, "CSV Injection"). Figures are our own and stay numbers, the negative ones too.
  */
 import type { Section, Table } from './document.js';
 import type { Formatter, Shown } from './format.js';
 
 const HEAD = ['section', 'table', 'item', 'measure', 'value', 'unit', 'note'];
 
-export function csvOf(facts: readonly (readonly [name: string, value: string])[], sections: readonly Section[], format: Formatter): string {
+export function csvOf(
+  facts: readonly (readonly [name: string, value: string])[],
+  sections: readonly Section[],
+  format: Formatter,
+): string {
   const rows = [
     ...facts.map(([name, value]) => ['report', 'report', '', name, harmless(value), '', '']),
     ...sections.flatMap((section) => [
@@ -23,8 +28,22 @@ export function csvOf(facts: readonly (readonly [name: string, value: string])[]
 function rowsOf(section: string, { id, columns, heads, rows }: Table, format: Formatter): string[][] {
   return rows.flatMap((row) => {
     const shown = row.map((cell) => format.cell(cell));
-    const item = shown.slice(0, heads).map((head) => head.exact ?? head.text).filter((text) => text !== '').join(' / ');
-    return shown.slice(heads).map((value, at) => [section, id, harmless(item), columns[heads + at]?.id ?? '', valueOf(value), value.unit ?? (value.text === '' ? '' : 'text'), value.isNumber && value.exact === null ? value.text : '']);
+    const item = shown
+      .slice(0, heads)
+      .map((head) => head.exact ?? head.text)
+      .filter((text) => text !== '')
+      .join(' / ');
+    return shown
+      .slice(heads)
+      .map((value, at) => [
+        section,
+        id,
+        harmless(item),
+        columns[heads + at]?.id ?? '',
+        valueOf(value),
+        value.unit ?? (value.text === '' ? '' : 'text'),
+        value.isNumber && value.exact === null ? value.text : '',
+      ]);
   });
 }
 

@@ -1,7 +1,9 @@
 /**
- * A report as a document: sections of tables whose cells are typed values. Every format is made from this, so that a figure that one shows is in all.
+ * A report as a document: sections of tables whose cells are typed values. Every format is made from this, so that a
+ * figure that one shows is in all.
  *
- * Chooses what is shown and in what order; never formats a number, never adds one. A value that is not known stays a null with its reason.
+ * Chooses what is shown and in what order; never formats a number, never adds one. A value that is not known stays a
+ * null with its reason.
  */
 import { EFFECTS, type EffectName } from '../../core/report/bridge.js';
 import type { Report, ReportAmount, ReportBridge, ReportChance, SpendLine, Told } from '../../core/report/report.js';
@@ -63,70 +65,203 @@ export function documentOf(report: Report, texts: Texts): Section[] {
 }
 
 class Writer {
-  constructor(private readonly report: Report, private readonly texts: Texts) {}
+  constructor(
+    private readonly report: Report,
+    private readonly texts: Texts,
+  ) {}
 
   sections(): Section[] {
     return [
-      this.summary(), this.budgets(), this.spend(), this.change(), this.savings(), this.refused(), this.left(), this.optimum(), this.utilisation(), this.variance(), this.forecast(), this.steps(),
+      this.summary(),
+      this.budgets(),
+      this.spend(),
+      this.change(),
+      this.savings(),
+      this.refused(),
+      this.left(),
+      this.optimum(),
+      this.utilisation(),
+      this.variance(),
+      this.forecast(),
+      this.steps(),
     ];
   }
 
   private section(id: string, tables: readonly Table[], over: Partial<Section> = {}): Section {
     const shown = tables.filter(({ rows }) => rows.length > 0);
     const nothing = shown.length === 0 && (over.notes ?? []).length === 0 ? [this.texts.of('nothing')] : [];
-    return { id, title: this.texts.of(`section.${id}` as TextKey), notes: [...(over.notes ?? []), ...nothing], charts: over.charts ?? [], tables: shown };
+    return {
+      id,
+      title: this.texts.of(`section.${id}` as TextKey),
+      notes: [...(over.notes ?? []), ...nothing],
+      charts: over.charts ?? [],
+      tables: shown,
+    };
   }
 
   private table(id: string, columns: readonly string[], heads: number, rows: readonly (readonly Cell[])[]): Table {
-    return { id, title: this.texts.of(`table.${id}` as TextKey), columns: columns.map((column) => ({ id: column, title: this.texts.of(`column.${column}` as TextKey) })), heads, rows };
+    return {
+      id,
+      title: this.texts.of(`table.${id}` as TextKey),
+      columns: columns.map((column) => ({ id: column, title: this.texts.of(`column.${column}` as TextKey) })),
+      heads,
+      rows,
+    };
   }
 
   /** A table of figures, one a row. */
   private figures(id: string, rows: readonly (readonly [key: string, cell: Cell])[]): Table {
-    return this.table(id, ['figure', 'value'], 1, rows.map(([key, cell]) => [text(this.texts.of(`figure.${key}` as TextKey)), cell]));
+    return this.table(
+      id,
+      ['figure', 'value'],
+      1,
+      rows.map(([key, cell]) => [text(this.texts.of(`figure.${key}` as TextKey)), cell]),
+    );
   }
 
-  private unless<T>(told: Told<T>, known: (value: T) => readonly Table[], id: string, over: Partial<Section> = {}): Section {
-    return told.reason !== null ? this.section(id, [], { notes: [this.texts.code('reason', told.reason)] }) : this.section(id, known(told.known), over);
+  private unless<T>(
+    told: Told<T>,
+    known: (value: T) => readonly Table[],
+    id: string,
+    over: Partial<Section> = {},
+  ): Section {
+    return told.reason !== null
+      ? this.section(id, [], { notes: [this.texts.code('reason', told.reason)] })
+      : this.section(id, known(told.known), over);
   }
 
   /** One figure per currency; the report's own currency with nothing in it where there is none. */
   private perCurrency(key: string, amounts: readonly ReportAmount[], none: string | null): [string, Cell][] {
-    return amounts.length === 0 ? [[key, money(none, this.report.currency)]] : amounts.map(({ currency, amount }) => [key, money(amount, currency)]);
+    return amounts.length === 0
+      ? [[key, money(none, this.report.currency)]]
+      : amounts.map(({ currency, amount }) => [key, money(amount, currency)]);
   }
 
   private summary(): Section {
     const { spend, bridge, savings, leftOnTable, utilisation, forecast, optimum, currency } = this.report;
     const open = leftOnTable.byState.find(({ state }) => state === 'open');
-    return this.section('summary', [this.figures('summary', [
-      ['total', money(spend.total, currency)], ['before', money(spend.before, currency)], ['change', money(bridge.known?.change ?? null, currency)], ['credits', money(spend.credits, currency)],
-      ['gpu-hours', hours(spend.gpuHours)], ['unpriced', hours(spend.unpricedGpuHours)], ...this.perCurrency('verified', savings.verified, '0.00'), ...this.perCurrency('measured', savings.measured, '0.00'),
-      ...this.perCurrency('left', open?.monthly ?? [], open === undefined || open.count === 0 ? '0.00' : null), ['low-cost', money(utilisation.known?.lowCost ?? null, currency)],
-      ['optimum', ratio(optimum.known?.share ?? null)], ['forecast', money(forecast.known?.mean ?? null, currency)],
-    ])]);
+    return this.section('summary', [
+      this.figures('summary', [
+        ['total', money(spend.total, currency)],
+        ['before', money(spend.before, currency)],
+        ['change', money(bridge.known?.change ?? null, currency)],
+        ['credits', money(spend.credits, currency)],
+        ['gpu-hours', hours(spend.gpuHours)],
+        ['unpriced', hours(spend.unpricedGpuHours)],
+        ...this.perCurrency('verified', savings.verified, '0.00'),
+        ...this.perCurrency('measured', savings.measured, '0.00'),
+        ...this.perCurrency('left', open?.monthly ?? [], open === undefined || open.count === 0 ? '0.00' : null),
+        ['low-cost', money(utilisation.known?.lowCost ?? null, currency)],
+        ['optimum', ratio(optimum.known?.share ?? null)],
+        ['forecast', money(forecast.known?.mean ?? null, currency)],
+      ]),
+    ]);
   }
 
   private budgets(): Section {
-    const rows = this.report.budgets.map(({ budget, team, periodStart, planned, spent, committed, ratio: used, forecast, exhaustionAt, unpricedGpuHours, currency }) => [
-      name(budget), name(team), instant(periodStart), money(planned, currency), money(spent, currency), money(committed, currency), ratio(used), money(forecast?.mean ?? null, currency),
-      money(forecast?.low ?? null, currency), money(forecast?.high ?? null, currency), exhaustionAt === null ? text(this.texts.of('none')) : instant(exhaustionAt), hours(unpricedGpuHours)]);
-    return this.section('budgets', [this.table('budgets', ['budget', 'team', 'period', 'planned', 'spent', 'committed', 'ratio', 'forecast', 'low', 'high', 'exhaustion', 'unpriced'], 2, rows)]);
+    const rows = this.report.budgets.map(
+      ({
+        budget,
+        team,
+        periodStart,
+        planned,
+        spent,
+        committed,
+        ratio: used,
+        forecast,
+        exhaustionAt,
+        unpricedGpuHours,
+        currency,
+      }) => [
+        name(budget),
+        name(team),
+        instant(periodStart),
+        money(planned, currency),
+        money(spent, currency),
+        money(committed, currency),
+        ratio(used),
+        money(forecast?.mean ?? null, currency),
+        money(forecast?.low ?? null, currency),
+        money(forecast?.high ?? null, currency),
+        exhaustionAt === null ? text(this.texts.of('none')) : instant(exhaustionAt),
+        hours(unpricedGpuHours),
+      ],
+    );
+    return this.section('budgets', [
+      this.table(
+        'budgets',
+        [
+          'budget',
+          'team',
+          'period',
+          'planned',
+          'spent',
+          'committed',
+          'ratio',
+          'forecast',
+          'low',
+          'high',
+          'exhaustion',
+          'unpriced',
+        ],
+        2,
+        rows,
+      ),
+    ]);
   }
 
-  private lines(id: string, lines: readonly SpendLine[], nameOf: (line: SpendLine) => Cell = (line) => name(line.name)): Table {
+  private lines(
+    id: string,
+    lines: readonly SpendLine[],
+    nameOf: (line: SpendLine) => Cell = (line) => name(line.name),
+  ): Table {
     const { currency } = this.report;
-    return this.table(id, ['name', 'amount', 'before', 'share', 'gpu-hours', 'unpriced'], 1,
-      lines.map((line) => [nameOf(line), money(line.amount, currency), money(line.before, currency), ratio(line.share), hours(line.gpuHours), hours(line.unpricedGpuHours)]));
+    return this.table(
+      id,
+      ['name', 'amount', 'before', 'share', 'gpu-hours', 'unpriced'],
+      1,
+      lines.map((line) => [
+        nameOf(line),
+        money(line.amount, currency),
+        money(line.before, currency),
+        ratio(line.share),
+        hours(line.gpuHours),
+        hours(line.unpricedGpuHours),
+      ]),
+    );
   }
 
   private spend(): Section {
     const { spend, currency, teams } = this.report;
-    return this.section('spend', [
-      this.lines('by-provider', spend.byProvider), this.lines('by-gpu', spend.byGpuModel), this.lines('by-term', spend.byTerm, ({ name: term }) => (term === null ? name(null) : text(this.texts.code('term', term)))),
-      ...(teams.length > 1 ? [this.lines('by-team', spend.byTeam)] : []),
-      this.table('by-day', ['day', 'amount'], 1, spend.byDay.map(({ day, amount }) => [{ kind: 'day', day }, money(amount, currency)])),
-      this.table('unconverted', ['currency', 'amount'], 1, spend.unconverted.map((one) => [name(one.currency), money(one.amount, one.currency)])),
-    ], { charts: [...(spend.byDay.length > 0 ? ['spend' as const] : []), ...(spend.byGpuModel.some(({ amount }) => amount !== null) ? ['gpu' as const] : [])] });
+    return this.section(
+      'spend',
+      [
+        this.lines('by-provider', spend.byProvider),
+        this.lines('by-gpu', spend.byGpuModel),
+        this.lines('by-term', spend.byTerm, ({ name: term }) =>
+          term === null ? name(null) : text(this.texts.code('term', term)),
+        ),
+        ...(teams.length > 1 ? [this.lines('by-team', spend.byTeam)] : []),
+        this.table(
+          'by-day',
+          ['day', 'amount'],
+          1,
+          spend.byDay.map(({ day, amount }) => [{ kind: 'day', day }, money(amount, currency)]),
+        ),
+        this.table(
+          'unconverted',
+          ['currency', 'amount'],
+          1,
+          spend.unconverted.map((one) => [name(one.currency), money(one.amount, one.currency)]),
+        ),
+      ],
+      {
+        charts: [
+          ...(spend.byDay.length > 0 ? ['spend' as const] : []),
+          ...(spend.byGpuModel.some(({ amount }) => amount !== null) ? ['gpu' as const] : []),
+        ],
+      },
+    );
   }
 
   private change(): Section {
@@ -136,18 +271,50 @@ class Writer {
       ...EFFECTS.map((effect) => [text(this.texts.of(`effect.${effect}`)), money(known.effects[effect], currency)]),
       [text(this.texts.of('effect.after')), money(known.after, currency)],
     ];
-    const effects = (of: Readonly<Record<EffectName, string>>): Cell[] => EFFECTS.map((effect) => money(of[effect], currency));
-    return this.unless(bridge, (known) => [
-      this.table('bridge', ['name', 'amount'], 1, steps(known)),
-      {
-        ...this.table('bridge-cells', ['provider', 'sku', 'gpu', 'term', 'before', 'after'], 4, []),
-        columns: [...['provider', 'sku', 'gpu', 'term', 'before', 'after'].map((id) => ({ id, title: this.texts.of(`column.${id}` as TextKey) })), ...EFFECTS.map((effect) => ({ id: effect, title: this.texts.of(`effect.${effect}`) }))],
-        rows: [
-          ...known.cells.map((cell) => [name(cell.provider), name(cell.sku), name(cell.gpuModel), this.termOf(cell), money(cell.before, currency), money(cell.after, currency), ...effects(cell.effects)]),
-          ...(known.rest === null ? [] : [[text(this.texts.of('others', { count: known.rest.cells })), text(''), text(''), text(''), money(known.rest.before, currency), money(known.rest.after, currency), ...effects(known.rest.effects)]]),
-        ],
-      },
-    ], 'change', { charts: ['bridge'], notes: [this.texts.of('note.change')] });
+    const effects = (of: Readonly<Record<EffectName, string>>): Cell[] =>
+      EFFECTS.map((effect) => money(of[effect], currency));
+    return this.unless(
+      bridge,
+      (known) => [
+        this.table('bridge', ['name', 'amount'], 1, steps(known)),
+        {
+          ...this.table('bridge-cells', ['provider', 'sku', 'gpu', 'term', 'before', 'after'], 4, []),
+          columns: [
+            ...['provider', 'sku', 'gpu', 'term', 'before', 'after'].map((id) => ({
+              id,
+              title: this.texts.of(`column.${id}` as TextKey),
+            })),
+            ...EFFECTS.map((effect) => ({ id: effect, title: this.texts.of(`effect.${effect}`) })),
+          ],
+          rows: [
+            ...known.cells.map((cell) => [
+              name(cell.provider),
+              name(cell.sku),
+              name(cell.gpuModel),
+              this.termOf(cell),
+              money(cell.before, currency),
+              money(cell.after, currency),
+              ...effects(cell.effects),
+            ]),
+            ...(known.rest === null
+              ? []
+              : [
+                  [
+                    text(this.texts.of('others', { count: known.rest.cells })),
+                    text(''),
+                    text(''),
+                    text(''),
+                    money(known.rest.before, currency),
+                    money(known.rest.after, currency),
+                    ...effects(known.rest.effects),
+                  ],
+                ]),
+          ],
+        },
+      ],
+      'change',
+      { charts: ['bridge'], notes: [this.texts.of('note.change')] },
+    );
   }
 
   private termOf({ term, category }: ReportBridge['cells'][number]): Cell {
@@ -159,73 +326,229 @@ class Writer {
     const { savings, teams } = this.report;
     const { estimated, unverifiable, actions } = savings;
     const totals: [string, Cell][] = [
-      ...this.perCurrency('verified', savings.verified, '0.00'), ...this.perCurrency('measured', savings.measured, '0.00'),
-      ...this.perCurrency('estimated', estimated.monthly, estimated.count === 0 ? '0.00' : null), ['unverifiable', count(unverifiable.count)],
+      ...this.perCurrency('verified', savings.verified, '0.00'),
+      ...this.perCurrency('measured', savings.measured, '0.00'),
+      ...this.perCurrency('estimated', estimated.monthly, estimated.count === 0 ? '0.00' : null),
+      ['unverifiable', count(unverifiable.count)],
     ];
-    return this.section('savings', [
-      this.figures('savings-totals', totals),
-      this.table('savings-actions', ['action', ...(teams.length > 1 ? ['team'] : []), 'target', 'effect', 'state', 'counterfactual', 'counterfactual-cost', 'actual-cost', 'measured', 'verified', 'to-date', 'estimated', 'why'], teams.length > 1 ? 3 : 2,
-        actions.map((one) => [
-          name(one.action), ...(teams.length > 1 ? [name(one.team)] : []), name(one.target), text(this.texts.code('act', one.effect)), text(this.texts.code('state', one.state)), text(this.texts.code('world', one.counterfactual)),
-          money(one.counterfactualCost, one.currency), money(one.actualCost, one.currency), money(one.measured, one.currency), money(one.verified, one.currency), money(one.savedToDate, one.currency),
-          money(one.estimatedMonthlySavings, one.currency), one.reason === null ? text('') : name(one.reason)])),
-    ], { notes: [this.texts.of('note.savings')] });
+    return this.section(
+      'savings',
+      [
+        this.figures('savings-totals', totals),
+        this.table(
+          'savings-actions',
+          [
+            'action',
+            ...(teams.length > 1 ? ['team'] : []),
+            'target',
+            'effect',
+            'state',
+            'counterfactual',
+            'counterfactual-cost',
+            'actual-cost',
+            'measured',
+            'verified',
+            'to-date',
+            'estimated',
+            'why',
+          ],
+          teams.length > 1 ? 3 : 2,
+          actions.map((one) => [
+            name(one.action),
+            ...(teams.length > 1 ? [name(one.team)] : []),
+            name(one.target),
+            text(this.texts.code('act', one.effect)),
+            text(this.texts.code('state', one.state)),
+            text(this.texts.code('world', one.counterfactual)),
+            money(one.counterfactualCost, one.currency),
+            money(one.actualCost, one.currency),
+            money(one.measured, one.currency),
+            money(one.verified, one.currency),
+            money(one.savedToDate, one.currency),
+            money(one.estimatedMonthlySavings, one.currency),
+            one.reason === null ? text('') : name(one.reason),
+          ]),
+        ),
+      ],
+      { notes: [this.texts.of('note.savings')] },
+    );
   }
 
   private refused(): Section {
     const { refused } = this.report;
-    return this.section('refused', [
-      this.figures('refused-reasons', [['refused', count(refused.total)], ['launches', refused.launches.known === null ? text(this.texts.code('reason', refused.launches.reason)) : count(refused.launches.known)]]),
-      this.table('refused-actions', ['action', 'target', 'effect', 'state', 'at', 'why', 'estimated'], 2, refused.actions.map((one) => [
-        name(one.action), name(one.target), text(this.texts.code('act', one.effect)), text(this.texts.code('state', one.state)), instant(one.at),
-        name(one.reasons.map(({ message }) => message).join('; ')), money(one.estimatedMonthlySavings, one.currency)])),
-    ], { notes: [this.texts.of('note.refused')] });
+    return this.section(
+      'refused',
+      [
+        this.figures('refused-reasons', [
+          ['refused', count(refused.total)],
+          [
+            'launches',
+            refused.launches.known === null
+              ? text(this.texts.code('reason', refused.launches.reason))
+              : count(refused.launches.known),
+          ],
+        ]),
+        this.table(
+          'refused-actions',
+          ['action', 'target', 'effect', 'state', 'at', 'why', 'estimated'],
+          2,
+          refused.actions.map((one) => [
+            name(one.action),
+            name(one.target),
+            text(this.texts.code('act', one.effect)),
+            text(this.texts.code('state', one.state)),
+            instant(one.at),
+            name(one.reasons.map(({ message }) => message).join('; ')),
+            money(one.estimatedMonthlySavings, one.currency),
+          ]),
+        ),
+      ],
+      { notes: [this.texts.of('note.refused')] },
+    );
   }
 
   private chances(id: string, all: readonly ReportChance[]): Table {
-    return this.table(id, ['title', 'team', 'state', 'estimated', 'low', 'high', 'costs-now', 'effort', 'why'], 2, all.map((one) => [
-      name(one.title), name(one.team), text(this.texts.code('state', one.state)), money(one.estimatedMonthlySavings, one.currency), money(one.estimatedMonthlySavingsLow, one.currency),
-      money(one.estimatedMonthlySavingsHigh, one.currency), money(one.estimatedMonthlyCost ?? null, one.currency), text(this.texts.code('effort', one.effort)), one.obstacle === null ? text('') : name(one.obstacle)]));
+    return this.table(
+      id,
+      ['title', 'team', 'state', 'estimated', 'low', 'high', 'costs-now', 'effort', 'why'],
+      2,
+      all.map((one) => [
+        name(one.title),
+        name(one.team),
+        text(this.texts.code('state', one.state)),
+        money(one.estimatedMonthlySavings, one.currency),
+        money(one.estimatedMonthlySavingsLow, one.currency),
+        money(one.estimatedMonthlySavingsHigh, one.currency),
+        money(one.estimatedMonthlyCost ?? null, one.currency),
+        text(this.texts.code('effort', one.effort)),
+        one.obstacle === null ? text('') : name(one.obstacle),
+      ]),
+    );
   }
 
   private left(): Section {
     const { leftOnTable, currency } = this.report;
-    const states = leftOnTable.byState.flatMap(({ state, count: all, unknown, monthly }) => (monthly.length === 0 ? [{ currency, amount: all === 0 ? '0.00' : null }] : monthly).map((one) =>
-      [text(this.texts.code('state', state)), count(all), money(one.amount, one.currency), count(unknown)]));
-    return this.section('left', [this.table('left-states', ['state', 'count', 'estimated', 'unknown'], 1, states), this.chances('left-chances', leftOnTable.chances)], { notes: [this.texts.of('note.left')] });
+    const states = leftOnTable.byState.flatMap(({ state, count: all, unknown, monthly }) =>
+      (monthly.length === 0 ? [{ currency, amount: all === 0 ? '0.00' : null }] : monthly).map((one) => [
+        text(this.texts.code('state', state)),
+        count(all),
+        money(one.amount, one.currency),
+        count(unknown),
+      ]),
+    );
+    return this.section(
+      'left',
+      [
+        this.table('left-states', ['state', 'count', 'estimated', 'unknown'], 1, states),
+        this.chances('left-chances', leftOnTable.chances),
+      ],
+      { notes: [this.texts.of('note.left')] },
+    );
   }
 
   private optimum(): Section {
     const { currency, optimum } = this.report;
-    return this.unless(optimum, ({ share, saved, possible, places, leftOutGpuHours }) => [
-      this.figures('optimum', [['optimum', ratio(share)], ['saved', money(saved, currency)], ['possible', money(possible, currency)], ['left-out', hours(leftOutGpuHours)]]),
-      this.table('optimum-places', ['provider', 'region', 'sku', 'gpu', 'term', 'gpu-hours', 'on-demand-cost', 'bought', 'optimum', 'captured'], 4, places.map((one) => [
-        name(one.provider), name(one.region), name(one.sku), name(one.gpuModel), text(this.texts.code('term', one.term)), hours(one.gpuHours), money(one.onDemandCost, currency), money(one.actualCost, currency),
-        money(one.optimumCost, currency), ratio(one.share)])),
-    ], 'optimum', { notes: [this.texts.of('note.optimum')] });
+    return this.unless(
+      optimum,
+      ({ share, saved, possible, places, leftOutGpuHours }) => [
+        this.figures('optimum', [
+          ['optimum', ratio(share)],
+          ['saved', money(saved, currency)],
+          ['possible', money(possible, currency)],
+          ['left-out', hours(leftOutGpuHours)],
+        ]),
+        this.table(
+          'optimum-places',
+          ['provider', 'region', 'sku', 'gpu', 'term', 'gpu-hours', 'on-demand-cost', 'bought', 'optimum', 'captured'],
+          4,
+          places.map((one) => [
+            name(one.provider),
+            name(one.region),
+            name(one.sku),
+            name(one.gpuModel),
+            text(this.texts.code('term', one.term)),
+            hours(one.gpuHours),
+            money(one.onDemandCost, currency),
+            money(one.actualCost, currency),
+            money(one.optimumCost, currency),
+            ratio(one.share),
+          ]),
+        ),
+      ],
+      'optimum',
+      { notes: [this.texts.of('note.optimum')] },
+    );
   }
 
   private utilisation(): Section {
     const { currency, utilisation } = this.report;
-    return this.unless(utilisation, ({ coverage, lowGpuHours, lowCost, lines }) => [
-      this.table('utilisation', ['gpu', 'sampled', 'measured', 'low-hours', 'mean', 'coverage', 'low-cost'], 1,
-        lines.map((one) => [name(one.gpuModel), hours(one.sampledGpuHours), hours(one.measuredGpuHours), hours(one.lowGpuHours), ratio(one.meanUtilisation), ratio(one.coverage), money(one.lowCost, currency)])),
-      this.figures('utilisation-totals', [['coverage', ratio(coverage)], ['low-hours', hours(lowGpuHours)], ['low-cost', money(lowCost, currency)]]),
-    ], 'utilisation', { notes: [this.texts.of('note.utilisation')] });
+    return this.unless(
+      utilisation,
+      ({ coverage, lowGpuHours, lowCost, lines }) => [
+        this.table(
+          'utilisation',
+          ['gpu', 'sampled', 'measured', 'low-hours', 'mean', 'coverage', 'low-cost'],
+          1,
+          lines.map((one) => [
+            name(one.gpuModel),
+            hours(one.sampledGpuHours),
+            hours(one.measuredGpuHours),
+            hours(one.lowGpuHours),
+            ratio(one.meanUtilisation),
+            ratio(one.coverage),
+            money(one.lowCost, currency),
+          ]),
+        ),
+        this.figures('utilisation-totals', [
+          ['coverage', ratio(coverage)],
+          ['low-hours', hours(lowGpuHours)],
+          ['low-cost', money(lowCost, currency)],
+        ]),
+      ],
+      'utilisation',
+      { notes: [this.texts.of('note.utilisation')] },
+    );
   }
 
   private variance(): Section {
-    return this.unless(this.report.billVariance, (lines) => [this.table('variance', ['provider', 'accrued', 'billed', 'difference', 'ratio', 'findings'], 1,
-      lines.map((one) => [name(one.provider), money(one.accrued, one.currency), money(one.billed, one.currency), money(one.amount, one.currency), ratio(one.ratio), count(one.openFindings)]))], 'variance');
+    return this.unless(
+      this.report.billVariance,
+      (lines) => [
+        this.table(
+          'variance',
+          ['provider', 'accrued', 'billed', 'difference', 'ratio', 'findings'],
+          1,
+          lines.map((one) => [
+            name(one.provider),
+            money(one.accrued, one.currency),
+            money(one.billed, one.currency),
+            money(one.amount, one.currency),
+            ratio(one.ratio),
+            count(one.openFindings),
+          ]),
+        ),
+      ],
+      'variance',
+    );
   }
 
   private forecast(): Section {
     const { currency, forecast } = this.report;
-    return this.unless(forecast, ({ from, mean, low, high, method, historyDays }) => [
-      this.table('forecast', ['figure', 'value'], 1, [
-        [text(this.texts.of('column.period')), { kind: 'day', day: from }], [text(this.texts.of('figure.mean')), money(mean, currency)], [text(this.texts.of('figure.low')), money(low, currency)],
-        [text(this.texts.of('figure.high')), money(high, currency)], [text(this.texts.of('figure.history')), count(historyDays)], [text(this.texts.of('figure.method')), text(this.texts.code('method', method))]]),
-    ], 'forecast', { notes: [this.texts.of('note.forecast')] });
+    return this.unless(
+      forecast,
+      ({ from, mean, low, high, method, historyDays }) => [
+        this.table('forecast', ['figure', 'value'], 1, [
+          [text(this.texts.of('column.period')), { kind: 'day', day: from }],
+          [text(this.texts.of('figure.mean')), money(mean, currency)],
+          [text(this.texts.of('figure.low')), money(low, currency)],
+          [text(this.texts.of('figure.high')), money(high, currency)],
+          [text(this.texts.of('figure.history')), count(historyDays)],
+          [text(this.texts.of('figure.method')), text(this.texts.code('method', method))],
+        ]),
+      ],
+      'forecast',
+      { notes: [this.texts.of('note.forecast')] },
+    );
   }
 
   private steps(): Section {

@@ -1,8 +1,8 @@
 /**
  * How a reader sees a value: amounts, numbers and dates by Intl in the reader's form and the report's zone.
  *
- * Pure, given reader and zone. A decimal is handed to Intl as text, so that no amount passes through a float. It shows amounts to the cent; below one
- * unit to four digits. The exact value is in `exact`.
+ * Pure, given reader and zone. A decimal is handed to Intl as text, so that no amount passes through a float. It shows
+ * amounts to the cent; below one unit to four digits. The exact value is in `exact`.
  */
 import type { Reader } from '../../core/report/reader.js';
 import type { Cell } from './document.js';
@@ -34,7 +34,11 @@ const isSmall = (amount: string): boolean => /^-?0?\.\d*[1-9]/.test(amount);
 export class Formatter {
   private readonly numbers = new Map<string, Intl.NumberFormat>();
 
-  constructor(readonly reader: Reader, readonly zone: string, private readonly texts: Texts) {}
+  constructor(
+    readonly reader: Reader,
+    readonly zone: string,
+    private readonly texts: Texts,
+  ) {}
 
   private number(options: Intl.NumberFormatOptions): Intl.NumberFormat {
     const key = JSON.stringify(options);
@@ -44,7 +48,9 @@ export class Formatter {
   }
 
   money(amount: string, currency: string): string {
-    const digits = isSmall(amount) ? { minimumFractionDigits: 2, maximumFractionDigits: 4 } : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
+    const digits = isSmall(amount)
+      ? { minimumFractionDigits: 2, maximumFractionDigits: 4 }
+      : { minimumFractionDigits: 2, maximumFractionDigits: 2 };
     return this.number({ style: 'currency', currency, ...digits }).format(asDecimal(amount));
   }
 
@@ -62,31 +68,51 @@ export class Formatter {
 
   /** @param day `YYYY-MM-DD` */
   day(day: string): string {
-    return new Intl.DateTimeFormat(this.reader.locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(new Date(`${day}T00:00:00Z`));
+    return new Intl.DateTimeFormat(this.reader.locale, { dateStyle: 'medium', timeZone: 'UTC' }).format(
+      new Date(`${day}T00:00:00Z`),
+    );
   }
 
   instant(at: string): string {
-    return new Intl.DateTimeFormat(this.reader.locale, { dateStyle: 'medium', timeStyle: 'short', timeZone: this.zone }).format(new Date(at));
+    return new Intl.DateTimeFormat(this.reader.locale, {
+      dateStyle: 'medium',
+      timeStyle: 'short',
+      timeZone: this.zone,
+    }).format(new Date(at));
   }
 
   /** @param month `2026-10` */
   month(month: string): string {
-    return new Intl.DateTimeFormat(this.reader.locale, { year: 'numeric', month: 'long', timeZone: 'UTC' }).format(new Date(`${month}-01T00:00:00Z`));
+    return new Intl.DateTimeFormat(this.reader.locale, { year: 'numeric', month: 'long', timeZone: 'UTC' }).format(
+      new Date(`${month}-01T00:00:00Z`),
+    );
   }
 
   cell(cell: Cell): Shown {
     const plain = (text: string, isName = false): Shown => ({ text, exact: null, unit: null, isNumber: false, isName });
     const number = (exact: string | null, unit: string, text: (known: string) => string): Shown =>
-      (exact === null ? { ...plain(this.texts.of('unknown')), unit, isNumber: true } : { text: text(exact), exact, unit, isNumber: true, isName: false });
+      exact === null
+        ? { ...plain(this.texts.of('unknown')), unit, isNumber: true }
+        : { text: text(exact), exact, unit, isNumber: true, isName: false };
     switch (cell.kind) {
-      case 'money': return number(cell.amount, cell.currency, (amount) => this.money(amount, cell.currency));
-      case 'hours': return number(cell.amount, 'GPU-hours', (amount) => this.hours(amount));
-      case 'ratio': return number(cell.value === null ? null : String(cell.value), 'ratio', () => this.ratio(cell.value ?? 0));
-      case 'count': return number(cell.value === null ? null : String(cell.value), 'count', () => this.count(cell.value ?? 0));
-      case 'day': return { ...plain(this.day(cell.day)), exact: cell.day, unit: 'day' };
-      case 'instant': return cell.at === null ? plain(this.texts.of('unknown')) : { ...plain(this.instant(cell.at)), exact: cell.at, unit: 'time' };
-      case 'name': return cell.text === null ? plain(this.texts.of('unknown')) : plain(printable(cell.text), true);
-      case 'text': return plain(cell.text);
+      case 'money':
+        return number(cell.amount, cell.currency, (amount) => this.money(amount, cell.currency));
+      case 'hours':
+        return number(cell.amount, 'GPU-hours', (amount) => this.hours(amount));
+      case 'ratio':
+        return number(cell.value === null ? null : String(cell.value), 'ratio', () => this.ratio(cell.value ?? 0));
+      case 'count':
+        return number(cell.value === null ? null : String(cell.value), 'count', () => this.count(cell.value ?? 0));
+      case 'day':
+        return { ...plain(this.day(cell.day)), exact: cell.day, unit: 'day' };
+      case 'instant':
+        return cell.at === null
+          ? plain(this.texts.of('unknown'))
+          : { ...plain(this.instant(cell.at)), exact: cell.at, unit: 'time' };
+      case 'name':
+        return cell.text === null ? plain(this.texts.of('unknown')) : plain(printable(cell.text), true);
+      case 'text':
+        return plain(cell.text);
     }
   }
 }

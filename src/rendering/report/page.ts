@@ -1,7 +1,8 @@
 /**
  * A report as one HTML file: inline style, inline SVG, no script, nothing loaded. Light and dark, on paper too.
  *
- * Whatever comes from outside is escaped. A figure stands in a `data` element whose value is the exact decimal; the text is what the reader sees.
+ * Whatever comes from outside is escaped. A figure stands in a `data` element whose value is the exact decimal; the
+ * text is what the reader sees.
  */
 import type { Charts } from './charts.js';
 import type { Section, Table } from './document.js';
@@ -9,7 +10,12 @@ import type { Formatter, Shown } from './format.js';
 import type { Texts } from './texts.js';
 
 export const escapeHtml = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;');
+  text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
 
 const STYLE = `
 :root{color-scheme:light dark;--ink:#1b1f24;--soft:#57606a;--line:#d0d7de;--back:#fff;--band:#f6f8fa}
@@ -68,7 +74,11 @@ ${tables.map((table) => tableOf(table, format)).join('\n')}
 function tableOf({ id, title, columns, heads, rows }: Table, format: Formatter): string {
   const cells = rows.map((row) => row.map((cell) => format.cell(cell)));
   const isNumeric = columns.map((_, at) => cells.some((row) => row[at]?.isNumber === true));
-  const head = columns.map((column, at) => `<th scope="col"${isNumeric[at] === true ? ' class="n"' : ''}>${escapeHtml(column.title)}</th>`).join('');
+  const head = columns
+    .map(
+      (column, at) => `<th scope="col"${isNumeric[at] === true ? ' class="n"' : ''}>${escapeHtml(column.title)}</th>`,
+    )
+    .join('');
   const body = cells.map((row) => `<tr>${row.map((cell, at) => cellOf(cell, at < heads)).join('')}</tr>`).join('\n');
   return `<div class="scroll" tabindex="0" role="region" aria-label="${escapeHtml(title)}"><table data-table="${id}"><caption>${escapeHtml(title)}</caption><thead><tr>${head}</tr></thead><tbody>
 ${body}
@@ -78,6 +88,9 @@ ${body}
 function cellOf({ text, exact, unit, isNumber }: Shown, isHead: boolean): string {
   const [name, scope] = isHead ? ['th', ' scope="row"'] : ['td', ''];
   const shown = escapeHtml(text);
-  if (!isNumber) return `<${name}${scope}>${unit === 'time' || unit === 'day' ? `<time datetime="${escapeHtml(exact ?? '')}">${shown}</time>` : shown}</${name}>`;
-  return exact === null ? `<${name}${scope} class="n u">${shown}</${name}>` : `<${name}${scope} class="n"><data value="${escapeHtml(exact)}" data-unit="${escapeHtml(unit ?? '')}">${shown}</data></${name}>`;
+  if (!isNumber)
+    return `<${name}${scope}>${unit === 'time' || unit === 'day' ? `<time datetime="${escapeHtml(exact ?? '')}">${shown}</time>` : shown}</${name}>`;
+  return exact === null
+    ? `<${name}${scope} class="n u">${shown}</${name}>`
+    : `<${name}${scope} class="n"><data value="${escapeHtml(exact)}" data-unit="${escapeHtml(unit ?? '')}">${shown}</data></${name}>`;
 }

@@ -1,8 +1,9 @@
 /**
- * Pages of a PDF that are filled from top to bottom: lines of mixed writing, wrapped by measure; a new page where one is full.
+ * Pages of a PDF that are filled from top to bottom: lines of mixed writing, wrapped by measure; a new page where one
+ * is full.
  *
- * Knows no report. Nothing is ever drawn over something else: whoever draws takes its height first (`take`), and text is broken so that it fits its
- * width. Fonts are embedded, subset, and never the machine's.
+ * Knows no report. Nothing is ever drawn over something else: whoever draws takes its height first (`take`), and text
+ * is broken so that it fits its width. Fonts are embedded, subset, and never the machine's.
  */
 import PdfKit from 'pdfkit';
 import svgToPdf from 'svg-to-pdfkit';
@@ -32,9 +33,18 @@ export class Sheet {
   private readonly widths = new Map<string, number>();
   private top = MARGIN;
 
-  constructor({ title, language, madeAt }: { readonly title: string; readonly language: string; readonly madeAt: string }) {
+  constructor({
+    title,
+    language,
+    madeAt,
+  }: { readonly title: string; readonly language: string; readonly madeAt: string }) {
     this.document = new PdfKit({
-      size: [PAGE_WIDTH, PAGE_HEIGHT], margin: 0, bufferPages: true, pdfVersion: '1.7', lang: language, displayTitle: true,
+      size: [PAGE_WIDTH, PAGE_HEIGHT],
+      margin: 0,
+      bufferPages: true,
+      pdfVersion: '1.7',
+      lang: language,
+      displayTitle: true,
       info: { Title: title, Author: 'Bursar', Creator: 'Bursar', CreationDate: new Date(madeAt) },
     });
     this.document.on('data', (chunk: Buffer) => this.chunks.push(chunk));
@@ -69,7 +79,8 @@ export class Sheet {
 
   /** A paragraph over the whole width. */
   paragraph(text: string, style: Style, spaceAfter = 0): void {
-    for (const line of this.wrap(text, this.width, style, Infinity)) this.write(line, 0, this.take(this.lineHeight(style)), style);
+    for (const line of this.wrap(text, this.width, style, Infinity))
+      this.write(line, 0, this.take(this.lineHeight(style)), style);
     this.top += spaceAfter;
   }
 
@@ -77,7 +88,9 @@ export class Sheet {
   write(line: string, x: number, y: number, style: Style): void {
     let at = MARGIN + x;
     for (const run of runsOf(line)) {
-      this.use(run, style).fillColor(style.colour ?? '#1b1f24').text(run, at, y, { lineBreak: false });
+      this.use(run, style)
+        .fillColor(style.colour ?? '#1b1f24')
+        .text(run, at, y, { lineBreak: false });
       at += this.measure(run, style);
     }
   }
@@ -85,7 +98,8 @@ export class Sheet {
   /** Points that a line takes. */
   measure(line: string, style: Style): number {
     const key = `${style.size} ${style.bold === true} ${line}`;
-    const known = this.widths.get(key) ?? runsOf(line).reduce((sum, run) => sum + this.use(run, style).widthOfString(run), 0);
+    const known =
+      this.widths.get(key) ?? runsOf(line).reduce((sum, run) => sum + this.use(run, style).widthOfString(run), 0);
     this.widths.set(key, known);
     return known;
   }
@@ -95,7 +109,10 @@ export class Sheet {
     return (text.match(PIECES) ?? []).reduce((most, piece) => Math.max(most, this.measure(piece.trimEnd(), style)), 0);
   }
 
-  /** Lines of at most `width` points; a piece that is longer is broken within. What is beyond `most` lines ends in an ellipsis. */
+  /**
+   * Lines of at most `width` points; a piece that is longer is broken within. What is beyond `most` lines ends in an
+   * ellipsis.
+   */
   wrap(text: string, width: number, style: Style, most = MOST_LINES): string[] {
     const lines: string[] = [];
     let line = '';
@@ -121,7 +138,12 @@ export class Sheet {
 
   /** A thin line below what was taken last. */
   rule(y: number, colour = '#d0d7de'): void {
-    this.document.moveTo(MARGIN, y).lineTo(MARGIN + this.width, y).lineWidth(0.5).strokeColor(colour).stroke();
+    this.document
+      .moveTo(MARGIN, y)
+      .lineTo(MARGIN + this.width, y)
+      .lineWidth(0.5)
+      .strokeColor(colour)
+      .stroke();
   }
 
   band(y: number, width: number, height: number): void {
@@ -134,10 +156,20 @@ export class Sheet {
     const height = (width * Number(h)) / Number(w);
     const y = this.take(height + 8);
     const font = this.register(needsChinese(svg) ? 'chinese' : 'latin');
-    svgToPdf(this.document, svg, MARGIN, y, { width, height, preserveAspectRatio: 'xMinYMin meet', assumePt: true, fontCallback: () => font, warningCallback: () => undefined });
+    svgToPdf(this.document, svg, MARGIN, y, {
+      width,
+      height,
+      preserveAspectRatio: 'xMinYMin meet',
+      assumePt: true,
+      fontCallback: () => font,
+      warningCallback: () => undefined,
+    });
   }
 
-  /** Writes the foot of every page and ends the document. @param foot the text of a page, by its number and the number of pages */
+  /**
+   * Writes the foot of every page and ends the document. @param foot the text of a page, by its number and the number
+   * of pages
+   */
   async end(foot: (page: number, pages: number) => string): Promise<Uint8Array> {
     const { count } = this.document.bufferedPageRange();
     for (let page = 0; page < count; page++) {
@@ -153,7 +185,9 @@ export class Sheet {
   }
 
   private use(run: string, { size, bold }: Style): PDFKit.PDFDocument {
-    return this.document.font(this.register(`${needsChinese(run) ? 'chinese' : 'latin'}${bold === true ? '-bold' : ''}`)).fontSize(size);
+    return this.document
+      .font(this.register(`${needsChinese(run) ? 'chinese' : 'latin'}${bold === true ? '-bold' : ''}`))
+      .fontSize(size);
   }
 
   private register(name: string): string {

@@ -10,5 +10,11 @@ declare module 'svg-to-pdfkit' {
     fontCallback?(family: string, bold: boolean, italic: boolean): string;
     warningCallback?(message: string): void;
   }
-  export default function svgToPdf(document: PDFKit.PDFDocument, svg: string, x: number, y: number, options?: SvgOptions): void;
+  export default function svgToPdf(
+    document: PDFKit.PDFDocument,
+    svg: string,
+    x: number,
+    y: number,
+    options?: SvgOptions,
+  ): void;
 }

@@ -26,10 +26,23 @@ export function write(report: Report, reader: Reader): Written {
   const { teams, isOver, asOf, zone, madeAt } = report;
   const named = teams.slice(0, MOST_TEAMS).map(printable).join(', ');
   return {
-    texts, format, charts: new Charts(report, texts, format), sections: documentOf(report, texts), title: texts.of('for', { team: printable(report.teamName), month: format.month(report.month) }),
+    texts,
+    format,
+    charts: new Charts(report, texts, format),
+    sections: documentOf(report, texts),
+    title: texts.of('for', { team: printable(report.teamName), month: format.month(report.month) }),
     leads: [
       texts.of('zone', { zone, at: format.instant(madeAt) }),
-      ...(teams.length > 1 ? [texts.of('covers', { teams: teams.length > MOST_TEAMS ? `${named}, ${texts.of('others', { count: teams.length - MOST_TEAMS })}` : named })] : []),
+      ...(teams.length > 1
+        ? [
+            texts.of('covers', {
+              teams:
+                teams.length > MOST_TEAMS
+                  ? `${named}, ${texts.of('others', { count: teams.length - MOST_TEAMS })}`
+                  : named,
+            }),
+          ]
+        : []),
       ...(isOver ? [] : [texts.of('open', { at: format.instant(asOf) })]),
     ],
   };

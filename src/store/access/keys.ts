@@ -49,7 +49,11 @@ const CACHED_MILLISECONDS = 5_000;
 const MOST_CACHED = 10_000;
 const COLUMNS = `id, name, role, teams, created_at as "createdAt", revoked_at as "revokedAt", last_used_at as "lastUsedAt"`;
 
-type Row = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & { createdAt: Date; revokedAt: Date | null; lastUsedAt: Date | null };
+type Row = Omit<StoredKey, 'createdAt' | 'revokedAt' | 'lastUsedAt'> & {
+  createdAt: Date;
+  revokedAt: Date | null;
+  lastUsedAt: Date | null;
+};
 
 const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
@@ -59,12 +63,17 @@ export class KeyStore {
   constructor(private readonly db: Database) {}
 
   /** Makes a key; `text` is never to be had again. @throws Failure invalid naming every problem. */
-  async create(tx: Queryable, organisation: string, request: KeyRequest): Promise<StoredKey & { readonly text: string }> {
+  async create(
+    tx: Queryable,
+    organisation: string,
+    request: KeyRequest,
+  ): Promise<StoredKey & { readonly text: string }> {
     const problems: Problem[] = [];
     if (request.name.trim() === '') problems.push({ path: 'name', message: 'is empty' });
     if (!ROLES.includes(request.role)) problems.push({ path: 'role', message: `is none of ${ROLES.join(', ')}` });
     if (request.teams?.length === 0) problems.push({ path: 'teams', message: 'lists no team' });
-    if (request.role === 'admin' && request.teams !== null) problems.push({ path: 'teams', message: 'an admin is not restricted to teams' });
+    if (request.role === 'admin' && request.teams !== null)
+      problems.push({ path: 'teams', message: 'an admin is not restricted to teams' });
     if (problems.length > 0) throw invalid('the key has problems', problems);
     const id = randomBytes(6).toString('hex');
     const text = `bursar_${id}_${randomBytes(32).toString('base64url')}`;
@@ -79,7 +88,9 @@ export class KeyStore {
   /** A page by id; `after` is the last one seen. Revoked keys are listed too. */
   async list(organisation: string, after: string | null, limit: number): Promise<StoredKey[]> {
     const rows = await this.db.query<Row>(
-      `select ${COLUMNS} from api_key where organisation = $1 and ($2::text is null or id > $2) order by id limit $3`, [organisation, after, limit]);
+      `select ${COLUMNS} from api_key where organisation = $1 and ($2::text is null or id > $2) order by id limit $3`,
+      [organisation, after, limit],
+    );
     return rows.map(keyOf);
   }
 
@@ -87,14 +98,22 @@ export class KeyStore {
   async revoke(tx: Transaction, organisation: string, id: string): Promise<StoredKey> {
     // Two admins that revoke each other at once would lock everybody out.
     await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
-    const [row] = await tx.query<Row>(`select ${COLUMNS} from api_key where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await tx.query<Row>(`select ${COLUMNS} from api_key where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     if (row === undefined) throw missing(`key ${id} does not exist`);
     if (row.role === 'admin' && row.revokedAt === null) {
-      const [other] = await tx.query(`select 1 from api_key where organisation = $1 and id <> $2 and role = 'admin' and revoked_at is null`, [organisation, id]);
+      const [other] = await tx.query(
+        `select 1 from api_key where organisation = $1 and id <> $2 and role = 'admin' and revoked_at is null`,
+        [organisation, id],
+      );
       if (other === undefined) throw conflict(`key ${id} is the last admin key: make another one first`);
     }
     const [revoked] = await tx.query<Row>(
-      `update api_key set revoked_at = coalesce(revoked_at, now()) where organisation = $1 and id = $2 returning ${COLUMNS}`, [organisation, id]);
+      `update api_key set revoked_at = coalesce(revoked_at, now()) where organisation = $1 and id = $2 returning ${COLUMNS}`,
+      [organisation, id],
+    );
     return keyOf(revoked ?? row);
   }
 
@@ -107,8 +126,13 @@ export class KeyStore {
     const cached = this.cache.get(name);
     if (cached !== undefined && cached.until > performance.now()) return cached.principal;
     this.cache.delete(name);
-    const rows = await this.db.query<{ organisation: string; name: string; role: Role; teams: string[] | null; hash: Buffer }>(
-      `select organisation, name, role, teams, hash from api_key where id = $1 and revoked_at is null`, [id]);
+    const rows = await this.db.query<{
+      organisation: string;
+      name: string;
+      role: Role;
+      teams: string[] | null;
+      hash: Buffer;
+    }>(`select organisation, name, role, teams, hash from api_key where id = $1 and revoked_at is null`, [id]);
     const row = rows.find((candidate) => timingSafeEqual(candidate.hash, digest));
     if (row === undefined) return null;
     const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
@@ -145,13 +169,19 @@ export class KeyStore {
 
 /** Teams with those below them, sorted. */
 export async function teamsBelow(db: Queryable, organisation: string, teams: readonly string[]): Promise<string[]> {
-  const all = await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [organisation]);
+  const all = await db.query<{ id: string; parent: string | null }>(
+    `select id, parent from team where organisation = $1`,
+    [organisation],
+  );
   const parents = new Map(all.map(({ id, parent }) => [id, parent]));
   return [...new Set(teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
 }
 
 function keyOf(row: Row): StoredKey {
   return {
-    ...row, createdAt: row.createdAt.toISOString(), revokedAt: row.revokedAt?.toISOString() ?? null, lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
+    ...row,
+    createdAt: row.createdAt.toISOString(),
+    revokedAt: row.revokedAt?.toISOString() ?? null,
+    lastUsedAt: row.lastUsedAt?.toISOString() ?? null,
   };
 }

@@ -3,7 +3,13 @@
  *
  * A rule set is never edited: a new version is added, so that history can say under which rules it was allocated.
  */
-import { compileRules, UNALLOCATED, type Allocatable, type AllocationRule, type Assignment } from '../../core/cost/allocation.js';
+import {
+  compileRules,
+  UNALLOCATED,
+  type Allocatable,
+  type AllocationRule,
+  type Assignment,
+} from '../../core/cost/allocation.js';
 import { conflict, missing } from '../../core/errors.js';
 import { compilePeak, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
 import type { Queryable } from '../database.js';
@@ -40,7 +46,8 @@ function ruleSetOf(version: number, rules: readonly AllocationRule[]): RuleSet {
   const assign = compileRules(rules);
   const shared = new Map<string, Assignment>();
   return {
-    version, rules,
+    version,
+    rules,
     teamOf(record) {
       const assignment = assign(record);
       if (assignment.kind === 'team') return assignment.team;
@@ -57,14 +64,25 @@ function ruleSetOf(version: number, rules: readonly AllocationRule[]): RuleSet {
   };
 }
 
-const NOTHING: Allocatable = { provider: '', account: null, subAccount: null, resource: null, namespace: null, service: null, sku: null, tags: null };
+const NOTHING: Allocatable = {
+  provider: '',
+  account: null,
+  subAccount: null,
+  resource: null,
+  namespace: null,
+  service: null,
+  sku: null,
+  tags: null,
+};
 
 export class OrganisationStore {
   private readonly ruleSets = new Map<string, RuleSet>();
 
   async teams(db: Queryable, organisation: string): Promise<Team[]> {
     return db.query<Team>(
-      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 order by id`, [organisation]);
+      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 order by id`,
+      [organisation],
+    );
   }
 
   /** Teams that somebody has set, and those that only rules name and that have spend; what is nobody's is no team. */
@@ -73,17 +91,24 @@ export class OrganisationStore {
       `select id as team from team where organisation = $1
        union select w.lane from work w where w.organisation = $1 and w.stage = 'recommendation.make' and w.lane not like '${SHARED}%' and w.lane <> $2
          and exists (select 1 from cost_day c where c.organisation = w.organisation and c.team = w.lane)
-       order by 1`, [organisation, UNALLOCATED]);
+       order by 1`,
+      [organisation, UNALLOCATED],
+    );
     return rows.map(({ team }) => team);
   }
 
   async team(db: Queryable, organisation: string, id: string): Promise<Team | null> {
     const [row] = await db.query<Team>(
-      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 and id = $2`, [organisation, id]);
+      `select id, name, parent, zone, currency, assigned_by as "assignedBy" from team where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row ?? null;
   }
 
-  /** Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own ancestor. */
+  /**
+   * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
+   * ancestor.
+   */
   async saveTeam(tx: Queryable, organisation: string, team: Team): Promise<void> {
     let ancestor = team.parent;
     for (let steps = 0; ancestor !== null; steps++) {
@@ -106,7 +131,10 @@ export class OrganisationStore {
   }
 
   async rules(db: Queryable, organisation: string): Promise<RuleSet> {
-    const [row] = await db.query<{ version: number }>(`select coalesce(max(version), 0)::int as version from rule_set where organisation = $1`, [organisation]);
+    const [row] = await db.query<{ version: number }>(
+      `select coalesce(max(version), 0)::int as version from rule_set where organisation = $1`,
+      [organisation],
+    );
     return this.rulesAt(db, organisation, row?.version ?? 0);
   }
 
@@ -119,8 +147,13 @@ export class OrganisationStore {
     const name = `${organisation}\u0001${version}`;
     const cached = this.ruleSets.get(name);
     if (cached !== undefined) return cached;
-    const [row] = version === 0 ? [] : await db.query<{ rules: AllocationRule[] }>(
-      `select rules from rule_set where organisation = $1 and version = $2`, [organisation, version]);
+    const [row] =
+      version === 0
+        ? []
+        : await db.query<{ rules: AllocationRule[] }>(
+            `select rules from rule_set where organisation = $1 and version = $2`,
+            [organisation, version],
+          );
     const set = ruleSetOf(version, row?.rules ?? []);
     this.ruleSets.set(name, set);
     return set;
@@ -135,22 +168,44 @@ export class OrganisationStore {
       [organisation, JSON.stringify(rules), by],
     );
     await this.wakeAllocation(tx, organisation);
-    const fleets = await tx.query<{ connection: string }>(`select connection from fleet_reading where organisation = $1`, [organisation]);
-    await wakeAtOnce(tx, organisation, fleets.map(({ connection }) => ({ stage: 'fleet.allocate', lane: connection, key: connection })));
+    const fleets = await tx.query<{ connection: string }>(
+      `select connection from fleet_reading where organisation = $1`,
+      [organisation],
+    );
+    await wakeAtOnce(
+      tx,
+      organisation,
+      fleets.map(({ connection }) => ({ stage: 'fleet.allocate', lane: connection, key: connection })),
+    );
     return ruleSetOf(row?.version ?? 1, rules);
   }
 
   async wakeAllocation(tx: Queryable, organisation: string): Promise<void> {
-    const deliveries = await tx.query<{ source: string; id: string }>(`select source, id::text as id from delivery where organisation = $1`, [organisation]);
-    await wakeAtOnce(tx, organisation, deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+    const deliveries = await tx.query<{ source: string; id: string }>(
+      `select source, id::text as id from delivery where organisation = $1`,
+      [organisation],
+    );
+    await wakeAtOnce(
+      tx,
+      organisation,
+      deliveries.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })),
+    );
   }
 
-  /** Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed). */
+  /**
+   * Wakes deliveries that were allocated under other rules than today's (an import that ran while the rules changed).
+   */
   async wakeStale(db: Queryable, organisation: string): Promise<void> {
     const stale = await db.query<{ source: string; id: string }>(
       `select source, id::text as id from delivery
-       where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`, [organisation]);
-    await wake(db, organisation, stale.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })));
+       where organisation = $1 and rules_version <> (select coalesce(max(version), 0) from rule_set where organisation = $1)`,
+      [organisation],
+    );
+    await wake(
+      db,
+      organisation,
+      stale.map(({ source, id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` })),
+    );
   }
 
   async ids(db: Queryable): Promise<string[]> {
@@ -158,7 +213,10 @@ export class OrganisationStore {
   }
 
   async setting<T>(db: Queryable, organisation: string, key: string): Promise<T | null> {
-    const [row] = await db.query<{ value: T }>(`select value from setting where organisation = $1 and key = $2`, [organisation, key]);
+    const [row] = await db.query<{ value: T }>(`select value from setting where organisation = $1 and key = $2`, [
+      organisation,
+      key,
+    ]);
     return row?.value ?? null;
   }
 
@@ -192,7 +250,9 @@ export class OrganisationStore {
     const recorded = await this.setting<number>(db, organisation, 'as-of');
     if (recorded === null || recorded >= now) return now;
     const [row] = await db.query(
-      `select 1 from usage_hour where organisation = $1 and hour > to_timestamp($2::double precision / 1000) limit 1`, [organisation, recorded]);
+      `select 1 from usage_hour where organisation = $1 and hour > to_timestamp($2::double precision / 1000) limit 1`,
+      [organisation, recorded],
+    );
     return row === undefined ? recorded : now;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Setting a team or taking it away, with all that follows from it: in another place of the tree it counts in other budgets,
- * in another currency its usage is accrued anew. Both doors do it here, so that they do the same.
+ * Setting a team or taking it away, with all that follows from it: in another place of the tree it counts in other
+ * budgets, in another currency its usage is accrued anew. Both doors do it here, so that they do the same.
  *
  * Never touches spend: what a removed team spent stays under its id.
  */
@@ -10,7 +10,10 @@ import type { Team } from './organisation.js';
 import { wakePricing } from '../price/set-rates.js';
 import type { Stores } from '../stores.js';
 
-/** Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own ancestor. */
+/**
+ * Adds or changes a team. @throws Failure missing where the parent is unknown, conflict where it would be its own
+ * ancestor.
+ */
 export async function setTeam(stores: Stores, tx: Transaction, organisation: string, team: Team): Promise<void> {
   const before = await stores.organisations.team(tx, organisation, team.id);
   const currencyBefore = await stores.organisations.currencyOf(tx, organisation, team.id);
@@ -23,14 +26,27 @@ export async function setTeam(stores: Stores, tx: Transaction, organisation: str
  * Removes what is known of a team, not its spend.
  * @throws Failure missing where there is no such team, conflict while teams lie below it or budgets are set for it.
  */
-export async function removeTeam({ budgets }: Stores, tx: Transaction, organisation: string, id: string): Promise<void> {
-  const [team] = await tx.query<{ parent: string | null }>(`select parent from team where organisation = $1 and id = $2 for update`, [organisation, id]);
+export async function removeTeam(
+  { budgets }: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+): Promise<void> {
+  const [team] = await tx.query<{ parent: string | null }>(
+    `select parent from team where organisation = $1 and id = $2 for update`,
+    [organisation, id],
+  );
   if (team === undefined) throw missing(`team ${id} does not exist`);
   const holders = await tx.query<{ what: string }>(
     `select 'team ' || id as what from team where organisation = $1 and parent = $2
-     union all select 'budget ' || id from budget where organisation = $1 and team = $2 order by 1 limit 20`, [organisation, id]);
+     union all select 'budget ' || id from budget where organisation = $1 and team = $2 order by 1 limit 20`,
+    [organisation, id],
+  );
   if (holders.length > 0) {
-    throw conflict(`team ${id} is still needed: remove or move what hangs on it first`, holders.map(({ what }) => ({ path: null, message: `${what} hangs on it` })));
+    throw conflict(
+      `team ${id} is still needed: remove or move what hangs on it first`,
+      holders.map(({ what }) => ({ path: null, message: `${what} hangs on it` })),
+    );
   }
   await tx.query(`delete from team where organisation = $1 and id = $2`, [organisation, id]);
   if (team.parent !== null) await budgets.wakeWeighed(tx, organisation);

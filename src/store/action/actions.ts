@@ -1,13 +1,27 @@
 /**
- * Actions and their events. A state is only ever left by `move`, which follows the table in core/action/action.ts, writes the event and says what to wake.
+ * Actions and their events. A state is only ever left by `move`, which follows the table in core/action/action.ts,
+ * writes the event and says what to wake.
  *
- * Whoever moves an action holds its row (`lock`). Whatever makes an action live, or counts what was done, runs under `serialise`, so that two
- * workers never pass the same cap; that lock is always taken before a row's. Events are added, never changed. It decides nothing.
+ * Whoever moves an action holds its row (`lock`). Whatever makes an action live, or counts what was done, runs under
+ * `serialise`, so that two workers never pass the same cap; that lock is always taken before a row's. Events are added,
+ * never changed. It decides nothing.
  */
 import { randomBytes } from 'node:crypto';
 import type { Subject } from '../../core/action/acting.js';
 import {
-  effectFromJson, effectToJson, isFinal, mayFollow, nextFromJson, nextToJson, OPEN_STATES, type Action, type ActionState, type EffectJson, type Next, type NextJson, type Reason,
+  effectFromJson,
+  effectToJson,
+  isFinal,
+  mayFollow,
+  nextFromJson,
+  nextToJson,
+  OPEN_STATES,
+  type Action,
+  type ActionState,
+  type EffectJson,
+  type Next,
+  type NextJson,
+  type Reason,
 } from '../../core/action/action.js';
 import { assert, missing } from '../../core/errors.js';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
@@ -105,8 +119,22 @@ export interface HeldAction {
   readonly subject: Subject;
 }
 
-type Instant = 'proposedAt' | 'expiresAt' | 'evidenceAt' | 'approvedAt' | 'intendedAt' | 'askedAt' | 'appliedAt' | 'confirmedAt' | 'endedAt' | 'beforeAt' | 'afterAt';
-type Row = Omit<Action, Instant | 'effect' | 'next'> & { readonly [K in Instant]: Date | null } & { readonly effect: EffectJson; readonly next: NextJson | null };
+type Instant =
+  | 'proposedAt'
+  | 'expiresAt'
+  | 'evidenceAt'
+  | 'approvedAt'
+  | 'intendedAt'
+  | 'askedAt'
+  | 'appliedAt'
+  | 'confirmedAt'
+  | 'endedAt'
+  | 'beforeAt'
+  | 'afterAt';
+type Row = Omit<Action, Instant | 'effect' | 'next'> & { readonly [K in Instant]: Date | null } & {
+  readonly effect: EffectJson;
+  readonly next: NextJson | null;
+};
 
 const COLUMNS = `id, team, connection, target, effect, state, mode, recommendation, policy, document, rollback_of as "rollbackOf", taken_back_by as "takenBackBy", token,
   under_stop as "underStop", proposed_by as "proposedBy", approved_by as "approvedBy", proposed_at as "proposedAt", expires_at as "expiresAt", evidence_at as "evidenceAt",
@@ -115,14 +143,30 @@ const COLUMNS = `id, team, connection, target, effect, state, mode, recommendati
 
 /** Column and cast of what a step may set. */
 const SETTABLE: Readonly<Record<keyof Settable, string>> = {
-  approvedBy: 'approved_by', token: 'token', before: 'before', beforeAt: 'before_at', after: 'after', afterAt: 'after_at', askedAt: 'asked_at', gpus: 'gpus', replicas: 'replicas',
-  expiresAt: 'expires_at', evidenceAt: 'evidence_at', takenBackBy: 'taken_back_by', reasons: 'reasons',
+  approvedBy: 'approved_by',
+  token: 'token',
+  before: 'before',
+  beforeAt: 'before_at',
+  after: 'after',
+  afterAt: 'after_at',
+  askedAt: 'asked_at',
+  gpus: 'gpus',
+  replicas: 'replicas',
+  expiresAt: 'expires_at',
+  evidenceAt: 'evidence_at',
+  takenBackBy: 'taken_back_by',
+  reasons: 'reasons',
 };
 const INSTANTS: ReadonlySet<string> = new Set(['beforeAt', 'afterAt', 'askedAt', 'expiresAt', 'evidenceAt']);
 const JSONS: ReadonlySet<string> = new Set(['before', 'after', 'reasons']);
 
 /** The column that holds when a state was reached. */
-const REACHED: Readonly<Partial<Record<ActionState, string>>> = { approved: 'approved_at', intended: 'intended_at', applied: 'applied_at', confirmed: 'confirmed_at' };
+const REACHED: Readonly<Partial<Record<ActionState, string>>> = {
+  approved: 'approved_at',
+  intended: 'intended_at',
+  applied: 'applied_at',
+  confirmed: 'confirmed_at',
+};
 
 export class ActionStore {
   constructor(private readonly db: Queryable) {}
@@ -137,9 +181,28 @@ export class ActionStore {
     const [row] = await tx.query<Row>(
       `insert into action (organisation, id, team, connection, target, effect, state, state_at, mode, recommendation, policy, document, subject, rollback_of, under_stop, proposed_by, proposed_at, evidence_at, expires_at, next, follows)
        values ($1, $2, $3, $4, $5, $6, 'proposed', $15, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) returning ${COLUMNS}`,
-      [organisation, id, made.team, made.connection, made.target, JSON.stringify(effectToJson(made.effect)), made.mode, made.recommendation, made.policy, made.document,
-        made.subject === null ? null : JSON.stringify(made.subject), made.rollbackOf, made.underStop, made.proposedBy, new Date(at), instant(made.evidenceAt), new Date(made.expiresAt),
-        made.next === undefined || made.next === null ? null : JSON.stringify(nextToJson(made.next)), made.follows ?? null]);
+      [
+        organisation,
+        id,
+        made.team,
+        made.connection,
+        made.target,
+        JSON.stringify(effectToJson(made.effect)),
+        made.mode,
+        made.recommendation,
+        made.policy,
+        made.document,
+        made.subject === null ? null : JSON.stringify(made.subject),
+        made.rollbackOf,
+        made.underStop,
+        made.proposedBy,
+        new Date(at),
+        instant(made.evidenceAt),
+        new Date(made.expiresAt),
+        made.next === undefined || made.next === null ? null : JSON.stringify(nextToJson(made.next)),
+        made.follows ?? null,
+      ],
+    );
     assert(row !== undefined, 'an insert returns its row');
     const action = actionOf(row);
     await this.event(tx, organisation, action, null, 'proposed', { at, actor: made.proposedBy });
@@ -155,53 +218,85 @@ export class ActionStore {
     const [row] = await tx.query<Row>(
       `update action set state = $4, state_at = $5${reached === undefined ? '' : `, ${reached} = $5`}${isOver ? ', ended_at = $5' : ''}${sets}
        where organisation = $1 and id = $2 and state = $3 returning ${COLUMNS}`,
-      [organisation, action.id, action.state, to, new Date(step.at), ...values]);
+      [organisation, action.id, action.state, to, new Date(step.at), ...values],
+    );
     assert(row !== undefined, `the action ${action.id} has left the state ${action.state} although its row is locked`);
     const moved = actionOf(row);
     await this.event(tx, organisation, moved, action.state, to, step);
-    return { action: moved, wakings: [...wakingsOf(moved), ...(await this.settleOriginal(tx, organisation, moved, step))] };
+    return {
+      action: moved,
+      wakings: [...wakingsOf(moved), ...(await this.settleOriginal(tx, organisation, moved, step))],
+    };
   }
 
   /** Notes something about an action that stays in its state. The row is locked by the caller. */
   async note(tx: Transaction, organisation: string, action: Action, step: Step): Promise<Action> {
     const [sets, values] = settings(step.set ?? {}, 2);
-    const [row] = await tx.query<Row>(`update action set state = state${sets} where organisation = $1 and id = $2 returning ${COLUMNS}`, [organisation, action.id, ...values]);
+    const [row] = await tx.query<Row>(
+      `update action set state = state${sets} where organisation = $1 and id = $2 returning ${COLUMNS}`,
+      [organisation, action.id, ...values],
+    );
     assert(row !== undefined, 'an action is never removed');
     if (step.code !== undefined) await this.event(tx, organisation, action, action.state, action.state, step);
     return actionOf(row);
   }
 
   /** What a rollback means for the action that it takes back: it ends it, or gives the target back to it. */
-  private async settleOriginal(tx: Transaction, organisation: string, rollback: Action, { at, actor }: Step): Promise<readonly Waking[]> {
+  private async settleOriginal(
+    tx: Transaction,
+    organisation: string,
+    rollback: Action,
+    { at, actor }: Step,
+  ): Promise<readonly Waking[]> {
     const { rollbackOf, state } = rollback;
     if (rollbackOf === null || (state !== 'confirmed' && !(isFinal(state) && state !== 'rolled-back'))) return [];
     const original = await this.lock(tx, organisation, rollbackOf);
     if (original === null) return [];
-    if (state === 'confirmed') return (await this.move(tx, organisation, original, 'rolled-back', { at, actor, detail: { by: rollback.id } })).wakings;
-    const free = await this.note(tx, organisation, original, { at, actor, code: 'rollback-failed', detail: { by: rollback.id }, set: { takenBackBy: null } });
+    if (state === 'confirmed')
+      return (await this.move(tx, organisation, original, 'rolled-back', { at, actor, detail: { by: rollback.id } }))
+        .wakings;
+    const free = await this.note(tx, organisation, original, {
+      at,
+      actor,
+      code: 'rollback-failed',
+      detail: { by: rollback.id },
+      set: { takenBackBy: null },
+    });
     return wakingsOf(free);
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<Action | null> {
-    const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     return row === undefined ? null : actionOf(row);
   }
 
   /** The action that follows one; null: its time has not come, or nothing follows. */
   async followerOf(db: Queryable, organisation: string, id: string): Promise<Action | null> {
-    const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and follows = $2`, [organisation, id]);
+    const [row] = await db.query<Row>(`select ${COLUMNS} from action where organisation = $1 and follows = $2`, [
+      organisation,
+      id,
+    ]);
     return row === undefined ? null : actionOf(row);
   }
 
   /** What the policy knew of the target; null: nobody looked. */
   async subjectOf(db: Queryable, organisation: string, id: string): Promise<Subject | null> {
-    const [row] = await db.query<{ subject: Subject | null }>(`select subject from action where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<{ subject: Subject | null }>(
+      `select subject from action where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row?.subject ?? null;
   }
 
   /** Holds the row until the transaction ends. */
   async lock(tx: Transaction, organisation: string, id: string): Promise<Action | null> {
-    const [row] = await tx.query<Row>(`select ${COLUMNS} from action where organisation = $1 and id = $2 for update`, [organisation, id]);
+    const [row] = await tx.query<Row>(`select ${COLUMNS} from action where organisation = $1 and id = $2 for update`, [
+      organisation,
+      id,
+    ]);
     return row === undefined ? null : actionOf(row);
   }
 
@@ -215,83 +310,144 @@ export class ActionStore {
   /** The action that answers a recommendation now, locked; null: none is open. */
   async openOf(tx: Transaction, organisation: string, recommendation: string): Promise<Action | null> {
     const [row] = await tx.query<Row>(
-      `select ${COLUMNS} from action where organisation = $1 and recommendation = $2 and state = any($3::text[]) for update`, [organisation, recommendation, OPEN_STATES]);
+      `select ${COLUMNS} from action where organisation = $1 and recommendation = $2 and state = any($3::text[]) for update`,
+      [organisation, recommendation, OPEN_STATES],
+    );
     return row === undefined ? null : actionOf(row);
   }
 
   /** Has the line look now at whatever waits to be carried out. Never waits for a provider that is being asked. */
   async hastenApproved(tx: Transaction, organisation: string): Promise<void> {
-    const rows = await tx.query<{ id: string }>(`select id from action where organisation = $1 and state = 'approved'`, [organisation]);
-    await hasten(tx, organisation, EXECUTE, rows.map(({ id }) => id));
+    const rows = await tx.query<{ id: string }>(
+      `select id from action where organisation = $1 and state = 'approved'`,
+      [organisation],
+    );
+    await hasten(
+      tx,
+      organisation,
+      EXECUTE,
+      rows.map(({ id }) => id),
+    );
   }
 
   /** What policies proposed for a team and nobody has begun, approved or not: it follows their newest look. Locked. */
   async pending(tx: Transaction, organisation: string, team: string, policies: readonly string[]): Promise<Action[]> {
     const rows = await tx.query<Row>(
       `select ${COLUMNS} from action where organisation = $1 and team = $2 and policy = any($3::text[]) and recommendation is not null and state in ('proposed', 'approved') order by id for update`,
-      [organisation, team, policies]);
+      [organisation, team, policies],
+    );
     return rows.map(actionOf);
   }
 
-  /** What holds only while its policy proposes it, of a team: done, not taken back, and nobody has tried to. Newest first. */
+  /**
+   * What holds only while its policy proposes it, of a team: done, not taken back, and nobody has tried to. Newest
+   * first.
+   */
   async held(tx: Transaction, organisation: string, team: string, policies: readonly string[]): Promise<HeldAction[]> {
     const rows = await tx.query<Row & { subject: Subject }>(
       `select ${COLUMNS}, subject from action a where organisation = $1 and team = $2 and policy = any($3::text[]) and state in ('applied', 'confirmed', 'measured')
          and rollback_of is null and subject is not null and taken_back_by is null
-         and not exists (select 1 from action r where r.organisation = a.organisation and r.rollback_of = a.id) order by a.no desc`, [organisation, team, policies]);
+         and not exists (select 1 from action r where r.organisation = a.organisation and r.rollback_of = a.id) order by a.no desc`,
+      [organisation, team, policies],
+    );
     return rows.map(({ subject, ...row }) => ({ action: actionOf(row), subject }));
   }
 
   /** Whether a team has an action that a look may change: one that policies may revoke or take back. */
   async concerns(db: Queryable, organisation: string, team: string): Promise<boolean> {
     const [row] = await db.query(
-      `select 1 from action where organisation = $1 and team = $2 and state in ('proposed', 'approved', 'applied', 'confirmed', 'measured') and policy is not null limit 1`, [organisation, team]);
+      `select 1 from action where organisation = $1 and team = $2 and state in ('proposed', 'approved', 'applied', 'confirmed', 'measured') and policy is not null limit 1`,
+      [organisation, team],
+    );
     return row !== undefined;
   }
 
   /** The newest action of each recommendation. */
-  async newestOf(db: Queryable, organisation: string, recommendations: readonly string[]): Promise<Map<string, Action>> {
+  async newestOf(
+    db: Queryable,
+    organisation: string,
+    recommendations: readonly string[],
+  ): Promise<Map<string, Action>> {
     const rows = await db.query<Row>(
-      `select distinct on (recommendation) ${COLUMNS} from action where organisation = $1 and recommendation = any($2::text[]) order by recommendation, action.no desc`, [organisation, recommendations]);
+      `select distinct on (recommendation) ${COLUMNS} from action where organisation = $1 and recommendation = any($2::text[]) order by recommendation, action.no desc`,
+      [organisation, recommendations],
+    );
     return new Map(rows.map((row) => [row.recommendation ?? '', actionOf(row)]));
   }
 
   /** A page, newest first; `before` is the place of the last one seen. */
-  async list(organisation: string, filter: ActionFilter, before: string | null, limit: number): Promise<ListedAction[]> {
+  async list(
+    organisation: string,
+    filter: ActionFilter,
+    before: string | null,
+    limit: number,
+  ): Promise<ListedAction[]> {
     const rows = await this.db.query<Row & { place: string }>(
       `select ${COLUMNS}, no::text as place from action where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or state = $3) and ($4::text[] is null or team = any($4::text[]))
          and ($5::bigint is null or action.no < $5) order by action.no desc limit $6`,
-      [organisation, filter.team ?? null, filter.state ?? null, filter.teams ?? null, before, limit]);
+      [organisation, filter.team ?? null, filter.state ?? null, filter.teams ?? null, before, limit],
+    );
     return rows.map(({ place, ...row }) => ({ action: actionOf(row), place }));
   }
 
   /** What happened to an action, oldest first. */
   async events(db: Queryable, organisation: string, id: string): Promise<ActionEvent[]> {
     const rows = await db.query<Omit<ActionEvent, 'at'> & { at: Date }>(
-      `select no, at, from_state as "from", to_state as "to", actor, code, detail from action_event where organisation = $1 and action = $2 order by no`, [organisation, id]);
+      `select no, at, from_state as "from", to_state as "to", actor, code, detail from action_event where organisation = $1 and action = $2 order by no`,
+      [organisation, id],
+    );
     return rows.map((row) => ({ ...row, at: row.at.toISOString() }));
   }
 
-  private async event(tx: Transaction, organisation: string, { id }: Action, from: ActionState | null, to: ActionState, { at, actor, code, detail }: Step): Promise<void> {
+  private async event(
+    tx: Transaction,
+    organisation: string,
+    { id }: Action,
+    from: ActionState | null,
+    to: ActionState,
+    { at, actor, code, detail }: Step,
+  ): Promise<void> {
     await tx.query(
       `insert into action_event (organisation, action, no, at, from_state, to_state, actor, code, detail)
        select $1, $2, coalesce(max(no), 0) + 1, $3, $4, $5, $6, $7, $8 from action_event where organisation = $1 and action = $2`,
-      [organisation, id, new Date(at), from, to, actor, code ?? to, JSON.stringify(detail ?? {})]);
+      [organisation, id, new Date(at), from, to, actor, code ?? to, JSON.stringify(detail ?? {})],
+    );
   }
 }
 
 /** What an action in its state waits for. */
 function wakingsOf(action: Action): Waking[] {
   const { id, team, state, expiresAt, takenBackBy, next = null } = action;
-  const follows: Waking[] = next !== null && ['applied', 'confirmed', 'measured', 'failed'].includes(state) ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }] : [];
-  const [stage, notBefore] = state === 'proposed' ? [EXECUTE, expiresAt] : state === 'approved' || state === 'intended' ? [EXECUTE, null] : state === 'applied' && takenBackBy === null ? [CONFIRM, null] : [null, null];
-  return [...(stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]), ...follows];
+  const follows: Waking[] =
+    next !== null && ['applied', 'confirmed', 'measured', 'failed'].includes(state)
+      ? [{ stage: FOLLOW, lane: team, key: id, notBefore: next.notBefore }]
+      : [];
+  const [stage, notBefore] =
+    state === 'proposed'
+      ? [EXECUTE, expiresAt]
+      : state === 'approved' || state === 'intended'
+        ? [EXECUTE, null]
+        : state === 'applied' && takenBackBy === null
+          ? [CONFIRM, null]
+          : [null, null];
+  return [
+    ...(stage === null ? [] : [{ stage, lane: team, key: id, ...(notBefore === null ? {} : { notBefore }) }]),
+    ...follows,
+  ];
 }
 
 /** SQL and values of what a step sets, after `used` parameters. */
 function settings(set: Readonly<Partial<Settable>>, used: number): [sql: string, values: unknown[]] {
   const entries = Object.entries(set);
-  const values = entries.map(([name, value]) => (value === null ? null : INSTANTS.has(name) ? new Date(value as number) : JSONS.has(name) ? JSON.stringify(value) : value));
+  const values = entries.map(([name, value]) =>
+    value === null
+      ? null
+      : INSTANTS.has(name)
+        ? new Date(value as number)
+        : JSONS.has(name)
+          ? JSON.stringify(value)
+          : value,
+  );
   return [entries.map(([name], at) => `, ${SETTABLE[name as keyof Settable]} = $${used + at + 1}`).join(''), values];
 }
 
@@ -300,7 +456,19 @@ const instant = (at: number | null): Date | null => (at === null ? null : new Da
 function actionOf({ effect, next, ...row }: Row): Action {
   const at = (date: Date | null): number | null => date?.getTime() ?? null;
   return {
-    ...row, effect: effectFromJson(effect), next: next === null ? null : nextFromJson(next), proposedAt: row.proposedAt?.getTime() ?? 0, expiresAt: row.expiresAt?.getTime() ?? 0, evidenceAt: at(row.evidenceAt), approvedAt: at(row.approvedAt),
-    intendedAt: at(row.intendedAt), askedAt: at(row.askedAt), appliedAt: at(row.appliedAt), confirmedAt: at(row.confirmedAt), endedAt: at(row.endedAt), beforeAt: at(row.beforeAt), afterAt: at(row.afterAt),
+    ...row,
+    effect: effectFromJson(effect),
+    next: next === null ? null : nextFromJson(next),
+    proposedAt: row.proposedAt?.getTime() ?? 0,
+    expiresAt: row.expiresAt?.getTime() ?? 0,
+    evidenceAt: at(row.evidenceAt),
+    approvedAt: at(row.approvedAt),
+    intendedAt: at(row.intendedAt),
+    askedAt: at(row.askedAt),
+    appliedAt: at(row.appliedAt),
+    confirmedAt: at(row.confirmedAt),
+    endedAt: at(row.endedAt),
+    beforeAt: at(row.beforeAt),
+    afterAt: at(row.afterAt),
   };
 }

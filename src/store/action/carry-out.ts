@@ -1,8 +1,9 @@
 /**
- * Making actions of recommendations: which connection, which effect, or why nothing carries it out. Used by the line and by both doors, so that
- * they do the same.
+ * Making actions of recommendations: which connection, which effect, or why nothing carries it out. Used by the line
+ * and by both doors, so that they do the same.
  *
- * It never approves and never asks a provider. The invariant: one open action per recommendation, whatever is asked for how often.
+ * It never approves and never asks a provider. The invariant: one open action per recommendation, whatever is asked for
+ * how often.
  */
 import { effectOf, isPurchase, newestEvidence, purchaseOf, type Subject } from '../../core/action/acting.js';
 import { policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
@@ -13,7 +14,9 @@ import type { Moved } from './actions.js';
 import type { Transaction } from '../database.js';
 import type { Stores } from '../stores.js';
 
-export type Plan = { readonly connection: string; readonly effect: Effect; readonly next?: Next } | { readonly obstacle: Reason };
+export type Plan =
+  | { readonly connection: string; readonly effect: Effect; readonly next?: Next }
+  | { readonly obstacle: Reason };
 
 /** Whoever is stopped to be started again rests for so long at least: a restart costs. */
 const LEAST_REST_MS = 30 * MINUTE_MS;
@@ -21,18 +24,33 @@ const LEAST_REST_MS = 30 * MINUTE_MS;
 const obstacle = (code: string, message: string): Plan => ({ obstacle: { code, message } });
 
 /** What would carry a recommendation out, as the fleet was last seen. */
-export async function planOf({ targets }: Pick<Stores, 'targets'>, tx: Transaction, organisation: string, recommendation: Recommendation, now: number): Promise<Plan> {
+export async function planOf(
+  { targets }: Pick<Stores, 'targets'>,
+  tx: Transaction,
+  organisation: string,
+  recommendation: Recommendation,
+  now: number,
+): Promise<Plan> {
   if (isPurchase(recommendation.action)) {
     const { connection, ...carrying } = purchaseOf(recommendation, (await targets.offers?.(tx, organisation)) ?? []);
-    return 'effect' in carrying && connection !== undefined ? { connection, effect: carrying.effect } : 'obstacle' in carrying ? carrying : obstacle('no-offer', 'no connection offers it');
+    return 'effect' in carrying && connection !== undefined
+      ? { connection, effect: carrying.effect }
+      : 'obstacle' in carrying
+        ? carrying
+        : obstacle('no-offer', 'no connection offers it');
   }
   const found = await targets.find(tx, organisation, recommendation.team, recommendation.target);
   if (found === null) return obstacle('no-target', `no connection knows ${recommendation.target}`);
   const carrying = effectOf(recommendation, found.seen);
   if ('obstacle' in carrying) return carrying;
-  if (progressOf(carrying.effect, found.seen) === 'done') return obstacle('already-so', `${found.seen.target} already is as it should become`);
+  if (progressOf(carrying.effect, found.seen) === 'done')
+    return obstacle('already-so', `${found.seen.target} already is as it should become`);
   const { effect, next } = carrying;
-  if (next !== undefined && next.notBefore - now < LEAST_REST_MS) return obstacle('too-late', `its hours begin in less than ${LEAST_REST_MS / MINUTE_MS} minutes: a stop would not pay`);
+  if (next !== undefined && next.notBefore - now < LEAST_REST_MS)
+    return obstacle(
+      'too-late',
+      `its hours begin in less than ${LEAST_REST_MS / MINUTE_MS} minutes: a stop would not pay`,
+    );
   return { connection: found.connection, effect, ...(next === undefined ? {} : { next }) };
 }
 
@@ -46,17 +64,44 @@ export interface ProposeRequest {
 }
 
 /** Makes the action. The caller has seen that none is open for the recommendation, under `serialise`. */
-export function proposeAction({ actions }: Pick<Stores, 'actions'>, tx: Transaction, organisation: string, { recommendation, plan, subject, mode, now }: ProposeRequest): Promise<Moved> {
+export function proposeAction(
+  { actions }: Pick<Stores, 'actions'>,
+  tx: Transaction,
+  organisation: string,
+  { recommendation, plan, subject, mode, now }: ProposeRequest,
+): Promise<Moved> {
   const { id, team, policy, document } = recommendation;
-  return actions.propose(tx, organisation, {
-    team, connection: plan.connection, target: plan.effect.target, effect: plan.effect, mode, recommendation: id, policy, document, subject, rollbackOf: null, underStop: false,
-    proposedBy: policyActor(document), evidenceAt: newestEvidence(recommendation), expiresAt: planExpiry(recommendation, plan), next: plan.next ?? null,
-  }, now);
+  return actions.propose(
+    tx,
+    organisation,
+    {
+      team,
+      connection: plan.connection,
+      target: plan.effect.target,
+      effect: plan.effect,
+      mode,
+      recommendation: id,
+      policy,
+      document,
+      subject,
+      rollbackOf: null,
+      underStop: false,
+      proposedBy: policyActor(document),
+      evidenceAt: newestEvidence(recommendation),
+      expiresAt: planExpiry(recommendation, plan),
+      next: plan.next ?? null,
+    },
+    now,
+  );
 }
 
-/** When an action for it is over: with the recommendation, and a first of two not later than a while before the second. */
-export const planExpiry = (recommendation: Pick<Recommendation, 'expiresAt'>, { next }: { readonly next?: Next }): number =>
-  Math.min(expiryOf(recommendation), next === undefined ? Infinity : next.notBefore - LEAST_REST_MS);
+/**
+ * When an action for it is over: with the recommendation, and a first of two not later than a while before the second.
+ */
+export const planExpiry = (
+  recommendation: Pick<Recommendation, 'expiresAt'>,
+  { next }: { readonly next?: Next },
+): number => Math.min(expiryOf(recommendation), next === undefined ? Infinity : next.notBefore - LEAST_REST_MS);
 
 /** When a recommendation is over, in epoch milliseconds. */
 export const expiryOf = ({ expiresAt }: Pick<Recommendation, 'expiresAt'>): number => parseInstant(expiresAt) ?? 0;

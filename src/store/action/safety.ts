@@ -1,7 +1,9 @@
 /**
- * What keeps acting safe: the kill switch, the limits, and the facts that the guard looks at. Facts only; core/action/guard.ts decides.
+ * What keeps acting safe: the kill switch, the limits, and the facts that the guard looks at. Facts only;
+ * core/action/guard.ts decides.
  *
- * The kill switch is asked in the very statement that notes that a provider is being asked, so that it takes effect at once.
+ * The kill switch is asked in the very statement that notes that a provider is being asked, so that it takes effect at
+ * once.
  */
 import { isApprovedByPolicy, LIVE_STATES, type Action } from '../../core/action/action.js';
 import { appliesTo, fingerprintOf } from '../../core/policy/document.js';
@@ -21,7 +23,10 @@ export interface StoredStop extends Stop {
 }
 
 /** The facts of the guard that the database has. */
-export type KnownFacts = Pick<GuardFacts, 'limits' | 'recent' | 'lastOnTargetAt' | 'liveOnTarget' | 'stillEnforces' | 'gate' | 'stops' | 'isProtected'>;
+export type KnownFacts = Pick<
+  GuardFacts,
+  'limits' | 'recent' | 'lastOnTargetAt' | 'liveOnTarget' | 'stillEnforces' | 'gate' | 'stops' | 'isProtected'
+>;
 
 /** Of the kill switches those that cover a connection and a team with the teams above it: $1 is the organisation. */
 const covering = (connection: string, teams: string): string =>
@@ -30,41 +35,61 @@ const covering = (connection: string, teams: string): string =>
 const limitsKey = (team: string | null): string => (team === null ? 'limits' : `limits/${team}`);
 
 export class SafetyStore {
-  constructor(private readonly organisations: OrganisationStore, private readonly policies: PolicyStore) {}
+  constructor(
+    private readonly organisations: OrganisationStore,
+    private readonly policies: PolicyStore,
+  ) {}
 
   async stops(db: Queryable, organisation: string): Promise<StoredStop[]> {
     const rows = await db.query<Omit<StoredStop, 'setAt'> & { setAt: Date }>(
-      `select scope, name, reason, set_at as "setAt", set_by as "setBy" from kill_switch where organisation = $1 order by scope, name`, [organisation]);
+      `select scope, name, reason, set_at as "setAt", set_by as "setBy" from kill_switch where organisation = $1 order by scope, name`,
+      [organisation],
+    );
     return rows.map((row) => ({ ...row, setAt: row.setAt.toISOString() }));
   }
 
   /** Switches off; a switch that is off already stays as it was set. */
-  async stop(tx: Transaction, organisation: string, { scope, name }: Stop, reason: string, by: string, now: number): Promise<void> {
-    await tx.query(`insert into kill_switch (organisation, scope, name, reason, set_at, set_by) values ($1, $2, $3, $4, $5, $6) on conflict (organisation, scope, name) do nothing`,
-      [organisation, scope, name, reason, new Date(now), by]);
+  async stop(
+    tx: Transaction,
+    organisation: string,
+    { scope, name }: Stop,
+    reason: string,
+    by: string,
+    now: number,
+  ): Promise<void> {
+    await tx.query(
+      `insert into kill_switch (organisation, scope, name, reason, set_at, set_by) values ($1, $2, $3, $4, $5, $6) on conflict (organisation, scope, name) do nothing`,
+      [organisation, scope, name, reason, new Date(now), by],
+    );
   }
 
   /** Returns whether there was anything to lift. */
   async lift(tx: Transaction, organisation: string, { scope, name }: Stop): Promise<boolean> {
-    const gone = await tx.query(`delete from kill_switch where organisation = $1 and scope = $2 and name = $3 returning scope`, [organisation, scope, name]);
+    const gone = await tx.query(
+      `delete from kill_switch where organisation = $1 and scope = $2 and name = $3 returning scope`,
+      [organisation, scope, name],
+    );
     return gone.length > 0;
   }
 
   /** The kill switches that cover a team's action through a connection. */
   async stopsOver(db: Queryable, organisation: string, team: string, connection: string): Promise<Stop[]> {
-    return db.query<Stop>(`select k.scope, k.name from kill_switch k where ${covering('$2::text', '$3::text[]')} order by 1, 2`,
-      [organisation, connection, await this.teamsAbove(db, organisation, team)]);
+    return db.query<Stop>(
+      `select k.scope, k.name from kill_switch k where ${covering('$2::text', '$3::text[]')} order by 1, 2`,
+      [organisation, connection, await this.teamsAbove(db, organisation, team)],
+    );
   }
 
   /**
-   * Notes that the provider is asked now, unless somebody else has noted it or a kill switch covers the action: one statement. Returns whether
-   * the caller may ask.
+   * Notes that the provider is asked now, unless somebody else has noted it or a kill switch covers the action: one
+   * statement. Returns whether the caller may ask.
    */
   async mayAsk(tx: Transaction, organisation: string, { id, team, connection }: Action, now: number): Promise<boolean> {
     const rows = await tx.query(
       `update action set asked_at = $5 where organisation = $1 and id = $4 and state = 'intended' and asked_at is null
          and (under_stop or not exists (select 1 from kill_switch k where ${covering('$2::text', '$3::text[]')})) returning id`,
-      [organisation, connection, await this.teamsAbove(tx, organisation, team), id, new Date(now)]);
+      [organisation, connection, await this.teamsAbove(tx, organisation, team), id, new Date(now)],
+    );
     return rows.length > 0;
   }
 
@@ -72,7 +97,8 @@ export class SafetyStore {
   private async teamsAbove(db: Queryable, organisation: string, team: string): Promise<string[]> {
     const parents = new Map((await this.organisations.teams(db, organisation)).map(({ id, parent }) => [id, parent]));
     const above = [team];
-    for (let next = parents.get(team) ?? null; next !== null && !above.includes(next); next = parents.get(next) ?? null) above.push(next);
+    for (let next = parents.get(team) ?? null; next !== null && !above.includes(next); next = parents.get(next) ?? null)
+      above.push(next);
     return above;
   }
 
@@ -82,80 +108,159 @@ export class SafetyStore {
   }
 
   /** Replaces a checked document; returns the one before. */
-  async saveLimits(tx: Transaction, organisation: string, team: string | null, document: LimitsDocument): Promise<LimitsDocument> {
+  async saveLimits(
+    tx: Transaction,
+    organisation: string,
+    team: string | null,
+    document: LimitsDocument,
+  ): Promise<LimitsDocument> {
     const before = await this.limitsDocument(tx, organisation, team);
     await this.organisations.saveSetting(tx, organisation, limitsKey(team), document);
     return before;
   }
 
   async limits(db: Queryable, organisation: string, team: string): Promise<BindingLimits> {
-    return bindingLimits(await this.limitsDocument(db, organisation, null), await this.limitsDocument(db, organisation, team));
+    return bindingLimits(
+      await this.limitsDocument(db, organisation, null),
+      await this.limitsDocument(db, organisation, team),
+    );
   }
 
   /** What holds for a team, or for the organisation. */
   async binding(db: Queryable, organisation: string, team: string | null): Promise<Limits> {
-    return team === null ? bindingLimits(await this.limitsDocument(db, organisation, null), {}).organisation : (await this.limits(db, organisation, team)).team;
+    return team === null
+      ? bindingLimits(await this.limitsDocument(db, organisation, null), {}).organisation
+      : (await this.limits(db, organisation, team)).team;
   }
 
   /** What the guard needs to know of an action besides the provider's word. */
-  async facts(tx: Transaction, organisation: string, action: Action, names: readonly string[], policies: readonly Policy[], now: number): Promise<KnownFacts> {
+  async facts(
+    tx: Transaction,
+    organisation: string,
+    action: Action,
+    names: readonly string[],
+    policies: readonly Policy[],
+    now: number,
+  ): Promise<KnownFacts> {
     const limits = await this.limits(tx, organisation, action.team);
-    const document = action.document === null ? undefined : (await this.policies.list(tx, organisation, policies)).find(({ name }) => name === action.document);
+    const document =
+      action.document === null
+        ? undefined
+        : (await this.policies.list(tx, organisation, policies)).find(({ name }) => name === action.document);
     return {
-      limits, recent: await this.recent(tx, organisation, action, limits, now), lastOnTargetAt: await this.lastOn(tx, organisation, action),
-      liveOnTarget: await this.liveOn(tx, organisation, action.connection, action.target, [action.id, action.rollbackOf]),
-      stillEnforces: isApprovedByPolicy(action) ? document !== undefined && !document.paused && document.mode === 'enforce' && document.policy === action.policy && appliesTo(document, action.team) : null,
-      gate: document === undefined ? { kind: 'none' } : await this.gate(tx, organisation, action.team, document, policies),
-      stops: await this.stopsOver(tx, organisation, action.team, action.connection), isProtected: await this.isProtected(tx, organisation, action.team, names),
+      limits,
+      recent: await this.recent(tx, organisation, action, limits, now),
+      lastOnTargetAt: await this.lastOn(tx, organisation, action),
+      liveOnTarget: await this.liveOn(tx, organisation, action.connection, action.target, [
+        action.id,
+        action.rollbackOf,
+      ]),
+      stillEnforces: isApprovedByPolicy(action)
+        ? document !== undefined &&
+          !document.paused &&
+          document.mode === 'enforce' &&
+          document.policy === action.policy &&
+          appliesTo(document, action.team)
+        : null,
+      gate:
+        document === undefined ? { kind: 'none' } : await this.gate(tx, organisation, action.team, document, policies),
+      stops: await this.stopsOver(tx, organisation, action.team, action.connection),
+      isProtected: await this.isProtected(tx, organisation, action.team, names),
     };
   }
 
-  private async recent(tx: Transaction, organisation: string, { id, team }: Action, limits: BindingLimits, now: number): Promise<KnownFacts['recent']> {
+  private async recent(
+    tx: Transaction,
+    organisation: string,
+    { id, team }: Action,
+    limits: BindingLimits,
+    now: number,
+  ): Promise<KnownFacts['recent']> {
     const [sums] = await tx.query<{ all: number; own: number; gpus: number; ownGpus: number }>(
       `select count(*)::int as "all", (count(*) filter (where team = $2))::int as own, coalesce(sum(gpus), 0) as gpus, coalesce(sum(gpus) filter (where team = $2), 0) as "ownGpus"
-       from action where organisation = $1 and intended_at > $3 and state <> 'refused' and rollback_of is null and id <> $4`, [organisation, team, new Date(recentSince(now)), id]);
+       from action where organisation = $1 and intended_at > $3 and state <> 'refused' and rollback_of is null and id <> $4`,
+      [organisation, team, new Date(recentSince(now)), id],
+    );
     const month = (parseDay(`${monthLabel(now, 'UTC')}-01`) ?? 0) * DAY_MS;
     const purchased = async (currency: string | undefined, own: string | null): Promise<bigint> => {
       const [row] = await tx.query<{ nanos: string }>(
         `select coalesce(sum((effect ->> 'mostNanos')::numeric), 0)::text as nanos from action where organisation = $1 and effect ->> 'kind' = 'purchase' and effect ->> 'currency' = $2
-           and intended_at >= $3 and state <> 'refused' and ($4::text is null or team = $4) and id <> $5`, [organisation, currency ?? '', new Date(month), own, id]);
+           and intended_at >= $3 and state <> 'refused' and ($4::text is null or team = $4) and id <> $5`,
+        [organisation, currency ?? '', new Date(month), own, id],
+      );
       return BigInt(row?.nanos ?? '0');
     };
     return {
-      team: { actions: sums?.own ?? 0, gpus: sums?.ownGpus ?? 0, purchasedNanos: await purchased(limits.team.purchasesPerMonth?.currency, team) },
-      organisation: { actions: sums?.all ?? 0, gpus: sums?.gpus ?? 0, purchasedNanos: await purchased(limits.organisation.purchasesPerMonth?.currency, null) },
+      team: {
+        actions: sums?.own ?? 0,
+        gpus: sums?.ownGpus ?? 0,
+        purchasedNanos: await purchased(limits.team.purchasesPerMonth?.currency, team),
+      },
+      organisation: {
+        actions: sums?.all ?? 0,
+        gpus: sums?.gpus ?? 0,
+        purchasedNanos: await purchased(limits.organisation.purchasesPerMonth?.currency, null),
+      },
     };
   }
 
   /** The live action on a target besides some; null: there is none. */
-  async liveOn(db: Queryable, organisation: string, connection: string, target: string, besides: readonly (string | null)[]): Promise<string | null> {
+  async liveOn(
+    db: Queryable,
+    organisation: string,
+    connection: string,
+    target: string,
+    besides: readonly (string | null)[],
+  ): Promise<string | null> {
     const [row] = await db.query<{ id: string }>(
       `select id from action where organisation = $1 and connection = $2 and target = $3 and state = any($4::text[]) and taken_back_by is null and not (id = any($5::text[]))`,
-      [organisation, connection, target, LIVE_STATES, besides.filter((id) => id !== null)]);
+      [organisation, connection, target, LIVE_STATES, besides.filter((id) => id !== null)],
+    );
     return row?.id ?? null;
   }
 
-  private async lastOn(db: Queryable, organisation: string, { id, connection, target }: Action): Promise<number | null> {
+  private async lastOn(
+    db: Queryable,
+    organisation: string,
+    { id, connection, target }: Action,
+  ): Promise<number | null> {
     const [row] = await db.query<{ last: Date | null }>(
-      `select max(applied_at) as last from action where organisation = $1 and connection = $2 and target = $3 and id <> $4`, [organisation, connection, target, id]);
+      `select max(applied_at) as last from action where organisation = $1 and connection = $2 and target = $3 and id <> $4`,
+      [organisation, connection, target, id],
+    );
     return row?.last?.getTime() ?? null;
   }
 
-  private async gate(db: Queryable, organisation: string, team: string, document: StoredPolicy, policies: readonly Policy[]): Promise<Gate> {
+  private async gate(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    document: StoredPolicy,
+    policies: readonly Policy[],
+  ): Promise<Gate> {
     const version = policies.find(({ name }) => name === document.policy)?.version ?? 0;
-    if ((await this.policies.backtested(db, organisation, fingerprintOf(document, version))).has(team)) return { kind: 'backtested' };
+    if ((await this.policies.backtested(db, organisation, fingerprintOf(document, version))).has(team))
+      return { kind: 'backtested' };
     // The reason stands in the audit of the very document: other parameters or teams need another one.
     const [override] = await db.query(
       `select 1 from audit where organisation = $1 and verb = 'policy.apply' and target = $2 and coalesce(detail ->> 'override', '') <> ''
          and detail -> 'after' ->> 'policy' = $3 and detail -> 'after' -> 'params' = $4::jsonb and detail -> 'after' -> 'teams' = $5::jsonb limit 1`,
-      [organisation, document.name, document.policy, JSON.stringify(document.params), JSON.stringify(document.teams)]);
+      [organisation, document.name, document.policy, JSON.stringify(document.params), JSON.stringify(document.teams)],
+    );
     return { kind: override === undefined ? 'none' : 'override' };
   }
 
   /** Whether a workload of one of the names is protected by its owner; null: nobody said. */
-  private async isProtected(db: Queryable, organisation: string, team: string, names: readonly string[]): Promise<boolean | null> {
+  private async isProtected(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    names: readonly string[],
+  ): Promise<boolean | null> {
     const rows = await db.query<{ said: boolean | null }>(
-      `select (facts ->> 'isProtected')::boolean as said from workload where organisation = $1 and team = $2 and id = any($3::text[])`, [organisation, team, names]);
+      `select (facts ->> 'isProtected')::boolean as said from workload where organisation = $1 and team = $2 and id = any($3::text[])`,
+      [organisation, team, names],
+    );
     const said = rows.flatMap((row) => (row.said === null ? [] : [row.said]));
     return said.includes(true) ? true : said.length > 0 ? false : null;
   }

@@ -1,6 +1,6 @@
 /**
- * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Both doors do it here, so that they do the
- * same; whoever calls has checked the right for the team and writes the audit.
+ * What people decide about actions: approving, rejecting, taking back, the kill switch and the limits. Both doors do it
+ * here, so that they do the same; whoever calls has checked the right for the team and writes the audit.
  *
  * Nothing here asks a provider: an approval wakes the line, whose guard has the last word.
  */
@@ -33,35 +33,78 @@ async function woken(tx: Transaction, organisation: string, { action, wakings }:
 
 /**
  * Approves an action that was proposed.
- * @throws Failure missing, conflict where it cannot be approved any more or now, denied where whoever proposed it may not.
+ * @throws Failure missing, conflict where it cannot be approved any more or now, denied where whoever proposed it may
+ * not.
  */
-export async function approveAction(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Action> {
+export async function approveAction(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  now: number,
+): Promise<Action> {
   await stores.actions.serialise(tx, organisation);
   const action = await locked(stores, tx, organisation, id);
   if (action.state !== 'proposed') throw conflict(`action ${id} is ${action.state}, not proposed`);
   return approve(stores, tx, organisation, action, by, now);
 }
 
-async function approve(stores: Stores, tx: Transaction, organisation: string, action: Action, by: string, now: number): Promise<Action> {
+async function approve(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  action: Action,
+  by: string,
+  now: number,
+): Promise<Action> {
   if (now >= action.expiresAt) throw conflict(`action ${action.id} has expired`);
   await checkApprover(stores, tx, organisation, action, by);
   await checkFree(stores, tx, organisation, action, false);
-  if (action.recommendation !== null) await stores.recommendations.follow(tx, organisation, action.recommendation, 'approved', by, now);
-  return woken(tx, organisation, await stores.actions.move(tx, organisation, action, 'approved', { at: now, actor: by, set: { approvedBy: by } }));
+  if (action.recommendation !== null)
+    await stores.recommendations.follow(tx, organisation, action.recommendation, 'approved', by, now);
+  return woken(
+    tx,
+    organisation,
+    await stores.actions.move(tx, organisation, action, 'approved', { at: now, actor: by, set: { approvedBy: by } }),
+  );
 }
 
 /** Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve. */
-async function checkApprover({ safety, policies }: Stores, tx: Transaction, organisation: string, action: Action, by: string): Promise<void> {
+async function checkApprover(
+  { safety, policies }: Stores,
+  tx: Transaction,
+  organisation: string,
+  action: Action,
+  by: string,
+): Promise<void> {
   const { team } = await safety.limits(tx, organisation, action.team);
   if (!team.separateApprover) return;
-  const author = action.document === null ? null : ((await policies.get(tx, organisation, action.document))?.updatedBy ?? null);
-  if (by === action.proposedBy || by === author) throw denied(`whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`);
+  const author =
+    action.document === null ? null : ((await policies.get(tx, organisation, action.document))?.updatedBy ?? null);
+  if (by === action.proposedBy || by === author)
+    throw denied(
+      `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`,
+    );
 }
 
 /** @throws Failure conflict where a kill switch covers the action, or another one is live on its target. */
-async function checkFree({ safety }: Stores, tx: Transaction, organisation: string, { team, connection, target, id, rollbackOf }: Pick<Action, 'team' | 'connection' | 'target' | 'id' | 'rollbackOf'>, underStop: boolean): Promise<void> {
+async function checkFree(
+  { safety }: Stores,
+  tx: Transaction,
+  organisation: string,
+  { team, connection, target, id, rollbackOf }: Pick<Action, 'team' | 'connection' | 'target' | 'id' | 'rollbackOf'>,
+  underStop: boolean,
+): Promise<void> {
   const stops = underStop ? [] : await safety.stopsOver(tx, organisation, team, connection);
-  if (stops.length > 0) throw conflict('the kill switch is on', stops.map(({ scope, name }) => ({ path: null, message: `for ${scope === 'all' ? 'everything' : `the ${scope} ${name}`}` })));
+  if (stops.length > 0)
+    throw conflict(
+      'the kill switch is on',
+      stops.map(({ scope, name }) => ({
+        path: null,
+        message: `for ${scope === 'all' ? 'everything' : `the ${scope} ${name}`}`,
+      })),
+    );
   const live = await safety.liveOn(tx, organisation, connection, target, [id, rollbackOf]);
   if (live !== null) throw conflict(`the action ${live} is under way on ${target}`);
 }
@@ -70,43 +113,105 @@ async function checkFree({ safety }: Stores, tx: Transaction, organisation: stri
  * Rejects an action that no provider was asked for yet. Its recommendation counts as rejected.
  * @throws Failure missing, conflict where it is too late.
  */
-export async function rejectAction(stores: Stores, tx: Transaction, organisation: string, id: string, reason: string, by: string, now: number): Promise<Action> {
+export async function rejectAction(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  reason: string,
+  by: string,
+  now: number,
+): Promise<Action> {
   await stores.actions.serialise(tx, organisation);
   const action = await locked(stores, tx, organisation, id);
   if (isFinal(action.state)) throw conflict(`action ${id} is ${action.state}`);
-  if (!['proposed', 'approved', 'intended'].includes(action.state) || action.askedAt !== null) throw conflict(`action ${id} is ${action.state}: ${action.connection} was asked for it; bursar rollback takes it back where that can be done`);
+  if (!['proposed', 'approved', 'intended'].includes(action.state) || action.askedAt !== null)
+    throw conflict(
+      `action ${id} is ${action.state}: ${action.connection} was asked for it; bursar rollback takes it back where that can be done`,
+    );
   return reject(stores, tx, organisation, action, reason, by, now);
 }
 
-async function reject(stores: Stores, tx: Transaction, organisation: string, action: Action, reason: string, by: string, now: number): Promise<Action> {
-  if (action.recommendation !== null) await stores.recommendations.follow(tx, organisation, action.recommendation, 'rejected', by, now);
+async function reject(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  action: Action,
+  reason: string,
+  by: string,
+  now: number,
+): Promise<Action> {
+  if (action.recommendation !== null)
+    await stores.recommendations.follow(tx, organisation, action.recommendation, 'rejected', by, now);
   const message = reason === '' ? `rejected by ${by}` : reason;
-  return woken(tx, organisation, await stores.actions.move(tx, organisation, action, 'refused', { at: now, actor: by, code: 'rejected', detail: { message }, set: { reasons: [{ code: 'rejected', message }] } }));
+  return woken(
+    tx,
+    organisation,
+    await stores.actions.move(tx, organisation, action, 'refused', {
+      at: now,
+      actor: by,
+      code: 'rejected',
+      detail: { message },
+      set: { reasons: [{ code: 'rejected', message }] },
+    }),
+  );
 }
 
 /**
- * Approves a recommendation: its action, where one is proposed; else one is made, where something can carry it out. Where nothing can, the approval
- * stands, and the recommendation says why.
+ * Approves a recommendation: its action, where one is proposed; else one is made, where something can carry it out.
+ * Where nothing can, the approval stands, and the recommendation says why.
  * @throws Failure missing, conflict, denied.
  */
-export async function approveRecommendation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<DecidedRecommendation> {
+export async function approveRecommendation(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  now: number,
+): Promise<DecidedRecommendation> {
   const { actions, recommendations } = stores;
   await actions.serialise(tx, organisation);
   const recommendation = await recommendations.decide(tx, organisation, id, 'approved', by, now);
   const open = await actions.openOf(tx, organisation, id);
-  if (open !== null) return { recommendation: { ...recommendation, obstacle: null }, action: await approve(stores, tx, organisation, open, by, now) };
-  const plan = Date.parse(recommendation.expiresAt) <= now ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } } : await planOf(stores, tx, organisation, recommendation, now);
+  if (open !== null)
+    return {
+      recommendation: { ...recommendation, obstacle: null },
+      action: await approve(stores, tx, organisation, open, by, now),
+    };
+  const plan =
+    Date.parse(recommendation.expiresAt) <= now
+      ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } }
+      : await planOf(stores, tx, organisation, recommendation, now);
   const hindrance = 'obstacle' in plan ? plan.obstacle : null;
   await recommendations.saveObstacles(tx, organisation, new Map([[id, hindrance]]));
   if ('obstacle' in plan) return { recommendation: { ...recommendation, obstacle: hindrance }, action: null };
-  const subject: Subject = { action: recommendation.action, target: recommendation.target, workload: null, resource: null };
-  const made = await proposeAction(stores, tx, organisation, { recommendation, plan, subject, mode: recommendation.mode, now });
+  const subject: Subject = {
+    action: recommendation.action,
+    target: recommendation.target,
+    workload: null,
+    resource: null,
+  };
+  const made = await proposeAction(stores, tx, organisation, {
+    recommendation,
+    plan,
+    subject,
+    mode: recommendation.mode,
+    now,
+  });
   const action = await approve(stores, tx, organisation, made.action, by, now);
   return { recommendation: { ...recommendation, actionId: action.id, obstacle: null }, action };
 }
 
 /** Rejects a recommendation, and its action where one is proposed. @throws Failure missing, conflict. */
-export async function rejectRecommendation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<DecidedRecommendation> {
+export async function rejectRecommendation(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  now: number,
+): Promise<DecidedRecommendation> {
   await stores.actions.serialise(tx, organisation);
   const recommendation = await stores.recommendations.decide(tx, organisation, id, 'rejected', by, now);
   const open = await stores.actions.openOf(tx, organisation, id);
@@ -114,36 +219,87 @@ export async function rejectRecommendation(stores: Stores, tx: Transaction, orga
 }
 
 /**
- * Makes the action that takes another one back. Asking for it is approving it; its own guard follows. While the kill switch is on it is refused,
- * unless whoever asks says that it shall be done all the same.
+ * Makes the action that takes another one back. Asking for it is approving it; its own guard follows. While the kill
+ * switch is on it is refused, unless whoever asks says that it shall be done all the same.
  * @param by who asks; a policy document whose brake is over signs as `policy:<document>`
  * @throws Failure missing, conflict where nothing takes it back, or not now.
  */
-export async function rollBack(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, { underStop }: { readonly underStop: boolean }, now: number): Promise<Action> {
+export async function rollBack(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  { underStop }: { readonly underStop: boolean },
+  now: number,
+): Promise<Action> {
   const { actions } = stores;
   await actions.serialise(tx, organisation);
   const original = await locked(stores, tx, organisation, id);
-  if (!['applied', 'confirmed', 'measured'].includes(original.state)) throw conflict(`action ${id} is ${original.state}: there is nothing to take back`);
+  if (!['applied', 'confirmed', 'measured'].includes(original.state))
+    throw conflict(`action ${id} is ${original.state}: there is nothing to take back`);
   if (original.rollbackOf !== null) throw conflict(`action ${id} is a rollback itself`);
   if (original.takenBackBy !== null) throw conflict(`action ${id} is being taken back by ${original.takenBackBy}`);
   const { next = null, follows = null } = original;
-  // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take back.
-  if (follows !== null) throw conflict(`action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`);
+  // Two that were approved as one are taken back as one, while the second has not begun: then nothing is left to take
+  // back.
+  if (follows !== null)
+    throw conflict(
+      `action ${id} is what ${follows} was done for: it is taken back with that one, and not once it has begun`,
+    );
   const follower = next === null ? null : await actions.followerOf(tx, organisation, id);
-  if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state)) throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
+  if (follower !== null && !['refused', 'failed', 'expired'].includes(follower.state))
+    throw conflict(`${follower.id}, which follows action ${id}, has begun: there is nothing left to take back`);
   const effect = original.before === null ? null : inverseOf(original.effect, original.before);
   if (effect === null) throw conflict(`nothing takes back ${original.effect.kind} of ${original.target}`);
   const { team, connection, target, policy, document } = original;
   await checkFree(stores, tx, organisation, { team, connection, target, id, rollbackOf: null }, underStop);
-  const { action: rollback } = await actions.propose(tx, organisation, {
-    team, connection, target, effect, mode: 'approve', recommendation: null, policy, document, subject: null, rollbackOf: id, underStop, proposedBy: by, evidenceAt: null, expiresAt: now + ROLLBACK_MS,
-  }, now);
-  await actions.note(tx, organisation, original, { at: now, actor: by, code: 'rollback-begun', detail: { by: rollback.id }, set: { takenBackBy: rollback.id } });
-  return woken(tx, organisation, await actions.move(tx, organisation, rollback, 'approved', { at: now, actor: by, set: { approvedBy: by } }));
+  const { action: rollback } = await actions.propose(
+    tx,
+    organisation,
+    {
+      team,
+      connection,
+      target,
+      effect,
+      mode: 'approve',
+      recommendation: null,
+      policy,
+      document,
+      subject: null,
+      rollbackOf: id,
+      underStop,
+      proposedBy: by,
+      evidenceAt: null,
+      expiresAt: now + ROLLBACK_MS,
+    },
+    now,
+  );
+  await actions.note(tx, organisation, original, {
+    at: now,
+    actor: by,
+    code: 'rollback-begun',
+    detail: { by: rollback.id },
+    set: { takenBackBy: rollback.id },
+  });
+  return woken(
+    tx,
+    organisation,
+    await actions.move(tx, organisation, rollback, 'approved', { at: now, actor: by, set: { approvedBy: by } }),
+  );
 }
 
-/** Takes an action back because its policy holds only while it proposes, and does not any more. Null: nothing takes it back, or not now. */
-export async function liftBrake(stores: Stores, tx: Transaction, organisation: string, { id, document, before, effect, team, connection, target }: Action, now: number): Promise<Action | null> {
+/**
+ * Takes an action back because its policy holds only while it proposes, and does not any more. Null: nothing takes it
+ * back, or not now.
+ */
+export async function liftBrake(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  { id, document, before, effect, team, connection, target }: Action,
+  now: number,
+): Promise<Action | null> {
   if (document === null || before === null || inverseOf(effect, before) === null) return null;
   if ((await stores.safety.stopsOver(tx, organisation, team, connection)).length > 0) return null;
   if ((await stores.safety.liveOn(tx, organisation, connection, target, [id])) !== null) return null;

@@ -1,6 +1,6 @@
 /**
- * Where a recommendation's target is: which connection knows it, and how it was last seen. A small port, so that acting does not depend on how
- * the fleet is kept. It never calls a provider.
+ * Where a recommendation's target is: which connection knows it, and how it was last seen. A small port, so that acting
+ * does not depend on how the fleet is kept. It never calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { FleetTarget } from '../../core/fleet/fleet.js';

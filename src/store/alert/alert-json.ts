@@ -18,12 +18,57 @@ export interface DeliveryJson extends Pick<Delivery, 'channel' | 'address' | 'pa
 
 export type AlertStory = AlertJson & { readonly deliveries: readonly DeliveryJson[] };
 
-export const alertJson = ({ id, kind, team, severity, news, state, silence, thread, answer, level, madeAt }: Alert): AlertJson =>
-  ({ id, kind, team, severity, title: ENGLISH.content(news).title, state, silence, thread, answer, level, madeAt, news });
+export const alertJson = ({
+  id,
+  kind,
+  team,
+  severity,
+  news,
+  state,
+  silence,
+  thread,
+  answer,
+  level,
+  madeAt,
+}: Alert): AlertJson => ({
+  id,
+  kind,
+  team,
+  severity,
+  title: ENGLISH.content(news).title,
+  state,
+  silence,
+  thread,
+  answer,
+  level,
+  madeAt,
+  news,
+});
 
-const deliveryJson = ({ channel, address, part, level, state, intendedAt, sentAt, problem }: Delivery): DeliveryJson =>
-  ({ channel, address, part, level, state, intendedAt: formatInstant(intendedAt), sentAt: sentAt === null ? null : formatInstant(sentAt), problem });
+const deliveryJson = ({
+  channel,
+  address,
+  part,
+  level,
+  state,
+  intendedAt,
+  sentAt,
+  problem,
+}: Delivery): DeliveryJson => ({
+  channel,
+  address,
+  part,
+  level,
+  state,
+  intendedAt: formatInstant(intendedAt),
+  sentAt: sentAt === null ? null : formatInstant(sentAt),
+  problem,
+});
 
-export async function alertStory({ db, alerts }: Pick<Stores, 'db' | 'alerts'>, organisation: string, alert: Alert): Promise<AlertStory> {
+export async function alertStory(
+  { db, alerts }: Pick<Stores, 'db' | 'alerts'>,
+  organisation: string,
+  alert: Alert,
+): Promise<AlertStory> {
   return { ...alertJson(alert), deliveries: (await alerts.deliveries(db, organisation, alert.id)).map(deliveryJson) };
 }

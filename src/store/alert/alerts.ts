@@ -1,11 +1,24 @@
 /**
- * Alerts and what was sent of them. An alert is kept once per identity, and goes to a place once: the table's own keys say so, whoever raises it.
+ * Alerts and what was sent of them. An alert is kept once per identity, and goes to a place once: the table's own keys
+ * say so, whoever raises it.
  *
- * A delivery is the intent to send, with its token; that it is tried, and what became of it, are commits of their own. It sends nothing and decides
- * nothing: where an alert goes and what a step means is told by whoever calls.
+ * A delivery is the intent to send, with its token; that it is tried, and what became of it, are commits of their own.
+ * It sends nothing and decides nothing: where an alert goes and what a step means is told by whoever calls.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
-import { identityOf, severityOf, threadOf, type Alert, type AlertKind, type AlertState, type Answer, type AnswerKind, type News, type Severity, type Silence } from '../../core/alert/alert.js';
+import {
+  identityOf,
+  severityOf,
+  threadOf,
+  type Alert,
+  type AlertKind,
+  type AlertState,
+  type Answer,
+  type AnswerKind,
+  type News,
+  type Severity,
+  type Silence,
+} from '../../core/alert/alert.js';
 import type { AlertTarget } from '../../core/alert/routes.js';
 import { assert, missing } from '../../core/errors.js';
 import { formatInstant } from '../../core/time.js';
@@ -29,7 +42,10 @@ export interface Delivery {
   /** Step of the escalation that sent it; 0: the route itself. */
   readonly level: number;
   readonly token: string;
-  /** `waiting`: intended or tried; `unknown`: nobody can tell, and it is not repeated; `failed`: given up; `dropped`: nobody needs it any more. */
+  /**
+   * `waiting`: intended or tried; `unknown`: nobody can tell, and it is not repeated; `failed`: given up; `dropped`:
+   * nobody needs it any more.
+   */
   readonly state: 'waiting' | 'sent' | 'unknown' | 'failed' | 'dropped';
   /** Epoch milliseconds. */
   readonly intendedAt: number;
@@ -43,24 +59,56 @@ export interface Delivery {
 }
 
 interface AlertRow {
-  id: string; identity: string; kind: AlertKind; team: string | null; severity: Severity; thread: string; news: News; state: AlertState; silence: Silence | null;
-  answered_as: AnswerKind | null; answered_by: string | null; answered_at: Date | null; level: number; revision: number; made_at: Date;
+  id: string;
+  identity: string;
+  kind: AlertKind;
+  team: string | null;
+  severity: Severity;
+  thread: string;
+  news: News;
+  state: AlertState;
+  silence: Silence | null;
+  answered_as: AnswerKind | null;
+  answered_by: string | null;
+  answered_at: Date | null;
+  level: number;
+  revision: number;
+  made_at: Date;
 }
-type DeliveryRow = Omit<Delivery, 'address' | 'intendedAt' | 'askedAt' | 'sentAt'> & { address: string; intendedAt: Date; askedAt: Date | null; sentAt: Date | null };
+type DeliveryRow = Omit<Delivery, 'address' | 'intendedAt' | 'askedAt' | 'sentAt'> & {
+  address: string;
+  intendedAt: Date;
+  askedAt: Date | null;
+  sentAt: Date | null;
+};
 
-const COLUMNS = 'id, identity, kind, team, severity, thread, news, state, silence, answered_as, answered_by, answered_at, level, revision, made_at';
+const COLUMNS =
+  'id, identity, kind, team, severity, thread, news, state, silence, answered_as, answered_by, answered_at, level, revision, made_at';
 const DELIVERY = `id, alert, channel, address, part, level, token, state, intended_at as "intendedAt", asked_at as "askedAt", sent_at as "sentAt", reference, shown, problem`;
 
 const alertOf = ({ answered_as: what, answered_by: by, answered_at: at, made_at: made, ...row }: AlertRow): Alert => ({
-  ...row, madeAt: made.toISOString(), answer: what === null ? null : { what, by: by ?? '', at: at?.toISOString() ?? made.toISOString() },
+  ...row,
+  madeAt: made.toISOString(),
+  answer: what === null ? null : { what, by: by ?? '', at: at?.toISOString() ?? made.toISOString() },
 });
 const deliveryOf = (row: DeliveryRow): Delivery => ({
-  ...row, address: row.address === '' ? null : row.address, intendedAt: row.intendedAt.getTime(), askedAt: row.askedAt?.getTime() ?? null, sentAt: row.sentAt?.getTime() ?? null,
+  ...row,
+  address: row.address === '' ? null : row.address,
+  intendedAt: row.intendedAt.getTime(),
+  askedAt: row.askedAt?.getTime() ?? null,
+  sentAt: row.sentAt?.getTime() ?? null,
 });
 
 /** One lane per place: what goes there goes one after the other. */
-export const sendWaking = ({ id, channel, address }: Pick<Delivery, 'id' | 'channel' | 'address'>, notBefore?: number): Waking =>
-  ({ stage: SEND, lane: `${channel}/${address ?? ''}`, key: id, ...(notBefore === undefined ? {} : { notBefore }) });
+export const sendWaking = (
+  { id, channel, address }: Pick<Delivery, 'id' | 'channel' | 'address'>,
+  notBefore?: number,
+): Waking => ({
+  stage: SEND,
+  lane: `${channel}/${address ?? ''}`,
+  key: id,
+  ...(notBefore === undefined ? {} : { notBefore }),
+});
 
 export interface AlertFilter {
   readonly team?: string | undefined;
@@ -89,38 +137,87 @@ export class AlertStore {
   constructor(private readonly db: Queryable) {}
 
   /**
-   * Keeps news once; true: they were new. Whoever makes news calls this in its own transaction; alert.make decides where they go.
+   * Keeps news once; true: they were new. Whoever makes news calls this in its own transaction; alert.make decides
+   * where they go.
    */
   async raise(tx: Queryable, organisation: string, news: News, now: number): Promise<boolean> {
     const rows = await tx.query(
       `insert into alert (organisation, id, identity, kind, team, severity, thread, news, state, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, 'new', $9)
        on conflict (organisation, identity) do nothing returning id`,
-      [organisation, `alr-${randomBytes(8).toString('hex')}`, identityOf(news), news.kind, news.team, severityOf(news), threadOf(news), JSON.stringify(news), formatInstant(now)]);
+      [
+        organisation,
+        `alr-${randomBytes(8).toString('hex')}`,
+        identityOf(news),
+        news.kind,
+        news.team,
+        severityOf(news),
+        threadOf(news),
+        JSON.stringify(news),
+        formatInstant(now),
+      ],
+    );
     return rows.length > 0;
   }
 
   /** Identities that are kept already. */
   async known(db: Queryable, organisation: string, identities: readonly string[]): Promise<Set<string>> {
-    const rows = await db.query<{ identity: string }>(`select identity from alert where organisation = $1 and identity = any($2::text[])`, [organisation, identities]);
+    const rows = await db.query<{ identity: string }>(
+      `select identity from alert where organisation = $1 and identity = any($2::text[])`,
+      [organisation, identities],
+    );
     return new Set(rows.map(({ identity }) => identity));
   }
 
   /** Alerts whose way is not decided yet, oldest first. */
   async fresh(tx: Transaction, organisation: string): Promise<Alert[]> {
-    return (await tx.query<AlertRow>(`select ${COLUMNS} from alert where organisation = $1 and state = 'new' order by alert.no limit 1000 for update`, [organisation])).map(alertOf);
+    return (
+      await tx.query<AlertRow>(
+        `select ${COLUMNS} from alert where organisation = $1 and state = 'new' order by alert.no limit 1000 for update`,
+        [organisation],
+      )
+    ).map(alertOf);
   }
 
-  async settle(tx: Queryable, organisation: string, { id }: Alert, state: 'silent' | 'open' | 'told', silence: Silence | null): Promise<void> {
-    await tx.query(`update alert set state = $3, silence = $4 where organisation = $1 and id = $2`, [organisation, id, state, silence]);
+  async settle(
+    tx: Queryable,
+    organisation: string,
+    { id }: Alert,
+    state: 'silent' | 'open' | 'told',
+    silence: Silence | null,
+  ): Promise<void> {
+    await tx.query(`update alert set state = $3, silence = $4 where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+      state,
+      silence,
+    ]);
   }
 
   /** Intends to send an alert to some places; a place that has it already is left alone. Returns what to wake. */
-  async intend(tx: Queryable, organisation: string, alert: Alert, to: readonly (AlertTarget & { readonly part: Delivery['part'] })[], level: number, now: number): Promise<Waking[]> {
+  async intend(
+    tx: Queryable,
+    organisation: string,
+    alert: Alert,
+    to: readonly (AlertTarget & { readonly part: Delivery['part'] })[],
+    level: number,
+    now: number,
+  ): Promise<Waking[]> {
     const wakings: Waking[] = [];
     for (const { channel, address, part } of to) {
       const [row] = await tx.query<{ id: string }>(
         `insert into alert_delivery (organisation, id, alert, channel, address, part, level, token, intended_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning id`,
-        [organisation, `dlv-${randomBytes(8).toString('hex')}`, alert.id, channel, address ?? '', part, level, randomUUID(), formatInstant(now)]);
+        [
+          organisation,
+          `dlv-${randomBytes(8).toString('hex')}`,
+          alert.id,
+          channel,
+          address ?? '',
+          part,
+          level,
+          randomUUID(),
+          formatInstant(now),
+        ],
+      );
       if (row !== undefined) wakings.push(sendWaking({ id: row.id, channel, address }));
     }
     return wakings;
@@ -128,31 +225,47 @@ export class AlertStore {
 
   /** Takes a step of an alert's escalation. */
   async escalate(tx: Queryable, organisation: string, { id, level }: Alert): Promise<Waking[]> {
-    await tx.query(`update alert set level = $3, revision = revision + 1 where organisation = $1 and id = $2`, [organisation, id, level + 1]);
+    await tx.query(`update alert set level = $3, revision = revision + 1 where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+      level + 1,
+    ]);
     return this.changed(tx, organisation, id);
   }
 
   /**
-   * Notes that an alert was answered, once: what is answered, silent or not kept stays as it is. Returns what to wake, so that every place shows it; null:
+   * Notes that an alert was answered, once: what is answered, silent or not kept stays as it is. Returns what to wake,
+   * so that every place shows it; null:
    * it was not open.
    * @param of its id, or the identity of its news
    */
-  async answer(tx: Queryable, organisation: string, of: { readonly id: string } | { readonly identity: string }, { what, by, at }: Answer): Promise<Waking[] | null> {
+  async answer(
+    tx: Queryable,
+    organisation: string,
+    of: { readonly id: string } | { readonly identity: string },
+    { what, by, at }: Answer,
+  ): Promise<Waking[] | null> {
     const [row] = await tx.query<{ id: string }>(
       `update alert set state = 'answered', answered_as = $4, answered_by = $5, answered_at = $6, revision = revision + 1
        where organisation = $1 and (id = $2 or identity = $3) and state in ('new', 'open') returning id`,
-      [organisation, 'id' in of ? of.id : null, 'identity' in of ? of.identity : null, what, by, at]);
+      [organisation, 'id' in of ? of.id : null, 'identity' in of ? of.identity : null, what, by, at],
+    );
     return row === undefined ? null : this.changed(tx, organisation, row.id);
   }
 
   private async changed(tx: Queryable, organisation: string, alert: string): Promise<Waking[]> {
     const rows = await tx.query<DeliveryRow>(
-      `select ${DELIVERY} from alert_delivery where organisation = $1 and alert = $2 and part = 'message' and state = 'sent' and reference is not null order by id`, [organisation, alert]);
+      `select ${DELIVERY} from alert_delivery where organisation = $1 and alert = $2 and part = 'message' and state = 'sent' and reference is not null order by id`,
+      [organisation, alert],
+    );
     return rows.map(deliveryOf).map((delivery) => sendWaking(delivery));
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<Alert | null> {
-    const [row] = await db.query<AlertRow>(`select ${COLUMNS} from alert where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<AlertRow>(`select ${COLUMNS} from alert where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     return row === undefined ? null : alertOf(row);
   }
 
@@ -165,57 +278,110 @@ export class AlertStore {
 
   /** The picture that goes with an alert; null: there is none. */
   async picture(db: Queryable, organisation: string, id: string): Promise<Uint8Array | null> {
-    const [row] = await db.query<{ picture: Buffer | null }>(`select picture from alert where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<{ picture: Buffer | null }>(
+      `select picture from alert where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row?.picture ?? null;
   }
 
   /** Keeps the picture of an alert that has none. @returns what is kept, which is the first one */
   async keepPicture(db: Queryable, organisation: string, id: string, png: Uint8Array): Promise<Uint8Array> {
-    await db.query(`update alert set picture = $3 where organisation = $1 and id = $2 and picture is null`, [organisation, id, Buffer.from(png)]);
+    await db.query(`update alert set picture = $3 where organisation = $1 and id = $2 and picture is null`, [
+      organisation,
+      id,
+      Buffer.from(png),
+    ]);
     return (await this.picture(db, organisation, id)) ?? png;
   }
 
   async hasPicture(db: Queryable, organisation: string, id: string): Promise<boolean> {
-    return (await db.query(`select 1 from alert where organisation = $1 and id = $2 and picture is not null`, [organisation, id])).length > 0;
+    return (
+      (
+        await db.query(`select 1 from alert where organisation = $1 and id = $2 and picture is not null`, [
+          organisation,
+          id,
+        ])
+      ).length > 0
+    );
   }
 
-  /** A page, newest first; `before` is the place of the last one seen. What concerns no single team is for whoever sees all. */
+  /**
+   * A page, newest first; `before` is the place of the last one seen. What concerns no single team is for whoever sees
+   * all.
+   */
   async list(organisation: string, filter: AlertFilter, before: string | null, limit: number): Promise<ListedAlert[]> {
     const rows = await this.db.query<AlertRow & { place: string }>(
       `select ${COLUMNS}, no::text as place from alert where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or kind = $3) and ($4::text is null or state = $4)
          and ($5::text[] is null or team = any($5::text[])) and ($6::bigint is null or alert.no < $6) order by alert.no desc limit $7`,
-      [organisation, filter.team ?? null, filter.kind ?? null, filter.state ?? null, filter.teams ?? null, before, limit]);
+      [
+        organisation,
+        filter.team ?? null,
+        filter.kind ?? null,
+        filter.state ?? null,
+        filter.teams ?? null,
+        before,
+        limit,
+      ],
+    );
     return rows.map(({ place, ...row }) => ({ alert: alertOf(row), place }));
   }
 
   /** How many alerts of some teams wait for an answer. */
   async countOpen(db: Queryable, organisation: string, teams: readonly string[] | null): Promise<number> {
-    const [row] = await db.query<{ n: number }>(`select count(*)::int as n from alert where organisation = $1 and state = 'open' and ($2::text[] is null or team = any($2::text[]))`, [organisation, teams]);
+    const [row] = await db.query<{ n: number }>(
+      `select count(*)::int as n from alert where organisation = $1 and state = 'open' and ($2::text[] is null or team = any($2::text[]))`,
+      [organisation, teams],
+    );
     return row?.n ?? 0;
   }
 
   async deliveries(db: Queryable, organisation: string, alert: string): Promise<Delivery[]> {
-    return (await db.query<DeliveryRow>(`select ${DELIVERY} from alert_delivery where organisation = $1 and alert = $2 order by level, channel, address, part`, [organisation, alert])).map(deliveryOf);
+    return (
+      await db.query<DeliveryRow>(
+        `select ${DELIVERY} from alert_delivery where organisation = $1 and alert = $2 order by level, channel, address, part`,
+        [organisation, alert],
+      )
+    ).map(deliveryOf);
   }
 
   async delivery(db: Queryable, organisation: string, id: string): Promise<Delivery | null> {
-    const [row] = await db.query<DeliveryRow>(`select ${DELIVERY} from alert_delivery where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<DeliveryRow>(
+      `select ${DELIVERY} from alert_delivery where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row === undefined ? null : deliveryOf(row);
   }
 
   /** Holds the row until the transaction ends. */
   async lock(tx: Transaction, organisation: string, id: string): Promise<Delivery | null> {
-    const [row] = await tx.query<DeliveryRow>(`select ${DELIVERY} from alert_delivery where organisation = $1 and id = $2 for update`, [organisation, id]);
+    const [row] = await tx.query<DeliveryRow>(
+      `select ${DELIVERY} from alert_delivery where organisation = $1 and id = $2 for update`,
+      [organisation, id],
+    );
     return row === undefined ? null : deliveryOf(row);
   }
 
   /** The row is locked by the caller. */
   async step(tx: Transaction, organisation: string, delivery: Delivery, step: DeliveryStep): Promise<void> {
     const next = { ...delivery, ...step };
-    assert(delivery.state === 'waiting' || next.state === delivery.state, `the delivery ${delivery.id} is ${delivery.state}: nothing follows`);
+    assert(
+      delivery.state === 'waiting' || next.state === delivery.state,
+      `the delivery ${delivery.id} is ${delivery.state}: nothing follows`,
+    );
     const at = (instant: number | null): string | null => (instant === null ? null : formatInstant(instant));
     await tx.query(
       `update alert_delivery set state = $3, asked_at = $4, sent_at = $5, reference = $6, shown = $7, problem = $8 where organisation = $1 and id = $2`,
-      [organisation, delivery.id, next.state, at(next.askedAt), at(next.sentAt), next.reference, next.shown, next.problem]);
+      [
+        organisation,
+        delivery.id,
+        next.state,
+        at(next.askedAt),
+        at(next.sentAt),
+        next.reference,
+        next.shown,
+        next.problem,
+      ],
+    );
   }
 }

@@ -1,10 +1,28 @@
 /**
- * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings, anomalies, differing bills, reports.
+ * What has happened since the last look and may be worth telling: thresholds, steps of actions, health findings,
+ * anomalies, differing bills, reports.
  *
- * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late is found; what is kept already is
- * left out before anything more is read about it: looks come every few seconds, and a turn of the month brings a report for every team.
+ * Reads only, but for its own mark. A look reaches back a little before the last one, so that what was committed late
+ * is found; what is kept already is left out before anything more is read about it: looks come every few seconds, and a
+ * turn of the month brings a report for every team.
  */
-import { answerOf, approvalIdentity, crossingIdentity, digestIdentity, identityOf, outcomeOf, type Answer, type AnswerKind, type ApprovalNews, type BudgetNews, type DigestNews, type HealthNews, type News, type ResultNews, type VarianceNews } from '../../core/alert/alert.js';
+import {
+  answerOf,
+  approvalIdentity,
+  crossingIdentity,
+  digestIdentity,
+  identityOf,
+  outcomeOf,
+  type Answer,
+  type AnswerKind,
+  type ApprovalNews,
+  type BudgetNews,
+  type DigestNews,
+  type HealthNews,
+  type News,
+  type ResultNews,
+  type VarianceNews,
+} from '../../core/alert/alert.js';
 import { driversOf, nextStepOf } from '../../core/alert/numbers.js';
 import { effectToJson, type Action, type ActionState } from '../../core/action/action.js';
 import type { Budget } from '../../core/budget/budget.js';
@@ -34,14 +52,19 @@ export interface Happened {
 
 /** From when on a look tells, in epoch milliseconds. */
 export async function newsSince(db: Queryable, organisation: string, now: number): Promise<number> {
-  const [row] = await db.query<{ at: Date | null }>(`select at from alert_mark where organisation = $1 and name = $2`, [organisation, MARK]);
+  const [row] = await db.query<{ at: Date | null }>(`select at from alert_mark where organisation = $1 and name = $2`, [
+    organisation,
+    MARK,
+  ]);
   return row?.at ? row.at.getTime() - OVERLAP_MS : now - FIRST_MS;
 }
 
 /** Notes that everything up to now was looked at. */
 export async function saveMark(tx: Queryable, organisation: string, now: number): Promise<void> {
   await tx.query(
-    `insert into alert_mark (organisation, name, at) values ($1, $2, $3) on conflict (organisation, name) do update set at = greatest(alert_mark.at, excluded.at)`, [organisation, MARK, formatInstant(now)]);
+    `insert into alert_mark (organisation, name, at) values ($1, $2, $3) on conflict (organisation, name) do update set at = greatest(alert_mark.at, excluded.at)`,
+    [organisation, MARK, formatInstant(now)],
+  );
 }
 
 /** Whether a look would find anything that may be new. Cheap: it is asked every few seconds. */
@@ -51,7 +74,9 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
     `select exists (select 1 from alert where organisation = $1 and state = 'new') or exists (select 1 from crossing where organisation = $1 and crossed_at > $2)
        or exists (select 1 from action_event where organisation = $1 and at > $2) or exists (select 1 from health_finding where organisation = $1 and opened_at > $2)
        or exists (select 1 from anomaly where organisation = $1 and found_at > $2)
-       or exists (select 1 from variance_finding where organisation = $1 and seen_at > $2) or exists (select 1 from report where organisation = $1 and announced_at > $2) as any`, [organisation, since]);
+       or exists (select 1 from variance_finding where organisation = $1 and seen_at > $2) or exists (select 1 from report where organisation = $1 and announced_at > $2) as any`,
+    [organisation, since],
+  );
   return row?.any ?? false;
 }
 
@@ -59,17 +84,38 @@ export async function hasNews(db: Queryable, organisation: string, now: number):
 export async function happened(stores: Needs, tx: Queryable, organisation: string, now: number): Promise<Happened> {
   const since = formatInstant(await newsSince(tx, organisation, now));
   const { news: ofActions, answers } = await actionNews(stores, tx, organisation, since);
-  const light = [...(await crossed(stores, tx, organisation, since)), ...ofActions, ...(await unwell(tx, organisation, since)), ...(await unusual(tx, organisation, since)),
-    ...(await differing(tx, organisation, since, now)), ...(await reported(stores, tx, organisation, since))];
+  const light = [
+    ...(await crossed(stores, tx, organisation, since)),
+    ...ofActions,
+    ...(await unwell(tx, organisation, since)),
+    ...(await unusual(tx, organisation, since)),
+    ...(await differing(tx, organisation, since, now)),
+    ...(await reported(stores, tx, organisation, since)),
+  ];
   const known = await stores.alerts.known(tx, organisation, light.map(identityOf));
-  const fresh = [...new Map(light.map((news) => [identityOf(news), news])).values()].filter((news) => !known.has(identityOf(news)));
+  const fresh = [...new Map(light.map((news) => [identityOf(news), news])).values()].filter(
+    (news) => !known.has(identityOf(news)),
+  );
   const news: News[] = [];
-  for (const one of fresh) news.push(one.kind === 'budget' ? await explained(stores, organisation, one) : one.kind === 'approval' ? await justified(stores, organisation, one) : one);
+  for (const one of fresh)
+    news.push(
+      one.kind === 'budget'
+        ? await explained(stores, organisation, one)
+        : one.kind === 'approval'
+          ? await justified(stores, organisation, one)
+          : one,
+    );
   return { news, answers };
 }
 
 /** The rows whose news are not kept yet. */
-async function unkept<Row>({ alerts }: Needs, db: Queryable, organisation: string, rows: readonly Row[], identity: (row: Row) => string): Promise<Row[]> {
+async function unkept<Row>(
+  { alerts }: Needs,
+  db: Queryable,
+  organisation: string,
+  rows: readonly Row[],
+  identity: (row: Row) => string,
+): Promise<Row[]> {
   if (rows.length === 0) return [];
   const known = await alerts.known(db, organisation, rows.map(identity));
   return rows.filter((row) => !known.has(identity(row)));
@@ -78,43 +124,104 @@ async function unkept<Row>({ alerts }: Needs, db: Queryable, organisation: strin
 async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
   const all = await db.query<{ team: string; budget: string; start: Date; kind: 'actual' | 'forecast'; ratio: string }>(
     `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
-     where c.organisation = $1 and c.crossed_at > $2`, [organisation, since]);
-  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio }) => crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio } }));
+     where c.organisation = $1 and c.crossed_at > $2`,
+    [organisation, since],
+  );
+  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio }) =>
+    crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio } }),
+  );
   if (fresh.length === 0) return [];
-  const rows = await db.query<{ spec: Budget; start: Date; until: Date; kind: 'actual' | 'forecast'; ratio: string; state: BudgetStateJson }>(
+  const rows = await db.query<{
+    spec: Budget;
+    start: Date;
+    until: Date;
+    kind: 'actual' | 'forecast';
+    ratio: string;
+    state: BudgetStateJson;
+  }>(
     `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, s.state
      from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
-     where c.organisation = $1 and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`, [organisation, since, fresh.map(({ budget }) => budget)]);
-  return rows.map(({ spec, start, until, kind, ratio, state }): BudgetNews => ({
-    kind: 'budget', team: spec.team, budget: spec.id, periodStart: formatInstant(start.getTime()), periodEnd: formatInstant(until.getTime()), threshold: { kind, ratio }, currency: state.currency,
-    planned: state.planned ?? '0', spent: state.spent, forecast: state.forecast === null ? null : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
-    exhaustionAt: state.exhaustionAt, unpricedGpuHours: state.unpricedGpuHours, drivers: [], nextStep: null,
-  }));
+     where c.organisation = $1 and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`,
+    [organisation, since, fresh.map(({ budget }) => budget)],
+  );
+  return rows.map(
+    ({ spec, start, until, kind, ratio, state }): BudgetNews => ({
+      kind: 'budget',
+      team: spec.team,
+      budget: spec.id,
+      periodStart: formatInstant(start.getTime()),
+      periodEnd: formatInstant(until.getTime()),
+      threshold: { kind, ratio },
+      currency: state.currency,
+      planned: state.planned ?? '0',
+      spent: state.spent,
+      forecast:
+        state.forecast === null
+          ? null
+          : { mean: state.forecast.mean, low: state.forecast.low, high: state.forecast.high },
+      exhaustionAt: state.exhaustionAt,
+      unpricedGpuHours: state.unpricedGpuHours,
+      drivers: [],
+      nextStep: null,
+    }),
+  );
 }
 
 /** With what drives the spend, and where to begin. The days are UTC's: those that the period touches. */
-async function explained({ db, budgets, recommendations, spend, prices }: Needs, organisation: string, news: BudgetNews): Promise<BudgetNews> {
+async function explained(
+  { db, budgets, recommendations, spend, prices }: Needs,
+  organisation: string,
+  news: BudgetNews,
+): Promise<BudgetNews> {
   const budget = await budgets.get(db, organisation, news.budget);
   const teams = await budgets.teamsUnder(db, organisation, news.team);
   const day = (instant: number): string => formatInstant(dayOf(instant)).slice(0, 10);
-  const query = parseSpendQuery({ from: day(Date.parse(news.periodStart)), to: day(Date.parse(news.periodEnd) + DAY_MS - 1), groupBy: 'provider,sku,term', currency: news.currency, teams });
+  const query = parseSpendQuery({
+    from: day(Date.parse(news.periodStart)),
+    to: day(Date.parse(news.periodEnd) + DAY_MS - 1),
+    groupBy: 'provider,sku,term',
+    currency: news.currency,
+    teams,
+  });
   const { rows } = await spend.spend(organisation, query, (await prices.book(db, organisation)).fx);
   const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000);
-  return { ...news, drivers: driversOf(rows, news.currency, budget?.filters), nextStep: nextStepOf(open, news.currency) };
+  return {
+    ...news,
+    drivers: driversOf(rows, news.currency, budget?.filters),
+    nextStep: nextStepOf(open, news.currency),
+  };
 }
 
-interface StepRow { action: string; at: Date; from: ActionState | null; to: ActionState; actor: string; code: string }
+interface StepRow {
+  action: string;
+  at: Date;
+  from: ActionState | null;
+  to: ActionState;
+  actor: string;
+  code: string;
+}
 
-async function actionNews({ actions }: Needs, db: Queryable, organisation: string, since: string): Promise<{ news: News[]; answers: Happened['answers'] }> {
+async function actionNews(
+  { actions }: Needs,
+  db: Queryable,
+  organisation: string,
+  since: string,
+): Promise<{ news: News[]; answers: Happened['answers'] }> {
   const steps = await db.query<StepRow>(
-    `select action, at, from_state as "from", to_state as "to", actor, code from action_event where organisation = $1 and at > $2 order by at, action, action_event.no`, [organisation, since]);
+    `select action, at, from_state as "from", to_state as "to", actor, code from action_event where organisation = $1 and at > $2 order by at, action, action_event.no`,
+    [organisation, since],
+  );
   const news: News[] = [];
   const answers: { identity: string; answer: Answer }[] = [];
   const found = new Map<string, Action | null>();
   for (const step of steps) {
     const what: AnswerKind | null = answerOf(step);
-    if (what !== null) answers.push({ identity: approvalIdentity(step.action), answer: { what, by: step.actor, at: formatInstant(step.at.getTime()) } });
+    if (what !== null)
+      answers.push({
+        identity: approvalIdentity(step.action),
+        answer: { what, by: step.actor, at: formatInstant(step.at.getTime()) },
+      });
     const outcome = outcomeOf(step);
     const isProposal = step.from === null && step.to === 'proposed';
     if (outcome === null && !isProposal) continue;
@@ -129,47 +236,124 @@ async function actionNews({ actions }: Needs, db: Queryable, organisation: strin
 }
 
 const approvalOf = ({ id, team, effect, connection, proposedBy, expiresAt }: Action): ApprovalNews => ({
-  kind: 'approval', team, action: id, effect: effectToJson(effect), connection, proposedBy, expiresAt: formatInstant(expiresAt), because: null,
+  kind: 'approval',
+  team,
+  action: id,
+  effect: effectToJson(effect),
+  connection,
+  proposedBy,
+  expiresAt: formatInstant(expiresAt),
+  because: null,
 });
 
-async function justified({ db, actions, recommendations }: Needs, organisation: string, news: ApprovalNews): Promise<ApprovalNews> {
+async function justified(
+  { db, actions, recommendations }: Needs,
+  organisation: string,
+  news: ApprovalNews,
+): Promise<ApprovalNews> {
   const action = await actions.get(db, organisation, news.action);
   const found = action?.recommendation ? await recommendations.get(organisation, action.recommendation) : null;
-  return found === null ? news : { ...news, because: {
-    title: found.title, monthlySavings: found.estimatedMonthlySavings, monthlySavingsLow: found.estimatedMonthlySavingsLow, monthlySavingsHigh: found.estimatedMonthlySavingsHigh,
-    monthlyCost: found.estimatedMonthlyCost, currency: found.currency, risk: found.risk.note, evidence: found.evidence, computation: found.computation,
-  } };
+  return found === null
+    ? news
+    : {
+        ...news,
+        because: {
+          title: found.title,
+          monthlySavings: found.estimatedMonthlySavings,
+          monthlySavingsLow: found.estimatedMonthlySavingsLow,
+          monthlySavingsHigh: found.estimatedMonthlySavingsHigh,
+          monthlyCost: found.estimatedMonthlyCost,
+          currency: found.currency,
+          risk: found.risk.note,
+          evidence: found.evidence,
+          computation: found.computation,
+        },
+      };
 }
 
 /** Effects after which the provider may not know the target any more. */
 const ENDS: ReadonlySet<string> = new Set(['stop', 'terminate', 'replace']);
 
-function resultOf({ id, team, effect, connection, approvedBy, rollbackOf, reasons, after, afterAt }: Action, outcome: ResultNews['outcome']): ResultNews {
+function resultOf(
+  { id, team, effect, connection, approvedBy, rollbackOf, reasons, after, afterAt }: Action,
+  outcome: ResultNews['outcome'],
+): ResultNews {
   return {
-    kind: 'result', team, action: id, outcome, effect: effectToJson(effect), connection, approvedBy, rollbackOf, reasons: outcome === 'confirmed' ? [] : reasons,
+    kind: 'result',
+    team,
+    action: id,
+    outcome,
+    effect: effectToJson(effect),
+    connection,
+    approvedBy,
+    rollbackOf,
+    reasons: outcome === 'confirmed' ? [] : reasons,
     // What no reading shows (a purchase, a cordon) has the provider's word only.
-    proof: outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind)) ? null
-      : { at: formatInstant(afterAt), state: after?.state ?? 'gone', billing: after?.billing ?? 'ended', replicas: after?.replicas?.desired ?? null },
+    proof:
+      outcome !== 'confirmed' || afterAt === null || (after === null && !ENDS.has(effect.kind))
+        ? null
+        : {
+            at: formatInstant(afterAt),
+            state: after?.state ?? 'gone',
+            billing: after?.billing ?? 'ended',
+            replicas: after?.replicas?.desired ?? null,
+          },
   };
 }
 
 async function unwell(db: Queryable, organisation: string, since: string): Promise<News[]> {
-  const rows = await db.query<{ body: HealthFinding; source: string; team: string; workload: string | null; opened: Date }>(
-    `select body, source, team, workload, opened_at as opened from health_finding where organisation = $1 and opened_at > $2 and severity <> 'notice' order by id`, [organisation, since]);
-  return rows.map(({ body, source, team, workload, opened }): HealthNews => ({
-    kind: 'health', team, rule: body.rule, severity: body.severity, source, resource: body.resource, gpu: body.gpu, migInstance: body.migInstance, workload, title: body.title, numbers: body.numbers,
-    evidence: body.evidence, openedAt: formatInstant(opened.getTime()),
-  }));
+  const rows = await db.query<{
+    body: HealthFinding;
+    source: string;
+    team: string;
+    workload: string | null;
+    opened: Date;
+  }>(
+    `select body, source, team, workload, opened_at as opened from health_finding where organisation = $1 and opened_at > $2 and severity <> 'notice' order by id`,
+    [organisation, since],
+  );
+  return rows.map(
+    ({ body, source, team, workload, opened }): HealthNews => ({
+      kind: 'health',
+      team,
+      rule: body.rule,
+      severity: body.severity,
+      source,
+      resource: body.resource,
+      gpu: body.gpu,
+      migInstance: body.migInstance,
+      workload,
+      title: body.title,
+      numbers: body.numbers,
+      evidence: body.evidence,
+      openedAt: formatInstant(opened.getTime()),
+    }),
+  );
 }
 
 async function unusual(db: Queryable, organisation: string, since: string): Promise<News[]> {
-  return (await db.query<{ news: FoundAnomaly }>(`select news from anomaly where organisation = $1 and found_at > $2 order by id`, [organisation, since])).map(({ news }) => news);
+  return (
+    await db.query<{ news: FoundAnomaly }>(
+      `select news from anomaly where organisation = $1 and found_at > $2 order by id`,
+      [organisation, since],
+    )
+  ).map(({ news }) => news);
 }
 
 /** Most parts of a bill that are named. */
 const MOST_PARTS = 5;
 
-interface VarianceRow { team: string; source: string; month: string; currency: string; provider: string; sku: string | null; accrued: string | null; compared: string | null; amount: string }
+interface VarianceRow {
+  team: string;
+  source: string;
+  month: string;
+  currency: string;
+  provider: string;
+  sku: string | null;
+  accrued: string | null;
+  compared: string | null;
+  amount: string;
+}
 
 /** What differs of each team's part of a bill, once its month is over: while it runs the bill is still growing. */
 async function differing(db: Queryable, organisation: string, since: string, now: number): Promise<News[]> {
@@ -177,7 +361,9 @@ async function differing(db: Queryable, organisation: string, since: string, now
     `select f.team, f.source, f.month, f.currency, f.provider, f.sku, f.accrued::text as accrued, f.compared::text as compared, f.amount::text as amount from variance_finding f
      where f.organisation = $1 and f.resolved_at is null and f.month < $3
        and exists (select 1 from variance_finding g where g.organisation = f.organisation and g.team = f.team and g.source = f.source and g.month = f.month and g.seen_at > $2)
-     order by f.team, f.source, f.month, f.currency, abs(f.amount) desc, f.id`, [organisation, since, formatInstant(now).slice(0, 7)]);
+     order by f.team, f.source, f.month, f.currency, abs(f.amount) desc, f.id`,
+    [organisation, since, formatInstant(now).slice(0, 7)],
+  );
   const groups = new Map<string, VarianceRow[]>();
   for (const row of rows) {
     const key = JSON.stringify([row.team, row.source, row.month, row.currency]);
@@ -187,30 +373,72 @@ async function differing(db: Queryable, organisation: string, since: string, now
     const [first] = own;
     if (first === undefined) return [];
     const { team, source, month, currency } = first;
-    return [{
-      kind: 'variance', team, source, month, currency, billed: sumOf(own.map(({ compared }) => compared)), expected: sumOf(own.map(({ accrued }) => accrued)), difference: sumOf(own.map(({ amount }) => amount)) ?? '0',
-      parts: own.slice(0, MOST_PARTS).map(({ provider, sku, amount }) => ({ name: sku === null ? provider : `${provider} ${sku}`, amount })), findings: own.length,
-    }];
+    return [
+      {
+        kind: 'variance',
+        team,
+        source,
+        month,
+        currency,
+        billed: sumOf(own.map(({ compared }) => compared)),
+        expected: sumOf(own.map(({ accrued }) => accrued)),
+        difference: sumOf(own.map(({ amount }) => amount)) ?? '0',
+        parts: own
+          .slice(0, MOST_PARTS)
+          .map(({ provider, sku, amount }) => ({ name: sku === null ? provider : `${provider} ${sku}`, amount })),
+        findings: own.length,
+      },
+    ];
   });
 }
 
 /** Null where a part is not known. */
 function sumOf(texts: readonly (string | null)[]): string | null {
   const amounts = texts.map((text) => (text === null ? null : parseDecimal(text)));
-  return amounts.some((amount) => amount === null) ? null : formatDecimal(amounts.reduce<Decimal>((sum, amount) => addDecimal(sum, amount ?? ZERO), ZERO));
+  return amounts.some((amount) => amount === null)
+    ? null
+    : formatDecimal(amounts.reduce<Decimal>((sum, amount) => addDecimal(sum, amount ?? ZERO), ZERO));
 }
 
 async function reported(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
-  const all = await db.query<{ team: string; month: string }>(`select team, month from report where organisation = $1 and announced_at > $2`, [organisation, since]);
+  const all = await db.query<{ team: string; month: string }>(
+    `select team, month from report where organisation = $1 and announced_at > $2`,
+    [organisation, since],
+  );
   const fresh = await unkept(stores, db, organisation, all, digestIdentity);
   if (fresh.length === 0) return [];
   const rows = await db.query<{ body: Report }>(
     `select body from report r join unnest($2::text[], $3::text[]) as fresh(team, month) using (team, month) where r.organisation = $1 order by team, month`,
-    [organisation, fresh.map(({ team }) => team), fresh.map(({ month }) => month)]);
-  return rows.map(({ body }): DigestNews => ({
-    kind: 'digest', team: body.team, teamName: body.teamName, month: body.month, currency: body.currency, total: body.spend.total, before: body.spend.before, unpricedGpuHours: body.spend.unpricedGpuHours,
-    budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({ budget, spent, planned, currency, ratio })), verified: body.savings.verified, measured: body.savings.measured,
-    forecast: body.forecast.known === null ? null : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
-    nextSteps: body.nextSteps.map(({ title, estimatedMonthlySavings: monthlySavings, currency }) => ({ title, monthlySavings, currency })),
-  }));
+    [organisation, fresh.map(({ team }) => team), fresh.map(({ month }) => month)],
+  );
+  return rows.map(
+    ({ body }): DigestNews => ({
+      kind: 'digest',
+      team: body.team,
+      teamName: body.teamName,
+      month: body.month,
+      currency: body.currency,
+      total: body.spend.total,
+      before: body.spend.before,
+      unpricedGpuHours: body.spend.unpricedGpuHours,
+      budgets: body.budgets.map(({ budget, spent, planned, currency, ratio }) => ({
+        budget,
+        spent,
+        planned,
+        currency,
+        ratio,
+      })),
+      verified: body.savings.verified,
+      measured: body.savings.measured,
+      forecast:
+        body.forecast.known === null
+          ? null
+          : { mean: body.forecast.known.mean, low: body.forecast.known.low, high: body.forecast.known.high },
+      nextSteps: body.nextSteps.map(({ title, estimatedMonthlySavings: monthlySavings, currency }) => ({
+        title,
+        monthlySavings,
+        currency,
+      })),
+    }),
+  );
 }

@@ -1,7 +1,9 @@
 /**
- * What is known of a place that alerts go to: when it may be sent to next, and by which message each conversation there began.
+ * What is known of a place that alerts go to: when it may be sent to next, and by which message each conversation there
+ * began.
  *
- * The invariants: two runners never send to a place within its pause, and a conversation has one opener; whoever comes meanwhile waits for its reference.
+ * The invariants: two runners never send to a place within its pause, and a conversation has one opener; whoever comes
+ * meanwhile waits for its reference.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -20,13 +22,23 @@ export interface Conversation {
 
 export class AlertPlaceStore {
   /** Takes the place's next turn; null: it was free, and rests from now on. Else when it is free. */
-  async takeTurn(tx: Queryable, organisation: string, { channel, address }: Place, pauseMs: number, now: number): Promise<number | null> {
+  async takeTurn(
+    tx: Queryable,
+    organisation: string,
+    { channel, address }: Place,
+    pauseMs: number,
+    now: number,
+  ): Promise<number | null> {
     const rows = await tx.query(
       `insert into alert_pace (organisation, channel, address, next_at) values ($1, $2, $3, $4)
        on conflict (organisation, channel, address) do update set next_at = excluded.next_at where alert_pace.next_at <= $5 returning 1 as taken`,
-      [organisation, channel, address ?? '', formatInstant(now + pauseMs), formatInstant(now)]);
+      [organisation, channel, address ?? '', formatInstant(now + pauseMs), formatInstant(now)],
+    );
     if (rows.length > 0) return null;
-    const [row] = await tx.query<{ at: Date }>(`select next_at as at from alert_pace where organisation = $1 and channel = $2 and address = $3`, [organisation, channel, address ?? '']);
+    const [row] = await tx.query<{ at: Date }>(
+      `select next_at as at from alert_pace where organisation = $1 and channel = $2 and address = $3`,
+      [organisation, channel, address ?? ''],
+    );
     return row?.at.getTime() ?? now;
   }
 
@@ -34,26 +46,59 @@ export class AlertPlaceStore {
   async rest(tx: Queryable, organisation: string, { channel, address }: Place, until: number): Promise<void> {
     await tx.query(
       `insert into alert_pace (organisation, channel, address, next_at) values ($1, $2, $3, $4)
-       on conflict (organisation, channel, address) do update set next_at = greatest(alert_pace.next_at, excluded.next_at)`, [organisation, channel, address ?? '', formatInstant(until)]);
+       on conflict (organisation, channel, address) do update set next_at = greatest(alert_pace.next_at, excluded.next_at)`,
+      [organisation, channel, address ?? '', formatInstant(until)],
+    );
   }
 
   /** The conversation of a thread at a place; where there is none, the delivery begins it. */
-  async join(tx: Queryable, organisation: string, { channel, address }: Place, thread: string, delivery: string): Promise<Conversation> {
-    await tx.query(`insert into alert_thread (organisation, channel, address, thread, opener) values ($1, $2, $3, $4, $5) on conflict do nothing`, [organisation, channel, address ?? '', thread, delivery]);
-    return (await this.conversation(tx, organisation, { channel, address }, thread)) ?? { opener: delivery, reference: null };
+  async join(
+    tx: Queryable,
+    organisation: string,
+    { channel, address }: Place,
+    thread: string,
+    delivery: string,
+  ): Promise<Conversation> {
+    await tx.query(
+      `insert into alert_thread (organisation, channel, address, thread, opener) values ($1, $2, $3, $4, $5) on conflict do nothing`,
+      [organisation, channel, address ?? '', thread, delivery],
+    );
+    return (
+      (await this.conversation(tx, organisation, { channel, address }, thread)) ?? { opener: delivery, reference: null }
+    );
   }
 
-  async conversation(db: Queryable, organisation: string, { channel, address }: Place, thread: string): Promise<Conversation | null> {
+  async conversation(
+    db: Queryable,
+    organisation: string,
+    { channel, address }: Place,
+    thread: string,
+  ): Promise<Conversation | null> {
     const [row] = await db.query<Conversation>(
-      `select opener, reference from alert_thread where organisation = $1 and channel = $2 and address = $3 and thread = $4`, [organisation, channel, address ?? '', thread]);
+      `select opener, reference from alert_thread where organisation = $1 and channel = $2 and address = $3 and thread = $4`,
+      [organisation, channel, address ?? '', thread],
+    );
     return row ?? null;
   }
 
   /** The opener's message is there: the others may follow. Null: it came to nothing, and the next one begins. */
-  async opened(tx: Queryable, organisation: string, { channel, address }: Place, thread: string, opener: string, reference: string | null): Promise<void> {
+  async opened(
+    tx: Queryable,
+    organisation: string,
+    { channel, address }: Place,
+    thread: string,
+    opener: string,
+    reference: string | null,
+  ): Promise<void> {
     const place = [organisation, channel, address ?? '', thread, opener];
     await (reference === null
-      ? tx.query(`delete from alert_thread where organisation = $1 and channel = $2 and address = $3 and thread = $4 and opener = $5 and reference is null`, place)
-      : tx.query(`update alert_thread set reference = $6 where organisation = $1 and channel = $2 and address = $3 and thread = $4 and opener = $5`, [...place, reference]));
+      ? tx.query(
+          `delete from alert_thread where organisation = $1 and channel = $2 and address = $3 and thread = $4 and opener = $5 and reference is null`,
+          place,
+        )
+      : tx.query(
+          `update alert_thread set reference = $6 where organisation = $1 and channel = $2 and address = $3 and thread = $4 and opener = $5`,
+          [...place, reference],
+        ));
   }
 }

@@ -1,4 +1,7 @@
-/** What people decide about alerts besides where they go: taking one on, muting some for a while. For both doors, so that they do the same. */
+/**
+ * What people decide about alerts besides where they go: taking one on, muting some for a while. For both doors, so
+ * that they do the same.
+ */
 import type { Alert } from '../../core/alert/alert.js';
 import type { Mute } from '../../core/alert/routes.js';
 import { conflict, invalid } from '../../core/errors.js';
@@ -8,17 +11,45 @@ import type { Transaction } from '../database.js';
 import type { Stores } from '../stores.js';
 import { wake } from '../work.js';
 
-/** Somebody takes an alert on: it goes no further. @throws Failure conflict where it asks for a decision or waits for no answer. */
-export async function acknowledgeAlert({ alerts }: Stores, tx: Transaction, organisation: string, { id, kind }: Pick<Alert, 'id' | 'kind'>, by: string, now: number): Promise<Alert> {
-  const wakings = kind === 'approval' ? null : await alerts.answer(tx, organisation, { id }, { what: 'acknowledged', by, at: formatInstant(now) });
-  if (wakings === null) throw conflict(kind === 'approval' ? `alert ${id} asks for a decision: approve or reject its action` : `alert ${id} waits for no answer`);
+/**
+ * Somebody takes an alert on: it goes no further. @throws Failure conflict where it asks for a decision or waits for no
+ * answer.
+ */
+export async function acknowledgeAlert(
+  { alerts }: Stores,
+  tx: Transaction,
+  organisation: string,
+  { id, kind }: Pick<Alert, 'id' | 'kind'>,
+  by: string,
+  now: number,
+): Promise<Alert> {
+  const wakings =
+    kind === 'approval'
+      ? null
+      : await alerts.answer(tx, organisation, { id }, { what: 'acknowledged', by, at: formatInstant(now) });
+  if (wakings === null)
+    throw conflict(
+      kind === 'approval'
+        ? `alert ${id} asks for a decision: approve or reject its action`
+        : `alert ${id} waits for no answer`,
+    );
   await wake(tx, organisation, wakings);
   return alerts.knownAlert(tx, organisation, id);
 }
 
-/** What is made meanwhile is kept and not told, also not later. @throws Failure invalid where `until` is no instant to come. */
-export async function muteAlerts({ alertSettings }: Stores, tx: Transaction, organisation: string, wish: NewMute, now: number): Promise<Mute> {
+/**
+ * What is made meanwhile is kept and not told, also not later. @throws Failure invalid where `until` is no instant to
+ * come.
+ */
+export async function muteAlerts(
+  { alertSettings }: Stores,
+  tx: Transaction,
+  organisation: string,
+  wish: NewMute,
+  now: number,
+): Promise<Mute> {
   const until = parseInstant(wish.until);
-  if (until === null || until <= now) throw invalid('the mute has 1 problem(s)', [{ path: 'until', message: 'is not an instant to come' }]);
+  if (until === null || until <= now)
+    throw invalid('the mute has 1 problem(s)', [{ path: 'until', message: 'is not an instant to come' }]);
   return alertSettings.mute(tx, organisation, { ...wish, until: formatInstant(until) }, now);
 }

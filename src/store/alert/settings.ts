@@ -27,22 +27,38 @@ export class AlertSettings {
   async mutes(db: Queryable, organisation: string, at: number | null = null): Promise<Mute[]> {
     const rows = await db.query<Omit<Mute, 'until'> & { until: Date }>(
       `select id, team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and ($2::timestamptz is null or until > $2) order by id`,
-      [organisation, at === null ? null : formatInstant(at)]);
+      [organisation, at === null ? null : formatInstant(at)],
+    );
     return rows.map(({ until, ...row }) => ({ ...row, until: until.toISOString() }));
   }
 
-  async mute(tx: Queryable, organisation: string, { team, kind, thread, until, reason, by }: NewMute, now: number): Promise<Mute> {
+  async mute(
+    tx: Queryable,
+    organisation: string,
+    { team, kind, thread, until, reason, by }: NewMute,
+    now: number,
+  ): Promise<Mute> {
     const id = `mute-${randomBytes(8).toString('hex')}`;
     await tx.query(
       `insert into alert_mute (organisation, id, team, kind, thread, until, reason, made_by, made_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-      [organisation, id, team, kind, thread, until, reason, by, formatInstant(now)]);
+      [organisation, id, team, kind, thread, until, reason, by, formatInstant(now)],
+    );
     return { id, team, kind, thread, until, reason, by };
   }
 
   /** @throws Failure missing. */
   async knownMute(db: Queryable, organisation: string, id: string): Promise<Mute> {
-    const [row] = await db.query<{ team: string | null; kind: AlertKind | null; thread: string | null; until: Date; reason: string; by: string }>(
-      `select team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<{
+      team: string | null;
+      kind: AlertKind | null;
+      thread: string | null;
+      until: Date;
+      reason: string;
+      by: string;
+    }>(`select team, kind, thread, until, reason, made_by as by from alert_mute where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     if (row === undefined) throw missing(`mute ${id} does not exist`);
     return { id, ...row, until: row.until.toISOString() };
   }

@@ -1,8 +1,9 @@
 /**
  * What comes in from Slack: requests, each taken once, and which Bursar key stands behind a Slack user.
  *
- * A person in Slack may do what that key may do, and nothing once it is revoked. A request is kept by the digest of its signature, so that the same one
- * again is known; it is worked on by the line. Kept requests are forgotten after a day, long after their time-stamp has run out.
+ * A person in Slack may do what that key may do, and nothing once it is revoked. A request is kept by the digest of its
+ * signature, so that the same one again is known; it is worked on by the line. Kept requests are forgotten after a day,
+ * long after their time-stamp has run out.
  */
 import type { Act, Message } from '../../core/alert/message.js';
 import { teamsUnder } from '../../core/budget/budget.js';
@@ -24,7 +25,10 @@ export interface SlackPerson {
 export type SlackQuestion = SlackPerson & {
   /** Where the answer goes. */
   readonly replyTo: string;
-} & ({ readonly kind: 'press'; readonly act: Act; readonly alert: string } | { readonly kind: 'command'; readonly text: string });
+} & (
+    | { readonly kind: 'press'; readonly act: Act; readonly alert: string }
+    | { readonly kind: 'command'; readonly text: string }
+  );
 
 export interface SlackRequest {
   readonly digest: string;
@@ -51,10 +55,21 @@ const USERS = `select u.workspace, u.slack_user as "user", u.api_key as key, k.n
 
 export class SlackDesk {
   /** Takes a request in and wakes the line; false: the same was taken before, and nothing follows. */
-  async take(tx: Queryable, organisation: string, digest: string, question: SlackQuestion, now: number): Promise<boolean> {
-    await tx.query(`delete from slack_request where organisation = $1 and received_at < $2`, [organisation, formatInstant(now - KEPT_MS)]);
+  async take(
+    tx: Queryable,
+    organisation: string,
+    digest: string,
+    question: SlackQuestion,
+    now: number,
+  ): Promise<boolean> {
+    await tx.query(`delete from slack_request where organisation = $1 and received_at < $2`, [
+      organisation,
+      formatInstant(now - KEPT_MS),
+    ]);
     const rows = await tx.query(
-      `insert into slack_request (organisation, digest, question, received_at) values ($1, $2, $3, $4) on conflict do nothing returning 1 as taken`, [organisation, digest, JSON.stringify(question), formatInstant(now)]);
+      `insert into slack_request (organisation, digest, question, received_at) values ($1, $2, $3, $4) on conflict do nothing returning 1 as taken`,
+      [organisation, digest, JSON.stringify(question), formatInstant(now)],
+    );
     if (rows.length === 0) return false;
     await wake(tx, organisation, [{ stage: ANSWER, lane: 'slack', key: digest, urgent: true }]);
     return true;
@@ -62,18 +77,34 @@ export class SlackDesk {
 
   async request(db: Queryable, organisation: string, digest: string): Promise<SlackRequest | null> {
     const [row] = await db.query<{ question: SlackQuestion; reply: Message | null; replied: boolean }>(
-      `select question, reply, replied_at is not null as replied from slack_request where organisation = $1 and digest = $2`, [organisation, digest]);
+      `select question, reply, replied_at is not null as replied from slack_request where organisation = $1 and digest = $2`,
+      [organisation, digest],
+    );
     return row === undefined ? null : { digest, question: row.question, reply: row.reply, isReplied: row.replied };
   }
 
   /** Notes the answer, in the transaction of what was asked for; false: another worker has answered. */
   async answer(tx: Transaction, organisation: string, digest: string, reply: Message, now: number): Promise<boolean> {
-    return (await tx.query(`update slack_request set reply = $3, done_at = $4 where organisation = $1 and digest = $2 and done_at is null returning 1 as done`, [organisation, digest, JSON.stringify(reply), formatInstant(now)])).length > 0;
+    return (
+      (
+        await tx.query(
+          `update slack_request set reply = $3, done_at = $4 where organisation = $1 and digest = $2 and done_at is null returning 1 as done`,
+          [organisation, digest, JSON.stringify(reply), formatInstant(now)],
+        )
+      ).length > 0
+    );
   }
 
   /** Notes that the answer is about to be sent; false: it was. */
   async reply(db: Queryable, organisation: string, digest: string, now: number): Promise<boolean> {
-    return (await db.query(`update slack_request set replied_at = $3 where organisation = $1 and digest = $2 and replied_at is null returning 1 as mine`, [organisation, digest, formatInstant(now)])).length > 0;
+    return (
+      (
+        await db.query(
+          `update slack_request set replied_at = $3 where organisation = $1 and digest = $2 and replied_at is null returning 1 as mine`,
+          [organisation, digest, formatInstant(now)],
+        )
+      ).length > 0
+    );
   }
 
   async users(db: Queryable, organisation: string): Promise<SlackUser[]> {
@@ -81,35 +112,64 @@ export class SlackDesk {
   }
 
   /** @throws Failure missing for a key that is not there or revoked. */
-  async connect(tx: Queryable, organisation: string, { workspace, user }: SlackPerson, key: string, by: string, now: number): Promise<SlackUser> {
-    const [known] = await tx.query(`select 1 from api_key where organisation = $1 and id = $2 and revoked_at is null`, [organisation, key]);
+  async connect(
+    tx: Queryable,
+    organisation: string,
+    { workspace, user }: SlackPerson,
+    key: string,
+    by: string,
+    now: number,
+  ): Promise<SlackUser> {
+    const [known] = await tx.query(`select 1 from api_key where organisation = $1 and id = $2 and revoked_at is null`, [
+      organisation,
+      key,
+    ]);
     if (known === undefined) throw missing(`key ${key} does not exist, or is revoked`);
     await tx.query(
       `insert into slack_user (organisation, workspace, slack_user, api_key, made_by, made_at) values ($1, $2, $3, $4, $5, $6)
-       on conflict (organisation, workspace, slack_user) do update set api_key = excluded.api_key, made_by = excluded.made_by, made_at = excluded.made_at`, [organisation, workspace, user, key, by, formatInstant(now)]);
+       on conflict (organisation, workspace, slack_user) do update set api_key = excluded.api_key, made_by = excluded.made_by, made_at = excluded.made_at`,
+      [organisation, workspace, user, key, by, formatInstant(now)],
+    );
     return this.known(tx, organisation, { workspace, user });
   }
 
   /** @throws Failure missing. */
   async disconnect(tx: Queryable, organisation: string, person: SlackPerson): Promise<SlackUser> {
     const found = await this.known(tx, organisation, person);
-    await tx.query(`delete from slack_user where organisation = $1 and workspace = $2 and slack_user = $3`, [organisation, person.workspace, person.user]);
+    await tx.query(`delete from slack_user where organisation = $1 and workspace = $2 and slack_user = $3`, [
+      organisation,
+      person.workspace,
+      person.user,
+    ]);
     return found;
   }
 
   private async known(db: Queryable, organisation: string, { workspace, user }: SlackPerson): Promise<SlackUser> {
-    const [row] = await db.query<SlackUser>(`${USERS} and u.workspace = $2 and u.slack_user = $3`, [organisation, workspace, user]);
+    const [row] = await db.query<SlackUser>(`${USERS} and u.workspace = $2 and u.slack_user = $3`, [
+      organisation,
+      workspace,
+      user,
+    ]);
     if (row === undefined) throw missing(`the Slack user ${user} of ${workspace} is not connected`);
     return row;
   }
 
   /** Whose rights a person in Slack has, the teams below theirs included; null: nobody's, or the key is revoked. */
   async principal(db: Queryable, organisation: string, { workspace, user }: SlackPerson): Promise<Principal | null> {
-    const [row] = await db.query<SlackUser>(`${USERS} and u.workspace = $2 and u.slack_user = $3 and k.revoked_at is null`, [organisation, workspace, user]);
+    const [row] = await db.query<SlackUser>(
+      `${USERS} and u.workspace = $2 and u.slack_user = $3 and k.revoked_at is null`,
+      [organisation, workspace, user],
+    );
     if (row === undefined) return null;
-    const all = row.teams === null ? [] : await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [organisation]);
+    const all =
+      row.teams === null
+        ? []
+        : await db.query<{ id: string; parent: string | null }>(`select id, parent from team where organisation = $1`, [
+            organisation,
+          ]);
     const parents = new Map(all.map(({ id, parent }) => [id, parent]));
-    const teams = row.teams === null ? null : [...new Set(row.teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
+    const teams =
+      row.teams === null ? null : [...new Set(row.teams.flatMap((team) => [...teamsUnder(team, parents)]))].sort();
     return { organisation, id: row.key, name: row.keyName, role: row.role, teams };
   }
 }

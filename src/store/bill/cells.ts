@@ -1,8 +1,9 @@
 /**
- * What the bills said, summed: kept, because a bill is compared again whenever a day changes that it speaks of, and has millions of lines.
+ * What the bills said, summed: kept, because a bill is compared again whenever a day changes that it speaks of, and has
+ * millions of lines.
  *
- * A summary is a function of a delivery, which is never changed, and of the version of the rules that gave its lines to teams. It goes with its
- * delivery. Works nothing out.
+ * A summary is a function of a delivery, which is never changed, and of the version of the rules that gave its lines to
+ * teams. It goes with its delivery. Works nothing out.
  */
 import type { BillSummary } from '../../core/bill/cells.js';
 import { formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
@@ -11,7 +12,11 @@ import type { Queryable } from '../database.js';
 type Cell = BillSummary['cells'][number];
 /** Amounts as decimal strings, part-milliseconds too. */
 type CellJson = Omit<Cell, 'billed' | 'effective' | 'list' | 'compared' | 'billedPartMs'> & {
-  readonly billed: string; readonly effective: string | null; readonly list: string | null; readonly compared: string; readonly billedPartMs: string | null;
+  readonly billed: string;
+  readonly effective: string | null;
+  readonly list: string | null;
+  readonly compared: string;
+  readonly billedPartMs: string | null;
 };
 interface SummaryJson {
   readonly cells: readonly CellJson[];
@@ -25,25 +30,46 @@ export class BillCellStore {
   /** Null: it has to be worked out. */
   async kept(db: Queryable, organisation: string, delivery: string, rulesVersion: number): Promise<BillSummary | null> {
     const [row] = await db.query<{ summary: SummaryJson }>(
-      `select summary from bill_cells where organisation = $1 and delivery = $2 and rules_version = $3`, [organisation, delivery, rulesVersion]);
+      `select summary from bill_cells where organisation = $1 and delivery = $2 and rules_version = $3`,
+      [organisation, delivery, rulesVersion],
+    );
     return row === undefined ? null : { cells: row.summary.cells.map(fromJson), resources: row.summary.resources };
   }
 
-  async keep(tx: Queryable, organisation: string, delivery: string, rulesVersion: number, { cells, resources }: BillSummary): Promise<void> {
+  async keep(
+    tx: Queryable,
+    organisation: string,
+    delivery: string,
+    rulesVersion: number,
+    { cells, resources }: BillSummary,
+  ): Promise<void> {
     if (cells.length > MOST_CELLS) return;
     const summary: SummaryJson = { cells: cells.map(toJson), resources };
     await tx.query(
       `insert into bill_cells (organisation, delivery, rules_version, summary) values ($1, $2, $3, $4)
        on conflict (organisation, delivery) do update set rules_version = excluded.rules_version, summary = excluded.summary`,
-      [organisation, delivery, rulesVersion, JSON.stringify(summary)]);
+      [organisation, delivery, rulesVersion, JSON.stringify(summary)],
+    );
   }
 }
 
 const text = (amount: Decimal | null): string | null => (amount === null ? null : formatDecimal(amount));
 const decimal = (amount: string | null): Decimal | null => (amount === null ? null : parseDecimal(amount));
 
-const toJson = ({ billed, effective, list, compared, billedPartMs, ...rest }: Cell): CellJson =>
-  ({ ...rest, billed: formatDecimal(billed), effective: text(effective), list: text(list), compared: formatDecimal(compared), billedPartMs: billedPartMs === null ? null : String(billedPartMs) });
+const toJson = ({ billed, effective, list, compared, billedPartMs, ...rest }: Cell): CellJson => ({
+  ...rest,
+  billed: formatDecimal(billed),
+  effective: text(effective),
+  list: text(list),
+  compared: formatDecimal(compared),
+  billedPartMs: billedPartMs === null ? null : String(billedPartMs),
+});
 
-const fromJson = ({ billed, effective, list, compared, billedPartMs, ...rest }: CellJson): Cell =>
-  ({ ...rest, billed: decimal(billed) ?? ZERO, effective: decimal(effective), list: decimal(list), compared: decimal(compared) ?? ZERO, billedPartMs: billedPartMs === null ? null : BigInt(billedPartMs) });
+const fromJson = ({ billed, effective, list, compared, billedPartMs, ...rest }: CellJson): Cell => ({
+  ...rest,
+  billed: decimal(billed) ?? ZERO,
+  effective: decimal(effective),
+  list: decimal(list),
+  compared: decimal(compared) ?? ZERO,
+  billedPartMs: billedPartMs === null ? null : BigInt(billedPartMs),
+});

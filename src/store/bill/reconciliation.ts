@@ -1,11 +1,20 @@
 /**
  * Facts for comparing bills with what was metered, and the published variance: its rows and findings.
  *
- * A source's month is published whole: what was there before is replaced in the transaction of whoever publishes. Never compares anything itself.
+ * A source's month is published whole: what was there before is replaced in the transaction of whoever publishes. Never
+ * compares anything itself.
  */
 import { hash } from 'node:crypto';
 import type { AccruedCell, CellKey } from '../../core/bill/matching.js';
-import { decimalText, DEFAULT_THRESHOLD, monthOfPeriod, readThreshold, type VarianceFinding, type VarianceRow, type VarianceThreshold } from '../../core/bill/reconciliation.js';
+import {
+  decimalText,
+  DEFAULT_THRESHOLD,
+  monthOfPeriod,
+  readThreshold,
+  type VarianceFinding,
+  type VarianceRow,
+  type VarianceThreshold,
+} from '../../core/bill/reconciliation.js';
 import type { Component } from '../../core/price/price.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import { decodeBlock } from '../usage/block.js';
@@ -26,8 +35,17 @@ export interface BillScope {
 }
 
 interface AccruedRow {
-  team: string; day: string; dimension: string; component: Component; currency: string | null; nanos: string | null; list: string | null; metered: string | null;
-  unpriced: string; unpricedLines: number; lines: number;
+  team: string;
+  day: string;
+  dimension: string;
+  component: Component;
+  currency: string | null;
+  nanos: string | null;
+  list: string | null;
+  metered: string | null;
+  unpriced: string;
+  unpricedLines: number;
+  lines: number;
 }
 
 export interface StoredThreshold {
@@ -40,42 +58,122 @@ export interface StoredThreshold {
 const PAGE_BLOCKS = 6;
 const MOST_PAGES = 10;
 
-const ROW = ['organisation', 'team', 'source', 'month', 'day', 'id', 'provider', 'account', 'sku', 'gpu_model', 'region', 'term', 'billed_terms', 'component', 'category', 'currency',
-  'billed_currency', 'matched_by', 'accrued', 'accrued_list', 'billed', 'effective', 'list', 'compared', 'basis', 'amount', 'ratio', 'quantity_amount', 'rate_amount',
-  'metered_part_ms', 'billed_part_ms', 'unpriced_part_ms', 'reasons'];
+const ROW = [
+  'organisation',
+  'team',
+  'source',
+  'month',
+  'day',
+  'id',
+  'provider',
+  'account',
+  'sku',
+  'gpu_model',
+  'region',
+  'term',
+  'billed_terms',
+  'component',
+  'category',
+  'currency',
+  'billed_currency',
+  'matched_by',
+  'accrued',
+  'accrued_list',
+  'billed',
+  'effective',
+  'list',
+  'compared',
+  'basis',
+  'amount',
+  'ratio',
+  'quantity_amount',
+  'rate_amount',
+  'metered_part_ms',
+  'billed_part_ms',
+  'unpriced_part_ms',
+  'reasons',
+];
 
 /** What wakes the comparison of a bill. */
-export const reconcileWaking = (source: string, month: string, notBefore?: number): Waking => ({ stage: 'bill.reconcile', lane: source, key: `${source}/${month}`, ...(notBefore === undefined ? {} : { notBefore }) });
+export const reconcileWaking = (source: string, month: string, notBefore?: number): Waking => ({
+  stage: 'bill.reconcile',
+  lane: source,
+  key: `${source}/${month}`,
+  ...(notBefore === undefined ? {} : { notBefore }),
+});
 
 export class ReconciliationStore {
-  constructor(private readonly organisations: OrganisationStore, private readonly dimensions: Dimensions) {}
+  constructor(
+    private readonly organisations: OrganisationStore,
+    private readonly dimensions: Dimensions,
+  ) {}
 
   /** The bills of a source's month. */
   async scopes(tx: Queryable, organisation: string, source: string, month: string): Promise<BillScope[]> {
-    return (await this.bills(tx, organisation, `and source = $2`, [source])).filter((scope) => scope.source === source && monthOfPeriod(scope.start, scope.end) === month);
-  }
-
-  /** Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, of one that still grows no sooner than `later`. */
-  async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
-    const starts = days.map((day) => Date.parse(day));
-    const [from, to] = [Math.min(...starts), Math.max(...starts) + DAY_MS];
-    const bills = await this.bills(tx, organisation, `and period_start < $3 and period_end > $2`, [formatInstant(from), formatInstant(to)]);
-    return bills.filter(({ start, end }) => starts.some((day) => start < day + DAY_MS && end > day))
-      .map(({ source, start, end, isClosed }) => reconcileWaking(source, monthOfPeriod(start, end), isClosed ? undefined : later));
-  }
-
-  private async bills(tx: Queryable, organisation: string, where: string, values: readonly string[]): Promise<(BillScope & { readonly source: string })[]> {
-    const rows = await tx.query<{ id: string; source: string; provider: string; account: string | null; start: Date; until: Date; closed: boolean }>(
-      `select id::text as id, source, provider, account, period_start as start, period_end as until, closed from delivery
-       where organisation = $1 and scope is not null ${where} order by delivery.id`, [organisation, ...values]);
-    return rows.map(({ id, source, provider, account, start, until, closed }) => ({ delivery: id, source, provider, account, start: start.getTime(), end: until.getTime(), isClosed: closed }));
+    return (await this.bills(tx, organisation, `and source = $2`, [source])).filter(
+      (scope) => scope.source === source && monthOfPeriod(scope.start, scope.end) === month,
+    );
   }
 
   /**
-   * What was accrued of what the bills may be about: metered usage of their providers in their periods, of their accounts or of none that is known. Each
-   * cost line counts once. A team's usage without a price is in its own currency.
+   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, of one that still grows no
+   * sooner than `later`.
    */
-  async accrued(tx: Queryable, organisation: string, scopes: readonly BillScope[], currencyOf: (team: string) => string): Promise<AccruedCell[]> {
+  async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
+    const starts = days.map((day) => Date.parse(day));
+    const [from, to] = [Math.min(...starts), Math.max(...starts) + DAY_MS];
+    const bills = await this.bills(tx, organisation, `and period_start < $3 and period_end > $2`, [
+      formatInstant(from),
+      formatInstant(to),
+    ]);
+    return bills
+      .filter(({ start, end }) => starts.some((day) => start < day + DAY_MS && end > day))
+      .map(({ source, start, end, isClosed }) =>
+        reconcileWaking(source, monthOfPeriod(start, end), isClosed ? undefined : later),
+      );
+  }
+
+  private async bills(
+    tx: Queryable,
+    organisation: string,
+    where: string,
+    values: readonly string[],
+  ): Promise<(BillScope & { readonly source: string })[]> {
+    const rows = await tx.query<{
+      id: string;
+      source: string;
+      provider: string;
+      account: string | null;
+      start: Date;
+      until: Date;
+      closed: boolean;
+    }>(
+      `select id::text as id, source, provider, account, period_start as start, period_end as until, closed from delivery
+       where organisation = $1 and scope is not null ${where} order by delivery.id`,
+      [organisation, ...values],
+    );
+    return rows.map(({ id, source, provider, account, start, until, closed }) => ({
+      delivery: id,
+      source,
+      provider,
+      account,
+      start: start.getTime(),
+      end: until.getTime(),
+      isClosed: closed,
+    }));
+  }
+
+  /**
+   * What was accrued of what the bills may be about: metered usage of their providers in their periods, of their
+   * accounts or of none that is known. Each cost line counts once. A team's usage without a price is in its own
+   * currency.
+   */
+  async accrued(
+    tx: Queryable,
+    organisation: string,
+    scopes: readonly BillScope[],
+    currencyOf: (team: string) => string,
+  ): Promise<AccruedCell[]> {
     if (scopes.length === 0) return [];
     const rows = await tx.query<AccruedRow>(
       `select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day, c.dimension::text as dimension, c.component, c.currency, sum(c.nanos)::text as nanos,
@@ -86,24 +184,60 @@ export class ReconciliationStore {
          select 1 from unnest($4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[]) as s(provider, account, start, until)
          where s.provider = d.provider and (s.account is null or d.account is null or s.account = d.account) and c.hour >= s.start and c.hour < s.until)
        group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`,
-      [organisation, formatInstant(Math.min(...scopes.map(({ start }) => start))), formatInstant(Math.max(...scopes.map(({ end }) => end))),
-        scopes.map(({ provider }) => provider), scopes.map(({ account }) => account), scopes.map(({ start }) => formatInstant(start)), scopes.map(({ end }) => formatInstant(end))]);
-    const known = await this.dimensions.byIds(tx, organisation, rows.map(({ dimension }) => dimension));
+      [
+        organisation,
+        formatInstant(Math.min(...scopes.map(({ start }) => start))),
+        formatInstant(Math.max(...scopes.map(({ end }) => end))),
+        scopes.map(({ provider }) => provider),
+        scopes.map(({ account }) => account),
+        scopes.map(({ start }) => formatInstant(start)),
+        scopes.map(({ end }) => formatInstant(end)),
+      ],
+    );
+    const known = await this.dimensions.byIds(
+      tx,
+      organisation,
+      rows.map(({ dimension }) => dimension),
+    );
     return rows.flatMap((row) => {
       const dimension = known.get(row.dimension);
       if (dimension === undefined) return [];
       const { provider, account, sku, gpuModel, region, term } = dimension;
       const isGpu = row.component === 'gpu';
-      return [{
-        team: row.team, day: row.day, provider, account, sku, gpuModel, region, term, component: row.component, currency: row.currency ?? currencyOf(row.team),
-        nanos: bigintOf(row.nanos), listNanos: bigintOf(row.list), meteredPartMs: isGpu ? bigintOf(row.metered) : null, unpricedPartMs: isGpu ? BigInt(row.unpriced) : 0n,
-        unpricedLines: row.unpricedLines, lines: row.lines,
-      }];
+      return [
+        {
+          team: row.team,
+          day: row.day,
+          provider,
+          account,
+          sku,
+          gpuModel,
+          region,
+          term,
+          component: row.component,
+          currency: row.currency ?? currencyOf(row.team),
+          nanos: bigintOf(row.nanos),
+          listNanos: bigintOf(row.list),
+          meteredPartMs: isGpu ? bigintOf(row.metered) : null,
+          unpricedPartMs: isGpu ? BigInt(row.unpriced) : 0n,
+          unpricedLines: row.unpricedLines,
+          lines: row.lines,
+        },
+      ];
     });
   }
 
-  /** What the meter calls some resources, as far as its newest records of the time tell; looks at about a million records at most. */
-  async meteredAs(tx: Queryable, organisation: string, resources: ReadonlySet<string>, from: number, to: number): Promise<Map<string, CellKey>> {
+  /**
+   * What the meter calls some resources, as far as its newest records of the time tell; looks at about a million
+   * records at most.
+   */
+  async meteredAs(
+    tx: Queryable,
+    organisation: string,
+    resources: ReadonlySet<string>,
+    from: number,
+    to: number,
+  ): Promise<Map<string, CellKey>> {
     const found = new Map<string, CellKey>();
     let last: { source: string; delivery: string; no: number } | null = null;
     for (let page = 0; page < MOST_PAGES && found.size < resources.size; page++) {
@@ -111,10 +245,25 @@ export class ReconciliationStore {
         `select b.source, b.delivery::text as delivery, b.no, b.payload from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
          where b.organisation = $1 and b.first_start < $3 and b.last_end >= $2 and ($4::bigint is null or (b.delivery, b.no, b.source) < ($4, $5::int, $6::text))
          order by b.delivery desc, b.no desc, b.source desc limit ${PAGE_BLOCKS}`,
-        [organisation, formatInstant(from), formatInstant(to), last?.delivery ?? null, last?.no ?? null, last?.source ?? null]);
+        [
+          organisation,
+          formatInstant(from),
+          formatInstant(to),
+          last?.delivery ?? null,
+          last?.no ?? null,
+          last?.source ?? null,
+        ],
+      );
       for (const { payload } of blocks) {
         for (const record of decodeBlock(payload)) {
-          if (record.charge === null && record.resource !== null && resources.has(record.resource) && record.start < to && record.end >= from) found.set(`${record.provider} ${record.resource}`, record);
+          if (
+            record.charge === null &&
+            record.resource !== null &&
+            resources.has(record.resource) &&
+            record.start < to &&
+            record.end >= from
+          )
+            found.set(`${record.provider} ${record.resource}`, record);
         }
       }
       last = blocks.at(-1) ?? null;
@@ -124,7 +273,9 @@ export class ReconciliationStore {
   }
 
   async threshold(db: Queryable, organisation: string): Promise<StoredThreshold> {
-    return (await this.organisations.setting<StoredThreshold>(db, organisation, 'variance-threshold')) ?? DEFAULT_THRESHOLD;
+    return (
+      (await this.organisations.setting<StoredThreshold>(db, organisation, 'variance-threshold')) ?? DEFAULT_THRESHOLD
+    );
   }
 
   async readThreshold(db: Queryable, organisation: string): Promise<VarianceThreshold> {
@@ -140,20 +291,50 @@ export class ReconciliationStore {
   }
 
   /** Publishes a source's month in place of what was published of it. */
-  async publish(tx: Transaction, organisation: string, source: string, month: string, rows: readonly VarianceRow[], findings: readonly VarianceFinding[], now: number): Promise<void> {
-    await tx.query(`delete from variance where organisation = $1 and source = $2 and month = $3`, [organisation, source, month]);
+  async publish(
+    tx: Transaction,
+    organisation: string,
+    source: string,
+    month: string,
+    rows: readonly VarianceRow[],
+    findings: readonly VarianceFinding[],
+    now: number,
+  ): Promise<void> {
+    await tx.query(`delete from variance where organisation = $1 and source = $2 and month = $3`, [
+      organisation,
+      source,
+      month,
+    ]);
     const ids = new Map<string, number>();
-    await tx.copy('variance', ROW, rows.map((row) => `${[organisation, row.team, source, month, row.day, idOf(ids, [source, month, row.day, ...namesOf(row), row.category]), ...rowValues(row)].map(copyText).join('\t')}\n`));
+    await tx.copy(
+      'variance',
+      ROW,
+      rows.map(
+        (row) =>
+          `${[organisation, row.team, source, month, row.day, idOf(ids, [source, month, row.day, ...namesOf(row), row.category]), ...rowValues(row)].map(copyText).join('\t')}\n`,
+      ),
+    );
     await this.publishFindings(tx, organisation, source, month, findings, now);
   }
 
-  /** A finding keeps since when it is one (`found_at`) and when its amounts were last seen to change (`seen_at`); one that is none any more is resolved. */
-  private async publishFindings(tx: Transaction, organisation: string, source: string, month: string, findings: readonly VarianceFinding[], now: number): Promise<void> {
+  /**
+   * A finding keeps since when it is one (`found_at`) and when its amounts were last seen to change (`seen_at`); one
+   * that is none any more is resolved.
+   */
+  private async publishFindings(
+    tx: Transaction,
+    organisation: string,
+    source: string,
+    month: string,
+    findings: readonly VarianceFinding[],
+    now: number,
+  ): Promise<void> {
     const ids = new Map<string, number>();
     const all = findings.map((finding) => ({ ...finding, id: idOf(ids, [source, month, ...namesOf(finding)]) }));
     await tx.query(
       `update variance_finding set resolved_at = $4 where organisation = $1 and source = $2 and month = $3 and resolved_at is null and not (team || ' ' || id = any($5::text[]))`,
-      [organisation, source, month, new Date(now), all.map(({ team, id }) => `${team} ${id}`)]);
+      [organisation, source, month, new Date(now), all.map(({ team, id }) => `${team} ${id}`)],
+    );
     for (const finding of all) {
       const { team, id, provider, account, sku, gpuModel, region, term, component, currency, days, reasons } = finding;
       await tx.query(
@@ -164,14 +345,48 @@ export class ReconciliationStore {
            seen_at = case when variance_finding.resolved_at is null and (variance_finding.accrued, variance_finding.compared) is not distinct from (excluded.accrued, excluded.compared)
              then variance_finding.seen_at else excluded.seen_at end,
            found_at = case when variance_finding.resolved_at is null then variance_finding.found_at else excluded.found_at end`,
-        [organisation, source, month, team, id, provider, account, sku, gpuModel, region, term, component, currency, decimalText(finding.accrued), decimalText(finding.compared),
-          decimalText(finding.amount), decimalText(finding.ratio), days, reasons, new Date(now)]);
+        [
+          organisation,
+          source,
+          month,
+          team,
+          id,
+          provider,
+          account,
+          sku,
+          gpuModel,
+          region,
+          term,
+          component,
+          currency,
+          decimalText(finding.accrued),
+          decimalText(finding.compared),
+          decimalText(finding.amount),
+          decimalText(finding.ratio),
+          days,
+          reasons,
+          new Date(now),
+        ],
+      );
     }
   }
 }
 
-type Names = Pick<VarianceRow, 'team' | 'provider' | 'account' | 'sku' | 'gpuModel' | 'region' | 'term' | 'component' | 'currency'>;
-const namesOf = ({ team, provider, account, sku, gpuModel, region, term, component, currency }: Names): readonly (string | null)[] => [team, provider, account, sku, gpuModel, region, term, component, currency];
+type Names = Pick<
+  VarianceRow,
+  'team' | 'provider' | 'account' | 'sku' | 'gpuModel' | 'region' | 'term' | 'component' | 'currency'
+>;
+const namesOf = ({
+  team,
+  provider,
+  account,
+  sku,
+  gpuModel,
+  region,
+  term,
+  component,
+  currency,
+}: Names): readonly (string | null)[] => [team, provider, account, sku, gpuModel, region, term, component, currency];
 
 /** The same for the same names; should two rows share all of them, they are told apart by their order. */
 function idOf(given: Map<string, number>, names: readonly (string | null)[]): string {
@@ -183,9 +398,25 @@ function idOf(given: Map<string, number>, names: readonly (string | null)[]): st
 
 function rowValues(row: VarianceRow): (string | bigint | null)[] {
   return [
-    row.provider, row.account, row.sku, row.gpuModel, row.region, row.term, arrayText(row.billedTerms), row.component, row.category, row.currency, row.billedCurrency, row.matchedBy,
-    ...[row.accrued, row.accruedList, row.billed, row.effective, row.list, row.compared].map(decimalText), row.basis,
-    ...[row.amount, row.ratio, row.quantityAmount, row.rateAmount].map(decimalText), row.meteredPartMs, row.billedPartMs, row.unpricedPartMs, arrayText(row.reasons),
+    row.provider,
+    row.account,
+    row.sku,
+    row.gpuModel,
+    row.region,
+    row.term,
+    arrayText(row.billedTerms),
+    row.component,
+    row.category,
+    row.currency,
+    row.billedCurrency,
+    row.matchedBy,
+    ...[row.accrued, row.accruedList, row.billed, row.effective, row.list, row.compared].map(decimalText),
+    row.basis,
+    ...[row.amount, row.ratio, row.quantityAmount, row.rateAmount].map(decimalText),
+    row.meteredPartMs,
+    row.billedPartMs,
+    row.unpricedPartMs,
+    arrayText(row.reasons),
   ];
 }
 

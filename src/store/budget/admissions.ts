@@ -1,9 +1,11 @@
 /**
- * What the admission webhook refused or warned about: one row a team, workload and day, with counts, kept for a while and then dropped.
+ * What the admission webhook refused or warned about: one row a team, workload and day, with counts, kept for a while
+ * and then dropped.
  *
- * Whoever reviews hands a note over and waits for nothing: notes are added up in memory and written behind the answer, many in one statement and one
- * statement at a time. A database that is away keeps them in memory up to a bound; what does not fit is dropped and counted, never waited for. A write whose
- * answer is lost may count twice: these are figures for people, and nothing is decided by them.
+ * Whoever reviews hands a note over and waits for nothing: notes are added up in memory and written behind the answer,
+ * many in one statement and one statement at a time. A database that is away keeps them in memory up to a bound; what
+ * does not fit is dropped and counted, never waited for. A write whose answer is lost may count twice: these are
+ * figures for people, and nothing is decided by them.
  */
 import type { AdmissionNote, ObjectionReason } from '../../core/budget/admission.js';
 import { told, untold, type Told } from '../../core/report/report.js';
@@ -71,7 +73,8 @@ export interface Review {
 }
 
 const KEYS = ['team', 'day', 'cluster', 'namespace', 'workload'] as const;
-const placeOfRow = (row: Pick<StoredAdmission, (typeof KEYS)[number]>): string => JSON.stringify(KEYS.map((key) => row[key]));
+const placeOfRow = (row: Pick<StoredAdmission, (typeof KEYS)[number]>): string =>
+  JSON.stringify(KEYS.map((key) => row[key]));
 
 export class AdmissionStore {
   private rows = new Map<string, PendingRow>();
@@ -84,7 +87,10 @@ export class AdmissionStore {
   /** Told why a write failed; it is tried again. */
   onFailure: (error: unknown) => void = () => undefined;
 
-  constructor(private readonly db: Queryable, private readonly pauseMs = PAUSE_MS) {}
+  constructor(
+    private readonly db: Queryable,
+    private readonly pauseMs = PAUSE_MS,
+  ) {}
 
   /** Notes of this process that were dropped, since its start. */
   get dropped(): number {
@@ -109,7 +115,10 @@ export class AdmissionStore {
         this.droppedNotes += 1;
         return;
       }
-      this.rows.set(name, (row = { ...note, organisation, day, refused: 0, warned: 0, reasons: new Set(), firstAt: at, lastAt: at }));
+      this.rows.set(
+        name,
+        (row = { ...note, organisation, day, refused: 0, warned: 0, reasons: new Set(), firstAt: at, lastAt: at }),
+      );
     }
     row[outcome] += 1;
     for (const reason of reasons) row.reasons.add(reason);
@@ -146,13 +155,17 @@ export class AdmissionStore {
     try {
       for (const organisation of new Set([...days.values(), ...rows.values()].map((one) => one.organisation))) {
         const own = [...rows].filter(([, row]) => row.organisation === organisation);
-        await this.save(organisation, own.map(([, row]) => row));
+        await this.save(
+          organisation,
+          own.map(([, row]) => row),
+        );
         // What is written is not written again, whatever fails after it.
         for (const [name] of own) rows.delete(name);
         for (const [name, one] of [...days].filter(([, each]) => each.organisation === organisation)) {
           await this.db.query(
             `insert into admission_day (organisation, day, reviewed) values ($1, $2, $3) on conflict (organisation, day) do update set reviewed = admission_day.reviewed + excluded.reviewed`,
-            [organisation, one.day, one.reviewed]);
+            [organisation, one.day, one.reviewed],
+          );
           days.delete(name);
           await this.prune(organisation, one.day);
         }
@@ -168,7 +181,14 @@ export class AdmissionStore {
       const newer = this.rows.get(name);
       if (newer === undefined && this.rows.size >= MOST_PENDING) this.droppedNotes += old.refused + old.warned;
       else if (newer === undefined) this.rows.set(name, old);
-      else this.rows.set(name, { ...newer, refused: newer.refused + old.refused, warned: newer.warned + old.warned, reasons: new Set([...old.reasons, ...newer.reasons]), firstAt: old.firstAt });
+      else
+        this.rows.set(name, {
+          ...newer,
+          refused: newer.refused + old.refused,
+          warned: newer.warned + old.warned,
+          reasons: new Set([...old.reasons, ...newer.reasons]),
+          firstAt: old.firstAt,
+        });
     }
     for (const [name, old] of days) {
       const newer = this.days.get(name);
@@ -189,37 +209,93 @@ export class AdmissionStore {
        on conflict (organisation, team, day, cluster, namespace, workload) do update set refused = a.refused + excluded.refused, warned = a.warned + excluded.warned,
          reasons = a.reasons || array(select r from unnest(excluded.reasons) r where r <> all(a.reasons)), message = case when excluded.last_at >= a.last_at then excluded.message else a.message end,
          first_at = least(a.first_at, excluded.first_at), last_at = greatest(a.last_at, excluded.last_at)`,
-      [organisation, ordered.map(({ team }) => team), ordered.map(({ day }) => day), ordered.map(({ cluster }) => cluster), ordered.map(({ namespace }) => namespace), ordered.map(({ workload }) => workload),
-        ordered.map(({ refused }) => refused), ordered.map(({ warned }) => warned), ordered.map(({ reasons }) => [...reasons].sort().join(',')), ordered.map(({ message }) => message),
-        ordered.map(({ firstAt }) => formatInstant(firstAt)), ordered.map(({ lastAt }) => formatInstant(lastAt))]);
+      [
+        organisation,
+        ordered.map(({ team }) => team),
+        ordered.map(({ day }) => day),
+        ordered.map(({ cluster }) => cluster),
+        ordered.map(({ namespace }) => namespace),
+        ordered.map(({ workload }) => workload),
+        ordered.map(({ refused }) => refused),
+        ordered.map(({ warned }) => warned),
+        ordered.map(({ reasons }) => [...reasons].sort().join(',')),
+        ordered.map(({ message }) => message),
+        ordered.map(({ firstAt }) => formatInstant(firstAt)),
+        ordered.map(({ lastAt }) => formatInstant(lastAt)),
+      ],
+    );
   }
 
   private async prune(organisation: string, day: string): Promise<void> {
     const name = `${organisation} ${day}`;
     if (this.pruned.has(name)) return;
-    for (const table of ['admission', 'admission_day']) await this.db.query(`delete from ${table} where organisation = $1 and day < $2::date - ${KEPT_DAYS}`, [organisation, day]);
+    for (const table of ['admission', 'admission_day'])
+      await this.db.query(`delete from ${table} where organisation = $1 and day < $2::date - ${KEPT_DAYS}`, [
+        organisation,
+        day,
+      ]);
     if (this.pruned.size >= MOST_PENDING) this.pruned.clear();
     this.pruned.add(name);
   }
 
   /** A page, newest day first; `after` is the place of the last one seen. */
-  async list(organisation: string, { team, teams, from, to }: AdmissionFilter, after: AdmissionPlace | null, limit: number): Promise<StoredAdmission[]> {
-    const rows = await this.db.query<Omit<StoredAdmission, 'firstAt' | 'lastAt' | 'refused' | 'warned'> & { refused: string; warned: string; first: Date; last: Date }>(
+  async list(
+    organisation: string,
+    { team, teams, from, to }: AdmissionFilter,
+    after: AdmissionPlace | null,
+    limit: number,
+  ): Promise<StoredAdmission[]> {
+    const rows = await this.db.query<
+      Omit<StoredAdmission, 'firstAt' | 'lastAt' | 'refused' | 'warned'> & {
+        refused: string;
+        warned: string;
+        first: Date;
+        last: Date;
+      }
+    >(
       `select team, day::text as day, cluster, namespace, workload, refused::text as refused, warned::text as warned, reasons, message, first_at as first, last_at as last from admission a
        where organisation = $1 and ($2::text is null or team = $2) and ($3::text[] is null or team = any($3)) and ($4::date is null or a.day >= $4) and ($5::date is null or a.day < $5)
          and ($6::date is null or a.day < $6 or (a.day = $6 and (team, cluster, namespace, workload) > ($7, $8, $9, $10)))
        order by a.day desc, team, cluster, namespace, workload limit $11`,
-      [organisation, team, teams, from, to, after?.day ?? null, after?.team ?? '', after?.cluster ?? '', after?.namespace ?? '', after?.workload ?? '', limit]);
-    return rows.map(({ first, last, refused, warned, ...row }) => ({ ...row, refused: Number(refused), warned: Number(warned), firstAt: formatInstant(first.getTime()), lastAt: formatInstant(last.getTime()) }));
+      [
+        organisation,
+        team,
+        teams,
+        from,
+        to,
+        after?.day ?? null,
+        after?.team ?? '',
+        after?.cluster ?? '',
+        after?.namespace ?? '',
+        after?.workload ?? '',
+        limit,
+      ],
+    );
+    return rows.map(({ first, last, refused, warned, ...row }) => ({
+      ...row,
+      refused: Number(refused),
+      warned: Number(warned),
+      firstAt: formatInstant(first.getTime()),
+      lastAt: formatInstant(last.getTime()),
+    }));
   }
 
-  /** How many launches of some teams were refused in a period; not known where the webhook was asked about none then. */
-  async refused(db: Queryable, organisation: string, teams: readonly string[], { start, end }: Interval, zone: string): Promise<Told<number>> {
+  /**
+   * How many launches of some teams were refused in a period; not known where the webhook was asked about none then.
+   */
+  async refused(
+    db: Queryable,
+    organisation: string,
+    teams: readonly string[],
+    { start, end }: Interval,
+    zone: string,
+  ): Promise<Told<number>> {
     const days = [dayLabel(start, zone), dayLabel(end - 1, zone)];
     const [row] = await db.query<{ heard: boolean; refused: string }>(
       `select exists (select 1 from admission_day where organisation = $1 and day between $3::date and $4::date) as heard,
          (select coalesce(sum(refused), 0)::text from admission where organisation = $1 and team = any($2::text[]) and day between $3::date and $4::date) as refused`,
-      [organisation, teams, ...days]);
+      [organisation, teams, ...days],
+    );
     return row?.heard === true ? told(Number(row.refused)) : untold('not-recorded');
   }
 }
@@ -236,8 +312,11 @@ export const admissionPlace = {
     } catch {
       return null;
     }
-    if (!Array.isArray(parts) || parts.length !== KEYS.length || !parts.every((part) => typeof part === 'string')) return null;
+    if (!Array.isArray(parts) || parts.length !== KEYS.length || !parts.every((part) => typeof part === 'string'))
+      return null;
     const [team = '', day = '', cluster = '', namespace = '', workload = ''] = parts as string[];
-    return /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? { team, day, cluster, namespace, workload } : null;
+    return /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day))
+      ? { team, day, cluster, namespace, workload }
+      : null;
   },
 };

@@ -32,7 +32,12 @@ export interface BudgetStateJson {
   readonly committed: string;
   /** Of `committed`: what reservations held; absent in states of before there were any. */
   readonly reserved?: string;
-  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
+  readonly forecast: {
+    readonly mean: string;
+    readonly low: string;
+    readonly high: string;
+    readonly method: string;
+  } | null;
   readonly burnRatePerDay: string | null;
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
@@ -46,7 +51,13 @@ export interface BudgetSpend {
   readonly unconverted: string[];
 }
 
-interface PointRow { at: Date; currency: string; category: string; amount: string | null; unpriced: string }
+interface PointRow {
+  at: Date;
+  currency: string;
+  category: string;
+  amount: string | null;
+  unpriced: string;
+}
 
 /** Days of history before a period that its forecast may use. */
 const HISTORY_MS = 91 * 86_400_000;
@@ -55,12 +66,17 @@ export class BudgetStore {
   constructor(private readonly db: Queryable) {}
 
   async list(db: Queryable, organisation: string): Promise<Budget[]> {
-    const rows = await db.query<{ spec: Budget }>(`select spec from budget where organisation = $1 order by id`, [organisation]);
+    const rows = await db.query<{ spec: Budget }>(`select spec from budget where organisation = $1 order by id`, [
+      organisation,
+    ]);
     return rows.map((row) => row.spec);
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<Budget | null> {
-    const [row] = await db.query<{ spec: Budget }>(`select spec from budget where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<{ spec: Budget }>(`select spec from budget where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     return row?.spec ?? null;
   }
 
@@ -75,7 +91,10 @@ export class BudgetStore {
 
   async remove(tx: Queryable, organisation: string, id: string): Promise<boolean> {
     await tx.query(`delete from budget_state where organisation = $1 and budget = $2`, [organisation, id]);
-    return (await tx.query(`delete from budget where organisation = $1 and id = $2 returning id`, [organisation, id])).length > 0;
+    return (
+      (await tx.query(`delete from budget where organisation = $1 and id = $2 returning id`, [organisation, id]))
+        .length > 0
+    );
   }
 
   /** The team and every team below it. */
@@ -83,16 +102,30 @@ export class BudgetStore {
     const rows = await db.query<{ id: string }>(
       `with recursive under(id) as (
          select $2::text union select t.id from team t join under on t.parent = under.id where t.organisation = $1)
-       select id from under`, [organisation, team]);
+       select id from under`,
+      [organisation, team],
+    );
     return rows.map((row) => row.id);
   }
 
   /** Spend that a budget covers: its period and the history before it, in its currency. */
-  async spend(db: Queryable, organisation: string, budget: Budget, period: Interval, fx: FxTable): Promise<BudgetSpend> {
+  async spend(
+    db: Queryable,
+    organisation: string,
+    budget: Budget,
+    period: Interval,
+    fx: FxTable,
+  ): Promise<BudgetSpend> {
     const teams = await this.teamsUnder(db, organisation, budget.team);
     const rows = await db.query<PointRow>(budget.zone === 'UTC' ? DAILY : HOURLY, [
-      organisation, teams, formatInstant(period.start - HISTORY_MS), formatInstant(period.end), budget.filters.provider ?? null,
-      budget.filters.sku ?? null, budget.filters.term ?? null, budget.filters.tag === undefined ? null : budget.filters.tag.map((t) => JSON.stringify({ [t.key]: t.value })),
+      organisation,
+      teams,
+      formatInstant(period.start - HISTORY_MS),
+      formatInstant(period.end),
+      budget.filters.provider ?? null,
+      budget.filters.sku ?? null,
+      budget.filters.term ?? null,
+      budget.filters.tag === undefined ? null : budget.filters.tag.map((t) => JSON.stringify({ [t.key]: t.value })),
     ]);
     const unconverted = new Set<string>();
     const unknown = (currency: string, at: number): bigint => {
@@ -103,18 +136,38 @@ export class BudgetStore {
     const points = rows.map((row): SpendPoint => {
       const at = row.at.getTime();
       const amount = row.amount === null ? null : parseDecimal(row.amount);
-      const nanos = amount === null ? 0n : (inCurrency(amount, row.currency, budget.currency, at, fx) ?? unknown(row.currency, at));
+      const nanos =
+        amount === null ? 0n : (inCurrency(amount, row.currency, budget.currency, at, fx) ?? unknown(row.currency, at));
       const credit = row.category === 'Credit';
-      return { at, nanos: credit ? 0n : nanos, creditNanos: credit ? nanos : 0n, unpricedQuantity: BigInt(row.unpriced) };
+      return {
+        at,
+        nanos: credit ? 0n : nanos,
+        creditNanos: credit ? nanos : 0n,
+        unpricedQuantity: BigInt(row.unpriced),
+      };
     });
     return { points, unconverted: [...unconverted] };
   }
 
-  async saveState(tx: Queryable, organisation: string, state: BudgetState, unconverted: readonly string[], now: number, reserved = 0n): Promise<void> {
+  async saveState(
+    tx: Queryable,
+    organisation: string,
+    state: BudgetState,
+    unconverted: readonly string[],
+    now: number,
+    reserved = 0n,
+  ): Promise<void> {
     await tx.query(
       `insert into budget_state (organisation, budget, period_start, period_end, state, weighed_at) values ($1,$2,$3,$4,$5,$6)
        on conflict (organisation, budget, period_start) do update set period_end = excluded.period_end, state = excluded.state, weighed_at = excluded.weighed_at`,
-      [organisation, state.budget, formatInstant(state.period.start), formatInstant(state.period.end), JSON.stringify(stateJson(state, unconverted, reserved)), formatInstant(now)],
+      [
+        organisation,
+        state.budget,
+        formatInstant(state.period.start),
+        formatInstant(state.period.end),
+        JSON.stringify(stateJson(state, unconverted, reserved)),
+        formatInstant(now),
+      ],
     );
   }
 
@@ -122,40 +175,78 @@ export class BudgetStore {
   async crossed(db: Queryable, organisation: string, budget: string, period: Interval): Promise<Set<string>> {
     const rows = await db.query<{ kind: string; ratio: string }>(
       `select kind, trim_scale(ratio)::text as ratio from crossing where organisation = $1 and budget = $2 and period_start = $3`,
-      [organisation, budget, formatInstant(period.start)]);
+      [organisation, budget, formatInstant(period.start)],
+    );
     return new Set(rows.map((row) => `${budget}/${formatInstant(period.start)}/${row.kind}/${row.ratio}`));
   }
 
   /** Writes crossings; returns those that were new: exactly one caller gets each. */
-  async saveCrossings(tx: Queryable, organisation: string, crossings: readonly Crossing[], now: number): Promise<Crossing[]> {
+  async saveCrossings(
+    tx: Queryable,
+    organisation: string,
+    crossings: readonly Crossing[],
+    now: number,
+  ): Promise<Crossing[]> {
     const fresh: Crossing[] = [];
     for (const crossing of crossings) {
       const rows = await tx.query(
         `insert into crossing (organisation, budget, period_start, kind, ratio, crossed_at, value) values ($1,$2,$3,$4,$5,$6,$7)
          on conflict do nothing returning 1 as written`,
-        [organisation, crossing.budget, formatInstant(crossing.periodStart), crossing.kind, crossing.ratio, formatInstant(now),
-          JSON.stringify({ nanos: String(crossing.nanos), planned: String(crossing.planned) })]);
+        [
+          organisation,
+          crossing.budget,
+          formatInstant(crossing.periodStart),
+          crossing.kind,
+          crossing.ratio,
+          formatInstant(now),
+          JSON.stringify({ nanos: String(crossing.nanos), planned: String(crossing.planned) }),
+        ],
+      );
       if (rows.length > 0) fresh.push(crossing);
     }
     return fresh;
   }
 
-  async crossings(organisation: string, budget: string | null): Promise<{ budget: string; periodStart: string; kind: string; ratio: string; crossedAt: string }[]> {
+  async crossings(
+    organisation: string,
+    budget: string | null,
+  ): Promise<{ budget: string; periodStart: string; kind: string; ratio: string; crossedAt: string }[]> {
     const rows = await this.db.query<{ budget: string; period: Date; kind: string; ratio: string; at: Date }>(
       `select budget, period_start as period, kind, trim_scale(ratio)::text as ratio, crossed_at as at from crossing
-       where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio limit 1000`, [organisation, budget]);
-    return rows.map((r) => ({ budget: r.budget, periodStart: r.period.toISOString(), kind: r.kind, ratio: r.ratio, crossedAt: r.at.toISOString() }));
+       where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio limit 1000`,
+      [organisation, budget],
+    );
+    return rows.map((r) => ({
+      budget: r.budget,
+      periodStart: r.period.toISOString(),
+      kind: r.kind,
+      ratio: r.ratio,
+      crossedAt: r.at.toISOString(),
+    }));
   }
 
   /** The newest weighed period of each budget (or of one), as of `at`. */
   async states(organisation: string, at: number, budget: string | null = null): Promise<StoredState[]> {
-    const rows = await this.db.query<{ budget: string; team: string; start: Date; until: Date; weighed: Date; state: BudgetStateJson }>(
+    const rows = await this.db.query<{
+      budget: string;
+      team: string;
+      start: Date;
+      until: Date;
+      weighed: Date;
+      state: BudgetStateJson;
+    }>(
       `select distinct on (s.budget) s.budget, b.team, s.period_start as start, s.period_end as until, s.weighed_at as weighed, s.state
        from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
        where s.organisation = $1 and s.period_start <= $2 and ($3::text is null or s.budget = $3) order by s.budget, s.period_start desc`,
-      [organisation, formatInstant(at), budget]);
+      [organisation, formatInstant(at), budget],
+    );
     return rows.map((r) => ({
-      budget: r.budget, team: r.team, periodStart: r.start.toISOString(), periodEnd: r.until.toISOString(), weighedAt: r.weighed.toISOString(), state: r.state,
+      budget: r.budget,
+      team: r.team,
+      periodStart: r.start.toISOString(),
+      periodEnd: r.until.toISOString(),
+      weighedAt: r.weighed.toISOString(),
+      state: r.state,
     }));
   }
 
@@ -163,8 +254,18 @@ export class BudgetStore {
   async wakeWeighed(tx: Queryable, organisation: string, after = -Infinity): Promise<void> {
     const rows = await tx.query<{ spec: Budget; start: Date }>(
       `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
-       where s.organisation = $1 and s.period_end > $2`, [organisation, after === -Infinity ? '-infinity' : formatInstant(after)]);
-    await wake(tx, organisation, rows.map(({ spec, start }) => ({ stage: 'budget.weigh', lane: spec.id, key: `${spec.id}/${periodLabel(spec, start.getTime())}` })));
+       where s.organisation = $1 and s.period_end > $2`,
+      [organisation, after === -Infinity ? '-infinity' : formatInstant(after)],
+    );
+    await wake(
+      tx,
+      organisation,
+      rows.map(({ spec, start }) => ({
+        stage: 'budget.weigh',
+        lane: spec.id,
+        key: `${spec.id}/${periodLabel(spec, start.getTime())}`,
+      })),
+    );
   }
 
   /** Budgets of the given teams and of every team above them. */
@@ -172,7 +273,9 @@ export class BudgetStore {
     const rows = await db.query<{ spec: Budget }>(
       `with recursive above(id) as (
          select unnest($2::text[]) union select t.parent from team t join above on t.id = above.id where t.organisation = $1 and t.parent is not null)
-       select b.spec from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id`, [organisation, [...teams]]);
+       select b.spec from budget b where b.organisation = $1 and b.team in (select id from above) order by b.id`,
+      [organisation, [...teams]],
+    );
     return rows.map((row) => row.spec);
   }
 }
@@ -202,7 +305,10 @@ select at, currency, category, sum(amount)::text as amount, sum(unpriced)::text 
 
 /** Nanos in another currency by the rate of the day; null where there is none. */
 export function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
-  const nanos = amount.scale <= 9 ? amount.unscaled * tenTo(9 - amount.scale) : divideHalfEven(amount.unscaled, tenTo(amount.scale - 9));
+  const nanos =
+    amount.scale <= 9
+      ? amount.unscaled * tenTo(9 - amount.scale)
+      : divideHalfEven(amount.unscaled, tenTo(amount.scale - 9));
   if (from === to || nanos === 0n) return nanos;
   const used = fx.rate(from, to, at);
   return used === null ? null : divideHalfEven(nanos * used.rate.numerator, used.rate.denominator);
@@ -213,12 +319,24 @@ const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale:
 function stateJson(state: BudgetState, unconverted: readonly string[], reserved: bigint): BudgetStateJson {
   const { forecast } = state;
   return {
-    status: state.status, currency: state.currency, planned: state.planned === null ? null : money(state.planned), spent: money(state.spent),
-    credits: money(state.credits), committed: money(state.committed), reserved: money(reserved),
-    forecast: forecast === null ? null : { mean: money(forecast.mean), low: money(forecast.low), high: money(forecast.high), method: forecast.method },
+    status: state.status,
+    currency: state.currency,
+    planned: state.planned === null ? null : money(state.planned),
+    spent: money(state.spent),
+    credits: money(state.credits),
+    committed: money(state.committed),
+    reserved: money(reserved),
+    forecast:
+      forecast === null
+        ? null
+        : { mean: money(forecast.mean), low: money(forecast.low), high: money(forecast.high), method: forecast.method },
     burnRatePerDay: state.burnRatePerDay === null ? null : money(state.burnRatePerDay),
     exhaustionAt: state.exhaustionAt === null ? null : formatInstant(state.exhaustionAt),
-    unpricedGpuHours: formatDecimal({ unscaled: divideHalfEven(state.unpricedQuantity * 1_000_000n, 25_200_000_000n), scale: 6 }),
-    ratio: state.ratio, unconverted: [...unconverted],
+    unpricedGpuHours: formatDecimal({
+      unscaled: divideHalfEven(state.unpricedQuantity * 1_000_000n, 25_200_000_000n),
+      scale: 6,
+    }),
+    ratio: state.ratio,
+    unconverted: [...unconverted],
   };
 }

@@ -1,11 +1,12 @@
 /**
- * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their tag; reserve.ts makes them.
+ * Reservations: budget held for launches to come. Listed, released, and settled against what was metered under their
+ * tag; reserve.ts makes them.
  *
- * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is woken after the commit, since a waking of a
- * budget that is being weighed waits for that, and hundreds of reservations behind it. A waking that a crash loses is made up for by the calendar's,
- * every hour.
- * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a reservation but the clock,
- * whoever releases it, or its own cost.
+ * What is left of a budget is read from the holds themselves, so the line's weighing only shows it: it is woken after
+ * the commit, since a waking of a budget that is being weighed waits for that, and hundreds of reservations behind it.
+ * A waking that a crash loses is made up for by the calendar's, every hour.
+ * What a run has cost is noted on a hold by the same transaction that counts it as spent (budget.weigh). Nothing ends a
+ * reservation but the clock, whoever releases it, or its own cost.
  */
 import { setTimeout } from 'node:timers/promises';
 import { parseDecimal, ZERO } from '../../core/decimal.js';
@@ -14,7 +15,12 @@ import type { Budget } from '../../core/budget/budget.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { formatMoney } from '../../core/money.js';
 import type { Quote } from '../../core/quote/quote.js';
-import { remainingOf, RESERVATION_TAG, stateOfReservation, type ReservationState } from '../../core/budget/reservation.js';
+import {
+  remainingOf,
+  RESERVATION_TAG,
+  stateOfReservation,
+  type ReservationState,
+} from '../../core/budget/reservation.js';
 import { formatInstant, type Interval, type Clock } from '../../core/time.js';
 import { inCurrency, periodLabel } from './budgets.js';
 import type { Database, Queryable, Transaction } from '../database.js';
@@ -39,7 +45,13 @@ export interface StoredReservation {
   readonly releasedAt: string | null;
   readonly releasedBy: string | null;
   /** The part in each budget's period, in its currency. */
-  readonly holds: readonly { readonly budget: string; readonly held: string; readonly used: string; readonly remaining: string; readonly currency: string }[];
+  readonly holds: readonly {
+    readonly budget: string;
+    readonly held: string;
+    readonly used: string;
+    readonly remaining: string;
+    readonly currency: string;
+  }[];
   readonly quote: Quote;
 }
 
@@ -66,7 +78,18 @@ export interface Reserved {
 }
 
 export interface ReservationRow {
-  no: string; id: string; team: string; nanos: string; currency: string; reason: string; quote: Quote; created: number; by: string; expires: number; released: number | null; releaser: string | null;
+  no: string;
+  id: string;
+  team: string;
+  nanos: string;
+  currency: string;
+  reason: string;
+  quote: Quote;
+  created: number;
+  by: string;
+  expires: number;
+  released: number | null;
+  releaser: string | null;
   holds: { budget: string; nanos: string; used: string; currency: string }[] | null;
 }
 
@@ -104,29 +127,50 @@ export class ReservationStore {
   constructor(private readonly db: Queryable) {}
 
   /** Newest first; `before` is the place of the last one seen. */
-  async list(organisation: string, filter: { readonly team: string | null; readonly teams: readonly string[] | null; readonly active: boolean }, before: string | null, limit: number, now: number): Promise<ListedReservation[]> {
+  async list(
+    organisation: string,
+    filter: { readonly team: string | null; readonly teams: readonly string[] | null; readonly active: boolean },
+    before: string | null,
+    limit: number,
+    now: number,
+  ): Promise<ListedReservation[]> {
     const rows = await this.db.query<ReservationRow>(
       `${SELECT} where r.organisation = $1 and ($2::text is null or r.team = $2) and ($3::text[] is null or r.team = any($3::text[]))
          and (not $4::boolean or (r.expires_at > $5 and r.released_at is null)) and ($6::bigint is null or r.no < $6) order by r.no desc limit $7`,
-      [organisation, filter.team, filter.teams, filter.active, formatInstant(now), before, limit]);
+      [organisation, filter.team, filter.teams, filter.active, formatInstant(now), before, limit],
+    );
     return rows.map((row) => ({ reservation: reservationOf(row, now), place: row.no }));
   }
 
   /** @throws Failure missing */
   async known(db: Queryable, organisation: string, id: string, now: number): Promise<StoredReservation> {
-    const [row] = await db.query<ReservationRow>(`${SELECT} where r.organisation = $1 and r.id = $2`, [organisation, id]);
+    const [row] = await db.query<ReservationRow>(`${SELECT} where r.organisation = $1 and r.id = $2`, [
+      organisation,
+      id,
+    ]);
     if (row === undefined) throw missing(`reservation ${id} does not exist`);
     return reservationOf(row, now);
   }
 
-  /** Notes on a budget's live holds of its present period what usage with their tag has cost there, and says what they still come to. */
-  async settle(tx: Queryable, organisation: string, budget: Budget, { period, asOf, now }: { readonly period: Interval; readonly asOf: number; readonly now: number }, teams: () => Promise<readonly string[]>, fx: FxTable): Promise<Settled> {
+  /**
+   * Notes on a budget's live holds of its present period what usage with their tag has cost there, and says what they
+   * still come to.
+   */
+  async settle(
+    tx: Queryable,
+    organisation: string,
+    budget: Budget,
+    { period, asOf, now }: { readonly period: Interval; readonly asOf: number; readonly now: number },
+    teams: () => Promise<readonly string[]>,
+    fx: FxTable,
+  ): Promise<Settled> {
     // A period that is over owes nothing more.
     if (asOf < period.start || asOf >= period.end) return NOTHING_HELD;
     const holds = await tx.query<{ reservation: string; nanos: string; used: string; currency: string; expires: Date }>(
       `select reservation, nanos::text as nanos, used_nanos::text as used, currency, expires_at as expires from reservation_hold
        where organisation = $1 and budget = $2 and expires_at > $3 and at >= $4 and at < $5 order by reservation`,
-      [organisation, budget.id, formatInstant(now), formatInstant(period.start), formatInstant(period.end)]);
+      [organisation, budget.id, formatInstant(now), formatInstant(period.start), formatInstant(period.end)],
+    );
     if (holds.length === 0) return NOTHING_HELD;
     const used = await this.used(tx, organisation, budget, await teams(), holds, fx, now);
     const changed = holds.filter(({ reservation, used: before }) => used.get(reservation) !== BigInt(before));
@@ -134,20 +178,48 @@ export class ReservationStore {
       await tx.query(
         `update reservation_hold h set used_nanos = u.nanos from unnest($3::text[], $4::numeric[]) as u(reservation, nanos)
          where h.organisation = $1 and h.budget = $2 and h.reservation = u.reservation`,
-        [organisation, budget.id, changed.map(({ reservation }) => reservation), changed.map(({ reservation }) => String(used.get(reservation) ?? 0n))]);
+        [
+          organisation,
+          budget.id,
+          changed.map(({ reservation }) => reservation),
+          changed.map(({ reservation }) => String(used.get(reservation) ?? 0n)),
+        ],
+      );
     }
     const own = holds.filter(({ currency }) => currency === budget.currency);
     return {
-      nanos: own.reduce((sum, { reservation, nanos }) => sum + remainingOf(BigInt(nanos), used.get(reservation) ?? 0n), 0n),
-      unconverted: [...new Set(holds.map(({ currency }) => currency))].filter((currency) => currency !== budget.currency),
+      nanos: own.reduce(
+        (sum, { reservation, nanos }) => sum + remainingOf(BigInt(nanos), used.get(reservation) ?? 0n),
+        0n,
+      ),
+      unconverted: [...new Set(holds.map(({ currency }) => currency))].filter(
+        (currency) => currency !== budget.currency,
+      ),
       nextExpiry: Math.min(...holds.map(({ expires }) => expires.getTime())),
     };
   }
 
-  /** Nanos, in each hold's currency, of what the budget counts of the usage that names the reservation. What cannot be converted counts as not used. */
-  private async used(tx: Queryable, organisation: string, { id, filters }: Budget, teams: readonly string[], holds: readonly { readonly reservation: string; readonly currency: string }[], fx: FxTable, now: number): Promise<Map<string, bigint>> {
+  /**
+   * Nanos, in each hold's currency, of what the budget counts of the usage that names the reservation. What cannot be
+   * converted counts as not used.
+   */
+  private async used(
+    tx: Queryable,
+    organisation: string,
+    { id, filters }: Budget,
+    teams: readonly string[],
+    holds: readonly { readonly reservation: string; readonly currency: string }[],
+    fx: FxTable,
+    now: number,
+  ): Promise<Map<string, bigint>> {
     const rows = await tx.query<{ reservation: string; at: Date; currency: string; amount: string }>(USED, [
-      organisation, id, teams, formatInstant(now), filters.provider ?? null, filters.sku ?? null, filters.term ?? null,
+      organisation,
+      id,
+      teams,
+      formatInstant(now),
+      filters.provider ?? null,
+      filters.sku ?? null,
+      filters.term ?? null,
       filters.tag === undefined ? null : filters.tag.map(({ key, value }) => JSON.stringify({ [key]: value })),
     ]);
     const used = new Map(holds.map(({ reservation }) => [reservation, 0n]));
@@ -155,23 +227,46 @@ export class ReservationStore {
     for (const { reservation, at, currency, amount } of rows) {
       const wanted = currencyOf.get(reservation);
       if (wanted === undefined) continue;
-      used.set(reservation, (used.get(reservation) ?? 0n) + (inCurrency(parseDecimal(amount) ?? ZERO, currency, wanted, at.getTime(), fx) ?? 0n));
+      used.set(
+        reservation,
+        (used.get(reservation) ?? 0n) +
+          (inCurrency(parseDecimal(amount) ?? ZERO, currency, wanted, at.getTime(), fx) ?? 0n),
+      );
     }
     return used;
   }
 }
 
 /** Ends a reservation now; one that is over already stays as it is. @throws Failure missing */
-export async function releaseReservation(stores: Stores, tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<Reserved> {
+export async function releaseReservation(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  now: number,
+): Promise<Reserved> {
   await tx.query(
-    `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`, [organisation, id, formatInstant(now), by]);
+    `update reservation set released_at = $3, released_by = $4 where organisation = $1 and id = $2 and released_at is null and expires_at > $3`,
+    [organisation, id, formatInstant(now), by],
+  );
   // As whoever reserves does: two that end at once take their holds one after the other.
   const budgets = await tx.query<{ spec: Budget }>(
     `select spec from budget where organisation = $1 and id in (select budget from reservation_hold where organisation = $1 and reservation = $2 and expires_at > $3) order by id for update`,
-    [organisation, id, formatInstant(now)]);
-  await tx.query(`update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`, [organisation, id, formatInstant(now)]);
+    [organisation, id, formatInstant(now)],
+  );
+  await tx.query(
+    `update reservation_hold set expires_at = $3 where organisation = $1 and reservation = $2 and expires_at > $3`,
+    [organisation, id, formatInstant(now)],
+  );
   const asOf = await stores.organisations.asOf(tx, organisation, now);
-  return { reservation: await stores.reservations.known(tx, organisation, id, now), wakings: wakingsOf(budgets.map(({ spec }) => spec), asOf) };
+  return {
+    reservation: await stores.reservations.known(tx, organisation, id, now),
+    wakings: wakingsOf(
+      budgets.map(({ spec }) => spec),
+      asOf,
+    ),
+  };
 }
 
 /** So long after a reservation its budgets are weighed: those of a minute are one weighing of each budget. */
@@ -179,18 +274,26 @@ const WEIGHED_AFTER_MS = 60_000;
 /** Between two wakings. */
 const REST_MS = 1000;
 
-/** Wakes what reservations have changed, for a little later: the first at once, and those that follow it within a second together. */
+/**
+ * Wakes what reservations have changed, for a little later: the first at once, and those that follow it within a second
+ * together.
+ */
 export class HoldWaker {
   private pending = new Map<string, { readonly organisation: string; readonly waking: Waking }>();
   private running = false;
 
   /** @param failed is told of an error; what it lost, the calendar's waking makes up for */
-  constructor(private readonly db: Database, private readonly clock: Clock, private readonly failed: (error: unknown) => void) {}
+  constructor(
+    private readonly db: Database,
+    private readonly clock: Clock,
+    private readonly failed: (error: unknown) => void,
+  ) {}
 
   /** Soon; nobody waits for it. */
   add(organisation: string, wakings: readonly Waking[]): void {
     const notBefore = this.clock.now() + WEIGHED_AFTER_MS;
-    for (const waking of wakings) this.pending.set(`${organisation}\u0001${waking.key}`, { organisation, waking: { ...waking, notBefore } });
+    for (const waking of wakings)
+      this.pending.set(`${organisation}\u0001${waking.key}`, { organisation, waking: { ...waking, notBefore } });
     if (!this.running) this.wakeAll().catch(this.failed);
   }
 
@@ -201,7 +304,11 @@ export class HoldWaker {
         const all = [...this.pending.values()];
         this.pending = new Map();
         for (const organisation of new Set(all.map((one) => one.organisation))) {
-          await wake(this.db, organisation, all.filter((one) => one.organisation === organisation).map(({ waking }) => waking));
+          await wake(
+            this.db,
+            organisation,
+            all.filter((one) => one.organisation === organisation).map(({ waking }) => waking),
+          );
         }
         await setTimeout(REST_MS, undefined, { ref: false });
       }
@@ -211,19 +318,47 @@ export class HoldWaker {
   }
 }
 
-export const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] => budgets.map((budget) => ({ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }));
+export const wakingsOf = (budgets: readonly Budget[], asOf: number): Waking[] =>
+  budgets.map((budget) => ({
+    stage: 'budget.weigh',
+    lane: budget.id,
+    key: `${budget.id}/${periodLabel(budget, asOf)}`,
+  }));
 
 export function reservationOf(row: ReservationRow, now: number): StoredReservation {
   const holds = (row.holds ?? []).map(({ budget, nanos, used, currency }) => {
     const money = (amount: bigint): string => formatMoney({ nanos: amount, currency });
-    return { budget, currency, held: money(BigInt(nanos)), used: money(BigInt(used)), remaining: money(remainingOf(BigInt(nanos), BigInt(used))) };
+    return {
+      budget,
+      currency,
+      held: money(BigInt(nanos)),
+      used: money(BigInt(used)),
+      remaining: money(remainingOf(BigInt(nanos), BigInt(used))),
+    };
   });
-  const remaining = (row.holds ?? []).reduce((sum, { nanos, used }) => sum + remainingOf(BigInt(nanos), BigInt(used)), 0n);
+  const remaining = (row.holds ?? []).reduce(
+    (sum, { nanos, used }) => sum + remainingOf(BigInt(nanos), BigInt(used)),
+    0n,
+  );
   return {
-    id: row.id, team: row.team, state: stateOfReservation(now, row.expires, row.released, remaining), tag: { key: RESERVATION_TAG, value: row.id },
-    amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }), currency: row.currency, reason: row.reason, createdAt: formatInstant(row.created), createdBy: row.by,
-    expiresAt: formatInstant(row.expires), releasedAt: row.released === null ? null : formatInstant(row.released), releasedBy: row.releaser,
+    id: row.id,
+    team: row.team,
+    state: stateOfReservation(now, row.expires, row.released, remaining),
+    tag: { key: RESERVATION_TAG, value: row.id },
+    amount: formatMoney({ nanos: BigInt(row.nanos), currency: row.currency }),
+    currency: row.currency,
+    reason: row.reason,
+    createdAt: formatInstant(row.created),
+    createdBy: row.by,
+    expiresAt: formatInstant(row.expires),
+    releasedAt: row.released === null ? null : formatInstant(row.released),
+    releasedBy: row.releaser,
     // Those of before bills taught prices do not say that none did.
-    holds, quote: { ...row.quote, learned: row.quote.learned ?? null, alternatives: row.quote.alternatives.map((one) => ({ ...one, learned: one.learned ?? null })) },
+    holds,
+    quote: {
+      ...row.quote,
+      learned: row.quote.learned ?? null,
+      alternatives: row.quote.alternatives.map((one) => ({ ...one, learned: one.learned ?? null })),
+    },
   };
 }

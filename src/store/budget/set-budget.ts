@@ -9,17 +9,35 @@ import type { Stores } from '../stores.js';
 import { wakeAtOnce } from '../work.js';
 
 /** Adds or changes a checked budget; returns what was there before. `now` in epoch milliseconds. */
-export async function setBudget(stores: Stores, tx: Transaction, organisation: string, budget: Budget, now: number): Promise<Budget | null> {
+export async function setBudget(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  budget: Budget,
+  now: number,
+): Promise<Budget | null> {
   const before = await stores.budgets.get(tx, organisation, budget.id);
   await stores.budgets.save(tx, organisation, budget);
-  await trackTags(stores, tx, organisation, (budget.filters.tag ?? []).map(({ key }) => key));
+  await trackTags(
+    stores,
+    tx,
+    organisation,
+    (budget.filters.tag ?? []).map(({ key }) => key),
+  );
   const asOf = await stores.organisations.asOf(tx, organisation, now);
-  await wakeAtOnce(tx, organisation, [{ stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` }]);
+  await wakeAtOnce(tx, organisation, [
+    { stage: 'budget.weigh', lane: budget.id, key: `${budget.id}/${periodLabel(budget, asOf)}` },
+  ]);
   return before;
 }
 
 /** Facts are kept apart only by tags that some budget filters by: a new one means that history is read again. */
-async function trackTags({ organisations }: Stores, tx: Transaction, organisation: string, keys: readonly string[]): Promise<void> {
+async function trackTags(
+  { organisations }: Stores,
+  tx: Transaction,
+  organisation: string,
+  keys: readonly string[],
+): Promise<void> {
   if (keys.length === 0) return;
   // Two budgets set at once would each keep only its own tags.
   await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);

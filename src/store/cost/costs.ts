@@ -1,8 +1,9 @@
 /**
  * The facts between metering and reading: hour sums in, cost lines per hour, sums per day.
  *
- * Writes whole (team, day)s: what was there before is replaced, so a stage may run any number of times. `actual` is, per
- * account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its bill.
+ * Writes whole (team, day)s: what was there before is replaced, so a stage may run any number of times. `actual` is,
+ * per account and hour, the bill once its period is closed, else the accrual; an account that nobody meters has its
+ * bill.
  */
 import type { CostLine, UnpricedLine } from '../../core/cost/cost.js';
 import type { HourTotals } from '../../core/cost/hour-pricing.js';
@@ -25,16 +26,39 @@ export interface LineOfDimension {
 }
 
 interface SumRow {
-  hour: Date; dimension: string; gpu: string | null; storage: string | null; network: string | null; shortest: string; granules: string[];
+  hour: Date;
+  dimension: string;
+  gpu: string | null;
+  storage: string | null;
+  network: string | null;
+  shortest: string;
+  granules: string[];
 }
 
-const COST_HOUR = ['organisation', 'team', 'hour', 'dimension', 'component', 'unpriced_reason', 'quantity', 'nanos', 'currency', 'basis', 'list_nanos'];
+const COST_HOUR = [
+  'organisation',
+  'team',
+  'hour',
+  'dimension',
+  'component',
+  'unpriced_reason',
+  'quantity',
+  'nanos',
+  'currency',
+  'basis',
+  'list_nanos',
+];
 
 export class CostStore {
   constructor(private readonly dimensions: Dimensions) {}
 
   /** Sums of metered usage of a team's days (UTC), one per hour and dimension. */
-  async meteredHours(tx: Queryable, organisation: string, team: string, days: readonly string[]): Promise<HourOfDimension[]> {
+  async meteredHours(
+    tx: Queryable,
+    organisation: string,
+    team: string,
+    days: readonly string[],
+  ): Promise<HourOfDimension[]> {
     const rows = await tx.query<SumRow>(
       `select u.hour, u.dimension::text as dimension, sum(u.gpu_part_ms)::text as gpu, sum(u.storage_mib_ms)::text as storage,
          sum(u.network_bytes)::text as network, min(u.shortest_ms)::text as shortest, array_agg(distinct u.granule_ms::text) as granules
@@ -43,14 +67,26 @@ export class CostStore {
        where u.organisation = $1 and u.team = $2 group by u.hour, u.dimension order by u.hour, u.dimension`,
       [organisation, team, days],
     );
-    const byId = await this.dimensions.byIds(tx, organisation, rows.map((r) => r.dimension));
+    const byId = await this.dimensions.byIds(
+      tx,
+      organisation,
+      rows.map((r) => r.dimension),
+    );
     return rows.flatMap((row) => {
       const dimension = byId.get(row.dimension);
       if (dimension === undefined) return [];
-      return [{
-        dimensionId: row.dimension, dimension, hour: row.hour.getTime(), gpuPartMs: bigintOf(row.gpu), storageMibMs: bigintOf(row.storage),
-        networkBytes: bigintOf(row.network), shortestMs: Number(row.shortest), granuleMs: row.granules.map(Number).reduce(commonDivisor, 0),
-      }];
+      return [
+        {
+          dimensionId: row.dimension,
+          dimension,
+          hour: row.hour.getTime(),
+          gpuPartMs: bigintOf(row.gpu),
+          storageMibMs: bigintOf(row.storage),
+          networkBytes: bigintOf(row.network),
+          shortestMs: Number(row.shortest),
+          granuleMs: row.granules.map(Number).reduce(commonDivisor, 0),
+        },
+      ];
     });
   }
 
@@ -58,7 +94,15 @@ export class CostStore {
    * The raw records behind some hours of one team: those that overlap [from, to), by dimension id.
    * Reads blocks, so it is for the rare hours that sums cannot price.
    */
-  async recordsOf(tx: Queryable, organisation: string, team: string, from: number, to: number, grouping: Grouping, ids: ReadonlyMap<string, string>): Promise<Map<string, UsageRecord[]>> {
+  async recordsOf(
+    tx: Queryable,
+    organisation: string,
+    team: string,
+    from: number,
+    to: number,
+    grouping: Grouping,
+    ids: ReadonlyMap<string, string>,
+  ): Promise<Map<string, UsageRecord[]>> {
     const blocks = await tx.query<{ payload: Buffer }>(
       `select b.payload from block b where b.organisation = $1 and b.first_start < $4 and b.last_end >= $3
          and b.delivery in (select distinct delivery from usage_hour where organisation = $1 and team = $2 and hour >= $3 and hour < $4)
@@ -68,7 +112,13 @@ export class CostStore {
     const records = new Map<string, UsageRecord[]>();
     for (const { payload } of blocks) {
       for (const record of decodeBlock(payload)) {
-        if (record.charge !== null || record.start >= to || (record.end <= from && record.end !== record.start) || record.end < from) continue;
+        if (
+          record.charge !== null ||
+          record.start >= to ||
+          (record.end <= from && record.end !== record.start) ||
+          record.end < from
+        )
+          continue;
         const group = grouping.groupOf(record);
         const id = group.team === team ? ids.get(dimensionKey(group.cell.dimension)) : undefined;
         if (id === undefined) continue;
@@ -80,7 +130,13 @@ export class CostStore {
     return records;
   }
 
-  async replaceHours(tx: Transaction, organisation: string, team: string, days: readonly string[], lines: readonly LineOfDimension[]): Promise<void> {
+  async replaceHours(
+    tx: Transaction,
+    organisation: string,
+    team: string,
+    days: readonly string[],
+    lines: readonly LineOfDimension[],
+  ): Promise<void> {
     await tx.query(
       `delete from cost_hour using unnest($3::date[]) as day where organisation = $1 and team = $2
          and hour >= day::timestamp at time zone 'UTC' and hour < (day + 1)::timestamp at time zone 'UTC'`,
@@ -90,8 +146,17 @@ export class CostStore {
   }
 
   /** Sums the hours of some days (UTC) of a team into cost_day. `currency` is the team's, for what has no price. */
-  async rollUp(tx: Transaction, organisation: string, team: string, days: readonly string[], currency: string): Promise<void> {
-    await tx.query(`delete from cost_day where organisation = $1 and team = $2 and day = any($3::date[]) and shared_from = ''`, [organisation, team, days]);
+  async rollUp(
+    tx: Transaction,
+    organisation: string,
+    team: string,
+    days: readonly string[],
+    currency: string,
+  ): Promise<void> {
+    await tx.query(
+      `delete from cost_day where organisation = $1 and team = $2 and day = any($3::date[]) and shared_from = ''`,
+      [organisation, team, days],
+    );
     await tx.query(ROLL_UP, [organisation, team, days, currency]);
   }
 }
@@ -108,8 +173,10 @@ where l.organisation = $1 and l.team = $2 group by w.day, l.dimension, coalesce(
 function* costRows(organisation: string, team: string, lines: readonly LineOfDimension[]): Generator<string> {
   for (const { dimensionId, line } of lines) {
     const priced = line.kind === 'usage';
-    const basis = priced ? JSON.stringify(line.basis, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)) : null;
-    yield `${copyText(organisation)}\t${copyText(team)}\t${formatInstant(line.hour)}\t${dimensionId}\t${line.component}\t${priced ? '' : line.reason}\t${copyText(line.quantity)}\t${copyText(priced ? line.nanos : null)}\t${copyText(priced ? line.currency : null)}\t${copyText(basis)}\t${copyText(priced ? line.listNanos ?? null : null)}\n`;
+    const basis = priced
+      ? JSON.stringify(line.basis, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
+      : null;
+    yield `${copyText(organisation)}\t${copyText(team)}\t${formatInstant(line.hour)}\t${dimensionId}\t${line.component}\t${priced ? '' : line.reason}\t${copyText(line.quantity)}\t${copyText(priced ? line.nanos : null)}\t${copyText(priced ? line.currency : null)}\t${copyText(basis)}\t${copyText(priced ? (line.listNanos ?? null) : null)}\n`;
   }
 }
 

@@ -1,8 +1,9 @@
 /**
- * Credits that an organisation was granted, and what usage has taken of them: rows of cost_day below zero, in a dimension of the category
- * Credit, with `shared_from` = `credit:<id>`.
+ * Credits that an organisation was granted, and what usage has taken of them: rows of cost_day below zero, in a
+ * dimension of the category Credit, with `shared_from` = `credit:<id>`.
  *
- * What is taken is reckoned anew over all the days that credits hold on, in the order of days: a late record may move what later days get.
+ * What is taken is reckoned anew over all the days that credits hold on, in the order of days: a late record may move
+ * what later days get.
  * Never changes a cost. A credit counts in `actual` as far as the cost that it is taken against does.
  */
 import { applyCredits, readCredits, type Credit, type Creditable, type CreditSpec } from '../../core/cost/credit.js';
@@ -29,16 +30,30 @@ interface CostOfDay extends Creditable {
   readonly actual: bigint | null;
 }
 
-interface Row { team: string; day: string; dimension: string; provider: string; currency: string; accrued: string; actual: string | null }
+interface Row {
+  team: string;
+  day: string;
+  dimension: string;
+  provider: string;
+  currency: string;
+  accrued: string;
+  actual: string | null;
+}
 
 export class CreditStore {
-  constructor(private readonly organisations: OrganisationStore, private readonly dimensions: Dimensions) {}
+  constructor(
+    private readonly organisations: OrganisationStore,
+    private readonly dimensions: Dimensions,
+  ) {}
 
   async specs(db: Queryable, organisation: string): Promise<readonly CreditSpec[]> {
     return (await this.organisations.setting<CreditSpec[]>(db, organisation, SETTING)) ?? [];
   }
 
-  /** Replaces all credits, has them applied anew, and returns those before. @throws Failure invalid naming every problem. */
+  /**
+   * Replaces all credits, has them applied anew, and returns those before. @throws Failure invalid naming every
+   * problem.
+   */
   async save(tx: Transaction, organisation: string, specs: readonly CreditSpec[]): Promise<readonly CreditSpec[]> {
     readCredits(specs);
     const before = await this.specs(tx, organisation);
@@ -57,15 +72,32 @@ export class CreditStore {
     const credits = readCredits(await this.specs(tx, organisation));
     const taken = credits.length === 0 ? [] : applyCredits(await this.costs(tx, organisation, credits), credits);
     const ids = await this.creditDimensions(tx, organisation, [...new Set(taken.map(({ cost }) => cost.dimension))]);
-    const rows = new Map(taken.map(({ cost, credit, nanos }) => {
-      const actual = cost.actual === null ? null : divideHalfEven(nanos * cost.actual, cost.nanos);
-      const row = [cost.team, cost.day, ids.get(cost.dimension) ?? '', cost.currency, PREFIX + credit.id, '0', amountOf(nanos), actual === null ? null : amountOf(actual)] as const;
-      return [JSON.stringify(row), row] as const;
-    }));
+    const rows = new Map(
+      taken.map(({ cost, credit, nanos }) => {
+        const actual = cost.actual === null ? null : divideHalfEven(nanos * cost.actual, cost.nanos);
+        const row = [
+          cost.team,
+          cost.day,
+          ids.get(cost.dimension) ?? '',
+          cost.currency,
+          PREFIX + credit.id,
+          '0',
+          amountOf(nanos),
+          actual === null ? null : amountOf(actual),
+        ] as const;
+        return [JSON.stringify(row), row] as const;
+      }),
+    );
     const before = await tx.query<{ team: string; day: string; row: string }>(
       `delete from cost_day where organisation = $1 and shared_from like '${PREFIX}%'
-       returning team, day::text as day, json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text as row`, [organisation]);
-    await tx.copy('cost_day', COLUMNS, [...rows.values()].map((row) => `${[organisation, ...row].map(copyText).join('\t')}\n`));
+       returning team, day::text as day, json_build_array(team, day::text, dimension::text, currency, shared_from, records::text, accrued::text, actual::text)::text as row`,
+      [organisation],
+    );
+    await tx.copy(
+      'cost_day',
+      COLUMNS,
+      [...rows.values()].map((row) => `${[organisation, ...row].map(copyText).join('\t')}\n`),
+    );
     const old = new Map(before.map((one) => [JSON.stringify(JSON.parse(one.row)), one]));
     const changed = new Map<string, Set<string>>();
     const note = (team: string, day: string): void => {
@@ -85,12 +117,22 @@ export class CreditStore {
        from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension and d.kind = 'metered' and d.category <> 'Credit'
        where c.organisation = $1 and c.day >= $2::date and c.day < $3::date and c.accrued > 0 and c.team not like 'shared:%'
        group by c.team, c.day, c.dimension, d.provider, c.currency order by c.day, c.team, c.dimension`,
-      [organisation, formatInstant(from).slice(0, 10), formatInstant(to).slice(0, 10)]);
-    return rows.map(({ accrued, actual, ...row }) => ({ ...row, at: Date.parse(row.day), nanos: BigInt(accrued), actual: actual === null ? null : BigInt(actual) }));
+      [organisation, formatInstant(from).slice(0, 10), formatInstant(to).slice(0, 10)],
+    );
+    return rows.map(({ accrued, actual, ...row }) => ({
+      ...row,
+      at: Date.parse(row.day),
+      nanos: BigInt(accrued),
+      actual: actual === null ? null : BigInt(actual),
+    }));
   }
 
   /** Each dimension's own for what is credited there. */
-  private async creditDimensions(tx: Queryable, organisation: string, ids: readonly string[]): Promise<Map<string, string>> {
+  private async creditDimensions(
+    tx: Queryable,
+    organisation: string,
+    ids: readonly string[],
+  ): Promise<Map<string, string>> {
     const known = await this.dimensions.byIds(tx, organisation, ids);
     const wanted = ids.map((id) => {
       const dimension = known.get(id);
@@ -119,12 +161,18 @@ export interface CreditView extends CreditSpec {
 export async function creditViews(store: CreditStore, db: Queryable, organisation: string): Promise<CreditView[]> {
   const specs = await store.specs(db, organisation);
   const sums = await db.query<{ name: string; nanos: string }>(
-    `select shared_from as name, (-sum(accrued) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 and shared_from like '${PREFIX}%' group by 1`, [organisation]);
+    `select shared_from as name, (-sum(accrued) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 and shared_from like '${PREFIX}%' group by 1`,
+    [organisation],
+  );
   const taken = new Map(sums.map(({ name, nanos }) => [name.slice(PREFIX.length), BigInt(nanos)]));
   return readCredits(specs).map((credit, at) => {
     const nanos = taken.get(credit.id) ?? 0n;
     const spec = specs[at];
     assert(spec !== undefined, 'a credit is read from its text');
-    return { ...spec, taken: formatMoney({ nanos, currency: credit.currency }), left: formatMoney({ nanos: credit.nanos - nanos, currency: credit.currency }) };
+    return {
+      ...spec,
+      taken: formatMoney({ nanos, currency: credit.currency }),
+      left: formatMoney({ nanos: credit.nanos - nanos, currency: credit.currency }),
+    };
   });
 }

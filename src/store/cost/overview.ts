@@ -1,5 +1,6 @@
 /**
- * What the dashboard's first page asks for: spend per day over all teams, in few rows however many teams there are. Never writes.
+ * What the dashboard's first page asks for: spend per day over all teams, in few rows however many teams there are.
+ * Never writes.
  *
  * Currencies are never added, credits stand apart, and what has no price is a quantity beside the sums.
  */
@@ -18,12 +19,30 @@ export interface DaySpend {
 }
 
 /** The actual cost of UTC days from `from` (inclusive) to `to` (exclusive), of some teams or of all (null), by day. */
-export async function spendByDay(db: Queryable, organisation: string, { from, to, teams }: { readonly from: string; readonly to: string; readonly teams: readonly string[] | null }): Promise<DaySpend[]> {
-  const rows = await db.query<{ day: string; currency: string; credit: boolean; cost: string | null; unpriced: string }>(
+export async function spendByDay(
+  db: Queryable,
+  organisation: string,
+  { from, to, teams }: { readonly from: string; readonly to: string; readonly teams: readonly string[] | null },
+): Promise<DaySpend[]> {
+  const rows = await db.query<{
+    day: string;
+    currency: string;
+    credit: boolean;
+    cost: string | null;
+    unpriced: string;
+  }>(
     `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms)::text as unpriced
      from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where c.organisation = $1 and c.day >= $2::date and c.day < $3::date and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
        and (c.actual is not null or c.unpriced_lines > 0)
-     group by 1, 2, 3 order by 1, 2, 3`, [organisation, from, to, teams]);
-  return rows.map(({ day, currency, credit, cost, unpriced }) => ({ day, currency, isCredit: credit, cost: cost === null ? null : parseDecimal(cost), unpricedQuantity: BigInt(unpriced) }));
+     group by 1, 2, 3 order by 1, 2, 3`,
+    [organisation, from, to, teams],
+  );
+  return rows.map(({ day, currency, credit, cost, unpriced }) => ({
+    day,
+    currency,
+    isCredit: credit,
+    cost: cost === null ? null : parseDecimal(cost),
+    unpricedQuantity: BigInt(unpriced),
+  }));
 }

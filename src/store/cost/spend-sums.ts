@@ -1,9 +1,9 @@
 /**
  * Sums per group from the sums per day, fetched as few, fat rows.
  *
- * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of small rows cost more on
- * both sides than what they say. Where no day is asked for, it sums the days first, and a row holds all dimensions. Sums are exact: decimals keep
- * the longest scale.
+ * PostgreSQL answers with a row for each team, currency and dimension that holds all its days as one text: thousands of
+ * small rows cost more on both sides than what they say. Where no day is asked for, it sums the days first, and a row
+ * holds all dimensions. Sums are exact: decimals keep the longest scale.
  */
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
 import type { Dimension } from '../../core/cost/rollup.js';
@@ -14,12 +14,29 @@ import type { Dimensions } from '../usage/dimensions.js';
 export const BASES = ['actual', 'accrued', 'billed', 'effective', 'list'] as const;
 export type Basis = (typeof BASES)[number];
 
-/** Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states a billed cost, and no other line has one. */
+/**
+ * Which lines a basis is about: a bill's amounts are not metered, an accrual is not billed. Every line of a bill states
+ * a billed cost, and no other line has one.
+ */
 const LINES: Readonly<Record<Basis, string>> = {
-  actual: `(c.actual is not null or c.unpriced_lines > 0)`, accrued: `c.billed is null`, billed: `c.billed is not null`, effective: `c.billed is not null`, list: `c.billed is not null`,
+  actual: `(c.actual is not null or c.unpriced_lines > 0)`,
+  accrued: `c.billed is null`,
+  billed: `c.billed is not null`,
+  effective: `c.billed is not null`,
+  list: `c.billed is not null`,
 };
 
-const OF_DIMENSION = ['provider', 'account', 'subAccount', 'service', 'sku', 'region', 'term', 'gpuModel', 'category'] as const;
+const OF_DIMENSION = [
+  'provider',
+  'account',
+  'subAccount',
+  'service',
+  'sku',
+  'region',
+  'term',
+  'gpuModel',
+  'category',
+] as const;
 export const GROUP_KEYS = ['team', ...OF_DIMENSION, 'day', 'month', 'sharedFrom'] as const;
 export type GroupKey = (typeof GROUP_KEYS)[number];
 type DimensionKey = (typeof OF_DIMENSION)[number];
@@ -42,10 +59,12 @@ export const valueOf = (figure: Figure): Decimal => (typeof figure === 'string' 
 export const textOf = (figure: Figure): string => (typeof figure === 'string' ? figure : formatDecimal(figure));
 
 /** Of a figure without a fraction. A number where it is exact as one: numbers are many times faster. */
-export const wholeOf = (figure: Figure): number | bigint => (typeof figure === 'string' && figure.length <= 15 ? Number(figure) : valueOf(figure).unscaled);
+export const wholeOf = (figure: Figure): number | bigint =>
+  typeof figure === 'string' && figure.length <= 15 ? Number(figure) : valueOf(figure).unscaled;
 
 /** `known` with what a text adds to it, if it says anything. */
-const plus = (known: Figure | null, text: string): Figure | null => (text === '' ? known : known === null ? text : addDecimal(valueOf(known), decimalOf(text)));
+const plus = (known: Figure | null, text: string): Figure | null =>
+  text === '' ? known : known === null ? text : addDecimal(valueOf(known), decimalOf(text));
 
 /** Of a text that PostgreSQL wrote: digits, perhaps a sign and a point, never an exponent. */
 function decimalOf(text: string): Decimal {
@@ -62,8 +81,8 @@ export interface Sums {
 }
 
 /**
- * Lines of a team in a currency, column by column: the values of a column stand in the order of the lines, separated by spaces; an absent one is
- * empty. They are the days of one dimension, or, where days are summed, all dimensions.
+ * Lines of a team in a currency, column by column: the values of a column stand in the order of the lines, separated by
+ * spaces; an absent one is empty. They are the days of one dimension, or, where days are summed, all dimensions.
  */
 interface Pack {
   readonly team: string;
@@ -83,7 +102,13 @@ interface Pack {
 /**
  * @param apart days are kept apart even where nobody groups by them (each is to be converted by its own rate)
  */
-export async function readSums(db: Queryable, dimensions: Dimensions, organisation: string, query: SumsQuery, apart: boolean): Promise<Sums> {
+export async function readSums(
+  db: Queryable,
+  dimensions: Dimensions,
+  organisation: string,
+  query: SumsQuery,
+  apart: boolean,
+): Promise<Sums> {
   const byDay = apart || query.groupBy.includes('day') || query.groupBy.includes('month');
   const packs = await fetchPacks(db, organisation, query, byDay);
   const distinct = new Set<string>();
@@ -100,7 +125,12 @@ export async function readSums(db: Queryable, dimensions: Dimensions, organisati
   return { sums: adding.sorted(), totals, unpriced };
 }
 
-function fetchPacks(db: Queryable, organisation: string, { basis, from, to, teams }: SumsQuery, byDay: boolean): Promise<Pack[]> {
+function fetchPacks(
+  db: Queryable,
+  organisation: string,
+  { basis, from, to, teams }: SumsQuery,
+  byDay: boolean,
+): Promise<Pack[]> {
   const lines = `from cost_day c
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
@@ -118,14 +148,20 @@ function fetchPacks(db: Queryable, organisation: string, { basis, from, to, team
   );
 }
 
-/** What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is numbered and made once. */
+/**
+ * What a group takes from one side (its team, its dimension, its day): the same for thousands of lines, so each is
+ * numbered and made once.
+ */
 interface Side {
   readonly number: number;
   /** In the order of the question's group-by, and then the currency; null where another side has the word. */
   readonly values: readonly (string | null)[];
 }
 
-/** The sum of a group. A class, as thousands are made: literals that often outlive a scavenge are allocated where only a full collection finds them. */
+/**
+ * The sum of a group. A class, as thousands are made: literals that often outlive a scavenge are allocated where only a
+ * full collection finds them.
+ */
 export class Sum {
   cost: Figure | null = null;
   /** Part-milliseconds of GPU metered; null: none was. */
@@ -134,7 +170,13 @@ export class Sum {
   unpriced: Figure | null = null;
 
   /** @param dayApart UTC day, where days are kept apart; else null */
-  constructor(readonly team: Side, readonly dimension: Side, readonly day: Side, readonly currency: string, readonly dayApart: string | null) {}
+  constructor(
+    readonly team: Side,
+    readonly dimension: Side,
+    readonly day: Side,
+    readonly currency: string,
+    readonly dayApart: string | null,
+  ) {}
 
   /** Its value of what stands at a place of the question's group-by. */
   group(place: number): string | null {
@@ -161,9 +203,13 @@ class Sides {
     return made;
   }
 
-  /** By side number: which of the distinct values at this place it has, in their order; what is not known comes last. */
+  /**
+   * By side number: which of the distinct values at this place it has, in their order; what is not known comes last.
+   */
   ranks(place: number): { readonly ranks: readonly number[]; readonly count: number } {
-    const distinct = [...new Set(this.list.map(({ values }) => values[place] ?? null))].sort((a, b) => (a === null ? 1 : b === null ? -1 : a < b ? -1 : 1));
+    const distinct = [...new Set(this.list.map(({ values }) => values[place] ?? null))].sort((a, b) =>
+      a === null ? 1 : b === null ? -1 : a < b ? -1 : 1,
+    );
     const rankOf = new Map(distinct.map((value, rank) => [value, rank]));
     return { ranks: this.list.map(({ values }) => rankOf.get(values[place] ?? null) ?? 0), count: distinct.length };
   }
@@ -191,7 +237,11 @@ class Adding {
   private readonly byNumbers: Sum[][][] = [];
   private readonly sums: Sum[] = [];
 
-  constructor(private readonly groupBy: readonly GroupKey[], private readonly known: ReadonlyMap<string, Dimension>, private readonly apart: boolean) {}
+  constructor(
+    private readonly groupBy: readonly GroupKey[],
+    private readonly known: ReadonlyMap<string, Dimension>,
+    private readonly apart: boolean,
+  ) {}
 
   addPack(pack: Pack): void {
     const team = this.teamOf(pack);
@@ -203,8 +253,14 @@ class Adding {
       const id = (days === null ? dimensions[at] : dimensions[0]) ?? '';
       const dimension = this.dimensionOf(id);
       const day = days?.[at] ?? SUMMED;
-      this.sumOf((ofTeam[dimension.number] ??= []), team, dimension, day.side ?? this.allDays, pack.currency, this.apart ? day.day : null)
-        .add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '');
+      this.sumOf(
+        (ofTeam[dimension.number] ??= []),
+        team,
+        dimension,
+        day.side ?? this.allDays,
+        pack.currency,
+        this.apart ? day.day : null,
+      ).add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '');
     }
   }
 
@@ -220,27 +276,41 @@ class Adding {
   /** By their groups, then by currency; what is not known comes last. */
   sorted(): Sum[] {
     const { sums } = this;
-    const columns = [...this.groupBy, 'currency' as const].map((key, place) => ({ side: sideOf(key), ...this[`${sideOf(key)}s`].ranks(place) }));
-    // What each side adds to the place of its sums, a number in which an earlier column outweighs all later ones: numbers compare many times faster than texts.
-    const parts = { team: new Float64Array(this.teams.list.length), dimension: new Float64Array(this.dimensions.list.length), day: new Float64Array(this.days.list.length) };
+    const columns = [...this.groupBy, 'currency' as const].map((key, place) => ({
+      side: sideOf(key),
+      ...this[`${sideOf(key)}s`].ranks(place),
+    }));
+    // What each side adds to the place of its sums, a number in which an earlier column outweighs all later ones:
+    // numbers compare many times faster than texts.
+    const parts = {
+      team: new Float64Array(this.teams.list.length),
+      dimension: new Float64Array(this.dimensions.list.length),
+      day: new Float64Array(this.days.list.length),
+    };
     let weight = sums.length;
     for (const { side, ranks, count } of columns.toReversed()) {
       const part = parts[side];
-      for (let number = 0; number < part.length; number++) part[number] = (part[number] ?? 0) + (ranks[number] ?? 0) * weight;
+      for (let number = 0; number < part.length; number++)
+        part[number] = (part[number] ?? 0) + (ranks[number] ?? 0) * weight;
       weight *= count;
     }
     if (weight > Number.MAX_SAFE_INTEGER) {
       const compare = (a: Sum, b: Sum): number => {
-        for (const { side, ranks } of columns) if (a[side] !== b[side]) {
-          const difference = (ranks[a[side].number] ?? 0) - (ranks[b[side].number] ?? 0);
-          if (difference !== 0) return difference;
-        }
+        for (const { side, ranks } of columns)
+          if (a[side] !== b[side]) {
+            const difference = (ranks[a[side].number] ?? 0) - (ranks[b[side].number] ?? 0);
+            if (difference !== 0) return difference;
+          }
         return 0;
       };
       return sums.toSorted(compare);
     }
     const { team, dimension, day } = parts;
-    const places = Float64Array.from(sums, (sum, at) => (team[sum.team.number] ?? 0) + (dimension[sum.dimension.number] ?? 0) + (day[sum.day.number] ?? 0) + at).sort();
+    const places = Float64Array.from(
+      sums,
+      (sum, at) =>
+        (team[sum.team.number] ?? 0) + (dimension[sum.dimension.number] ?? 0) + (day[sum.day.number] ?? 0) + at,
+    ).sort();
     const ordered: Sum[] = [];
     for (const place of places) {
       const sum = sums[place % sums.length];
@@ -250,7 +320,9 @@ class Adding {
   }
 
   private teamOf({ team, currency, shared_from: sharedFrom }: Pack): Side {
-    const values = this.groupBy.map((key) => (key === 'team' ? team : key === 'sharedFrom' && sharedFrom !== '' ? sharedFrom : null));
+    const values = this.groupBy.map((key) =>
+      key === 'team' ? team : key === 'sharedFrom' && sharedFrom !== '' ? sharedFrom : null,
+    );
     return this.teams.of(JSON.stringify([...values, currency]), () => [...values, currency]);
   }
 
@@ -259,7 +331,7 @@ class Adding {
     const found = this.dimensionsById.get(id);
     if (found !== undefined) return found;
     const dimension = this.known.get(id);
-    const values = this.groupBy.map((key) => (isOfDimension(key) ? dimension?.[key] ?? null : null));
+    const values = this.groupBy.map((key) => (isOfDimension(key) ? (dimension?.[key] ?? null) : null));
     const side = this.dimensions.of(JSON.stringify(values), () => values);
     this.dimensionsById.set(id, side);
     return side;

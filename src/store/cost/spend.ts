@@ -12,7 +12,18 @@ import { parseInstant } from '../../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
-import { BASES, GROUP_KEYS, readSums, textOf, valueOf, wholeOf, type Basis, type Figure, type GroupKey, type Sum } from './spend-sums.js';
+import {
+  BASES,
+  GROUP_KEYS,
+  readSums,
+  textOf,
+  valueOf,
+  wholeOf,
+  type Basis,
+  type Figure,
+  type GroupKey,
+  type Sum,
+} from './spend-sums.js';
 
 export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
@@ -62,57 +73,117 @@ interface Answer extends Grouped {
 const NONE = '0.000000';
 
 /** A SpendQuery from texts, as the API and the command line have them. @throws Failure invalid naming every problem. */
-export function parseSpendQuery(texts: { from?: string | null; to?: string | null; groupBy?: string | null; basis?: string | null; currency?: string | null; teams?: readonly string[] | null }): SpendQuery {
+export function parseSpendQuery(texts: {
+  from?: string | null;
+  to?: string | null;
+  groupBy?: string | null;
+  basis?: string | null;
+  currency?: string | null;
+  teams?: readonly string[] | null;
+}): SpendQuery {
   const problems: Problem[] = [];
   const day = (name: 'from' | 'to'): string | null => {
     const text = texts[name];
     if (text === undefined || text === null || text === '') return null;
     const instant = parseInstant(/^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text);
-    if (instant === null) problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
-    else if (instant % 86_400_000 !== 0) problems.push({ path: name, message: `"${text}" is not the start of a UTC day` });
+    if (instant === null)
+      problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
+    else if (instant % 86_400_000 !== 0)
+      problems.push({ path: name, message: `"${text}" is not the start of a UTC day` });
     return instant === null ? null : new Date(instant).toISOString().slice(0, 10);
   };
-  const groupBy = (texts.groupBy ?? '').split(',').map((g) => g.trim()).filter((g) => g !== '').map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
+  const groupBy = (texts.groupBy ?? '')
+    .split(',')
+    .map((g) => g.trim())
+    .filter((g) => g !== '')
+    .map((g) => g.replace(/[-_](\w)/g, (_, letter: string) => letter.toUpperCase()));
   for (const key of groupBy) {
-    if (!(GROUP_KEYS as readonly string[]).includes(key)) problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
+    if (!(GROUP_KEYS as readonly string[]).includes(key))
+      problems.push({ path: 'group-by', message: `"${key}" is not one of ${GROUP_KEYS.join(', ')}` });
   }
   const basis = texts.basis ?? 'actual';
-  if (!(BASES as readonly string[]).includes(basis)) problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
+  if (!(BASES as readonly string[]).includes(basis))
+    problems.push({ path: 'basis', message: `"${basis}" is not one of ${BASES.join(', ')}` });
   const currency = texts.currency ?? null;
-  if (currency !== null && !/^[A-Z]{3}$/.test(currency)) problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
+  if (currency !== null && !/^[A-Z]{3}$/.test(currency))
+    problems.push({ path: 'currency', message: `"${currency}" is not an ISO 4217 code` });
   const [from, to] = [day('from'), day('to')];
   if (from !== null && to !== null && from >= to) problems.push({ path: 'to', message: 'is not after from' });
   if (problems.length > 0) throw invalid('the question about costs has problems', problems);
-  return { from, to, groupBy: [...new Set(groupBy)] as GroupKey[], basis: basis as Basis, currency, teams: texts.teams ?? null };
+  return {
+    from,
+    to,
+    groupBy: [...new Set(groupBy)] as GroupKey[],
+    basis: basis as Basis,
+    currency,
+    teams: texts.teams ?? null,
+  };
 }
 
 export class SpendStore {
-  constructor(private readonly db: Queryable, private readonly dimensions: Dimensions) {}
+  constructor(
+    private readonly db: Queryable,
+    private readonly dimensions: Dimensions,
+  ) {}
 
   async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
     const { currency: wanted, basis } = query;
     const rowOf = rowMaker(query.groupBy);
-    const { sums, totals: stated, unpriced } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
+    const {
+      sums,
+      totals: stated,
+      unpriced,
+    } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
     if (wanted === null) {
       const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : textOf(sum.cost), sum.parts, sum.unpriced));
-      return answer(basis, rows, [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })), unpriced, null);
+      return answer(
+        basis,
+        rows,
+        [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })),
+        unpriced,
+        null,
+      );
     }
     const answers = convertedSums(sums, query.groupBy, wanted, fx);
     const totals = new Map<string, Decimal>();
-    for (const { currency, cost } of answers) if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
-    const rows = answers.map((one) => rowOf(one, one.cost === null ? null : formatDecimal(one.cost), one.parts, one.unpriced));
-    return answer(basis, rows, [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })), unpriced, wanted);
+    for (const { currency, cost } of answers)
+      if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
+    const rows = answers.map((one) =>
+      rowOf(one, one.cost === null ? null : formatDecimal(one.cost), one.parts, one.unpriced),
+    );
+    return answer(
+      basis,
+      rows,
+      [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })),
+      unpriced,
+      wanted,
+    );
   }
 }
 
-function answer(basis: Basis, rows: readonly SpendRow[], totals: Spend['totals'], unpriced: bigint, wanted: string | null): Spend {
+function answer(
+  basis: Basis,
+  rows: readonly SpendRow[],
+  totals: Spend['totals'],
+  unpriced: bigint,
+  wanted: string | null,
+): Spend {
   const single = totals.length === 1 ? totals[0] : undefined;
   const nothing = totals.length === 0 && unpriced === 0n;
-  return { basis, rows, total: single?.cost ?? (nothing ? '0' : null), currency: single?.currency ?? wanted, totals, unpricedQuantity: gpuHours(unpriced) };
+  return {
+    basis,
+    rows,
+    total: single?.cost ?? (nothing ? '0' : null),
+    currency: single?.currency ?? wanted,
+    totals,
+    unpricedQuantity: gpuHours(unpriced),
+  };
 }
 
 /** Makes rows of one shape: copies of a template, which are smaller than objects that grow key by key. */
-function rowMaker(groupBy: readonly GroupKey[]): (of: Grouped, cost: string | null, parts: Figure | null, unpriced: Figure | null) => SpendRow {
+function rowMaker(
+  groupBy: readonly GroupKey[],
+): (of: Grouped, cost: string | null, parts: Figure | null, unpriced: Figure | null) => SpendRow {
   // What runs steadily has the same hours day after day.
   const hours = new Map<string, string>();
   const hoursOf = (partMs: Figure): string => {
@@ -121,7 +192,9 @@ function rowMaker(groupBy: readonly GroupKey[]): (of: Grouped, cost: string | nu
     if (text === undefined) hours.set(partMs, (text = gpuHours(wholeOf(partMs))));
     return text;
   };
-  const template: Readonly<Record<string, string | null>> = Object.fromEntries([...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]));
+  const template: Readonly<Record<string, string | null>> = Object.fromEntries(
+    [...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]),
+  );
   return (of, cost, parts, unpriced) => {
     const row = { ...template };
     for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = of.group(at);
@@ -141,7 +214,13 @@ function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wante
     const key = JSON.stringify([groupBy.map((_, place) => sum.group(place)), currency]);
     const known = answers.get(key);
     if (known === undefined) {
-      answers.set(key, { group: (place) => sum.group(place), currency, cost, parts: sum.parts, unpriced: sum.unpriced });
+      answers.set(key, {
+        group: (place) => sum.group(place),
+        currency,
+        cost,
+        parts: sum.parts,
+        unpriced: sum.unpriced,
+      });
       continue;
     }
     if (cost !== null) known.cost = addDecimal(known.cost ?? ZERO, cost);
@@ -151,16 +230,24 @@ function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wante
   return [...answers.values()];
 }
 
-const sumOf = (a: Figure | null, b: Figure | null): Figure | null => (a === null ? b : b === null ? a : addDecimal(valueOf(a), valueOf(b)));
+const sumOf = (a: Figure | null, b: Figure | null): Figure | null =>
+  a === null ? b : b === null ? a : addDecimal(valueOf(a), valueOf(b));
 
-function converted({ currency, cost, dayApart }: Sum, wanted: string, fx: FxTable): { currency: string; cost: Decimal | null } {
+function converted(
+  { currency, cost, dayApart }: Sum,
+  wanted: string,
+  fx: FxTable,
+): { currency: string; cost: Decimal | null } {
   if (cost === null) return { currency: wanted, cost };
   const amount = valueOf(cost);
   if (currency === wanted) return { currency, cost: amount };
   const used = fx.rate(currency, wanted, Date.parse(dayApart ?? ''));
   if (used === null) return { currency, cost: amount };
   const scale = Math.max(9, amount.scale);
-  const unscaled = divideHalfEven(amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator, used.rate.denominator);
+  const unscaled = divideHalfEven(
+    amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator,
+    used.rate.denominator,
+  );
   return { currency: wanted, cost: { unscaled, scale } };
 }
 

@@ -16,7 +16,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { Failure, unavailable } from '../../core/errors.js';
 import { addUse, commandLine, countUses, dropUse, isRunning, withMutex } from './lock.js';
-import { chooseRunAs, findBinaries, giveTo, giveToFolderOwner, runAs, spawnAs, type Binaries, type RunAs } from './user.js';
+import {
+  chooseRunAs,
+  findBinaries,
+  giveTo,
+  giveToFolderOwner,
+  runAs,
+  spawnAs,
+  type Binaries,
+  type RunAs,
+} from './user.js';
 
 export { acquireServeLock, readServeLock, type ServeHolder, type ServeInfo, type ServeLock } from './lock.js';
 
@@ -25,7 +34,10 @@ export interface EmbeddedOptions {
   readonly dataDir: string;
   /** Gets short sentences about what is being done; never a secret. */
   readonly log: (message: string) => void;
-  /** Server settings over the tuned ones, such as `fsync: 'off'` for tests. They count only when this call starts the server. */
+  /**
+   * Server settings over the tuned ones, such as `fsync: 'off'` for tests. They count only when this call starts the
+   * server.
+   */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
@@ -82,13 +94,24 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedD
   try {
     return await withMutex(dataDir, START_SECONDS, async () => {
       const password = await readPassword(dataDir);
-      const folder = { dataDir, cluster: path.join(dataDir, 'postgres'), logFile: path.join(dataDir, 'postgres.log'), password };
+      const folder = {
+        dataDir,
+        cluster: path.join(dataDir, 'postgres'),
+        logFile: path.join(dataDir, 'postgres.log'),
+        password,
+      };
       const used = (await countUses(dataDir)) > 0;
       const running = await findServer(folder, options.log);
       const server = running ?? (await startServer(folder, options));
       const note = await addUse(dataDir);
-      if (running) options.log(`Using the PostgreSQL that runs in ${dataDir} (process ${server.pid}, port ${server.port}).`);
-      return { url: urlOf(folder, server.port, NAME), port: server.port, owned: !running || !used, stop: once(() => leave(folder, note, options.log)) };
+      if (running)
+        options.log(`Using the PostgreSQL that runs in ${dataDir} (process ${server.pid}, port ${server.port}).`);
+      return {
+        url: urlOf(folder, server.port, NAME),
+        port: server.port,
+        owned: !running || !used,
+        stop: once(() => leave(folder, note, options.log)),
+      };
     });
   } catch (error) {
     throw explain(error, dataDir);
@@ -122,7 +145,9 @@ async function readPassword(dataDir: string): Promise<string> {
   const known = await readIfThere(file);
   if (known !== null) return known.trim();
   if (await isThere(path.join(dataDir, 'postgres'))) {
-    throw unavailable(`The file ${file} is gone, and without it the database beside it cannot be opened. Put it back, or move ${dataDir} away to begin with an empty one.`);
+    throw unavailable(
+      `The file ${file} is gone, and without it the database beside it cannot be opened. Put it back, or move ${dataDir} away to begin with an empty one.`,
+    );
   }
   const draft = `${file}.${randomBytes(4).toString('hex')}`;
   const password = randomBytes(24).toString('hex');
@@ -149,7 +174,10 @@ async function findServer(folder: Folder, log: (message: string) => void): Promi
     }
     silent += 1;
     const limitSeconds = answer === 'busy' ? START_SECONDS : ANSWER_SECONDS;
-    if ((silent * PAUSE_MILLISECONDS) / 1000 > limitSeconds) throw unavailable(`The PostgreSQL of ${folder.dataDir} (process ${server.pid}) does not answer. Its log is ${folder.logFile}. Stop that process and try again.`);
+    if ((silent * PAUSE_MILLISECONDS) / 1000 > limitSeconds)
+      throw unavailable(
+        `The PostgreSQL of ${folder.dataDir} (process ${server.pid}) does not answer. Its log is ${folder.logFile}. Stop that process and try again.`,
+      );
     if (silent === 50) log(`Waiting for the PostgreSQL of ${folder.dataDir} (process ${server.pid}).`);
     await sleep(PAUSE_MILLISECONDS);
   }
@@ -174,7 +202,8 @@ async function startServer(folder: Folder, options: EmbeddedOptions): Promise<Se
       // A process killed within its start may have left a server that we now met.
       const met = await findServer(folder, options.log);
       if (met) return met;
-      if (attempt === 3 || !/could not bind|could not create any TCP|pre-existing shared memory/.test(String(error))) throw error;
+      if (attempt === 3 || !/could not bind|could not create any TCP|pre-existing shared memory/.test(String(error)))
+        throw error;
       await sleep(500);
     }
   }
@@ -194,12 +223,20 @@ async function initialise(folder: Folder, binaries: Binaries, way: RunAs, durabl
     await giveTo(way, draft);
     if (way.owner) await chown(secret, way.owner.uid, way.owner.gid);
     const initdb = await runAs(way, binaries.initdb, [
-      `--pgdata=${draft}`, `--username=${NAME}`, `--pwfile=${secret}`, '--auth=scram-sha-256', '--no-instructions',
+      `--pgdata=${draft}`,
+      `--username=${NAME}`,
+      `--pwfile=${secret}`,
+      '--auth=scram-sha-256',
+      '--no-instructions',
       // PostgreSQL's own C.UTF-8: the same order on every machine, whatever locales it has.
-      '--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8',
+      '--encoding=UTF8',
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
       ...(durable ? [] : ['--no-sync']),
     ]);
-    if (initdb.failed) throw unavailable(`PostgreSQL could not be initialised in ${folder.dataDir}:\n${lastLines(initdb.output)}`);
+    if (initdb.failed)
+      throw unavailable(`PostgreSQL could not be initialised in ${folder.dataDir}:\n${lastLines(initdb.output)}`);
     await rename(draft, folder.cluster);
   } finally {
     await rm(secret, { force: true });
@@ -209,18 +246,35 @@ async function initialise(folder: Folder, binaries: Binaries, way: RunAs, durabl
 
 /** lz4 where the programs were built with it, else PostgreSQL's own method. */
 async function walCompression(folder: Folder, binaries: Binaries, way: RunAs): Promise<string> {
-  const lz4 = await runAs(way, binaries.postgres, ['-D', folder.cluster, '-C', 'wal_compression', '-c', 'wal_compression=lz4']);
+  const lz4 = await runAs(way, binaries.postgres, [
+    '-D',
+    folder.cluster,
+    '-C',
+    'wal_compression',
+    '-c',
+    'wal_compression=lz4',
+  ]);
   return lz4.failed ? 'pglz' : 'lz4';
 }
 
-async function launch(folder: Folder, binaries: Binaries, way: RunAs, settings: Record<string, string>, log: (message: string) => void): Promise<Server> {
+async function launch(
+  folder: Folder,
+  binaries: Binaries,
+  way: RunAs,
+  settings: Record<string, string>,
+  log: (message: string) => void,
+): Promise<Server> {
   const output = await open(folder.logFile, 'w', 0o600);
   let ended: string | null = null;
   try {
     await giveToFolderOwner(folder.dataDir, folder.logFile);
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     // Its own session and a file for its log: it survives our terminal's Ctrl-C and our end, for others that use it.
-    const child = spawnAs(way, binaries.postgres, ['-D', folder.cluster, ...flags], { detached: true, windowsHide: true, stdio: ['ignore', output.fd, output.fd] });
+    const child = spawnAs(way, binaries.postgres, ['-D', folder.cluster, ...flags], {
+      detached: true,
+      windowsHide: true,
+      stdio: ['ignore', output.fd, output.fd],
+    });
     child.once('error', (error) => (ended = error.message));
     child.once('exit', (code, signal) => (ended = `it ended with ${signal ?? `code ${code}`}`));
     child.unref();
@@ -229,7 +283,9 @@ async function launch(folder: Folder, binaries: Binaries, way: RunAs, settings: 
   }
   for (let pauses = 0; (pauses * PAUSE_MILLISECONDS) / 1000 < START_SECONDS; pauses += 1) {
     if (ended !== null) {
-      throw unavailable(`PostgreSQL did not start in ${folder.dataDir} (${ended}):\n${lastLines((await readIfThere(folder.logFile)) ?? '')}`);
+      throw unavailable(
+        `PostgreSQL did not start in ${folder.dataDir} (${ended}):\n${lastLines((await readIfThere(folder.logFile)) ?? '')}`,
+      );
     }
     const server = await readPostmaster(folder.cluster);
     if (server?.port === Number(settings['port']) && (await ask(folder, server.port)) === 'ready') return server;
@@ -242,19 +298,32 @@ async function launch(folder: Folder, binaries: Binaries, way: RunAs, settings: 
 async function stopServer(folder: Folder, pid: number): Promise<void> {
   if (process.platform === 'win32') {
     const { pgCtl } = await findBinaries();
-    await runAs({ name: 'directly', prefix: [], user: null, owner: null }, pgCtl, ['stop', '-D', folder.cluster, '-m', 'fast', '-w']);
+    await runAs({ name: 'directly', prefix: [], user: null, owner: null }, pgCtl, [
+      'stop',
+      '-D',
+      folder.cluster,
+      '-m',
+      'fast',
+      '-w',
+    ]);
     return;
   }
   // SIGINT is PostgreSQL's fast shutdown: sessions are ended, a checkpoint is written.
   process.kill(pid, 'SIGINT');
   // Its last act is to remove postmaster.pid; the process itself may stay a zombie where nobody reaps it.
   for (let pauses = 0; (await readPostmaster(folder.cluster))?.pid === pid && (await isRunning(pid)); pauses += 1) {
-    if ((pauses * PAUSE_MILLISECONDS) / 1000 > STOP_SECONDS) throw unavailable(`PostgreSQL (process ${pid}) did not stop within ${STOP_SECONDS} s. Its log is ${folder.logFile}.`);
+    if ((pauses * PAUSE_MILLISECONDS) / 1000 > STOP_SECONDS)
+      throw unavailable(
+        `PostgreSQL (process ${pid}) did not stop within ${STOP_SECONDS} s. Its log is ${folder.logFile}.`,
+      );
     await sleep(PAUSE_MILLISECONDS);
   }
 }
 
-/** Asks the server for a sentence; makes the database on the first answer. Only our password opens it, so `ready` means it is ours. */
+/**
+ * Asks the server for a sentence; makes the database on the first answer. Only our password opens it, so `ready` means
+ * it is ours.
+ */
 async function ask(folder: Folder, port: number, database = NAME): Promise<'ready' | 'busy' | 'silent'> {
   const client = new Client({ connectionString: urlOf(folder, port, database), connectionTimeoutMillis: 5000 });
   client.on('error', () => undefined);
@@ -296,16 +365,27 @@ async function freePort(): Promise<number> {
 function explain(error: unknown, dataDir: string): unknown {
   const text = error instanceof Error ? error.message : String(error);
   const code = (error as NodeJS.ErrnoException).code ?? '';
-  if (code === 'ENOSPC' || code === 'EDQUOT' || (/No space left on device|Check free disk space/.test(text) && !/shared memory/.test(text))) {
-    return unavailable(`The disk that holds ${dataDir} is full. Free some space, or name another folder in BURSAR_DATA_DIR.`, error);
+  if (
+    code === 'ENOSPC' ||
+    code === 'EDQUOT' ||
+    (/No space left on device|Check free disk space/.test(text) && !/shared memory/.test(text))
+  ) {
+    return unavailable(
+      `The disk that holds ${dataDir} is full. Free some space, or name another folder in BURSAR_DATA_DIR.`,
+      error,
+    );
   }
   if (!(error instanceof Failure) && ['EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST'].includes(code)) {
-    return unavailable(`The data folder ${dataDir} cannot be written by this user (${code}). Change its owner, or name another folder in BURSAR_DATA_DIR.`, error);
+    return unavailable(
+      `The data folder ${dataDir} cannot be written by this user (${code}). Change its owner, or name another folder in BURSAR_DATA_DIR.`,
+      error,
+    );
   }
   return error;
 }
 
-const urlOf = (folder: Folder, port: number, database: string): string => `postgresql://${NAME}:${folder.password}@127.0.0.1:${port}/${database}`;
+const urlOf = (folder: Folder, port: number, database: string): string =>
+  `postgresql://${NAME}:${folder.password}@127.0.0.1:${port}/${database}`;
 
 function once(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
@@ -314,7 +394,11 @@ function once(work: () => Promise<void>): () => Promise<void> {
 
 const lastLines = (text: string): string => text.trim().split('\n').slice(-12).join('\n');
 
-const isThere = (file: string): Promise<boolean> => stat(file).then(() => true, () => false);
+const isThere = (file: string): Promise<boolean> =>
+  stat(file).then(
+    () => true,
+    () => false,
+  );
 
 async function readIfThere(file: string): Promise<string | null> {
   return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {

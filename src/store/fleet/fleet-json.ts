@@ -1,4 +1,7 @@
-/** What runs, and how well that is known, as both doors show it: instants as ISO 8601, ages in seconds. What is not known is null. */
+/**
+ * What runs, and how well that is known, as both doors show it: instants as ISO 8601, ages in seconds. What is not
+ * known is null.
+ */
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';
 import type { FleetCoverage, SeenTarget } from './fleet.js';
@@ -14,14 +17,29 @@ export type FleetTargetJson = Omit<FleetTarget, 'revision' | 'launchedAt'> & {
   readonly missed: number;
 };
 
-export type FleetCoverageJson = Omit<FleetCoverage, 'readAt' | 'completeAt'> & { readonly readAt: string | null; readonly completeAt: string | null };
+export type FleetCoverageJson = Omit<FleetCoverage, 'readAt' | 'completeAt'> & {
+  readonly readAt: string | null;
+  readonly completeAt: string | null;
+};
 
 /** @param now epoch milliseconds */
 export function fleetTargetJson({ connection, team, seen, seenAt, missed }: SeenTarget, now: number): FleetTargetJson {
   const { revision: _revision, launchedAt, ...shown } = seen;
-  return { connection, team, ...shown, launchedAt: instantOf(launchedAt), seenAt: formatInstant(seenAt), ageSeconds: Math.max(0, (now - seenAt) / 1000), missed };
+  return {
+    connection,
+    team,
+    ...shown,
+    launchedAt: instantOf(launchedAt),
+    seenAt: formatInstant(seenAt),
+    ageSeconds: Math.max(0, (now - seenAt) / 1000),
+    missed,
+  };
 }
 
-export const fleetCoverageJson = (one: FleetCoverage): FleetCoverageJson => ({ ...one, readAt: instantOf(one.readAt), completeAt: instantOf(one.completeAt) });
+export const fleetCoverageJson = (one: FleetCoverage): FleetCoverageJson => ({
+  ...one,
+  readAt: instantOf(one.readAt),
+  completeAt: instantOf(one.completeAt),
+});
 
 const instantOf = (at: number | null): string | null => (at === null ? null : formatInstant(at));

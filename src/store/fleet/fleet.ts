@@ -1,8 +1,9 @@
 /**
  * What runs at the providers, as each connection last reported it. Written by fleet.collect, read by everybody.
  *
- * The invariant: silence is not absence. A target that a reading lacks stays as it was last seen, with its age; it is gone only when two complete
- * readings, one after the other, lack it (a catalogue flaps), or when it comes back as gone. Never calls a provider.
+ * The invariant: silence is not absence. A target that a reading lacks stays as it was last seen, with its age; it is
+ * gone only when two complete readings, one after the other, lack it (a catalogue flaps), or when it comes back as
+ * gone. Never calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
@@ -42,12 +43,25 @@ export interface FleetCoverage {
 }
 
 interface Row {
-  connection: string; team: string; target: string; body: FleetTarget; seen: Date; missed: number; gone: Date | null;
+  connection: string;
+  team: string;
+  target: string;
+  body: FleetTarget;
+  seen: Date;
+  missed: number;
+  gone: Date | null;
 }
 
 const COLUMNS = `connection, team, target, body, seen_at as seen, missed, gone_at as gone`;
 
-const seenOf = ({ connection, team, body, seen, missed, gone }: Row): SeenTarget => ({ connection, team, seen: body, seenAt: seen.getTime(), missed, goneAt: gone?.getTime() ?? null });
+const seenOf = ({ connection, team, body, seen, missed, gone }: Row): SeenTarget => ({
+  connection,
+  team,
+  seen: body,
+  seenAt: seen.getTime(),
+  missed,
+  goneAt: gone?.getTime() ?? null,
+});
 
 export class FleetStore implements TargetFinder {
   /**
@@ -55,13 +69,20 @@ export class FleetStore implements TargetFinder {
    * @param teamOf the team of a target, by the organisation's rules
    * @returns the teams of which something has changed (appeared, gone, started, stopped, another size)
    */
-  async save(tx: Queryable, organisation: string, connection: string, reading: FleetReading, teamOf: (target: FleetTarget) => string): Promise<string[]> {
+  async save(
+    tx: Queryable,
+    organisation: string,
+    connection: string,
+    reading: FleetReading,
+    teamOf: (target: FleetTarget) => string,
+  ): Promise<string[]> {
     const at = formatInstant(reading.at);
     const [taken] = await tx.query(
       `insert into fleet_reading (organisation, connection, at, complete, complete_at, targets, problems) values ($1, $2, $3, $4, case when $4 then $3::timestamptz end, $5, $6)
        on conflict (organisation, connection) do update set at = excluded.at, complete = excluded.complete, complete_at = coalesce(excluded.complete_at, fleet_reading.complete_at),
          targets = excluded.targets, problems = excluded.problems where fleet_reading.at < excluded.at returning 1 as taken`,
-      [organisation, connection, at, reading.complete, reading.targets.length, reading.problems]);
+      [organisation, connection, at, reading.complete, reading.targets.length, reading.problems],
+    );
     if (taken === undefined) return [];
     const targets = [...new Map(reading.targets.map((target) => [target.target, target])).values()];
     const seen = await tx.query<{ team: string; changed: boolean }>(
@@ -73,24 +94,44 @@ export class FleetStore implements TargetFinder {
          changed_at = case when (fleet_target.body -> 'state', fleet_target.body #> '{replicas,desired}') is distinct from (excluded.body -> 'state', excluded.body #> '{replicas,desired}')
            then excluded.seen_at else fleet_target.changed_at end
        returning team, first_seen_at = $3 or coalesce(changed_at = $3, false) as changed`,
-      [organisation, connection, at, targets.map(({ target }) => target), targets.map(resourceOf), targets.map(teamOf), targets.map((target) => JSON.stringify(target))]);
+      [
+        organisation,
+        connection,
+        at,
+        targets.map(({ target }) => target),
+        targets.map(resourceOf),
+        targets.map(teamOf),
+        targets.map((target) => JSON.stringify(target)),
+      ],
+    );
     const gone = reading.complete ? await this.miss(tx, organisation, connection, at) : [];
     await tx.query(
       `with forgotten as (delete from recorded_job where organisation = $1 and seen_at < $4) delete from fleet_target where organisation = $1 and connection = $2 and gone_at < $3`,
-      [organisation, connection, formatInstant(reading.at - GONE_KEPT_MS), formatInstant(reading.at - JOBS_KEPT_MS)]);
+      [organisation, connection, formatInstant(reading.at - GONE_KEPT_MS), formatInstant(reading.at - JOBS_KEPT_MS)],
+    );
     await this.saveWorkloads(tx, organisation, connection);
     return [...new Set([...seen.filter(({ changed }) => changed), ...gone].map(({ team }) => team))].sort();
   }
 
   /** Gives what runs to teams anew, as it was last seen; returns those that have lost or got something. */
-  async reassign(tx: Queryable, organisation: string, connection: string, teamOf: (target: FleetTarget) => string): Promise<string[]> {
+  async reassign(
+    tx: Queryable,
+    organisation: string,
+    connection: string,
+    teamOf: (target: FleetTarget) => string,
+  ): Promise<string[]> {
     const rows = await tx.query<{ target: string; team: string; body: FleetTarget }>(
-      `select target, team, body from fleet_target where organisation = $1 and connection = $2 and gone_at is null order by target for update`, [organisation, connection]);
-    const moved = rows.map(({ target, team, body }) => ({ target, from: team, to: teamOf(body) })).filter(({ from, to }) => from !== to);
+      `select target, team, body from fleet_target where organisation = $1 and connection = $2 and gone_at is null order by target for update`,
+      [organisation, connection],
+    );
+    const moved = rows
+      .map(({ target, team, body }) => ({ target, from: team, to: teamOf(body) }))
+      .filter(({ from, to }) => from !== to);
     if (moved.length === 0) return [];
     await tx.query(
       `update fleet_target f set team = m.team from unnest($3::text[], $4::text[]) as m(target, team) where f.organisation = $1 and f.connection = $2 and f.target = m.target`,
-      [organisation, connection, moved.map(({ target }) => target), moved.map(({ to }) => to)]);
+      [organisation, connection, moved.map(({ target }) => target), moved.map(({ to }) => to)],
+    );
     await this.saveWorkloads(tx, organisation, connection);
     return [...new Set(moved.flatMap(({ from, to }) => [from, to]))].sort();
   }
@@ -99,16 +140,21 @@ export class FleetStore implements TargetFinder {
     const missed = await tx.query<{ team: string; gone: boolean }>(
       `update fleet_target set missed = missed + 1, gone_at = case when missed + 1 >= $4 then $3::timestamptz end
        where organisation = $1 and connection = $2 and gone_at is null and seen_at < $3 returning team, gone_at is not null as gone`,
-      [organisation, connection, at, CONFIRMATIONS]);
+      [organisation, connection, at, CONFIRMATIONS],
+    );
     return missed.filter(({ gone }) => gone);
   }
 
-  /** What the targets say of themselves as workloads; a workload that somebody else reports is left as that one says. */
+  /**
+   * What the targets say of themselves as workloads; a workload that somebody else reports is left as that one says.
+   */
   private async saveWorkloads(tx: Queryable, organisation: string, connection: string): Promise<void> {
     const rows = await tx.query<Row & { changed: Date | null; taken: boolean }>(
       `select ${COLUMNS}, changed_at as changed,
          exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target and w.connection is distinct from f.connection) as taken
-       from fleet_target f where organisation = $1 and connection = $2 and gone_at is null`, [organisation, connection]);
+       from fleet_target f where organisation = $1 and connection = $2 and gone_at is null`,
+      [organisation, connection],
+    );
     const standingBy = sparesOf(rows.map(({ body }) => body));
     const all = rows.flatMap(({ target, team, body, seen, changed, taken }) => {
       const found = workloadOf(body, taken ? `${connection}/${target}` : target, changed?.getTime() ?? null);
@@ -118,21 +164,42 @@ export class FleetStore implements TargetFinder {
       const facts = spares === undefined ? own : { ...own, spares };
       return [{ id: workload, team, seen: seen.toISOString(), facts }];
     });
-    await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [organisation, connection, all.map(({ id }) => id)]);
+    await tx.query(`delete from workload where organisation = $1 and connection = $2 and not (id = any($3::text[]))`, [
+      organisation,
+      connection,
+      all.map(({ id }) => id),
+    ]);
     await recordJobs(tx, organisation, all);
     if (all.length === 0) return;
     await tx.query(
       `insert into workload (organisation, id, team, facts, seen_at, connection)
        select $1, id, team, facts, seen_at, $2 from unnest($3::text[], $4::text[], $5::jsonb[], $6::timestamptz[]) as w(id, team, facts, seen_at)
        on conflict (organisation, id) do update set team = excluded.team, facts = excluded.facts, seen_at = excluded.seen_at where workload.connection = excluded.connection`,
-      [organisation, connection, all.map(({ id }) => id), all.map(({ team }) => team), all.map(({ facts }) => JSON.stringify(facts)), all.map(({ seen }) => seen)]);
+      [
+        organisation,
+        connection,
+        all.map(({ id }) => id),
+        all.map(({ team }) => team),
+        all.map(({ facts }) => JSON.stringify(facts)),
+        all.map(({ seen }) => seen),
+      ],
+    );
   }
 
   /** What was known of a connection's fleet before its next reading. */
   async sighted(db: Queryable, organisation: string, connection: string): Promise<Sighted> {
-    const [last] = await db.query<{ at: Date }>(`select at from fleet_reading where organisation = $1 and connection = $2`, [organisation, connection]);
-    const rows = await db.query<Row>(`select ${COLUMNS} from fleet_target where organisation = $1 and connection = $2 and gone_at is null and body ->> 'kind' = 'instance'`, [organisation, connection]);
-    return { readAt: last?.at.getTime() ?? null, targets: new Map(rows.map(({ target, body, seen }) => [target, { seen: body, seenAt: seen.getTime() }])) };
+    const [last] = await db.query<{ at: Date }>(
+      `select at from fleet_reading where organisation = $1 and connection = $2`,
+      [organisation, connection],
+    );
+    const rows = await db.query<Row>(
+      `select ${COLUMNS} from fleet_target where organisation = $1 and connection = $2 and gone_at is null and body ->> 'kind' = 'instance'`,
+      [organisation, connection],
+    );
+    return {
+      readAt: last?.at.getTime() ?? null,
+      targets: new Map(rows.map(({ target, body, seen }) => [target, { seen: body, seenAt: seen.getTime() }])),
+    };
   }
 
   async find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null> {
@@ -140,15 +207,23 @@ export class FleetStore implements TargetFinder {
   }
 
   /**
-   * The target of a name, of any team or of one; null: nobody knows it, it is gone, or the name is not one target's alone.
-   * @param name the target itself, also after its connection and a slash, or the resource (an instance's own id) or name that it has
+   * The target of a name, of any team or of one; null: nobody knows it, it is gone, or the name is not one target's
+   * alone.
+   * @param name the target itself, also after its connection and a slash, or the resource (an instance's own id) or
+   * name that it has
    */
-  async named(db: Queryable, organisation: string, name: string, team: string | null = null): Promise<SeenTarget | null> {
+  async named(
+    db: Queryable,
+    organisation: string,
+    name: string,
+    team: string | null = null,
+  ): Promise<SeenTarget | null> {
     const rows = await db.query<Row & { rank: number }>(
       `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 else 3 end as rank
        from fleet_target where organisation = $1 and gone_at is null and ($3::text is null or team = $3)
          and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2) order by rank limit 50`,
-      [organisation, name, team]);
+      [organisation, name, team],
+    );
     const [best, ...others] = rows;
     return best === undefined || others.some(({ rank }) => rank === best.rank) ? null : seenOf(best);
   }
@@ -157,60 +232,122 @@ export class FleetStore implements TargetFinder {
    * A page of what is there, by connection and target.
    * @param filter `teams` null: of all; `after` is the last one's `placeOf`
    */
-  async list(db: Queryable, organisation: string, filter: { readonly teams: readonly string[] | null; readonly connection?: string | undefined; readonly kind?: string | undefined }, after: string | null, limit: number): Promise<SeenTarget[]> {
+  async list(
+    db: Queryable,
+    organisation: string,
+    filter: {
+      readonly teams: readonly string[] | null;
+      readonly connection?: string | undefined;
+      readonly kind?: string | undefined;
+    },
+    after: string | null,
+    limit: number,
+  ): Promise<SeenTarget[]> {
     const rows = await db.query<Row>(
       `select ${COLUMNS} from fleet_target
        where organisation = $1 and gone_at is null and ($2::text[] is null or team = any($2)) and ($3::text is null or connection = $3) and ($4::text is null or body ->> 'kind' = $4)
          and ($5::text is null or (connection || chr(1) || target) collate "C" > $5) order by (connection || chr(1) || target) collate "C" limit $6`,
-      [organisation, filter.teams, filter.connection ?? null, filter.kind ?? null, after, limit]);
+      [organisation, filter.teams, filter.connection ?? null, filter.kind ?? null, after, limit],
+    );
     return rows.map(seenOf);
   }
 
   /** How well each connection's fleet is known, at an instant. */
   async coverage(db: Queryable, organisation: string, now: number): Promise<FleetCoverage[]> {
-    const rows = await db.query<{ connection: string; at: Date | null; complete_at: Date | null; complete: boolean | null; targets: number | null; problems: string[] | null; error: string | null }>(
+    const rows = await db.query<{
+      connection: string;
+      at: Date | null;
+      complete_at: Date | null;
+      complete: boolean | null;
+      targets: number | null;
+      problems: string[] | null;
+      error: string | null;
+    }>(
       `select c.connection, r.at, r.complete_at, r.complete, r.targets, r.problems, w.last_error as error
        from collection c
        left join fleet_reading r on r.organisation = c.organisation and r.connection = c.connection
        left join work w on w.organisation = c.organisation and w.lane = c.connection and w.stage = 'fleet.collect' and w.key = c.connection || '/fleet'
-       where c.organisation = $1 and c.what = 'fleet' order by c.connection`, [organisation]);
+       where c.organisation = $1 and c.what = 'fleet' order by c.connection`,
+      [organisation],
+    );
     return rows.map(({ connection, at, complete_at: completeAt, complete, targets, problems, error }) => ({
-      connection, readAt: at?.getTime() ?? null, completeAt: completeAt?.getTime() ?? null, complete: complete ?? false, targets: targets ?? 0,
-      problems: [...(problems ?? []), ...(error === null ? [] : [error])], stale: at === null || now - at.getTime() > FLEET_STALE_MS,
+      connection,
+      readAt: at?.getTime() ?? null,
+      completeAt: completeAt?.getTime() ?? null,
+      complete: complete ?? false,
+      targets: targets ?? 0,
+      problems: [...(problems ?? []), ...(error === null ? [] : [error])],
+      stale: at === null || now - at.getTime() > FLEET_STALE_MS,
     }));
   }
 
   /** Commitments that hold, as the connections last saw them. */
   async commitments(db: Queryable, organisation: string): Promise<FleetTarget[]> {
     const rows = await db.query<{ body: FleetTarget }>(
-      `select body from fleet_target where organisation = $1 and gone_at is null and body ->> 'kind' = 'commitment' order by connection, target`, [organisation]);
+      `select body from fleet_target where organisation = $1 and gone_at is null and body ->> 'kind' = 'commitment' order by connection, target`,
+      [organisation],
+    );
     return rows.map(({ body }) => body);
   }
 
   /** Puts a connection's offers in the place of its earlier ones. */
-  async saveOffers(tx: Queryable, organisation: string, connection: string, offers: readonly OfferOnSale[], seenAt: number): Promise<void> {
-    await tx.query(`delete from commitment_offer where organisation = $1 and connection = $2`, [organisation, connection]);
+  async saveOffers(
+    tx: Queryable,
+    organisation: string,
+    connection: string,
+    offers: readonly OfferOnSale[],
+    seenAt: number,
+  ): Promise<void> {
+    await tx.query(`delete from commitment_offer where organisation = $1 and connection = $2`, [
+      organisation,
+      connection,
+    ]);
     const all = [...new Map(offers.map((one) => [one.offer, one])).values()];
     await tx.query(
       `insert into commitment_offer (organisation, connection, offer, provider, gpus_per_unit, body, seen_at)
        select $1, $2, offer, provider, gpus, body, $3 from unnest($4::text[], $5::text[], $6::double precision[], $7::jsonb[]) as o(offer, provider, gpus, body)`,
-      [organisation, connection, formatInstant(seenAt), all.map(({ offer }) => offer), all.map(({ provider }) => provider), all.map(({ gpusPerUnit }) => gpusPerUnit),
-        all.map(({ connection: _connection, provider: _provider, gpusPerUnit: _gpus, ...offer }) => JSON.stringify(offer, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)))]);
+      [
+        organisation,
+        connection,
+        formatInstant(seenAt),
+        all.map(({ offer }) => offer),
+        all.map(({ provider }) => provider),
+        all.map(({ gpusPerUnit }) => gpusPerUnit),
+        all.map(({ connection: _connection, provider: _provider, gpusPerUnit: _gpus, ...offer }) =>
+          JSON.stringify(offer, (_key, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+        ),
+      ],
+    );
   }
 
   async offers(db: Queryable, organisation: string): Promise<OfferOnSale[]> {
     type StoredRate = Omit<PlanRate, 'hourlyNanos'> & { readonly hourlyNanos: string };
-    type Stored = Omit<CommitmentOffer, 'upfrontNanos' | 'hourlyNanos' | 'rates'> & { readonly upfrontNanos: string; readonly hourlyNanos: string; readonly rates?: readonly StoredRate[] };
+    type Stored = Omit<CommitmentOffer, 'upfrontNanos' | 'hourlyNanos' | 'rates'> & {
+      readonly upfrontNanos: string;
+      readonly hourlyNanos: string;
+      readonly rates?: readonly StoredRate[];
+    };
     const rows = await db.query<{ connection: string; provider: string; gpus: number | null; body: Stored }>(
-      `select connection, provider, gpus_per_unit as gpus, body from commitment_offer where organisation = $1 order by connection, offer`, [organisation]);
+      `select connection, provider, gpus_per_unit as gpus, body from commitment_offer where organisation = $1 order by connection, offer`,
+      [organisation],
+    );
     return rows.map(({ connection, provider, gpus, body: { rates, ...body } }) => ({
-      ...body, ...(rates === undefined ? {} : { rates: rates.map((rate) => ({ ...rate, hourlyNanos: BigInt(rate.hourlyNanos) })) }), upfrontNanos: BigInt(body.upfrontNanos), hourlyNanos: BigInt(body.hourlyNanos), connection, provider, gpusPerUnit: gpus,
+      ...body,
+      ...(rates === undefined
+        ? {}
+        : { rates: rates.map((rate) => ({ ...rate, hourlyNanos: BigInt(rate.hourlyNanos) })) }),
+      upfrontNanos: BigInt(body.upfrontNanos),
+      hourlyNanos: BigInt(body.hourlyNanos),
+      connection,
+      provider,
+      gpusPerUnit: gpus,
     }));
   }
 }
 
 /** Where the list goes on after a target. */
-export const placeOf = ({ connection, seen }: Pick<SeenTarget, 'connection' | 'seen'>): string => `${connection}\u0001${seen.target}`;
+export const placeOf = ({ connection, seen }: Pick<SeenTarget, 'connection' | 'seen'>): string =>
+  `${connection}\u0001${seen.target}`;
 
 /** What is behind the kind in a target's name: the id that usage and samples have (`i-0abc` of `instance/i-0abc`). */
 const resourceOf = ({ target }: FleetTarget): string => target.slice(target.indexOf('/') + 1);

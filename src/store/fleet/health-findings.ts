@@ -1,7 +1,8 @@
 /**
  * Findings about the health of GPUs: when each was opened, when it was last found, when and why it was cleared.
  *
- * At most one finding of a rule is open per source and device. It keeps what core/fleet/health.ts has settled and never judges by itself.
+ * At most one finding of a rule is open per source and device. It keeps what core/fleet/health.ts has settled and never
+ * judges by itself.
  */
 import type { HealthFinding, HealthRule, HealthSeverity, OpenFinding, Settlement } from '../../core/fleet/health.js';
 import { formatInstant } from '../../core/time.js';
@@ -20,41 +21,105 @@ export interface StoredFinding extends HealthFinding {
 }
 
 interface Row {
-  id: string; source: string; team: string; workload: string | null; body: HealthFinding; opened_at: Date; seen_at: Date; cleared_at: Date | null; cleared_because: StoredFinding['clearedBecause'];
+  id: string;
+  source: string;
+  team: string;
+  workload: string | null;
+  body: HealthFinding;
+  opened_at: Date;
+  seen_at: Date;
+  cleared_at: Date | null;
+  cleared_because: StoredFinding['clearedBecause'];
 }
 
 const COLUMNS = 'id::text as id, source, team, workload, body, opened_at, seen_at, cleared_at, cleared_because';
 
-const storedOf = ({ id, source, team, workload, body, opened_at: opened, seen_at: seen, cleared_at: cleared, cleared_because: clearedBecause }: Row): StoredFinding => ({
-  ...body, id, source, team, workload, openedAt: opened.toISOString(), seenAt: seen.toISOString(), clearedAt: cleared?.toISOString() ?? null, clearedBecause,
+const storedOf = ({
+  id,
+  source,
+  team,
+  workload,
+  body,
+  opened_at: opened,
+  seen_at: seen,
+  cleared_at: cleared,
+  cleared_because: clearedBecause,
+}: Row): StoredFinding => ({
+  ...body,
+  id,
+  source,
+  team,
+  workload,
+  openedAt: opened.toISOString(),
+  seenAt: seen.toISOString(),
+  clearedAt: cleared?.toISOString() ?? null,
+  clearedBecause,
 });
 
 export class HealthFindingStore {
   /** Those of a source that are open. */
   async open(tx: Queryable, organisation: string, source: string): Promise<OpenFinding[]> {
-    const rows = await tx.query<{ id: string; rule: HealthRule; severity: HealthSeverity; team: string; resource: string; gpu: string; mig: string; seen: Date }>(
+    const rows = await tx.query<{
+      id: string;
+      rule: HealthRule;
+      severity: HealthSeverity;
+      team: string;
+      resource: string;
+      gpu: string;
+      mig: string;
+      seen: Date;
+    }>(
       `select id::text as id, rule, severity, team, resource, gpu, mig_instance as mig, seen_at as seen from health_finding
-       where organisation = $1 and source = $2 and cleared_at is null order by id`, [organisation, source]);
-    return rows.map(({ mig, seen, ...row }) => ({ ...row, migInstance: mig === '' ? null : mig, seenAt: seen.getTime() }));
+       where organisation = $1 and source = $2 and cleared_at is null order by id`,
+      [organisation, source],
+    );
+    return rows.map(({ mig, seen, ...row }) => ({
+      ...row,
+      migInstance: mig === '' ? null : mig,
+      seenAt: seen.getTime(),
+    }));
   }
 
   /** Keeps what was settled as of `now`. */
-  async keep(tx: Queryable, organisation: string, source: string, { opened, renewed, cleared }: Settlement, now: number): Promise<void> {
+  async keep(
+    tx: Queryable,
+    organisation: string,
+    source: string,
+    { opened, renewed, cleared }: Settlement,
+    now: number,
+  ): Promise<void> {
     const at = formatInstant(now);
     for (const finding of opened) {
       await tx.query(
         `insert into health_finding (organisation, source, team, rule, severity, resource, gpu, mig_instance, workload, body, opened_at, seen_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11)
          on conflict (organisation, source, rule, resource, gpu, mig_instance) where cleared_at is null do update set body = excluded.body, seen_at = excluded.seen_at`,
-        [organisation, source, finding.team, finding.rule, finding.severity, finding.resource, finding.gpu, finding.migInstance ?? '', finding.workload, JSON.stringify(finding), at],
+        [
+          organisation,
+          source,
+          finding.team,
+          finding.rule,
+          finding.severity,
+          finding.resource,
+          finding.gpu,
+          finding.migInstance ?? '',
+          finding.workload,
+          JSON.stringify(finding),
+          at,
+        ],
       );
     }
     for (const { open, finding } of renewed) {
-      await tx.query(`update health_finding set body = $3, team = $4, workload = $5, seen_at = $6 where organisation = $1 and id = $2`,
-        [organisation, open.id, JSON.stringify(finding), finding.team, finding.workload, at]);
+      await tx.query(
+        `update health_finding set body = $3, team = $4, workload = $5, seen_at = $6 where organisation = $1 and id = $2`,
+        [organisation, open.id, JSON.stringify(finding), finding.team, finding.workload, at],
+      );
     }
     for (const { open, because } of cleared) {
-      await tx.query(`update health_finding set cleared_at = $3, cleared_because = $4 where organisation = $1 and id = $2`, [organisation, open.id, at, because]);
+      await tx.query(
+        `update health_finding set cleared_at = $3, cleared_because = $4 where organisation = $1 and id = $2`,
+        [organisation, open.id, at, because],
+      );
     }
   }
 
@@ -62,17 +127,25 @@ export class HealthFindingStore {
   async openAt(db: Queryable, organisation: string, team: string, asOf: number): Promise<StoredFinding[]> {
     const rows = await db.query<Row>(
       `select ${COLUMNS} from health_finding where organisation = $1 and team = $2 and opened_at <= $3 and (cleared_at is null or cleared_at > $3) order by id`,
-      [organisation, team, formatInstant(asOf)]);
+      [organisation, team, formatInstant(asOf)],
+    );
     return rows.map(storedOf);
   }
 
   /** Newest first; `after` is the id of the last one seen. */
-  async list(db: Queryable, organisation: string, filter: { team?: string | undefined; status?: 'open' | 'cleared' | undefined; teams: readonly string[] | null }, after: string | null, limit: number): Promise<StoredFinding[]> {
+  async list(
+    db: Queryable,
+    organisation: string,
+    filter: { team?: string | undefined; status?: 'open' | 'cleared' | undefined; teams: readonly string[] | null },
+    after: string | null,
+    limit: number,
+  ): Promise<StoredFinding[]> {
     const rows = await db.query<Row>(
       `select ${COLUMNS} from health_finding
        where organisation = $1 and ($2::text is null or team = $2) and ($3::text[] is null or team = any($3::text[]))
          and ($4::text is null or (cleared_at is null) = ($4 = 'open')) and ($5::bigint is null or id < $5) order by id desc limit $6`,
-      [organisation, filter.team ?? null, filter.teams, filter.status ?? null, after, limit]);
+      [organisation, filter.team ?? null, filter.teams, filter.status ?? null, after, limit],
+    );
     return rows.map(storedOf);
   }
 }

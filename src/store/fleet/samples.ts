@@ -1,8 +1,9 @@
 /**
- * Evidence about GPUs as it was sampled: one row per GPU (or MIG instance), resource and minute, how far each source was read, and how long it all is kept.
+ * Evidence about GPUs as it was sampled: one row per GPU (or MIG instance), resource and minute, how far each source
+ * was read, and how long it all is kept.
  *
- * The newest look of a minute replaces an older one and nothing else: sent again, or twice, it changes nothing. What was not measured is null. It
- * decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
+ * The newest look of a minute replaces an older one and nothing else: sent again, or twice, it changes nothing. What
+ * was not measured is null. It decides nothing about teams (take-samples.ts) or health (core/fleet/health.ts).
  */
 import type { SilentExporter } from '../../core/fleet/silence.js';
 import type { DeviceHistory, DeviceReading } from '../../core/fleet/health.js';
@@ -41,36 +42,73 @@ export interface SourceState {
 const ROWS_PER_STATEMENT = 5000;
 const MOST_PROBLEMS = 50;
 
-/** Days that samples are kept, unless the organisation says otherwise: policies look at READINGS_DAYS of them, a backtest at more. */
+/**
+ * Days that samples are kept, unless the organisation says otherwise: policies look at READINGS_DAYS of them, a
+ * backtest at more.
+ */
 export const DEFAULT_RETENTION_DAYS = 90;
 export const LEAST_RETENTION_DAYS = READINGS_DAYS;
 export const RETENTION_SETTING = 'sample-retention-days';
 
 /** Columns and how they are cast; what the labels say of the place is taken where it is there. */
-const COLUMNS: readonly (readonly [name: string, type: string, of: (sample: PlacedSample) => string | number | boolean | null])[] = [
-  ['resource', 'text', (s) => s.resource], ['at', 'timestamptz', (s) => formatInstant(Math.floor(s.at / MINUTE_MS) * MINUTE_MS)], ['gpu', 'text', (s) => s.gpu], ['mig_instance', 'text', (s) => s.migInstance ?? ''],
-  ['seen_at', 'timestamptz', (s) => formatInstant(s.at)], ['team', 'text', (s) => s.team], ['workload_id', 'text', (s) => s.workload],
-  ['workload', 'text', (s) => s.workloadKind], ['partitioned', 'boolean', (s) => s.isPartitioned],
-  ['provider', 'text', (s) => s.labels['provider'] ?? null], ['sku', 'text', (s) => labelOf(s, 'sku', 'instance_type', 'label_node_kubernetes_io_instance_type')],
-  ['region', 'text', (s) => labelOf(s, 'region', 'label_topology_kubernetes_io_region')], ['gpu_model', 'text', (s) => s.gpuModel], ['gpus', 'int', (s) => (s.migInstance === null ? 1 : null)],
-  ['namespace', 'text', (s) => s.namespace], ['pod', 'text', (s) => s.pod], ['exporter', 'text', (s) => s.exporter ?? null],
-  ['gpu_utilisation_ratio', 'real', (s) => s.gpuUtilisationRatio], ['memory_used_ratio', 'real', (s) => s.memoryUsedRatio], ['memory_used_mib', 'real', (s) => s.memoryUsedMib],
-  ['temperature_celsius', 'real', (s) => s.temperatureCelsius], ['power_watts', 'real', (s) => s.powerWatts], ['pcie_replays', 'bigint', (s) => (s.pcieReplays === null ? null : Math.round(s.pcieReplays))],
-  ['requests_per_second', 'real', (s) => s.requestsPerSecond], ['network_latency_seconds', 'double precision', (s) => s.networkLatencySeconds], ['fault', 'text', (s) => s.fault ?? null],
+const COLUMNS: readonly (readonly [
+  name: string,
+  type: string,
+  of: (sample: PlacedSample) => string | number | boolean | null,
+])[] = [
+  ['resource', 'text', (s) => s.resource],
+  ['at', 'timestamptz', (s) => formatInstant(Math.floor(s.at / MINUTE_MS) * MINUTE_MS)],
+  ['gpu', 'text', (s) => s.gpu],
+  ['mig_instance', 'text', (s) => s.migInstance ?? ''],
+  ['seen_at', 'timestamptz', (s) => formatInstant(s.at)],
+  ['team', 'text', (s) => s.team],
+  ['workload_id', 'text', (s) => s.workload],
+  ['workload', 'text', (s) => s.workloadKind],
+  ['partitioned', 'boolean', (s) => s.isPartitioned],
+  ['provider', 'text', (s) => s.labels['provider'] ?? null],
+  ['sku', 'text', (s) => labelOf(s, 'sku', 'instance_type', 'label_node_kubernetes_io_instance_type')],
+  ['region', 'text', (s) => labelOf(s, 'region', 'label_topology_kubernetes_io_region')],
+  ['gpu_model', 'text', (s) => s.gpuModel],
+  ['gpus', 'int', (s) => (s.migInstance === null ? 1 : null)],
+  ['namespace', 'text', (s) => s.namespace],
+  ['pod', 'text', (s) => s.pod],
+  ['exporter', 'text', (s) => s.exporter ?? null],
+  ['gpu_utilisation_ratio', 'real', (s) => s.gpuUtilisationRatio],
+  ['memory_used_ratio', 'real', (s) => s.memoryUsedRatio],
+  ['memory_used_mib', 'real', (s) => s.memoryUsedMib],
+  ['temperature_celsius', 'real', (s) => s.temperatureCelsius],
+  ['power_watts', 'real', (s) => s.powerWatts],
+  ['pcie_replays', 'bigint', (s) => (s.pcieReplays === null ? null : Math.round(s.pcieReplays))],
+  ['requests_per_second', 'real', (s) => s.requestsPerSecond],
+  ['network_latency_seconds', 'double precision', (s) => s.networkLatencySeconds],
+  ['fault', 'text', (s) => s.fault ?? null],
 ];
 const KEY = ['resource', 'at', 'gpu', 'mig_instance'];
 
-const labelOf = ({ labels }: PlacedSample, ...names: string[]): string | null => names.map((name) => labels[name]).find((value) => value !== undefined) ?? null;
+const labelOf = ({ labels }: PlacedSample, ...names: string[]): string | null =>
+  names.map((name) => labels[name]).find((value) => value !== undefined) ?? null;
 
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
 const UPSERT = `insert into sample (organisation, source, ${NAMES})
   select $1, $2, ${NAMES} from unnest(${COLUMNS.map(([, type], at) => `$${at + 3}::${type}[]`).join(', ')}) as s(${NAMES})
-  on conflict (organisation, source, ${KEY.join(', ')}) do update set ${COLUMNS.filter(([name]) => !KEY.includes(name)).map(([name]) => `${name} = excluded.${name}`).join(', ')}
+  on conflict (organisation, source, ${KEY.join(', ')}) do update set ${COLUMNS.filter(([name]) => !KEY.includes(name))
+    .map(([name]) => `${name} = excluded.${name}`)
+    .join(', ')}
   where sample.seen_at is null or sample.seen_at <= excluded.seen_at`;
 
 interface HistoryRow {
-  resource: string; gpu: string; mig: string; team: string; workload: string | null; exporter: string | null; seen: Date;
-  util: number | null; celsius: number | null; replays: string | null; latency: number | null; fault: string | null;
+  resource: string;
+  gpu: string;
+  mig: string;
+  team: string;
+  workload: string | null;
+  exporter: string | null;
+  seen: Date;
+  util: number | null;
+  celsius: number | null;
+  replays: string | null;
+  latency: number | null;
+  fault: string | null;
 }
 
 export class SampleStore {
@@ -89,13 +127,22 @@ export class SampleStore {
   }
 
   /**
-   * Writes the minutes of workloads into their metrics: the mean use of their GPUs where every one was measured, and the requests of their resources.
+   * Writes the minutes of workloads into their metrics: the mean use of their GPUs where every one was measured, and
+   * the requests of their resources.
    * A workload of which a card was blank in a minute has no value for it.
    */
-  async saveWorkloadMinutes(tx: Queryable, organisation: string, workloads: readonly string[], from: number, to: number): Promise<void> {
+  async saveWorkloadMinutes(
+    tx: Queryable,
+    organisation: string,
+    workloads: readonly string[],
+    from: number,
+    to: number,
+  ): Promise<void> {
     if (workloads.length === 0) return;
-    const measured = ['gpu_utilisation_ratio', 'memory_used_ratio'].map((name) =>
-      `select workload, '${name}' as name, at, avg(${name})::double precision as value from minute group by workload, at having count(*) = count(${name})`);
+    const measured = ['gpu_utilisation_ratio', 'memory_used_ratio'].map(
+      (name) =>
+        `select workload, '${name}' as name, at, avg(${name})::double precision as value from minute group by workload, at having count(*) = count(${name})`,
+    );
     await tx.query(
       `with minute as (
          select workload_id as workload, at, resource, gpu_utilisation_ratio, memory_used_ratio, requests_per_second from sample
@@ -112,7 +159,13 @@ export class SampleStore {
   }
 
   /** Every device of a source that was seen within `minutes` before `now`, as each resource held it. */
-  async histories(tx: Queryable, organisation: string, source: string, now: number, minutes: number): Promise<DeviceHistory[]> {
+  async histories(
+    tx: Queryable,
+    organisation: string,
+    source: string,
+    now: number,
+    minutes: number,
+  ): Promise<DeviceHistory[]> {
     const rows = await tx.query<HistoryRow>(
       `select resource, gpu, mig_instance as mig, team, workload_id as workload, exporter, coalesce(seen_at, at) as seen, gpu_utilisation_ratio as util, temperature_celsius as celsius,
          pcie_replays::text as replays, network_latency_seconds as latency, fault
@@ -129,20 +182,50 @@ export class SampleStore {
   }
 
   async states(db: Queryable, organisation: string): Promise<SourceState[]> {
-    const rows = await db.query<{ name: string; read_to: Date; coverage: number | null; exporters_up: string[] | null; silent: SilentExporter[]; started_at: Record<string, number>; problems: string[] }>(
-      `select name, read_to, coverage, exporters_up, silent, started_at, problems from telemetry_source where organisation = $1 order by name`, [organisation]);
-    return rows.map((row) => ({ name: row.name, readTo: row.read_to.getTime(), coverage: row.coverage, exportersUp: row.exporters_up, silent: row.silent, startedAt: row.started_at, problems: row.problems }));
+    const rows = await db.query<{
+      name: string;
+      read_to: Date;
+      coverage: number | null;
+      exporters_up: string[] | null;
+      silent: SilentExporter[];
+      started_at: Record<string, number>;
+      problems: string[];
+    }>(
+      `select name, read_to, coverage, exporters_up, silent, started_at, problems from telemetry_source where organisation = $1 order by name`,
+      [organisation],
+    );
+    return rows.map((row) => ({
+      name: row.name,
+      readTo: row.read_to.getTime(),
+      coverage: row.coverage,
+      exportersUp: row.exporters_up,
+      silent: row.silent,
+      startedAt: row.started_at,
+      problems: row.problems,
+    }));
   }
 
   async saveState(tx: Queryable, organisation: string, state: SourceState, now: number): Promise<void> {
     await tx.query(
       `insert into telemetry_source (organisation, name, read_to, coverage, exporters_up, problems, read_at, silent, started_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
        on conflict (organisation, name) do update set read_to = excluded.read_to, coverage = excluded.coverage, exporters_up = excluded.exporters_up, problems = excluded.problems, read_at = excluded.read_at, silent = excluded.silent, started_at = excluded.started_at`,
-      [organisation, state.name, formatInstant(state.readTo), state.coverage, state.exportersUp, state.problems.slice(0, MOST_PROBLEMS), formatInstant(now), JSON.stringify(state.silent ?? []), JSON.stringify(state.startedAt ?? {})],
+      [
+        organisation,
+        state.name,
+        formatInstant(state.readTo),
+        state.coverage,
+        state.exportersUp,
+        state.problems.slice(0, MOST_PROBLEMS),
+        formatInstant(now),
+        JSON.stringify(state.silent ?? []),
+        JSON.stringify(state.startedAt ?? {}),
+      ],
     );
   }
 
-  /** Forgets what is older than so many days before `now`: samples, workloads' minutes, and findings that were cleared. */
+  /**
+   * Forgets what is older than so many days before `now`: samples, workloads' minutes, and findings that were cleared.
+   */
   async purge(tx: Queryable, organisation: string, days: number, now: number): Promise<void> {
     const before = formatInstant(now - Math.max(LEAST_RETENTION_DAYS, days) * DAY_MS);
     await tx.query(`delete from sample where organisation = $1 and at < $2`, [organisation, before]);
@@ -163,18 +246,37 @@ function historiesOf(rows: readonly HistoryRow[], state: SourceState | null, sil
     const key = JSON.stringify([row.resource, row.gpu, row.mig]);
     const device = devices.get(key) ?? { last: row, readings: [] };
     device.last = row;
-    device.readings.push({ at: seen, gpuUtilisationRatio: row.util, temperatureCelsius: row.celsius, pcieReplays: row.replays === null ? null : Number(row.replays), networkLatencySeconds: row.latency, fault: row.fault });
+    device.readings.push({
+      at: seen,
+      gpuUtilisationRatio: row.util,
+      temperatureCelsius: row.celsius,
+      pcieReplays: row.replays === null ? null : Number(row.replays),
+      networkLatencySeconds: row.latency,
+      fault: row.fault,
+    });
     devices.set(key, device);
   }
   return [...devices.values()].map(({ last, readings }) => ({
-    resource: last.resource, gpu: last.gpu, migInstance: last.mig === '' ? null : last.mig, team: last.team, workload: last.workload, readings,
-    cardSeenAt: cards.get(last.gpu) ?? last.seen.getTime(), ...answerOf(last.exporter, exporters, state), ...silences(last.exporter, last.workload),
+    resource: last.resource,
+    gpu: last.gpu,
+    migInstance: last.mig === '' ? null : last.mig,
+    team: last.team,
+    workload: last.workload,
+    readings,
+    cardSeenAt: cards.get(last.gpu) ?? last.seen.getTime(),
+    ...answerOf(last.exporter, exporters, state),
+    ...silences(last.exporter, last.workload),
   }));
 }
 
 /** When an exporter that is up answered last: of machines that report at other seconds of a minute, each by its own. */
-function answerOf(exporter: string | null, newest: ReadonlyMap<string, number>, state: SourceState | null): Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'> {
-  if (exporter === null || state?.exportersUp?.includes(exporter) !== true) return { exporterUpAt: null, exporterNamesCards: false };
+function answerOf(
+  exporter: string | null,
+  newest: ReadonlyMap<string, number>,
+  state: SourceState | null,
+): Pick<DeviceHistory, 'exporterUpAt' | 'exporterNamesCards'> {
+  if (exporter === null || state?.exportersUp?.includes(exporter) !== true)
+    return { exporterUpAt: null, exporterNamesCards: false };
   const named = newest.get(exporter) ?? 0;
   const isNaming = state.readTo - named < MINUTE_MS;
   // One that names none and runs since before has surely looked for them.

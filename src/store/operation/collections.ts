@@ -1,8 +1,8 @@
 /**
  * What is collected from each connection: up to when, and when to look next.
  *
- * A look is due once per interval, however many processes ask. The watermark moves only in the transaction that keeps what was collected, so a
- * crash collects again and skips nothing.
+ * A look is due once per interval, however many processes ask. The watermark moves only in the transaction that keeps
+ * what was collected, so a crash collects again and skips nothing.
  */
 import { formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -26,7 +26,12 @@ export class CollectionStore {
    * Takes what is due now, and puts it off until its interval has passed; what was never asked for is due at once.
    * @param wanted what is collected at all, with its interval in milliseconds
    */
-  async takeDue(tx: Queryable, organisation: string, wanted: readonly (DueCollection & { readonly everyMs: number })[], now: number): Promise<DueCollection[]> {
+  async takeDue(
+    tx: Queryable,
+    organisation: string,
+    wanted: readonly (DueCollection & { readonly everyMs: number })[],
+    now: number,
+  ): Promise<DueCollection[]> {
     if (wanted.length === 0) return [];
     return tx.query<{ connection: string; what: Collected }>(
       `insert into collection (organisation, connection, what, next_at)
@@ -34,26 +39,49 @@ export class CollectionStore {
        on conflict (organisation, connection, what) do update set next_at = excluded.next_at
          where collection.next_at <= $2 or collection.next_at > excluded.next_at
        returning connection, what`,
-      [organisation, formatInstant(now), wanted.map(({ connection }) => connection), wanted.map(({ what }) => what), wanted.map(({ everyMs }) => everyMs)]);
+      [
+        organisation,
+        formatInstant(now),
+        wanted.map(({ connection }) => connection),
+        wanted.map(({ what }) => what),
+        wanted.map(({ everyMs }) => everyMs),
+      ],
+    );
   }
 
   /** Up to when a connection's readings of a sort are kept; null: there are none yet. */
   async collectedTo(db: Queryable, organisation: string, { connection, what }: DueCollection): Promise<number | null> {
     const [row] = await db.query<{ at: Date | null }>(
-      `select collected_to as at from collection where organisation = $1 and connection = $2 and what = $3`, [organisation, connection, what]);
+      `select collected_to as at from collection where organisation = $1 and connection = $2 and what = $3`,
+      [organisation, connection, what],
+    );
     return row?.at?.getTime() ?? null;
   }
 
-  async saveCollected(tx: Queryable, organisation: string, { connection, what }: DueCollection, to: number, now: number): Promise<void> {
+  async saveCollected(
+    tx: Queryable,
+    organisation: string,
+    { connection, what }: DueCollection,
+    to: number,
+    now: number,
+  ): Promise<void> {
     await tx.query(
       `insert into collection (organisation, connection, what, next_at, collected_to, collected_at) values ($1, $2, $3, $5, $4, $5)
        on conflict (organisation, connection, what) do update set collected_to = greatest(collection.collected_to, excluded.collected_to), collected_at = excluded.collected_at`,
-      [organisation, connection, what, formatInstant(to), formatInstant(now)]);
+      [organisation, connection, what, formatInstant(to), formatInstant(now)],
+    );
   }
 
   async list(db: Queryable, organisation: string): Promise<CollectionState[]> {
     const rows = await db.query<DueCollection & { to: Date | null; at: Date | null }>(
-      `select connection, what, collected_to as to, collected_at as at from collection where organisation = $1 order by connection, what`, [organisation]);
-    return rows.map(({ connection, what, to, at }) => ({ connection, what, collectedTo: to?.getTime() ?? null, collectedAt: at?.getTime() ?? null }));
+      `select connection, what, collected_to as to, collected_at as at from collection where organisation = $1 order by connection, what`,
+      [organisation],
+    );
+    return rows.map(({ connection, what, to, at }) => ({
+      connection,
+      what,
+      collectedTo: to?.getTime() ?? null,
+      collectedAt: at?.getTime() ?? null,
+    }));
   }
 }

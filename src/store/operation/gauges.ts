@@ -1,6 +1,6 @@
 /**
- * What is measured of an installation for Prometheus: counts and sums, straight from the tables. Reads only; money and budgets of the given teams
- * alone, where a caller may not see all.
+ * What is measured of an installation for Prometheus: counts and sums, straight from the tables. Reads only; money and
+ * budgets of the given teams alone, where a caller may not see all.
  */
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
 import { formatInstant } from '../../core/time.js';
@@ -42,26 +42,42 @@ export class GaugeStore {
     const rows = await this.db.query<{ stage: string; waiting: number; parked: number; since: Date | null }>(
       `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting, count(*) filter (where parked_at is not null)::int as parked,
          min(greatest(woken_at, nullif(not_before, '-infinity'))) filter (where done < wanted and parked_at is null and not_before <= $1) as since
-       from work group by stage order by stage`, [formatInstant(now)]);
-    return rows.map(({ since, ...row }) => ({ ...row, lagSeconds: since === null ? null : Math.max(0, (now - since.getTime()) / 1000) }));
+       from work group by stage order by stage`,
+      [formatInstant(now)],
+    );
+    return rows.map(({ since, ...row }) => ({
+      ...row,
+      lagSeconds: since === null ? null : Math.max(0, (now - since.getTime()) / 1000),
+    }));
   }
 
   async actions(organisation: string, teams: readonly string[] | null): Promise<ActionGauge[]> {
     return this.db.query<ActionGauge>(
-      `select team, state, count(*)::int as count from action where organisation = $1 and ($2::text[] is null or team = any($2)) group by 1, 2 order by 1, 2`, [organisation, teams]);
+      `select team, state, count(*)::int as count from action where organisation = $1 and ($2::text[] is null or team = any($2)) group by 1, 2 order by 1, 2`,
+      [organisation, teams],
+    );
   }
 
   async recommendations(organisation: string, teams: readonly string[] | null): Promise<RecommendationGauge[]> {
     return this.db.query<RecommendationGauge>(
-      `select team, count(*)::int as count from recommendation where organisation = $1 and status = 'open' and ($2::text[] is null or team = any($2)) group by 1 order by 1`, [organisation, teams]);
+      `select team, count(*)::int as count from recommendation where organisation = $1 and status = 'open' and ($2::text[] is null or team = any($2)) group by 1 order by 1`,
+      [organisation, teams],
+    );
   }
 
   async savings(organisation: string, teams: readonly string[] | null): Promise<SavingGauge[]> {
     const rows = await this.db.query<{ team: string; currency: string; measured: string; verified: string }>(
       `select s.team, c.currency, sum(s.measured_nanos)::text as measured, sum(s.verified_nanos)::text as verified
        from saving s join counterfactual c on c.organisation = s.organisation and c.team = s.team and c.action = s.action
-       where s.organisation = $1 and ($2::text[] is null or s.team = any($2)) group by 1, 2 order by 1, 2`, [organisation, teams]);
-    return rows.map(({ team, currency, measured, verified }) => ({ team, currency, measured: amountOf(measured), verified: amountOf(verified) }));
+       where s.organisation = $1 and ($2::text[] is null or s.team = any($2)) group by 1, 2 order by 1, 2`,
+      [organisation, teams],
+    );
+    return rows.map(({ team, currency, measured, verified }) => ({
+      team,
+      currency,
+      measured: amountOf(measured),
+      verified: amountOf(verified),
+    }));
   }
 }
 

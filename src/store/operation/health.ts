@@ -1,5 +1,6 @@
 /**
- * What an operator watches: whether the database answers and is migrated, how old the oldest due work is, how much waits.
+ * What an operator watches: whether the database answers and is migrated, how old the oldest due work is, how much
+ * waits.
  * Counts over all organisations, never shows whose. Reads only.
  */
 import type { Database } from '../database.js';
@@ -28,8 +29,14 @@ export class HealthStore {
       const migrated = !(await this.db.pendingMigrations());
       if (!migrated) return { database: true, migrated, queueAgeSeconds: null };
       const [row] = await this.db.query<{ at: Date | null }>(
-        `select min(greatest(woken_at, nullif(not_before, '-infinity'))) as at from work where done < wanted and parked_at is null and not_before <= $1`, [new Date(now)]);
-      return { database: true, migrated, queueAgeSeconds: row?.at ? Math.max(0, Math.round((now - row.at.getTime()) / 1000)) : null };
+        `select min(greatest(woken_at, nullif(not_before, '-infinity'))) as at from work where done < wanted and parked_at is null and not_before <= $1`,
+        [new Date(now)],
+      );
+      return {
+        database: true,
+        migrated,
+        queueAgeSeconds: row?.at ? Math.max(0, Math.round((now - row.at.getTime()) / 1000)) : null,
+      };
     } catch {
       return { database: false, migrated: false, queueAgeSeconds: null };
     }
@@ -39,6 +46,8 @@ export class HealthStore {
   async load(at: number): Promise<StageLoad[]> {
     return this.db.query<StageLoad>(
       `select stage, count(*) filter (where done < wanted and parked_at is null and not ${DEFERRED})::int as waiting, count(*) filter (where parked_at is not null)::int as parked
-       from work group by stage order by stage`, [new Date(at)]);
+       from work group by stage order by stage`,
+      [new Date(at)],
+    );
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Backtests that were asked for by the API, and what every finished one leaves behind: the rows that vouch for a policy (policy_backtest).
+ * Backtests that were asked for by the API, and what every finished one leaves behind: the rows that vouch for a policy
+ * (policy_backtest).
  *
- * A document is kept as it was when the backtest was asked for. The invariant: what a run brings counts only while no later one of the same
- * backtest has begun, so a run that was taken for dead and comes back changes nothing.
+ * A document is kept as it was when the backtest was asked for. The invariant: what a run brings counts only while no
+ * later one of the same backtest has begun, so a run that was taken for dead and comes back changes nothing.
  */
 import type { BacktestCell, BacktestReport } from '../../core/policy/backtest.js';
 import type { BacktestWindow } from '../../core/policy/backtest-window.js';
@@ -54,86 +55,176 @@ export interface BegunBacktest extends BacktestOrder {
 }
 
 interface Row {
-  id: string; document: PolicyDocument; teams: string[] | null; from_at: Date; to_at: Date; status: BacktestStatus; progress: number;
-  error: BacktestError | null; made_by: string; made_at: Date; started_at: Date | null; finished_at: Date | null;
+  id: string;
+  document: PolicyDocument;
+  teams: string[] | null;
+  from_at: Date;
+  to_at: Date;
+  status: BacktestStatus;
+  progress: number;
+  error: BacktestError | null;
+  made_by: string;
+  made_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
 }
 
-const COLUMNS = 'id::text as id, document, teams, from_at, to_at, status, progress, error, made_by, made_at, started_at, finished_at';
+const COLUMNS =
+  'id::text as id, document, teams, from_at, to_at, status, progress, error, made_by, made_at, started_at, finished_at';
 
 /** Of one organisation, queued or running. */
 const MOST_OPEN = 20;
 
 const storedOf = (row: Row): StoredBacktest => ({
-  id: row.id, status: row.status, progress: row.progress, document: row.document, teams: row.teams ?? '*', from: formatInstant(row.from_at.getTime()), to: formatInstant(row.to_at.getTime()),
-  madeBy: row.made_by, madeAt: row.made_at.toISOString(), startedAt: row.started_at?.toISOString() ?? null, finishedAt: row.finished_at?.toISOString() ?? null, error: row.error,
+  id: row.id,
+  status: row.status,
+  progress: row.progress,
+  document: row.document,
+  teams: row.teams ?? '*',
+  from: formatInstant(row.from_at.getTime()),
+  to: formatInstant(row.to_at.getTime()),
+  madeBy: row.made_by,
+  madeAt: row.made_at.toISOString(),
+  startedAt: row.started_at?.toISOString() ?? null,
+  finishedAt: row.finished_at?.toISOString() ?? null,
+  error: row.error,
 });
 
 export class BacktestStore {
   /** Keeps an order and has the line run it. @throws Failure conflict while too many others wait. */
-  async order(tx: Transaction, organisation: string, { document, teams, from, to }: BacktestOrder, by: string, now: number): Promise<StoredBacktest> {
+  async order(
+    tx: Transaction,
+    organisation: string,
+    { document, teams, from, to }: BacktestOrder,
+    by: string,
+    now: number,
+  ): Promise<StoredBacktest> {
     await tx.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [`bursar.backtest\u0001${organisation}`]);
-    const [open] = await tx.query<{ count: number }>(`select count(*)::int as count from backtest where organisation = $1 and status in ('queued', 'running')`, [organisation]);
-    if ((open?.count ?? 0) >= MOST_OPEN) throw conflict(`${MOST_OPEN} backtests wait already: try again when some are done`);
+    const [open] = await tx.query<{ count: number }>(
+      `select count(*)::int as count from backtest where organisation = $1 and status in ('queued', 'running')`,
+      [organisation],
+    );
+    if ((open?.count ?? 0) >= MOST_OPEN)
+      throw conflict(`${MOST_OPEN} backtests wait already: try again when some are done`);
     const [row] = await tx.query<Row>(
       `insert into backtest (organisation, document, teams, from_at, to_at, made_by, made_at) values ($1, $2, $3, $4, $5, $6, $7) returning ${COLUMNS}`,
-      [organisation, JSON.stringify(document), teams === '*' ? null : teams, formatInstant(from), formatInstant(to), by, formatInstant(now)]);
+      [
+        organisation,
+        JSON.stringify(document),
+        teams === '*' ? null : teams,
+        formatInstant(from),
+        formatInstant(to),
+        by,
+        formatInstant(now),
+      ],
+    );
     if (row === undefined) throw new Error('broken invariant: an insert returns its row');
     await wake(tx, organisation, [{ stage: RUN_BACKTEST, lane: row.id, key: row.id }]);
     return storedOf(row);
   }
 
   /** Newest first. @param teams only those on the history of none but these teams; null: all */
-  async list(db: Queryable, organisation: string, teams: readonly string[] | null, before: string | null, limit: number): Promise<StoredBacktest[]> {
+  async list(
+    db: Queryable,
+    organisation: string,
+    teams: readonly string[] | null,
+    before: string | null,
+    limit: number,
+  ): Promise<StoredBacktest[]> {
     const rows = await db.query<Row>(
       `select ${COLUMNS} from backtest where organisation = $1 and ($2::bigint is null or id < $2) and ($3::text[] is null or teams <@ $3) order by backtest.id desc limit $4`,
-      [organisation, before, teams, limit]);
+      [organisation, before, teams, limit],
+    );
     return this.withParked(db, organisation, rows.map(storedOf));
   }
 
   async get(db: Queryable, organisation: string, id: string): Promise<StoredBacktest | null> {
-    const rows = await db.query<Row>(`select ${COLUMNS} from backtest where organisation = $1 and id = $2`, [organisation, id]);
+    const rows = await db.query<Row>(`select ${COLUMNS} from backtest where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     return (await this.withParked(db, organisation, rows.map(storedOf)))[0] ?? null;
   }
 
   /** The report of a finished one. */
   async result(db: Queryable, organisation: string, id: string): Promise<BacktestReport | null> {
-    const [row] = await db.query<{ result: BacktestReport | null }>(`select result from backtest where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await db.query<{ result: BacktestReport | null }>(
+      `select result from backtest where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row?.result ?? null;
   }
 
   /** A run that broke off and is not tried again has failed, though nobody was left to write it down. */
-  private async withParked(db: Queryable, organisation: string, all: readonly StoredBacktest[]): Promise<StoredBacktest[]> {
+  private async withParked(
+    db: Queryable,
+    organisation: string,
+    all: readonly StoredBacktest[],
+  ): Promise<StoredBacktest[]> {
     const open = all.filter(({ status }) => status === 'queued' || status === 'running').map(({ id }) => id);
     if (open.length === 0) return [...all];
-    const rows = await db.query<{ lane: string }>(`select lane from work where organisation = $1 and lane = any($2::text[]) and stage = $3 and parked_at is not null`, [organisation, open, RUN_BACKTEST]);
+    const rows = await db.query<{ lane: string }>(
+      `select lane from work where organisation = $1 and lane = any($2::text[]) and stage = $3 and parked_at is not null`,
+      [organisation, open, RUN_BACKTEST],
+    );
     const parked = new Set(rows.map(({ lane }) => lane));
     // The reason is for those who see the whole organisation: GET /v1/work has it.
-    return all.map((one) => (parked.has(one.id) ? { ...one, status: 'failed', error: { message: 'it broke off; the work list has the reason', problems: [] } } : one));
+    return all.map((one) =>
+      parked.has(one.id)
+        ? { ...one, status: 'failed', error: { message: 'it broke off; the work list has the reason', problems: [] } }
+        : one,
+    );
   }
 
   /** Begins it, or begins it anew. Null: it is over, or gone. */
   async begin(db: Queryable, organisation: string, id: string, now: number): Promise<BegunBacktest | null> {
     const [row] = await db.query<Row & { runs: number }>(
       `update backtest set status = 'running', progress = 0, runs = runs + 1, started_at = $3 where organisation = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}, runs`,
-      [organisation, id, formatInstant(now)]);
+      [organisation, id, formatInstant(now)],
+    );
     if (row === undefined) return null;
-    return { document: row.document, teams: row.teams ?? '*', from: row.from_at.getTime(), to: row.to_at.getTime(), madeBy: row.made_by, run: row.runs };
+    return {
+      document: row.document,
+      teams: row.teams ?? '*',
+      from: row.from_at.getTime(),
+      to: row.to_at.getTime(),
+      madeBy: row.made_by,
+      run: row.runs,
+    };
   }
 
   /** Notes how far a run is. False: a later one has begun. */
   async progress(db: Queryable, organisation: string, id: string, run: number, share: number): Promise<boolean> {
     const rows = await db.query(
-      `update backtest set progress = $4 where organisation = $1 and id = $2 and runs = $3 and status = 'running' returning 1 as noted`, [organisation, id, run, Math.min(1, Math.max(0, share))]);
+      `update backtest set progress = $4 where organisation = $1 and id = $2 and runs = $3 and status = 'running' returning 1 as noted`,
+      [organisation, id, run, Math.min(1, Math.max(0, share))],
+    );
     return rows.length > 0;
   }
 
   /** Ends a run with its report or its error. False: a later one has begun, and nothing is changed. */
-  async end(tx: Transaction, organisation: string, id: string, run: number, outcome: { readonly report: BacktestReport } | { readonly error: BacktestError }, now: number): Promise<boolean> {
+  async end(
+    tx: Transaction,
+    organisation: string,
+    id: string,
+    run: number,
+    outcome: { readonly report: BacktestReport } | { readonly error: BacktestError },
+    now: number,
+  ): Promise<boolean> {
     const [report, error] = 'report' in outcome ? [outcome.report, null] : [null, outcome.error];
     const rows = await tx.query(
       `update backtest set status = $4, result = $5, error = $6, finished_at = $7, progress = case when $4 = 'done' then 1 else progress end
        where organisation = $1 and id = $2 and runs = $3 and status = 'running' returning 1 as ended`,
-      [organisation, id, run, report === null ? 'failed' : 'done', report === null ? null : JSON.stringify(report), error === null ? null : JSON.stringify(error), formatInstant(now)]);
+      [
+        organisation,
+        id,
+        run,
+        report === null ? 'failed' : 'done',
+        report === null ? null : JSON.stringify(report),
+        error === null ? null : JSON.stringify(error),
+        formatInstant(now),
+      ],
+    );
     return rows.length > 0;
   }
 }
@@ -145,13 +236,34 @@ export interface TestedTeam {
 }
 
 /** Writes down what was tested: a row per team, and the audit. Enforcing asks for these rows. */
-export async function vouch({ policies, audit }: Pick<Stores, 'policies' | 'audit'>, tx: Transaction, organisation: string, tested: { readonly document: PolicyDocument; readonly policyVersion: number; readonly teams: readonly TestedTeam[] } & BacktestWindow, by: string, now: number): Promise<void> {
+export async function vouch(
+  { policies, audit }: Pick<Stores, 'policies' | 'audit'>,
+  tx: Transaction,
+  organisation: string,
+  tested: {
+    readonly document: PolicyDocument;
+    readonly policyVersion: number;
+    readonly teams: readonly TestedTeam[];
+  } & BacktestWindow,
+  by: string,
+  now: number,
+): Promise<void> {
   const { document, policyVersion, teams, from, to } = tested;
   const fingerprint = fingerprintOf(document, policyVersion);
   for (const { team, cells } of teams) {
-    await policies.saveBacktest(tx, organisation, { fingerprint, policy: document.policy, policyVersion, team, from, to, result: cells }, by, now);
+    await policies.saveBacktest(
+      tx,
+      organisation,
+      { fingerprint, policy: document.policy, policyVersion, team, from, to, result: cells },
+      by,
+      now,
+    );
   }
   await audit.audit(tx, organisation, by, 'policy.backtest', document.name, {
-    policy: document.policy, version: policyVersion, teams: teams.map(({ team }) => team), from: formatInstant(from), to: formatInstant(to),
+    policy: document.policy,
+    version: policyVersion,
+    teams: teams.map(({ team }) => team),
+    from: formatInstant(from),
+    to: formatInstant(to),
   });
 }

@@ -1,5 +1,6 @@
 /**
- * Reads what is recorded of a team for a replay: hours, readings, spend and the prices that held at each hour. It writes and decides nothing.
+ * Reads what is recorded of a team for a replay: hours, readings, spend and the prices that held at each hour. It
+ * writes and decides nothing.
  */
 import type { RecordedHistory, SeriesPrices } from '../../core/policy/history.js';
 import type { DemandSeries, GpuOffer } from '../../core/policy/policy.js';
@@ -16,7 +17,13 @@ const PAST_DAYS = 91;
 const MOST_CACHED_PRICES = 200_000;
 
 /** @param from epoch milliseconds, a whole hour, as `to` is; nothing of `to` or later is read. */
-export async function readHistory(stores: Stores, organisation: string, team: string, from: number, to: number): Promise<RecordedHistory> {
+export async function readHistory(
+  stores: Stores,
+  organisation: string,
+  team: string,
+  from: number,
+  to: number,
+): Promise<RecordedHistory> {
   const { db, organisations, views, workloads, budgets, measurements } = stores;
   const prices = await stores.prices.book(db, organisation);
   const currency = await organisations.currencyOf(db, organisation, team);
@@ -25,26 +32,61 @@ export async function readHistory(stores: Stores, organisation: string, team: st
   const readings = await views.resources(db, { ...request, asOf: to - 1 }, from - READINGS_DAYS * DAY_MS, prices);
   const demand = await views.demand(db, request, from - PAST_DAYS * DAY_MS, prices);
   const days = Math.ceil((to - from) / DAY_MS);
-  const running = await jobsOfWindow(db, workloads, { organisation, team, from, to, days: days + READINGS_DAYS }, await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS));
+  const running = await jobsOfWindow(
+    db,
+    workloads,
+    { organisation, team, from, to, days: days + READINGS_DAYS },
+    await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS),
+  );
   const over = await budgets.over(db, organisation, new Set([team]));
-  const spent = await Promise.all(over.map(async (budget) => ({
-    budget, spend: (await budgets.spend(db, organisation, { ...budget, zone: 'UTC' }, { start: periodAt(budget, from).start, end: to }, prices.fx)).points,
-  })));
+  const spent = await Promise.all(
+    over.map(async (budget) => ({
+      budget,
+      spend: (
+        await budgets.spend(
+          db,
+          organisation,
+          { ...budget, zone: 'UTC' },
+          { start: periodAt(budget, from).start, end: to },
+          prices.fx,
+        )
+      ).points,
+    })),
+  );
   const leases = await workloads.leases(db, organisation, team, to);
   return {
-    organisation, team, currency, from, to, demand, resources: readings, ...running, budgets: spent,
+    organisation,
+    team,
+    currency,
+    from,
+    to,
+    demand,
+    resources: readings,
+    ...running,
+    budgets: spent,
     spotMarkets: await workloads.spotMarkets(db, organisation, to - 1, days + PAST_DAYS),
-    leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from) })),
-    peak: await organisations.peak(db, organisation), measurements: await measurements.upTo(db, organisation, to), ...pricesOver(prices, currency, [...demand, ...running.workloads]),
+    leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
+      ...lease,
+      hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, from),
+    })),
+    peak: await organisations.peak(db, organisation),
+    measurements: await measurements.upTo(db, organisation, to),
+    ...pricesOver(prices, currency, [...demand, ...running.workloads]),
   };
 }
 
 type Place = Pick<DemandSeries, 'sku' | 'region' | 'gpuModel'> & { readonly provider: string | null };
 
 /** Prices by hour, each looked up once. */
-function pricesOver(prices: CurrentPrices, currency: string, places: readonly Place[]): Pick<RecordedHistory, 'offersAt' | 'pricesAt'> {
+function pricesOver(
+  prices: CurrentPrices,
+  currency: string,
+  places: readonly Place[],
+): Pick<RecordedHistory, 'offersAt' | 'pricesAt'> {
   const book = new OfferBook();
-  const own = places.flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
+  const own = places.flatMap(({ provider, sku, region, gpuModel }) =>
+    provider === null ? [] : [{ provider, sku, region, gpuModel }],
+  );
   let last: { readonly instant: number; readonly offers: readonly GpuOffer[] } | null = null;
   const known = new Map<string, SeriesPrices>();
   return {

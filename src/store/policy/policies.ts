@@ -1,8 +1,8 @@
 /**
  * Policy documents as people applied them, and the backtests that vouch for them.
  *
- * A document is checked before it comes here (core/policy/document.ts), and whether it may enforce is asked in set-policy.ts. Without any
- * document the defaults hold; they are in no table.
+ * A document is checked before it comes here (core/policy/document.ts), and whether it may enforce is asked in
+ * set-policy.ts. Without any document the defaults hold; they are in no table.
  */
 import { missing } from '../../core/errors.js';
 import { defaultDocuments, type PolicyDocument } from '../../core/policy/document.js';
@@ -34,28 +34,58 @@ export interface PolicyBacktest {
   readonly result: unknown;
 }
 
-interface Row { spec: PolicyDocument; paused: boolean; version: number; updated_at: Date; updated_by: string | null }
+interface Row {
+  spec: PolicyDocument;
+  paused: boolean;
+  version: number;
+  updated_at: Date;
+  updated_by: string | null;
+}
 
 const COLUMNS = 'spec, paused, version, updated_at, updated_by';
 
-const storedOf = ({ spec, paused, version, updated_at, updated_by }: Row): StoredPolicy =>
-  ({ ...spec, isDefault: false, paused, version, updatedAt: updated_at.toISOString(), updatedBy: updated_by });
+const storedOf = ({ spec, paused, version, updated_at, updated_by }: Row): StoredPolicy => ({
+  ...spec,
+  isDefault: false,
+  paused,
+  version,
+  updatedAt: updated_at.toISOString(),
+  updatedBy: updated_by,
+});
 
 export class PolicyStore {
   /** What holds: the documents by name, or the defaults where there is none. */
   async list(db: Queryable, organisation: string, policies: readonly Policy[]): Promise<StoredPolicy[]> {
-    const rows = await db.query<Row>(`select ${COLUMNS} from policy where organisation = $1 order by id`, [organisation]);
+    const rows = await db.query<Row>(`select ${COLUMNS} from policy where organisation = $1 order by id`, [
+      organisation,
+    ]);
     if (rows.length > 0) return rows.map(storedOf);
-    return defaultDocuments(policies).map((document) => ({ ...document, isDefault: true, paused: false, version: 0, updatedAt: null, updatedBy: null }));
+    return defaultDocuments(policies).map((document) => ({
+      ...document,
+      isDefault: true,
+      paused: false,
+      version: 0,
+      updatedAt: null,
+      updatedBy: null,
+    }));
   }
 
   async get(db: Queryable, organisation: string, name: string): Promise<StoredPolicy | null> {
-    const [row] = await db.query<Row>(`select ${COLUMNS} from policy where organisation = $1 and id = $2`, [organisation, name]);
+    const [row] = await db.query<Row>(`select ${COLUMNS} from policy where organisation = $1 and id = $2`, [
+      organisation,
+      name,
+    ]);
     return row === undefined ? null : storedOf(row);
   }
 
   /** Adds or changes a document, which was checked. The same again changes nothing, not even its version. */
-  async save(tx: Queryable, organisation: string, document: PolicyDocument, by: string, now: number): Promise<StoredPolicy> {
+  async save(
+    tx: Queryable,
+    organisation: string,
+    document: PolicyDocument,
+    by: string,
+    now: number,
+  ): Promise<StoredPolicy> {
     await tx.query(
       `insert into policy (organisation, id, spec, updated_at, updated_by) values ($1, $2, $3, $4, $5)
        on conflict (organisation, id) do update set spec = excluded.spec, updated_at = excluded.updated_at, updated_by = excluded.updated_by, version = policy.version + 1
@@ -66,7 +96,14 @@ export class PolicyStore {
   }
 
   /** @throws Failure missing, also for a default: nobody has applied it. */
-  async setPaused(tx: Queryable, organisation: string, name: string, paused: boolean, by: string, now: number): Promise<StoredPolicy> {
+  async setPaused(
+    tx: Queryable,
+    organisation: string,
+    name: string,
+    paused: boolean,
+    by: string,
+    now: number,
+  ): Promise<StoredPolicy> {
     await tx.query(
       `update policy set paused = $3, updated_at = $4, updated_by = $5, version = version + 1 where organisation = $1 and id = $2 and paused <> $3`,
       [organisation, name, paused, formatInstant(now), by],
@@ -81,18 +118,37 @@ export class PolicyStore {
     return found;
   }
 
-  async saveBacktest(tx: Queryable, organisation: string, { fingerprint, policy, policyVersion, team, from, to, result }: PolicyBacktest, by: string, now: number): Promise<void> {
+  async saveBacktest(
+    tx: Queryable,
+    organisation: string,
+    { fingerprint, policy, policyVersion, team, from, to, result }: PolicyBacktest,
+    by: string,
+    now: number,
+  ): Promise<void> {
     await tx.query(
       `insert into policy_backtest (organisation, fingerprint, policy, policy_version, team, from_at, to_at, result, made_at, made_by)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-      [organisation, fingerprint, policy, policyVersion, team, formatInstant(from), formatInstant(to), JSON.stringify(result), formatInstant(now), by],
+      [
+        organisation,
+        fingerprint,
+        policy,
+        policyVersion,
+        team,
+        formatInstant(from),
+        formatInstant(to),
+        JSON.stringify(result),
+        formatInstant(now),
+        by,
+      ],
     );
   }
 
   /** Teams on whose history exactly this policy, version and parameters were backtested. */
   async backtested(db: Queryable, organisation: string, fingerprint: string): Promise<Set<string>> {
     const rows = await db.query<{ team: string }>(
-      `select distinct team from policy_backtest where organisation = $1 and md5(fingerprint) = md5($2::text) and fingerprint = $2`, [organisation, fingerprint]);
+      `select distinct team from policy_backtest where organisation = $1 and md5(fingerprint) = md5($2::text) and fingerprint = $2`,
+      [organisation, fingerprint],
+    );
     return new Set(rows.map(({ team }) => team));
   }
 
@@ -103,13 +159,19 @@ export class PolicyStore {
 
   private async lanes(db: Queryable, organisation: string): Promise<string[]> {
     const rows = await db.query<{ team: string }>(
-      `select id as team from team where organisation = $1 union select lane from work where organisation = $1 and stage = 'recommendation.make' order by 1`, [organisation]);
+      `select id as team from team where organisation = $1 union select lane from work where organisation = $1 and stage = 'recommendation.make' order by 1`,
+      [organisation],
+    );
     return rows.map(({ team }) => team);
   }
 
   /** Has the line look at every team that a document is for. */
   async wakeTeams(tx: Queryable, organisation: string, { teams }: Pick<PolicyDocument, 'teams'>): Promise<void> {
     const all = teams === '*' ? await this.lanes(tx, organisation) : teams;
-    await wakeAtOnce(tx, organisation, all.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })));
+    await wakeAtOnce(
+      tx,
+      organisation,
+      all.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })),
+    );
   }
 }

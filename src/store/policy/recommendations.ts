@@ -1,9 +1,10 @@
 /**
  * Recommendations as the line made them, and what people decided about them.
  *
- * One open recommendation per (team, policy, action, target): made again it is refreshed, not repeated; what a new look no
- * longer proposes is superseded. What a policy in mode `observe` would propose is kept with the status `observed`: nobody can
- * decide it. A decision stands until the same is a new question (`opensAgain` in core/action/acting.ts), and is in the audit for ever.
+ * One open recommendation per (team, policy, action, target): made again it is refreshed, not repeated; what a new look
+ * no longer proposes is superseded. What a policy in mode `observe` would propose is kept with the status `observed`:
+ * nobody can decide it. A decision stands until the same is a new question (`opensAgain` in core/action/acting.ts), and
+ * is in the audit for ever.
  * An unknown saving is null, never zero.
  */
 import { newestEvidence, opensAgain, type Decided } from '../../core/action/acting.js';
@@ -24,7 +25,14 @@ export interface StoredRecommendation extends Recommendation {
   readonly obstacle: Reason | null;
 }
 
-interface Row { body: Recommendation; status: RecommendationStatus; made_at: Date; decided_by: string | null; obstacle: Reason | null; action_id: string | null }
+interface Row {
+  body: Recommendation;
+  status: RecommendationStatus;
+  made_at: Date;
+  decided_by: string | null;
+  obstacle: Reason | null;
+  action_id: string | null;
+}
 
 const COLUMNS = `body, status, made_at, decided_by, obstacle,
   (select a.id from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1) as action_id`;
@@ -33,7 +41,15 @@ export class RecommendationStore {
   constructor(private readonly db: Queryable) {}
 
   /** Replaces a team's open and observed recommendations of some policies by what was made now. */
-  async replaceOpen(tx: Transaction, organisation: string, team: string, policies: readonly string[], made: readonly Recommendation[], now: number, observed: readonly Recommendation[] = []): Promise<void> {
+  async replaceOpen(
+    tx: Transaction,
+    organisation: string,
+    team: string,
+    policies: readonly string[],
+    made: readonly Recommendation[],
+    now: number,
+    observed: readonly Recommendation[] = [],
+  ): Promise<void> {
     await tx.query(
       `update recommendation set status = 'superseded', decided_at = $5
        where organisation = $1 and team = $2 and policy = any($3::text[]) and status in ('open', 'observed') and not (id = any($4::text[]))`,
@@ -45,61 +61,120 @@ export class RecommendationStore {
       [organisation, team, policies, [...made, ...observed].map((r) => r.id), new Date(now)],
     );
     await this.reopen(tx, organisation, [...made, ...observed]);
-    for (const [r, status] of [...made.map((one) => [one, 'open'] as const), ...observed.map((one) => [one, 'observed'] as const)]) {
+    for (const [r, status] of [
+      ...made.map((one) => [one, 'open'] as const),
+      ...observed.map((one) => [one, 'observed'] as const),
+    ]) {
       await tx.query(
         `insert into recommendation (organisation, id, team, policy, action, target, estimated_monthly_nanos, currency, body, made_at, expires_at, status)
          values ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12)
          on conflict (organisation, id) do update set body = excluded.body, made_at = excluded.made_at, expires_at = excluded.expires_at,
            estimated_monthly_nanos = excluded.estimated_monthly_nanos, currency = excluded.currency,
            status = case when recommendation.status in ('superseded', 'expired', 'open', 'observed') then excluded.status else recommendation.status end`,
-        [organisation, r.id, r.team, r.policy, r.action, r.target, r.estimatedMonthlySavingsNanos, r.currency, JSON.stringify(r), new Date(now), r.expiresAt, status],
+        [
+          organisation,
+          r.id,
+          r.team,
+          r.policy,
+          r.action,
+          r.target,
+          r.estimatedMonthlySavingsNanos,
+          r.currency,
+          JSON.stringify(r),
+          new Date(now),
+          r.expiresAt,
+          status,
+        ],
       );
     }
   }
 
   /** Opens what was decided and is a new question now. */
   private async reopen(tx: Transaction, organisation: string, made: readonly Recommendation[]): Promise<void> {
-    const rows = await tx.query<{ id: string; status: Decided['status']; lapsed: boolean; action: string | null; ended: Date | null }>(
+    const rows = await tx.query<{
+      id: string;
+      status: Decided['status'];
+      lapsed: boolean;
+      action: string | null;
+      ended: Date | null;
+    }>(
       `select r.id, r.status, r.lapsed_at is not null as lapsed, a.id as action, a.ended_at as ended from recommendation r
        left join lateral (select id, ended_at from action where organisation = r.organisation and recommendation = r.id order by no desc limit 1) a on true
-       where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`, [organisation, made.map(({ id }) => id)]);
+       where r.organisation = $1 and r.id = any($2::text[]) and r.status in ('approved', 'rejected')`,
+      [organisation, made.map(({ id }) => id)],
+    );
     const again = rows.filter(({ id, status, lapsed, action, ended }) => {
       const found = made.find((one) => one.id === id);
-      return found !== undefined && opensAgain({ status, hasLapsed: lapsed, action: action === null ? null : { endedAt: ended?.getTime() ?? null } }, newestEvidence(found));
+      return (
+        found !== undefined &&
+        opensAgain(
+          { status, hasLapsed: lapsed, action: action === null ? null : { endedAt: ended?.getTime() ?? null } },
+          newestEvidence(found),
+        )
+      );
     });
     if (again.length === 0) return;
     await tx.query(
       `update recommendation set status = 'open', decided_at = null, decided_by = null, lapsed_at = null, obstacle = null where organisation = $1 and id = any($2::text[])`,
-      [organisation, again.map(({ id }) => id)]);
+      [organisation, again.map(({ id }) => id)],
+    );
   }
 
   /** What became of open ones: why nothing carries each out, or null. */
   async saveObstacles(tx: Transaction, organisation: string, found: ReadonlyMap<string, Reason | null>): Promise<void> {
     for (const [id, obstacle] of found) {
-      await tx.query(`update recommendation set obstacle = $3 where organisation = $1 and id = $2`, [organisation, id, obstacle === null ? null : JSON.stringify(obstacle)]);
+      await tx.query(`update recommendation set obstacle = $3 where organisation = $1 and id = $2`, [
+        organisation,
+        id,
+        obstacle === null ? null : JSON.stringify(obstacle),
+      ]);
     }
   }
 
-  /** Decides one that is open, or changes the decision, because its action was decided. One that is gone stays as it is. */
-  async follow(tx: Transaction, organisation: string, id: string, decision: 'approved' | 'rejected', by: string, now: number): Promise<void> {
+  /**
+   * Decides one that is open, or changes the decision, because its action was decided. One that is gone stays as it is.
+   */
+  async follow(
+    tx: Transaction,
+    organisation: string,
+    id: string,
+    decision: 'approved' | 'rejected',
+    by: string,
+    now: number,
+  ): Promise<void> {
     await tx.query(
-      `update recommendation set status = $3, decided_at = $4, decided_by = $5 where organisation = $1 and id = $2 and status in ('open', 'approved')`, [organisation, id, decision, new Date(now), by]);
+      `update recommendation set status = $3, decided_at = $4, decided_by = $5 where organisation = $1 and id = $2 and status in ('open', 'approved')`,
+      [organisation, id, decision, new Date(now), by],
+    );
   }
 
-  /** Takes a policy's approval back with the action that it withdrew: open while it is proposed, else superseded by the look that dropped it. */
+  /**
+   * Takes a policy's approval back with the action that it withdrew: open while it is proposed, else superseded by the
+   * look that dropped it.
+   */
   async release(tx: Transaction, organisation: string, id: string): Promise<void> {
     await tx.query(
       `update recommendation set status = case when lapsed_at is null then 'open' else 'superseded' end, decided_at = null, decided_by = null, lapsed_at = null
-       where organisation = $1 and id = $2 and status = 'approved'`, [organisation, id]);
+       where organisation = $1 and id = $2 and status = 'approved'`,
+      [organisation, id],
+    );
   }
 
   /** Those of the ids that are open. */
   async openAmong(tx: Transaction, organisation: string, ids: readonly string[]): Promise<Set<string>> {
-    const rows = await tx.query<{ id: string }>(`select id from recommendation where organisation = $1 and id = any($2::text[]) and status = 'open'`, [organisation, ids]);
+    const rows = await tx.query<{ id: string }>(
+      `select id from recommendation where organisation = $1 and id = any($2::text[]) and status = 'open'`,
+      [organisation, ids],
+    );
     return new Set(rows.map(({ id }) => id));
   }
 
-  async list(organisation: string, filter: { team?: string | null; status?: RecommendationStatus | null; teams?: readonly string[] | null }, after: string | null, limit: number): Promise<StoredRecommendation[]> {
+  async list(
+    organisation: string,
+    filter: { team?: string | null; status?: RecommendationStatus | null; teams?: readonly string[] | null },
+    after: string | null,
+    limit: number,
+  ): Promise<StoredRecommendation[]> {
     const rows = await this.db.query<Row>(
       `select ${COLUMNS} from recommendation
        where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or status = $3) and ($4::text[] is null or team = any($4::text[]))
@@ -111,17 +186,32 @@ export class RecommendationStore {
   }
 
   /** @throws Failure missing, or conflict where it was decided before or is no longer open. */
-  async decide(tx: Transaction, organisation: string, id: string, decision: 'approved' | 'rejected', by: string, now: number): Promise<StoredRecommendation> {
-    const [row] = await tx.query<Row>(`select ${COLUMNS} from recommendation where organisation = $1 and id = $2 for update`, [organisation, id]);
+  async decide(
+    tx: Transaction,
+    organisation: string,
+    id: string,
+    decision: 'approved' | 'rejected',
+    by: string,
+    now: number,
+  ): Promise<StoredRecommendation> {
+    const [row] = await tx.query<Row>(
+      `select ${COLUMNS} from recommendation where organisation = $1 and id = $2 for update`,
+      [organisation, id],
+    );
     if (row === undefined) throw missing(`recommendation ${id} does not exist`);
     if (row.status !== 'open') throw conflict(`recommendation ${id} is ${row.status}, not open`);
-    await tx.query(`update recommendation set status = $3, decided_at = $4, decided_by = $5 where organisation = $1 and id = $2`,
-      [organisation, id, decision, new Date(now), by]);
+    await tx.query(
+      `update recommendation set status = $3, decided_at = $4, decided_by = $5 where organisation = $1 and id = $2`,
+      [organisation, id, decision, new Date(now), by],
+    );
     return { ...storedOf(row), status: decision, decidedBy: by };
   }
 
   async get(organisation: string, id: string): Promise<StoredRecommendation | null> {
-    const [row] = await this.db.query<Row>(`select ${COLUMNS} from recommendation where organisation = $1 and id = $2`, [organisation, id]);
+    const [row] = await this.db.query<Row>(
+      `select ${COLUMNS} from recommendation where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
     return row === undefined ? null : storedOf(row);
   }
 }
@@ -130,5 +220,13 @@ export class RecommendationStore {
 const BEFORE_COSTS = { estimatedMonthlyCost: null, estimatedSavingsPercentage: null } as const;
 
 function storedOf(row: Row): StoredRecommendation {
-  return { ...BEFORE_COSTS, ...row.body, status: row.status, madeAt: row.made_at.toISOString(), decidedBy: row.decided_by, actionId: row.action_id, obstacle: row.obstacle };
+  return {
+    ...BEFORE_COSTS,
+    ...row.body,
+    status: row.status,
+    madeAt: row.made_at.toISOString(),
+    decidedBy: row.decided_by,
+    actionId: row.action_id,
+    obstacle: row.obstacle,
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * Applying, pausing and resuming a policy document, with all that follows from it: the line looks at the teams again. Both doors do it here,
- * so that they do the same.
+ * Applying, pausing and resuming a policy document, with all that follows from it: the line looks at the teams again.
+ * Both doors do it here, so that they do the same.
  */
 import { conflict } from '../../core/errors.js';
 import { fingerprintOf, type PolicyDocument } from '../../core/policy/document.js';
@@ -25,37 +25,71 @@ export interface Applied {
  * Applies a checked document. The first one ends the defaults, so every team is looked at again.
  * @throws Failure conflict where it would enforce what nobody has backtested on a team's history.
  */
-export async function applyPolicy({ policies: store }: Stores, tx: Transaction, organisation: string, policies: readonly Policy[], { document, override }: ApplyRequest, by: string, now: number): Promise<Applied> {
+export async function applyPolicy(
+  { policies: store }: Stores,
+  tx: Transaction,
+  organisation: string,
+  policies: readonly Policy[],
+  { document, override }: ApplyRequest,
+  by: string,
+  now: number,
+): Promise<Applied> {
   const before = await store.get(tx, organisation, document.name);
   const untested = document.mode === 'enforce' ? await untestedTeams(store, tx, organisation, policies, document) : [];
   if (untested.length > 0 && override === null) {
-    throw conflict(`${document.policy} may not enforce what was not backtested: run bursar backtest policy, or say why it must`,
-      untested.map((team) => ({ path: 'mode', message: `${team} has no backtest of ${document.policy} with these parameters` })));
+    throw conflict(
+      `${document.policy} may not enforce what was not backtested: run bursar backtest policy, or say why it must`,
+      untested.map((team) => ({
+        path: 'mode',
+        message: `${team} has no backtest of ${document.policy} with these parameters`,
+      })),
+    );
   }
   const policy = await store.save(tx, organisation, document, by, now);
   await wakeAll(store, tx, organisation, document);
   return {
     policy,
     detail: {
-      before: before === null ? null : { mode: before.mode, version: before.version }, after: document, version: policy.version,
+      before: before === null ? null : { mode: before.mode, version: before.version },
+      after: document,
+      version: policy.version,
       ...(untested.length > 0 ? { override, withoutBacktest: untested } : {}),
     },
   };
 }
 
 /** Pauses or resumes a document. @throws Failure missing where nobody has applied it. */
-export async function pausePolicy({ policies: store }: Stores, tx: Transaction, organisation: string, name: string, paused: boolean, by: string, now: number): Promise<Applied> {
+export async function pausePolicy(
+  { policies: store }: Stores,
+  tx: Transaction,
+  organisation: string,
+  name: string,
+  paused: boolean,
+  by: string,
+  now: number,
+): Promise<Applied> {
   const policy = await store.setPaused(tx, organisation, name, paused, by, now);
   await wakeAll(store, tx, organisation, policy);
   return { policy, detail: { paused, version: policy.version } };
 }
 
-async function wakeAll(store: Stores['policies'], tx: Transaction, organisation: string, document: Pick<PolicyDocument, 'teams'>): Promise<void> {
+async function wakeAll(
+  store: Stores['policies'],
+  tx: Transaction,
+  organisation: string,
+  document: Pick<PolicyDocument, 'teams'>,
+): Promise<void> {
   await store.wakeTeams(tx, organisation, { teams: '*' });
   if (document.teams !== '*') await store.wakeTeams(tx, organisation, document);
 }
 
-async function untestedTeams(store: Stores['policies'], db: Queryable, organisation: string, policies: readonly Policy[], document: PolicyDocument): Promise<string[]> {
+async function untestedTeams(
+  store: Stores['policies'],
+  db: Queryable,
+  organisation: string,
+  policies: readonly Policy[],
+  document: PolicyDocument,
+): Promise<string[]> {
   const version = policies.find(({ name }) => name === document.policy)?.version ?? 0;
   const tested = await store.backtested(db, organisation, fingerprintOf(document, version));
   const teams = document.teams === '*' ? await store.teams(db, organisation) : document.teams;

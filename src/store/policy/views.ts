@@ -1,5 +1,6 @@
 /**
- * What policies see: a team's metered demand per hour, its resources with their readings, its workloads, leases and budgets, and prices. Reads only.
+ * What policies see: a team's metered demand per hour, its resources with their readings, its workloads, leases and
+ * budgets, and prices. Reads only.
  *
  * Never looks past the instant that it is asked for. What is not there is left out or null, never zero.
  */
@@ -8,7 +9,14 @@ import { parseDecimal } from '../../core/decimal.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
 import { nanosOf } from '../../core/money.js';
 import type { PeakSchedule } from '../../core/price/peak.js';
-import { READINGS_DAYS, type DemandSeries, type PolicyView, type Reading, type ResourceView, type WorkloadView } from '../../core/policy/policy.js';
+import {
+  READINGS_DAYS,
+  type DemandSeries,
+  type PolicyView,
+  type Reading,
+  type ResourceView,
+  type WorkloadView,
+} from '../../core/policy/policy.js';
 import { withKnownEnds } from '../../core/policy/fleet-workload.js';
 import { termHours } from '../../core/price/term.js';
 import { formatInstant, HOUR_MS, hourOf, DAY_MS } from '../../core/time.js';
@@ -27,12 +35,29 @@ import type { WorkloadStore } from '../workload/workloads.js';
 const DEMAND_HOURS = 24 * 7 * 13;
 
 interface DemandRow {
-  provider: string; account: string | null; sku: string | null; region: string | null; gpu_model: string | null; term: Term | null; hours: Date[]; parts: string[];
+  provider: string;
+  account: string | null;
+  sku: string | null;
+  region: string | null;
+  gpu_model: string | null;
+  term: Term | null;
+  hours: Date[];
+  parts: string[];
 }
 
 interface SampleRow {
-  resource: string; workload: string | null; at: Date; gpu: number | null; memory: number | null; rps: number | null;
-  gpus: number | null; gpu_model: string | null; provider: string | null; sku: string | null; region: string | null; devices: number;
+  resource: string;
+  workload: string | null;
+  at: Date;
+  gpu: number | null;
+  memory: number | null;
+  rps: number | null;
+  gpus: number | null;
+  gpu_model: string | null;
+  provider: string | null;
+  sku: string | null;
+  region: string | null;
+  devices: number;
 }
 
 /** Of whom, when and in what currency a view is. */
@@ -47,36 +72,88 @@ export class ViewStore {
   private readonly offers = new OfferBook();
   private readonly jobs = new JobUsage();
 
-  constructor(private readonly budgets: BudgetStore, private readonly workloads: WorkloadStore, private readonly measurements = new MeasurementStore(), private readonly findings = new HealthFindingStore(), private readonly fleet = new FleetStore(), private readonly savings = new SavingStore()) {}
+  constructor(
+    private readonly budgets: BudgetStore,
+    private readonly workloads: WorkloadStore,
+    private readonly measurements = new MeasurementStore(),
+    private readonly findings = new HealthFindingStore(),
+    private readonly fleet = new FleetStore(),
+    private readonly savings = new SavingStore(),
+  ) {}
 
-  async view(db: Queryable, organisation: string, team: string, currency: string, asOf: number, prices: CurrentPrices, peak: PeakSchedule): Promise<PolicyView> {
+  async view(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    currency: string,
+    asOf: number,
+    prices: CurrentPrices,
+    peak: PeakSchedule,
+  ): Promise<PolicyView> {
     const request = { organisation, team, currency, asOf };
     const commitments = await this.fleet.commitments(db, organisation);
-    const demand = (await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices)).map((series) => withKnownEnds(series, commitments, asOf));
+    const demand = (await this.demand(db, request, hourOf(asOf) - DEMAND_HOURS * HOUR_MS, prices)).map((series) =>
+      withKnownEnds(series, commitments, asOf),
+    );
     const health = await this.findings.openAt(db, organisation, team, asOf);
-    const running = await this.jobs.counted(db, organisation, team, asOf, await this.workloads.workloads(db, organisation, team, asOf));
-    const workloads = running.map((one) => withHealth(one, health.filter(({ workload }) => workload === one.workload)));
-    const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) => (provider === null ? [] : [{ provider, sku, region, gpuModel }]));
+    const running = await this.jobs.counted(
+      db,
+      organisation,
+      team,
+      asOf,
+      await this.workloads.workloads(db, organisation, team, asOf),
+    );
+    const workloads = running.map((one) =>
+      withHealth(
+        one,
+        health.filter(({ workload }) => workload === one.workload),
+      ),
+    );
+    const own = [...demand, ...workloads].flatMap(({ provider, sku, region, gpuModel }) =>
+      provider === null ? [] : [{ provider, sku, region, gpuModel }],
+    );
     const leases = await this.workloads.leases(db, organisation, team, asOf);
     // Asked for only where somebody says what a workload runs.
-    const measurements = workloads.some(({ runs }) => runs !== undefined) ? await this.measurements.upTo(db, organisation, asOf) : [];
+    const measurements = workloads.some(({ runs }) => runs !== undefined)
+      ? await this.measurements.upTo(db, organisation, asOf)
+      : [];
     const { offers } = this;
     return {
-      organisation, team, asOf, currency, demand, workloads, peak,
-      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map((one) => withHealth(one, health.filter(({ resource }) => resource === one.resource))),
+      organisation,
+      team,
+      asOf,
+      currency,
+      demand,
+      workloads,
+      peak,
+      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map((one) =>
+        withHealth(
+          one,
+          health.filter(({ resource }) => resource === one.resource),
+        ),
+      ),
       budgets: await this.budgetStates(db, organisation, team, asOf),
-      calibrations: await this.savings.calibrations(db, organisation), measurements,
+      calibrations: await this.savings.calibrations(db, organisation),
+      measurements,
       // Thousands of prices, which most policies never look at.
       get offers() {
         return offers.offers(prices, currency, asOf, own);
       },
       spotMarkets: await this.workloads.spotMarkets(db, organisation, asOf),
-      leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({ ...lease, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf) })),
+      leases: leases.map(({ provider, sku, region, gpuModel, ...lease }) => ({
+        ...lease,
+        hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, lease.gpus, currency, asOf),
+      })),
     };
   }
 
   /** Metered GPUs per hour from `from` until the request's instant, with the prices that hold then. */
-  async demand(db: Queryable, { organisation, team, currency, asOf }: ViewRequest, from: number, prices: CurrentPrices): Promise<DemandSeries[]> {
+  async demand(
+    db: Queryable,
+    { organisation, team, currency, asOf }: ViewRequest,
+    from: number,
+    prices: CurrentPrices,
+  ): Promise<DemandSeries[]> {
     const until = hourOf(asOf);
     const rows = await db.query<DemandRow>(
       `select provider, account, sku, region, gpu_model, term, array_agg(hour order by hour) as hours, array_agg(parts::text order by hour) as parts from (
@@ -94,16 +171,32 @@ export class ViewStore {
         gpus[(hour.getTime() - first) / HOUR_MS] = Number(row.parts[at]) / (GPU_PARTS * HOUR_MS);
       });
       const { provider, account, sku, region, gpu_model: gpuModel, term } = row;
-      return { provider, account, sku, region, gpuModel, term, from: first, gpus, ...pricesOf(prices, { provider, sku, gpuModel, region }, currency, asOf) };
+      return {
+        provider,
+        account,
+        sku,
+        region,
+        gpuModel,
+        term,
+        from: first,
+        gpus,
+        ...pricesOf(prices, { provider, sku, gpuModel, region }, currency, asOf),
+      };
     });
     return all.map((series) => (series.term === 'on-demand' ? withCommitments(series, all) : series));
   }
 
   /**
-   * Readings after `after` and up to the request's instant: a resource is as busy, and as full, as its busiest and fullest GPU. Where a GPU was blank, or
-   * fewer were reported than within the hour before, that is unknown: the one that nobody saw may be the one that works.
+   * Readings after `after` and up to the request's instant: a resource is as busy, and as full, as its busiest and
+   * fullest GPU. Where a GPU was blank, or fewer were reported than within the hour before, that is unknown: the one
+   * that nobody saw may be the one that works.
    */
-  async resources(db: Queryable, { organisation, team, currency, asOf }: ViewRequest, after: number, prices: CurrentPrices): Promise<ResourceView[]> {
+  async resources(
+    db: Queryable,
+    { organisation, team, currency, asOf }: ViewRequest,
+    after: number,
+    prices: CurrentPrices,
+  ): Promise<ResourceView[]> {
     const rows = await db.query<SampleRow>(
       `select s.resource, s.at, count(*)::int as devices, max(s.workload) as workload, max(s.requests_per_second) as rps,
          case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu, case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
@@ -117,36 +210,70 @@ export class ViewStore {
       let resource = resources.get(row.resource);
       if (resource === undefined) {
         const { provider, sku, region, gpus, gpu_model: gpuModel } = row;
-        resource = { resource: row.resource, workload: row.workload, gpus, gpuModel, hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, gpus, currency, asOf), observedFrom: row.at.getTime(), readings: [] };
+        resource = {
+          resource: row.resource,
+          workload: row.workload,
+          gpus,
+          gpuModel,
+          hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, gpus, currency, asOf),
+          observedFrom: row.at.getTime(),
+          readings: [],
+        };
         resources.set(row.resource, resource);
       }
       const at = row.at.getTime();
-      lately = [...lately.filter((one) => one.resource === row.resource && one.at >= at - HOUR_MS && one.devices > row.devices), { resource: row.resource, at, devices: row.devices }];
+      lately = [
+        ...lately.filter((one) => one.resource === row.resource && one.at >= at - HOUR_MS && one.devices > row.devices),
+        { resource: row.resource, at, devices: row.devices },
+      ];
       const isWhole = lately.length === 1;
-      resource.readings.push({ at, gpuUtilisationRatio: isWhole ? row.gpu : null, memoryUsedRatio: isWhole ? row.memory : null, requestsPerSecond: row.rps });
+      resource.readings.push({
+        at,
+        gpuUtilisationRatio: isWhole ? row.gpu : null,
+        memoryUsedRatio: isWhole ? row.memory : null,
+        requestsPerSecond: row.rps,
+      });
     }
     return [...resources.values()];
   }
 
   /** The newest weighed period of every budget over the team. What is planned is what the budget says now. */
-  private async budgetStates(db: Queryable, organisation: string, team: string, asOf: number): Promise<PolicyView['budgets'][number][]> {
+  private async budgetStates(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    asOf: number,
+  ): Promise<PolicyView['budgets'][number][]> {
     const budgets = await this.budgets.over(db, organisation, new Set([team]));
     if (budgets.length === 0) return [];
     const rows = await db.query<{ budget: string; start: Date; until: Date; state: BudgetStateJson }>(
       `select distinct on (budget) budget, period_start as start, period_end as until, state from budget_state
        where organisation = $1 and budget = any($2::text[]) and period_start <= $3 order by budget, period_start desc`,
-      [organisation, budgets.map(({ id }) => id), formatInstant(asOf)]);
+      [organisation, budgets.map(({ id }) => id), formatInstant(asOf)],
+    );
     return rows.flatMap(({ budget: id, start, until, state }) => {
       const budget = budgets.find((one) => one.id === id);
       if (budget === undefined || budget.currency !== state.currency) return [];
       const period = { start: start.getTime(), end: until.getTime() };
       const planned = plannedFor(budget, period);
-      return [{ budget, state: { ...stateOf(state), budget: id, period, planned, status: planned === null ? 'not-planned' : 'planned' } }];
+      return [
+        {
+          budget,
+          state: {
+            ...stateOf(state),
+            budget: id,
+            period,
+            planned,
+            status: planned === null ? 'not-planned' : 'planned',
+          },
+        },
+      ];
     });
   }
 }
 
-const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One => (health.length === 0 ? one : { ...one, health });
+const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One =>
+  health.length === 0 ? one : { ...one, health };
 
 function nanos(text: string): bigint {
   const decimal = parseDecimal(text);
@@ -158,17 +285,36 @@ function nanos(text: string): bigint {
 function stateOf(state: BudgetStateJson): Omit<BudgetState, 'budget' | 'period' | 'planned' | 'status'> {
   const { forecast } = state;
   return {
-    currency: state.currency, spent: nanos(state.spent), credits: nanos(state.credits), committed: nanos(state.committed), ratio: state.ratio,
-    forecast: forecast === null ? null : { mean: nanos(forecast.mean), low: nanos(forecast.low), high: nanos(forecast.high), method: forecast.method },
-    burnRatePerDay: state.burnRatePerDay === null ? null : nanos(state.burnRatePerDay), exhaustionAt: state.exhaustionAt === null ? null : Date.parse(state.exhaustionAt),
+    currency: state.currency,
+    spent: nanos(state.spent),
+    credits: nanos(state.credits),
+    committed: nanos(state.committed),
+    ratio: state.ratio,
+    forecast:
+      forecast === null
+        ? null
+        : { mean: nanos(forecast.mean), low: nanos(forecast.low), high: nanos(forecast.high), method: forecast.method },
+    burnRatePerDay: state.burnRatePerDay === null ? null : nanos(state.burnRatePerDay),
+    exhaustionAt: state.exhaustionAt === null ? null : Date.parse(state.exhaustionAt),
     unpricedQuantity: (nanos(state.unpricedGpuHours) * PART_MS_PER_GPU_HOUR) / 1_000_000_000n,
   };
 }
 
-/** An on-demand series beside what commitments served of the same GPUs: their use of the last day tells how many hold now. */
+/**
+ * An on-demand series beside what commitments served of the same GPUs: their use of the last day tells how many hold
+ * now.
+ */
 function withCommitments(series: DemandSeries, all: readonly DemandSeries[]): DemandSeries {
-  const same = all.filter((other) => other.term !== null && termHours(other.term) !== null && other.provider === series.provider && other.account === series.account
-    && other.sku === series.sku && other.region === series.region && other.gpuModel === series.gpuModel);
+  const same = all.filter(
+    (other) =>
+      other.term !== null &&
+      termHours(other.term) !== null &&
+      other.provider === series.provider &&
+      other.account === series.account &&
+      other.sku === series.sku &&
+      other.region === series.region &&
+      other.gpuModel === series.gpuModel,
+  );
   if (same.length === 0) return series;
   const coveredGpus = new Float64Array(series.gpus.length);
   for (const other of same) {

@@ -1,14 +1,23 @@
 /**
  * Rates that bills taught, each with its evidence, and whether they are applied.
  *
- * Every rate that the evidence gives is kept, trusted or not; applied are those that are trusted, not withdrawn, and only while the organisation lets
- * bills correct accruals (setting `learn-rates`, on unless it was turned off). What changes wakes the pricing of the metered days that it bears on, as a
- * corrected price does: it enters the line at the left. A rate that was withdrawn stays so, however often its bill is restated.
+ * Every rate that the evidence gives is kept, trusted or not; applied are those that are trusted, not withdrawn, and
+ * only while the organisation lets bills correct accruals (setting `learn-rates`, on unless it was turned off). What
+ * changes wakes the pricing of the metered days that it bears on, as a corrected price does: it enters the line at the
+ * left. A rate that was withdrawn stays so, however often its bill is restated.
  */
 import { hash } from 'node:crypto';
 import { formatDecimal } from '../../core/decimal.js';
 import { conflict, missing } from '../../core/errors.js';
-import { appliesFrom, judgeRate, LearnedRates, type Distrust, type JudgedRate, type LearnedRate, type RateEvidence } from '../../core/price/learned-rate.js';
+import {
+  appliesFrom,
+  judgeRate,
+  LearnedRates,
+  type Distrust,
+  type JudgedRate,
+  type LearnedRate,
+  type RateEvidence,
+} from '../../core/price/learned-rate.js';
 import { divideHalfEven, formatMoney, type Ratio } from '../../core/money.js';
 import { formatInstant } from '../../core/time.js';
 import type { Term } from '../../core/usage.js';
@@ -55,8 +64,26 @@ export interface RateEvidenceJson {
 }
 
 interface Row {
-  id: string; source: string; month: string; provider: string; account: string | null; sku: string; region: string | null; term: string | null; period_start: Date; period_end: Date; applies_from: Date;
-  numerator: string | null; denominator: string | null; trusted: boolean; distrust: Distrust[]; metered: string; evidence: RateEvidenceJson; learned_at: Date; withdrawn_at: Date | null; withdrawn_by: string | null;
+  id: string;
+  source: string;
+  month: string;
+  provider: string;
+  account: string | null;
+  sku: string;
+  region: string | null;
+  term: string | null;
+  period_start: Date;
+  period_end: Date;
+  applies_from: Date;
+  numerator: string | null;
+  denominator: string | null;
+  trusted: boolean;
+  distrust: Distrust[];
+  metered: string;
+  evidence: RateEvidenceJson;
+  learned_at: Date;
+  withdrawn_at: Date | null;
+  withdrawn_by: string | null;
 }
 
 interface Learned {
@@ -70,8 +97,15 @@ const SELECT = `select id, source, month, provider, account, sku, region, term, 
   trusted, distrust, metered_part_ms::text as metered, evidence, learned_at, withdrawn_at, withdrawn_by from learned_rate where organisation = $1`;
 
 /** What decides what a row does to prices. */
-const effectOf = ({ applies_from: from, period_end: end, numerator, denominator, trusted, withdrawn_at: withdrawn, metered }: Row): string =>
-  JSON.stringify(trusted && withdrawn === null ? [from, end, numerator, denominator, metered] : null);
+const effectOf = ({
+  applies_from: from,
+  period_end: end,
+  numerator,
+  denominator,
+  trusted,
+  withdrawn_at: withdrawn,
+  metered,
+}: Row): string => JSON.stringify(trusted && withdrawn === null ? [from, end, numerator, denominator, metered] : null);
 
 export class LearnedRateStore {
   constructor(private readonly organisations: OrganisationStore) {}
@@ -93,20 +127,37 @@ export class LearnedRateStore {
     await tx.query(
       `insert into bill_period (organisation, provider, account, period_start, period_end, closed_at)
        select organisation, provider, coalesce(account, ''), period_start, period_end, min(delivered_at) from delivery where organisation = $1 and scope is not null and closed group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
-       on conflict (organisation, provider, account, period_start, period_end) do nothing`, [organisation]);
+       on conflict (organisation, provider, account, period_start, period_end) do nothing`,
+      [organisation],
+    );
   }
 
   /** Learns what a source's month teaches, in place of what it taught before, and wakes what that re-prices. */
-  async learn(tx: Transaction, organisation: string, source: string, month: string, evidence: readonly RateEvidence[], now: number): Promise<void> {
+  async learn(
+    tx: Transaction,
+    organisation: string,
+    source: string,
+    month: string,
+    evidence: readonly RateEvidence[],
+    now: number,
+  ): Promise<void> {
     await this.notePeriods(tx, organisation);
     const before = await this.ofMonth(tx, organisation, source, month);
     const rates = new Map<string, Learned>();
     for (const one of [...evidence].sort((a, b) => (a.meteredPartMs < b.meteredPartMs ? -1 : 1))) {
       const { provider, account, sku, region, term } = one.key;
       const id = `rate-${hash('md5', JSON.stringify([source, month, provider, account, sku, region, term])).slice(0, 16)}`;
-      rates.set(id, { id, evidence: one, judged: judgeRate(one), appliesFrom: await this.appliesFrom(tx, organisation, one) });
+      rates.set(id, {
+        id,
+        evidence: one,
+        judged: judgeRate(one),
+        appliesFrom: await this.appliesFrom(tx, organisation, one),
+      });
     }
-    await tx.query(`delete from learned_rate where organisation = $1 and source = $2 and month = $3 and withdrawn_at is null and id <> all($4::text[])`, [organisation, source, month, [...rates.keys()]]);
+    await tx.query(
+      `delete from learned_rate where organisation = $1 and source = $2 and month = $3 and withdrawn_at is null and id <> all($4::text[])`,
+      [organisation, source, month, [...rates.keys()]],
+    );
     for (const rate of rates.values()) await save(tx, organisation, source, month, rate, now);
     await this.wakeChanged(tx, organisation, before, await this.ofMonth(tx, organisation, source, month));
   }
@@ -115,22 +166,41 @@ export class LearnedRateStore {
     return tx.query<Row>(`${SELECT} and source = $2 and month = $3 order by id`, [organisation, source, month]);
   }
 
-  private async appliesFrom(tx: Queryable, organisation: string, { key, billedAccounts, periodEnd }: RateEvidence): Promise<number> {
+  private async appliesFrom(
+    tx: Queryable,
+    organisation: string,
+    { key, billedAccounts, periodEnd }: RateEvidence,
+  ): Promise<number> {
     const rows = await tx.query<{ until: Date }>(
       `select period_end as until from bill_period where organisation = $1 and provider = $2 and account = any($3::text[]) and period_end > $4
          and closed_at <= (select min(closed_at) from bill_period where organisation = $1 and provider = $2 and account = any($3::text[]) and period_end = $4)`,
-      [organisation, key.provider, billedAccounts.map((account) => account ?? ''), formatInstant(periodEnd)]);
-    return appliesFrom(periodEnd, rows.map(({ until }) => until.getTime()));
+      [organisation, key.provider, billedAccounts.map((account) => account ?? ''), formatInstant(periodEnd)],
+    );
+    return appliesFrom(
+      periodEnd,
+      rows.map(({ until }) => until.getTime()),
+    );
   }
 
   /** A rate that has come, gone or changed prices anew what it bears on, and what it bore on. */
-  private async wakeChanged(tx: Transaction, organisation: string, before: readonly Row[], after: readonly Row[]): Promise<void> {
+  private async wakeChanged(
+    tx: Transaction,
+    organisation: string,
+    before: readonly Row[],
+    after: readonly Row[],
+  ): Promise<void> {
     if (!(await this.areApplied(tx, organisation))) return;
     const [old, current] = [new Map(before.map((row) => [row.id, row])), new Map(after.map((row) => [row.id, row]))];
     const effect = (row: Row | undefined): string => (row === undefined ? 'null' : effectOf(row));
-    const changed = [...new Set([...old.keys(), ...current.keys()])].filter((id) => effect(old.get(id)) !== effect(current.get(id)));
+    const changed = [...new Set([...old.keys(), ...current.keys()])].filter(
+      (id) => effect(old.get(id)) !== effect(current.get(id)),
+    );
     if (changed.length > 0) await raiseVersion(tx, organisation);
-    await wakePriced(tx, organisation, changed.flatMap((id) => [old.get(id), current.get(id)]).filter((row) => row !== undefined));
+    await wakePriced(
+      tx,
+      organisation,
+      changed.flatMap((id) => [old.get(id), current.get(id)]).filter((row) => row !== undefined),
+    );
   }
 
   /** Turns the correction of accruals on or off for the organisation. Rates are learned and shown all the same. */
@@ -138,16 +208,29 @@ export class LearnedRateStore {
     const before = await this.areApplied(tx, organisation);
     await this.organisations.saveSetting(tx, organisation, SETTING, on);
     if (before !== on) await raiseVersion(tx, organisation);
-    if (before !== on) await wakePriced(tx, organisation, await tx.query<Row>(`${SELECT} and trusted and withdrawn_at is null`, [organisation]));
+    if (before !== on)
+      await wakePriced(
+        tx,
+        organisation,
+        await tx.query<Row>(`${SELECT} and trusted and withdrawn_at is null`, [organisation]),
+      );
     return before;
   }
 
-  /** Takes a rate back for good; the one before it holds again. @throws Failure missing, conflict where it is withdrawn already. */
+  /**
+   * Takes a rate back for good; the one before it holds again. @throws Failure missing, conflict where it is withdrawn
+   * already.
+   */
   async withdraw(tx: Transaction, organisation: string, id: string, by: string, now: number): Promise<StoredRate> {
     const [row] = await tx.query<Row>(`${SELECT} and id = $2 for update`, [organisation, id]);
     if (row === undefined) throw missing(`there is no learned rate ${id}`);
     if (row.withdrawn_at !== null) throw conflict(`the learned rate ${id} is withdrawn already`);
-    await tx.query(`update learned_rate set withdrawn_at = $3, withdrawn_by = $4 where organisation = $1 and id = $2`, [organisation, id, new Date(now), by]);
+    await tx.query(`update learned_rate set withdrawn_at = $3, withdrawn_by = $4 where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+      new Date(now),
+      by,
+    ]);
     if (row.trusted && (await this.areApplied(tx, organisation))) {
       await raiseVersion(tx, organisation);
       await wakePriced(tx, organisation, [row]);
@@ -156,14 +239,29 @@ export class LearnedRateStore {
   }
 
   /** All rates, newest period first; `after` is the last one's place. */
-  async list(db: Queryable, organisation: string, after: string | null, limit: number): Promise<(StoredRate & { readonly place: string })[]> {
+  async list(
+    db: Queryable,
+    organisation: string,
+    after: string | null,
+    limit: number,
+  ): Promise<(StoredRate & { readonly place: string })[]> {
     const place = `to_char(period_end at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') || ' ' || id`;
-    const rows = await db.query<Row>(`${SELECT} and ($2::text is null or ${place} < $2) order by ${place} desc limit $3`, [organisation, after, limit]);
+    const rows = await db.query<Row>(
+      `${SELECT} and ($2::text is null or ${place} < $2) order by ${place} desc limit $3`,
+      [organisation, after, limit],
+    );
     return rows.map((row) => ({ ...stored(row), place: `${formatInstant(row.period_end.getTime())} ${row.id}` }));
   }
 }
 
-async function save(tx: Transaction, organisation: string, source: string, month: string, { id, evidence, judged: { ratio, distrust }, appliesFrom: from }: Learned, now: number): Promise<void> {
+async function save(
+  tx: Transaction,
+  organisation: string,
+  source: string,
+  month: string,
+  { id, evidence, judged: { ratio, distrust }, appliesFrom: from }: Learned,
+  now: number,
+): Promise<void> {
   const { key, periodStart, periodEnd, meteredPartMs } = evidence;
   await tx.query(
     `insert into learned_rate (organisation, id, source, month, provider, account, sku, region, term, period_start, period_end, applies_from, numerator, denominator, trusted, distrust, metered_part_ms, evidence, learned_at)
@@ -172,15 +270,40 @@ async function save(tx: Transaction, organisation: string, source: string, month
        denominator = excluded.denominator, trusted = excluded.trusted, distrust = excluded.distrust, metered_part_ms = excluded.metered_part_ms, evidence = excluded.evidence,
        learned_at = case when (learned_rate.numerator, learned_rate.denominator, learned_rate.trusted) is distinct from (excluded.numerator, excluded.denominator, excluded.trusted)
          then excluded.learned_at else learned_rate.learned_at end`,
-    [organisation, id, source, month, key.provider, key.account, key.sku, key.region, key.term, formatInstant(periodStart), formatInstant(periodEnd), formatInstant(from),
-      ratio?.numerator.toString() ?? null, ratio?.denominator.toString() ?? null, ratio !== null && distrust.length === 0, distrust, meteredPartMs.toString(), JSON.stringify(jsonOf(evidence)), new Date(now)]);
+    [
+      organisation,
+      id,
+      source,
+      month,
+      key.provider,
+      key.account,
+      key.sku,
+      key.region,
+      key.term,
+      formatInstant(periodStart),
+      formatInstant(periodEnd),
+      formatInstant(from),
+      ratio?.numerator.toString() ?? null,
+      ratio?.denominator.toString() ?? null,
+      ratio !== null && distrust.length === 0,
+      distrust,
+      meteredPartMs.toString(),
+      JSON.stringify(jsonOf(evidence)),
+      new Date(now),
+    ],
+  );
 }
 
 function jsonOf(evidence: RateEvidence): RateEvidenceJson {
   const { days, currency, meteredPartMs, billedPartMs, listNanos, charged, billedList } = evidence;
   return {
-    days, currency, meteredGpuHours: gpuHours(meteredPartMs), billedGpuHours: billedPartMs === null ? null : gpuHours(billedPartMs), listCost: formatMoney({ nanos: listNanos, currency }),
-    charged: formatDecimal(charged), billedList: billedList === null ? null : formatDecimal(billedList),
+    days,
+    currency,
+    meteredGpuHours: gpuHours(meteredPartMs),
+    billedGpuHours: billedPartMs === null ? null : gpuHours(billedPartMs),
+    listCost: formatMoney({ nanos: listNanos, currency }),
+    charged: formatDecimal(charged),
+    billedList: billedList === null ? null : formatDecimal(billedList),
   };
 }
 
@@ -198,29 +321,83 @@ async function wakePriced(tx: Transaction, organisation: string, rows: readonly 
      join unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::timestamptz[]) as r(provider, account, sku, region, term, applies_from)
        on r.provider = d.provider and r.account is not distinct from d.account and r.sku = d.sku and r.region is not distinct from d.region and r.term is not distinct from d.term and u.hour >= r.applies_from
      where u.organisation = $1`,
-    [organisation, rows.map((r) => r.provider), rows.map((r) => r.account), rows.map((r) => r.sku), rows.map((r) => r.region), rows.map((r) => r.term), rows.map((r) => r.applies_from)]);
-  await wake(tx, organisation, days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+    [
+      organisation,
+      rows.map((r) => r.provider),
+      rows.map((r) => r.account),
+      rows.map((r) => r.sku),
+      rows.map((r) => r.region),
+      rows.map((r) => r.term),
+      rows.map((r) => r.applies_from),
+    ],
+  );
+  await wake(
+    tx,
+    organisation,
+    days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+  );
 }
 
-const ratioOf = ({ numerator, denominator }: Row): Ratio | null => (numerator === null || denominator === null ? null : { numerator: BigInt(numerator), denominator: BigInt(denominator) });
+const ratioOf = ({ numerator, denominator }: Row): Ratio | null =>
+  numerator === null || denominator === null
+    ? null
+    : { numerator: BigInt(numerator), denominator: BigInt(denominator) };
 
 function rateOf(row: Row): LearnedRate | null {
   const ratio = ratioOf(row);
   if (ratio === null) return null;
   const { provider, account, sku, region, term } = row;
   return {
-    key: { provider, account, sku, region, term: term as Term | null }, ratio, source: `bill:${row.source}/${row.month}`, appliesFrom: row.applies_from.getTime(),
-    periodEnd: row.period_end.getTime(), meteredPartMs: BigInt(row.metered),
+    key: { provider, account, sku, region, term: term as Term | null },
+    ratio,
+    source: `bill:${row.source}/${row.month}`,
+    appliesFrom: row.applies_from.getTime(),
+    periodEnd: row.period_end.getTime(),
+    meteredPartMs: BigInt(row.metered),
   };
 }
 
 function stored(row: Row): StoredRate {
-  const { id, source, month, provider, account, sku, region, term, numerator, denominator, trusted, distrust, evidence } = row;
+  const {
+    id,
+    source,
+    month,
+    provider,
+    account,
+    sku,
+    region,
+    term,
+    numerator,
+    denominator,
+    trusted,
+    distrust,
+    evidence,
+  } = row;
   const ratio = ratioOf(row);
   const at = (instant: Date): string => formatInstant(instant.getTime());
   return {
-    id, source, month, provider, account, sku, region, term, periodStart: at(row.period_start), periodEnd: at(row.period_end), appliesFrom: at(row.applies_from), numerator, denominator,
-    ratio: ratio === null ? null : formatDecimal({ unscaled: divideHalfEven(ratio.numerator * 1_000_000n, ratio.denominator), scale: 6 }), trusted, distrust, evidence,
-    learnedAt: at(row.learned_at), withdrawnAt: row.withdrawn_at === null ? null : at(row.withdrawn_at), withdrawnBy: row.withdrawn_by,
+    id,
+    source,
+    month,
+    provider,
+    account,
+    sku,
+    region,
+    term,
+    periodStart: at(row.period_start),
+    periodEnd: at(row.period_end),
+    appliesFrom: at(row.applies_from),
+    numerator,
+    denominator,
+    ratio:
+      ratio === null
+        ? null
+        : formatDecimal({ unscaled: divideHalfEven(ratio.numerator * 1_000_000n, ratio.denominator), scale: 6 }),
+    trusted,
+    distrust,
+    evidence,
+    learnedAt: at(row.learned_at),
+    withdrawnAt: row.withdrawn_at === null ? null : at(row.withdrawn_at),
+    withdrawnBy: row.withdrawn_by,
   };
 }

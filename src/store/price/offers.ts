@@ -1,5 +1,6 @@
 /**
- * Prices as policies see them: per GPU, in one currency, as they hold at an instant. Made from the price book; never made up.
+ * Prices as policies see them: per GPU, in one currency, as they hold at an instant. Made from the price book; never
+ * made up.
  */
 import type { GpuOffer, ReservedOffer } from '../../core/policy/policy.js';
 import type { FxTable } from '../../core/price/fx.js';
@@ -35,7 +36,9 @@ export class OfferBook {
     const { offers, names } = this.listed(current, currency, hourOf(asOf));
     const more = new Map<string, GpuOffer>();
     for (const key of own) {
-      for (const offer of OFFERED.flatMap((term) => (key.sku === null ? [] : offerOf(current, currency, asOf, key, term)))) {
+      for (const offer of OFFERED.flatMap((term) =>
+        key.sku === null ? [] : offerOf(current, currency, asOf, key, term),
+      )) {
         if (!names.has(nameOf(offer))) more.set(nameOf(offer), offer);
       }
     }
@@ -48,7 +51,8 @@ export class OfferBook {
     if (cached !== undefined) return cached;
     const keys = new Map<string, PriceKey & { term: Term }>();
     for (const { provider, sku, region, term, component, gpuModel } of current.prices) {
-      if (component === 'gpu' && gpuModel !== null && OFFERED.includes(term)) keys.set([provider, sku, region, term].join('\u0001'), { provider, sku, region, term, gpuModel });
+      if (component === 'gpu' && gpuModel !== null && OFFERED.includes(term))
+        keys.set([provider, sku, region, term].join('\u0001'), { provider, sku, region, term, gpuModel });
     }
     const offers = [...keys.values()].flatMap(({ term, ...key }) => offerOf(current, currency, at, key, term));
     if (this.cache.size >= MOST_CACHED) this.cache.clear();
@@ -61,7 +65,15 @@ export class OfferBook {
 const nameOf = ({ provider, sku, region, term }: GpuOffer): string => [provider, sku, region, term].join('\u0001');
 
 function offerOf({ book, fx }: CurrentPrices, currency: string, at: number, key: PriceKey, term: Term): GpuOffer[] {
-  const found = book.find({ provider: key.provider, sku: key.sku, gpuModel: null, region: key.region, term, component: 'gpu', at });
+  const found = book.find({
+    provider: key.provider,
+    sku: key.sku,
+    gpuModel: null,
+    region: key.region,
+    term,
+    component: 'gpu',
+    at,
+  });
   if ('unpriced' in found) return [];
   const { price } = found;
   const rate = inCurrency(price, fx, currency, at);
@@ -69,29 +81,66 @@ function offerOf({ book, fx }: CurrentPrices, currency: string, at: number, key:
   if (rate === null || gpuModel === null || price.gpus === null || key.sku === null) return [];
   // A price without a SKU's own region stands for it only where the list states none.
   if (price.region !== null && price.region !== key.region) return [];
-  return [{ provider: price.provider, sku: key.sku, region: key.region, gpuModel, term, gpus: price.gpus, rate, source: price.source }];
+  return [
+    {
+      provider: price.provider,
+      sku: key.sku,
+      region: key.region,
+      gpuModel,
+      term,
+      gpus: price.gpus,
+      rate,
+      source: price.source,
+    },
+  ];
 }
 
 /** The on-demand price of a place and the reservations on offer for the same SKU and region. */
-export function pricesOf({ book, fx, prices }: CurrentPrices, key: PriceKey, currency: string, at: number): { readonly onDemand: Rate | null; readonly reserved: ReservedOffer[] } {
+export function pricesOf(
+  { book, fx, prices }: CurrentPrices,
+  key: PriceKey,
+  currency: string,
+  at: number,
+): { readonly onDemand: Rate | null; readonly reserved: ReservedOffer[] } {
   const found = book.find({ ...key, term: 'on-demand', component: 'gpu', at });
   if ('unpriced' in found) return { onDemand: null, reserved: [] };
   // A reservation is for the SKU that the on-demand price is of, in the same region.
   const { sku, region } = found.price;
   const reserved = COMMITTED.flatMap((term) => {
-    const upfronts = new Set(prices.filter((p) => p.provider === key.provider && p.sku === sku && p.term === term && p.component === 'gpu').map((p) => p.upfront));
+    const upfronts = new Set(
+      prices
+        .filter((p) => p.provider === key.provider && p.sku === sku && p.term === term && p.component === 'gpu')
+        .map((p) => p.upfront),
+    );
     return [...upfronts].flatMap((upfront): ReservedOffer[] => {
-      const offer = book.find({ provider: key.provider, sku, gpuModel: null, region, term, component: 'gpu', upfront, at });
+      const offer = book.find({
+        provider: key.provider,
+        sku,
+        gpuModel: null,
+        region,
+        term,
+        component: 'gpu',
+        upfront,
+        at,
+      });
       if ('unpriced' in offer) return [];
       const rate = inCurrency(offer.price, fx, currency, at);
-      return rate === null ? [] : [{ term, upfront, termHours: termHours(term) ?? 8760, rate, source: offer.price.source }];
+      return rate === null
+        ? []
+        : [{ term, upfront, termHours: termHours(term) ?? 8760, rate, source: offer.price.source }];
     });
   });
   return { onDemand: inCurrency(found.price, fx, currency, at), reserved };
 }
 
 /** What an hour of so many GPUs costs on demand; null: no price, or nobody knows how many they are. */
-export function hourlyNanos({ book, fx }: CurrentPrices, key: Omit<PriceKey, 'provider'> & { readonly provider: string | null }, gpus: number | null, currency: string, at: number): bigint | null {
+export function hourlyNanos(
+  { book, fx }: CurrentPrices,
+  key: Omit<PriceKey, 'provider'> & { readonly provider: string | null },
+  gpus: number | null,
+  currency: string,
+  at: number,
+): bigint | null {
   if (key.provider === null || gpus === null) return null;
   const found = book.find({ ...key, provider: key.provider, term: 'on-demand', component: 'gpu', at });
   const rate = 'unpriced' in found ? null : inCurrency(found.price, fx, currency, at);
@@ -101,5 +150,10 @@ export function hourlyNanos({ book, fx }: CurrentPrices, key: Omit<PriceKey, 'pr
 function inCurrency({ rate }: Price, fx: FxTable, currency: string, at: number): Rate | null {
   const used = fx.rate(rate.currency, currency, at);
   if (used === null) return null;
-  return { ...rate, currency, nanos: rate.nanos * used.rate.numerator, quantity: rate.quantity * used.rate.denominator };
+  return {
+    ...rate,
+    currency,
+    nanos: rate.nanos * used.rate.numerator,
+    quantity: rate.quantity * used.rate.denominator,
+  };
 }

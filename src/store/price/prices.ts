@@ -46,7 +46,15 @@ export class PriceStore {
          select $1, decode(id, 'hex'), provider, sku, at, $2, event::jsonb
          from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) as e(id, provider, sku, at, event)
          on conflict (organisation, id) do nothing returning encode(id, 'hex') as id`,
-        [organisation, source, portion, all.map((e) => skuOf(e).provider), all.map((e) => skuOf(e).sku), all.map((e) => formatInstant(instantOf(e))), all.map(eventText)],
+        [
+          organisation,
+          source,
+          portion,
+          all.map((e) => skuOf(e).provider),
+          all.map((e) => skuOf(e).sku),
+          all.map((e) => formatInstant(instantOf(e))),
+          all.map(eventText),
+        ],
       );
       for (const row of rows) {
         const event = byId.get(row.id);
@@ -57,25 +65,41 @@ export class PriceStore {
     return fresh;
   }
 
-  /** Adds or corrects daily rates, as units of a currency for one USD; returns the days that are new or changed, in order. */
+  /**
+   * Adds or corrects daily rates, as units of a currency for one USD; returns the days that are new or changed, in
+   * order.
+   */
   async addFx(tx: Queryable, organisation: string, quotes: readonly FxQuote[], source: string): Promise<string[]> {
     const rows = await tx.query<{ day: string }>(
       `insert into fx_rate (organisation, day, currency, per_usd, source)
        select $1, day, currency, rate, $2 from unnest($3::date[], $4::text[], $5::numeric[]) as r(day, currency, rate)
        on conflict (organisation, day, currency) do update set per_usd = excluded.per_usd, source = excluded.source
          where fx_rate.per_usd <> excluded.per_usd returning day::text as day`,
-      [organisation, source, quotes.map((q) => q.day), quotes.map((q) => q.currency), quotes.map((q) => formatDecimal(q.perBase))],
+      [
+        organisation,
+        source,
+        quotes.map((q) => q.day),
+        quotes.map((q) => q.currency),
+        quotes.map((q) => formatDecimal(q.perBase)),
+      ],
     );
     if (rows.length > 0) await this.raiseVersion(tx, organisation);
     return rows.map(({ day }) => day).sort();
   }
 
   /** A page of exchange rates by day and currency; `after` is the last one's `day currency`. */
-  async listFx(organisation: string, currency: string | null, after: string | null, limit: number): Promise<StoredFxRate[]> {
+  async listFx(
+    organisation: string,
+    currency: string | null,
+    after: string | null,
+    limit: number,
+  ): Promise<StoredFxRate[]> {
     return this.db.query<StoredFxRate>(
       `select day::text as day, currency, per_usd::text as "perUsd", source from fx_rate
        where organisation = $1 and ($2::text is null or currency = $2) and ($3::text is null or day::text || ' ' || currency > $3)
-       order by day::text || ' ' || currency limit $4`, [organisation, currency, after, limit]);
+       order by day::text || ' ' || currency limit $4`,
+      [organisation, currency, after, limit],
+    );
   }
 
   private async raiseVersion(tx: Queryable, organisation: string): Promise<void> {
@@ -84,7 +108,10 @@ export class PriceStore {
 
   /** The book, the prices behind it and the exchange rates, current as of the reading connection. */
   async book(db: Queryable, organisation: string): Promise<CurrentPrices> {
-    const [row] = await db.query<{ version: string }>(`select price_version::text as version from organisation where id = $1`, [organisation]);
+    const [row] = await db.query<{ version: string }>(
+      `select price_version::text as version from organisation where id = $1`,
+      [organisation],
+    );
     return this.bookOf(db, organisation, row?.version ?? '0');
   }
 
@@ -95,17 +122,29 @@ export class PriceStore {
     // What a transaction sees may be its own: it loads for itself.
     if (db !== this.db) return this.load(db, organisation, version);
     const name = `${organisation}\u0001${version}`;
-    const loading = this.loading.get(name) ?? this.load(db, organisation, version).finally(() => this.loading.delete(name));
+    const loading =
+      this.loading.get(name) ?? this.load(db, organisation, version).finally(() => this.loading.delete(name));
     this.loading.set(name, loading);
     return loading;
   }
 
   private async load(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
-    const events = await db.query<{ event: string }>(`select event::text as event from price_event where organisation = $1`, [organisation]);
-    const history = applyPriceEvents(NO_PRICES, events.map((e) => eventOf(e.event)));
+    const events = await db.query<{ event: string }>(
+      `select event::text as event from price_event where organisation = $1`,
+      [organisation],
+    );
+    const history = applyPriceEvents(
+      NO_PRICES,
+      events.map((e) => eventOf(e.event)),
+    );
     const quotes = await db.query<{ day: string; currency: string; rate: string }>(
-      `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`, [organisation]);
-    const fx = new FxTable('USD', quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })));
+      `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`,
+      [organisation],
+    );
+    const fx = new FxTable(
+      'USD',
+      quotes.map((q) => ({ day: q.day, currency: q.currency, perBase: decimal(q.rate) })),
+    );
     const fresh = { version, prices: history.prices, history, book: new PriceBook(history), fx };
     this.cache.set(organisation, fresh);
     return fresh;
@@ -124,21 +163,40 @@ export class PriceStore {
        select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD')
        from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and c.unpriced_reason <> '' and d.provider = any($3::text[])`,
-      [organisation, formatInstant(from - HOUR_MS), [...new Set(events.map((e) => skuOf(e).provider))], [...new Set(events.map((e) => skuOf(e).sku))],
-        events.some((e) => skuOf(e).sku === ANY_SKU)]);
+      [
+        organisation,
+        formatInstant(from - HOUR_MS),
+        [...new Set(events.map((e) => skuOf(e).provider))],
+        [...new Set(events.map((e) => skuOf(e).sku))],
+        events.some((e) => skuOf(e).sku === ANY_SKU),
+      ],
+    );
   }
 
-  /** Every (team, UTC day) of metered usage, of one team or from one day on where given: what another rate, schedule or currency prices anew. */
-  async meteredDays(tx: Queryable, organisation: string, { from, team }: { readonly from?: string; readonly team?: string } = {}): Promise<TeamDay[]> {
+  /**
+   * Every (team, UTC day) of metered usage, of one team or from one day on where given: what another rate, schedule or
+   * currency prices anew.
+   */
+  async meteredDays(
+    tx: Queryable,
+    organisation: string,
+    { from, team }: { readonly from?: string; readonly team?: string } = {},
+  ): Promise<TeamDay[]> {
     return tx.query<TeamDay>(
       `select distinct u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD') as day
        from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and ($2::date is null or u.hour >= $2::date::timestamp at time zone 'UTC') and ($3::text is null or u.team = $3)`,
-      [organisation, from ?? null, team ?? null]);
+      [organisation, from ?? null, team ?? null],
+    );
   }
 
   /** A page of price versions for people and callers, newest first. */
-  async list(organisation: string, filter: { provider?: string; sku?: string }, after: string | null, limit: number): Promise<{ id: string; event: PriceEvent; source: string }[]> {
+  async list(
+    organisation: string,
+    filter: { provider?: string; sku?: string },
+    after: string | null,
+    limit: number,
+  ): Promise<{ id: string; event: PriceEvent; source: string }[]> {
     const rows = await this.db.query<{ id: string; event: string; source: string }>(
       `select encode(id, 'hex') as id, event::text as event, source from price_event
        where organisation = $1 and ($2::text is null or provider = $2) and ($3::text is null or sku = $3) and ($4::text is null or encode(id, 'hex') > $4)
@@ -172,5 +230,8 @@ function eventOf(text: string): PriceEvent {
   const event = JSON.parse(text) as PriceEvent;
   if (event.kind !== 'price') return event;
   const { rate } = event.price;
-  return { kind: 'price', price: { ...event.price, rate: { ...rate, nanos: BigInt(rate.nanos), quantity: BigInt(rate.quantity) } } };
+  return {
+    kind: 'price',
+    price: { ...event.price, rate: { ...rate, nanos: BigInt(rate.nanos), quantity: BigInt(rate.quantity) } },
+  };
 }

@@ -1,8 +1,10 @@
 /**
- * What a quote goes by: prices, peak schedule, how the budgets over a team stand, how often spot was interrupted. Reads only, in as few statements as
- * it takes: one for the organisation, one for all budgets with their states and what is held of them, one more for spot.
+ * What a quote goes by: prices, peak schedule, how the budgets over a team stand, how often spot was interrupted. Reads
+ * only, in as few statements as it takes: one for the organisation, one for all budgets with their states and what is
+ * held of them, one more for spot.
  *
- * A state and the holds on its budget are read by one statement: a weighing that moves an amount from the one to the other is seen whole or not.
+ * A state and the holds on its budget are read by one statement: a weighing that moves an amount from the one to the
+ * other is seen whole or not.
  */
 import { periodAt, type Budget } from '../../core/budget/budget.js';
 import { parseDecimal, ZERO } from '../../core/decimal.js';
@@ -11,7 +13,12 @@ import { nanosOf } from '../../core/money.js';
 import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
 import { findPrice, type QuoteContext, type QuoteRequest } from '../../core/quote/quote.js';
 import type { BudgetFacts, WeighedFacts } from '../../core/quote/budget.js';
-import { interruptionsIn, SPOT_HISTORY_MS, type DirtyPrices, type Interruptions } from '../../core/price/spot-history.js';
+import {
+  interruptionsIn,
+  SPOT_HISTORY_MS,
+  type DirtyPrices,
+  type Interruptions,
+} from '../../core/price/spot-history.js';
 import { formatInstant } from '../../core/time.js';
 import type { PriceHistory } from '../../core/price/price-book.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
@@ -56,12 +63,27 @@ interface Remembered {
 /** Accounts and organisations whose prices are remembered. */
 const MOST_REMEMBERED = 100;
 
-interface Head { version: string; rates: string; peak: PeakRule[] | null; recorded: number | null; tags: readonly string[] | null }
-interface BudgetRow { spec: Budget; teams: string[]; start: Date | null; weighed: Date | null; state: BudgetStateJson | null; held: string | null; foreign: string[] | null }
+interface Head {
+  version: string;
+  rates: string;
+  peak: PeakRule[] | null;
+  recorded: number | null;
+  tags: readonly string[] | null;
+}
+interface BudgetRow {
+  spec: Budget;
+  teams: string[];
+  start: Date | null;
+  weighed: Date | null;
+  state: BudgetStateJson | null;
+  held: string | null;
+  foreign: string[] | null;
+}
 
 /**
- * The budgets of the teams $2 and of every team above them, as of $3, each with the teams that it lies over and what is held of it after $4. Where a
- * budget's currency was changed, what was held in another one is not known in its own until it expires.
+ * The budgets of the teams $2 and of every team above them, as of $3, each with the teams that it lies over and what is
+ * held of it after $4. Where a budget's currency was changed, what was held in another one is not known in its own
+ * until it expires.
  */
 const BUDGETS = `
 with recursive above(team, id) as (
@@ -80,23 +102,43 @@ export class QuoteStore {
   private readonly peaks = new Map<string, { readonly text: string; readonly schedule: PeakSchedule }>();
   private readonly remembered = new Map<string, Remembered>();
 
-  constructor(private readonly prices: PriceStore, private readonly organisations: OrganisationStore, private readonly learnedRates: LearnedRateStore) {}
+  constructor(
+    private readonly prices: PriceStore,
+    private readonly organisations: OrganisationStore,
+    private readonly learnedRates: LearnedRateStore,
+  ) {}
 
   /**
-   * The prices that hold for an account; for any where it is null. As old as the organisation's versions of prices and rates say.
+   * The prices that hold for an account; for any where it is null. As old as the organisation's versions of prices and
+   * rates say.
    * @param now epoch milliseconds
    */
   async pricesOf(db: Queryable, organisation: string, account: string | null, now: number): Promise<QuotePrices> {
-    const [head] = await db.query<{ version: string; rates: string }>(`select price_version::text as version, rate_version::text as rates from organisation where id = $1`, [organisation]);
+    const [head] = await db.query<{ version: string; rates: string }>(
+      `select price_version::text as version, rate_version::text as rates from organisation where id = $1`,
+      [organisation],
+    );
     return this.effective(db, organisation, account, head ?? { version: '0', rates: '0' }, now);
   }
 
-  private async effective(db: Queryable, organisation: string, account: string | null, { version, rates }: { readonly version: string; readonly rates: string }, now: number): Promise<QuotePrices> {
+  private async effective(
+    db: Queryable,
+    organisation: string,
+    account: string | null,
+    { version, rates }: { readonly version: string; readonly rates: string },
+    now: number,
+  ): Promise<QuotePrices> {
     const list = await this.prices.bookOf(db, organisation, version);
     const name = JSON.stringify([organisation, account]);
     const fresh = (): QuotePrices | null => {
       const known = this.remembered.get(name);
-      return known !== undefined && known.rates === rates && known.list === list && known.from <= now && now < known.until ? known.made : null;
+      return known !== undefined &&
+        known.rates === rates &&
+        known.list === list &&
+        known.from <= now &&
+        now < known.until
+        ? known.made
+        : null;
     };
     const known = fresh();
     if (known !== null) return known;
@@ -105,24 +147,51 @@ export class QuoteStore {
     const other = fresh();
     if (other !== null) return other;
     const effective = effectivePrices(list, learned, account, now);
-    const made: QuotePrices = { ...list, effective, book: effective.book, history: effective.history, prices: effective.history.prices };
+    const made: QuotePrices = {
+      ...list,
+      effective,
+      book: effective.book,
+      history: effective.history,
+      prices: effective.history.prices,
+    };
     if (this.remembered.size >= MOST_REMEMBERED) this.remembered.clear();
     this.remembered.set(name, { rates, list, from: now, until: learned.nextAfter(now), made });
     return made;
   }
 
-  async facts(db: Queryable, organisation: string, { request, team, now, dirtyPrices }: QuoteQuestion): Promise<QuoteFacts> {
+  async facts(
+    db: Queryable,
+    organisation: string,
+    { request, team, now, dirtyPrices }: QuoteQuestion,
+  ): Promise<QuoteFacts> {
     const [head] = await db.query<Head>(
       `select price_version::text as version, rate_version::text as rates, (select value from setting where organisation = $1 and key = 'peak') as peak,
-         (select value from setting where organisation = $1 and key = 'as-of') as recorded, (select value from setting where organisation = $1 and key = 'tracked-tags') as tags from organisation where id = $1`, [organisation]);
-    const prices = await this.effective(db, organisation, request.account ?? null, head ?? { version: '0', rates: '0' }, now);
+         (select value from setting where organisation = $1 and key = 'as-of') as recorded, (select value from setting where organisation = $1 and key = 'tracked-tags') as tags from organisation where id = $1`,
+      [organisation],
+    );
+    const prices = await this.effective(
+      db,
+      organisation,
+      request.account ?? null,
+      head ?? { version: '0', rates: '0' },
+      now,
+    );
     const asOf = (head?.recorded ?? null) === null ? now : await this.organisations.asOf(db, organisation, now);
     const { book, fx } = prices;
     return {
-      history: prices.history, asOf, trackedTags: head?.tags ?? [],
+      history: prices.history,
+      asOf,
+      trackedTags: head?.tags ?? [],
       context: {
-        book, prices: prices.prices, effective: prices.effective, fx, peak: this.peakOf(organisation, head?.peak ?? null), at: now, dirtyPrices,
-        interruptions: request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,
+        book,
+        prices: prices.prices,
+        effective: prices.effective,
+        fx,
+        peak: this.peakOf(organisation, head?.peak ?? null),
+        at: now,
+        dirtyPrices,
+        interruptions:
+          request.term === 'spot' ? await this.interruptions(db, organisation, request, prices, now) : null,
       },
       budgets: team === null ? null : await budgetsOver(db, organisation, team, asOf, now),
     };
@@ -139,13 +208,20 @@ export class QuoteStore {
     return schedule;
   }
 
-  private async interruptions(db: Queryable, organisation: string, request: QuoteRequest, { book }: CurrentPrices, now: number): Promise<Interruptions | null> {
+  private async interruptions(
+    db: Queryable,
+    organisation: string,
+    request: QuoteRequest,
+    { book }: CurrentPrices,
+    now: number,
+  ): Promise<Interruptions | null> {
     const { found } = findPrice(request, { book, at: now });
     if ('unpriced' in found || found.price.gpuModel === null) return null;
     const { provider, region, gpuModel } = found.price;
     const rows = await db.query<{ at: Date; available: boolean }>(
       `select at, available from spot_reading where organisation = $1 and provider = $2 and region = $3 and gpu_model = $4 and at > $5 and at <= $6 order by at`,
-      [organisation, provider, region ?? '', gpuModel, formatInstant(now - SPOT_HISTORY_MS), formatInstant(now)]);
+      [organisation, provider, region ?? '', gpuModel, formatInstant(now - SPOT_HISTORY_MS), formatInstant(now)],
+    );
     return interruptionsIn(rows.map(({ at, available }) => ({ at: at.getTime(), available })));
   }
 }
@@ -155,12 +231,24 @@ export class QuoteStore {
  * @param asOf for states and periods
  * @param now for what has expired
  */
-export async function budgetsOver(db: Queryable, organisation: string, team: string, asOf: number, now: number): Promise<readonly BudgetFacts[]> {
+export async function budgetsOver(
+  db: Queryable,
+  organisation: string,
+  team: string,
+  asOf: number,
+  now: number,
+): Promise<readonly BudgetFacts[]> {
   return (await budgetsOverEach(db, organisation, [team], asOf, now)).get(team) ?? [];
 }
 
 /** The same of several teams, each budget read once. */
-export async function budgetsOverEach(db: Queryable, organisation: string, teams: readonly string[], asOf: number, now: number): Promise<ReadonlyMap<string, readonly BudgetFacts[]>> {
+export async function budgetsOverEach(
+  db: Queryable,
+  organisation: string,
+  teams: readonly string[],
+  asOf: number,
+  now: number,
+): Promise<ReadonlyMap<string, readonly BudgetFacts[]>> {
   const rows = await db.query<BudgetRow>(BUDGETS, [organisation, teams, formatInstant(asOf), formatInstant(now)]);
   const over = new Map<string, BudgetFacts[]>(teams.map((team) => [team, []]));
   for (const row of rows) {
@@ -175,15 +263,31 @@ function factsOf({ spec: budget, start, weighed, state, held, foreign }: BudgetR
   // A state of an earlier period says nothing of the present one.
   const isPresent = state !== null && weighed !== null && start?.getTime() === period.start;
   const facts = isPresent ? weighedFacts(state, weighed.getTime()) : null;
-  return { budget, period, reserved: BigInt(held ?? 0), state: facts === null ? null : { ...facts, unconverted: [...new Set([...facts.unconverted, ...(foreign ?? [])])] } };
+  return {
+    budget,
+    period,
+    reserved: BigInt(held ?? 0),
+    state: facts === null ? null : { ...facts, unconverted: [...new Set([...facts.unconverted, ...(foreign ?? [])])] },
+  };
 }
 
 function weighedFacts(state: BudgetStateJson, weighedAt: number): WeighedFacts {
   const reserved = nanos(state.reserved ?? '0');
   const { forecast } = state;
   return {
-    weighedAt, spent: nanos(state.spent), owed: nanos(state.committed) - reserved, unpricedGpuHours: state.unpricedGpuHours, unconverted: state.unconverted,
-    forecast: forecast === null ? null : { mean: nanos(forecast.mean) - reserved, low: nanos(forecast.low) - reserved, high: nanos(forecast.high) - reserved },
+    weighedAt,
+    spent: nanos(state.spent),
+    owed: nanos(state.committed) - reserved,
+    unpricedGpuHours: state.unpricedGpuHours,
+    unconverted: state.unconverted,
+    forecast:
+      forecast === null
+        ? null
+        : {
+            mean: nanos(forecast.mean) - reserved,
+            low: nanos(forecast.low) - reserved,
+            high: nanos(forecast.high) - reserved,
+          },
   };
 }
 

@@ -1,6 +1,7 @@
 /**
- * Setting what metered usage is priced with besides the price lists: exchange rates, and the peak schedule. The line then
- * prices anew what they may change. Both doors do it here, so that they do the same. A bill's own amounts stay as they are.
+ * Setting what metered usage is priced with besides the price lists: exchange rates, and the peak schedule. The line
+ * then prices anew what they may change. Both doors do it here, so that they do the same. A bill's own amounts stay as
+ * they are.
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
@@ -17,8 +18,17 @@ export interface FxChange {
   readonly from: string | null;
 }
 
-/** Adds or corrects rates for one USD; none is taken away. What lies before the earliest day that changed stays as it is. */
-export async function setFx(stores: Stores, tx: Transaction, organisation: string, quotes: readonly FxQuote[], source: string): Promise<FxChange> {
+/**
+ * Adds or corrects rates for one USD; none is taken away. What lies before the earliest day that changed stays as it
+ * is.
+ */
+export async function setFx(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  quotes: readonly FxQuote[],
+  source: string,
+): Promise<FxChange> {
   const days = await stores.prices.addFx(tx, organisation, quotes, source);
   const from = days[0] ?? null;
   if (from !== null) {
@@ -30,7 +40,12 @@ export async function setFx(stores: Stores, tx: Transaction, organisation: strin
 }
 
 /** Replaces the schedule; returns the one before. @throws Failure invalid naming every problem. */
-export async function setPeak(stores: Stores, tx: Transaction, organisation: string, rules: readonly PeakRule[]): Promise<readonly PeakRule[]> {
+export async function setPeak(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  rules: readonly PeakRule[],
+): Promise<readonly PeakRule[]> {
   compilePeak(rules);
   const before = await stores.organisations.peakRules(tx, organisation);
   await stores.organisations.saveSetting(tx, organisation, 'peak', rules);
@@ -39,7 +54,16 @@ export async function setPeak(stores: Stores, tx: Transaction, organisation: str
 }
 
 /** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */
-export async function wakePricing({ prices }: Stores, tx: Transaction, organisation: string, only: { readonly from?: string; readonly team?: string } = {}): Promise<void> {
+export async function wakePricing(
+  { prices }: Stores,
+  tx: Transaction,
+  organisation: string,
+  only: { readonly from?: string; readonly team?: string } = {},
+): Promise<void> {
   const days = await prices.meteredDays(tx, organisation, only);
-  await wakeAtOnce(tx, organisation, days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })));
+  await wakeAtOnce(
+    tx,
+    organisation,
+    days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+  );
 }

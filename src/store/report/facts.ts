@@ -1,15 +1,25 @@
 /**
- * Loads what a team's monthly report is made of. Reads only, and judges nothing: sums are handed over as the tables hold them.
+ * Loads what a team's monthly report is made of. Reads only, and judges nothing: sums are handed over as the tables
+ * hold them.
  *
- * An hour belongs to the month in which it begins in the report's zone, as for budgets; shared costs, which are split per UTC day, count at that day's
- * first hour. Which lines count is the API's own rule for the basis `actual`, so that a report in UTC says what /v1/costs says.
+ * An hour belongs to the month in which it begins in the report's zone, as for budgets; shared costs, which are split
+ * per UTC day, count at that day's first hour. Which lines count is the API's own rule for the basis `actual`, so that
+ * a report in UTC says what /v1/costs says.
  */
 import type { Reason } from '../../core/action/action.js';
 import { addDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import type { EffectJson } from '../../core/action/action.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven, type Rate } from '../../core/money.js';
-import type { ChanceFacts, DayAmount, DemandFacts, MonthCell, MonthFacts, RefusalFacts, SampleFacts } from '../../core/report/facts.js';
+import type {
+  ChanceFacts,
+  DayAmount,
+  DemandFacts,
+  MonthCell,
+  MonthFacts,
+  RefusalFacts,
+  SampleFacts,
+} from '../../core/report/facts.js';
 import type { Recommendation } from '../../core/policy/recommendation.js';
 import { told, untold, type ChanceState, type Told, type VarianceLine } from '../../core/report/report.js';
 import { amountText, ratioOf } from '../../core/report/spend.js';
@@ -28,8 +38,17 @@ export interface FactsRequest {
 }
 
 interface CellRow {
-  team: string; day: string; currency: string; provider: string; sku: string | null; gpu_model: string | null; term: Term | null; category: ChargeCategory;
-  amount: string | null; parts: string | null; unpriced: string;
+  team: string;
+  day: string;
+  currency: string;
+  provider: string;
+  sku: string | null;
+  gpu_model: string | null;
+  term: Term | null;
+  category: ChargeCategory;
+  amount: string | null;
+  parts: string | null;
+  unpriced: string;
 }
 
 /** By UTC day, as /v1/costs has it. Sums over what tells no cell apart. */
@@ -59,24 +78,62 @@ export interface SpendFacts extends MonthFacts {
 }
 
 /** What was spent within [from, to), each day converted by its own rate. */
-export async function spendFacts(db: Queryable, { organisation, teams, zone, currency }: FactsRequest, { start, end }: Interval, fx: FxTable): Promise<SpendFacts> {
-  const rows = await db.query<CellRow>(zone === 'UTC' ? UTC_CELLS : LOCAL_CELLS, [organisation, teams, formatInstant(start), formatInstant(end), zone]);
+export async function spendFacts(
+  db: Queryable,
+  { organisation, teams, zone, currency }: FactsRequest,
+  { start, end }: Interval,
+  fx: FxTable,
+): Promise<SpendFacts> {
+  const rows = await db.query<CellRow>(zone === 'UTC' ? UTC_CELLS : LOCAL_CELLS, [
+    organisation,
+    teams,
+    formatInstant(start),
+    formatInstant(end),
+    zone,
+  ]);
   const cells = new Map<string, { -readonly [K in keyof MonthCell]: MonthCell[K] }>();
   const days = new Map<string, Decimal>();
   const unconverted = new Map<string, Decimal>();
-  for (const { team, day, currency: from, provider, sku, gpu_model: gpuModel, term, category, amount: text, parts, unpriced } of rows) {
+  for (const {
+    team,
+    day,
+    currency: from,
+    provider,
+    sku,
+    gpu_model: gpuModel,
+    term,
+    category,
+    amount: text,
+    parts,
+    unpriced,
+  } of rows) {
     const stated = text === null ? null : decimalOf(text);
-    const amount = stated === null ? null : converted(stated, from, currency, startOfLocalDay(zone, parseDay(day) ?? 0), fx);
+    const amount =
+      stated === null ? null : converted(stated, from, currency, startOfLocalDay(zone, parseDay(day) ?? 0), fx);
     if (stated !== null && amount === null) unconverted.set(from, addDecimal(unconverted.get(from) ?? ZERO, stated));
     if (amount !== null) days.set(day, addDecimal(days.get(day) ?? ZERO, amount));
     const name = JSON.stringify([team, provider, sku, gpuModel, term, category]);
-    const cell = cells.get(name) ?? { team, provider, sku, gpuModel, term, category, amount: null, quantity: null, unpriced: 0n };
+    const cell = cells.get(name) ?? {
+      team,
+      provider,
+      sku,
+      gpuModel,
+      term,
+      category,
+      amount: null,
+      quantity: null,
+      unpriced: 0n,
+    };
     if (amount !== null) cell.amount = addDecimal(cell.amount ?? ZERO, amount);
     if (parts !== null) cell.quantity = (cell.quantity ?? 0n) + BigInt(parts);
     cell.unpriced += BigInt(unpriced);
     cells.set(name, cell);
   }
-  return { cells: [...cells.values()], unconverted, days: [...days].map(([day, amount]) => ({ day, amount })).sort((a, b) => (a.day < b.day ? -1 : 1)) };
+  return {
+    cells: [...cells.values()],
+    unconverted,
+    days: [...days].map(([day, amount]) => ({ day, amount })).sort((a, b) => (a.day < b.day ? -1 : 1)),
+  };
 }
 
 function decimalOf(text: string): Decimal {
@@ -91,38 +148,104 @@ function converted(amount: Decimal, from: string, to: string, at: number, fx: Fx
   const used = fx.rate(from, to, at);
   if (used === null) return null;
   const scale = Math.max(9, amount.scale);
-  return { unscaled: divideHalfEven(amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator, used.rate.denominator), scale };
+  return {
+    unscaled: divideHalfEven(
+      amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator,
+      used.rate.denominator,
+    ),
+    scale,
+  };
 }
 
 /** Actions that came to nothing within [start, end), the newest first. */
-export async function refusalFacts(db: Queryable, { organisation, teams, currency }: FactsRequest, { start, end }: Interval): Promise<RefusalFacts[]> {
-  const rows = await db.query<{ id: string; team: string; target: string; effect: EffectJson; state: string; at: Date; reasons: Reason[]; body: Recommendation | null }>(
+export async function refusalFacts(
+  db: Queryable,
+  { organisation, teams, currency }: FactsRequest,
+  { start, end }: Interval,
+): Promise<RefusalFacts[]> {
+  const rows = await db.query<{
+    id: string;
+    team: string;
+    target: string;
+    effect: EffectJson;
+    state: string;
+    at: Date;
+    reasons: Reason[];
+    body: Recommendation | null;
+  }>(
     `select a.id, a.team, a.target, a.effect, a.state, a.ended_at as at, a.reasons, r.body from action a
      left join recommendation r on r.organisation = a.organisation and r.id = a.recommendation
      where a.organisation = $1 and a.team = any($2::text[]) and a.state in ('refused', 'failed', 'expired') and a.ended_at >= $3 and a.ended_at < $4 order by a.ended_at desc, a.id`,
-    [organisation, teams, formatInstant(start), formatInstant(end)]);
+    [organisation, teams, formatInstant(start), formatInstant(end)],
+  );
   return rows.map(({ id, team, target, effect, state, at, reasons, body }) => ({
-    action: id, team, target, effect: effect.kind, state, at: at.getTime(), reasons, estimatedMonthlySavings: body?.estimatedMonthlySavings ?? null, currency: body?.currency ?? currency,
+    action: id,
+    team,
+    target,
+    effect: effect.kind,
+    state,
+    at: at.getTime(),
+    reasons,
+    estimatedMonthlySavings: body?.estimatedMonthlySavings ?? null,
+    currency: body?.currency ?? currency,
   }));
 }
 
 /** Recommendations that are open now, or were rejected or ran out within [start, end). Nobody has taken them up. */
-export async function chanceFacts(db: Queryable, { organisation, teams, currency }: FactsRequest, { start, end }: Interval, asOf: number): Promise<ChanceFacts[]> {
-  const rows = await db.query<{ id: string; state: ChanceState; body: Recommendation; nanos: string | null; obstacle: Reason | null }>(
+export async function chanceFacts(
+  db: Queryable,
+  { organisation, teams, currency }: FactsRequest,
+  { start, end }: Interval,
+  asOf: number,
+): Promise<ChanceFacts[]> {
+  const rows = await db.query<{
+    id: string;
+    state: ChanceState;
+    body: Recommendation;
+    nanos: string | null;
+    obstacle: Reason | null;
+  }>(
     `select id, case when status = 'open' and expires_at <= $5 then 'expired' else status end as state, body, estimated_monthly_nanos::text as nanos, obstacle from recommendation
      where organisation = $1 and team = any($2::text[]) and (status = 'open'
        or (status = 'rejected' and decided_at >= $3 and decided_at < $4) or (status = 'expired' and expires_at >= $3 and expires_at < $4)) order by id`,
-    [organisation, teams, formatInstant(start), formatInstant(end), formatInstant(asOf)]);
+    [organisation, teams, formatInstant(start), formatInstant(end), formatInstant(asOf)],
+  );
   return rows.map(({ id, state, body, nanos, obstacle }) => ({
-    recommendation: id, team: body.team, title: body.title, policy: body.policy, state, effort: body.implementationEffort, currency: body.currency ?? currency, obstacle: obstacle?.message ?? null,
-    estimatedMonthlyCost: body.estimatedMonthlyCost ?? null, estimate: nanos === null ? null : { mean: BigInt(nanos), low: body.estimatedMonthlySavingsLow, high: body.estimatedMonthlySavingsHigh },
+    recommendation: id,
+    team: body.team,
+    title: body.title,
+    policy: body.policy,
+    state,
+    effort: body.implementationEffort,
+    currency: body.currency ?? currency,
+    obstacle: obstacle?.message ?? null,
+    estimatedMonthlyCost: body.estimatedMonthlyCost ?? null,
+    estimate:
+      nanos === null
+        ? null
+        : { mean: BigInt(nanos), low: body.estimatedMonthlySavingsLow, high: body.estimatedMonthlySavingsHigh },
   }));
 }
 
-interface DemandRow { provider: string; region: string | null; sku: string | null; gpu_model: string | null; term: Term | null; hours: Date[]; parts: string[] }
+interface DemandRow {
+  provider: string;
+  region: string | null;
+  sku: string | null;
+  gpu_model: string | null;
+  term: Term | null;
+  hours: Date[];
+  parts: string[];
+}
 
-/** GPUs per hour within [start, end) at every place, with the prices that hold at its end. The teams count as one buyer. */
-export async function demandFacts(db: Queryable, { organisation, teams, currency }: FactsRequest, { start, end }: Interval, prices: CurrentPrices): Promise<DemandFacts[]> {
+/**
+ * GPUs per hour within [start, end) at every place, with the prices that hold at its end. The teams count as one buyer.
+ */
+export async function demandFacts(
+  db: Queryable,
+  { organisation, teams, currency }: FactsRequest,
+  { start, end }: Interval,
+  prices: CurrentPrices,
+): Promise<DemandFacts[]> {
   const [from, to] = [hourOf(start), hourOf(end)];
   const rows = await db.query<DemandRow>(
     `select provider, region, sku, gpu_model, term, array_agg(hour order by hour) as hours, array_agg(parts::text order by hour) as parts from (
@@ -130,7 +253,9 @@ export async function demandFacts(db: Queryable, { organisation, teams, currency
        from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.team = any($2::text[]) and u.hour >= $3 and u.hour < $4 and u.gpu_part_ms is not null and d.term is distinct from 'spot'
        group by 1, 2, 3, 4, 5, 6) as hourly
-     group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`, [organisation, teams, formatInstant(from), formatInstant(to)]);
+     group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`,
+    [organisation, teams, formatInstant(from), formatInstant(to)],
+  );
   const places = new Map<string, DemandFacts>();
   for (const { provider, region, sku, gpu_model: gpuModel, term, hours, parts } of rows) {
     const name = JSON.stringify([provider, region, sku, gpuModel]);
@@ -138,7 +263,8 @@ export async function demandFacts(db: Queryable, { organisation, teams, currency
     if (place === undefined) {
       const { onDemand, reserved } = pricesOf(prices, { provider, region, sku, gpuModel }, currency, end - 1);
       const [first, ...others] = reserved.filter(({ termHours }) => termHours <= YEAR_HOURS);
-      const offer = first === undefined ? null : others.reduce((best, one) => (isCheaper(one.rate, best.rate) ? one : best), first);
+      const offer =
+        first === undefined ? null : others.reduce((best, one) => (isCheaper(one.rate, best.rate) ? one : best), first);
       const empty = (): Float64Array => new Float64Array(Math.max(0, (to - from) / HOUR_MS));
       place = { provider, region, sku, gpuModel, onDemandGpus: empty(), committedGpus: empty(), onDemand, offer };
       places.set(name, place);
@@ -156,37 +282,77 @@ const YEAR_HOURS = 8760;
 const isCheaper = (a: Rate, b: Rate): boolean => a.nanos * b.quantity < b.nanos * a.quantity;
 
 /**
- * Samples of whole GPUs within [start, end), each minute of a GPU once, whoever reported it. Of MIG instances it is not known what share of a GPU they are:
+ * Samples of whole GPUs within [start, end), each minute of a GPU once, whoever reported it. Of MIG instances it is not
+ * known what share of a GPU they are:
  * they are left out.
  */
-export async function sampleFacts(db: Queryable, { organisation, teams }: FactsRequest, { start, end }: Interval, low: number): Promise<SampleFacts[]> {
-  const rows = await db.query<{ gpu_model: string | null; sampled: number; measured: number; low: number; utilisation: number }>(
+export async function sampleFacts(
+  db: Queryable,
+  { organisation, teams }: FactsRequest,
+  { start, end }: Interval,
+  low: number,
+): Promise<SampleFacts[]> {
+  const rows = await db.query<{
+    gpu_model: string | null;
+    sampled: number;
+    measured: number;
+    low: number;
+    utilisation: number;
+  }>(
     `select gpu_model, sum(gpus)::float8 as sampled, coalesce(sum(gpus) filter (where ratio is not null), 0)::float8 as measured, coalesce(sum(gpus) filter (where ratio < $5), 0)::float8 as low,
        coalesce(sum(gpus * ratio), 0)::float8 as utilisation
      from (select distinct on (resource, gpu, at) gpu_model, gpus, gpu_utilisation_ratio::float8 as ratio from sample
        where organisation = $1 and team = any($2::text[]) and at >= $3 and at < $4 and not partitioned and gpus is not null order by resource, gpu, at, source) as minute
-     group by gpu_model order by gpu_model nulls last`, [organisation, teams, formatInstant(start), formatInstant(end), low]);
+     group by gpu_model order by gpu_model nulls last`,
+    [organisation, teams, formatInstant(start), formatInstant(end), low],
+  );
   return rows.map(({ gpu_model: gpuModel, ...sums }) => ({ gpuModel, ...sums }));
 }
 
-/** What bills say of the month's days beside what was accrued, as bill.reconcile has published it. Days of which no bill speaks yet are left out. */
-export async function varianceFacts(db: Queryable, { organisation, teams }: FactsRequest, { start, end }: Interval): Promise<Told<readonly VarianceLine[]>> {
+/**
+ * What bills say of the month's days beside what was accrued, as bill.reconcile has published it. Days of which no bill
+ * speaks yet are left out.
+ */
+export async function varianceFacts(
+  db: Queryable,
+  { organisation, teams }: FactsRequest,
+  { start, end }: Interval,
+): Promise<Told<readonly VarianceLine[]>> {
   const values = [organisation, teams, formatInstant(start), formatInstant(end)];
-  const rows = await db.query<{ provider: string; currency: string; accrued: string; compared: string; amount: string }>(
+  const rows = await db.query<{
+    provider: string;
+    currency: string;
+    accrued: string;
+    compared: string;
+    amount: string;
+  }>(
     `select provider, currency, coalesce(sum(accrued), 0)::text as accrued, coalesce(sum(compared), 0)::text as compared, coalesce(sum(amount), 0)::text as amount from variance
      where organisation = $1 and team = any($2::text[]) and day::timestamp at time zone 'UTC' >= $3 and day::timestamp at time zone 'UTC' < $4
-       and not (reasons && array['apart', 'not-billed-yet']) and amount is not null group by 1, 2 order by 1, 2`, values);
+       and not (reasons && array['apart', 'not-billed-yet']) and amount is not null group by 1, 2 order by 1, 2`,
+    values,
+  );
   if (rows.length === 0) return untold('no-bill');
   const findings = await db.query<{ provider: string; currency: string; count: number }>(
     `select f.provider, f.currency, count(*)::int as count from variance_finding f where f.organisation = $1 and f.team = any($2::text[]) and f.resolved_at is null
-       and f.month = to_char(($3::timestamptz + ($4::timestamptz - $3::timestamptz) / 2) at time zone 'UTC', 'YYYY-MM') group by 1, 2`, values);
-  return told(rows.map(({ provider, currency, accrued, compared, amount }): VarianceLine => {
-    const [difference, base] = [decimalOf(amount), decimalOf(accrued)];
-    const scale = Math.max(difference.scale, base.scale);
-    return {
-      provider, currency, accrued: amountText(base), billed: amountText(decimalOf(compared)), amount: amountText(difference),
-      ratio: ratioOf(difference.unscaled * tenTo(scale - difference.scale), base.unscaled * tenTo(scale - base.scale)),
-      openFindings: findings.find((one) => one.provider === provider && one.currency === currency)?.count ?? 0,
-    };
-  }));
+       and f.month = to_char(($3::timestamptz + ($4::timestamptz - $3::timestamptz) / 2) at time zone 'UTC', 'YYYY-MM') group by 1, 2`,
+    values,
+  );
+  return told(
+    rows.map(({ provider, currency, accrued, compared, amount }): VarianceLine => {
+      const [difference, base] = [decimalOf(amount), decimalOf(accrued)];
+      const scale = Math.max(difference.scale, base.scale);
+      return {
+        provider,
+        currency,
+        accrued: amountText(base),
+        billed: amountText(decimalOf(compared)),
+        amount: amountText(difference),
+        ratio: ratioOf(
+          difference.unscaled * tenTo(scale - difference.scale),
+          base.unscaled * tenTo(scale - base.scale),
+        ),
+        openFindings: findings.find((one) => one.provider === provider && one.currency === currency)?.count ?? 0,
+      };
+    }),
+  );
 }

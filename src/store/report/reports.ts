@@ -1,8 +1,8 @@
 /**
  * Monthly reports: the facts that they are made of, the reports as they were made, and whether each was announced.
  *
- * One report per team and month; made again it replaces the old one, because late usage and bills change a month. It is announced once, whoever makes
- * it how often: the first announcement is kept by the row. Never works anything out.
+ * One report per team and month; made again it replaces the old one, because late usage and bills change a month. It is
+ * announced once, whoever makes it how often: the first announcement is kept by the row. Never works anything out.
  */
 import { parseDecimal } from '../../core/decimal.js';
 import { invalid, missing } from '../../core/errors.js';
@@ -15,7 +15,15 @@ import type { BudgetStore } from '../budget/budgets.js';
 import type { Queryable, Transaction } from '../database.js';
 import type { OrganisationStore } from '../access/organisation.js';
 import type { PriceStore } from '../price/prices.js';
-import { chanceFacts, demandFacts, refusalFacts, sampleFacts, spendFacts, varianceFacts, type FactsRequest } from './facts.js';
+import {
+  chanceFacts,
+  demandFacts,
+  refusalFacts,
+  sampleFacts,
+  spendFacts,
+  varianceFacts,
+  type FactsRequest,
+} from './facts.js';
 import type { SavingLedger, StoredSaving } from '../saving/ledger.js';
 import { wake, type Waking } from '../work.js';
 
@@ -49,7 +57,16 @@ export interface ReportFilter {
   readonly teams?: readonly string[] | null;
 }
 
-interface StoredRow { team: string; month: string; zone: string; currency: string; total: string | null; over: boolean; made: Date; announced: Date | null }
+interface StoredRow {
+  team: string;
+  month: string;
+  zone: string;
+  currency: string;
+  total: string | null;
+  over: boolean;
+  made: Date;
+  announced: Date | null;
+}
 
 export interface ReportStores {
   readonly organisations: OrganisationStore;
@@ -60,12 +77,22 @@ export interface ReportStores {
 }
 
 /** What makes a report; the lane is the team. */
-export const reportWaking = (team: string, month: string): Waking => ({ stage: REPORT, lane: team, key: `${team}/${month}` });
+export const reportWaking = (team: string, month: string): Waking => ({
+  stage: REPORT,
+  lane: team,
+  key: `${team}/${month}`,
+});
 
 export class ReportStore {
-  constructor(private readonly db: Queryable, private readonly stores: ReportStores) {}
+  constructor(
+    private readonly db: Queryable,
+    private readonly stores: ReportStores,
+  ) {}
 
-  /** Asks the line for a report. @throws Failure missing for a team that is not known, invalid for a month that is none or has not begun. */
+  /**
+   * Asks the line for a report. @throws Failure missing for a team that is not known, invalid for a month that is none
+   * or has not begun.
+   */
   async request(tx: Queryable, organisation: string, team: string, month: string, now: number): Promise<void> {
     const known = await this.stores.organisations.team(tx, organisation, team);
     if (known === null) throw missing(`team ${team} does not exist`);
@@ -75,8 +102,12 @@ export class ReportStore {
 
   /** @throws Failure missing where nobody has made it. */
   async known(db: Queryable, organisation: string, team: string, month: string): Promise<Report> {
-    const [row] = await db.query<{ body: Report }>(`select body from report where organisation = $1 and team = $2 and month = $3`, [organisation, team, month]);
-    if (row === undefined) throw missing(`there is no report of ${team} for ${month} yet: POST /v1/reports asks for one`);
+    const [row] = await db.query<{ body: Report }>(
+      `select body from report where organisation = $1 and team = $2 and month = $3`,
+      [organisation, team, month],
+    );
+    if (row === undefined)
+      throw missing(`there is no report of ${team} for ${month} yet: POST /v1/reports asks for one`);
     return row.body;
   }
 
@@ -87,20 +118,38 @@ export class ReportStore {
       `select team, month, body->>'zone' as zone, body->>'currency' as currency, body->'spend'->>'total' as total, (body->>'isOver')::boolean as over, made_at as made, announced_at as announced from report
        where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or month = $3) and ($4::text[] is null or team = any($4::text[]))
          and ($5::text is null or month < $5 or (month = $5 and team > $6)) order by month desc, team limit $7`,
-      [organisation, filter.team ?? null, filter.month ?? null, filter.teams ?? null, month ?? null, team.join(' '), limit]);
-    return rows.map(({ over, made, announced, ...row }) => ({ ...row, isOver: over, madeAt: made.toISOString(), announcedAt: announced?.toISOString() ?? null }));
+      [
+        organisation,
+        filter.team ?? null,
+        filter.month ?? null,
+        filter.teams ?? null,
+        month ?? null,
+        team.join(' '),
+        limit,
+      ],
+    );
+    return rows.map(({ over, made, announced, ...row }) => ({
+      ...row,
+      isOver: over,
+      madeAt: made.toISOString(),
+      announcedAt: announced?.toISOString() ?? null,
+    }));
   }
 
   async save(tx: Transaction, organisation: string, report: Report, now: number): Promise<void> {
     await tx.query(
       `insert into report (organisation, team, month, body, made_at) values ($1, $2, $3, $4, $5)
        on conflict (organisation, team, month) do update set body = excluded.body, made_at = excluded.made_at`,
-      [organisation, report.team, report.month, JSON.stringify(report), new Date(now)]);
+      [organisation, report.team, report.month, JSON.stringify(report), new Date(now)],
+    );
   }
 
   /** Marks a report as announced, unless it was before: whoever tells looks for the mark. */
   async announce(tx: Transaction, organisation: string, team: string, month: string, now: number): Promise<void> {
-    await tx.query(`update report set announced_at = $4 where organisation = $1 and team = $2 and month = $3 and announced_at is null`, [organisation, team, month, new Date(now)]);
+    await tx.query(
+      `update report set announced_at = $4 where organisation = $1 and team = $2 and month = $3 and announced_at is null`,
+      [organisation, team, month, new Date(now)],
+    );
   }
 
   /** Of the teams those whose newest settled month has no report that was made since it settled. */
@@ -108,13 +157,22 @@ export class ReportStore {
     const teams = await this.stores.organisations.teams(db, organisation);
     const months = teams.map(({ id, zone }) => ({ team: id, zone, month: settledMonth(zone, now, settlingMs) }));
     const made = await db.query<{ team: string; month: string; at: Date }>(
-      `select team, month, made_at as at from report where organisation = $1 and month = any($2::text[])`, [organisation, [...new Set(months.map(({ month }) => month))]]);
+      `select team, month, made_at as at from report where organisation = $1 and month = any($2::text[])`,
+      [organisation, [...new Set(months.map(({ month }) => month))]],
+    );
     const madeAt = new Map(made.map(({ team, month, at }) => [`${month} ${team}`, at.getTime()]));
-    return months.filter(({ team, zone, month }) => (madeAt.get(`${month} ${team}`) ?? -Infinity) < (monthOfLabel(month, zone)?.end ?? 0) + settlingMs)
+    return months
+      .filter(
+        ({ team, zone, month }) =>
+          (madeAt.get(`${month} ${team}`) ?? -Infinity) < (monthOfLabel(month, zone)?.end ?? 0) + settlingMs,
+      )
       .map(({ team, month }) => reportWaking(team, month));
   }
 
-  /** Everything that a report says of a team's month. @throws Failure missing for a team that is not known, invalid for a month that has not begun. */
+  /**
+   * Everything that a report says of a team's month. @throws Failure missing for a team that is not known, invalid for
+   * a month that has not begun.
+   */
   async facts(tx: Queryable, organisation: string, team: string, month: string, now: number): Promise<ReportFacts> {
     const { organisations, prices, budgets, admissions } = this.stores;
     const known = await organisations.team(tx, organisation, team);
@@ -122,18 +180,38 @@ export class ReportStore {
     const asOf = await organisations.asOf(tx, organisation, now);
     const period = checkMonth(month, known.zone, asOf);
     const before = monthOfLabel(monthLabel(period.start - 1, known.zone), known.zone) ?? period;
-    const request: FactsRequest = { organisation, teams: await budgets.teamsUnder(tx, organisation, team), zone: known.zone, currency: known.currency };
+    const request: FactsRequest = {
+      organisation,
+      teams: await budgets.teamsUnder(tx, organisation, team),
+      zone: known.zone,
+      currency: known.currency,
+    };
     const current = await prices.book(tx, organisation);
     const spend = await spendFacts(tx, request, period, current.fx);
     const old = await spendFacts(tx, request, before, current.fx);
     const history = await spendFacts(tx, request, { start: before.start - HISTORY_MS, end: before.start }, current.fx);
     const seen = { start: period.start, end: Math.min(period.end, Math.max(period.start, asOf)) };
     return {
-      team, teamName: known.name, teams: request.teams, month, zone: known.zone, currency: known.currency, period, asOf, madeAt: now,
-      spend, before: old, days: [...history.days, ...old.days, ...spend.days],
-      budgets: await this.budgetsOf(organisation, request.teams, seen.end - 1), savings: await this.savingsOf(tx, organisation, request.teams, period),
-      refusals: await refusalFacts(tx, request, period), refusedLaunches: await admissions.refused(tx, organisation, request.teams, period, known.zone), chances: await chanceFacts(tx, request, period, asOf),
-      demand: await demandFacts(tx, request, seen, current), lowUtilisation: LOW_UTILISATION, samples: await sampleFacts(tx, request, period, LOW_UTILISATION),
+      team,
+      teamName: known.name,
+      teams: request.teams,
+      month,
+      zone: known.zone,
+      currency: known.currency,
+      period,
+      asOf,
+      madeAt: now,
+      spend,
+      before: old,
+      days: [...history.days, ...old.days, ...spend.days],
+      budgets: await this.budgetsOf(organisation, request.teams, seen.end - 1),
+      savings: await this.savingsOf(tx, organisation, request.teams, period),
+      refusals: await refusalFacts(tx, request, period),
+      refusedLaunches: await admissions.refused(tx, organisation, request.teams, period, known.zone),
+      chances: await chanceFacts(tx, request, period, asOf),
+      demand: await demandFacts(tx, request, seen, current),
+      lowUtilisation: LOW_UTILISATION,
+      samples: await sampleFacts(tx, request, period, LOW_UTILISATION),
       variance: await varianceFacts(tx, request, period),
     };
   }
@@ -141,23 +219,46 @@ export class ReportStore {
   /** The budgets of the teams, in the period that holds an instant, as they were weighed. */
   private async budgetsOf(organisation: string, teams: readonly string[], at: number): Promise<ReportBudget[]> {
     const { budgets } = this.stores;
-    const states = (await budgets.states(organisation, at)).filter(({ team, periodEnd }) => teams.includes(team) && Date.parse(periodEnd) > at);
+    const states = (await budgets.states(organisation, at)).filter(
+      ({ team, periodEnd }) => teams.includes(team) && Date.parse(periodEnd) > at,
+    );
     const found: ReportBudget[] = [];
-    for (const { budget, team, periodStart, periodEnd, state } of states.toSorted((a, b) => teams.indexOf(a.team) - teams.indexOf(b.team))) {
-      const crossings = (await budgets.crossings(organisation, budget)).filter((one) => one.periodStart === periodStart);
+    for (const { budget, team, periodStart, periodEnd, state } of states.toSorted(
+      (a, b) => teams.indexOf(a.team) - teams.indexOf(b.team),
+    )) {
+      const crossings = (await budgets.crossings(organisation, budget)).filter(
+        (one) => one.periodStart === periodStart,
+      );
       const { status, currency, planned, spent, committed, ratio, forecast, exhaustionAt, unpricedGpuHours } = state;
       found.push({
-        budget, team, periodStart, periodEnd, status, currency, planned, spent, committed, ratio, forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
-        exhaustionAt, unpricedGpuHours, crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
+        budget,
+        team,
+        periodStart,
+        periodEnd,
+        status,
+        currency,
+        planned,
+        spent,
+        committed,
+        ratio,
+        forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
+        exhaustionAt,
+        unpricedGpuHours,
+        crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
       });
     }
     return found;
   }
 
   /** Entries of the ledger whose time touches the month, with what their hours in it saved. */
-  private async savingsOf(db: Queryable, organisation: string, teams: readonly string[], { start, end }: Interval): Promise<SavingFacts[]> {
+  private async savingsOf(
+    db: Queryable,
+    organisation: string,
+    teams: readonly string[],
+    { start, end }: Interval,
+  ): Promise<SavingFacts[]> {
     const entries: StoredSaving[] = [];
-    for (let after: string | null = null;;) {
+    for (let after: string | null = null; ; ) {
       const page: StoredSaving[] = await this.stores.savingLedger.list(organisation, { teams, to: end }, after, PAGE);
       entries.push(...page.filter(({ until }) => Date.parse(until) >= start));
       after = page.at(-1)?.place ?? null;
@@ -165,23 +266,48 @@ export class ReportStore {
     }
     const actions = entries.map(({ action }) => action);
     const worlds = await db.query<{ action: string; world: string; mean: string | null }>(
-      `select action, spec #>> '{world,kind}' as world, spec #>> '{estimate,mean}' as mean from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`, [organisation, teams, actions]);
-    const hours = await db.query<{ action: string; state: string; hours: number; counterfactual: string; actual: string }>(
+      `select action, spec #>> '{world,kind}' as world, spec #>> '{estimate,mean}' as mean from counterfactual where organisation = $1 and team = any($2::text[]) and action = any($3::text[])`,
+      [organisation, teams, actions],
+    );
+    const hours = await db.query<{
+      action: string;
+      state: string;
+      hours: number;
+      counterfactual: string;
+      actual: string;
+    }>(
       `select action, state, count(*)::int as hours, sum(counterfactual)::text as counterfactual, sum(actual)::text as actual from (
          select action, hour, (array_agg(state order by no desc))[1] as state, sum(counterfactual_nanos) as counterfactual, sum(actual_nanos) as actual from saving_line
          where organisation = $1 and team = any($2::text[]) and action = any($3::text[]) and hour >= $4 and hour < $5 group by action, hour) as hour_of_action
-       where state <> 'withdrawn' group by action, state`, [organisation, teams, actions, new Date(start), new Date(end)]);
+       where state <> 'withdrawn' group by action, state`,
+      [organisation, teams, actions, new Date(start), new Date(end)],
+    );
     return entries.map((entry) => {
       const own = hours.filter(({ action }) => action === entry.action);
-      const sum = (of: (row: (typeof own)[number]) => bigint): bigint => own.reduce((total, row) => total + of(row), 0n);
-      const saved = (state: string): bigint => sum((row) => (row.state === state ? BigInt(row.counterfactual) - BigInt(row.actual) : 0n));
+      const sum = (of: (row: (typeof own)[number]) => bigint): bigint =>
+        own.reduce((total, row) => total + of(row), 0n);
+      const saved = (state: string): bigint =>
+        sum((row) => (row.state === state ? BigInt(row.counterfactual) - BigInt(row.actual) : 0n));
       const { action, team, target, effectKind: effect, policy, state, reason, from: appliedAt, currency } = entry;
       const world = worlds.find((one) => one.action === action);
       return {
-        action, team, target, effect, policy, state, reason, appliedAt, counterfactual: world?.world ?? 'unknown', currency, savedToDate: nanosFrom(entry.saved),
+        action,
+        team,
+        target,
+        effect,
+        policy,
+        state,
+        reason,
+        appliedAt,
+        counterfactual: world?.world ?? 'unknown',
+        currency,
+        savedToDate: nanosFrom(entry.saved),
         estimatedMonthly: world === undefined || world.mean === null ? null : BigInt(world.mean),
         month: {
-          counterfactual: sum((row) => BigInt(row.counterfactual)), actual: sum((row) => BigInt(row.actual)), measured: saved('measured'), verified: saved('verified'),
+          counterfactual: sum((row) => BigInt(row.counterfactual)),
+          actual: sum((row) => BigInt(row.actual)),
+          measured: saved('measured'),
+          verified: saved('verified'),
           unverifiableHours: own.find((row) => row.state === 'unverifiable')?.hours ?? 0,
         },
       };
@@ -199,8 +325,12 @@ function nanosFrom(text: string): bigint {
 /** The month's time in a zone. @throws Failure invalid where it is no month, or begins after `now`. */
 export function checkMonth(month: string, zone: string, now: number): Interval {
   const period = /^\d{4}-\d{2}$/.test(month) && isZone(zone) ? monthOfLabel(month, zone) : null;
-  if (period === null) throw invalid('the report has 1 problem(s)', [{ path: 'month', message: 'is not a month: write 2026-10' }]);
-  if (period.start > now) throw invalid('the report has 1 problem(s)', [{ path: 'month', message: `begins on ${dayLabel(period.start, zone)}, which is still to come` }]);
+  if (period === null)
+    throw invalid('the report has 1 problem(s)', [{ path: 'month', message: 'is not a month: write 2026-10' }]);
+  if (period.start > now)
+    throw invalid('the report has 1 problem(s)', [
+      { path: 'month', message: `begins on ${dayLabel(period.start, zone)}, which is still to come` },
+    ]);
   return period;
 }
 
@@ -209,4 +339,3 @@ export function settledMonth(zone: string, now: number, settlingMs: number): str
   const current = monthOfLabel(monthLabel(now - settlingMs, zone), zone);
   return monthLabel((current?.start ?? now) - 1, zone);
 }
-

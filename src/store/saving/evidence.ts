@@ -1,7 +1,9 @@
 /**
- * What the ledger measures by: the raw records of an action's targets, the hours that their meter was heard in, and what bills say of them.
+ * What the ledger measures by: the raw records of an action's targets, the hours that their meter was heard in, and
+ * what bills say of them.
  *
- * Hour sums do not keep the resource, so it reads blocks again, a few at a time, and keeps only what bears on the targets. Reads only.
+ * Hour sums do not keep the resource, so it reads blocks again, a few at a time, and keeps only what bears on the
+ * targets. Reads only.
  */
 import type { ChainEvidence, MeteredLine } from '../../core/saving/attribution.js';
 import { machineOf, machinesOf } from '../../core/fleet/membership.js';
@@ -16,11 +18,23 @@ import type { Queryable } from '../database.js';
 /** Blocks that are decoded at a time: about 100,000 records. */
 const PAGE_BLOCKS = 6;
 
-interface BlockRow { source: string; delivery: string; no: number; payload: Buffer }
+interface BlockRow {
+  source: string;
+  delivery: string;
+  no: number;
+  payload: Buffer;
+}
 
 export class SavingEvidence {
   /** Every raw record of a team within an interval that bears on some actions; nothing is read where it is empty. */
-  async usage(db: Queryable, organisation: string, team: string, about: readonly Counterfactual[], span: Interval, grouping: Grouping): Promise<TargetUsage> {
+  async usage(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    about: readonly Counterfactual[],
+    span: Interval,
+    grouping: Grouping,
+  ): Promise<TargetUsage> {
     const { start, end } = span;
     const metered: MeteredLine[] = [];
     const billed: MeteredLine[] = [];
@@ -36,69 +50,144 @@ export class SavingEvidence {
         else if (record.charge?.category === 'Usage') billed.push({ record, line: `${source}/${record.id}` });
       }
     }
-    const machines = new Set(about.flatMap(({ target }) => [...machinesOf(target, metered.map(({ record }) => record))]));
+    const machines = new Set(
+      about.flatMap(({ target }) => [
+        ...machinesOf(
+          target,
+          metered.map(({ record }) => record),
+        ),
+      ]),
+    );
     // A second look, for machines that only now are known to be a group's: a bill may have come before the usage.
-    if (itemised.size > 0 && machines.size > 0) billed.push(...(await this.billedMachines(db, organisation, team, about, span, grouping, machines)));
+    if (itemised.size > 0 && machines.size > 0)
+      billed.push(...(await this.billedMachines(db, organisation, team, about, span, grouping, machines)));
     return { metered, billed, itemised };
   }
 
   /** Usage lines of bills about machines, but for those that say themselves whose they are. */
-  private async billedMachines(db: Queryable, organisation: string, team: string, about: readonly Counterfactual[], span: Interval, grouping: Grouping, machines: ReadonlySet<string>): Promise<MeteredLine[]> {
+  private async billedMachines(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    about: readonly Counterfactual[],
+    span: Interval,
+    grouping: Grouping,
+    machines: ReadonlySet<string>,
+  ): Promise<MeteredLine[]> {
     const found: MeteredLine[] = [];
     for await (const { source, records } of this.blocks(db, organisation, team, span)) {
       for (const record of records) {
-        if (record.charge?.category !== 'Usage' || record.resource === null || record.start >= span.end || record.end < span.start || !machines.has(machineOf(record.resource))) continue;
-        if (mayBear(record, about) && !about.some((one) => bearsOn(record, one)) && grouping.groupOf(record).team === team) found.push({ record, line: `${source}/${record.id}` });
+        if (
+          record.charge?.category !== 'Usage' ||
+          record.resource === null ||
+          record.start >= span.end ||
+          record.end < span.start ||
+          !machines.has(machineOf(record.resource))
+        )
+          continue;
+        if (
+          mayBear(record, about) &&
+          !about.some((one) => bearsOn(record, one)) &&
+          grouping.groupOf(record).team === team
+        )
+          found.push({ record, line: `${source}/${record.id}` });
       }
     }
     return found;
   }
 
   /** When the meter of some actions' account was heard, and which of its bill periods are closed. */
-  async account(db: Queryable, organisation: string, team: string, about: readonly Counterfactual[], span: Interval): Promise<Pick<ChainEvidence, 'meteredHours'> & Pick<BillEvidence, 'closed'>> {
+  async account(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    about: readonly Counterfactual[],
+    span: Interval,
+  ): Promise<Pick<ChainEvidence, 'meteredHours'> & Pick<BillEvidence, 'closed'>> {
     if (span.start >= span.end) return { meteredHours: new Set(), closed: [] };
     const { provider, account } = about.find((one) => one.provider !== null) ?? { provider: null, account: null };
     return {
-      meteredHours: await this.meteredHours(db, organisation, team, provider, account, span), closed: await this.closedPeriods(db, organisation, provider, account, span),
+      meteredHours: await this.meteredHours(db, organisation, team, provider, account, span),
+      closed: await this.closedPeriods(db, organisation, provider, account, span),
     };
   }
 
-  private async *blocks(db: Queryable, organisation: string, team: string, { start, end }: Interval): AsyncGenerator<{ source: string; records: UsageRecord[] }> {
+  private async *blocks(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    { start, end }: Interval,
+  ): AsyncGenerator<{ source: string; records: UsageRecord[] }> {
     const deliveries = await db.query<{ delivery: string }>(
       `select distinct delivery::text as delivery from usage_hour where organisation = $1 and team = $2 and hour >= $3 and hour < $4`,
-      [organisation, team, formatInstant(hourOf(start)), formatInstant(end)]);
+      [organisation, team, formatInstant(hourOf(start)), formatInstant(end)],
+    );
     const ids = deliveries.map(({ delivery }) => delivery);
-    for (let last: BlockRow | undefined; ids.length > 0;) {
+    for (let last: BlockRow | undefined; ids.length > 0; ) {
       const page: BlockRow[] = await db.query<BlockRow>(
         `select source, delivery::text as delivery, no, payload from block
          where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
          order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
-        [organisation, ids, formatInstant(start), formatInstant(end), last?.source ?? null, last?.delivery ?? null, last?.no ?? null]);
+        [
+          organisation,
+          ids,
+          formatInstant(start),
+          formatInstant(end),
+          last?.source ?? null,
+          last?.delivery ?? null,
+          last?.no ?? null,
+        ],
+      );
       for (const { source, payload } of page) yield { source, records: decodeBlock(payload) };
       last = page.at(-1);
       if (page.length < PAGE_BLOCKS) return;
     }
   }
 
-  /** UTC hours in which the meter of a provider's account (null: of any) reported anything, of any team that is known. */
-  private async meteredHours(db: Queryable, organisation: string, team: string, provider: string | null, account: string | null, { start, end }: Interval): Promise<ReadonlySet<number>> {
+  /**
+   * UTC hours in which the meter of a provider's account (null: of any) reported anything, of any team that is known.
+   */
+  private async meteredHours(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    provider: string | null,
+    account: string | null,
+    { start, end }: Interval,
+  ): Promise<ReadonlySet<number>> {
     const teams = await db.query<{ id: string }>(`select id from team where organisation = $1`, [organisation]);
     const rows = await db.query<{ hour: Date }>(
       `select distinct u.hour from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.team = any($2::text[]) and u.hour >= $3 and u.hour < $4 and ($5::text is null or d.provider = $5) and ($6::text is null or d.account = $6)`,
-      [organisation, [...new Set([team, 'unallocated', ...teams.map(({ id }) => id)])], formatInstant(hourOf(start)), formatInstant(end), provider, account]);
+      [
+        organisation,
+        [...new Set([team, 'unallocated', ...teams.map(({ id }) => id)])],
+        formatInstant(hourOf(start)),
+        formatInstant(end),
+        provider,
+        account,
+      ],
+    );
     return new Set(rows.map(({ hour }) => hour.getTime()));
   }
 
   /** Bill periods of a provider's account that are closed and touch the interval. */
-  private async closedPeriods(db: Queryable, organisation: string, provider: string | null, account: string | null, { start, end }: Interval): Promise<Interval[]> {
+  private async closedPeriods(
+    db: Queryable,
+    organisation: string,
+    provider: string | null,
+    account: string | null,
+    { start, end }: Interval,
+  ): Promise<Interval[]> {
     const rows = await db.query<{ start: Date; until: Date }>(
       `select distinct period_start as start, period_end as until from delivery
        where organisation = $1 and closed and provider = $2 and ($3::text is null or account is null or account = $3) and period_start < $5 and period_end > $4`,
-      [organisation, provider, account, formatInstant(start), formatInstant(end)]);
+      [organisation, provider, account, formatInstant(start), formatInstant(end)],
+    );
     return rows.map((row) => ({ start: row.start.getTime(), end: row.until.getTime() }));
   }
 }
 
 /** A cheap look before the exact one: most records are of other providers. */
-const mayBear = ({ provider }: UsageRecord, about: readonly Counterfactual[]): boolean => about.some((one) => one.provider === null || one.provider === provider);
+const mayBear = ({ provider }: UsageRecord, about: readonly Counterfactual[]): boolean =>
+  about.some((one) => one.provider === null || one.provider === provider);

@@ -1,5 +1,6 @@
 /**
- * The savings ledger as people and callers read it: entries with their totals, and an entry's hours with the lines and links behind them.
+ * The savings ledger as people and callers read it: entries with their totals, and an entry's hours with the lines and
+ * links behind them.
  *
  * Reads only. Amounts are decimal strings; what is not known is null, and an unverifiable entry has its reason.
  */
@@ -55,7 +56,12 @@ export interface StoredSaving {
 
 export interface SavingDetail extends StoredSaving {
   readonly effect: EffectJson;
-  readonly counterfactual: { readonly world: unknown; readonly group: string | null; readonly once: boolean; readonly estimate: CounterfactualJson['estimate'] };
+  readonly counterfactual: {
+    readonly world: unknown;
+    readonly group: string | null;
+    readonly once: boolean;
+    readonly estimate: CounterfactualJson['estimate'];
+  };
   /** Actions that share the saving, in the order in which they were applied. */
   readonly sharedWith: readonly string[];
 }
@@ -70,7 +76,10 @@ export interface SavingTotals {
   readonly estimated: { readonly count: number; readonly monthly: readonly SavingAmount[] };
   readonly measured: { readonly count: number; readonly saved: readonly SavingAmount[] };
   readonly verified: { readonly count: number; readonly saved: readonly SavingAmount[] };
-  readonly unverifiable: { readonly count: number; readonly reasons: readonly { readonly reason: string; readonly count: number }[] };
+  readonly unverifiable: {
+    readonly count: number;
+    readonly reasons: readonly { readonly reason: string; readonly count: number }[];
+  };
 }
 
 interface StoredLine {
@@ -98,12 +107,36 @@ export interface StoredHour {
 }
 
 interface EntryRow {
-  action: string; team: string; chain: string; state: LedgerState; reason: string | null; currency: string; from_at: Date; until_at: Date; is_over: boolean; checked_at: Date;
-  counterfactual: string; actual: string; measured: string; verified: string; predicted: string | null; claimed_ms: string;
-  hours: LedgerEntry['hours']; reasons: LedgerEntry['reasons']; spec: CounterfactualJson;
+  action: string;
+  team: string;
+  chain: string;
+  state: LedgerState;
+  reason: string | null;
+  currency: string;
+  from_at: Date;
+  until_at: Date;
+  is_over: boolean;
+  checked_at: Date;
+  counterfactual: string;
+  actual: string;
+  measured: string;
+  verified: string;
+  predicted: string | null;
+  claimed_ms: string;
+  hours: LedgerEntry['hours'];
+  reasons: LedgerEntry['reasons'];
+  spec: CounterfactualJson;
 }
 
-interface TotalRow { state: LedgerState; currency: string; reason: string | null; count: number; measured: string; verified: string; monthly: string | null }
+interface TotalRow {
+  state: LedgerState;
+  currency: string;
+  reason: string | null;
+  count: number;
+  measured: string;
+  verified: string;
+  monthly: string | null;
+}
 
 const ENTRIES = `
 select s.action, s.team, c.chain, s.state, s.reason, c.currency, s.from_at, c.until_at, s.is_over, s.checked_at, s.counterfactual_nanos::text as counterfactual, s.actual_nanos::text as actual,
@@ -119,7 +152,9 @@ export class SavingLedger {
   async list(organisation: string, filter: SavingFilter, after: string | null, limit: number): Promise<StoredSaving[]> {
     const [at, action] = after?.split(' ') ?? [];
     const rows = await this.db.query<EntryRow>(
-      `${ENTRIES} and ($7::timestamptz is null or (s.from_at, s.action) < ($7, $8)) order by s.from_at desc, s.action desc limit $9`, [organisation, ...valuesOf(filter), at ?? null, action ?? null, limit]);
+      `${ENTRIES} and ($7::timestamptz is null or (s.from_at, s.action) < ($7, $8)) order by s.from_at desc, s.action desc limit $9`,
+      [organisation, ...valuesOf(filter), at ?? null, action ?? null, limit],
+    );
     return rows.map(storedOf);
   }
 
@@ -127,55 +162,113 @@ export class SavingLedger {
   async totals(organisation: string, filter: SavingFilter): Promise<SavingTotals> {
     const rows = await this.db.query<TotalRow>(
       `select state, currency, case when state = 'unverifiable' then reason end as reason, count(*)::int as count, sum(measured::numeric)::text as measured, sum(verified::numeric)::text as verified, sum((spec #>> '{estimate,mean}')::numeric)::text as monthly
-       from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`, [organisation, ...valuesOf(filter)]);
+       from (${ENTRIES}) as entry group by 1, 2, 3 order by 1, 2, 3`,
+      [organisation, ...valuesOf(filter)],
+    );
     return totalsOf(rows);
   }
 
   /** @throws Failure missing. */
   async known(organisation: string, action: string): Promise<SavingDetail> {
-    const [row] = await this.db.query<EntryRow>(`${ENTRIES} and s.action = $7`, [organisation, ...valuesOf({}), action]);
+    const [row] = await this.db.query<EntryRow>(`${ENTRIES} and s.action = $7`, [
+      organisation,
+      ...valuesOf({}),
+      action,
+    ]);
     if (row === undefined) throw missing(`action ${action} has no entry in the savings ledger`);
     const shared = await this.db.query<{ action: string }>(
-      `select action from counterfactual where organisation = $1 and team = $2 and chain = $3 and action <> $4 order by from_at, action`, [organisation, row.team, row.chain, action]);
+      `select action from counterfactual where organisation = $1 and team = $2 and chain = $3 and action <> $4 order by from_at, action`,
+      [organisation, row.team, row.chain, action],
+    );
     const { world, estimate, group, once } = row.spec;
-    return { ...storedOf(row), effect: row.spec.effect, counterfactual: { world, group, once, estimate }, sharedWith: shared.map((other) => other.action) };
+    return {
+      ...storedOf(row),
+      effect: row.spec.effect,
+      counterfactual: { world, group, once, estimate },
+      sharedWith: shared.map((other) => other.action),
+    };
   }
 
   /** Hours of an action with their lines, oldest first; `after` is the last hour seen, ISO 8601. */
-  async hoursWithLines(organisation: string, team: string, action: string, after: string | null, limit: number): Promise<StoredHour[]> {
+  async hoursWithLines(
+    organisation: string,
+    team: string,
+    action: string,
+    after: string | null,
+    limit: number,
+  ): Promise<StoredHour[]> {
     const rows = await this.db.query<HourRow & { lines: StoredLine[]; currency: string }>(
       `select action, hour, (array_agg(state order by no desc))[1] as state, (array_agg(reason order by no desc))[1] as reason, min(currency) as currency, sum(claimed_ms)::text as claimed_ms,
          sum(counterfactual_nanos)::text as counterfactual, sum(actual_nanos)::text as actual,
          jsonb_agg(jsonb_build_object('no', no, 'recordedAt', to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'state', state, 'reason', reason,
            'counterfactual', counterfactual_nanos::text, 'actual', actual_nanos::text, 'links', links) order by no) as lines
        from saving_line where organisation = $1 and team = $2 and action = $3 and ($4::timestamptz is null or hour > $4) group by action, hour order by hour limit $5`,
-      [organisation, team, action, after, limit]);
+      [organisation, team, action, after, limit],
+    );
     return rows.map(({ lines, currency, ...row }) => {
       const money = (nanos: bigint): string => formatMoney({ nanos, currency });
       const hour = hourOf(row);
       return {
-        hour: row.hour.toISOString(), state: row.state, reason: row.reason, currency, claimedSeconds: hour.claimedMs / 1000,
-        counterfactual: money(hour.counterfactual), actual: money(hour.actual), saved: money(hour.counterfactual - hour.actual),
-        lines: lines.map((line) => ({ ...line, counterfactual: money(BigInt(line.counterfactual)), actual: money(BigInt(line.actual)), saved: money(BigInt(line.counterfactual) - BigInt(line.actual)) })),
+        hour: row.hour.toISOString(),
+        state: row.state,
+        reason: row.reason,
+        currency,
+        claimedSeconds: hour.claimedMs / 1000,
+        counterfactual: money(hour.counterfactual),
+        actual: money(hour.actual),
+        saved: money(hour.counterfactual - hour.actual),
+        lines: lines.map((line) => ({
+          ...line,
+          counterfactual: money(BigInt(line.counterfactual)),
+          actual: money(BigInt(line.actual)),
+          saved: money(BigInt(line.counterfactual) - BigInt(line.actual)),
+        })),
       };
     });
   }
 }
 
-const valuesOf = ({ team, teams, policy, state, from, to }: SavingFilter): unknown[] =>
-  [team === undefined || team === null ? (teams ?? null) : [team], policy ?? null, state ?? null, from === undefined || from === null ? null : new Date(from), to === undefined || to === null ? null : new Date(to)];
+const valuesOf = ({ team, teams, policy, state, from, to }: SavingFilter): unknown[] => [
+  team === undefined || team === null ? (teams ?? null) : [team],
+  policy ?? null,
+  state ?? null,
+  from === undefined || from === null ? null : new Date(from),
+  to === undefined || to === null ? null : new Date(to),
+];
 
 function storedOf(row: EntryRow): StoredSaving {
   const { currency, spec } = row;
-  const money = (nanos: string | null | undefined): string | null => (nanos === null || nanos === undefined ? null : formatMoney({ nanos: BigInt(nanos), currency }));
+  const money = (nanos: string | null | undefined): string | null =>
+    nanos === null || nanos === undefined ? null : formatMoney({ nanos: BigInt(nanos), currency });
   const known = (nanos: bigint): string => formatMoney({ nanos, currency });
   const [measured, verified] = [BigInt(row.measured), BigInt(row.verified)];
   return {
-    action: row.action, team: row.team, target: spec.target, effectKind: spec.effect.kind, policy: spec.policy, policyVersion: spec.policyVersion, recommendation: spec.recommendation,
-    state: row.state, reason: row.reason, currency, from: row.from_at.toISOString(), until: row.until_at.toISOString(), isOver: row.is_over,
-    counterfactualCost: known(BigInt(row.counterfactual)), actualCost: known(BigInt(row.actual)), saved: known(measured + verified), measured: known(measured), verified: known(verified),
-    predicted: money(row.predicted), estimatedMonthlySavings: money(spec.estimate?.mean), estimatedMonthlySavingsLow: money(spec.estimate?.low), estimatedMonthlySavingsHigh: money(spec.estimate?.high),
-    claimedSeconds: Number(row.claimed_ms) / 1000, hours: row.hours, reasons: row.reasons, checkedAt: row.checked_at.toISOString(),
+    action: row.action,
+    team: row.team,
+    target: spec.target,
+    effectKind: spec.effect.kind,
+    policy: spec.policy,
+    policyVersion: spec.policyVersion,
+    recommendation: spec.recommendation,
+    state: row.state,
+    reason: row.reason,
+    currency,
+    from: row.from_at.toISOString(),
+    until: row.until_at.toISOString(),
+    isOver: row.is_over,
+    counterfactualCost: known(BigInt(row.counterfactual)),
+    actualCost: known(BigInt(row.actual)),
+    saved: known(measured + verified),
+    measured: known(measured),
+    verified: known(verified),
+    predicted: money(row.predicted),
+    estimatedMonthlySavings: money(spec.estimate?.mean),
+    estimatedMonthlySavingsLow: money(spec.estimate?.low),
+    estimatedMonthlySavingsHigh: money(spec.estimate?.high),
+    claimedSeconds: Number(row.claimed_ms) / 1000,
+    hours: row.hours,
+    reasons: row.reasons,
+    checkedAt: row.checked_at.toISOString(),
     place: `${row.from_at.toISOString()} ${row.action}`,
   };
 }
@@ -196,6 +289,9 @@ function totalsOf(rows: readonly TotalRow[]): SavingTotals {
     estimated: { count: count('estimated'), monthly: sums(of('estimated'), ({ monthly }) => monthly) },
     measured: { count: count('measured'), saved: sums(proven, ({ measured }) => measured) },
     verified: { count: count('verified'), saved: sums(proven, ({ verified }) => verified) },
-    unverifiable: { count: count('unverifiable'), reasons: of('unverifiable').map(({ reason, count: n }) => ({ reason: reason ?? '', count: n })) },
+    unverifiable: {
+      count: count('unverifiable'),
+      reasons: of('unverifiable').map(({ reason, count: n }) => ({ reason: reason ?? '', count: n })),
+    },
   };
 }

@@ -53,7 +53,13 @@ export class BlockBuilder {
     }
     const at = this.count++;
     this.groupOf[at] = index;
-    const [starts, ends, parts, storage, network] = this.numbers as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
+    const [starts, ends, parts, storage, network] = this.numbers as [
+      Float64Array,
+      Float64Array,
+      Float64Array,
+      Float64Array,
+      Float64Array,
+    ];
     starts[at] = record.start;
     ends[at] = record.end;
     parts[at] = record.gpuParts ?? NaN;
@@ -74,7 +80,10 @@ export class BlockBuilder {
     const sizes = Buffer.alloc(8);
     sizes.writeUInt32LE(this.count, 0);
     sizes.writeUInt32LE(head.length, 4);
-    const columns = [bytesOf(this.groupOf, this.count), ...this.numbers.flatMap((column) => packed(column.subarray(0, this.count)))];
+    const columns = [
+      bytesOf(this.groupOf, this.count),
+      ...this.numbers.flatMap((column) => packed(column.subarray(0, this.count))),
+    ];
     return Buffer.concat([sizes, head, ...columns]);
   }
 }
@@ -118,7 +127,10 @@ function unpacked(payload: Buffer, at: number, count: number): { column: Float64
   if (how === EMPTY) return { column: new Float64Array(count).fill(NaN), next: body };
   if (how === PLAIN) return { column: new Float64Array(copied(payload, body, 8 * count)), next: body + 8 * count };
   const offsets = new Uint32Array(copied(payload, body, 4 * count));
-  return { column: Float64Array.from(offsets, (offset) => (offset === NO_OFFSET ? NaN : base + offset)), next: body + 4 * count };
+  return {
+    column: Float64Array.from(offsets, (offset) => (offset === NO_OFFSET ? NaN : base + offset)),
+    next: body + 4 * count,
+  };
 }
 
 /** A copy, because a typed array must begin at a multiple of its element's size. */
@@ -129,9 +141,26 @@ function copied(payload: Buffer, at: number, length: number): ArrayBuffer {
 function sharedOf(r: UsageRecord): Shared {
   const { provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags, charge } = r;
   return {
-    provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags,
-    charge: charge === null ? null
-      : { category: charge.category, currency: charge.currency, periodStart: charge.periodStart, periodEnd: charge.periodEnd },
+    provider,
+    account,
+    subAccount,
+    resource,
+    namespace,
+    service,
+    sku,
+    region,
+    term,
+    gpuModel,
+    tags,
+    charge:
+      charge === null
+        ? null
+        : {
+            category: charge.category,
+            currency: charge.currency,
+            periodStart: charge.periodStart,
+            periodEnd: charge.periodEnd,
+          },
   };
 }
 
@@ -151,8 +180,12 @@ function known(value: number | undefined): number | null {
   return value === undefined || Number.isNaN(value) ? null : value;
 }
 
-const chargeOf = ({ category, currency, periodStart, periodEnd }: NonNullable<Shared['charge']>, billed: Decimal, effective: Decimal | null, list: Decimal | null): Charge =>
-  ({ category, currency, billed, effective, list, periodStart, periodEnd });
+const chargeOf = (
+  { category, currency, periodStart, periodEnd }: NonNullable<Shared['charge']>,
+  billed: Decimal,
+  effective: Decimal | null,
+  list: Decimal | null,
+): Charge => ({ category, currency, billed, effective, list, periodStart, periodEnd });
 
 /** The records of a block, in their order. */
 export function decodeBlock(payload: Buffer): UsageRecord[] {
@@ -166,7 +199,13 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
     next = read.next;
     return read.column;
   });
-  const [starts, ends, parts, storage, network] = numbers as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array];
+  const [starts, ends, parts, storage, network] = numbers as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ];
   return Array.from({ length: count }, (_, at) => {
     const shared = head.groups[groupOf[at] ?? 0];
     const id = head.ids[at];
@@ -175,9 +214,27 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
     const { provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags } = shared;
     // Field by field: records that all have one shape are read many times faster than copies of parsed JSON.
     return {
-      id, provider, account, subAccount, resource, namespace, service, sku, region, term, gpuModel, tags, start: starts[at] ?? 0, end: ends[at] ?? 0,
-      gpuParts: known(parts[at]), storageMib: known(storage[at]), networkBytes: known(network[at]),
-      charge: shared.charge === null || billed === null ? null : chargeOf(shared.charge, billed, decimalOf(head.effective[at]), decimalOf(head.list[at])),
+      id,
+      provider,
+      account,
+      subAccount,
+      resource,
+      namespace,
+      service,
+      sku,
+      region,
+      term,
+      gpuModel,
+      tags,
+      start: starts[at] ?? 0,
+      end: ends[at] ?? 0,
+      gpuParts: known(parts[at]),
+      storageMib: known(storage[at]),
+      networkBytes: known(network[at]),
+      charge:
+        shared.charge === null || billed === null
+          ? null
+          : chargeOf(shared.charge, billed, decimalOf(head.effective[at]), decimalOf(head.list[at])),
     };
   });
 }

@@ -13,8 +13,23 @@ import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
 const MOST_SUMS = 100_000;
-const USAGE_HOUR = ['organisation', 'team', 'hour', 'dimension', 'delivery', 'part', 'records', 'gpu_part_ms', 'storage_mib_ms',
-  'network_bytes', 'shortest_ms', 'granule_ms', 'billed', 'effective', 'list'];
+const USAGE_HOUR = [
+  'organisation',
+  'team',
+  'hour',
+  'dimension',
+  'delivery',
+  'part',
+  'records',
+  'gpu_part_ms',
+  'storage_mib_ms',
+  'network_bytes',
+  'shortest_ms',
+  'granule_ms',
+  'billed',
+  'effective',
+  'list',
+];
 
 /** Where a delivery's rows go. */
 export interface DeliveryTarget {
@@ -39,7 +54,10 @@ export class DeliveryWriter {
   readonly touched = new Map<string, { team: string; day: string }>();
 
   /** With `sumsOnly` the records are there already and only their sums are written. */
-  constructor(private readonly target: DeliveryTarget, private readonly options: { sumsOnly: boolean } = { sumsOnly: false }) {}
+  constructor(
+    private readonly target: DeliveryTarget,
+    private readonly options: { sumsOnly: boolean } = { sumsOnly: false },
+  ) {}
 
   add(group: Group, record: UsageRecord): void {
     if (!this.options.sumsOnly) this.block.add(group.index, record);
@@ -71,23 +89,42 @@ export class DeliveryWriter {
     this.content.update(payload);
     await target.tx.query(
       `insert into block (organisation, source, delivery, no, records, first_start, last_end, payload) values ($1,$2,$3,$4,$5,$6,$7,$8)`,
-      [target.organisation, target.source, target.id, this.blocks++, block.records, new Date(block.firstStart), new Date(block.lastEnd), payload],
+      [
+        target.organisation,
+        target.source,
+        target.id,
+        this.blocks++,
+        block.records,
+        new Date(block.firstStart),
+        new Date(block.lastEnd),
+        payload,
+      ],
     );
   }
 
   private async writeSums(sums: HourSum[]): Promise<void> {
     const { target } = this;
     const cells = [...new Map(sums.map((sum) => [sum.cell.index, sum.cell])).values()];
-    const ids = await target.dimensions.idsOf(target.dimensionDb, target.organisation, cells.map((cell) => cell.dimension), target.remember);
+    const ids = await target.dimensions.idsOf(
+      target.dimensionDb,
+      target.organisation,
+      cells.map((cell) => cell.dimension),
+      target.remember,
+    );
     const idOf = new Map(cells.map((cell, at) => [cell.index, ids[at] ?? '']));
-    for (const { cell: { team }, hour } of sums) this.touch(team, hour);
+    for (const {
+      cell: { team },
+      hour,
+    } of sums)
+      this.touch(team, hour);
     await target.tx.copy('usage_hour', USAGE_HOUR, this.lines(sums, idOf, this.parts++));
   }
 
   private touch(team: string, hour: number): void {
     const day = Math.floor(hour / 86_400_000);
     const key = `${team}/${day}`;
-    if (!this.touched.has(key)) this.touched.set(key, { team, day: new Date(day * 86_400_000).toISOString().slice(0, 10) });
+    if (!this.touched.has(key))
+      this.touched.set(key, { team, day: new Date(day * 86_400_000).toISOString().slice(0, 10) });
   }
 
   private *lines(sums: readonly HourSum[], idOf: ReadonlyMap<number, string>, part: number): Generator<string> {

@@ -1,22 +1,41 @@
 /**
  * Numbers for dimensions: wide descriptions become one bigint in the facts.
  *
- * Dimensions are only ever added. They are written outside the caller's transaction, so that a long import does not hold
- * up another one that needs the same dimension; one without facts does no harm.
+ * Dimensions are only ever added. They are written outside the caller's transaction, so that a long import does not
+ * hold up another one that needs the same dimension; one without facts does no harm.
  */
 import { hash } from 'node:crypto';
 import { dimensionKey, type Dimension } from '../../core/cost/rollup.js';
 import type { Queryable } from '../database.js';
 
-const COLUMNS = ['kind', 'provider', 'account', 'subAccount', 'service', 'sku', 'region', 'term', 'gpuModel', 'category', 'currency'] as const;
+const COLUMNS = [
+  'kind',
+  'provider',
+  'account',
+  'subAccount',
+  'service',
+  'sku',
+  'region',
+  'term',
+  'gpuModel',
+  'category',
+  'currency',
+] as const;
 type Row = { id: string; tags: Record<string, string> | null } & Record<(typeof COLUMNS)[number], string | null>;
 
 export class Dimensions {
   private readonly ids = new Map<string, string>();
   private readonly byId = new Map<string, Dimension>();
 
-  /** The ids of the given dimensions, in their order. `remember` is false inside a transaction that may be rolled back. */
-  async idsOf(db: Queryable, organisation: string, dimensions: readonly Dimension[], remember = true): Promise<string[]> {
+  /**
+   * The ids of the given dimensions, in their order. `remember` is false inside a transaction that may be rolled back.
+   */
+  async idsOf(
+    db: Queryable,
+    organisation: string,
+    dimensions: readonly Dimension[],
+    remember = true,
+  ): Promise<string[]> {
     const keys = dimensions.map((d) => hash('md5', dimensionKey(d)));
     const found = new Map<string, string>();
     const unknown = new Map<string, Dimension>();
@@ -55,7 +74,11 @@ export class Dimensions {
   }
 }
 
-async function insertAndSelect(db: Queryable, organisation: string, unknown: ReadonlyMap<string, Dimension>): Promise<{ key: string; id: string }[]> {
+async function insertAndSelect(
+  db: Queryable,
+  organisation: string,
+  unknown: ReadonlyMap<string, Dimension>,
+): Promise<{ key: string; id: string }[]> {
   const keys = [...unknown.keys()].sort();
   const dimensions = keys.flatMap((key) => unknown.get(key) ?? []);
   const column = (name: (typeof COLUMNS)[number]): (string | null)[] => dimensions.map((d) => d[name]);
@@ -66,7 +89,12 @@ async function insertAndSelect(db: Queryable, organisation: string, unknown: Rea
        $12::text[], $13::text[], $14::text[])
        as d(key, kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags)
      on conflict (organisation, key) do nothing`,
-    [organisation, keys, ...COLUMNS.map(column), dimensions.map((d) => (d.tags === null ? null : JSON.stringify(d.tags)))],
+    [
+      organisation,
+      keys,
+      ...COLUMNS.map(column),
+      dimensions.map((d) => (d.tags === null ? null : JSON.stringify(d.tags))),
+    ],
   );
   return db.query<{ key: string; id: string }>(
     `select encode(key, 'hex') as key, id::text as id from dimension

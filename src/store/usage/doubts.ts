@@ -1,8 +1,9 @@
 /**
- * What may be counted twice: metered usage that names no account, where several accounts of its provider are billed for the hour. It keeps its accrual,
- * and any of the bills may state the same again.
+ * What may be counted twice: metered usage that names no account, where several accounts of its provider are billed for
+ * the hour. It keeps its accrual, and any of the bills may state the same again.
  *
- * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that nobody takes such a sum for exact.
+ * Reads only. The rule of whose bill it meets is the view's (hour_line); here is what the rule left open, so that
+ * nobody takes such a sum for exact.
  */
 import { DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
@@ -32,7 +33,10 @@ export interface DoubtQuery {
 /** What was spent, with what should be known before the sums are relied on. */
 export type CostsAnswer = Spend & { readonly warnings: readonly string[] };
 
-/** Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this is read at once. */
+/**
+ * Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this
+ * is read at once.
+ */
 const CANDIDATES = `
 select v.provider, array_agg(distinct coalesce(v.account, '') order by coalesce(v.account, '')) as accounts, min(v.period_start) as since, max(v.period_end) as until
 from delivery v
@@ -47,14 +51,25 @@ where l.organisation = $1 and d.provider = any($2::text[]) and l.hour >= $3 and 
 group by 1, 2 order by 1, 2`;
 
 export async function doubtsOf(db: Queryable, organisation: string, { from, to, teams }: DoubtQuery): Promise<Doubt[]> {
-  const candidates = await db.query<{ provider: string; accounts: string[]; since: Date; until: Date }>(CANDIDATES, [organisation]);
+  const candidates = await db.query<{ provider: string; accounts: string[]; since: Date; until: Date }>(CANDIDATES, [
+    organisation,
+  ]);
   if (candidates.length === 0) return [];
   const times = candidates.map(({ since, until }) => [since.getTime(), until.getTime()] as const);
   const start = Math.max(Math.min(...times.map(([since]) => since)), from === null ? -Infinity : Date.parse(from));
   const end = Math.min(Math.max(...times.map(([, until]) => until)), to === null ? Infinity : Date.parse(to));
   if (end <= start) return [];
-  const rows = await db.query<Omit<Doubt, 'accounts'>>(DOUBTFUL, [organisation, candidates.map(({ provider }) => provider), new Date(start), new Date(end), teams]);
-  return rows.map((row) => ({ ...row, accounts: candidates.find(({ provider }) => provider === row.provider)?.accounts ?? [] }));
+  const rows = await db.query<Omit<Doubt, 'accounts'>>(DOUBTFUL, [
+    organisation,
+    candidates.map(({ provider }) => provider),
+    new Date(start),
+    new Date(end),
+    teams,
+  ]);
+  return rows.map((row) => ({
+    ...row,
+    accounts: candidates.find(({ provider }) => provider === row.provider)?.accounts ?? [],
+  }));
 }
 
 /** A doubt, as a sentence for people. */
@@ -64,11 +79,20 @@ export function sayDoubt({ provider, cost, currency, from, to, accounts }: Doubt
 }
 
 /** What to do about it. */
-export const REMEDY = 'let the meter name the account or the sub-account (of a connection: its ACCOUNT setting), and send the usage again';
+export const REMEDY =
+  'let the meter name the account or the sub-account (of a connection: its ACCOUNT setting), and send the usage again';
 
 /** Only `actual` has metered usage beside bills. */
-export async function withWarnings(db: Queryable, organisation: string, spend: Spend, query: DoubtQuery): Promise<CostsAnswer> {
-  return { ...spend, warnings: spend.basis === 'actual' ? (await doubtsOf(db, organisation, query)).map(sayDoubt) : [] };
+export async function withWarnings(
+  db: Queryable,
+  organisation: string,
+  spend: Spend,
+  query: DoubtQuery,
+): Promise<CostsAnswer> {
+  return {
+    ...spend,
+    warnings: spend.basis === 'actual' ? (await doubtsOf(db, organisation, query)).map(sayDoubt) : [],
+  };
 }
 
 /** The doubts of so many days before an instant. */

@@ -69,11 +69,14 @@ class RolledBack extends Error {}
 export class Intake {
   private readonly seen = new SeenIds();
 
-  constructor(private readonly db: Database, private readonly dimensions: Dimensions) {}
+  constructor(
+    private readonly db: Database,
+    private readonly dimensions: Dimensions,
+  ) {}
 
   /**
-   * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import behind. Should the transaction
-   * fail later, the next import starts from what is committed.
+   * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import
+   * behind. Should the transaction fail later, the next import starts from what is committed.
    * @returns null where nothing was new
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
@@ -89,7 +92,11 @@ export class Intake {
   }
 
   /** @throws Failure invalid, naming the rejects, where `strict` is set and there are any. */
-  async import(request: ImportRequest, files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
+  async import(
+    request: ImportRequest,
+    files: readonly FileToImport[],
+    progress?: (rows: number) => void,
+  ): Promise<ImportedFile[]> {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
@@ -143,16 +150,22 @@ class ImportRun {
   }
 
   /**
-   * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end and then sees its
-   * deliveries. Either way they are allocated by the new tags.
+   * A budget that began to filter by a tag while this import ran: it is seen here, or it waits for this import's end
+   * and then sees its deliveries. Either way they are allocated by the new tags.
    */
   private async staleByTags(): Promise<Waking[]> {
     const { organisation, source, trackedTags } = this.request;
     // Two statements: what was committed while the first one waited is seen by the second.
     await this.tx.query(`select 1 from organisation where id = $1 for key share`, [organisation]);
-    const [row] = await this.tx.query<{ tags: string[] }>(`select value as tags from setting where organisation = $1 and key = 'tracked-tags'`, [organisation]);
+    const [row] = await this.tx.query<{ tags: string[] }>(
+      `select value as tags from setting where organisation = $1 and key = 'tracked-tags'`,
+      [organisation],
+    );
     if ((row?.tags ?? []).every((tag) => trackedTags.includes(tag))) return [];
-    const deliveries = await this.tx.query<{ id: string }>(`select id::text as id from delivery where organisation = $1 and source = $2`, [organisation, source]);
+    const deliveries = await this.tx.query<{ id: string }>(
+      `select id::text as id from delivery where organisation = $1 and source = $2`,
+      [organisation, source],
+    );
     return deliveries.map(({ id }) => ({ stage: 'usage.allocate', lane: source, key: `${source}/${id}` }));
   }
 
@@ -163,7 +176,15 @@ class ImportRun {
        values ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6) returning id::text as id`,
       [organisation, source, file.name, file.format, new Date(now), by],
     );
-    const count: FileCount = { accepted: 0, unchanged: 0, rejected: 0, billed: new Map(), unknownColumns: new Set(), replaced: [], id: row?.id ?? '' };
+    const count: FileCount = {
+      accepted: 0,
+      unchanged: 0,
+      rejected: 0,
+      billed: new Map(),
+      unknownColumns: new Set(),
+      replaced: [],
+      id: row?.id ?? '',
+    };
     for await (const batch of file.batches((columns) => columns.forEach((c) => count.unknownColumns.add(c)))) {
       await this.pending;
       if (batch.rejects.length > 0) await this.reject(file, count, batch.rejects);
@@ -199,7 +220,11 @@ class ImportRun {
     this.pending.catch(() => undefined);
   }
 
-  private async meteredRecords(file: FileToImport, count: FileCount, metered: readonly { group: Group; record: UsageRecord }[]): Promise<void> {
+  private async meteredRecords(
+    file: FileToImport,
+    count: FileCount,
+    metered: readonly { group: Group; record: UsageRecord }[],
+  ): Promise<void> {
     const { organisation, source } = this.request;
     await this.pending;
     const hours = new Set(metered.map(({ record }) => Math.floor(record.start / HOUR_MS) * HOUR_MS));
@@ -213,7 +238,13 @@ class ImportRun {
         count.accepted += 1;
         if (this.metered.writer.full) await this.metered.writer.flush();
       } else if (sighting === 'repeated') count.unchanged += 1;
-      else conflicts.push({ line: count.accepted + count.unchanged + conflicts.length + 1, column: 'id', reason: `the id "${record.id}" was sent before with other content`, raw: JSON.stringify(record).slice(0, 4000) });
+      else
+        conflicts.push({
+          line: count.accepted + count.unchanged + conflicts.length + 1,
+          column: 'id',
+          reason: `the id "${record.id}" was sent before with other content`,
+          raw: JSON.stringify(record).slice(0, 4000),
+        });
     }
     if (conflicts.length > 0) await this.reject(file, count, conflicts);
     await this.writeDigests(sightings.fresh, this.metered.id);
@@ -226,7 +257,15 @@ class ImportRun {
     await this.tx.query(
       `insert into usage_id (organisation, source, hour, delivery, part, version, digests)
        select $1, $2, hour, $3, $4, $5, digests from unnest($6::timestamptz[], $7::bytea[]) as d(hour, digests)`,
-      [organisation, source, delivery, this.digestPart++, String(this.version), hours.map((hour) => new Date(hour)), hours.map((hour) => digestBytes(fresh.get(hour) ?? []))],
+      [
+        organisation,
+        source,
+        delivery,
+        this.digestPart++,
+        String(this.version),
+        hours.map((hour) => new Date(hour)),
+        hours.map((hour) => digestBytes(fresh.get(hour) ?? [])),
+      ],
     );
   }
 
@@ -234,8 +273,12 @@ class ImportRun {
     const charge = record.charge;
     if (charge === null) throw new Error('broken invariant: a scope belongs to a bill line');
     const scope: Scope = {
-      ...(await this.openDelivery()), perFile: new Map(), provider: record.provider, account: record.account,
-      periodStart: charge.periodStart, periodEnd: charge.periodEnd,
+      ...(await this.openDelivery()),
+      perFile: new Map(),
+      provider: record.provider,
+      account: record.account,
+      periodStart: charge.periodStart,
+      periodEnd: charge.periodEnd,
     };
     this.scopes.set(scopeKey(record), scope);
     return scope;
@@ -250,7 +293,13 @@ class ImportRun {
     );
     const id = row?.id ?? '';
     const writer = new DeliveryWriter({
-      organisation, source, id, tx: this.tx, dimensions: this.dimensions, dimensionDb: dryRun ? this.tx : this.db, remember: !dryRun,
+      organisation,
+      source,
+      id,
+      tx: this.tx,
+      dimensions: this.dimensions,
+      dimensionDb: dryRun ? this.tx : this.db,
+      remember: !dryRun,
     });
     return { writer, id };
   }
@@ -261,9 +310,15 @@ class ImportRun {
     if (this.metered !== null) {
       const digest = await this.metered.writer.finish();
       if (this.metered.writer.records === 0) await this.drop(this.metered.id);
-      else await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`,
-        [organisation, this.metered.id, this.metered.writer.records, digest]);
-      for (const { team, day } of this.metered.writer.touched.values()) wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
+      else
+        await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`, [
+          organisation,
+          this.metered.id,
+          this.metered.writer.records,
+          digest,
+        ]);
+      for (const { team, day } of this.metered.writer.touched.values())
+        wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
     }
     for (const [key, scope] of this.scopes) wakings.push(...(await this.finishScope(key, scope)));
     return wakings;
@@ -288,22 +343,43 @@ class ImportRun {
     if (old !== undefined) {
       for (const row of await this.daysOf(old.id)) touched.set(`${row.team}/${row.day}`, row);
       await this.drop(old.id);
-      const replaced = { provider: scope.provider, account: scope.account, periodStart: new Date(scope.periodStart).toISOString(), records: Number(old.records) };
+      const replaced = {
+        provider: scope.provider,
+        account: scope.account,
+        periodStart: new Date(scope.periodStart).toISOString(),
+        records: Number(old.records),
+      };
       for (const count of scope.perFile.keys()) count.replaced.push(replaced);
     }
     await this.tx.query(
       `update delivery set scope = $3, provider = $4, account = $5, period_start = $6, period_end = $7, closed = $8, digest = $9, records = $10
        where organisation = $1 and id = $2`,
-      [organisation, scope.id, key, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd), scope.periodEnd <= now, digest, scope.writer.records],
+      [
+        organisation,
+        scope.id,
+        key,
+        scope.provider,
+        scope.account,
+        new Date(scope.periodStart),
+        new Date(scope.periodEnd),
+        scope.periodEnd <= now,
+        digest,
+        scope.writer.records,
+      ],
     );
     for (const row of await this.accrualDays(scope)) touched.set(`${row.team}/${row.day}`, row);
-    const rollups = [...touched.values()].map(({ team, day }) => ({ stage: 'cost.rollup', lane: team, key: `${team}/${day}` }));
+    const rollups = [...touched.values()].map(({ team, day }) => ({
+      stage: 'cost.rollup',
+      lane: team,
+      key: `${team}/${day}`,
+    }));
     return [...rollups, reconcileWaking(source, monthOfPeriod(scope.periodStart, scope.periodEnd))];
   }
 
   /**
-   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost changes hands to the bill; of a bill that names none,
-   * of all usage of its provider. Days of the provider's other open bills too, where usage may have been theirs alone until now: that names no account, or a bill that names none.
+   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost
+   * changes hands to the bill; of a bill that names none, of all usage of its provider. Days of the provider's other
+   * open bills too, where usage may have been theirs alone until now: that names no account, or a bill that names none.
    */
   private async accrualDays(scope: Scope): Promise<{ team: string; day: string }[]> {
     return this.tx.query(
@@ -315,7 +391,13 @@ class ImportRun {
        from delivery v join usage_hour u on u.organisation = v.organisation and u.delivery = v.id
        where v.organisation = $1 and v.scope is not null and not v.closed and v.provider = $2 and v.account is distinct from $3 and v.period_start < $5 and v.period_end > $4
          and (coalesce(v.account, '') = '' or exists (select 1 from dimension d where d.organisation = $1 and d.kind = 'metered' and d.provider = $2 and coalesce(d.account, '') = ''))`,
-      [this.request.organisation, scope.provider, scope.account, new Date(scope.periodStart), new Date(scope.periodEnd)],
+      [
+        this.request.organisation,
+        scope.provider,
+        scope.account,
+        new Date(scope.periodStart),
+        new Date(scope.periodEnd),
+      ],
     );
   }
 
@@ -330,30 +412,62 @@ class ImportRun {
     const { organisation, source } = this.request;
     await this.tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
     await this.tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await this.tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [organisation, source, delivery]);
+    await this.tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
+      organisation,
+      source,
+      delivery,
+    ]);
     await this.tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
   }
 
   private async reject(file: FileToImport, count: FileCount, rejects: readonly Reject[]): Promise<void> {
     if (this.request.strict) {
-      throw invalid(`${file.name}: ${rejects.length} row(s) could not be read, and the import is strict: nothing was imported`,
-        rejects.slice(0, 100).map((r) => ({ path: placeOfReject(r), message: r.reason })));
+      throw invalid(
+        `${file.name}: ${rejects.length} row(s) could not be read, and the import is strict: nothing was imported`,
+        rejects.slice(0, 100).map((r) => ({ path: placeOfReject(r), message: r.reason })),
+      );
     }
-    await this.tx.copy('reject', REJECT, rejectRows(this.request.organisation, count.id, count.rejected, file.name, rejects));
+    await this.tx.copy(
+      'reject',
+      REJECT,
+      rejectRows(this.request.organisation, count.id, count.rejected, file.name, rejects),
+    );
     count.rejected += rejects.length;
   }
 
   private async close(file: FileToImport, count: FileCount): Promise<ImportedFile> {
-    const billed = [...count.billed.values()].map((b) => ({ provider: b.provider, currency: b.currency, amount: formatDecimal(b.amount) }));
+    const billed = [...count.billed.values()].map((b) => ({
+      provider: b.provider,
+      currency: b.currency,
+      amount: formatDecimal(b.amount),
+    }));
     const rows = count.accepted + count.rejected + count.unchanged;
     await this.tx.query(
       `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9
        where organisation = $1 and id = $2`,
-      [this.request.organisation, count.id, rows, count.accepted, count.rejected, count.unchanged, JSON.stringify(billed), [...count.unknownColumns], JSON.stringify(count.replaced)],
+      [
+        this.request.organisation,
+        count.id,
+        rows,
+        count.accepted,
+        count.rejected,
+        count.unchanged,
+        JSON.stringify(billed),
+        [...count.unknownColumns],
+        JSON.stringify(count.replaced),
+      ],
     );
     return {
-      import: this.request.dryRun ? null : count.id, file: file.name, format: file.format, rows, accepted: count.accepted, rejected: count.rejected,
-      unchanged: count.unchanged, billed, replaced: count.replaced, unknownColumns: [...count.unknownColumns],
+      import: this.request.dryRun ? null : count.id,
+      file: file.name,
+      format: file.format,
+      rows,
+      accepted: count.accepted,
+      rejected: count.rejected,
+      unchanged: count.unchanged,
+      billed,
+      replaced: count.replaced,
+      unknownColumns: [...count.unknownColumns],
     };
   }
 }
@@ -367,6 +481,7 @@ function addBilled(count: FileCount, record: UsageRecord): void {
   if (charge === null) return;
   const key = `${record.provider}|${charge.currency}`;
   const total = count.billed.get(key);
-  if (total === undefined) count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
+  if (total === undefined)
+    count.billed.set(key, { provider: record.provider, currency: charge.currency, amount: charge.billed });
   else total.amount = addDecimal(total.amount, charge.billed);
 }

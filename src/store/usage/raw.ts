@@ -17,13 +17,18 @@ export interface TeamDay {
 }
 
 export class RawStore {
-  constructor(private readonly db: Database, private readonly dimensions: Dimensions) {}
+  constructor(
+    private readonly db: Database,
+    private readonly dimensions: Dimensions,
+  ) {}
 
   /** Every record of a source's delivery, block by block. */
   async *records(db: Queryable, organisation: string, source: string, delivery: string): AsyncGenerator<UsageRecord[]> {
     for (let no = 0; ; no++) {
       const [row] = await db.query<{ payload: Buffer }>(
-        `select payload from block where organisation = $1 and source = $2 and delivery = $3 and no = $4`, [organisation, source, delivery, no]);
+        `select payload from block where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
+        [organisation, source, delivery, no],
+      );
       if (row === undefined) return;
       yield decodeBlock(row.payload);
     }
@@ -31,23 +36,39 @@ export class RawStore {
 
   /** Every delivery, for a recount. */
   async deliveries(db: Queryable, organisation: string): Promise<{ source: string; id: string }[]> {
-    return db.query(`select source, id::text as id from delivery where organisation = $1 order by delivery.id`, [organisation]);
+    return db.query(`select source, id::text as id from delivery where organisation = $1 order by delivery.id`, [
+      organisation,
+    ]);
   }
 
   /**
-   * Allocates a delivery anew under the given rules; returns the (team, day)s that change, metered ones and billed ones.
+   * Allocates a delivery anew under the given rules; returns the (team, day)s that change, metered ones and billed
+   * ones.
    * Null where the delivery has gone (its bill was restated meanwhile).
    */
-  async reallocate(tx: Transaction, organisation: string, source: string, delivery: string, rules: RuleSet, trackedTags: readonly string[]): Promise<{ days: TeamDay[]; metered: boolean } | null> {
+  async reallocate(
+    tx: Transaction,
+    organisation: string,
+    source: string,
+    delivery: string,
+    rules: RuleSet,
+    trackedTags: readonly string[],
+  ): Promise<{ days: TeamDay[]; metered: boolean } | null> {
     const [row] = await tx.query<{ scope: string | null }>(
-      `select scope from delivery where organisation = $1 and id = $2 for update`, [organisation, delivery]);
+      `select scope from delivery where organisation = $1 and id = $2 for update`,
+      [organisation, delivery],
+    );
     if (row === undefined) return null;
     const before = await tx.query<TeamDay>(
       `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
-      [organisation, delivery]);
+      [organisation, delivery],
+    );
     await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
     const grouping = new Grouping((record) => rules.teamOf(record), trackedTags);
-    const writer = new DeliveryWriter({ organisation, source, id: delivery, tx, dimensions: this.dimensions, dimensionDb: this.db, remember: true }, { sumsOnly: true });
+    const writer = new DeliveryWriter(
+      { organisation, source, id: delivery, tx, dimensions: this.dimensions, dimensionDb: this.db, remember: true },
+      { sumsOnly: true },
+    );
     for await (const records of this.records(tx, organisation, source, delivery)) {
       for (const record of records) {
         writer.add(grouping.groupOf(record), record);
@@ -55,7 +76,11 @@ export class RawStore {
       }
     }
     await writer.finish();
-    await tx.query(`update delivery set rules_version = $3 where organisation = $1 and id = $2`, [organisation, delivery, rules.version]);
+    await tx.query(`update delivery set rules_version = $3 where organisation = $1 and id = $2`, [
+      organisation,
+      delivery,
+      rules.version,
+    ]);
     const days = new Map([...before, ...writer.touched.values()].map((d) => [`${d.team}/${d.day}`, d]));
     return { days: [...days.values()], metered: row.scope === null };
   }

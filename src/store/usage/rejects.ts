@@ -24,7 +24,12 @@ export class RejectStore {
   constructor(private readonly db: Queryable) {}
 
   /** Rejects of one import or of all, newest import first; `after` is `import/no` of the last one seen. */
-  async list(organisation: string, importId: string | null, after: { import: string; no: number } | null, limit: number): Promise<StoredReject[]> {
+  async list(
+    organisation: string,
+    importId: string | null,
+    after: { import: string; no: number } | null,
+    limit: number,
+  ): Promise<StoredReject[]> {
     return this.db.query<StoredReject>(
       `select import::text as import, no, file, line::int as line, column_name as "column", reason, raw from reject
        where organisation = $1 and ($2::bigint is null or import = $2)
@@ -34,11 +39,30 @@ export class RejectStore {
   }
 
   /** Notes the import of a price list and keeps its rejects. */
-  async saveList(tx: Transaction, organisation: string, source: string, list: ImportedPrices, by: string, now: number): Promise<void> {
+  async saveList(
+    tx: Transaction,
+    organisation: string,
+    source: string,
+    list: ImportedPrices,
+    by: string,
+    now: number,
+  ): Promise<void> {
     const [row] = await tx.query<{ id: string }>(
       `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by)
        values ($1, $2, $3, $4, $5, $6, $7, $8, '[]', $9, $10) returning id::text as id`,
-      [organisation, source, list.file, list.format, list.rows, list.accepted, list.rejected, list.unchanged, new Date(now), by]);
+      [
+        organisation,
+        source,
+        list.file,
+        list.format,
+        list.rows,
+        list.accepted,
+        list.rejected,
+        list.unchanged,
+        new Date(now),
+        by,
+      ],
+    );
     await tx.copy('reject', REJECT, rejectRows(organisation, row?.id ?? '', 0, list.file, list.rejects));
   }
 
@@ -56,7 +80,13 @@ export class RejectStore {
 export const REJECT = ['organisation', 'import', 'no', 'file', 'line', 'column_name', 'reason', 'raw'];
 
 /** Rejects as lines for COPY into the columns REJECT, numbered from `first`. */
-export function* rejectRows(organisation: string, importId: string, first: number, file: string, rejects: readonly Reject[]): Generator<string> {
+export function* rejectRows(
+  organisation: string,
+  importId: string,
+  first: number,
+  file: string,
+  rejects: readonly Reject[],
+): Generator<string> {
   for (const [at, r] of rejects.entries()) {
     yield `${copyText(organisation)}\t${importId}\t${first + at}\t${copyText(file)}\t${r.line}\t${copyText(r.column)}\t${copyText(printable(r.reason))}\t${copyText(printable(r.raw))}\n`;
   }

@@ -68,7 +68,10 @@ function mix(state: number, value: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0;
 }
 
-/** Thirty-two bits of a text; three of these with other seeds name an id (MurmurHash3's mixing and finish, over UTF-16 units). */
+/**
+ * Thirty-two bits of a text; three of these with other seeds name an id (MurmurHash3's mixing and finish, over UTF-16
+ * units).
+ */
 function textHash(text: string, seed: number): number {
   let h = seed;
   for (let at = 0; at < text.length; at++) {
@@ -105,7 +108,11 @@ export class Sightings {
   constructor(private readonly hours: Map<number, DigestSet>) {}
 
   see(hour: number, group: Group, record: UsageRecord): Sighting {
-    const [a, b, c] = [textHash(record.id, 0x9e3779b1), textHash(record.id, 0x85ebca77), textHash(record.id, 0xc2b2ae3d) | 1];
+    const [a, b, c] = [
+      textHash(record.id, 0x9e3779b1),
+      textHash(record.id, 0x85ebca77),
+      textHash(record.id, 0xc2b2ae3d) | 1,
+    ];
     const content = contentHash(group, record);
     const sighting = this.hours.get(hour)?.add(a, b, c >>> 0, content) ?? 'new';
     if (sighting === 'new') {
@@ -130,7 +137,14 @@ export class SeenIds {
    * `run` is the caller's own object, one per import: another run at the same version means that the first was rolled
    * back, and what it put into the sets is thrown away.
    */
-  async sightings(db: Queryable, organisation: string, source: string, version: bigint, run: object, hours: ReadonlySet<number>): Promise<Sightings> {
+  async sightings(
+    db: Queryable,
+    organisation: string,
+    source: string,
+    version: bigint,
+    run: object,
+    hours: ReadonlySet<number>,
+  ): Promise<Sightings> {
     const cache = await this.current(db, organisation, source, version, run);
     const absent = [...hours].filter((hour) => !cache.hours.has(hour));
     for (const hour of absent) cache.hours.set(hour, new DigestSet());
@@ -150,7 +164,13 @@ export class SeenIds {
     this.sources.delete(`${organisation}\u0001${source}`);
   }
 
-  private async current(db: Queryable, organisation: string, source: string, version: bigint, run: object): Promise<SourceCache> {
+  private async current(
+    db: Queryable,
+    organisation: string,
+    source: string,
+    version: bigint,
+    run: object,
+  ): Promise<SourceCache> {
     const name = `${organisation}\u0001${source}`;
     let cache = this.sources.get(name);
     if (cache === undefined || (cache.run !== run && cache.version >= version)) {
@@ -191,6 +211,11 @@ function touch(hours: Map<number, DigestSet>, hour: number): void {
 function fill(set: DigestSet | undefined, digests: Buffer): void {
   if (set === undefined) return;
   for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
-    set.add(digests.readUInt32LE(at), digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8), digests.readUInt32LE(at + 12));
+    set.add(
+      digests.readUInt32LE(at),
+      digests.readUInt32LE(at + 4),
+      digests.readUInt32LE(at + 8),
+      digests.readUInt32LE(at + 12),
+    );
   }
 }

@@ -1,8 +1,9 @@
 /**
- * What is left of a team's jobs where that has to be counted: what their labels say, less what was metered of them since. Reads only.
+ * What is left of a team's jobs where that has to be counted: what their labels say, less what was metered of them
+ * since. Reads only.
  *
- * Hour sums do not keep the resource, so it reads blocks again, and only where a job asks for it. The rule is core's (core/workload/job-work.ts); what is not known
- * stays null.
+ * Hour sums do not keep the resource, so it reads blocks again, and only where a job asks for it. The rule is core's
+ * (core/workload/job-work.ts); what is not known stays null.
  */
 import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../core/workload/job-work.js';
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
@@ -23,54 +24,104 @@ interface Counted {
   readonly runs: MeteredRun[];
 }
 
-interface BlockRow { source: string; delivery: string; no: number; payload: Buffer }
+interface BlockRow {
+  source: string;
+  delivery: string;
+  no: number;
+  payload: Buffer;
+}
 
 export class JobUsage {
   /** The same workloads, their jobs' work left counted up to `asOf`. */
-  async counted(db: Queryable, organisation: string, team: string, asOf: number, workloads: readonly WorkloadView[]): Promise<WorkloadView[]> {
+  async counted(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    asOf: number,
+    workloads: readonly WorkloadView[],
+  ): Promise<WorkloadView[]> {
     if (workloads.every(({ job }) => job === null)) return [...workloads];
-    const rows = await db.query<{ id: string; work: JobWork }>(`select id, facts -> 'work' as work from workload where organisation = $1 and team = $2 and facts -> 'work' is not null`, [organisation, team]);
-    const jobs = new Map(rows.flatMap(({ id, work }) => {
-      const one = workloads.find(({ workload }) => workload === id);
-      return one === undefined || asOf - work.since > MOST_COUNTED_DAYS * DAY_MS ? [] : [[id, { one, work, runs: [] } satisfies Counted] as const];
-    }));
+    const rows = await db.query<{ id: string; work: JobWork }>(
+      `select id, facts -> 'work' as work from workload where organisation = $1 and team = $2 and facts -> 'work' is not null`,
+      [organisation, team],
+    );
+    const jobs = new Map(
+      rows.flatMap(({ id, work }) => {
+        const one = workloads.find(({ workload }) => workload === id);
+        return one === undefined || asOf - work.since > MOST_COUNTED_DAYS * DAY_MS
+          ? []
+          : [[id, { one, work, runs: [] } satisfies Counted] as const];
+      }),
+    );
     await this.meter(db, organisation, team, asOf, [...jobs.values()]);
     return workloads.map((one) => {
       const counted = jobs.get(one.workload);
-      return counted === undefined || one.job === null ? one : { ...one, job: { ...one.job, workLeftHours: leftOf(counted, asOf) } };
+      return counted === undefined || one.job === null
+        ? one
+        : { ...one, job: { ...one.job, workLeftHours: leftOf(counted, asOf) } };
     });
   }
 
-  private async meter(db: Queryable, organisation: string, team: string, asOf: number, jobs: readonly Counted[]): Promise<void> {
+  private async meter(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    asOf: number,
+    jobs: readonly Counted[],
+  ): Promise<void> {
     const since = Math.min(...jobs.map(({ work }) => work.since));
     if (since >= asOf) return;
     for await (const payload of this.payloads(db, organisation, team, since, asOf)) {
       for (const record of decodeBlock(payload)) {
         if (record.start >= asOf) continue;
-        for (const { work, runs } of jobs) if (tellsOf(record, work)) runs.push({ resource: record.resource, start: record.start, end: record.end, gpuParts: record.gpuParts });
+        for (const { work, runs } of jobs)
+          if (tellsOf(record, work))
+            runs.push({ resource: record.resource, start: record.start, end: record.end, gpuParts: record.gpuParts });
       }
     }
   }
 
   /** Blocks of a team's metered usage within [since, asOf], and of the hour before. */
-  private async *payloads(db: Queryable, organisation: string, team: string, since: number, asOf: number): AsyncGenerator<Buffer> {
+  private async *payloads(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    since: number,
+    asOf: number,
+  ): AsyncGenerator<Buffer> {
     const deliveries = await db.query<{ delivery: string }>(
       `select distinct u.delivery::text as delivery from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.team = $2 and u.hour >= $3 and u.hour < $4 order by 1`,
-      [organisation, team, formatInstant(hourOf(since) - HOUR_MS), formatInstant(asOf)]);
+      [organisation, team, formatInstant(hourOf(since) - HOUR_MS), formatInstant(asOf)],
+    );
     for (let first = 0; first < deliveries.length; first += DELIVERIES_AT_A_TIME) {
       const ids = deliveries.slice(first, first + DELIVERIES_AT_A_TIME).map(({ delivery }) => delivery);
       yield* this.payloadsOf(db, organisation, ids, since, asOf);
     }
   }
 
-  private async *payloadsOf(db: Queryable, organisation: string, deliveries: readonly string[], since: number, asOf: number): AsyncGenerator<Buffer> {
-    for (let last: BlockRow | undefined; ;) {
+  private async *payloadsOf(
+    db: Queryable,
+    organisation: string,
+    deliveries: readonly string[],
+    since: number,
+    asOf: number,
+  ): AsyncGenerator<Buffer> {
+    for (let last: BlockRow | undefined; ; ) {
       const page: BlockRow[] = await db.query<BlockRow>(
         `select source, delivery::text as delivery, no, payload from block
          where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
          order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
-        [organisation, deliveries, formatInstant(since), formatInstant(asOf), last?.source ?? null, last?.delivery ?? null, last?.no ?? null]);
+        [
+          organisation,
+          deliveries,
+          formatInstant(since),
+          formatInstant(asOf),
+          last?.source ?? null,
+          last?.delivery ?? null,
+          last?.no ?? null,
+        ],
+      );
       for (const { payload } of page) yield payload;
       last = page.at(-1);
       if (page.length < PAGE_BLOCKS) return;

@@ -1,5 +1,6 @@
 /**
- * Throughputs that teams have measured: handed in by people and platforms, shown to policies and to predictions. Reads and writes; predicts nothing.
+ * Throughputs that teams have measured: handed in by people and platforms, shown to policies and to predictions. Reads
+ * and writes; predicts nothing.
  *
  * The invariant: a list that was not added to is the same list, since what is learned from one is kept for it.
  */
@@ -22,48 +23,141 @@ export interface NewMeasurement extends Measurement {
 }
 
 interface Row {
-  id: string; team: string; model: string; gpu_model: string; gpu_count: number; batch: number; samples: number; family: string | null; params: number | null; size: number | null;
-  optimizer: string | null; precision: string | null; nodes: number | null; peak: number | null; at: Date;
+  id: string;
+  team: string;
+  model: string;
+  gpu_model: string;
+  gpu_count: number;
+  batch: number;
+  samples: number;
+  family: string | null;
+  params: number | null;
+  size: number | null;
+  optimizer: string | null;
+  precision: string | null;
+  nodes: number | null;
+  peak: number | null;
+  at: Date;
 }
 
 const COLUMNS = `id::text as id, team, model, gpu_model, gpu_count, batch, samples_per_second as samples, family, params, size, optimizer, "precision", nodes, peak_memory_gib as peak, measured_at as at`;
 
-const takenOf = ({ id, team, model, gpu_model: gpu, gpu_count: gpuCount, batch, samples, family, params, size, optimizer, precision, nodes, peak, at }: Row): TakenMeasurement => ({
-  id, team, model, gpu, gpuCount, batch, samplesPerSecond: samples, family, params, size, optimizer, precision, nodes, peakMemoryGib: peak, measuredAt: at.getTime(),
+const takenOf = ({
+  id,
+  team,
+  model,
+  gpu_model: gpu,
+  gpu_count: gpuCount,
+  batch,
+  samples,
+  family,
+  params,
+  size,
+  optimizer,
+  precision,
+  nodes,
+  peak,
+  at,
+}: Row): TakenMeasurement => ({
+  id,
+  team,
+  model,
+  gpu,
+  gpuCount,
+  batch,
+  samplesPerSecond: samples,
+  family,
+  params,
+  size,
+  optimizer,
+  precision,
+  nodes,
+  peakMemoryGib: peak,
+  measuredAt: at.getTime(),
 });
 
 /** As callers read it. */
-export type MeasurementJson = Omit<TakenMeasurement, 'gpu' | 'measuredAt'> & { readonly gpuModel: string; readonly measuredAt: string };
+export type MeasurementJson = Omit<TakenMeasurement, 'gpu' | 'measuredAt'> & {
+  readonly gpuModel: string;
+  readonly measuredAt: string;
+};
 
-export const measurementJson = ({ gpu, measuredAt, ...one }: TakenMeasurement): MeasurementJson => ({ ...one, gpuModel: gpu, measuredAt: formatInstant(measuredAt) });
+export const measurementJson = ({ gpu, measuredAt, ...one }: TakenMeasurement): MeasurementJson => ({
+  ...one,
+  gpuModel: gpu,
+  measuredAt: formatInstant(measuredAt),
+});
 
 export class MeasurementStore {
   private readonly offers = new OfferBook();
   private readonly known = new Map<string, { readonly state: string; readonly all: readonly TakenMeasurement[] }>();
 
   /** @param by who hands them in */
-  async add(tx: Queryable, organisation: string, team: string, taken: readonly NewMeasurement[], by: string, now: number): Promise<void> {
+  async add(
+    tx: Queryable,
+    organisation: string,
+    team: string,
+    taken: readonly NewMeasurement[],
+    by: string,
+    now: number,
+  ): Promise<void> {
     const of = <T>(read: (one: NewMeasurement) => T): T[] => taken.map(read);
     await tx.query(
       `insert into throughput_measurement (organisation, team, made_by, made_at, model, gpu_model, gpu_count, batch, samples_per_second, family, params, size, optimizer, "precision", nodes, peak_memory_gib, measured_at)
        select $1, $2, $3, $4, m.* from unnest($5::text[], $6::text[], $7::int[], $8::float8[], $9::float8[], $10::text[], $11::float8[], $12::float8[], $13::text[], $14::text[], $15::int[], $16::float8[], $17::timestamptz[]) as m`,
-      [organisation, team, by, formatInstant(now), of(({ model }) => model), of(({ gpu }) => modelOf(gpu) ?? gpu), of(({ gpuCount }) => gpuCount), of(({ batch }) => batch), of(({ samplesPerSecond }) => samplesPerSecond),
-        of(({ family }) => family), of(({ params }) => params), of(({ size }) => size), of(({ optimizer }) => optimizer), of(({ precision }) => precision), of(({ nodes }) => nodes), of(({ peakMemoryGib }) => peakMemoryGib),
-        of(({ measuredAt }) => formatInstant(measuredAt))]);
+      [
+        organisation,
+        team,
+        by,
+        formatInstant(now),
+        of(({ model }) => model),
+        of(({ gpu }) => modelOf(gpu) ?? gpu),
+        of(({ gpuCount }) => gpuCount),
+        of(({ batch }) => batch),
+        of(({ samplesPerSecond }) => samplesPerSecond),
+        of(({ family }) => family),
+        of(({ params }) => params),
+        of(({ size }) => size),
+        of(({ optimizer }) => optimizer),
+        of(({ precision }) => precision),
+        of(({ nodes }) => nodes),
+        of(({ peakMemoryGib }) => peakMemoryGib),
+        of(({ measuredAt }) => formatInstant(measuredAt)),
+      ],
+    );
   }
 
   /** A page, newest first. @param filter `teams` null: of all */
-  async list(db: Queryable, organisation: string, filter: { readonly teams: readonly string[] | null; readonly team?: string | undefined; readonly model?: string | undefined }, after: string | null, limit: number): Promise<TakenMeasurement[]> {
+  async list(
+    db: Queryable,
+    organisation: string,
+    filter: {
+      readonly teams: readonly string[] | null;
+      readonly team?: string | undefined;
+      readonly model?: string | undefined;
+    },
+    after: string | null,
+    limit: number,
+  ): Promise<TakenMeasurement[]> {
     const rows = await db.query<Row>(
       `select ${COLUMNS} from throughput_measurement where organisation = $1 and ($2::text[] is null or team = any($2)) and ($3::text is null or team = $3) and ($4::text is null or model = $4)
          and ($5::bigint is null or id < $5) order by throughput_measurement.id desc limit $6`,
-      [organisation, filter.teams, filter.team ?? null, filter.model ?? null, after, limit]);
+      [organisation, filter.teams, filter.team ?? null, filter.model ?? null, after, limit],
+    );
     return rows.map(takenOf);
   }
 
   /** Null: there is none. */
-  async remove(tx: Queryable, organisation: string, id: string, teams: readonly string[] | null): Promise<TakenMeasurement | null> {
-    const [row] = await tx.query<Row>(`delete from throughput_measurement where organisation = $1 and id = $2 and ($3::text[] is null or team = any($3)) returning ${COLUMNS}`, [organisation, id, teams]);
+  async remove(
+    tx: Queryable,
+    organisation: string,
+    id: string,
+    teams: readonly string[] | null,
+  ): Promise<TakenMeasurement | null> {
+    const [row] = await tx.query<Row>(
+      `delete from throughput_measurement where organisation = $1 and id = $2 and ($3::text[] is null or team = any($3)) returning ${COLUMNS}`,
+      [organisation, id, teams],
+    );
     return row === undefined ? null : takenOf(row);
   }
 
@@ -76,16 +170,32 @@ export class MeasurementStore {
   }
 
   /** What a prediction is made from: the measurements, and what GPUs are sold for. */
-  async facts({ db, prices }: Pick<Stores, 'db' | 'prices'>, organisation: string, currency: string, now: number): Promise<{ readonly measurements: readonly TakenMeasurement[]; readonly offers: readonly GpuOffer[] }> {
-    return { measurements: await this.upTo(db, organisation, now), offers: this.offers.offers(await prices.book(db, organisation), currency, now, []) };
+  async facts(
+    { db, prices }: Pick<Stores, 'db' | 'prices'>,
+    organisation: string,
+    currency: string,
+    now: number,
+  ): Promise<{ readonly measurements: readonly TakenMeasurement[]; readonly offers: readonly GpuOffer[] }> {
+    return {
+      measurements: await this.upTo(db, organisation, now),
+      offers: this.offers.offers(await prices.book(db, organisation), currency, now, []),
+    };
   }
 
   private async newest(db: Queryable, organisation: string): Promise<readonly TakenMeasurement[]> {
-    const [found] = await db.query<{ state: string }>(`select count(*) || ' ' || coalesce(max(id), 0) || ' ' || coalesce(min(id), 0) as state from throughput_measurement where organisation = $1`, [organisation]);
+    const [found] = await db.query<{ state: string }>(
+      `select count(*) || ' ' || coalesce(max(id), 0) || ' ' || coalesce(min(id), 0) as state from throughput_measurement where organisation = $1`,
+      [organisation],
+    );
     const state = found?.state ?? '';
     const known = this.known.get(organisation);
     if (known?.state === state) return known.all;
-    const rows = state.startsWith('0 ') ? [] : await db.query<Row>(`select ${COLUMNS} from throughput_measurement where organisation = $1 order by measured_at desc, throughput_measurement.id desc limit ${MOST_READ}`, [organisation]);
+    const rows = state.startsWith('0 ')
+      ? []
+      : await db.query<Row>(
+          `select ${COLUMNS} from throughput_measurement where organisation = $1 order by measured_at desc, throughput_measurement.id desc limit ${MOST_READ}`,
+          [organisation],
+        );
     const all = rows.reverse().map(takenOf);
     if (this.known.size >= MOST_CACHED) this.known.clear();
     this.known.set(organisation, { state, all });

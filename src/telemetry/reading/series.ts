@@ -1,8 +1,9 @@
 /**
  * From time series as Prometheus answers them to samples of GPUs: one per card or MIG instance, resource and instant.
  *
- * Pure. Labels are read as exporters write them and as Prometheus renames them when they collide with a target's own (`exported_...`). A pod that
- * is the exporter's own is never taken for the one that holds the GPU. A point that is not there makes no sample.
+ * Pure. Labels are read as exporters write them and as Prometheus renames them when they collide with a target's own
+ * (`exported_...`). A pod that is the exporter's own is never taken for the one that holds the GPU. A point that is not
+ * there makes no sample.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample, TelemetryReading } from '../../core/ports.js';
@@ -29,11 +30,19 @@ export interface Answers {
 type Labels = Readonly<Record<string, string>>;
 
 export const HOST_LABELS = ['Hostname', 'hostname', 'exported_node', 'node', 'kubernetes_node', 'host', 'nodename'];
-const WORKLOAD_LABELS = ['exported_workload', 'workload', 'label_workload', 'label_app_kubernetes_io_name', 'exported_app'];
+const WORKLOAD_LABELS = [
+  'exported_workload',
+  'workload',
+  'label_workload',
+  'label_app_kubernetes_io_name',
+  'exported_app',
+];
 
-const firstOf = (labels: Labels, names: readonly string[]): string | null => names.map((name) => labels[name]).find((value) => value !== undefined && value !== '') ?? null;
+const firstOf = (labels: Labels, names: readonly string[]): string | null =>
+  names.map((name) => labels[name]).find((value) => value !== undefined && value !== '') ?? null;
 export const exporterOf = (labels: Labels): string => `${labels['job'] ?? ''}/${labels['instance'] ?? ''}`;
-const hostOf = (labels: Labels): string => firstOf(labels, HOST_LABELS) ?? (labels['instance'] ?? '').replace(/:\d+$/, '');
+const hostOf = (labels: Labels): string =>
+  firstOf(labels, HOST_LABELS) ?? (labels['instance'] ?? '').replace(/:\d+$/, '');
 
 interface Device {
   readonly key: string;
@@ -52,13 +61,28 @@ function deviceOf(labels: Labels, ownPods: ReadonlyMap<string, string>): Device 
   const exporter = exporterOf(labels);
   const own = labels['pod'] !== undefined && labels['pod'] === ownPods.get(exporter);
   const pod = firstOf(labels, own ? ['exported_pod'] : ['exported_pod', 'pod', 'pod_name']);
-  const namespace = pod === null ? null : firstOf(labels, labels['exported_pod'] ? ['exported_namespace', 'namespace'] : ['namespace', 'pod_namespace']);
+  const namespace =
+    pod === null
+      ? null
+      : firstOf(labels, labels['exported_pod'] ? ['exported_namespace', 'namespace'] : ['namespace', 'pod_namespace']);
   const host = hostOf(labels);
-  const gpu = firstOf(labels, ['UUID', 'uuid', 'gpu_uuid']) ?? `${host}/${firstOf(labels, ['gpu', 'device', 'index', 'minor_number']) ?? '0'}`;
+  const gpu =
+    firstOf(labels, ['UUID', 'uuid', 'gpu_uuid']) ??
+    `${host}/${firstOf(labels, ['gpu', 'device', 'index', 'minor_number']) ?? '0'}`;
   const migInstance = firstOf(labels, ['GPU_I_ID', 'mig_id']);
   // A pod is called as its metered usage and its place in the fleet are.
   const resource = pod === null ? host : namespace === null ? pod : `pod/${namespace}/${pod}`;
-  return { key: JSON.stringify([resource, gpu, migInstance]), resource, host, gpu, migInstance, namespace, pod, exporter, labels };
+  return {
+    key: JSON.stringify([resource, gpu, migInstance]),
+    resource,
+    host,
+    gpu,
+    migInstance,
+    namespace,
+    pod,
+    exporter,
+    labels,
+  };
 }
 
 interface Building {
@@ -67,8 +91,14 @@ interface Building {
 }
 
 /** Readings at the given instants (epoch milliseconds), each of what was known just then. */
-export function readingsOf(answers: Answers, instants: readonly number[], warnings: readonly string[] = []): TelemetryReading[] {
-  const ownPods = new Map(answers.up.flatMap(({ labels }) => (labels['pod'] === undefined ? [] : [[exporterOf(labels), labels['pod']]])));
+export function readingsOf(
+  answers: Answers,
+  instants: readonly number[],
+  warnings: readonly string[] = [],
+): TelemetryReading[] {
+  const ownPods = new Map(
+    answers.up.flatMap(({ labels }) => (labels['pod'] === undefined ? [] : [[exporterOf(labels), labels['pod']]])),
+  );
   const at = new Map(instants.map((instant) => [instant, new Map<string, Building>()]));
   const names = new Map<string, string>();
   const open = new Set<string>();
@@ -78,24 +108,40 @@ export function readingsOf(answers: Answers, instants: readonly number[], warnin
     if (metric === undefined) continue;
     const device = deviceOf(labels, ownPods);
     if (metric.measure === 'name') names.set(device.key, labels['name'] ?? '');
-    else for (const [seconds, text] of points) {
-      const devices = at.get(Math.round(seconds * 1000));
-      if (devices === undefined) continue;
-      // Also a blank value says that the card is there.
-      const building = devices.get(device.key) ?? { device, values: new Map<Measure, number>() };
-      devices.set(device.key, building);
-      const value = valueOf(metric, text, answers.units[name] ?? null);
-      if (typeof value === 'number') building.values.set(metric.measure, Math.max(value, building.values.get(metric.measure) ?? value));
-      else if (value !== 'blank') open.add(value === 'impossible' ? `${name} has values that are impossible in its unit` : `${name} has values whose unit cannot be told: say it in BURSAR_PROMETHEUS_UNITS`);
-    }
+    else
+      for (const [seconds, text] of points) {
+        const devices = at.get(Math.round(seconds * 1000));
+        if (devices === undefined) continue;
+        // Also a blank value says that the card is there.
+        const building = devices.get(device.key) ?? { device, values: new Map<Measure, number>() };
+        devices.set(device.key, building);
+        const value = valueOf(metric, text, answers.units[name] ?? null);
+        if (typeof value === 'number')
+          building.values.set(metric.measure, Math.max(value, building.values.get(metric.measure) ?? value));
+        else if (value !== 'blank')
+          open.add(
+            value === 'impossible'
+              ? `${name} has values that are impossible in its unit`
+              : `${name} has values whose unit cannot be told: say it in BURSAR_PROMETHEUS_UNITS`,
+          );
+      }
   }
   const [requests, latency] = [placesOf(answers.requests), placesOf(answers.latency)];
   return instants.map((instant) => {
-    const samples = [...(at.get(instant)?.values() ?? [])].map((one) => sampleOf(one, instant, names, requests, latency));
-    const targets = answers.up.flatMap(({ labels, points }) => points.filter(([seconds]) => Math.round(seconds * 1000) === instant).map(([, value]) => ({ exporter: exporterOf(labels), isUp: Number(value) === 1 })));
+    const samples = [...(at.get(instant)?.values() ?? [])].map((one) =>
+      sampleOf(one, instant, names, requests, latency),
+    );
+    const targets = answers.up.flatMap(({ labels, points }) =>
+      points
+        .filter(([seconds]) => Math.round(seconds * 1000) === instant)
+        .map(([, value]) => ({ exporter: exporterOf(labels), isUp: Number(value) === 1 })),
+    );
     const up = targets.filter(({ isUp }) => isUp);
     return {
-      at: instant, samples: inherited(samples), coverage: targets.length === 0 ? null : up.length / targets.length, problems: [...warnings, ...[...open].sort()],
+      at: instant,
+      samples: inherited(samples),
+      coverage: targets.length === 0 ? null : up.length / targets.length,
+      problems: [...warnings, ...[...open].sort()],
       ...(targets.length === 0 ? {} : { exportersUp: up.map(({ exporter }) => exporter) }),
     };
   });
@@ -103,28 +149,47 @@ export function readingsOf(answers: Answers, instants: readonly number[], warnin
 
 type Places = (device: Device, at: number) => number | null;
 
-/** Values by the place that their labels name: a pod, else a workload, else a host. A negative or non-finite value is none. */
+/**
+ * Values by the place that their labels name: a pod, else a workload, else a host. A negative or non-finite value is
+ * none.
+ */
 function placesOf(series: readonly Series[]): Places {
   const values = new Map<string, number>();
   for (const { labels, points } of series) {
     const pod = firstOf(labels, ['exported_pod', 'pod']);
     const workload = firstOf(labels, WORKLOAD_LABELS);
-    const place = pod !== null ? `pod ${firstOf(labels, labels['exported_pod'] ? ['exported_namespace', 'namespace'] : ['namespace']) ?? ''}/${pod}` : workload !== null ? `workload ${workload}` : `host ${hostOf(labels)}`;
+    const place =
+      pod !== null
+        ? `pod ${firstOf(labels, labels['exported_pod'] ? ['exported_namespace', 'namespace'] : ['namespace']) ?? ''}/${pod}`
+        : workload !== null
+          ? `workload ${workload}`
+          : `host ${hostOf(labels)}`;
     for (const [seconds, text] of points) {
       const value = Number(text);
       const key = `${Math.round(seconds * 1000)} ${place}`;
       // Of several probes of one place the worst counts.
-      if (text !== '' && Number.isFinite(value) && value >= 0) values.set(key, Math.max(value, values.get(key) ?? value));
+      if (text !== '' && Number.isFinite(value) && value >= 0)
+        values.set(key, Math.max(value, values.get(key) ?? value));
     }
   }
   return ({ namespace, pod, host, labels }, at) => {
     const workload = firstOf(labels, WORKLOAD_LABELS);
-    const places = [...(pod === null ? [] : [`pod ${namespace ?? ''}/${pod}`]), ...(workload === null ? [] : [`workload ${workload}`]), `host ${host}`];
+    const places = [
+      ...(pod === null ? [] : [`pod ${namespace ?? ''}/${pod}`]),
+      ...(workload === null ? [] : [`workload ${workload}`]),
+      `host ${host}`,
+    ];
     return places.map((place) => values.get(`${at} ${place}`)).find((value) => value !== undefined) ?? null;
   };
 }
 
-function sampleOf({ device, values }: Building, at: number, names: ReadonlyMap<string, string>, requests: Places, latency: Places): GpuSample {
+function sampleOf(
+  { device, values }: Building,
+  at: number,
+  names: ReadonlyMap<string, string>,
+  requests: Places,
+  latency: Places,
+): GpuSample {
   const { labels, resource, gpu, migInstance, namespace, pod, exporter, key } = device;
   const value = (measure: Measure): number | null => values.get(measure) ?? null;
   const [used, free] = [value('memory-used'), value('memory-free')];
@@ -134,22 +199,55 @@ function sampleOf({ device, values }: Building, at: number, names: ReadonlyMap<s
   const { __name__: _, ...kept } = labels;
   const xid = value('xid');
   return {
-    resource, gpu, migInstance, namespace, pod, at, exporter, gpuModel: modelOf(labels['modelName'] ?? labels['gpu_model'] ?? names.get(key) ?? ''),
-    gpuUtilisationRatio: value('utilisation'), memoryUsedMib: used, memoryUsedRatio: used !== null && total !== null && total > 0 && used <= total ? used / total : null,
-    temperatureCelsius: value('temperature'), powerWatts: value('power'), pcieReplays: value('pcie-replays'),
-    requestsPerSecond: requests(device, at), networkLatencySeconds: latency(device, at),
-    labels: { ...kept, ...(workload === null ? {} : { workload }), ...(profile === null ? {} : { mig_profile: profile }) },
-    fault: xid !== null && faultOfXid(xid) !== null ? faultOfXid(xid) : value('remap-failure') === 1 ? 'row remapping failed' : null,
+    resource,
+    gpu,
+    migInstance,
+    namespace,
+    pod,
+    at,
+    exporter,
+    gpuModel: modelOf(labels['modelName'] ?? labels['gpu_model'] ?? names.get(key) ?? ''),
+    gpuUtilisationRatio: value('utilisation'),
+    memoryUsedMib: used,
+    memoryUsedRatio: used !== null && total !== null && total > 0 && used <= total ? used / total : null,
+    temperatureCelsius: value('temperature'),
+    powerWatts: value('power'),
+    pcieReplays: value('pcie-replays'),
+    requestsPerSecond: requests(device, at),
+    networkLatencySeconds: latency(device, at),
+    labels: {
+      ...kept,
+      ...(workload === null ? {} : { workload }),
+      ...(profile === null ? {} : { mig_profile: profile }),
+    },
+    fault:
+      xid !== null && faultOfXid(xid) !== null
+        ? faultOfXid(xid)
+        : value('remap-failure') === 1
+          ? 'row remapping failed'
+          : null,
   };
 }
 
-/** What is of the whole card (temperature, PCIe, faults) holds for its MIG instances too; its power is not shared out. */
+/**
+ * What is of the whole card (temperature, PCIe, faults) holds for its MIG instances too; its power is not shared out.
+ */
 function inherited(samples: readonly GpuSample[]): GpuSample[] {
-  const cards = new Map(samples.filter(({ migInstance }) => migInstance === null).map((sample) => [`${sample.exporter ?? ''} ${sample.gpu}`, sample]));
+  const cards = new Map(
+    samples
+      .filter(({ migInstance }) => migInstance === null)
+      .map((sample) => [`${sample.exporter ?? ''} ${sample.gpu}`, sample]),
+  );
   return samples.map((sample) => {
     const card = sample.migInstance === null ? undefined : cards.get(`${sample.exporter ?? ''} ${sample.gpu}`);
-    return card === undefined ? sample : {
-      ...sample, gpuModel: sample.gpuModel ?? card.gpuModel, temperatureCelsius: sample.temperatureCelsius ?? card.temperatureCelsius, pcieReplays: sample.pcieReplays ?? card.pcieReplays, fault: sample.fault ?? card.fault ?? null,
-    };
+    return card === undefined
+      ? sample
+      : {
+          ...sample,
+          gpuModel: sample.gpuModel ?? card.gpuModel,
+          temperatureCelsius: sample.temperatureCelsius ?? card.temperatureCelsius,
+          pcieReplays: sample.pcieReplays ?? card.pcieReplays,
+          fault: sample.fault ?? card.fault ?? null,
+        };
   });
 }

@@ -1,17 +1,25 @@
 /**
- * From the scrapes of targets (`up`) to exporters that fell silent, each with what the rest of its machine says meanwhile.
+ * From the scrapes of targets (`up`) to exporters that fell silent, each with what the rest of its machine says
+ * meanwhile.
  *
- * Pure. It states facts and judges nothing (core/fleet/silence.ts does). Targets belong to one machine where a label of hosts or an address that is not the
- * loopback names it; what cannot be told to stand on a machine is neither a witness nor against one.
+ * Pure. It states facts and judges nothing (core/fleet/silence.ts does). Targets belong to one machine where a label of
+ * hosts or an address that is not the loopback names it; what cannot be told to stand on a machine is neither a witness
+ * nor against one.
  */
 import type { SilentExporter } from '../../core/fleet/silence.js';
 import { exporterOf, HOST_LABELS, type Series } from './series.js';
 
 type Labels = Readonly<Record<string, string>>;
 
-/** How far back scrapes are looked at, as a PromQL duration. An exporter that is silent for longer is not told of any more. */
+/**
+ * How far back scrapes are looked at, as a PromQL duration. An exporter that is silent for longer is not told of any
+ * more.
+ */
 export const SILENCE_WINDOW = '10m';
-/** Other targets that answered so shortly before the exporter fell silent fell silent with it: their own pace is seldom above a minute. */
+/**
+ * Other targets that answered so shortly before the exporter fell silent fell silent with it: their own pace is seldom
+ * above a minute.
+ */
 const TOGETHER_MS = 90_000;
 
 /** An exporter that has named cards: how its series and its target call its machine. */
@@ -41,7 +49,8 @@ function addressOf({ instance = '' }: Labels): string | null {
   return host === '' || host === 'localhost' || host === '::1' || host.startsWith('127.') ? null : host;
 }
 
-const namesOf = (labels: Labels): string[] => [...HOST_LABELS.map((label) => labels[label] ?? ''), addressOf(labels) ?? ''].filter((name) => name !== '');
+const namesOf = (labels: Labels): string[] =>
+  [...HOST_LABELS.map((label) => labels[label] ?? ''), addressOf(labels) ?? ''].filter((name) => name !== '');
 
 interface Target {
   readonly exporter: string;
@@ -61,31 +70,57 @@ interface Target {
  * @param now the targets as they are at `at`
  * @param window their scrapes until `at`, as they were made
  */
-export function silentExporters(known: ReadonlyMap<string, KnownExporter>, now: readonly Series[], window: readonly Series[], at: number): SilentExporter[] {
+export function silentExporters(
+  known: ReadonlyMap<string, KnownExporter>,
+  now: readonly Series[],
+  window: readonly Series[],
+  at: number,
+): SilentExporter[] {
   const current = new Set(now.map(({ labels }) => exporterOf(labels)));
   const targets = window.flatMap((series) => targetOf(series, current, at) ?? []);
   const silent = targets.flatMap((own) => {
     const names = known.get(own.exporter)?.names ?? null;
-    return names === null || own.isUp || own.answeredAt === null ? [] : [silenceOf(own, [...new Set([...names, ...own.names])].sort(), targets)];
+    return names === null || own.isUp || own.answeredAt === null
+      ? []
+      : [silenceOf(own, [...new Set([...names, ...own.names])].sort(), targets)];
   });
-  const wholly = new Set(silent.filter(({ othersAnswering }) => othersAnswering === 0).map(({ names }) => JSON.stringify(names)));
+  const wholly = new Set(
+    silent.filter(({ othersAnswering }) => othersAnswering === 0).map(({ names }) => JSON.stringify(names)),
+  );
   const silentNames = new Set(silent.flatMap(({ names }) => names));
-  const answering = new Set(targets.filter(({ isUp, names }) => isUp && !names.some((name) => silentNames.has(name))).map(({ names, exporter }) => names[0] ?? exporter));
+  const answering = new Set(
+    targets
+      .filter(({ isUp, names }) => isUp && !names.some((name) => silentNames.has(name)))
+      .map(({ names, exporter }) => names[0] ?? exporter),
+  );
   return silent.map((one) => ({ ...one, machinesSilent: wholly.size, machinesAnswering: answering.size }));
 }
 
 function targetOf({ labels, points }: Series, current: ReadonlySet<string>, at: number): Target | null {
-  const scrapes = points.map(([seconds, value]) => ({ at: Math.round(seconds * 1000), isUp: Number(value) === 1 })).filter((scrape) => scrape.at <= at);
+  const scrapes = points
+    .map(([seconds, value]) => ({ at: Math.round(seconds * 1000), isUp: Number(value) === 1 }))
+    .filter((scrape) => scrape.at <= at);
   const newest = scrapes.at(-1);
   if (newest === undefined) return null;
   const exporter = exporterOf(labels);
   const isCurrent = current.has(exporter);
   const answeredAt = scrapes.findLast(({ isUp }) => isUp)?.at ?? null;
   const failures = scrapes.filter((scrape) => scrape.at > (answeredAt ?? -Infinity)).map((scrape) => scrape.at);
-  return { exporter, names: namesOf(labels), isCurrent, newestAt: newest.at, isUp: newest.isUp && isCurrent, answeredAt, failures: isCurrent ? failures : [...failures, ...missedScrapes(scrapes, at)] };
+  return {
+    exporter,
+    names: namesOf(labels),
+    isCurrent,
+    newestAt: newest.at,
+    isUp: newest.isUp && isCurrent,
+    answeredAt,
+    failures: isCurrent ? failures : [...failures, ...missedScrapes(scrapes, at)],
+  };
 }
 
-/** When a target that was withdrawn would have been scraped since, at its own pace. Of one that was scraped once no pace is known. */
+/**
+ * When a target that was withdrawn would have been scraped since, at its own pace. Of one that was scraped once no pace
+ * is known.
+ */
 function missedScrapes(scrapes: readonly { readonly at: number }[], at: number): number[] {
   const [before, last] = scrapes.slice(-2);
   if (before === undefined || last === undefined || last.at <= before.at) return [];
@@ -98,10 +133,19 @@ function silenceOf(own: Target, names: readonly string[], targets: readonly Targ
   const since = own.failures[0] ?? own.newestAt;
   const others = targets.filter((one) => one !== own && one.names.some((name) => names.includes(name)));
   // That a pod's target is withdrawn says nothing of its machine: only a scrape that failed is a witness.
-  const fellSilent = others.filter(({ isUp, isCurrent, answeredAt }) => isCurrent && !isUp && answeredAt !== null && answeredAt >= since - TOGETHER_MS);
+  const fellSilent = others.filter(
+    ({ isUp, isCurrent, answeredAt }) => isCurrent && !isUp && answeredAt !== null && answeredAt >= since - TOGETHER_MS,
+  );
   const failures = [own, ...fellSilent].flatMap((one) => one.failures);
   return {
-    exporter: own.exporter, names, since: failures.reduce((a, b) => Math.min(a, b), since), until: failures.reduce((a, b) => Math.max(a, b), since), failures: failures.length,
-    othersSilent: fellSilent.length, othersAnswering: others.filter(({ isUp, newestAt }) => isUp && newestAt >= since).length, machinesSilent: 0, machinesAnswering: 0,
+    exporter: own.exporter,
+    names,
+    since: failures.reduce((a, b) => Math.min(a, b), since),
+    until: failures.reduce((a, b) => Math.max(a, b), since),
+    failures: failures.length,
+    othersSilent: fellSilent.length,
+    othersAnswering: others.filter(({ isUp, newestAt }) => isUp && newestAt >= since).length,
+    machinesSilent: 0,
+    machinesAnswering: 0,
   };
 }

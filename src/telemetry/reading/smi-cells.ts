@@ -1,10 +1,14 @@
 /**
  * Cells of nvidia-smi's output: a number with its unit, or one of the many words that it writes where there is none.
  *
- * A word is never a zero. Words that say that the card is lost or needs a reset are faults; all the others only say that nothing was measured.
+ * A word is never a zero. Words that say that the card is lost or needs a reset are faults; all the others only say
+ * that nothing was measured.
  */
 
-/** NVML's words for a card that no longer works (NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED, NVML_ERROR_UNKNOWN as nvidia-smi writes them). */
+/**
+ * NVML's words for a card that no longer works (NVML_ERROR_GPU_IS_LOST, NVML_ERROR_RESET_REQUIRED, NVML_ERROR_UNKNOWN
+ * as nvidia-smi writes them).
+ */
 const FAULTS = /\bERR!|GPU is lost|requires (?:a )?(?:reset|restart)|\bUnknown Error\b/i;
 
 export interface Cell {
@@ -25,7 +29,12 @@ export function cellOf(text: string | null | undefined): Cell {
 /** A word, or null where nvidia-smi says that there is none. */
 export function wordOf(text: string | null | undefined): string | null {
   const trimmed = (text ?? '').trim();
-  return trimmed === '' || /^\[?(?:N\/A|Not Supported|Requested functionality has been deprecated|Insufficient Permissions|Unknown Error)\]?$/i.test(trimmed) ? null : trimmed;
+  return trimmed === '' ||
+    /^\[?(?:N\/A|Not Supported|Requested functionality has been deprecated|Insufficient Permissions|Unknown Error)\]?$/i.test(
+      trimmed,
+    )
+    ? null
+    : trimmed;
 }
 
 /** What one look at one card said; all as it was written. */

@@ -1,7 +1,9 @@
 /**
- * `nvidia-smi --query-gpu=... --format=csv[,nounits]`, once or in a loop: any list of fields, as long as the header is there.
+ * `nvidia-smi --query-gpu=... --format=csv[,nounits]`, once or in a loop: any list of fields, as long as the header is
+ * there.
  *
- * Its timestamps are the machine's local time without a zone; the caller says which. A line of another length than the header is a problem, not a guess.
+ * Its timestamps are the machine's local time without a zone; the caller says which. A line of another length than the
+ * header is a problem, not a guess.
  */
 import { offsetAt, parseInstant } from '../../core/time.js';
 import { wordOf, type SmiRead, type SmiRow } from './smi-cells.js';
@@ -9,7 +11,10 @@ import { wordOf, type SmiRead, type SmiRow } from './smi-cells.js';
 /** `utilization.gpu [%]` is the field `utilization.gpu`. */
 const fieldOf = (column: string): string => column.replace(/\s*\[[^\]]*\]$/, '').trim();
 
-export const isCsv = (text: string): boolean => /^\s*[\w.]+(?: \[[^\]]+\])?(?:, ?[\w.]+(?: \[[^\]]+\])?)+\s*$/.test(text.slice(0, text.indexOf('\n') === -1 ? undefined : text.indexOf('\n')));
+export const isCsv = (text: string): boolean =>
+  /^\s*[\w.]+(?: \[[^\]]+\])?(?:, ?[\w.]+(?: \[[^\]]+\])?)+\s*$/.test(
+    text.slice(0, text.indexOf('\n') === -1 ? undefined : text.indexOf('\n')),
+  );
 
 /** `2026/11/20 18:11:53.661` on the clocks of a zone. */
 export function localInstant(text: string, zone: string): number | null {
@@ -27,18 +32,35 @@ export function readCsv(text: string, zone: string): SmiRead {
     if (line.trim() === head.trim()) continue;
     const cells = line.split(',').map((cell) => cell.trim());
     if (cells.length !== fields.length) uneven += 1;
-    else rows.push(rowOf((...names) => names.map((name) => cells[fields.indexOf(name)]).find((cell) => cell !== undefined) ?? null, zone));
+    else
+      rows.push(
+        rowOf(
+          (...names) => names.map((name) => cells[fields.indexOf(name)]).find((cell) => cell !== undefined) ?? null,
+          zone,
+        ),
+      );
   }
   if (uneven > 0) problems.push(`${uneven} line(s) have another number of cells than the header`);
-  if (!fields.includes('uuid') && !fields.includes('index') && !fields.includes('pci.bus_id')) problems.push('neither uuid nor index nor pci.bus_id was queried: cards cannot be told apart');
+  if (!fields.includes('uuid') && !fields.includes('index') && !fields.includes('pci.bus_id'))
+    problems.push('neither uuid nor index nor pci.bus_id was queried: cards cannot be told apart');
   return { rows, problems };
 }
 
 function rowOf(cell: (...names: string[]) => string | null, zone: string): SmiRow {
   const timestamp = cell('timestamp');
   return {
-    at: timestamp === null ? null : localInstant(timestamp, zone), host: wordOf(cell('hostname')), uuid: wordOf(cell('uuid', 'gpu_uuid')), index: wordOf(cell('index', 'pci.bus_id', 'gpu_bus_id')), migInstance: null,
-    name: wordOf(cell('name', 'gpu_name')), utilisation: cell('utilization.gpu'), memoryUsed: cell('memory.used'), memoryTotal: cell('memory.total'), temperature: cell('temperature.gpu'),
-    power: cell('power.draw', 'power.draw.average', 'power.draw.instant'), pcieReplays: null, recoveryAction: wordOf(cell('gpu_recovery_action')),
+    at: timestamp === null ? null : localInstant(timestamp, zone),
+    host: wordOf(cell('hostname')),
+    uuid: wordOf(cell('uuid', 'gpu_uuid')),
+    index: wordOf(cell('index', 'pci.bus_id', 'gpu_bus_id')),
+    migInstance: null,
+    name: wordOf(cell('name', 'gpu_name')),
+    utilisation: cell('utilization.gpu'),
+    memoryUsed: cell('memory.used'),
+    memoryTotal: cell('memory.total'),
+    temperature: cell('temperature.gpu'),
+    power: cell('power.draw', 'power.draw.average', 'power.draw.instant'),
+    pcieReplays: null,
+    recoveryAction: wordOf(cell('gpu_recovery_action')),
   };
 }

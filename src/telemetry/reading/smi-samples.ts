@@ -1,6 +1,7 @@
 /**
- * From looks at cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of the minute's looks, temperature
- * and faults the worst, counts and memory the last. A look that measured nothing adds nothing to a mean.
+ * From looks at cards to samples: one per card (or MIG instance) and minute. Utilisation and power are the mean of the
+ * minute's looks, temperature and faults the worst, counts and memory the last. A look that measured nothing adds
+ * nothing to a mean.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { GpuSample } from '../../core/ports.js';
@@ -19,7 +20,12 @@ export function samplesOf(rows: readonly SmiRow[], host: string, when: number): 
     if (group === undefined) groups.set(key, [{ at, row }]);
     else group.push({ at, row });
   }
-  return [...groups.values()].map((looks) => sampleOf(looks.sort((a, b) => a.at - b.at), host));
+  return [...groups.values()].map((looks) =>
+    sampleOf(
+      looks.sort((a, b) => a.at - b.at),
+      host,
+    ),
+  );
 }
 
 function sampleOf(looks: readonly { readonly at: number; readonly row: SmiRow }[], file: string): GpuSample {
@@ -32,13 +38,31 @@ function sampleOf(looks: readonly { readonly at: number; readonly row: SmiRow }[
     const values = numbers(column);
     return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
   };
-  const [utilisation, used, total] = [mean('utilisation'), numbers('memoryUsed').at(-1) ?? null, numbers('memoryTotal').at(-1) ?? null];
+  const [utilisation, used, total] = [
+    mean('utilisation'),
+    numbers('memoryUsed').at(-1) ?? null,
+    numbers('memoryTotal').at(-1) ?? null,
+  ];
   const temperatures = numbers('temperature');
   return {
-    resource: host, gpu: row.uuid ?? `${host}/${row.index ?? '0'}`, migInstance: row.migInstance, gpuModel: row.name === null ? null : modelOf(row.name), namespace: null, pod: null, at, exporter: host,
-    gpuUtilisationRatio: utilisation === null ? null : utilisation / 100, memoryUsedMib: used, memoryUsedRatio: used !== null && total !== null && total > 0 && used <= total ? used / total : null,
-    temperatureCelsius: temperatures.length === 0 ? null : Math.max(...temperatures), powerWatts: mean('power'), pcieReplays: numbers('pcieReplays').at(-1) ?? null,
-    requestsPerSecond: null, networkLatencySeconds: null, labels: {}, fault: faultOf(row),
+    resource: host,
+    gpu: row.uuid ?? `${host}/${row.index ?? '0'}`,
+    migInstance: row.migInstance,
+    gpuModel: row.name === null ? null : modelOf(row.name),
+    namespace: null,
+    pod: null,
+    at,
+    exporter: host,
+    gpuUtilisationRatio: utilisation === null ? null : utilisation / 100,
+    memoryUsedMib: used,
+    memoryUsedRatio: used !== null && total !== null && total > 0 && used <= total ? used / total : null,
+    temperatureCelsius: temperatures.length === 0 ? null : Math.max(...temperatures),
+    powerWatts: mean('power'),
+    pcieReplays: numbers('pcieReplays').at(-1) ?? null,
+    requestsPerSecond: null,
+    networkLatencySeconds: null,
+    labels: {},
+    fault: faultOf(row),
   };
 }
 
@@ -46,6 +70,11 @@ const NO_ACTION = /^(?:none|no)$/i;
 
 /** Of the newest look: what was mended since is no fault any more. */
 function faultOf(row: SmiRow): string | null {
-  if (row.recoveryAction !== null && !NO_ACTION.test(row.recoveryAction) && cellOf(row.recoveryAction).fault === null) return `recovery action ${row.recoveryAction}`;
-  return [row.utilisation, row.temperature, row.memoryUsed, row.power, row.recoveryAction].map((cell) => cellOf(cell).fault).find((fault) => fault !== null) ?? null;
+  if (row.recoveryAction !== null && !NO_ACTION.test(row.recoveryAction) && cellOf(row.recoveryAction).fault === null)
+    return `recovery action ${row.recoveryAction}`;
+  return (
+    [row.utilisation, row.temperature, row.memoryUsed, row.power, row.recoveryAction]
+      .map((cell) => cellOf(cell).fault)
+      .find((fault) => fault !== null) ?? null
+  );
 }

@@ -8,13 +8,26 @@ import { link } from './routes.js';
 import { Badge, Empty, Instant, type Tone } from './ui.js';
 
 export const SEVERITY_TONES: Readonly<Record<Severity, Tone>> = { info: 'plain', warning: 'warn', critical: 'bad' };
-export const STATE_TONES: Readonly<Record<AlertState, Tone>> = { new: 'plain', silent: 'plain', open: 'warn', answered: 'good', told: 'plain' };
+export const STATE_TONES: Readonly<Record<AlertState, Tone>> = {
+  new: 'plain',
+  silent: 'plain',
+  open: 'warn',
+  answered: 'good',
+  told: 'plain',
+};
 
 export function AlertLines({ items, none }: { readonly items: readonly Alert[]; readonly none: string }): JSX.Element {
   if (items.length === 0) return <Empty>{none}</Empty>;
   return (
-    <ul class="plain">{items.map(({ id, news, state, madeAt }) => (
-      <li key={id}><a href={link('alerts', id)}>{titleOf(news)}</a><div class="note"><Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge> <Instant at={madeAt} /></div></li>
-    ))}</ul>
+    <ul class="plain">
+      {items.map(({ id, news, state, madeAt }) => (
+        <li key={id}>
+          <a href={link('alerts', id)}>{titleOf(news)}</a>
+          <div class="note">
+            <Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge> <Instant at={madeAt} />
+          </div>
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,4 +1,7 @@
-/** What an alert says, from its facts and in the reader's language and form: a title, facts, and where its subject has its page. */
+/**
+ * What an alert says, from its facts and in the reader's language and form: a title, facts, and where its subject has
+ * its page.
+ */
 import type { ComponentChildren } from 'preact';
 import type { ApprovalReason, Driver, News } from '../../core/alert/alert.js';
 import type { EffectJson } from '../../core/action/action.js';
@@ -13,94 +16,232 @@ export type FactLine = readonly [name: string, value: ComponentChildren];
 export function effectText(effect: EffectJson): string {
   const { target } = effect;
   switch (effect.kind) {
-    case 'scale': return say('effect.scale', { target, n: effect.replicas });
-    case 'set-bounds': return say('effect.bounds', { target, min: effect.min, max: effect.max });
-    case 'set-spot-ratio': return say('effect.spot', { target, share: percent(effect.spotRatio) });
-    case 'resize': return say('effect.resize', { target, sku: effect.sku });
-    case 'cordon': return effect.cordoned ? say('effect.cordon', { target }) : say('effect.uncordon', { target });
-    case 'purchase': return say('effect.purchase', { n: effect.units, offer: effect.offer });
-    default: return say('effect.other', { act: code('act', effect.kind), target });
+    case 'scale':
+      return say('effect.scale', { target, n: effect.replicas });
+    case 'set-bounds':
+      return say('effect.bounds', { target, min: effect.min, max: effect.max });
+    case 'set-spot-ratio':
+      return say('effect.spot', { target, share: percent(effect.spotRatio) });
+    case 'resize':
+      return say('effect.resize', { target, sku: effect.sku });
+    case 'cordon':
+      return effect.cordoned ? say('effect.cordon', { target }) : say('effect.uncordon', { target });
+    case 'purchase':
+      return say('effect.purchase', { n: effect.units, offer: effect.offer });
+    default:
+      return say('effect.other', { act: code('act', effect.kind), target });
   }
 }
 
 export function titleOf(news: News): string {
   switch (news.kind) {
-    case 'budget': return say(`alert-title.budget-${news.threshold.kind}`, { team: news.team, budget: news.budget, share: percent(Number(news.threshold.ratio)) });
-    case 'anomaly': return say(`alert-title.${news.what}`, { team: news.team, day: day(news.day) });
-    case 'price': return say(`alert-title.price-${news.what}`, { price: joined([`${news.provider} ${news.sku}`, news.region, within(code('term', news.term))]) });
-    case 'approval': return say('alert-title.approval', { team: news.team, effect: effectText(news.effect) });
-    case 'result': return say('alert-title.result', { team: news.team, effect: effectText(news.effect), outcome: within(code('outcome', news.outcome)) });
-    case 'health': return say('alert-title.health', { team: news.team, gpu: news.gpu, resource: news.resource, what: within(code('health', news.rule)) });
-    case 'variance': return say('alert-title.variance', { team: news.team, source: news.source, month: month(news.month) });
-    case 'digest': return say('alert-title.digest', { team: news.teamName, month: month(news.month) });
-    case 'test': return say('alert-title.test');
+    case 'budget':
+      return say(`alert-title.budget-${news.threshold.kind}`, {
+        team: news.team,
+        budget: news.budget,
+        share: percent(Number(news.threshold.ratio)),
+      });
+    case 'anomaly':
+      return say(`alert-title.${news.what}`, { team: news.team, day: day(news.day) });
+    case 'price':
+      return say(`alert-title.price-${news.what}`, {
+        price: joined([`${news.provider} ${news.sku}`, news.region, within(code('term', news.term))]),
+      });
+    case 'approval':
+      return say('alert-title.approval', { team: news.team, effect: effectText(news.effect) });
+    case 'result':
+      return say('alert-title.result', {
+        team: news.team,
+        effect: effectText(news.effect),
+        outcome: within(code('outcome', news.outcome)),
+      });
+    case 'health':
+      return say('alert-title.health', {
+        team: news.team,
+        gpu: news.gpu,
+        resource: news.resource,
+        what: within(code('health', news.rule)),
+      });
+    case 'variance':
+      return say('alert-title.variance', { team: news.team, source: news.source, month: month(news.month) });
+    case 'digest':
+      return say('alert-title.digest', { team: news.teamName, month: month(news.month) });
+    case 'test':
+      return say('alert-title.test');
   }
 }
 
-const between = (low: string, mean: string, high: string, currency: string): string => say('range', { mean: money(mean, currency), low: money(low, currency), high: money(high, currency) });
+const between = (low: string, mean: string, high: string, currency: string): string =>
+  say('range', { mean: money(mean, currency), low: money(low, currency), high: money(high, currency) });
 const orUnknown = (text: string | null, currency: string): string => money(text, currency);
 
 /** `$900.00 a month, of $1,000.00`, as far as it is known. */
 function savingOf({ monthlySavings, monthlyCost = null, currency }: ApprovalReason): string {
   if (monthlySavings === null) return say('unknown');
-  return joined([say('alert.monthly', { amount: money(monthlySavings, currency) }), monthlyCost === null ? null : say('saves.of', { cost: money(monthlyCost, currency) })]);
+  return joined([
+    say('alert.monthly', { amount: money(monthlySavings, currency) }),
+    monthlyCost === null ? null : say('saves.of', { cost: money(monthlyCost, currency) }),
+  ]);
 }
 
 export function factsOf(news: News): readonly FactLine[] {
   switch (news.kind) {
-    case 'budget': return [
-      [say('column.spent'), money(news.spent, news.currency)], [say('column.planned'), money(news.planned, news.currency)],
-      [say('budget.forecast'), news.forecast === null ? say('unknown') : between(news.forecast.low, news.forecast.mean, news.forecast.high, news.currency)],
-      [say(Number(news.spent) >= Number(news.planned) ? 'budget.ended' : 'budget.end'), news.exhaustionAt === null ? say('budget.no-end') : instant(news.exhaustionAt)], [say('budget.period'), say('span', { from: day(news.periodStart), to: day(news.periodEnd) })],
-      ...(Number(news.unpricedGpuHours) > 0 ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const] : []),
-    ];
-    case 'anomaly': return [[say('alert.observed', { day: day(news.what === 'level-shift' ? news.decidedDay : news.day) }), money(news.observed, news.currency)], [say('alert.expected'), between(news.expected.low, news.expected.mean, news.expected.high, news.currency)]];
-    case 'price': return [[say('alert.stated'), price(news.observed, news.currency)], [say('alert.expected'), price(news.expected, news.currency)], [say('column.since'), instant(news.effectiveFrom)], [say('alert.source'), news.source]];
-    case 'approval': return [
-      [say('alert.saving'), news.because === null ? say('unknown') : savingOf(news.because)],
-      ...(news.because === null ? [] : [[say('column.why'), <AsWritten>{news.because.title}</AsWritten>] as const]),
-      [say('column.cloud'), news.connection], [say('alert.proposed-by'), news.proposedBy], [say('alert.approve-until'), instant(news.expiresAt)],
-    ];
-    case 'result': return [
-      [say('column.cloud'), news.connection], [say('alert.approved-by'), news.approvedBy ?? say('alert.nobody')], ...news.reasons.map((reason) => [code('event', reason.code), <AsWritten>{reason.message}</AsWritten>] as const),
-      ...(news.proof === null ? [] : [[say('alert.proof', { at: instant(news.proof.at) }), joined([code('value', news.proof.state), say('alert.billing', { billing: within(code('value', news.proof.billing)) }), news.proof.replicas === null ? null : say('alert.replicas', { n: news.proof.replicas })])] as const]),
-    ];
-    case 'health': return [
-      ...(news.workload === null ? [] : [[say('alert.workload'), news.workload] as const]), ...(news.migInstance === null ? [] : [['MIG', news.migInstance] as const]), [say('alert.source'), news.source],
-      ...Object.entries(news.numbers).map(([name, value]) => [code('measure', name), count(Math.round(value * 1e4) / 1e4)] as const), [say('evidence'), <AsWritten>{news.evidence.what}</AsWritten>],
-    ];
-    case 'variance': return [
-      [say('alert.billed'), orUnknown(news.billed, news.currency)], [say('alert.metered'), orUnknown(news.expected, news.currency)], [say('alert.difference'), money(news.difference, news.currency)], [say('alert.findings'), count(news.findings)],
-      ...news.parts.map(({ name, amount }) => [name, money(amount, news.currency)] as const),
-    ];
-    case 'digest': return digestFacts(news);
-    case 'test': return [[say('alert.asked-by'), news.by]];
+    case 'budget':
+      return [
+        [say('column.spent'), money(news.spent, news.currency)],
+        [say('column.planned'), money(news.planned, news.currency)],
+        [
+          say('budget.forecast'),
+          news.forecast === null
+            ? say('unknown')
+            : between(news.forecast.low, news.forecast.mean, news.forecast.high, news.currency),
+        ],
+        [
+          say(Number(news.spent) >= Number(news.planned) ? 'budget.ended' : 'budget.end'),
+          news.exhaustionAt === null ? say('budget.no-end') : instant(news.exhaustionAt),
+        ],
+        [say('budget.period'), say('span', { from: day(news.periodStart), to: day(news.periodEnd) })],
+        ...(Number(news.unpricedGpuHours) > 0
+          ? [[say('teams.unpriced'), decimal(news.unpricedGpuHours)] as const]
+          : []),
+      ];
+    case 'anomaly':
+      return [
+        [
+          say('alert.observed', { day: day(news.what === 'level-shift' ? news.decidedDay : news.day) }),
+          money(news.observed, news.currency),
+        ],
+        [say('alert.expected'), between(news.expected.low, news.expected.mean, news.expected.high, news.currency)],
+      ];
+    case 'price':
+      return [
+        [say('alert.stated'), price(news.observed, news.currency)],
+        [say('alert.expected'), price(news.expected, news.currency)],
+        [say('column.since'), instant(news.effectiveFrom)],
+        [say('alert.source'), news.source],
+      ];
+    case 'approval':
+      return [
+        [say('alert.saving'), news.because === null ? say('unknown') : savingOf(news.because)],
+        ...(news.because === null ? [] : [[say('column.why'), <AsWritten>{news.because.title}</AsWritten>] as const]),
+        [say('column.cloud'), news.connection],
+        [say('alert.proposed-by'), news.proposedBy],
+        [say('alert.approve-until'), instant(news.expiresAt)],
+      ];
+    case 'result':
+      return [
+        [say('column.cloud'), news.connection],
+        [say('alert.approved-by'), news.approvedBy ?? say('alert.nobody')],
+        ...news.reasons.map((reason) => [code('event', reason.code), <AsWritten>{reason.message}</AsWritten>] as const),
+        ...(news.proof === null
+          ? []
+          : [
+              [
+                say('alert.proof', { at: instant(news.proof.at) }),
+                joined([
+                  code('value', news.proof.state),
+                  say('alert.billing', { billing: within(code('value', news.proof.billing)) }),
+                  news.proof.replicas === null ? null : say('alert.replicas', { n: news.proof.replicas }),
+                ]),
+              ] as const,
+            ]),
+      ];
+    case 'health':
+      return [
+        ...(news.workload === null ? [] : [[say('alert.workload'), news.workload] as const]),
+        ...(news.migInstance === null ? [] : [['MIG', news.migInstance] as const]),
+        [say('alert.source'), news.source],
+        ...Object.entries(news.numbers).map(
+          ([name, value]) => [code('measure', name), count(Math.round(value * 1e4) / 1e4)] as const,
+        ),
+        [say('evidence'), <AsWritten>{news.evidence.what}</AsWritten>],
+      ];
+    case 'variance':
+      return [
+        [say('alert.billed'), orUnknown(news.billed, news.currency)],
+        [say('alert.metered'), orUnknown(news.expected, news.currency)],
+        [say('alert.difference'), money(news.difference, news.currency)],
+        [say('alert.findings'), count(news.findings)],
+        ...news.parts.map(({ name, amount }) => [name, money(amount, news.currency)] as const),
+      ];
+    case 'digest':
+      return digestFacts(news);
+    case 'test':
+      return [[say('alert.asked-by'), news.by]];
   }
 }
 
-function digestFacts({ total, before, currency, verified, measured, forecast, nextSteps }: Extract<News, { readonly kind: 'digest' }>): readonly FactLine[] {
-  const sums = (all: readonly { readonly currency: string; readonly amount: string }[]): string => (all.length === 0 ? say('none') : joined(all.map((one) => money(one.amount, one.currency))));
+function digestFacts({
+  total,
+  before,
+  currency,
+  verified,
+  measured,
+  forecast,
+  nextSteps,
+}: Extract<News, { readonly kind: 'digest' }>): readonly FactLine[] {
+  const sums = (all: readonly { readonly currency: string; readonly amount: string }[]): string =>
+    all.length === 0 ? say('none') : joined(all.map((one) => money(one.amount, one.currency)));
   return [
-    [say('column.spent'), orUnknown(total, currency)], [say('spend.before'), orUnknown(before, currency)], [say('saved.verified'), sums(verified)], [say('saved.measured'), sums(measured)],
-    [say('alert.next-month'), forecast === null ? say('unknown') : between(forecast.low, forecast.mean, forecast.high, currency)],
-    ...nextSteps.map((step) => [<AsWritten>{step.title}</AsWritten>, step.monthlySavings === null ? say('unknown') : say('alert.monthly', { amount: money(step.monthlySavings, step.currency) })] as const).map(([title, value], at): FactLine => [say('alert.step', { n: at + 1 }), <>{title}: {value}</>]),
+    [say('column.spent'), orUnknown(total, currency)],
+    [say('spend.before'), orUnknown(before, currency)],
+    [say('saved.verified'), sums(verified)],
+    [say('saved.measured'), sums(measured)],
+    [
+      say('alert.next-month'),
+      forecast === null ? say('unknown') : between(forecast.low, forecast.mean, forecast.high, currency),
+    ],
+    ...nextSteps
+      .map(
+        (step) =>
+          [
+            <AsWritten>{step.title}</AsWritten>,
+            step.monthlySavings === null
+              ? say('unknown')
+              : say('alert.monthly', { amount: money(step.monthlySavings, step.currency) }),
+          ] as const,
+      )
+      .map(
+        ([title, value], at): FactLine => [
+          say('alert.step', { n: at + 1 }),
+          <>
+            {title}: {value}
+          </>,
+        ],
+      ),
   ];
 }
 
 /** What drives what an alert is about, where it says so. */
-export const driversIn = (news: News): readonly Driver[] => (news.kind === 'budget' || news.kind === 'anomaly' ? news.drivers : []);
+export const driversIn = (news: News): readonly Driver[] =>
+  news.kind === 'budget' || news.kind === 'anomaly' ? news.drivers : [];
 
 /** The pages about its subject: name and address. A report is a document of the API. */
 export function subjectsOf(news: News, language: string): readonly (readonly [name: string, address: string])[] {
   switch (news.kind) {
-    case 'budget': return [
-      [say('alert.to-budget', { id: news.budget }), link('budgets', news.budget)], ...(news.nextStep === null ? [] : [[say('alert.to-step'), link('recommendations', news.nextStep.recommendation)] as const]),
-    ];
+    case 'budget':
+      return [
+        [say('alert.to-budget', { id: news.budget }), link('budgets', news.budget)],
+        ...(news.nextStep === null
+          ? []
+          : [[say('alert.to-step'), link('recommendations', news.nextStep.recommendation)] as const]),
+      ];
     case 'approval':
-    case 'result': return [[say('alert.to-action'), link('actions', news.action)]];
-    case 'digest': return [[say('alert.to-report'), `/v1/reports/${encodeURIComponent(news.team)}/${news.month}?format=html&lang=${language}`], [say('alert.to-team', { id: news.team }), link('teams', news.team)]];
-    case 'price': return [[say('alert.to-prices'), link('imports')]];
-    case 'test': return [];
-    default: return [[say('alert.to-team', { id: news.team }), link('teams', news.team)]];
+    case 'result':
+      return [[say('alert.to-action'), link('actions', news.action)]];
+    case 'digest':
+      return [
+        [
+          say('alert.to-report'),
+          `/v1/reports/${encodeURIComponent(news.team)}/${news.month}?format=html&lang=${language}`,
+        ],
+        [say('alert.to-team', { id: news.team }), link('teams', news.team)],
+      ];
+    case 'price':
+      return [[say('alert.to-prices'), link('imports')]];
+    case 'test':
+      return [];
+    default:
+      return [[say('alert.to-team', { id: news.team }), link('teams', news.team)]];
   }
 }

@@ -1,4 +1,6 @@
-/** What the API answers, as far as the dashboard reads it. Types only; amounts are decimal strings and null is unknown. */
+/**
+ * What the API answers, as far as the dashboard reads it. Types only; amounts are decimal strings and null is unknown.
+ */
 import type { ActionState, EffectJson, Reason } from '../../core/action/action.js';
 import type { Alert as CoreAlert } from '../../core/alert/alert.js';
 import type { BacktestReport } from '../../core/policy/backtest.js';
@@ -40,7 +42,12 @@ export interface BudgetState {
   readonly planned: string | null;
   readonly spent: string;
   readonly committed: string;
-  readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
+  readonly forecast: {
+    readonly mean: string;
+    readonly low: string;
+    readonly high: string;
+    readonly method: string;
+  } | null;
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
   readonly ratio: number | null;
@@ -63,11 +70,23 @@ export interface Overview {
     readonly currency: string;
     readonly month: string;
     readonly monthBefore: string | null;
-    readonly forecast: { readonly mean: string; readonly low: string; readonly high: string; readonly method: string } | null;
+    readonly forecast: {
+      readonly mean: string;
+      readonly low: string;
+      readonly high: string;
+      readonly method: string;
+    } | null;
     readonly days: readonly { readonly day: string; readonly cost: string }[];
   }[];
   readonly unpricedGpuHours: string;
-  readonly budgets: { readonly count: number; readonly over: number; readonly forecastOver: number; readonly notPlanned: number; readonly notWeighed: number; readonly items: readonly Standing[] };
+  readonly budgets: {
+    readonly count: number;
+    readonly over: number;
+    readonly forecastOver: number;
+    readonly notPlanned: number;
+    readonly notWeighed: number;
+    readonly items: readonly Standing[];
+  };
 }
 
 export interface BurnDown {
@@ -78,7 +97,12 @@ export interface BurnDown {
   readonly periodStart: string;
   readonly periodEnd: string;
   readonly planned: string | null;
-  readonly days: readonly { readonly day: string; readonly spent: string; readonly total: string; readonly unpricedGpuHours: string }[];
+  readonly days: readonly {
+    readonly day: string;
+    readonly spent: string;
+    readonly total: string;
+    readonly unpricedGpuHours: string;
+  }[];
 }
 
 export interface Team {
@@ -99,7 +123,11 @@ export interface Lease {
   readonly active: boolean | null;
 }
 
-export type CostRow = Readonly<Record<string, string | null>> & { readonly cost: string | null; readonly currency: string; readonly unpricedQuantity: string };
+export type CostRow = Readonly<Record<string, string | null>> & {
+  readonly cost: string | null;
+  readonly currency: string;
+  readonly unpricedQuantity: string;
+};
 
 export interface Costs {
   readonly rows: readonly CostRow[];
@@ -142,7 +170,15 @@ export interface Action {
 }
 
 export interface ActionStory extends Action {
-  readonly events: readonly { readonly no: number; readonly at: string; readonly from: ActionState | null; readonly to: ActionState; readonly actor: string; readonly code: string; readonly detail: Readonly<Record<string, unknown>> }[];
+  readonly events: readonly {
+    readonly no: number;
+    readonly at: string;
+    readonly from: ActionState | null;
+    readonly to: ActionState;
+    readonly actor: string;
+    readonly code: string;
+    readonly detail: Readonly<Record<string, unknown>>;
+  }[];
 }
 
 export interface Saving {
@@ -169,13 +205,24 @@ export interface SavingTotals {
   readonly estimated: { readonly count: number; readonly monthly: readonly Money[] };
   readonly measured: { readonly count: number; readonly saved: readonly Money[] };
   readonly verified: { readonly count: number; readonly saved: readonly Money[] };
-  readonly unverifiable: { readonly count: number; readonly reasons: readonly { readonly reason: string; readonly count: number }[] };
+  readonly unverifiable: {
+    readonly count: number;
+    readonly reasons: readonly { readonly reason: string; readonly count: number }[];
+  };
 }
 
 export interface SavingDetail extends Saving {
   readonly counterfactual: { readonly world: Readonly<Record<string, unknown>> & { readonly kind: string } };
   readonly sharedWith: readonly string[];
-  readonly ledger: Page<{ readonly hour: string; readonly state: string; readonly reason: string | null; readonly currency: string; readonly counterfactual: string; readonly actual: string; readonly saved: string }>;
+  readonly ledger: Page<{
+    readonly hour: string;
+    readonly state: string;
+    readonly reason: string | null;
+    readonly currency: string;
+    readonly counterfactual: string;
+    readonly actual: string;
+    readonly saved: string;
+  }>;
 }
 
 /** JSON Schema, as far as parameters of policies use it. */
@@ -200,7 +247,11 @@ export interface PolicyKind {
   readonly version: number;
   readonly description: string;
   readonly parameters: Schema;
-  readonly examples: readonly { readonly title: string; readonly params: unknown; readonly proposes: readonly { readonly action: string; readonly target: string }[] }[];
+  readonly examples: readonly {
+    readonly title: string;
+    readonly params: unknown;
+    readonly proposes: readonly { readonly action: string; readonly target: string }[];
+  }[];
 }
 
 export interface PolicyDocument {
@@ -254,7 +305,10 @@ export interface Backtest {
   readonly to: string;
   readonly madeBy: string;
   readonly madeAt: string;
-  readonly error: { readonly message: string; readonly problems: readonly { readonly path: string | null; readonly message: string }[] } | null;
+  readonly error: {
+    readonly message: string;
+    readonly problems: readonly { readonly path: string | null; readonly message: string }[];
+  } | null;
 }
 
 export type BacktestResult = BacktestReport;
@@ -267,8 +321,17 @@ export interface WeighedBudget extends Standing {
   readonly periodStart: string;
   readonly periodEnd: string;
   readonly weighedAt: string;
-  readonly state: BudgetState & { readonly credits: string; readonly reserved?: string; readonly burnRatePerDay: string | null };
-  readonly crossings: readonly { readonly periodStart: string; readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
+  readonly state: BudgetState & {
+    readonly credits: string;
+    readonly reserved?: string;
+    readonly burnRatePerDay: string | null;
+  };
+  readonly crossings: readonly {
+    readonly periodStart: string;
+    readonly kind: string;
+    readonly ratio: string;
+    readonly crossedAt: string;
+  }[];
 }
 
 export interface Reservation {
@@ -280,7 +343,13 @@ export interface Reservation {
   readonly reason: string;
   readonly createdBy: string;
   readonly expiresAt: string;
-  readonly holds: readonly { readonly budget: string; readonly held: string; readonly used: string; readonly remaining: string; readonly currency: string }[];
+  readonly holds: readonly {
+    readonly budget: string;
+    readonly held: string;
+    readonly used: string;
+    readonly remaining: string;
+    readonly currency: string;
+  }[];
 }
 
 /** An alert as the API shows it; its title is in English, its news are the facts. */

@@ -1,5 +1,6 @@
 /**
- * Calls to the API with the browser's session. A change carries the header that other sites cannot send, and a key that makes a repeat harmless.
+ * Calls to the API with the browser's session. A change carries the header that other sites cannot send, and a key that
+ * makes a repeat harmless.
  *
  * Keeps no secret: the session is in a cookie that no script can read.
  */
@@ -17,7 +18,12 @@ export interface Detail {
 
 /** What the API said was wrong: every problem of it. */
 export class Trouble extends Error {
-  constructor(message: string, readonly status: number, readonly problems: readonly Detail[] = [], readonly requestId: string | null = null) {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly problems: readonly Detail[] = [],
+    readonly requestId: string | null = null,
+  ) {
     super(message);
   }
 }
@@ -39,7 +45,12 @@ export function address(path: string, query: Query = {}): string {
 export function troubleOf(status: number, text: string): Trouble {
   try {
     const problem = JSON.parse(text) as { detail?: string; title?: string; problems?: Detail[]; requestId?: string };
-    return new Trouble(problem.detail ?? problem.title ?? say('trouble.answered', { status }), status, problem.problems ?? [], problem.requestId ?? null);
+    return new Trouble(
+      problem.detail ?? problem.title ?? say('trouble.answered', { status }),
+      status,
+      problem.problems ?? [],
+      problem.requestId ?? null,
+    );
   } catch {
     return new Trouble(say('trouble.answered', { status }), status);
   }
@@ -48,8 +59,13 @@ export function troubleOf(status: number, text: string): Trouble {
 async function call<T>(method: string, url: string, body?: unknown, halt?: AbortSignal): Promise<T> {
   const writes = method !== 'GET';
   const response = await fetch(url, {
-    method, credentials: 'same-origin', ...(halt === undefined ? {} : { signal: halt }),
-    headers: { ...(writes ? { ...SESSION_HEADER, 'idempotency-key': crypto.randomUUID() } : {}), ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
+    method,
+    credentials: 'same-origin',
+    ...(halt === undefined ? {} : { signal: halt }),
+    headers: {
+      ...(writes ? { ...SESSION_HEADER, 'idempotency-key': crypto.randomUUID() } : {}),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   }).catch((error: unknown) => {
     if (halt?.aborted === true) throw error;
@@ -59,15 +75,23 @@ async function call<T>(method: string, url: string, body?: unknown, halt?: Abort
   if (response.ok) return JSON.parse(text) as T;
   const trouble = troubleOf(response.status, text);
   // The session is over: the page asks to sign in again.
-  if (response.status === 401 && session.value !== null && !url.startsWith('/session')) session.value = { ...session.value, signedIn: null };
+  if (response.status === 401 && session.value !== null && !url.startsWith('/session'))
+    session.value = { ...session.value, signedIn: null };
   throw trouble;
 }
 
-export const get = <T>(path: string, query: Query = {}, halt?: AbortSignal): Promise<T> => call('GET', address(path, query), undefined, halt);
-export const send = <T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> => call(method, path, body);
+export const get = <T>(path: string, query: Query = {}, halt?: AbortSignal): Promise<T> =>
+  call('GET', address(path, query), undefined, halt);
+export const send = <T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T> =>
+  call(method, path, body);
 
 /** All items of a list, up to `most`; `more` where there are others. */
-export async function list<T>(path: string, query: Query = {}, halt?: AbortSignal, most = 1000): Promise<{ readonly items: readonly T[]; readonly more: boolean }> {
+export async function list<T>(
+  path: string,
+  query: Query = {},
+  halt?: AbortSignal,
+  most = 1000,
+): Promise<{ readonly items: readonly T[]; readonly more: boolean }> {
   const page = await get<Page<T>>(path, { ...query, limit: Math.min(most, 1000) }, halt);
   return { items: page.items, more: page.nextCursor !== null };
 }
@@ -78,6 +102,7 @@ const RANK: readonly Role[] = ['viewer', 'operator', 'admin'];
 export function refusal(role: Role, needsAllTeams = false): string | null {
   const caller = session.value?.signedIn;
   if (caller === null || caller === undefined) return say('refused.nobody');
-  if (RANK.indexOf(caller.role) < RANK.indexOf(role)) return say('refused.role', { role: code('role', role), yours: code('role', caller.role) });
+  if (RANK.indexOf(caller.role) < RANK.indexOf(role))
+    return say('refused.role', { role: code('role', role), yours: code('role', caller.role) });
   return needsAllTeams && caller.teams !== null ? say('refused.teams') : null;
 }

@@ -27,38 +27,79 @@ export function BacktestButton({ document, team, onDone }: Props): JSX.Element {
   const recorded = useLoaded('recorded', async (halt) => {
     const { asOf } = await get<Overview>('/v1/overview', {}, halt);
     const to = Math.floor(Date.parse(asOf) / DAY_MS) * DAY_MS;
-    return { from: new Date(to - DAYS * DAY_MS).toISOString().slice(0, 10), to: new Date(to).toISOString().slice(0, 10) };
+    return {
+      from: new Date(to - DAYS * DAY_MS).toISOString().slice(0, 10),
+      to: new Date(to).toISOString().slice(0, 10),
+    };
   });
   const { isBusy, trouble, run } = useTask(async (policy: Props['document'], from: string, to: string) => {
     setOrdered(null);
-    setOrdered(await send<Backtest>('POST', '/v1/backtests', { policy, from, to, ...(team === undefined ? {} : { teams: [team] }) }));
+    setOrdered(
+      await send<Backtest>('POST', '/v1/backtests', {
+        policy,
+        from,
+        to,
+        ...(team === undefined ? {} : { teams: [team] }),
+      }),
+    );
   });
   return (
-    <Show loaded={recorded}>{(whole) => {
-      const { from, to } = span ?? whole;
-      return (
-        <div class="backtest">
-          <div class="fields">
-            <Field label={say('from')}>{(ids) => <input {...ids} type="date" max={whole.to} value={from} onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })} />}</Field>
-            <Field label={say('to')}>{(ids) => <input {...ids} type="date" max={whole.to} value={to} onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })} />}</Field>
-            <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>{say('backtest')}</Act>
+    <Show loaded={recorded}>
+      {(whole) => {
+        const { from, to } = span ?? whole;
+        return (
+          <div class="backtest">
+            <div class="fields">
+              <Field label={say('from')}>
+                {(ids) => (
+                  <input
+                    {...ids}
+                    type="date"
+                    max={whole.to}
+                    value={from}
+                    onInput={({ currentTarget }) => setSpan({ from: currentTarget.value, to })}
+                  />
+                )}
+              </Field>
+              <Field label={say('to')}>
+                {(ids) => (
+                  <input
+                    {...ids}
+                    type="date"
+                    max={whole.to}
+                    value={to}
+                    onInput={({ currentTarget }) => setSpan({ from, to: currentTarget.value })}
+                  />
+                )}
+              </Field>
+              <Act refused={refusal('operator')} isBusy={isBusy} onAct={() => run(document, from, to)}>
+                {say('backtest')}
+              </Act>
+            </div>
+            <Problems trouble={trouble} />
+            {ordered === null ? null : <Run key={ordered.id} ordered={ordered} onDone={onDone} />}
           </div>
-          <Problems trouble={trouble} />
-          {ordered === null ? null : <Run key={ordered.id} ordered={ordered} onDone={onDone} />}
-        </div>
-      );
-    }}</Show>
+        );
+      }}
+    </Show>
   );
 }
 
 const isOpen = ({ status }: Backtest): boolean => status === 'queued' || status === 'running';
 
-function Run({ ordered, onDone }: { readonly ordered: Backtest; readonly onDone: (() => void) | undefined }): JSX.Element {
+function Run({
+  ordered,
+  onDone,
+}: {
+  readonly ordered: Backtest;
+  readonly onDone: (() => void) | undefined;
+}): JSX.Element {
   const [now, setNow] = useState<Pick<Backtest, 'status' | 'progress' | 'error'>>(ordered);
   const [broken, setBroken] = useState(false);
   useEffect(() => {
     const source = new EventSource(`/v1/backtests/${ordered.id}/events`);
-    const read = (event: Event): void => setNow((old) => ({ ...old, ...(JSON.parse((event as MessageEvent<string>).data) as Partial<Backtest>) }));
+    const read = (event: Event): void =>
+      setNow((old) => ({ ...old, ...(JSON.parse((event as MessageEvent<string>).data) as Partial<Backtest>) }));
     source.addEventListener('progress', read);
     source.addEventListener('done', (event) => {
       source.close();
@@ -68,12 +109,21 @@ function Run({ ordered, onDone }: { readonly ordered: Backtest; readonly onDone:
     source.addEventListener('error', () => source.readyState === EventSource.CLOSED && setBroken(true));
     return () => source.close();
   }, [ordered.id]);
-  if (now.status === 'failed') return <Problems trouble={new Trouble(now.error?.message ?? say('backtest.failed'), 0, now.error?.problems ?? [])} />;
+  if (now.status === 'failed')
+    return (
+      <Problems trouble={new Trouble(now.error?.message ?? say('backtest.failed'), 0, now.error?.problems ?? [])} />
+    );
   if (now.status === 'done') return <Report id={ordered.id} />;
   return (
     <div class="progress">
       <progress max={1} value={now.progress} aria-label={say('backtest.share')} />
-      <p role="status" aria-live="polite">{broken ? say('backtest.lost') : isOpen({ ...ordered, ...now }) && now.status === 'queued' ? say('backtest.queued') : say('backtest.running', { share: percent(now.progress) })}</p>
+      <p role="status" aria-live="polite">
+        {broken
+          ? say('backtest.lost')
+          : isOpen({ ...ordered, ...now }) && now.status === 'queued'
+            ? say('backtest.queued')
+            : say('backtest.running', { share: percent(now.progress) })}
+      </p>
     </div>
   );
 }
@@ -81,18 +131,41 @@ function Run({ ordered, onDone }: { readonly ordered: Backtest; readonly onDone:
 type Measured = BacktestResult['cells'][number]['policies'][number];
 
 function Report({ id }: { readonly id: string }): JSX.Element {
-  const loaded = useLoaded(`backtest ${id}`, (halt) => get<{ readonly result: BacktestResult | null }>(`/v1/backtests/${id}`, {}, halt));
-  return <Show loaded={loaded}>{({ result }) => (result === null ? <Problems trouble={say('backtest.no-report')} /> : <Cells result={result} id={id} />)}</Show>;
+  const loaded = useLoaded(`backtest ${id}`, (halt) =>
+    get<{ readonly result: BacktestResult | null }>(`/v1/backtests/${id}`, {}, halt),
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ result }) =>
+        result === null ? <Problems trouble={say('backtest.no-report')} /> : <Cells result={result} id={id} />
+      }
+    </Show>
+  );
 }
 
-const shownNumber = (value: number | string | null | undefined): string => (typeof value === 'number' ? count(Math.round(value * 1e4) / 1e4) : value ?? unknown());
+const shownNumber = (value: number | string | null | undefined): string =>
+  typeof value === 'number' ? count(Math.round(value * 1e4) / 1e4) : (value ?? unknown());
 
 function columnsOf(policies: readonly Measured[]): Column<Measured>[] {
-  const names = [...new Set(policies.flatMap((one) => Object.keys(one)))].filter((name) => name !== 'name' && name !== 'meanShare');
+  const names = [...new Set(policies.flatMap((one) => Object.keys(one)))].filter(
+    (name) => name !== 'name' && name !== 'meanShare',
+  );
   return [
     { name: say('backtest.way'), text: ({ name }) => name },
-    ...names.map((name): Column<Measured> => ({ name: code('measure', name), text: (one) => String(one[name] ?? ''), cell: (one) => shownNumber(one[name]), number: (one) => (typeof one[name] === 'number' ? one[name] : null) })),
-    { name: say('backtest.optimum'), text: ({ meanShare }) => String(meanShare ?? ''), cell: ({ meanShare }) => percent(meanShare), number: ({ meanShare }) => meanShare },
+    ...names.map(
+      (name): Column<Measured> => ({
+        name: code('measure', name),
+        text: (one) => String(one[name] ?? ''),
+        cell: (one) => shownNumber(one[name]),
+        number: (one) => (typeof one[name] === 'number' ? one[name] : null),
+      }),
+    ),
+    {
+      name: say('backtest.optimum'),
+      text: ({ meanShare }) => String(meanShare ?? ''),
+      cell: ({ meanShare }) => percent(meanShare),
+      number: ({ meanShare }) => meanShare,
+    },
   ];
 }
 
@@ -100,12 +173,43 @@ function Cells({ result, id }: { readonly result: BacktestResult; readonly id: s
   const currency = typeof result.settings['currency'] === 'string' ? result.settings['currency'] : 'USD';
   return (
     <>
-      <p class="said" role="status">{say('backtest.done')}</p>
+      <p class="said" role="status">
+        {say('backtest.done')}
+      </p>
       {result.cells.map((cell) => (
         <div key={cell.name}>
-          <Table caption={say('backtest.cases', { name: cell.name, n: cell.count })} file={`backtest-${id}-${cell.name}`} columns={columnsOf(cell.policies)} rows={cell.policies} keyOf={({ name }) => name} />
-          {cell.unknown === undefined ? null : <div class="warning" role="note"><p>{say(cell.unknown.length === cell.count ? 'backtest.unknown' : 'backtest.unknown-part', { n: cell.unknown.length, all: cell.count })}</p><ul>{cell.unknown.map(({ name, why }) => <li key={name}>{name}: {why}</li>)}</ul></div>}
-          {cell.series === undefined ? null : <Costs name={cell.name} series={cell.series} currency={currency} file={`backtest-${id}-${cell.name}-costs`} />}
+          <Table
+            caption={say('backtest.cases', { name: cell.name, n: cell.count })}
+            file={`backtest-${id}-${cell.name}`}
+            columns={columnsOf(cell.policies)}
+            rows={cell.policies}
+            keyOf={({ name }) => name}
+          />
+          {cell.unknown === undefined ? null : (
+            <div class="warning" role="note">
+              <p>
+                {say(cell.unknown.length === cell.count ? 'backtest.unknown' : 'backtest.unknown-part', {
+                  n: cell.unknown.length,
+                  all: cell.count,
+                })}
+              </p>
+              <ul>
+                {cell.unknown.map(({ name, why }) => (
+                  <li key={name}>
+                    {name}: {why}
+                  </li>
+                ))}
+              </ul>
+            </div>
+          )}
+          {cell.series === undefined ? null : (
+            <Costs
+              name={cell.name}
+              series={cell.series}
+              currency={currency}
+              file={`backtest-${id}-${cell.name}-costs`}
+            />
+          )}
         </div>
       ))}
     </>
@@ -113,13 +217,38 @@ function Cells({ result, id }: { readonly result: BacktestResult; readonly id: s
 }
 
 /** Cost per day of each way. */
-function Costs({ name, series: { from, stepHours, costs }, currency, file }: { readonly name: string; readonly series: NonNullable<BacktestResult['cells'][number]['series']>; readonly currency: string; readonly file: string }): JSX.Element {
+function Costs({
+  name,
+  series: { from, stepHours, costs },
+  currency,
+  file,
+}: {
+  readonly name: string;
+  readonly series: NonNullable<BacktestResult['cells'][number]['series']>;
+  readonly currency: string;
+  readonly file: string;
+}): JSX.Element {
   const perDay = Math.max(1, Math.round(24 / stepHours));
   const length = Math.ceil(Math.max(0, ...Object.values(costs).map((one) => one.length)) / perDay);
   const days = Array.from({ length }, (_, at) => new Date(Date.parse(from) + at * DAY_MS).toISOString().slice(0, 10));
-  const series = Object.entries(costs).map(([way, values]): Series => ({ name: way, values: days.map((_, at) => {
-    const of = values.slice(at * perDay, (at + 1) * perDay);
-    return of.length === 0 ? null : of.reduce((sum, one) => sum + one, 0).toFixed(4);
-  }) }));
-  return <Picture title={say('backtest.daily', { name })} summary={say('backtest.summary', { n: series.length, days: days.length })} days={days} series={series} currency={currency} kind="lines" file={file} />;
+  const series = Object.entries(costs).map(
+    ([way, values]): Series => ({
+      name: way,
+      values: days.map((_, at) => {
+        const of = values.slice(at * perDay, (at + 1) * perDay);
+        return of.length === 0 ? null : of.reduce((sum, one) => sum + one, 0).toFixed(4);
+      }),
+    }),
+  );
+  return (
+    <Picture
+      title={say('backtest.daily', { name })}
+      summary={say('backtest.summary', { n: series.length, days: days.length })}
+      days={days}
+      series={series}
+      currency={currency}
+      kind="lines"
+      file={file}
+    />
+  );
 }

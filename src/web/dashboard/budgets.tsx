@@ -16,7 +16,11 @@ const isOver = ({ planned, spent }: BudgetState): boolean => planned !== null &&
 export function standing(state: BudgetState | null): readonly [tone: Tone, text: string] {
   if (state === null) return ['plain', say('standing.not-weighed')];
   if (state.planned === null) return ['plain', say('standing.not-planned')];
-  if (isOver(state)) return ['bad', state.exhaustionAt === null ? say('standing.over') : say('standing.ran-out', { day: day(state.exhaustionAt) })];
+  if (isOver(state))
+    return [
+      'bad',
+      state.exhaustionAt === null ? say('standing.over') : say('standing.ran-out', { day: day(state.exhaustionAt) }),
+    ];
   if (state.exhaustionAt !== null) return ['warn', say('standing.runs-out', { day: day(state.exhaustionAt) })];
   return state.forecast === null ? ['plain', say('standing.no-forecast')] : ['good', say('standing.lasts')];
 }
@@ -24,26 +28,96 @@ export function standing(state: BudgetState | null): readonly [tone: Tone, text:
 function BurnCell({ state }: { readonly state: BudgetState | null }): JSX.Element {
   if (state === null || state.planned === null) return <span class="quiet">–</span>;
   const { planned, spent, forecast, currency } = state;
-  const filled = { share: percent(Number(planned) === 0 ? null : Number(spent) / Number(planned)), planned: money(planned, currency, true) };
-  const label = forecast === null ? say('burn.label', filled) : say('burn.label-forecast', { ...filled, forecast: money(forecast.mean, currency, true) });
-  return <Burn spent={Number(spent)} forecast={forecast === null ? null : Number(forecast.mean)} planned={Number(planned)} label={label} />;
+  const filled = {
+    share: percent(Number(planned) === 0 ? null : Number(spent) / Number(planned)),
+    planned: money(planned, currency, true),
+  };
+  const label =
+    forecast === null
+      ? say('burn.label', filled)
+      : say('burn.label-forecast', { ...filled, forecast: money(forecast.mean, currency, true) });
+  return (
+    <Burn
+      spent={Number(spent)}
+      forecast={forecast === null ? null : Number(forecast.mean)}
+      planned={Number(planned)}
+      label={label}
+    />
+  );
 }
 
-const numberOf = (text: string | null | undefined): number | null => (text === null || text === undefined ? null : Number(text));
+const numberOf = (text: string | null | undefined): number | null =>
+  text === null || text === undefined ? null : Number(text);
 
 const columns = (): readonly Column<Standing>[] => [
-  { name: say('column.budget'), text: ({ budget }) => budget, cell: ({ budget }) => <a href={link('budgets', budget)}>{budget}</a> },
+  {
+    name: say('column.budget'),
+    text: ({ budget }) => budget,
+    cell: ({ budget }) => <a href={link('budgets', budget)}>{budget}</a>,
+  },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
-  { name: say('column.burned'), text: ({ state }) => (state === null ? '' : String(state.ratio ?? '')), cell: ({ state }) => <BurnCell state={state} />, number: ({ state }) => state?.ratio ?? null, isLeft: true },
-  { name: say('column.standing'), text: ({ state }) => standing(state)[1], cell: ({ state }) => <Badge tone={standing(state)[0]}>{standing(state)[1]}</Badge> },
-  { name: say('column.planned'), text: ({ state }) => state?.planned ?? '', cell: ({ state }) => (state === null ? unknown() : state.planned === null ? say('standing.not-planned') : <Amount amount={state.planned} currency={state.currency} whole />), number: ({ state }) => numberOf(state?.planned) },
-  { name: say('column.spent'), text: ({ state }) => state?.spent ?? '', cell: ({ state }) => <Amount amount={state?.spent ?? null} currency={state?.currency ?? 'USD'} whole />, number: ({ state }) => numberOf(state?.spent) },
-  { name: say('column.forecast'), text: ({ state }) => state?.forecast?.mean ?? '', cell: ({ state }) => <Amount amount={state?.forecast?.mean ?? null} currency={state?.currency ?? 'USD'} whole />, number: ({ state }) => numberOf(state?.forecast?.mean) },
+  {
+    name: say('column.burned'),
+    text: ({ state }) => (state === null ? '' : String(state.ratio ?? '')),
+    cell: ({ state }) => <BurnCell state={state} />,
+    number: ({ state }) => state?.ratio ?? null,
+    isLeft: true,
+  },
+  {
+    name: say('column.standing'),
+    text: ({ state }) => standing(state)[1],
+    cell: ({ state }) => <Badge tone={standing(state)[0]}>{standing(state)[1]}</Badge>,
+  },
+  {
+    name: say('column.planned'),
+    text: ({ state }) => state?.planned ?? '',
+    cell: ({ state }) =>
+      state === null ? (
+        unknown()
+      ) : state.planned === null ? (
+        say('standing.not-planned')
+      ) : (
+        <Amount amount={state.planned} currency={state.currency} whole />
+      ),
+    number: ({ state }) => numberOf(state?.planned),
+  },
+  {
+    name: say('column.spent'),
+    text: ({ state }) => state?.spent ?? '',
+    cell: ({ state }) => <Amount amount={state?.spent ?? null} currency={state?.currency ?? 'USD'} whole />,
+    number: ({ state }) => numberOf(state?.spent),
+  },
+  {
+    name: say('column.forecast'),
+    text: ({ state }) => state?.forecast?.mean ?? '',
+    cell: ({ state }) => <Amount amount={state?.forecast?.mean ?? null} currency={state?.currency ?? 'USD'} whole />,
+    number: ({ state }) => numberOf(state?.forecast?.mean),
+  },
 ];
 
-export function Budgets({ items, caption }: { readonly items: readonly Standing[]; readonly caption: string }): JSX.Element {
-  if (items.length === 0) return <Empty><Rich of="budgets.empty" given={{ a: (inner) => <a href="/docs#tag-budgets">{inner}</a> }} /></Empty>;
-  return <Table caption={caption} file="budgets" columns={columns()} rows={items} keyOf={({ budget }) => budget} isCaptionHidden />;
+export function Budgets({
+  items,
+  caption,
+}: {
+  readonly items: readonly Standing[];
+  readonly caption: string;
+}): JSX.Element {
+  if (items.length === 0)
+    return (
+      <Empty>
+        <Rich of="budgets.empty" given={{ a: (inner) => <a href="/docs#tag-budgets">{inner}</a> }} />
+      </Empty>
+    );
+  return (
+    <Table
+      caption={caption}
+      file="budgets"
+      columns={columns()}
+      rows={items}
+      keyOf={({ budget }) => budget}
+      isCaptionHidden
+    />
+  );
 }
 
 /** Every day of the period, those to come too. */
@@ -58,7 +132,15 @@ function daysOf({ periodStart, periodEnd, days }: BurnDown): string[] {
 /** From what is known to the forecast of the period's end on a straight line: the API tells the end alone. */
 function aheadOf(end: string, known: string, from: number, length: number): (string | null)[] {
   const last = length - 1;
-  return Array.from({ length }, (_, at) => (at < from ? null : at === from ? known : at === last ? end : String(Number(known) + ((Number(end) - Number(known)) * (at - from)) / Math.max(1, last - from))));
+  return Array.from({ length }, (_, at) =>
+    at < from
+      ? null
+      : at === from
+        ? known
+        : at === last
+          ? end
+          : String(Number(known) + ((Number(end) - Number(known)) * (at - from)) / Math.max(1, last - from)),
+  );
 }
 
 function seriesOf(burn: BurnDown, state: BudgetState | null, days: readonly string[]): Series[] {
@@ -71,33 +153,78 @@ function seriesOf(burn: BurnDown, state: BudgetState | null, days: readonly stri
   const ahead = (end: string): (string | null)[] => aheadOf(end, known, from, days.length);
   return [
     { name: say('burn.spent'), values: spent },
-    ...(forecast === null || from < 0 || from >= days.length - 1 ? [] : [
-      { name: say('column.forecast'), values: ahead(forecast.mean) },
-      { name: say('burn.low'), values: ahead(forecast.low), edge: 'low' as const }, { name: say('burn.high'), values: ahead(forecast.high), edge: 'high' as const },
-    ]),
-    ...(burn.planned === null ? [] : [{ name: say('column.planned'), values: days.map(() => burn.planned), isLimit: true }]),
+    ...(forecast === null || from < 0 || from >= days.length - 1
+      ? []
+      : [
+          { name: say('column.forecast'), values: ahead(forecast.mean) },
+          { name: say('burn.low'), values: ahead(forecast.low), edge: 'low' as const },
+          { name: say('burn.high'), values: ahead(forecast.high), edge: 'high' as const },
+        ]),
+    ...(burn.planned === null
+      ? []
+      : [{ name: say('column.planned'), values: days.map(() => burn.planned), isLimit: true }]),
   ];
 }
 
 /** How one budget burns down over its period, on its team's page. */
 export function BurnPicture({ item }: { readonly item: Standing }): JSX.Element {
-  const loaded = useLoaded(`burn ${item.budget}`, (halt) => get<BurnDown>(`/v1/budgets/${encodeURIComponent(item.budget)}/burn-down`, {}, halt));
+  const loaded = useLoaded(`burn ${item.budget}`, (halt) =>
+    get<BurnDown>(`/v1/budgets/${encodeURIComponent(item.budget)}/burn-down`, {}, halt),
+  );
   return (
-    <Card title={say('budget.one', { id: item.budget })} actions={<a href={link('budgets', item.budget)}>{say('budget.open')}<span class="hidden"> {item.budget}</span></a>}>
-      <Show loaded={loaded}>{(burn) => <><BurnDrawn burn={burn} state={item.state} /><Unpriced gpuHours={String(burn.days.reduce((sum, one) => sum + Number(one.unpricedGpuHours), 0))} /></>}</Show>
+    <Card
+      title={say('budget.one', { id: item.budget })}
+      actions={
+        <a href={link('budgets', item.budget)}>
+          {say('budget.open')}
+          <span class="hidden"> {item.budget}</span>
+        </a>
+      }
+    >
+      <Show loaded={loaded}>
+        {(burn) => (
+          <>
+            <BurnDrawn burn={burn} state={item.state} />
+            <Unpriced gpuHours={String(burn.days.reduce((sum, one) => sum + Number(one.unpricedGpuHours), 0))} />
+          </>
+        )}
+      </Show>
     </Card>
   );
 }
 
-export function BurnDrawn({ burn, state }: { readonly burn: BurnDown; readonly state: BudgetState | null }): JSX.Element {
+export function BurnDrawn({
+  burn,
+  state,
+}: {
+  readonly burn: BurnDown;
+  readonly state: BudgetState | null;
+}): JSX.Element {
   const days = daysOf(burn);
   if (burn.days.length === 0) return <Empty>{say('burn.empty')}</Empty>;
   const { currency, planned } = burn;
   const spent = money(burn.days.at(-1)?.total ?? null, currency);
-  const first = planned === null ? say('burn.unplanned', { spent }) : say('burn.of', { spent, planned: money(planned, currency) });
+  const first =
+    planned === null ? say('burn.unplanned', { spent }) : say('burn.of', { spent, planned: money(planned, currency) });
   const ahead = state?.forecast ?? null;
-  const summary = ahead === null ? first : say('burn.ahead', { first, mean: money(ahead.mean, currency), low: money(ahead.low, currency), high: money(ahead.high, currency) });
+  const summary =
+    ahead === null
+      ? first
+      : say('burn.ahead', {
+          first,
+          mean: money(ahead.mean, currency),
+          low: money(ahead.low, currency),
+          high: money(ahead.high, currency),
+        });
   return (
-    <Picture title={say('span', { from: day(burn.periodStart), to: day(burn.periodEnd) })} summary={say('sentence', { text: summary })} days={days} series={seriesOf(burn, state, days)} currency={currency} kind="lines" file={`budget-${burn.budget}`} />
+    <Picture
+      title={say('span', { from: day(burn.periodStart), to: day(burn.periodEnd) })}
+      summary={say('sentence', { text: summary })}
+      days={days}
+      series={seriesOf(burn, state, days)}
+      currency={currency}
+      kind="lines"
+      file={`budget-${burn.budget}`}
+    />
   );
 }

@@ -8,11 +8,36 @@ import { Amount, Empty } from './ui.js';
 
 const columns = (currency: string): readonly Column<Driver>[] => [
   { name: say('column.part'), text: ({ name }) => name },
-  { name: say('column.amount'), text: ({ cost }) => cost, number: ({ cost }) => Number(cost), cell: ({ cost }) => <Amount amount={cost} currency={currency} whole /> },
-  { name: say('column.share'), text: ({ share }) => String(share ?? ''), number: ({ share }) => share, cell: ({ share }) => percent(share) },
+  {
+    name: say('column.amount'),
+    text: ({ cost }) => cost,
+    number: ({ cost }) => Number(cost),
+    cell: ({ cost }) => <Amount amount={cost} currency={currency} whole />,
+  },
+  {
+    name: say('column.share'),
+    text: ({ share }) => String(share ?? ''),
+    number: ({ share }) => share,
+    cell: ({ share }) => percent(share),
+  },
 ];
 
-export function DriverTable({ drivers, currency }: { readonly drivers: readonly Driver[]; readonly currency: string }): JSX.Element {
+export function DriverTable({
+  drivers,
+  currency,
+}: {
+  readonly drivers: readonly Driver[];
+  readonly currency: string;
+}): JSX.Element {
   if (drivers.length === 0) return <Empty>{say('drivers.none')}</Empty>;
-  return <Table caption={say('drivers')} file="drivers" columns={columns(currency)} rows={drivers} keyOf={({ name }) => name} isCaptionHidden />;
+  return (
+    <Table
+      caption={say('drivers')}
+      file="drivers"
+      columns={columns(currency)}
+      rows={drivers}
+      keyOf={({ name }) => name}
+      isCaptionHidden
+    />
+  );
 }

@@ -18,17 +18,22 @@ export function money(text: string | null, currency: string, whole = false): str
 }
 
 /** A price: up to four digits after the point. */
-export const price = (text: string, currency: string): string => numberFormat(`price ${currency}`, { style: 'currency', currency, maximumFractionDigits: 4 }).format(exact(text));
+export const price = (text: string, currency: string): string =>
+  numberFormat(`price ${currency}`, { style: 'currency', currency, maximumFractionDigits: 4 }).format(exact(text));
 
 /** Grouped, with at most so many digits after the point. */
 export function decimal(text: string | null, digits = 2): string {
-  return text === null ? unknown() : numberFormat(`decimal ${digits}`, { maximumFractionDigits: digits }).format(exact(text));
+  return text === null
+    ? unknown()
+    : numberFormat(`decimal ${digits}`, { maximumFractionDigits: digits }).format(exact(text));
 }
 
-export const count = (value: number | null): string => (value === null ? unknown() : numberFormat('count', {}).format(value));
+export const count = (value: number | null): string =>
+  value === null ? unknown() : numberFormat('count', {}).format(value);
 
 /** 0.823 as 82 %. */
-export const percent = (ratio: number | null): string => (ratio === null ? unknown() : numberFormat('percent', { style: 'percent', maximumFractionDigits: 0 }).format(ratio));
+export const percent = (ratio: number | null): string =>
+  ratio === null ? unknown() : numberFormat('percent', { style: 'percent', maximumFractionDigits: 0 }).format(ratio);
 
 const dates = new Map<string, Intl.DateTimeFormat>();
 
@@ -39,29 +44,66 @@ function dateFormat(key: string, options: Intl.DateTimeFormatOptions): Intl.Date
   return known;
 }
 
-export const instant = (iso: string | null): string => (iso === null ? unknown() : `${dateFormat('instant', { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso))} UTC`);
-export const day = (iso: string | null): string => (iso === null ? unknown() : dateFormat('day', { dateStyle: 'medium' }).format(new Date(iso)));
+export const instant = (iso: string | null): string =>
+  iso === null
+    ? unknown()
+    : `${dateFormat('instant', { dateStyle: 'medium', timeStyle: 'short' }).format(new Date(iso))} UTC`;
+export const day = (iso: string | null): string =>
+  iso === null ? unknown() : dateFormat('day', { dateStyle: 'medium' }).format(new Date(iso));
 /** Of epoch milliseconds. */
 export const shortDay = (at: number): string => dateFormat('short', { month: 'short', day: 'numeric' }).format(at);
 /** `2026-11` as November 2026. */
-export const month = (label: string): string => dateFormat('month', { month: 'long', year: 'numeric' }).format(new Date(`${label}-01`));
+export const month = (label: string): string =>
+  dateFormat('month', { month: 'long', year: 'numeric' }).format(new Date(`${label}-01`));
 
 /** Seconds as people say them: 95 min, 3 h, 12 days. */
 export function duration(seconds: number): string {
   if (seconds < 120) return say('duration.seconds', { n: Math.round(seconds) });
   if (seconds < 7200) return say('duration.minutes', { n: Math.round(seconds / 60) });
-  return seconds < 172_800 ? say('duration.hours', { n: Math.round(seconds / 3600) }) : say('duration.days', { n: Math.round(seconds / 86_400) });
+  return seconds < 172_800
+    ? say('duration.hours', { n: Math.round(seconds / 3600) })
+    : say('duration.days', { n: Math.round(seconds / 86_400) });
 }
 
 /** `PurchaseSavingsPlans` and `not-planned` as words. */
 export const words = (name: string): string => {
-  const text = name.replaceAll('-', ' ').replaceAll('_', ' ').replace(/([a-z])([A-Z])/g, '$1 $2').toLowerCase();
+  const text = name
+    .replaceAll('-', ' ')
+    .replaceAll('_', ' ')
+    .replace(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase();
   return text.charAt(0).toUpperCase() + text.slice(1);
 };
 
 /** Groups of codes that have words in the catalogue, as `group.code`. */
-export type CodeGroup = 'state' | 'status' | 'act' | 'do' | 'mode' | 'role' | 'effort' | 'risk' | 'term' | 'world' | 'reason' | 'event' | 'field' | 'value' | 'stage' | 'because'
-  | 'dimension' | 'alert' | 'alert-state' | 'severity' | 'silence' | 'answer' | 'outcome' | 'delivery' | 'threshold' | 'health' | 'measure';
+export type CodeGroup =
+  | 'state'
+  | 'status'
+  | 'act'
+  | 'do'
+  | 'mode'
+  | 'role'
+  | 'effort'
+  | 'risk'
+  | 'term'
+  | 'world'
+  | 'reason'
+  | 'event'
+  | 'field'
+  | 'value'
+  | 'stage'
+  | 'because'
+  | 'dimension'
+  | 'alert'
+  | 'alert-state'
+  | 'severity'
+  | 'silence'
+  | 'answer'
+  | 'outcome'
+  | 'delivery'
+  | 'threshold'
+  | 'health'
+  | 'measure';
 
 /** The words for a code; those that it is made of where the catalogue has none. */
 export function code(group: CodeGroup, name: string): string {
@@ -79,4 +121,9 @@ export function shown(value: unknown): string {
 }
 
 /** A known code as its words, any other value as it is. */
-export const shownCode = (value: unknown): string => (typeof value === 'string' && isKey(`value.${value}`) ? code('value', value) : typeof value === 'string' && isKey(`term.${value}`) ? code('term', value) : shown(value));
+export const shownCode = (value: unknown): string =>
+  typeof value === 'string' && isKey(`value.${value}`)
+    ? code('value', value)
+    : typeof value === 'string' && isKey(`term.${value}`)
+      ? code('term', value)
+      : shown(value);

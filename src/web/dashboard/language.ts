@@ -1,8 +1,10 @@
 /**
- * The reader's language, and the dashboard's texts in it. Whatever draws a text is drawn anew when the language changes.
+ * The reader's language, and the dashboard's texts in it. Whatever draws a text is drawn anew when the language
+ * changes.
  *
- * Reads no window: reader.ts does. A text may hold `{name}`, `{count:one|many}` (English only needs it), and `<tag>inner</tag>` for rich.tsx. What the
- * server says (titles of recommendations, descriptions of policies, problems) is the server's and stays as it is.
+ * Reads no window: reader.ts does. A text may hold `{name}`, `{count:one|many}` (English only needs it), and
+ * `<tag>inner</tag>` for rich.tsx. What the server says (titles of recommendations, descriptions of policies, problems)
+ * is the server's and stays as it is.
  */
 import { signal } from '@preact/signals';
 import { readerOf, type Language, type Reader } from '../../core/report/reader.js';
@@ -13,9 +15,13 @@ type Texts = typeof ENGLISH;
 export type TextKey = keyof Texts;
 
 /** Names of what a text is filled with. */
-export type Names<T extends string> = T extends `${string}{${infer Hole}}${infer Rest}` ? (Hole extends `${infer Name}:${string}` ? Name : Hole) | Names<Rest> : never;
+export type Names<T extends string> = T extends `${string}{${infer Hole}}${infer Rest}`
+  ? (Hole extends `${infer Name}:${string}` ? Name : Hole) | Names<Rest>
+  : never;
 export type NamesOf<K extends TextKey> = Names<Texts[K]>;
-type Filled<K extends TextKey> = [NamesOf<K>] extends [never] ? [] : [filled: Readonly<Record<NamesOf<K>, string | number>>];
+type Filled<K extends TextKey> = [NamesOf<K>] extends [never]
+  ? []
+  : [filled: Readonly<Record<NamesOf<K>, string | number>>];
 
 const CATALOGUES: Readonly<Record<Language, Readonly<Record<TextKey, string>>>> = { en: ENGLISH, zh: CHINESE };
 
@@ -48,7 +54,11 @@ export function fill(text: string, filled: Readonly<Record<string, unknown>>): s
   return text.replace(HOLE, (whole, name: string, one: string | undefined, many: string | undefined) => {
     const value = filled[name];
     if (one !== undefined) return value === 1 ? one : (many ?? one);
-    return typeof value === 'number' ? numberFormat('count', {}).format(value) : typeof value === 'string' ? value : whole;
+    return typeof value === 'number'
+      ? numberFormat('count', {}).format(value)
+      : typeof value === 'string'
+        ? value
+        : whole;
   });
 }
 
@@ -58,4 +68,5 @@ export function say<K extends TextKey>(key: K, ...[filled]: Filled<K>): string {
 }
 
 /** Parts of a sentence, one after the other; those that are null are left out. */
-export const joined = (parts: readonly (string | null)[]): string => parts.filter((one) => one !== null).join(say('list.comma'));
+export const joined = (parts: readonly (string | null)[]): string =>
+  parts.filter((one) => one !== null).join(say('list.comma'));

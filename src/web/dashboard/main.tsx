@@ -27,7 +27,9 @@ import { Empty, Page, Problems } from './ui.js';
 type Drawing = (id: string | null) => JSX.Element;
 
 /** In the order of the navigation. */
-const PAGES: Readonly<Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>> = {
+const PAGES: Readonly<
+  Record<Exclude<RouteName, 'sign-in'>, { readonly name: TextKey & `page.${string}`; readonly draw: Drawing }>
+> = {
   '': { name: 'page.overview', draw: () => <Overview /> },
   teams: { name: 'page.teams', draw: (id) => (id === null ? <Teams /> : <Team key={id} id={id} />) },
   budgets: { name: 'page.budgets', draw: (id) => (id === null ? <BudgetsPage /> : <BudgetPage key={id} id={id} />) },
@@ -48,23 +50,47 @@ function App(): JSX.Element {
   };
   return (
     <>
-      <a class="skip" href="#main" onClick={skip}>{say('frame.skip')}</a>
+      <a class="skip" href="#main" onClick={skip}>
+        {say('frame.skip')}
+      </a>
       <header class="top">
-        <a class="brand" href="#/">Bursar</a>
+        <a class="brand" href="#/">
+          Bursar
+        </a>
         {caller === null ? <span /> : <Navigation page={place.value.page} />}
-        <div class="who"><Choices />{caller === null ? null : <><Who caller={caller} /><SignOut /></>}</div>
+        <div class="who">
+          <Choices />
+          {caller === null ? null : (
+            <>
+              <Who caller={caller} />
+              <SignOut />
+            </>
+          )}
+        </div>
       </header>
-      <main ref={main} id="main" tabIndex={-1}>{caller === null ? <SignIn /> : draw(place.value)}</main>
-      <footer><a href="/docs">{say('frame.api')}</a></footer>
+      <main ref={main} id="main" tabIndex={-1}>
+        {caller === null ? <SignIn /> : draw(place.value)}
+      </main>
+      <footer>
+        <a href="/docs">{say('frame.api')}</a>
+      </footer>
     </>
   );
 }
 
 function Navigation({ page }: { readonly page: string }): JSX.Element {
   return (
-    <nav aria-label={say('frame.pages')}><ul>{(Object.keys(PAGES) as (keyof typeof PAGES)[]).map((address) => (
-      <li key={address}><a href={link(address)} aria-current={page === address ? 'page' : undefined}>{say(PAGES[address].name)}</a></li>
-    ))}</ul></nav>
+    <nav aria-label={say('frame.pages')}>
+      <ul>
+        {(Object.keys(PAGES) as (keyof typeof PAGES)[]).map((address) => (
+          <li key={address}>
+            <a href={link(address)} aria-current={page === address ? 'page' : undefined}>
+              {say(PAGES[address].name)}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </nav>
   );
 }
 
@@ -72,20 +98,48 @@ function Navigation({ page }: { readonly page: string }): JSX.Element {
 function Choices(): JSX.Element {
   return (
     <>
-      <label><span class="hidden">{say('frame.language')}</span><select value={reader.value.language} onChange={({ currentTarget }) => choose(currentTarget.value as Language)}>{LANGUAGES.map((one) => <option key={one} value={one} lang={TAGS[one]}>{NAMES[one]}</option>)}</select></label>
-      <label><span class="hidden">{say('frame.colours')}</span><select value={theme.value} onChange={({ currentTarget }) => (theme.value = currentTarget.value as Theme)}>{THEMES.map((one) => <option key={one} value={one}>{say(`theme.${one}`)}</option>)}</select></label>
+      <label>
+        <span class="hidden">{say('frame.language')}</span>
+        <select value={reader.value.language} onChange={({ currentTarget }) => choose(currentTarget.value as Language)}>
+          {LANGUAGES.map((one) => (
+            <option key={one} value={one} lang={TAGS[one]}>
+              {NAMES[one]}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        <span class="hidden">{say('frame.colours')}</span>
+        <select value={theme.value} onChange={({ currentTarget }) => (theme.value = currentTarget.value as Theme)}>
+          {THEMES.map((one) => (
+            <option key={one} value={one}>
+              {say(`theme.${one}`)}
+            </option>
+          ))}
+        </select>
+      </label>
     </>
   );
 }
 
 function Who({ caller: { name, role, teams } }: { readonly caller: SignedIn }): JSX.Element {
-  const rights = joined([code('role', role), teams === null ? null : teams.length === 1 ? (teams[0] ?? null) : say('count.teams', { n: teams.length })]);
+  const rights = joined([
+    code('role', role),
+    teams === null ? null : teams.length === 1 ? (teams[0] ?? null) : say('count.teams', { n: teams.length }),
+  ]);
   return <span class="note">{say('frame.who', { name, rights })}</span>;
 }
 
 function draw(at: Place): JSX.Element {
   const route = routeOf(at);
-  if (route === null) return <Page title={say('frame.no-page')}><Empty>{say('frame.no-page-text')} <a href={link('')}>{say('frame.to-overview')}</a></Empty></Page>;
+  if (route === null)
+    return (
+      <Page title={say('frame.no-page')}>
+        <Empty>
+          {say('frame.no-page-text')} <a href={link('')}>{say('frame.to-overview')}</a>
+        </Empty>
+      </Page>
+    );
   return route === 'sign-in' ? <Overview /> : PAGES[route].draw(at.id);
 }
 
@@ -97,7 +151,13 @@ async function start(root: HTMLElement): Promise<void> {
     render(<App />, root);
   } catch (trouble) {
     root.replaceChildren();
-    render(<main><h1>Bursar</h1><Problems trouble={trouble} /></main>, root);
+    render(
+      <main>
+        <h1>Bursar</h1>
+        <Problems trouble={trouble} />
+      </main>,
+      root,
+    );
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Long work as it goes on, told by the server in events (EventSource; WHATWG HTML, "Server-sent events"). A stream that breaks is opened again by the
- * browser; one that the server ends is over.
+ * Long work as it goes on, told by the server in events (EventSource; WHATWG HTML, "Server-sent events"). A stream that
+ * breaks is opened again by the browser; one that the server ends is over.
  */
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
@@ -41,9 +41,28 @@ export function LineProgress({ onDone }: { readonly onDone: () => void }): JSX.E
   const waiting = load?.waiting ?? null;
   return (
     <div class="progress">
-      {end === null && most > 0 && waiting !== null ? <progress max={most} value={most - waiting} aria-label={say('progress.label')} /> : null}
-      <p role="status" aria-live="polite">{end !== null ? say(`progress.${end}`) : load === null ? say('progress.begins') : say('progress.waiting', { n: load.waiting, stages: joined(load.stages.filter((one) => one.waiting > 0).map(({ stage, waiting: n }) => say('progress.stage', { stage: within(code('stage', stage)), n }))) })}</p>
-      {load !== null && load.parked > 0 ? <p class="warning"><Rich of="progress.parked" given={{ n: load.parked }} /></p> : null}
+      {end === null && most > 0 && waiting !== null ? (
+        <progress max={most} value={most - waiting} aria-label={say('progress.label')} />
+      ) : null}
+      <p role="status" aria-live="polite">
+        {end !== null
+          ? say(`progress.${end}`)
+          : load === null
+            ? say('progress.begins')
+            : say('progress.waiting', {
+                n: load.waiting,
+                stages: joined(
+                  load.stages
+                    .filter((one) => one.waiting > 0)
+                    .map(({ stage, waiting: n }) => say('progress.stage', { stage: within(code('stage', stage)), n })),
+                ),
+              })}
+      </p>
+      {load !== null && load.parked > 0 ? (
+        <p class="warning">
+          <Rich of="progress.parked" given={{ n: load.parked }} />
+        </p>
+      ) : null}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 /**
- * Which language the reader gets: the one that was chosen here, else the browser's own liking; numbers and dates in the form of the reader's region.
+ * Which language the reader gets: the one that was chosen here, else the browser's own liking; numbers and dates in the
+ * form of the reader's region.
  * The choice alone is kept in this browser.
  */
 import { effect } from '@preact/signals';

@@ -5,9 +5,12 @@ import type { ENGLISH } from './texts/english.js';
 
 /** Tags that are drawn as they are named. */
 type Plain = 'code' | 'i' | 'strong';
-type Tags<T extends string> = T extends `${string}<${infer Tag}>${infer Rest}` ? (Tag extends `/${string}` | Plain ? never : Tag) | Tags<Rest> : never;
+type Tags<T extends string> = T extends `${string}<${infer Tag}>${infer Rest}`
+  ? (Tag extends `/${string}` | Plain ? never : Tag) | Tags<Rest>
+  : never;
 type Filling = ComponentChildren | ((inner: ComponentChildren) => JSX.Element);
-type Fillings<K extends TextKey> = Readonly<Record<NamesOf<K>, ComponentChildren>> & Readonly<Record<Tags<(typeof ENGLISH)[K]>, (inner: ComponentChildren) => JSX.Element>>;
+type Fillings<K extends TextKey> = Readonly<Record<NamesOf<K>, ComponentChildren>> &
+  Readonly<Record<Tags<(typeof ENGLISH)[K]>, (inner: ComponentChildren) => JSX.Element>>;
 
 const PIECE = /<(\w+)>(.*?)<\/\1>|\{\w+\}/g;
 
@@ -26,7 +29,10 @@ function drawn(text: string, given: Readonly<Record<string, Filling>>): Componen
   return [...pieces, fill(text.slice(from), given)];
 }
 
-function piece([whole, tag, inner = '']: RegExpMatchArray, given: Readonly<Record<string, Filling>>): ComponentChildren {
+function piece(
+  [whole, tag, inner = '']: RegExpMatchArray,
+  given: Readonly<Record<string, Filling>>,
+): ComponentChildren {
   if (tag === undefined) {
     const filling = given[whole.slice(1, -1)];
     return typeof filling === 'number' ? fill(whole, given) : typeof filling === 'function' ? whole : filling;

@@ -1,12 +1,22 @@
 /**
- * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here (core/alert/message.ts).
+ * Which addresses the dashboard has: `#/page`, and `#/page/id` where a page has one of its kind. Alerts lead here
+ * (core/alert/message.ts).
  *
  * Pure: it reads no window, so that a test can hold every address that is made elsewhere against it.
  */
 
 /** By page: whether an id may follow. */
 export const ROUTES = {
-  '': false, teams: true, budgets: true, recommendations: true, actions: true, alerts: true, savings: true, policies: true, imports: true, 'sign-in': true,
+  '': false,
+  teams: true,
+  budgets: true,
+  recommendations: true,
+  actions: true,
+  alerts: true,
+  savings: true,
+  policies: true,
+  imports: true,
+  'sign-in': true,
 } as const satisfies Readonly<Record<string, boolean>>;
 export type RouteName = keyof typeof ROUTES;
 

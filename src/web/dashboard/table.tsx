@@ -1,5 +1,6 @@
 /**
- * A table that can be sorted, read by a screen reader, and saved as CSV. Long ones are shown in parts; the CSV always holds all rows.
+ * A table that can be sorted, read by a screen reader, and saved as CSV. Long ones are shown in parts; the CSV always
+ * holds all rows.
  */
 import type { ComponentChildren, JSX } from 'preact';
 import { useState } from 'preact/hooks';
@@ -31,7 +32,8 @@ interface Props<Row> {
   readonly isCaptionHidden?: boolean;
 }
 
-const alignment = <Row,>({ number, isLeft }: Column<Row>): string => (number === undefined || isLeft === true ? '' : 'number');
+const alignment = <Row,>({ number, isLeft }: Column<Row>): string =>
+  number === undefined || isLeft === true ? '' : 'number';
 
 type Order = { readonly at: number; readonly down: boolean } | null;
 
@@ -51,12 +53,21 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
   const [order, setOrder] = useState<Order>(null);
   const [most, setMost] = useState(PART);
   const inOrder = sorted(rows, columns, order);
-  const turn = (at: number): void => setOrder(order?.at === at ? (order.down ? null : { at, down: true }) : { at, down: false });
+  const turn = (at: number): void =>
+    setOrder(order?.at === at ? (order.down ? null : { at, down: true }) : { at, down: false });
   const head = (column: Column<Row>, at: number): JSX.Element => {
     const isSorted = order?.at === at;
     return (
-      <th key={column.name} scope="col" class={alignment(column)} aria-sort={isSorted ? (order.down ? 'descending' : 'ascending') : undefined}>
-        <button type="button" class="sort" onClick={() => turn(at)}>{column.name}<span aria-hidden="true">{isSorted ? (order.down ? ' ↓' : ' ↑') : ''}</span></button>
+      <th
+        key={column.name}
+        scope="col"
+        class={alignment(column)}
+        aria-sort={isSorted ? (order.down ? 'descending' : 'ascending') : undefined}
+      >
+        <button type="button" class="sort" onClick={() => turn(at)}>
+          {column.name}
+          <span aria-hidden="true">{isSorted ? (order.down ? ' ↓' : ' ↑') : ''}</span>
+        </button>
       </th>
     );
   };
@@ -65,17 +76,46 @@ export function Table<Row>({ caption, file, columns, rows, keyOf, isCaptionHidde
       <div class="scroll" role="region" tabIndex={0} aria-label={caption}>
         <table>
           <caption class={isCaptionHidden ? 'hidden' : ''}>{caption}</caption>
-          <thead><tr>{columns.map(head)}</tr></thead>
+          <thead>
+            <tr>{columns.map(head)}</tr>
+          </thead>
           <tbody>
             {inOrder.slice(0, most).map((row) => (
-              <tr key={keyOf(row)}>{columns.map((column) => <td key={column.name} class={alignment(column)}>{column.cell === undefined ? column.text(row) : column.cell(row)}</td>)}</tr>
+              <tr key={keyOf(row)}>
+                {columns.map((column) => (
+                  <td key={column.name} class={alignment(column)}>
+                    {column.cell === undefined ? column.text(row) : column.cell(row)}
+                  </td>
+                ))}
+              </tr>
             ))}
           </tbody>
         </table>
       </div>
       <div class="under">
-        {inOrder.length > most ? <button type="button" onClick={() => setMost(most + 10 * PART)}>{say('table.more', { left: inOrder.length - most })}</button> : null}
-        {file === undefined || rows.length === 0 ? null : <button type="button" class="quiet" onClick={() => save(`${file}.csv`, csvOf([columns.map(({ name }) => name), ...inOrder.map((row) => columns.map((column) => column.text(row)))]))}>{say('table.csv')}<span class="hidden"> {say('table.of', { caption })}</span></button>}
+        {inOrder.length > most ? (
+          <button type="button" onClick={() => setMost(most + 10 * PART)}>
+            {say('table.more', { left: inOrder.length - most })}
+          </button>
+        ) : null}
+        {file === undefined || rows.length === 0 ? null : (
+          <button
+            type="button"
+            class="quiet"
+            onClick={() =>
+              save(
+                `${file}.csv`,
+                csvOf([
+                  columns.map(({ name }) => name),
+                  ...inOrder.map((row) => columns.map((column) => column.text(row))),
+                ]),
+              )
+            }
+          >
+            {say('table.csv')}
+            <span class="hidden"> {say('table.of', { caption })}</span>
+          </button>
+        )}
       </div>
     </div>
   );

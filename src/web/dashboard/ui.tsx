@@ -13,8 +13,19 @@ type Children = { readonly children: ComponentChildren };
 /** Whether a page was open before. */
 let hasOpened = false;
 
-/** A page's head and body. The heading takes the focus when the page opens, so that a screen reader says where one is. */
-export function Page({ title, lead, actions, children }: Children & { readonly title: string; readonly lead?: ComponentChildren; readonly actions?: ComponentChildren }): JSX.Element {
+/**
+ * A page's head and body. The heading takes the focus when the page opens, so that a screen reader says where one is.
+ */
+export function Page({
+  title,
+  lead,
+  actions,
+  children,
+}: Children & {
+  readonly title: string;
+  readonly lead?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+}): JSX.Element {
   const heading = useRef<HTMLHeadingElement>(null);
   const { language } = reader.value;
   const drawnIn = useRef(language);
@@ -30,21 +41,55 @@ export function Page({ title, lead, actions, children }: Children & { readonly t
   }, [title]);
   return (
     <>
-      <div class="head"><h1 ref={heading} tabIndex={-1}>{title}</h1>{actions}</div>
+      <div class="head">
+        <h1 ref={heading} tabIndex={-1}>
+          {title}
+        </h1>
+        {actions}
+      </div>
       {lead === undefined ? null : <p class="lead">{lead}</p>}
       {children}
     </>
   );
 }
 
-export function Card({ title, actions, children, wide = false }: Children & { readonly title: string; readonly actions?: ComponentChildren; readonly wide?: boolean }): JSX.Element {
+export function Card({
+  title,
+  actions,
+  children,
+  wide = false,
+}: Children & { readonly title: string; readonly actions?: ComponentChildren; readonly wide?: boolean }): JSX.Element {
   const id = useId();
-  return <section class={wide ? 'card wide' : 'card'} aria-labelledby={id}><div class="head"><h2 id={id}>{title}</h2>{actions}</div>{children}</section>;
+  return (
+    <section class={wide ? 'card wide' : 'card'} aria-labelledby={id}>
+      <div class="head">
+        <h2 id={id}>{title}</h2>
+        {actions}
+      </div>
+      {children}
+    </section>
+  );
 }
 
 /** One figure with its name; what is beside it is smaller. */
-export function Figure({ name, value, note }: { readonly name: string; readonly value: ComponentChildren; readonly note?: ComponentChildren }): JSX.Element {
-  return <div class="figure"><dt>{name}</dt><dd><span class="value">{value}</span>{note === undefined ? null : <span class="note">{note}</span>}</dd></div>;
+export function Figure({
+  name,
+  value,
+  note,
+}: {
+  readonly name: string;
+  readonly value: ComponentChildren;
+  readonly note?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <div class="figure">
+      <dt>{name}</dt>
+      <dd>
+        <span class="value">{value}</span>
+        {note === undefined ? null : <span class="note">{note}</span>}
+      </dd>
+    </div>
+  );
 }
 
 /** Everything that the server said was wrong. */
@@ -55,8 +100,23 @@ export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Elemen
   const isTheirs = trouble instanceof Trouble && trouble.status > 0;
   return (
     <div class="problems" role="alert">
-      <p><strong>{say('problem')}</strong> {isTheirs ? <AsWritten>{message}</AsWritten> : message}</p>
-      {problems.length === 0 ? null : <ul>{problems.map(({ path, message: what }, at) => <li key={at}>{path === null ? null : <><code>{path}</code> </>}<AsWritten>{what}</AsWritten></li>)}</ul>}
+      <p>
+        <strong>{say('problem')}</strong> {isTheirs ? <AsWritten>{message}</AsWritten> : message}
+      </p>
+      {problems.length === 0 ? null : (
+        <ul>
+          {problems.map(({ path, message: what }, at) => (
+            <li key={at}>
+              {path === null ? null : (
+                <>
+                  <code>{path}</code>{' '}
+                </>
+              )}
+              <AsWritten>{what}</AsWritten>
+            </li>
+          ))}
+        </ul>
+      )}
       {requestId === null ? null : <p class="note">{say('problem.request', { id: requestId })}</p>}
     </div>
   );
@@ -66,78 +126,216 @@ export function Problems({ trouble }: { readonly trouble: unknown }): JSX.Elemen
 export const Empty = ({ children }: Children): JSX.Element => <p class="empty">{children}</p>;
 
 /** Draws an answer when it is there; until then says that it loads. */
-export function Show<T>({ loaded, children }: { readonly loaded: Loaded<T>; readonly children: (data: T) => ComponentChildren }): JSX.Element {
+export function Show<T>({
+  loaded,
+  children,
+}: {
+  readonly loaded: Loaded<T>;
+  readonly children: (data: T) => ComponentChildren;
+}): JSX.Element {
   const { data, trouble, isLoading, again } = loaded;
   return (
     <div class="show" aria-busy={isLoading}>
-      {trouble === null ? null : <><Problems trouble={trouble} /><button type="button" onClick={again}>{say('again')}</button></>}
-      {data !== null ? children(data) : isLoading ? <p class="note" role="status">{say('loading')}</p> : null}
+      {trouble === null ? null : (
+        <>
+          <Problems trouble={trouble} />
+          <button type="button" onClick={again}>
+            {say('again')}
+          </button>
+        </>
+      )}
+      {data !== null ? (
+        children(data)
+      ) : isLoading ? (
+        <p class="note" role="status">
+          {say('loading')}
+        </p>
+      ) : null}
     </div>
   );
 }
 
 /** An amount of money; its exact digits are its title. */
-export function Amount({ amount, currency, whole = false }: { readonly amount: string | null; readonly currency: string; readonly whole?: boolean }): JSX.Element {
+export function Amount({
+  amount,
+  currency,
+  whole = false,
+}: {
+  readonly amount: string | null;
+  readonly currency: string;
+  readonly whole?: boolean;
+}): JSX.Element {
   if (amount === null) return <span class="unknown">{unknown()}</span>;
-  return <span class="amount" title={`${amount} ${currency}`}>{money(amount, currency, whole)}</span>;
+  return (
+    <span class="amount" title={`${amount} ${currency}`}>
+      {money(amount, currency, whole)}
+    </span>
+  );
 }
 
 /** Several currencies side by side: they are never added. */
-export function Amounts({ amounts }: { readonly amounts: readonly { readonly currency: string; readonly amount: string }[] }): JSX.Element {
+export function Amounts({
+  amounts,
+}: {
+  readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
+}): JSX.Element {
   if (amounts.length === 0) return <span class="quiet">{say('none')}</span>;
-  return <>{amounts.map(({ currency, amount }) => <div key={currency}><Amount amount={amount} currency={currency} /></div>)}</>;
+  return (
+    <>
+      {amounts.map(({ currency, amount }) => (
+        <div key={currency}>
+          <Amount amount={amount} currency={currency} />
+        </div>
+      ))}
+    </>
+  );
 }
 
-export const Instant = ({ at }: { readonly at: string | null }): JSX.Element => (at === null ? <span class="unknown">{unknown()}</span> : <time dateTime={at}>{instant(at)}</time>);
+export const Instant = ({ at }: { readonly at: string | null }): JSX.Element =>
+  at === null ? <span class="unknown">{unknown()}</span> : <time dateTime={at}>{instant(at)}</time>;
 
 /** What somebody else wrote, in English: a screen reader says it so, whatever the language around it. */
 export const AsWritten = ({ children }: Children): JSX.Element => <span lang="en">{children}</span>;
 
 export const Unpriced = ({ gpuHours }: { readonly gpuHours: string }): JSX.Element | null =>
-  Number(gpuHours) === 0 ? null : <p class="warning"><Rich of="unpriced" given={{ hours: decimal(gpuHours), a: (inner) => <a href={link('imports')}>{inner}</a> }} /></p>;
+  Number(gpuHours) === 0 ? null : (
+    <p class="warning">
+      <Rich of="unpriced" given={{ hours: decimal(gpuHours), a: (inner) => <a href={link('imports')}>{inner}</a> }} />
+    </p>
+  );
 
 export type Tone = 'plain' | 'good' | 'warn' | 'bad';
-export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?: Tone }): JSX.Element => <span class={`badge ${tone}`}>{children}</span>;
+export const Badge = ({ tone = 'plain', children }: Children & { readonly tone?: Tone }): JSX.Element => (
+  <span class={`badge ${tone}`}>{children}</span>
+);
 
 /** A button that says why it cannot be pressed. It stays in the order of focus, so that the reason can be read. */
-export function Act({ refused = null, isBusy = false, onAct, children, tone }: Children & { readonly refused?: string | null; readonly isBusy?: boolean; readonly onAct: () => void; readonly tone?: 'primary' | 'danger' }): JSX.Element {
+export function Act({
+  refused = null,
+  isBusy = false,
+  onAct,
+  children,
+  tone,
+}: Children & {
+  readonly refused?: string | null;
+  readonly isBusy?: boolean;
+  readonly onAct: () => void;
+  readonly tone?: 'primary' | 'danger';
+}): JSX.Element {
   const id = useId();
   const off = refused !== null || isBusy;
   return (
     <span class="act">
-      <button type="button" class={tone ?? ''} aria-disabled={off} aria-describedby={refused === null ? undefined : id} onClick={() => off || onAct()}>{children}{isBusy ? ' …' : ''}</button>
-      {refused === null ? null : <span id={id} class="note">{refused}</span>}
+      <button
+        type="button"
+        class={tone ?? ''}
+        aria-disabled={off}
+        aria-describedby={refused === null ? undefined : id}
+        onClick={() => off || onAct()}
+      >
+        {children}
+        {isBusy ? ' …' : ''}
+      </button>
+      {refused === null ? null : (
+        <span id={id} class="note">
+          {refused}
+        </span>
+      )}
     </span>
   );
 }
 
 /** A label, its field, and what the field is for. */
-export function Field({ label, note, children }: { readonly label: ComponentChildren; readonly note?: ComponentChildren; readonly children: (ids: { readonly id: string; readonly 'aria-describedby': string | undefined }) => ComponentChildren }): JSX.Element {
+export function Field({
+  label,
+  note,
+  children,
+}: {
+  readonly label: ComponentChildren;
+  readonly note?: ComponentChildren;
+  readonly children: (ids: {
+    readonly id: string;
+    readonly 'aria-describedby': string | undefined;
+  }) => ComponentChildren;
+}): JSX.Element {
   const id = useId();
   const noteId = `${id}-note`;
   return (
     <div class="field">
       <label for={id}>{label}</label>
       {children({ id, 'aria-describedby': note === undefined ? undefined : noteId })}
-      {note === undefined ? null : <span id={noteId} class="note">{note}</span>}
+      {note === undefined ? null : (
+        <span id={noteId} class="note">
+          {note}
+        </span>
+      )}
     </div>
   );
 }
 
-export function Select({ label, value, options, onPick }: { readonly label: string; readonly value: string; readonly options: readonly (readonly [value: string, name: string])[]; readonly onPick: (value: string) => void }): JSX.Element {
-  return <Field label={label}>{(ids) => <select {...ids} value={value} onChange={(event) => onPick(event.currentTarget.value)}>{options.map(([one, name]) => <option key={one} value={one}>{name}</option>)}</select>}</Field>;
+export function Select({
+  label,
+  value,
+  options,
+  onPick,
+}: {
+  readonly label: string;
+  readonly value: string;
+  readonly options: readonly (readonly [value: string, name: string])[];
+  readonly onPick: (value: string) => void;
+}): JSX.Element {
+  return (
+    <Field label={label}>
+      {(ids) => (
+        <select {...ids} value={value} onChange={(event) => onPick(event.currentTarget.value)}>
+          {options.map(([one, name]) => (
+            <option key={one} value={one}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
 }
 
 /** Said by a screen reader when it changes, and seen by everybody. */
-export const Said = ({ children }: Children): JSX.Element => <p class="said" role="status" aria-live="polite">{children}</p>;
+export const Said = ({ children }: Children): JSX.Element => (
+  <p class="said" role="status" aria-live="polite">
+    {children}
+  </p>
+);
 
 /** Numbers and words by name. */
-export function Facts({ facts }: { readonly facts: readonly (readonly [name: string, value: ComponentChildren])[] }): JSX.Element {
-  return <dl class="facts">{facts.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>;
+export function Facts({
+  facts,
+}: {
+  readonly facts: readonly (readonly [name: string, value: ComponentChildren])[];
+}): JSX.Element {
+  return (
+    <dl class="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
 }
 
 /** How much of a plan is spent, and where the forecast ends; the words beside it say the same. */
-export function Burn({ spent, forecast, planned, label }: { readonly spent: number; readonly forecast: number | null; readonly planned: number; readonly label: string }): JSX.Element {
+export function Burn({
+  spent,
+  forecast,
+  planned,
+  label,
+}: {
+  readonly spent: number;
+  readonly forecast: number | null;
+  readonly planned: number;
+  readonly label: string;
+}): JSX.Element {
   const most = Math.max(planned, spent, forecast ?? 0) || 1;
   const at = (value: number): string => `${(100 * value) / most}%`;
   const tone = spent > planned ? 'bad' : forecast !== null && forecast > planned ? 'warn' : 'good';

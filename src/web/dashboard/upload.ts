@@ -10,7 +10,10 @@ export function upload<T>(path: string, query: Query, file: File, told: (share: 
     for (const [name, value] of Object.entries(SESSION_HEADER)) request.setRequestHeader(name, value);
     request.setRequestHeader('content-type', 'application/octet-stream');
     request.setRequestHeader('idempotency-key', crypto.randomUUID());
-    request.upload.addEventListener('progress', ({ loaded, total, lengthComputable }) => lengthComputable && told(loaded / total));
+    request.upload.addEventListener(
+      'progress',
+      ({ loaded, total, lengthComputable }) => lengthComputable && told(loaded / total),
+    );
     request.addEventListener('load', () => {
       if (request.status >= 200 && request.status < 300) resolve(JSON.parse(request.responseText) as T);
       else reject(troubleOf(request.status, request.responseText));

@@ -1,4 +1,7 @@
-/** /v1/actions: what was proposed, approved and done, with its timeline and its proof; and what people decide about it. Asks no provider. */
+/**
+ * /v1/actions: what was proposed, approved and done, with its timeline and its proof; and what people decide about it.
+ * Asks no provider.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { ACTION_STATES, type Action, type ActionState } from '../../core/action/action.js';
@@ -14,73 +17,197 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 const state = z.enum(ACTION_STATES as readonly [ActionState, ...ActionState[]]);
-const querySchema = z.strictObject({ ...pageQuery, team: z.string().min(1).max(200).optional(), state: state.optional() });
+const querySchema = z.strictObject({
+  ...pageQuery,
+  team: z.string().min(1).max(200).optional(),
+  state: state.optional(),
+});
 const actionId = z.string().regex(/^act-[0-9a-f]{16}$/, 'is not the id of an action');
 const at = z.iso.datetime().nullable();
 const reason = z.strictObject({ code: z.string(), message: z.string() });
-const target = z.looseObject({ target: z.string(), kind: z.string(), name: z.string(), provider: z.string(), state: z.string(), billing: z.string() }).nullable();
+const target = z
+  .looseObject({
+    target: z.string(),
+    kind: z.string(),
+    name: z.string(),
+    provider: z.string(),
+    state: z.string(),
+    billing: z.string(),
+  })
+  .nullable();
 
 const fields = {
-  id: z.string(), team: z.string(), connection: z.string().describe('Of the provider that acts'), target: z.string(),
-  effect: z.looseObject({ kind: z.string(), target: z.string() }).describe('What the provider is asked for; absolute, so that twice is as once'), state, mode: z.string(),
-  recommendation: z.string().nullable(), policy: z.string().nullable(), document: z.string().nullable(), rollbackOf: z.string().nullable(), takenBackBy: z.string().nullable(),
-  token: z.string().nullable().describe('Idempotency token at the provider'), underStop: z.boolean().describe('A rollback although the kill switch is on'),
-  proposedBy: z.string(), approvedBy: z.string().nullable(), proposedAt: at, expiresAt: at, evidenceAt: at, approvedAt: at, intendedAt: at, askedAt: at, appliedAt: at, confirmedAt: at, endedAt: at,
-  before: target.describe('The target as it was read just before the effect'), beforeAt: at, after: target.describe('The proof: the target as it was read when the effect was confirmed'), afterAt: at,
+  id: z.string(),
+  team: z.string(),
+  connection: z.string().describe('Of the provider that acts'),
+  target: z.string(),
+  effect: z
+    .looseObject({ kind: z.string(), target: z.string() })
+    .describe('What the provider is asked for; absolute, so that twice is as once'),
+  state,
+  mode: z.string(),
+  recommendation: z.string().nullable(),
+  policy: z.string().nullable(),
+  document: z.string().nullable(),
+  rollbackOf: z.string().nullable(),
+  takenBackBy: z.string().nullable(),
+  token: z.string().nullable().describe('Idempotency token at the provider'),
+  underStop: z.boolean().describe('A rollback although the kill switch is on'),
+  proposedBy: z.string(),
+  approvedBy: z.string().nullable(),
+  proposedAt: at,
+  expiresAt: at,
+  evidenceAt: at,
+  approvedAt: at,
+  intendedAt: at,
+  askedAt: at,
+  appliedAt: at,
+  confirmedAt: at,
+  endedAt: at,
+  before: target.describe('The target as it was read just before the effect'),
+  beforeAt: at,
+  after: target.describe('The proof: the target as it was read when the effect was confirmed'),
+  afterAt: at,
   reasons: z.array(reason).describe('Why it ended without an effect, or what it waits for'),
-  next: z.strictObject({ effect: z.looseObject({ kind: z.string(), target: z.string() }), notBefore: z.iso.datetime(), expiresAt: z.iso.datetime() }).nullable().describe('What follows it once it is done; approved with it'),
+  next: z
+    .strictObject({
+      effect: z.looseObject({ kind: z.string(), target: z.string() }),
+      notBefore: z.iso.datetime(),
+      expiresAt: z.iso.datetime(),
+    })
+    .nullable()
+    .describe('What follows it once it is done; approved with it'),
   follows: z.string().nullable().describe('The action that it follows'),
 };
 export const actionSchema = z.strictObject(fields).meta({ id: 'Action' });
-const eventSchema = z.strictObject({ no: z.int(), at: z.iso.datetime(), from: state.nullable(), to: state, actor: z.string(), code: z.string(), detail: z.record(z.string(), z.unknown()) });
-const storySchema = z.strictObject({ ...fields, events: z.array(eventSchema).describe('Oldest first') }).meta({ id: 'ActionStory' });
-const rejectSchema = z.strictObject({ reason: z.string().max(1000).default('') }).prefault({}).meta({ id: 'RejectAction' });
-const rollbackSchema = z.strictObject({ underStop: z.boolean().default(false).describe('Also while the kill switch is on; needs the role admin') }).prefault({}).meta({ id: 'RollbackAction' });
+const eventSchema = z.strictObject({
+  no: z.int(),
+  at: z.iso.datetime(),
+  from: state.nullable(),
+  to: state,
+  actor: z.string(),
+  code: z.string(),
+  detail: z.record(z.string(), z.unknown()),
+});
+const storySchema = z
+  .strictObject({ ...fields, events: z.array(eventSchema).describe('Oldest first') })
+  .meta({ id: 'ActionStory' });
+const rejectSchema = z
+  .strictObject({ reason: z.string().max(1000).default('') })
+  .prefault({})
+  .meta({ id: 'RejectAction' });
+const rollbackSchema = z
+  .strictObject({
+    underStop: z.boolean().default(false).describe('Also while the kill switch is on; needs the role admin'),
+  })
+  .prefault({})
+  .meta({ id: 'RollbackAction' });
 
 @Controller()
 export class ActionsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/actions', { summary: 'List actions, newest first', access: 'viewer', answer: pageSchema(actionSchema) })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<ActionJson>> {
+  @Endpoint('GET /v1/actions', {
+    summary: 'List actions, newest first',
+    access: 'viewer',
+    answer: pageSchema(actionSchema),
+  })
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<ActionJson>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    const page = await pageOf<ListedAction>(query, ({ place }) => place, (after, limit) =>
-      this.parts.stores.actions.list(organisation, { team: query.team ?? null, state: query.state ?? null, teams }, rowId(after), limit));
+    const page = await pageOf<ListedAction>(
+      query,
+      ({ place }) => place,
+      (after, limit) =>
+        this.parts.stores.actions.list(
+          organisation,
+          { team: query.team ?? null, state: query.state ?? null, teams },
+          rowId(after),
+          limit,
+        ),
+    );
     return { items: page.items.map(({ action }) => actionJson(action)), nextCursor: page.nextCursor };
   }
 
-  @Endpoint('GET /v1/actions/:id', { summary: 'Get an action with its timeline and its proof', access: 'viewer', answer: storySchema })
+  @Endpoint('GET /v1/actions/:id', {
+    summary: 'Get an action with its timeline and its proof',
+    access: 'viewer',
+    answer: storySchema,
+  })
   async get(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionStory> {
     const { stores } = this.parts;
     const action = await this.known(caller, id);
     return { ...actionJson(action), events: await stores.actions.events(stores.db, caller.principal.organisation, id) };
   }
 
-  @Endpoint('POST /v1/actions/:id/approve', { summary: 'Approve an action', description: 'The line then acts, if its guard allows it.', access: 'operator', writes: true, answer: actionSchema })
+  @Endpoint('POST /v1/actions/:id/approve', {
+    summary: 'Approve an action',
+    description: 'The line then acts, if its guard allows it.',
+    access: 'operator',
+    writes: true,
+    answer: actionSchema,
+  })
   async approve(@Calling() caller: Caller, @PathInput('id', actionId) id: string): Promise<ActionJson> {
     const { stores, clock } = this.parts;
-    return this.decide(caller, id, 'action.approve', (tx, organisation) => approveAction(stores, tx, organisation, id, actorOf(caller), clock.now()));
+    return this.decide(caller, id, 'action.approve', (tx, organisation) =>
+      approveAction(stores, tx, organisation, id, actorOf(caller), clock.now()),
+    );
   }
 
-  @Endpoint('POST /v1/actions/:id/reject', { summary: 'Reject an action that no provider was asked for yet', access: 'operator', writes: true, answer: actionSchema })
-  async reject(@Calling() caller: Caller, @PathInput('id', actionId) id: string, @JsonBody(rejectSchema) body: z.infer<typeof rejectSchema>): Promise<ActionJson> {
+  @Endpoint('POST /v1/actions/:id/reject', {
+    summary: 'Reject an action that no provider was asked for yet',
+    access: 'operator',
+    writes: true,
+    answer: actionSchema,
+  })
+  async reject(
+    @Calling() caller: Caller,
+    @PathInput('id', actionId) id: string,
+    @JsonBody(rejectSchema) body: z.infer<typeof rejectSchema>,
+  ): Promise<ActionJson> {
     const { stores, clock } = this.parts;
-    return this.decide(caller, id, 'action.reject', (tx, organisation) => rejectAction(stores, tx, organisation, id, body.reason, actorOf(caller), clock.now()));
+    return this.decide(caller, id, 'action.reject', (tx, organisation) =>
+      rejectAction(stores, tx, organisation, id, body.reason, actorOf(caller), clock.now()),
+    );
   }
 
-  @Endpoint('POST /v1/actions/:id/rollback', { summary: 'Take an action back', description: 'Answers the action that does so, which is approved by asking for it.', access: 'operator', writes: true, answer: actionSchema })
-  async rollback(@Calling() caller: Caller, @PathInput('id', actionId) id: string, @JsonBody(rollbackSchema) { underStop }: z.infer<typeof rollbackSchema>): Promise<ActionJson> {
+  @Endpoint('POST /v1/actions/:id/rollback', {
+    summary: 'Take an action back',
+    description: 'Answers the action that does so, which is approved by asking for it.',
+    access: 'operator',
+    writes: true,
+    answer: actionSchema,
+  })
+  async rollback(
+    @Calling() caller: Caller,
+    @PathInput('id', actionId) id: string,
+    @JsonBody(rollbackSchema) { underStop }: z.infer<typeof rollbackSchema>,
+  ): Promise<ActionJson> {
     const { stores, clock } = this.parts;
-    if (underStop && caller.principal.role !== 'admin') throw denied('a rollback while the kill switch is on needs a key with the role admin');
-    return this.decide(caller, id, 'action.rollback', (tx, organisation) => rollBack(stores, tx, organisation, id, actorOf(caller), { underStop }, clock.now()));
+    if (underStop && caller.principal.role !== 'admin')
+      throw denied('a rollback while the kill switch is on needs a key with the role admin');
+    return this.decide(caller, id, 'action.rollback', (tx, organisation) =>
+      rollBack(stores, tx, organisation, id, actorOf(caller), { underStop }, clock.now()),
+    );
   }
 
-  private async decide(caller: Caller, id: string, verb: string, work: (tx: Transaction, organisation: string) => Promise<Action>): Promise<ActionJson> {
+  private async decide(
+    caller: Caller,
+    id: string,
+    verb: string,
+    work: (tx: Transaction, organisation: string) => Promise<Action>,
+  ): Promise<ActionJson> {
     await this.known(caller, id);
     return write(this.parts.stores, caller, verb, async (tx) => {
       const action = await work(tx, caller.principal.organisation);
-      return { body: actionJson(action), target: id, detail: { team: action.team, target: action.target, effect: action.effect.kind, action: action.id } };
+      return {
+        body: actionJson(action),
+        target: id,
+        detail: { team: action.team, target: action.target, effect: action.effect.kind, action: action.id },
+      };
     });
   }
 

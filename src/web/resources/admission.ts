@@ -1,14 +1,28 @@
 /**
  * The validating admission webhook of Kubernetes (AdmissionReview v1 in and out), and the choice of what it refuses.
  *
- * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names, and a deleted one gives them back. What it refused or
- * warned about is noted behind the answer. A dry run leaves nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
+ * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names,
+ * and a deleted one gives them back. What it refused or warned about is noted behind the answer. A dry run leaves
+ * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
  * key is looked at. Paths outside /v1, since their form is Kubernetes'.
  */
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { admit, admitUnseen, ADMISSION_MODES, ALLOWED, DEFAULT_ADMISSION, launchOf, usesReservation, type AdmissionFacts, type AdmissionSettings, type AdmissionVerdict, type ClusterPlace, type Launch } from '../../core/budget/admission.js';
+import {
+  admit,
+  admitUnseen,
+  ADMISSION_MODES,
+  ALLOWED,
+  DEFAULT_ADMISSION,
+  launchOf,
+  usesReservation,
+  type AdmissionFacts,
+  type AdmissionSettings,
+  type AdmissionVerdict,
+  type ClusterPlace,
+  type Launch,
+} from '../../core/budget/admission.js';
 import { invalid } from '../../core/errors.js';
 import { providerName } from '../../core/price/price.js';
 import { leavingOf, whyTurnedAway } from '../../core/budget/reservation-pods.js';
@@ -21,42 +35,105 @@ import { Refusal } from '../problem.js';
 import { write } from '../writes.js';
 
 const quantities = z.record(z.string(), z.union([z.string(), z.number()])).optional();
-const container = z.looseObject({ resources: z.looseObject({ requests: quantities, limits: quantities }).optional(), restartPolicy: z.string().optional() });
-const containers = z.array(container).nullish().transform((list) => list ?? []);
+const container = z.looseObject({
+  resources: z.looseObject({ requests: quantities, limits: quantities }).optional(),
+  restartPolicy: z.string().optional(),
+});
+const containers = z
+  .array(container)
+  .nullish()
+  .transform((list) => list ?? []);
 const labels = z.record(z.string(), z.string()).nullish();
 const pod = z.looseObject({
-  metadata: z.looseObject({
-    uid: z.string().max(200).optional(), name: z.string().optional(), generateName: z.string().optional(), labels, annotations: labels,
-    ownerReferences: z.array(z.looseObject({ kind: z.string(), name: z.string(), controller: z.boolean().optional() })).optional(),
-  }).optional(),
-  spec: z.looseObject({ containers, initContainers: containers, nodeSelector: z.record(z.string(), z.string()).optional() }).optional(),
+  metadata: z
+    .looseObject({
+      uid: z.string().max(200).optional(),
+      name: z.string().optional(),
+      generateName: z.string().optional(),
+      labels,
+      annotations: labels,
+      ownerReferences: z
+        .array(z.looseObject({ kind: z.string(), name: z.string(), controller: z.boolean().optional() }))
+        .optional(),
+    })
+    .optional(),
+  spec: z
+    .looseObject({ containers, initContainers: containers, nodeSelector: z.record(z.string(), z.string()).optional() })
+    .optional(),
 });
 const requestSchema = z.looseObject({
-  uid: z.string().min(1).max(200), kind: z.looseObject({ group: z.string().optional(), kind: z.string() }), operation: z.string(), subResource: z.string().optional(),
-  namespace: z.string().optional(), name: z.string().optional(), dryRun: z.boolean().nullish(), object: z.unknown().describe('The pod'), oldObject: z.unknown().describe('Of a deletion: the pod'),
+  uid: z.string().min(1).max(200),
+  kind: z.looseObject({ group: z.string().optional(), kind: z.string() }),
+  operation: z.string(),
+  subResource: z.string().optional(),
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+  dryRun: z.boolean().nullish(),
+  object: z.unknown().describe('The pod'),
+  oldObject: z.unknown().describe('Of a deletion: the pod'),
 });
 /** What is read of a pod that goes: whatever else it is, it may go. */
-const leavingPod = z.looseObject({ metadata: z.looseObject({ uid: z.string().max(200).optional(), name: z.string().optional(), labels, annotations: labels }).optional() });
-const reviewSchema = z.looseObject({ apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'), request: requestSchema }).meta({ id: 'AdmissionReviewRequest', description: 'admission.k8s.io/v1 AdmissionReview as an API server sends it' });
-const answerSchema = z.strictObject({
-  apiVersion: z.literal('admission.k8s.io/v1'), kind: z.literal('AdmissionReview'),
-  response: z.strictObject({
-    uid: z.string(), allowed: z.boolean(), warnings: z.array(z.string()).optional(), auditAnnotations: z.record(z.string(), z.string()).optional(),
-    status: z.strictObject({ status: z.literal('Failure'), code: z.int(), reason: z.string(), message: z.string() }).optional(),
-  }),
-}).meta({ id: 'AdmissionReview', description: 'admission.k8s.io/v1' });
+const leavingPod = z.looseObject({
+  metadata: z
+    .looseObject({ uid: z.string().max(200).optional(), name: z.string().optional(), labels, annotations: labels })
+    .optional(),
+});
+const reviewSchema = z
+  .looseObject({
+    apiVersion: z.literal('admission.k8s.io/v1'),
+    kind: z.literal('AdmissionReview'),
+    request: requestSchema,
+  })
+  .meta({ id: 'AdmissionReviewRequest', description: 'admission.k8s.io/v1 AdmissionReview as an API server sends it' });
+const answerSchema = z
+  .strictObject({
+    apiVersion: z.literal('admission.k8s.io/v1'),
+    kind: z.literal('AdmissionReview'),
+    response: z.strictObject({
+      uid: z.string(),
+      allowed: z.boolean(),
+      warnings: z.array(z.string()).optional(),
+      auditAnnotations: z.record(z.string(), z.string()).optional(),
+      status: z
+        .strictObject({ status: z.literal('Failure'), code: z.int(), reason: z.string(), message: z.string() })
+        .optional(),
+    }),
+  })
+  .meta({ id: 'AdmissionReview', description: 'admission.k8s.io/v1' });
 const querySchema = z.object({
-  timeout: z.string().optional().describe('Written by the API server: how long it waits'), provider: z.string().max(200).optional().describe("Whose machines these are, as in the metered usage"),
-  account: z.string().max(200).optional(), cluster: z.string().max(200).optional(), onFailure: z.enum(['allow', 'refuse']).default('allow').describe("Until the organisation's own choice has been read once"),
+  timeout: z.string().optional().describe('Written by the API server: how long it waits'),
+  provider: z.string().max(200).optional().describe('Whose machines these are, as in the metered usage'),
+  account: z.string().max(200).optional(),
+  cluster: z.string().max(200).optional(),
+  onFailure: z
+    .enum(['allow', 'refuse'])
+    .default('allow')
+    .describe("Until the organisation's own choice has been read once"),
 });
 const mode = z.enum(ADMISSION_MODES);
-const settingsSchema = z.strictObject({
-  mode: mode.default(DEFAULT_ADMISSION.mode).describe('What happens to a pod with GPUs whose team has no budget left'),
-  withoutBudget: mode.default(DEFAULT_ADMISSION.withoutBudget).describe('The same for a team without a planned budget'),
-  onFailure: z.enum(['allow', 'refuse']).default(DEFAULT_ADMISSION.onFailure).describe('When the budgets cannot be looked up in time'),
-  contact: z.string().min(1).max(200).nullable().default(null).describe('Whom to ask'), exemptNamespaces: z.array(z.string().min(1).max(200)).max(1000).default([]).describe('Patterns with * and ?'),
-  teams: z.record(z.string().min(1).max(200), z.strictObject({ mode: mode.optional(), contact: z.string().min(1).max(200).nullable().optional() })).default({}).describe('For a team and those below it'),
-}).meta({ id: 'AdmissionSettings' });
+const settingsSchema = z
+  .strictObject({
+    mode: mode
+      .default(DEFAULT_ADMISSION.mode)
+      .describe('What happens to a pod with GPUs whose team has no budget left'),
+    withoutBudget: mode
+      .default(DEFAULT_ADMISSION.withoutBudget)
+      .describe('The same for a team without a planned budget'),
+    onFailure: z
+      .enum(['allow', 'refuse'])
+      .default(DEFAULT_ADMISSION.onFailure)
+      .describe('When the budgets cannot be looked up in time'),
+    contact: z.string().min(1).max(200).nullable().default(null).describe('Whom to ask'),
+    exemptNamespaces: z.array(z.string().min(1).max(200)).max(1000).default([]).describe('Patterns with * and ?'),
+    teams: z
+      .record(
+        z.string().min(1).max(200),
+        z.strictObject({ mode: mode.optional(), contact: z.string().min(1).max(200).nullable().optional() }),
+      )
+      .default({})
+      .describe('For a team and those below it'),
+  })
+  .meta({ id: 'AdmissionSettings' });
 
 type Review = z.infer<typeof reviewSchema>;
 type Answer = z.infer<typeof answerSchema>;
@@ -64,12 +141,21 @@ type Query = z.infer<typeof querySchema>;
 
 /** A pod is at most what etcd stores, and it comes twice with its old self. */
 const MOST_BODY_BYTES = 8 << 20;
-/** Where the API server does not say how long it waits (Kubernetes, "Dynamic Admission Control: Timeouts": 10 seconds by default). */
+/**
+ * Where the API server does not say how long it waits (Kubernetes, "Dynamic Admission Control: Timeouts": 10 seconds by
+ * default).
+ */
 const DEFAULT_WAIT_MS = 10_000;
 const MOST_LOOK_MS = 3000;
 const SHARE_OF_WAIT = 0.8;
 
-const OPTIONS = { summary: 'Review a pod before it is launched', access: 'open', checksKey: true, mostBodyBytes: MOST_BODY_BYTES, answer: answerSchema } as const;
+const OPTIONS = {
+  summary: 'Review a pod before it is launched',
+  access: 'open',
+  checksKey: true,
+  mostBodyBytes: MOST_BODY_BYTES,
+  answer: answerSchema,
+} as const;
 
 @Controller()
 export class AdmissionController implements OnModuleDestroy {
@@ -78,7 +164,9 @@ export class AdmissionController implements OnModuleDestroy {
   constructor(@InjectParts() private readonly parts: WebParts) {
     const logger = new Logger('admission');
     const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
-    this.desk = new AdmissionDesk(parts.stores, parts.clock, (error) => logger.warn(`the budgets were not looked up: ${textOf(error)}`));
+    this.desk = new AdmissionDesk(parts.stores, parts.clock, (error) =>
+      logger.warn(`the budgets were not looked up: ${textOf(error)}`),
+    );
     parts.stores.admissions.onFailure = (error) => logger.warn(`what was refused is written later: ${textOf(error)}`);
   }
 
@@ -87,24 +175,53 @@ export class AdmissionController implements OnModuleDestroy {
     await this.parts.stores.admissions.settled();
   }
 
-  @Endpoint('POST /admission/v1/reviews', { ...OPTIONS, description: 'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.' })
-  async review(@Req() { headers }: FastifyRequest, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
+  @Endpoint('POST /admission/v1/reviews', {
+    ...OPTIONS,
+    description:
+      'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.',
+  })
+  async review(
+    @Req() { headers }: FastifyRequest,
+    @QueryInput(querySchema) query: Query,
+    @JsonBody(reviewSchema) body: Review,
+  ): Promise<Answer> {
     return this.answer(/^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null, query, body);
   }
 
-  @Endpoint('POST /admission/v1/reviews/:key', { ...OPTIONS, description: 'The same with the API key in the path, for an API server that sends no header.' })
-  async reviewByPath(@PathInput('key', z.string().min(1).max(200)) key: string, @QueryInput(querySchema) query: Query, @JsonBody(reviewSchema) body: Review): Promise<Answer> {
+  @Endpoint('POST /admission/v1/reviews/:key', {
+    ...OPTIONS,
+    description: 'The same with the API key in the path, for an API server that sends no header.',
+  })
+  async reviewByPath(
+    @PathInput('key', z.string().min(1).max(200)) key: string,
+    @QueryInput(querySchema) query: Query,
+    @JsonBody(reviewSchema) body: Review,
+  ): Promise<Answer> {
     return this.answer(key, query, body);
   }
 
-  @Endpoint('GET /v1/admission', { summary: 'Get what the admission webhook refuses', access: 'viewer', allTeams: true, answer: settingsSchema })
+  @Endpoint('GET /v1/admission', {
+    summary: 'Get what the admission webhook refuses',
+    access: 'viewer',
+    allTeams: true,
+    answer: settingsSchema,
+  })
   async get(@Calling() { principal }: Caller): Promise<AdmissionSettings> {
     const { stores } = this.parts;
     return admissionSettings(stores, stores.db, principal.organisation);
   }
 
-  @Endpoint('PUT /v1/admission', { summary: 'Set what the admission webhook refuses', access: 'admin', allTeams: true, writes: true, answer: settingsSchema })
-  async save(@Calling() caller: Caller, @JsonBody(settingsSchema) settings: z.infer<typeof settingsSchema>): Promise<AdmissionSettings> {
+  @Endpoint('PUT /v1/admission', {
+    summary: 'Set what the admission webhook refuses',
+    access: 'admin',
+    allTeams: true,
+    writes: true,
+    answer: settingsSchema,
+  })
+  async save(
+    @Calling() caller: Caller,
+    @JsonBody(settingsSchema) settings: z.infer<typeof settingsSchema>,
+  ): Promise<AdmissionSettings> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'admission.set', async (tx) => {
@@ -120,33 +237,81 @@ export class AdmissionController implements OnModuleDestroy {
 
   private async verdict(key: string | null, query: Query, request: Review['request']): Promise<AdmissionVerdict> {
     // Other objects pass as they are: only a pod has the form of one.
-    const launch = request.kind.kind !== 'Pod' || request.operation !== 'CREATE' ? null : launchOf({ ...request, object: podOf(request.object) });
+    const launch =
+      request.kind.kind !== 'Pod' || request.operation !== 'CREATE'
+        ? null
+        : launchOf({ ...request, object: podOf(request.object) });
     if (launch === null) return this.leaving(key, query, request);
-    if (key === null) throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
+    if (key === null)
+      throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
     const { clock, stores } = this.parts;
     const until = clock.now() + lookMs(query.timeout);
     const looked = await this.desk.look(key, lookMs(query.timeout));
-    if (looked.kind === 'unknown') return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
+    if (looked.kind === 'unknown')
+      return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
     const { organisation, facts } = looked;
-    const place = { provider: providerName(query.provider ?? 'Kubernetes'), account: query.account ?? null, cluster: query.cluster ?? null };
-    const verdict = await this.byReservation(admit(launch, place, facts), launch, place, { organisation, facts, isDry: request.dryRun === true, until });
-    if (request.dryRun !== true) stores.admissions.note({ organisation, at: clock.now(), notes: verdict.notes ?? [], zoneOf: (team) => facts.teams.get(team)?.zone ?? 'UTC' });
+    const place = {
+      provider: providerName(query.provider ?? 'Kubernetes'),
+      account: query.account ?? null,
+      cluster: query.cluster ?? null,
+    };
+    const verdict = await this.byReservation(admit(launch, place, facts), launch, place, {
+      organisation,
+      facts,
+      isDry: request.dryRun === true,
+      until,
+    });
+    if (request.dryRun !== true)
+      stores.admissions.note({
+        organisation,
+        at: clock.now(),
+        notes: verdict.notes ?? [],
+        zoneOf: (team) => facts.teams.get(team)?.zone ?? 'UTC',
+      });
     return verdict;
   }
 
-  /** A pod that is let in and names a reservation takes its GPUs of it; one for which it has none left is judged anew, as if it named none. */
-  private async byReservation(verdict: AdmissionVerdict, launch: Launch, place: ClusterPlace, { organisation, facts, isDry, until }: { readonly organisation: string; readonly facts: AdmissionFacts; readonly isDry: boolean; readonly until: number }): Promise<AdmissionVerdict> {
+  /**
+   * A pod that is let in and names a reservation takes its GPUs of it; one for which it has none left is judged anew,
+   * as if it named none.
+   */
+  private async byReservation(
+    verdict: AdmissionVerdict,
+    launch: Launch,
+    place: ClusterPlace,
+    {
+      organisation,
+      facts,
+      isDry,
+      until,
+    }: {
+      readonly organisation: string;
+      readonly facts: AdmissionFacts;
+      readonly isDry: boolean;
+      readonly until: number;
+    },
+  ): Promise<AdmissionVerdict> {
     const { claim, reservation } = launch;
-    if (!verdict.allowed || claim === undefined || reservation === undefined || !usesReservation(launch, place, facts)) return verdict;
+    if (!verdict.allowed || claim === undefined || reservation === undefined || !usesReservation(launch, place, facts))
+      return verdict;
     const { onFailure, exemptNamespaces } = facts.settings;
     const now = this.parts.clock.now();
-    const taking = await this.desk.take({ ...claim, organisation, reservation, cluster: place.cluster ?? '', now }, isDry, Math.max(1, until - now), onFailure === 'allow');
+    const taking = await this.desk.take(
+      { ...claim, organisation, reservation, cluster: place.cluster ?? '', now },
+      isDry,
+      Math.max(1, until - now),
+      onFailure === 'allow',
+    );
     if (taking === null) return admitUnseen(launch, onFailure, exemptNamespaces);
     return taking.granted ? verdict : admit({ ...launch, turnedAway: whyTurnedAway(taking, claim) }, place, facts);
   }
 
   /** Everything else is allowed; a pod that goes gives back what it took of its reservation. */
-  private async leaving(key: string | null, { timeout, cluster }: Query, { oldObject, dryRun, ...review }: Review['request']): Promise<AdmissionVerdict> {
+  private async leaving(
+    key: string | null,
+    { timeout, cluster }: Query,
+    { oldObject, dryRun, ...review }: Review['request'],
+  ): Promise<AdmissionVerdict> {
     const old = leavingPod.safeParse(oldObject);
     const gone = key === null || dryRun === true || !old.success ? null : leavingOf({ ...review, oldObject: old.data });
     if (key !== null && gone !== null) await this.desk.leave(key, { ...gone, cluster: cluster ?? '' }, lookMs(timeout));
@@ -158,7 +323,13 @@ export class AdmissionController implements OnModuleDestroy {
 function podOf(object: unknown): z.infer<typeof pod> {
   const parsed = pod.safeParse(object);
   if (parsed.success) return parsed.data;
-  throw invalid('the pod has problems', parsed.error.issues.map(({ path, message }) => ({ path: ['request', 'object', ...path].map(String).join('/'), message })));
+  throw invalid(
+    'the pod has problems',
+    parsed.error.issues.map(({ path, message }) => ({
+      path: ['request', 'object', ...path].map(String).join('/'),
+      message,
+    })),
+  );
 }
 
 /** Milliseconds that the API server waits, of a duration as it writes it: `3s`, `500ms`. */
@@ -172,10 +343,18 @@ const lookMs = (timeout: string | undefined): number => Math.min(MOST_LOOK_MS, w
 
 function answerOf(uid: string, { allowed, status, warnings, audit }: AdmissionVerdict): Answer {
   return {
-    apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview',
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
     response: {
-      uid, allowed, ...(warnings.length === 0 ? {} : { warnings: [...warnings] }), ...(Object.keys(audit).length === 0 ? {} : { auditAnnotations: { ...audit } }),
-      ...(status === null ? {} : { status: { status: 'Failure' as const, code: status.code, reason: status.reason, message: status.message } }),
+      uid,
+      allowed,
+      ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+      ...(Object.keys(audit).length === 0 ? {} : { auditAnnotations: { ...audit } }),
+      ...(status === null
+        ? {}
+        : {
+            status: { status: 'Failure' as const, code: status.code, reason: status.reason, message: status.message },
+          }),
     },
   };
 }

@@ -1,4 +1,7 @@
-/** /v1/admissions: launches that the admission webhook refused or warned about, one item a team, workload and day. It changes nothing. */
+/**
+ * /v1/admissions: launches that the admission webhook refused or warned about, one item a team, workload and day. It
+ * changes nothing.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { admissionPlace, type StoredAdmission } from '../../store/budget/admissions.js';
@@ -9,23 +12,44 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { teamId } from './teams.js';
 
 const day = z.iso.date();
-const querySchema = z.strictObject({ ...pageQuery, team: teamId.optional(), from: day.optional().describe('First day'), to: day.optional().describe('The day after the last') });
+const querySchema = z.strictObject({
+  ...pageQuery,
+  team: teamId.optional(),
+  from: day.optional().describe('First day'),
+  to: day.optional().describe('The day after the last'),
+});
 
-const admissionSchema = z.strictObject({
-  team: z.string(), day: day.describe("In the team's zone"), cluster: z.string().describe('Empty: the webhook does not say which'), namespace: z.string(),
-  workload: z.string().describe('The controller of the pods, or the pod where it has none'), refused: z.int().describe('Tries that were refused'), warned: z.int().describe('Tries that were let in with a warning'),
-  reasons: z.array(z.enum(['budget-spent', 'no-budget', 'launches-stopped'])), message: z.string().describe('As it was told the last time'), firstAt: z.iso.datetime(), lastAt: z.iso.datetime(),
-}).meta({ id: 'Admission' });
+const admissionSchema = z
+  .strictObject({
+    team: z.string(),
+    day: day.describe("In the team's zone"),
+    cluster: z.string().describe('Empty: the webhook does not say which'),
+    namespace: z.string(),
+    workload: z.string().describe('The controller of the pods, or the pod where it has none'),
+    refused: z.int().describe('Tries that were refused'),
+    warned: z.int().describe('Tries that were let in with a warning'),
+    reasons: z.array(z.enum(['budget-spent', 'no-budget', 'launches-stopped'])),
+    message: z.string().describe('As it was told the last time'),
+    firstAt: z.iso.datetime(),
+    lastAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Admission' });
 
 @Controller()
 export class AdmissionsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/admissions', {
-    summary: 'List refused and warned launches', access: 'viewer', answer: pageSchema(admissionSchema),
-    description: 'Newest day first. A launch that is shared by several teams is in the list of each that objected. Written a moment after the answer; kept for 400 days.',
+    summary: 'List refused and warned launches',
+    access: 'viewer',
+    answer: pageSchema(admissionSchema),
+    description:
+      'Newest day first. A launch that is shared by several teams is in the list of each that objected. Written a moment after the answer; kept for 400 days.',
   })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredAdmission>> {
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<StoredAdmission>> {
     const { organisation, teams } = caller.principal;
     const { team = null, from = null, to = null } = query;
     if (team !== null) checkTeam(caller, team);

@@ -1,4 +1,7 @@
-/** /v1/alert-routes, /v1/alert-mutes and /v1/slack-users: where alerts go, which are kept from being told, and who stands behind a Slack user. */
+/**
+ * /v1/alert-routes, /v1/alert-mutes and /v1/slack-users: where alerts go, which are kept from being told, and who
+ * stands behind a Slack user.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { ALERT_KINDS, SEVERITIES } from '../../core/alert/alert.js';
@@ -15,43 +18,115 @@ import { write } from '../writes.js';
 
 const team = z.string().min(1).max(200);
 const targetSchema = z.strictObject({
-  channel: z.enum(CHANNELS), address: z.string().min(1).max(300).nullable().default(null).describe("Id of a Slack channel or user, or an e-mail address; null: where the channel's settings say"),
+  channel: z.enum(CHANNELS),
+  address: z
+    .string()
+    .min(1)
+    .max(300)
+    .nullable()
+    .default(null)
+    .describe("Id of a Slack channel or user, or an e-mail address; null: where the channel's settings say"),
 });
 const routeSchema = z.strictObject({
-  teams: z.array(team).min(1).max(1000).nullable().default(null).describe('These and those below them; null: all, and what concerns no single team'),
-  kinds: z.array(z.enum(ALERT_KINDS)).min(1).nullable().default(null).describe('Null: all'), leastSeverity: z.enum(SEVERITIES).default('info'),
+  teams: z
+    .array(team)
+    .min(1)
+    .max(1000)
+    .nullable()
+    .default(null)
+    .describe('These and those below them; null: all, and what concerns no single team'),
+  kinds: z.array(z.enum(ALERT_KINDS)).min(1).nullable().default(null).describe('Null: all'),
+  leastSeverity: z.enum(SEVERITIES).default('info'),
   to: z.array(targetSchema).max(50).describe('None: nobody is told'),
-  escalation: z.array(z.strictObject({ afterHours: z.number().positive().describe('Since the alert was made, while nobody has answered'), to: z.array(targetSchema).min(1).max(50) })).max(10).default([]),
+  escalation: z
+    .array(
+      z.strictObject({
+        afterHours: z.number().positive().describe('Since the alert was made, while nobody has answered'),
+        to: z.array(targetSchema).min(1).max(50),
+      }),
+    )
+    .max(10)
+    .default([]),
 });
-const routesSchema = z.strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that fits an alert holds for it') }).meta({ id: 'AlertRoutes' });
-const storedSchema = z.strictObject({ routes: routesSchema.shape.routes, isDefault: z.boolean().describe('No document was written: every connected channel is told, or the log') }).meta({ id: 'StoredAlertRoutes' });
+const routesSchema = z
+  .strictObject({ routes: z.array(routeSchema).max(1000).describe('The first that fits an alert holds for it') })
+  .meta({ id: 'AlertRoutes' });
+const storedSchema = z
+  .strictObject({
+    routes: routesSchema.shape.routes,
+    isDefault: z.boolean().describe('No document was written: every connected channel is told, or the log'),
+  })
+  .meta({ id: 'StoredAlertRoutes' });
 
-const wishSchema = z.strictObject({
-  team: team.nullable().default(null), kind: z.enum(ALERT_KINDS).nullable().default(null), thread: z.string().min(1).max(1000).nullable().default(null).describe('As an alert has it'),
-  until: z.iso.datetime({ offset: true }), reason: z.string().min(1).max(1000),
-}).meta({ id: 'MuteRequest' });
-const muteSchema = z.strictObject({
-  id: z.string(), team: z.string().nullable(), kind: z.enum(ALERT_KINDS).nullable(), thread: z.string().nullable(), until: z.iso.datetime(), reason: z.string(), by: z.string(),
-}).meta({ id: 'Mute' });
+const wishSchema = z
+  .strictObject({
+    team: team.nullable().default(null),
+    kind: z.enum(ALERT_KINDS).nullable().default(null),
+    thread: z.string().min(1).max(1000).nullable().default(null).describe('As an alert has it'),
+    until: z.iso.datetime({ offset: true }),
+    reason: z.string().min(1).max(1000),
+  })
+  .meta({ id: 'MuteRequest' });
+const muteSchema = z
+  .strictObject({
+    id: z.string(),
+    team: z.string().nullable(),
+    kind: z.enum(ALERT_KINDS).nullable(),
+    thread: z.string().nullable(),
+    until: z.iso.datetime(),
+    reason: z.string(),
+    by: z.string(),
+  })
+  .meta({ id: 'Mute' });
 const slackId = z.string().regex(/^[A-Z0-9]{2,40}$/, 'is not an id of Slack');
-const userSchema = z.strictObject({
-  workspace: z.string(), user: z.string(), key: z.string(), keyName: z.string(), role: z.enum(ROLES), teams: z.array(z.string()).nullable(), isRevoked: z.boolean().describe('Then the person may do nothing'), madeBy: z.string(),
-}).meta({ id: 'SlackUser' });
-const connectSchema = z.strictObject({ key: z.string().regex(/^[0-9a-f]{12}$/, 'is not the id of a key').describe('The person may do what this key may do') }).meta({ id: 'ConnectSlackUser' });
+const userSchema = z
+  .strictObject({
+    workspace: z.string(),
+    user: z.string(),
+    key: z.string(),
+    keyName: z.string(),
+    role: z.enum(ROLES),
+    teams: z.array(z.string()).nullable(),
+    isRevoked: z.boolean().describe('Then the person may do nothing'),
+    madeBy: z.string(),
+  })
+  .meta({ id: 'SlackUser' });
+const connectSchema = z
+  .strictObject({
+    key: z
+      .string()
+      .regex(/^[0-9a-f]{12}$/, 'is not the id of a key')
+      .describe('The person may do what this key may do'),
+  })
+  .meta({ id: 'ConnectSlackUser' });
 
 @Controller()
 export class AlertSettingsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/alert-routes', { summary: 'Get where alerts go', access: 'viewer', allTeams: true, answer: storedSchema })
+  @Endpoint('GET /v1/alert-routes', {
+    summary: 'Get where alerts go',
+    access: 'viewer',
+    allTeams: true,
+    answer: storedSchema,
+  })
   async routes(@Calling() { principal }: Caller): Promise<AlertRoutes & { isDefault: boolean }> {
     const { stores } = this.parts;
     const routes = await stores.alertSettings.routes(stores.db, principal.organisation);
     return { ...(routes ?? defaultRoutes([])), isDefault: routes === null };
   }
 
-  @Endpoint('PUT /v1/alert-routes', { summary: 'Set where alerts go', access: 'admin', allTeams: true, writes: true, answer: storedSchema })
-  async saveRoutes(@Calling() caller: Caller, @JsonBody(routesSchema) body: AlertRoutes): Promise<AlertRoutes & { isDefault: boolean }> {
+  @Endpoint('PUT /v1/alert-routes', {
+    summary: 'Set where alerts go',
+    access: 'admin',
+    allTeams: true,
+    writes: true,
+    answer: storedSchema,
+  })
+  async saveRoutes(
+    @Calling() caller: Caller,
+    @JsonBody(routesSchema) body: AlertRoutes,
+  ): Promise<AlertRoutes & { isDefault: boolean }> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     checkRoutes(body);
@@ -66,10 +141,20 @@ export class AlertSettingsController {
   async mutes(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Mute>> {
     const { stores, clock } = this.parts;
     const all = await stores.alertSettings.mutes(stores.db, principal.organisation, clock.now());
-    return pageOfAll(query, all.filter((mute) => principal.teams === null || (mute.team !== null && principal.teams.includes(mute.team))), ({ id }) => id);
+    return pageOfAll(
+      query,
+      all.filter((mute) => principal.teams === null || (mute.team !== null && principal.teams.includes(mute.team))),
+      ({ id }) => id,
+    );
   }
 
-  @Endpoint('POST /v1/alert-mutes', { summary: 'Mute alerts for a while', description: 'What is made meanwhile is kept and not told, also not later.', access: 'operator', writes: true, answer: muteSchema })
+  @Endpoint('POST /v1/alert-mutes', {
+    summary: 'Mute alerts for a while',
+    description: 'What is made meanwhile is kept and not told, also not later.',
+    access: 'operator',
+    writes: true,
+    answer: muteSchema,
+  })
   async mute(@Calling() caller: Caller, @JsonBody(wishSchema) wish: z.infer<typeof wishSchema>): Promise<Mute> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
@@ -80,8 +165,16 @@ export class AlertSettingsController {
     });
   }
 
-  @Endpoint('DELETE /v1/alert-mutes/:id', { summary: 'Lift a mute', access: 'operator', writes: true, answer: muteSchema })
-  async unmute(@Calling() caller: Caller, @PathInput('id', z.string().regex(/^mute-[0-9a-f]{16}$/, 'is not the id of a mute')) id: string): Promise<Mute> {
+  @Endpoint('DELETE /v1/alert-mutes/:id', {
+    summary: 'Lift a mute',
+    access: 'operator',
+    writes: true,
+    answer: muteSchema,
+  })
+  async unmute(
+    @Calling() caller: Caller,
+    @PathInput('id', z.string().regex(/^mute-[0-9a-f]{16}$/, 'is not the id of a mute')) id: string,
+  ): Promise<Mute> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'alert.unmute', async (tx) => {
@@ -92,22 +185,61 @@ export class AlertSettingsController {
     });
   }
 
-  @Endpoint('GET /v1/slack-users', { summary: 'List who stands behind Slack users', access: 'admin', answer: pageSchema(userSchema) })
-  async users(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<SlackUser>> {
+  @Endpoint('GET /v1/slack-users', {
+    summary: 'List who stands behind Slack users',
+    access: 'admin',
+    answer: pageSchema(userSchema),
+  })
+  async users(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<SlackUser>> {
     const { stores } = this.parts;
-    return pageOfAll(query, await stores.slackDesk.users(stores.db, principal.organisation), ({ workspace, user }) => `${workspace}/${user}`);
+    return pageOfAll(
+      query,
+      await stores.slackDesk.users(stores.db, principal.organisation),
+      ({ workspace, user }) => `${workspace}/${user}`,
+    );
   }
 
-  @Endpoint('PUT /v1/slack-users/:workspace/:user', { summary: 'Give a Slack user the rights of a key', access: 'admin', writes: true, answer: userSchema })
-  async connect(@Calling() caller: Caller, @PathInput('workspace', slackId) workspace: string, @PathInput('user', slackId) user: string, @JsonBody(connectSchema) { key }: z.infer<typeof connectSchema>): Promise<SlackUser> {
+  @Endpoint('PUT /v1/slack-users/:workspace/:user', {
+    summary: 'Give a Slack user the rights of a key',
+    access: 'admin',
+    writes: true,
+    answer: userSchema,
+  })
+  async connect(
+    @Calling() caller: Caller,
+    @PathInput('workspace', slackId) workspace: string,
+    @PathInput('user', slackId) user: string,
+    @JsonBody(connectSchema) { key }: z.infer<typeof connectSchema>,
+  ): Promise<SlackUser> {
     const { stores, clock } = this.parts;
     return write(stores, caller, 'slack-user.connect', async (tx) => ({
-      body: await stores.slackDesk.connect(tx, caller.principal.organisation, { workspace, user }, key, actorOf(caller), clock.now()), target: `${workspace}/${user}`, detail: { key },
+      body: await stores.slackDesk.connect(
+        tx,
+        caller.principal.organisation,
+        { workspace, user },
+        key,
+        actorOf(caller),
+        clock.now(),
+      ),
+      target: `${workspace}/${user}`,
+      detail: { key },
     }));
   }
 
-  @Endpoint('DELETE /v1/slack-users/:workspace/:user', { summary: 'Take its rights from a Slack user', access: 'admin', writes: true, answer: userSchema })
-  async disconnect(@Calling() caller: Caller, @PathInput('workspace', slackId) workspace: string, @PathInput('user', slackId) user: string): Promise<SlackUser> {
+  @Endpoint('DELETE /v1/slack-users/:workspace/:user', {
+    summary: 'Take its rights from a Slack user',
+    access: 'admin',
+    writes: true,
+    answer: userSchema,
+  })
+  async disconnect(
+    @Calling() caller: Caller,
+    @PathInput('workspace', slackId) workspace: string,
+    @PathInput('user', slackId) user: string,
+  ): Promise<SlackUser> {
     const { stores } = this.parts;
     return write(stores, caller, 'slack-user.disconnect', async (tx) => {
       const before = await stores.slackDesk.disconnect(tx, caller.principal.organisation, { workspace, user });
@@ -118,6 +250,7 @@ export class AlertSettingsController {
   /** @throws Failure denied where the caller is restricted to other teams. */
   private check(caller: Caller, of: string | null): void {
     if (of !== null) checkTeam(caller, of);
-    else if (caller.principal.teams !== null) throw denied('this mutes all teams; you are restricted to some: name one');
+    else if (caller.principal.teams !== null)
+      throw denied('this mutes all teams; you are restricted to some: name one');
   }
 }

@@ -16,36 +16,74 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 const team = z.string().min(1).max(200);
-const querySchema = z.strictObject({ ...pageQuery, team: team.optional(), kind: z.enum(ALERT_KINDS).optional(), state: z.enum(ALERT_STATES).optional() });
+const querySchema = z.strictObject({
+  ...pageQuery,
+  team: team.optional(),
+  kind: z.enum(ALERT_KINDS).optional(),
+  state: z.enum(ALERT_STATES).optional(),
+});
 const alertId = z.string().regex(/^alr-[0-9a-f]{16}$/, 'is not the id of an alert');
 const at = z.iso.datetime();
 
 const fields = {
-  id: z.string(), kind: z.enum(ALERT_KINDS), team: z.string().nullable().describe('Null: it concerns all teams'), severity: z.enum(SEVERITIES), title: z.string(),
-  state: z.enum(ALERT_STATES).describe('open: it waits for an answer; told: it needs none; silent: it is kept, and nobody is told'),
-  silence: z.enum(['period-over', 'old', 'notice', 'muted', 'no-route']).nullable().describe('Why nobody is told'), thread: z.string().describe('What belongs together has the same'),
-  answer: z.strictObject({ what: z.enum(ANSWERS), by: z.string(), at }).nullable(), level: z.int().describe('Steps of its escalation'), madeAt: at,
+  id: z.string(),
+  kind: z.enum(ALERT_KINDS),
+  team: z.string().nullable().describe('Null: it concerns all teams'),
+  severity: z.enum(SEVERITIES),
+  title: z.string(),
+  state: z
+    .enum(ALERT_STATES)
+    .describe('open: it waits for an answer; told: it needs none; silent: it is kept, and nobody is told'),
+  silence: z.enum(['period-over', 'old', 'notice', 'muted', 'no-route']).nullable().describe('Why nobody is told'),
+  thread: z.string().describe('What belongs together has the same'),
+  answer: z.strictObject({ what: z.enum(ANSWERS), by: z.string(), at }).nullable(),
+  level: z.int().describe('Steps of its escalation'),
+  madeAt: at,
   news: z.looseObject({ kind: z.string() }).describe('The facts, as they were when it was made'),
 };
 const alertSchema = z.strictObject(fields).meta({ id: 'Alert' });
 const deliverySchema = z.strictObject({
-  channel: z.string(), address: z.string().nullable(), part: z.enum(['message', 'picture']), level: z.int(),
-  state: z.enum(['waiting', 'sent', 'unknown', 'failed', 'dropped']).describe('unknown: nobody can tell whether it arrived, and it is not repeated'),
-  intendedAt: at, sentAt: at.nullable(), problem: z.string().nullable(),
+  channel: z.string(),
+  address: z.string().nullable(),
+  part: z.enum(['message', 'picture']),
+  level: z.int(),
+  state: z
+    .enum(['waiting', 'sent', 'unknown', 'failed', 'dropped'])
+    .describe('unknown: nobody can tell whether it arrived, and it is not repeated'),
+  intendedAt: at,
+  sentAt: at.nullable(),
+  problem: z.string().nullable(),
 });
 const storySchema = z.strictObject({ ...fields, deliveries: z.array(deliverySchema) }).meta({ id: 'AlertStory' });
 const anomalyQuery = z.strictObject({ ...pageQuery, team: team.optional() });
-const anomalySchema = z.strictObject({ id: z.string(), foundAt: at, anomaly: z.looseObject({ kind: z.enum(['anomaly', 'price']), what: z.string() }) }).meta({ id: 'Anomaly' });
+const anomalySchema = z
+  .strictObject({
+    id: z.string(),
+    foundAt: at,
+    anomaly: z.looseObject({ kind: z.enum(['anomaly', 'price']), what: z.string() }),
+  })
+  .meta({ id: 'Anomaly' });
 
 @Controller()
 export class AlertsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/alerts', { summary: 'List alerts, newest first', access: 'viewer', answer: pageSchema(alertSchema) })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<AlertJson>> {
+  @Endpoint('GET /v1/alerts', {
+    summary: 'List alerts, newest first',
+    access: 'viewer',
+    answer: pageSchema(alertSchema),
+  })
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<AlertJson>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    const page = await pageOf<ListedAlert>(query, ({ place }) => place, (after, limit) => this.parts.stores.alerts.list(organisation, { ...query, teams }, rowId(after), limit));
+    const page = await pageOf<ListedAlert>(
+      query,
+      ({ place }) => place,
+      (after, limit) => this.parts.stores.alerts.list(organisation, { ...query, teams }, rowId(after), limit),
+    );
     return { items: page.items.map(({ alert }) => alertJson(alert)), nextCursor: page.nextCursor };
   }
 
@@ -55,7 +93,13 @@ export class AlertsController {
     return alertStory(stores, caller.principal.organisation, await this.known(caller, id));
   }
 
-  @Endpoint('POST /v1/alerts/:id/acknowledge', { summary: 'Take an alert on', description: 'It goes no further. An action is approved or rejected instead.', access: 'operator', writes: true, answer: alertSchema })
+  @Endpoint('POST /v1/alerts/:id/acknowledge', {
+    summary: 'Take an alert on',
+    description: 'It goes no further. An action is approved or rejected instead.',
+    access: 'operator',
+    writes: true,
+    answer: alertSchema,
+  })
   async acknowledge(@Calling() caller: Caller, @PathInput('id', alertId) id: string): Promise<AlertJson> {
     const { stores, clock } = this.parts;
     const { organisation, name } = caller.principal;
@@ -66,7 +110,14 @@ export class AlertsController {
     });
   }
 
-  @Endpoint('POST /v1/alerts/test', { summary: 'Try whether alerts arrive', description: 'Goes where an alert of the kind test goes.', access: 'admin', allTeams: true, writes: true, answer: z.strictObject({ test: z.string() }) })
+  @Endpoint('POST /v1/alerts/test', {
+    summary: 'Try whether alerts arrive',
+    description: 'Goes where an alert of the kind test goes.',
+    access: 'admin',
+    allTeams: true,
+    writes: true,
+    answer: z.strictObject({ test: z.string() }),
+  })
   async test(@Calling() caller: Caller): Promise<{ test: string }> {
     const { stores, clock } = this.parts;
     const { organisation, name } = caller.principal;
@@ -78,11 +129,23 @@ export class AlertsController {
     });
   }
 
-  @Endpoint('GET /v1/anomalies', { summary: 'List unusual spend and prices, newest first', access: 'viewer', answer: pageSchema(anomalySchema) })
-  async anomalies(@Calling() caller: Caller, @QueryInput(anomalyQuery) query: z.infer<typeof anomalyQuery>): Promise<Page<StoredAnomaly>> {
+  @Endpoint('GET /v1/anomalies', {
+    summary: 'List unusual spend and prices, newest first',
+    access: 'viewer',
+    answer: pageSchema(anomalySchema),
+  })
+  async anomalies(
+    @Calling() caller: Caller,
+    @QueryInput(anomalyQuery) query: z.infer<typeof anomalyQuery>,
+  ): Promise<Page<StoredAnomaly>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    return pageOf(query, ({ id }) => id, (after, limit) => this.parts.stores.anomalies.list(organisation, { team: query.team, teams }, rowId(after), limit));
+    return pageOf(
+      query,
+      ({ id }) => id,
+      (after, limit) =>
+        this.parts.stores.anomalies.list(organisation, { team: query.team, teams }, rowId(after), limit),
+    );
   }
 
   /** @throws Failure missing, or denied where the caller is for other teams. */

@@ -1,5 +1,6 @@
 /**
- * /v1/backtests: a policy run over the recorded history of its teams. Ordered here, run by the line, looked at here: how far it is, its report, its picture.
+ * /v1/backtests: a policy run over the recorded history of its teams. Ordered here, run by the line, looked at here:
+ * how far it is, its report, its picture.
  *
  * A key that is restricted to teams orders and sees only backtests on the history of these teams.
  */
@@ -21,33 +22,71 @@ import { write } from '../writes.js';
 
 const name = z.string().min(1).max(200);
 const idSchema = z.string().regex(/^\d{1,18}$/, 'is not the id of a backtest');
-const orderSchema = z.strictObject({
-  policy: z.union([name, z.record(z.string(), z.unknown())]).describe('The name of a document that holds, or a document as for /v1/policies/validate'),
-  from: z.string().max(40).describe('First day or hour'), to: z.string().max(40).describe('End, not part of it; not later than what is recorded'),
-  teams: z.array(name).min(1).max(1000).optional().describe("On whose history; the document's teams where absent"),
-}).meta({ id: 'BacktestOrder' });
+const orderSchema = z
+  .strictObject({
+    policy: z
+      .union([name, z.record(z.string(), z.unknown())])
+      .describe('The name of a document that holds, or a document as for /v1/policies/validate'),
+    from: z.string().max(40).describe('First day or hour'),
+    to: z.string().max(40).describe('End, not part of it; not later than what is recorded'),
+    teams: z.array(name).min(1).max(1000).optional().describe("On whose history; the document's teams where absent"),
+  })
+  .meta({ id: 'BacktestOrder' });
 type Order = z.infer<typeof orderSchema>;
 
 const status = z.enum(['queued', 'running', 'done', 'failed']);
 const teams = z.union([z.literal('*'), z.array(z.string())]);
 const fields = {
-  id: z.string(), status, progress: z.number().min(0).max(1),
-  document: z.looseObject({ name: z.string(), policy: z.string(), params: z.record(z.string(), z.unknown()) }).describe('As it was when the backtest was asked for'),
-  teams, from: z.string(), to: z.string(), madeBy: z.string(), madeAt: z.iso.datetime(), startedAt: z.iso.datetime().nullable(), finishedAt: z.iso.datetime().nullable(),
-  error: z.strictObject({ message: z.string(), problems: z.array(z.strictObject({ path: z.string().nullable(), message: z.string() })) }).nullable(),
+  id: z.string(),
+  status,
+  progress: z.number().min(0).max(1),
+  document: z
+    .looseObject({ name: z.string(), policy: z.string(), params: z.record(z.string(), z.unknown()) })
+    .describe('As it was when the backtest was asked for'),
+  teams,
+  from: z.string(),
+  to: z.string(),
+  madeBy: z.string(),
+  madeAt: z.iso.datetime(),
+  startedAt: z.iso.datetime().nullable(),
+  finishedAt: z.iso.datetime().nullable(),
+  error: z
+    .strictObject({
+      message: z.string(),
+      problems: z.array(z.strictObject({ path: z.string().nullable(), message: z.string() })),
+    })
+    .nullable(),
 };
 const storedSchema = z.strictObject(fields).meta({ id: 'Backtest' });
-const measured = z.looseObject({ name: z.string(), meanShare: z.number().nullable().describe("Share of the optimum's saving; null where no optimum is known") });
-const reportSchema = z.strictObject({
-  problem: z.literal('policy'), settings: z.record(z.string(), z.unknown()),
-  cells: z.array(z.strictObject({
-    name: z.string(), count: z.int().describe('Series, resources or workloads, with those that are in no figure'), policies: z.array(measured),
-    unknown: z.array(z.strictObject({ name: z.string(), why: z.string() })).optional().describe('What is in no figure, because nobody can tell what it cost'),
-    series: z.strictObject({ from: z.string(), stepHours: z.number(), costs: z.record(z.string(), z.array(z.number())) }).optional().describe('Cost of each step, per policy'),
-  })),
-  mean: z.array(measured),
-}).meta({ id: 'BacktestReport', description: 'As bursar backtest --json prints it' });
-const detailSchema = z.strictObject({ ...fields, result: reportSchema.nullable().describe('Once it is done') }).meta({ id: 'BacktestDetail' });
+const measured = z.looseObject({
+  name: z.string(),
+  meanShare: z.number().nullable().describe("Share of the optimum's saving; null where no optimum is known"),
+});
+const reportSchema = z
+  .strictObject({
+    problem: z.literal('policy'),
+    settings: z.record(z.string(), z.unknown()),
+    cells: z.array(
+      z.strictObject({
+        name: z.string(),
+        count: z.int().describe('Series, resources or workloads, with those that are in no figure'),
+        policies: z.array(measured),
+        unknown: z
+          .array(z.strictObject({ name: z.string(), why: z.string() }))
+          .optional()
+          .describe('What is in no figure, because nobody can tell what it cost'),
+        series: z
+          .strictObject({ from: z.string(), stepHours: z.number(), costs: z.record(z.string(), z.array(z.number())) })
+          .optional()
+          .describe('Cost of each step, per policy'),
+      }),
+    ),
+    mean: z.array(measured),
+  })
+  .meta({ id: 'BacktestReport', description: 'As bursar backtest --json prints it' });
+const detailSchema = z
+  .strictObject({ ...fields, result: reportSchema.nullable().describe('Once it is done') })
+  .meta({ id: 'BacktestDetail' });
 
 /** A picture opened by itself: its own styles, and nothing else. */
 const PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
@@ -63,51 +102,105 @@ export class BacktestsController implements BeforeApplicationShutdown {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/backtests', {
-    summary: 'Run a policy over recorded history', description: 'Done by the line: the answer names the backtest, its Location tells how far it is. A finished one vouches for the policy on these teams.',
-    access: 'operator', writes: true, status: 202, answer: storedSchema,
+    summary: 'Run a policy over recorded history',
+    description:
+      'Done by the line: the answer names the backtest, its Location tells how far it is. A finished one vouches for the policy on these teams.',
+    access: 'operator',
+    writes: true,
+    status: 202,
+    answer: storedSchema,
   })
-  async order(@Calling() caller: Caller, @JsonBody(orderSchema) body: Order, @Res({ passthrough: true }) reply: FastifyReply): Promise<StoredBacktest> {
+  async order(
+    @Calling() caller: Caller,
+    @JsonBody(orderSchema) body: Order,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<StoredBacktest> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    const [{ document, problems }, { window, problems: late }] = [await this.documentOf(organisation, body), checkWindow(body, await stores.organisations.asOf(stores.db, organisation, clock.now()))];
+    const [{ document, problems }, { window, problems: late }] = [
+      await this.documentOf(organisation, body),
+      checkWindow(body, await stores.organisations.asOf(stores.db, organisation, clock.now())),
+    ];
     if (document === null || window === null) throw wrong([...problems, ...late]);
     const over = body.teams === undefined ? document.teams : [...new Set(body.teams)];
     checkTeams(caller, over);
     const ordered = await write(stores, caller, 'backtest.order', async (tx) => {
-      const stored = await stores.backtests.order(tx, organisation, { document, teams: over, ...window }, actorOf(caller), clock.now());
-      return { body: stored, target: document.name, detail: { backtest: stored.id, policy: document.policy, teams: over, from: stored.from, to: stored.to } };
+      const stored = await stores.backtests.order(
+        tx,
+        organisation,
+        { document, teams: over, ...window },
+        actorOf(caller),
+        clock.now(),
+      );
+      return {
+        body: stored,
+        target: document.name,
+        detail: { backtest: stored.id, policy: document.policy, teams: over, from: stored.from, to: stored.to },
+      };
     });
     reply.header('location', `/v1/backtests/${ordered.id}`);
     return ordered;
   }
 
-  @Endpoint('GET /v1/backtests', { summary: 'List backtests, newest first', access: 'viewer', answer: pageSchema(storedSchema) })
-  async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<StoredBacktest>> {
+  @Endpoint('GET /v1/backtests', {
+    summary: 'List backtests, newest first',
+    access: 'viewer',
+    answer: pageSchema(storedSchema),
+  })
+  async list(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredBacktest>> {
     const { stores } = this.parts;
-    return pageOf(query, ({ id }) => id, (after, limit) => stores.backtests.list(stores.db, principal.organisation, principal.teams, rowId(after), limit));
+    return pageOf(
+      query,
+      ({ id }) => id,
+      (after, limit) => stores.backtests.list(stores.db, principal.organisation, principal.teams, rowId(after), limit),
+    );
   }
 
-  @Endpoint('GET /v1/backtests/:id', { summary: 'Get a backtest, with its report once it is done', access: 'viewer', answer: detailSchema })
-  async get(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<StoredBacktest & { readonly result: BacktestReport | null }> {
+  @Endpoint('GET /v1/backtests/:id', {
+    summary: 'Get a backtest, with its report once it is done',
+    access: 'viewer',
+    answer: detailSchema,
+  })
+  async get(
+    @Calling() caller: Caller,
+    @PathInput('id', idSchema) id: string,
+  ): Promise<StoredBacktest & { readonly result: BacktestReport | null }> {
     const stored = await this.known(caller, id);
-    return { ...stored, result: await this.parts.stores.backtests.result(this.parts.stores.db, caller.principal.organisation, id) };
+    return {
+      ...stored,
+      result: await this.parts.stores.backtests.result(this.parts.stores.db, caller.principal.organisation, id),
+    };
   }
 
-  @Endpoint('GET /v1/backtests/:id/plot.svg', { summary: "A finished backtest's picture, SVG", access: 'viewer', answer: { media: 'image/svg+xml' } })
+  @Endpoint('GET /v1/backtests/:id/plot.svg', {
+    summary: "A finished backtest's picture, SVG",
+    access: 'viewer',
+    answer: { media: 'image/svg+xml' },
+  })
   @Header('content-type', 'image/svg+xml; charset=utf-8')
   @Header('content-security-policy', PICTURE_POLICY)
   svg(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<Buffer> {
     return this.picture(caller, id, 'svg');
   }
 
-  @Endpoint('GET /v1/backtests/:id/plot.png', { summary: "A finished backtest's picture, PNG", access: 'viewer', answer: { media: 'image/png' } })
+  @Endpoint('GET /v1/backtests/:id/plot.png', {
+    summary: "A finished backtest's picture, PNG",
+    access: 'viewer',
+    answer: { media: 'image/png' },
+  })
   @Header('content-type', 'image/png')
   png(@Calling() caller: Caller, @PathInput('id', idSchema) id: string): Promise<Buffer> {
     return this.picture(caller, id, 'png');
   }
 
   @Endpoint('GET /v1/backtests/:id/events', {
-    summary: 'How far a backtest is, as server-sent events', description: 'progress with every change, done at the end, which closes the stream.', access: 'viewer', answer: { media: 'text/event-stream' },
+    summary: 'How far a backtest is, as server-sent events',
+    description: 'progress with every change, done at the end, which closes the stream.',
+    access: 'viewer',
+    answer: { media: 'text/event-stream' },
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')
   @Header('x-accel-buffering', 'no')
@@ -118,7 +211,10 @@ export class BacktestsController implements BeforeApplicationShutdown {
     await this.known(caller, id);
     if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
     this.streams++;
-    const stream = Readable.from(backtestEvents(() => stores.backtests.get(stores.db, caller.principal.organisation, id), this.closing.signal), { objectMode: false });
+    const stream = Readable.from(
+      backtestEvents(() => stores.backtests.get(stores.db, caller.principal.organisation, id), this.closing.signal),
+      { objectMode: false },
+    );
     stream.once('close', () => this.streams--);
     return stream;
   }
@@ -128,16 +224,26 @@ export class BacktestsController implements BeforeApplicationShutdown {
     this.closing.abort();
   }
 
-  private async documentOf(organisation: string, { policy }: Order): Promise<{ readonly document: PolicyDocument | null; readonly problems: readonly Problem[] }> {
+  private async documentOf(
+    organisation: string,
+    { policy }: Order,
+  ): Promise<{ readonly document: PolicyDocument | null; readonly problems: readonly Problem[] }> {
     const { stores, policies = [] } = this.parts;
     if (typeof policy === 'string') {
       const found = (await stores.policies.list(stores.db, organisation, policies)).find((one) => one.name === policy);
-      if (found === undefined) return { document: null, problems: [{ path: 'policy', message: `there is no policy document with the name ${policy}` }] };
+      if (found === undefined)
+        return {
+          document: null,
+          problems: [{ path: 'policy', message: `there is no policy document with the name ${policy}` }],
+        };
       const { name: own, policy: part, teams: over, mode, params, priority } = found;
       return { document: { name: own, policy: part, teams: over, mode, params, priority }, problems: [] };
     }
     const { document, problems } = checkPolicyDocument(policy, policies);
-    return { document, problems: problems.map(({ path, message }) => ({ path: path === null ? 'policy' : `policy/${path}`, message })) };
+    return {
+      document,
+      problems: problems.map(({ path, message }) => ({ path: path === null ? 'policy' : `policy/${path}`, message })),
+    };
   }
 
   private async known(caller: Caller, id: string): Promise<StoredBacktest> {
@@ -158,10 +264,12 @@ export class BacktestsController implements BeforeApplicationShutdown {
   }
 }
 
-const wrong = (problems: readonly Problem[]): Error => invalid(`the request has ${problems.length} problem(s)`, problems);
+const wrong = (problems: readonly Problem[]): Error =>
+  invalid(`the request has ${problems.length} problem(s)`, problems);
 
 /** @throws Failure denied where the key is not for all of the teams. */
 function checkTeams(caller: Caller, over: readonly string[] | '*'): void {
-  if (over === '*' && caller.principal.teams !== null) throw denied('this backtest is on the history of all teams; this key is restricted to some');
+  if (over === '*' && caller.principal.teams !== null)
+    throw denied('this backtest is on the history of all teams; this key is restricted to some');
   if (over !== '*') for (const team of over) checkTeam(caller, team);
 }

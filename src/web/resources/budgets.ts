@@ -14,43 +14,98 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { currency, teamId, zone } from './teams.js';
 
-export const budgetId = z.string().regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _').refine((id) => id.trim() === id, 'begins or ends with a blank');
-const amount = z.string().max(60).refine((text) => parseDecimal(text) !== null, 'is not a decimal number, written as text').describe('Decimal string');
+export const budgetId = z
+  .string()
+  .regex(/^[\w.:@ -]{1,200}$/, 'is not an id of letters, digits, blanks and . : @ - _')
+  .refine((id) => id.trim() === id, 'begins or ends with a blank');
+const amount = z
+  .string()
+  .max(60)
+  .refine((text) => parseDecimal(text) !== null, 'is not a decimal number, written as text')
+  .describe('Decimal string');
 const names = z.array(z.string().min(1).max(400)).min(1).max(1000);
 
 const settable = {
   team: teamId.describe('The team; the teams below it count too'),
-  period: z.union([z.enum(['month', 'quarter', 'year']), z.strictObject({ start: z.string().describe('YYYY-MM-DD'), lengthDays: z.int().min(1).max(3660) })]).default('month'),
+  period: z
+    .union([
+      z.enum(['month', 'quarter', 'year']),
+      z.strictObject({ start: z.string().describe('YYYY-MM-DD'), lengthDays: z.int().min(1).max(3660) }),
+    ])
+    .default('month'),
   zone: zone.default('UTC').describe("IANA zone: where the period's days begin"),
   currency: currency.default('USD'),
-  filters: z.strictObject({
-    provider: names.optional(), sku: names.optional(), term: z.array(z.enum(TERMS as readonly [Term, ...Term[]])).min(1).optional(),
-    tag: z.array(z.strictObject({ key: z.string().min(1).max(400), value: z.string().max(4096) })).min(1).optional(),
-  }).default({}).describe('All that are given must hold'),
-  planned: z.strictObject({
-    default: amount.nullable().default(null).describe('For each period without an amount of its own; null: not planned'),
-    periods: z.record(z.string(), amount).default({}).describe("By the period's first day, 2026-10-01"),
-  }).describe('0 allows nothing'),
+  filters: z
+    .strictObject({
+      provider: names.optional(),
+      sku: names.optional(),
+      term: z
+        .array(z.enum(TERMS as readonly [Term, ...Term[]]))
+        .min(1)
+        .optional(),
+      tag: z
+        .array(z.strictObject({ key: z.string().min(1).max(400), value: z.string().max(4096) }))
+        .min(1)
+        .optional(),
+    })
+    .default({})
+    .describe('All that are given must hold'),
+  planned: z
+    .strictObject({
+      default: amount
+        .nullable()
+        .default(null)
+        .describe('For each period without an amount of its own; null: not planned'),
+      periods: z.record(z.string(), amount).default({}).describe("By the period's first day, 2026-10-01"),
+    })
+    .describe('0 allows nothing'),
   includeCredits: z.boolean().default(false).describe('Whether credits lower the spend'),
-  thresholds: z.array(z.strictObject({ kind: z.enum(['actual', 'forecast']), ratio: z.string().max(60).describe('0.8 is 80 %') })).max(50).default([]),
+  thresholds: z
+    .array(z.strictObject({ kind: z.enum(['actual', 'forecast']), ratio: z.string().max(60).describe('0.8 is 80 %') }))
+    .max(50)
+    .default([]),
 };
 
 const bodySchema = z.strictObject(settable).meta({ id: 'BudgetSettings' });
 const budgetSchema = z.strictObject({ id: z.string(), ...settable }).meta({ id: 'Budget' });
 
 export const budgetStateFields = z.strictObject({
-  status: z.enum(['planned', 'not-planned']), currency: z.string(), planned: amount.nullable(), spent: amount, credits: amount, committed: amount, reserved: amount.optional().describe('Of committed: what reservations held'),
+  status: z.enum(['planned', 'not-planned']),
+  currency: z.string(),
+  planned: amount.nullable(),
+  spent: amount,
+  credits: amount,
+  committed: amount,
+  reserved: amount.optional().describe('Of committed: what reservations held'),
   forecast: z.strictObject({ mean: amount, low: amount, high: amount, method: z.string() }).nullable(),
-  burnRatePerDay: amount.nullable(), exhaustionAt: z.string().nullable(), unpricedGpuHours: amount, ratio: z.number().nullable(),
+  burnRatePerDay: amount.nullable(),
+  exhaustionAt: z.string().nullable(),
+  unpricedGpuHours: amount,
+  ratio: z.number().nullable(),
   unconverted: z.array(z.string()).describe('Currencies whose spend could not be converted and is not in spent'),
 });
 
-const stateSchema = z.strictObject({
-  budget: z.string(), team: z.string(), periodStart: z.iso.datetime(), periodEnd: z.iso.datetime(), weighedAt: z.iso.datetime(),
-  state: budgetStateFields,
-  crossings: z.array(z.strictObject({ budget: z.string(), periodStart: z.iso.datetime(), kind: z.string(), ratio: z.string(), crossedAt: z.iso.datetime() }))
-    .describe('Thresholds crossed in any period, newest first'),
-}).meta({ id: 'BudgetState' });
+const stateSchema = z
+  .strictObject({
+    budget: z.string(),
+    team: z.string(),
+    periodStart: z.iso.datetime(),
+    periodEnd: z.iso.datetime(),
+    weighedAt: z.iso.datetime(),
+    state: budgetStateFields,
+    crossings: z
+      .array(
+        z.strictObject({
+          budget: z.string(),
+          periodStart: z.iso.datetime(),
+          kind: z.string(),
+          ratio: z.string(),
+          crossedAt: z.iso.datetime(),
+        }),
+      )
+      .describe('Thresholds crossed in any period, newest first'),
+  })
+  .meta({ id: 'BudgetState' });
 
 type Settings = z.infer<typeof bodySchema>;
 type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['crossings'] };
@@ -63,7 +118,11 @@ export class BudgetsController {
   async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Budget>> {
     const { stores } = this.parts;
     const all = await stores.budgets.list(stores.db, principal.organisation);
-    return pageOfAll(query, all.filter((budget) => sees(principal, budget.team)), (budget) => budget.id);
+    return pageOfAll(
+      query,
+      all.filter((budget) => sees(principal, budget.team)),
+      (budget) => budget.id,
+    );
   }
 
   @Endpoint('GET /v1/budgets/:id', { summary: 'Get a budget', access: 'viewer', answer: budgetSchema })
@@ -71,7 +130,11 @@ export class BudgetsController {
     return this.known(caller, id);
   }
 
-  @Endpoint('GET /v1/budgets/:id/state', { summary: 'How a budget stands in its newest weighed period', access: 'viewer', answer: stateSchema })
+  @Endpoint('GET /v1/budgets/:id/state', {
+    summary: 'How a budget stands in its newest weighed period',
+    access: 'viewer',
+    answer: stateSchema,
+  })
   async state(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<State> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
@@ -82,8 +145,17 @@ export class BudgetsController {
     return { ...state, crossings: await stores.budgets.crossings(organisation, id) };
   }
 
-  @Endpoint('PUT /v1/budgets/:id', { summary: 'Add or change a budget', access: 'operator', writes: true, answer: budgetSchema })
-  async save(@Calling() caller: Caller, @PathInput('id', budgetId) id: string, @JsonBody(bodySchema) body: Settings): Promise<Budget> {
+  @Endpoint('PUT /v1/budgets/:id', {
+    summary: 'Add or change a budget',
+    access: 'operator',
+    writes: true,
+    answer: budgetSchema,
+  })
+  async save(
+    @Calling() caller: Caller,
+    @PathInput('id', budgetId) id: string,
+    @JsonBody(bodySchema) body: Settings,
+  ): Promise<Budget> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const budget = checkBudget({ id, ...body });
@@ -96,7 +168,12 @@ export class BudgetsController {
     });
   }
 
-  @Endpoint('DELETE /v1/budgets/:id', { summary: 'Remove a budget', access: 'operator', writes: true, answer: budgetSchema })
+  @Endpoint('DELETE /v1/budgets/:id', {
+    summary: 'Remove a budget',
+    access: 'operator',
+    writes: true,
+    answer: budgetSchema,
+  })
   async remove(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<Budget> {
     const { stores } = this.parts;
     return write(stores, caller, 'budget.remove', async (tx) => {

@@ -13,36 +13,67 @@ const querySchema = z.strictObject({
   from: text.optional().describe('Inclusive: 2026-10, 2026-10-01 or a time at the start of a UTC day'),
   to: text.optional().describe('Exclusive'),
   'group-by': text.optional().describe(`Comma-separated: ${GROUP_KEYS.join(', ')}`),
-  basis: z.enum(BASES).optional().describe('actual (the default): the bill once its period is closed, else the accrual'),
+  basis: z
+    .enum(BASES)
+    .optional()
+    .describe('actual (the default): the bill once its period is closed, else the accrual'),
   currency: text.optional().describe('Convert to this ISO 4217 code, each day by its own rate'),
-  team: z.union([text, z.array(text).max(1000)]).optional().describe('Only this team; several times for several'),
+  team: z
+    .union([text, z.array(text).max(1000)])
+    .optional()
+    .describe('Only this team; several times for several'),
 });
 
 const decimal = z.string().describe('Decimal string');
 
-const answerSchema = z.strictObject({
-  basis: z.enum(BASES),
-  rows: z.array(z.looseObject({
-    cost: decimal.nullable().describe('Null where nothing of the basis is known'), currency: z.string(), gpuHours: decimal.nullable(),
-    unpricedQuantity: decimal.describe('GPU-hours without a price: they are not in the cost'),
-  })).describe('With the keys that they are grouped by'),
-  total: decimal.nullable().describe('Null where there are several currencies, or nothing has a price'), currency: z.string().nullable(),
-  totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })), unpricedQuantity: decimal,
-  warnings: z.array(z.string()).describe('What the sums should not be relied on without, such as usage that may be counted twice'),
-}).meta({ id: 'Costs' });
+const answerSchema = z
+  .strictObject({
+    basis: z.enum(BASES),
+    rows: z
+      .array(
+        z.looseObject({
+          cost: decimal.nullable().describe('Null where nothing of the basis is known'),
+          currency: z.string(),
+          gpuHours: decimal.nullable(),
+          unpricedQuantity: decimal.describe('GPU-hours without a price: they are not in the cost'),
+        }),
+      )
+      .describe('With the keys that they are grouped by'),
+    total: decimal.nullable().describe('Null where there are several currencies, or nothing has a price'),
+    currency: z.string().nullable(),
+    totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })),
+    unpricedQuantity: decimal,
+    warnings: z
+      .array(z.string())
+      .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
+  })
+  .meta({ id: 'Costs' });
 
 @Controller()
 export class CostsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/costs', { summary: 'Ask what was spent', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer', answer: answerSchema })
-  async costs(@Calling() { principal }: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<CostsAnswer> {
+  @Endpoint('GET /v1/costs', {
+    summary: 'Ask what was spent',
+    description: 'A key that is restricted to teams sees these teams only.',
+    access: 'viewer',
+    answer: answerSchema,
+  })
+  async costs(
+    @Calling() { principal }: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<CostsAnswer> {
     const { stores } = this.parts;
     const { team, 'group-by': groupBy, ...rest } = query;
     const asked = team === undefined ? null : [team].flat();
     const teams = asked === null ? principal.teams : asked.filter((one) => sees(principal, one));
     const spendQuery = parseSpendQuery({ ...rest, groupBy, teams });
     const { fx } = await stores.prices.book(stores.db, principal.organisation);
-    return withWarnings(stores.db, principal.organisation, await stores.spend.spend(principal.organisation, spendQuery, fx), spendQuery);
+    return withWarnings(
+      stores.db,
+      principal.organisation,
+      await stores.spend.spend(principal.organisation, spendQuery, fx),
+      spendQuery,
+    );
   }
 }

@@ -1,4 +1,7 @@
-/** /v1/credits: promotional grants and free tiers, and what usage has taken of them. A bill's own credits come with the bill. */
+/**
+ * /v1/credits: promotional grants and free tiers, and what usage has taken of them. A bill's own credits come with the
+ * bill.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { CREDIT_KINDS, readCredits } from '../../core/cost/credit.js';
@@ -8,15 +11,30 @@ import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
-const creditSchema = z.strictObject({
-  id: z.string(), kind: z.enum(CREDIT_KINDS), provider: z.string().nullish().describe('FOCUS ProviderName; absent: every provider'), team: z.string().nullish().describe('Absent: every team'),
-  amount: z.string().describe('Decimal string above 0: all that it is worth'), currency: z.string().describe('ISO 4217; usage priced in it may take of the credit'),
-  from: z.string().describe('First UTC day, YYYY-MM-DD'), until: z.string().describe('The day after the last'),
-}).meta({ id: 'Credit', description: 'Of several credits the one that ends first goes first' });
+const creditSchema = z
+  .strictObject({
+    id: z.string(),
+    kind: z.enum(CREDIT_KINDS),
+    provider: z.string().nullish().describe('FOCUS ProviderName; absent: every provider'),
+    team: z.string().nullish().describe('Absent: every team'),
+    amount: z.string().describe('Decimal string above 0: all that it is worth'),
+    currency: z.string().describe('ISO 4217; usage priced in it may take of the credit'),
+    from: z.string().describe('First UTC day, YYYY-MM-DD'),
+    until: z.string().describe('The day after the last'),
+  })
+  .meta({ id: 'Credit', description: 'Of several credits the one that ends first goes first' });
 const creditsSchema = z.strictObject({ credits: z.array(creditSchema).max(1000) }).meta({ id: 'Credits' });
-const viewSchema = z.object({
-  credits: z.array(z.object({ ...creditSchema.shape, taken: z.string().describe('Decimal string: what usage has taken so far'), left: z.string() })),
-}).meta({ id: 'CreditsView' });
+const viewSchema = z
+  .object({
+    credits: z.array(
+      z.object({
+        ...creditSchema.shape,
+        taken: z.string().describe('Decimal string: what usage has taken so far'),
+        left: z.string(),
+      }),
+    ),
+  })
+  .meta({ id: 'CreditsView' });
 
 interface Views {
   readonly credits: readonly CreditView[];
@@ -26,23 +44,39 @@ interface Views {
 export class CreditsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/credits', { summary: 'List the credits and what is left of them', access: 'viewer', allTeams: true, answer: viewSchema })
+  @Endpoint('GET /v1/credits', {
+    summary: 'List the credits and what is left of them',
+    access: 'viewer',
+    allTeams: true,
+    answer: viewSchema,
+  })
   async get(@Calling() { principal }: Caller): Promise<Views> {
     const { stores } = this.parts;
     return { credits: await creditViews(stores.credits, stores.db, principal.organisation) };
   }
 
   @Endpoint('PUT /v1/credits', {
-    summary: 'Replace all credits', description: 'What metered usage takes of them is reckoned anew. An empty list takes them all away.',
-    access: 'operator', allTeams: true, writes: true, answer: viewSchema,
+    summary: 'Replace all credits',
+    description: 'What metered usage takes of them is reckoned anew. An empty list takes them all away.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: viewSchema,
   })
-  async save(@Calling() caller: Caller, @JsonBody(creditsSchema) { credits }: z.infer<typeof creditsSchema>): Promise<Views> {
+  async save(
+    @Calling() caller: Caller,
+    @JsonBody(creditsSchema) { credits }: z.infer<typeof creditsSchema>,
+  ): Promise<Views> {
     const { stores } = this.parts;
     // Refused before anything is opened.
     readCredits(credits);
     return write(stores, caller, 'credits.save', async (tx) => {
       const before = await stores.credits.save(tx, caller.principal.organisation, credits);
-      return { body: { credits: await creditViews(stores.credits, tx, caller.principal.organisation) }, target: 'credits', detail: { before, after: credits } };
+      return {
+        body: { credits: await creditViews(stores.credits, tx, caller.principal.organisation) },
+        target: 'credits',
+        detail: { before, after: credits },
+      };
     });
   }
 }

@@ -11,7 +11,14 @@ import { Endpoint, PathInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const CONTENT_POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "img-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
 ].join('; ');
 
@@ -33,8 +40,17 @@ export class DashboardController {
     return this.send(PAGE, request, reply);
   }
 
-  @Endpoint('GET /assets/:name', { ...OPEN, summary: 'A file of the dashboard', description: 'Its name holds a hash of what is in it: it never changes.', answer: { media: '*/*' } })
-  async asset(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply, @PathInput('name', z.string().max(200)) name: string): Promise<StreamableFile> {
+  @Endpoint('GET /assets/:name', {
+    ...OPEN,
+    summary: 'A file of the dashboard',
+    description: 'Its name holds a hash of what is in it: it never changes.',
+    answer: { media: '*/*' },
+  })
+  async asset(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @PathInput('name', z.string().max(200)) name: string,
+  ): Promise<StreamableFile> {
     const file = await this.send(name, request, reply);
     reply.header('cache-control', `public, max-age=${YEAR_SECONDS}, immutable`);
     return file;

@@ -15,7 +15,11 @@ export class DocsController {
 
   constructor(@Inject(OPEN_API) private readonly make: () => OpenApiDocument) {}
 
-  @Endpoint('GET /openapi.json', { summary: 'The API as OpenAPI 3.1', access: 'open', answer: z.looseObject({ openapi: z.literal('3.1.0') }) })
+  @Endpoint('GET /openapi.json', {
+    summary: 'The API as OpenAPI 3.1',
+    access: 'open',
+    answer: z.looseObject({ openapi: z.literal('3.1.0') }),
+  })
   openApi(): OpenApiDocument {
     return (this.document ??= this.make());
   }

@@ -1,4 +1,7 @@
-/** /v1/fx: dated exchange rates, units of a currency for one USD. A rate holds from its UTC day until the next one of its currency. */
+/**
+ * /v1/fx: dated exchange rates, units of a currency for one USD. A rate holds from its UTC day until the next one of
+ * its currency.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { quotesOfRates } from '../../core/price/fx.js';
@@ -13,34 +16,58 @@ import { currency } from './teams.js';
 
 const querySchema = z.strictObject({ ...pageQuery, currency: currency.optional() });
 const rate = {
-  day: z.string().describe('YYYY-MM-DD, UTC'), currency: z.string().describe('ISO 4217 code'),
+  day: z.string().describe('YYYY-MM-DD, UTC'),
+  currency: z.string().describe('ISO 4217 code'),
   perUsd: z.string().describe('Decimal string: units of the currency for one USD'),
 };
 const storedSchema = z.strictObject({ ...rate, source: z.string() }).meta({ id: 'FxRate' });
-const bodySchema = z.strictObject({
-  rates: z.array(z.strictObject(rate)).min(1).max(100_000), source: z.string().min(1).max(200).optional().describe('Where they come from; absent: the key'),
-}).meta({ id: 'FxRates' });
-const changeSchema = z.strictObject({
-  rows: z.int(), changed: z.int().describe('New, or of another value'), from: z.string().nullable().describe('The earliest day of those'),
-}).meta({ id: 'FxChange' });
+const bodySchema = z
+  .strictObject({
+    rates: z.array(z.strictObject(rate)).min(1).max(100_000),
+    source: z.string().min(1).max(200).optional().describe('Where they come from; absent: the key'),
+  })
+  .meta({ id: 'FxRates' });
+const changeSchema = z
+  .strictObject({
+    rows: z.int(),
+    changed: z.int().describe('New, or of another value'),
+    from: z.string().nullable().describe('The earliest day of those'),
+  })
+  .meta({ id: 'FxChange' });
 
 @Controller()
 export class FxController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/fx', { summary: 'List exchange rates', access: 'viewer', answer: pageSchema(storedSchema) })
-  async list(@Calling() { principal }: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredFxRate>> {
-    return pageOf<StoredFxRate>(query, (item) => `${item.day} ${item.currency}`, (after, limit) => {
-      if (after !== null && !/^\d{4}-\d{2}-\d{2} [A-Z]{3}$/.test(after)) throw notACursor();
-      return this.parts.stores.prices.listFx(principal.organisation, query.currency ?? null, after, limit);
-    });
+  async list(
+    @Calling() { principal }: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<StoredFxRate>> {
+    return pageOf<StoredFxRate>(
+      query,
+      (item) => `${item.day} ${item.currency}`,
+      (after, limit) => {
+        if (after !== null && !/^\d{4}-\d{2}-\d{2} [A-Z]{3}$/.test(after)) throw notACursor();
+        return this.parts.stores.prices.listFx(principal.organisation, query.currency ?? null, after, limit);
+      },
+    );
   }
 
   @Endpoint('PUT /v1/fx', {
-    summary: 'Add or correct exchange rates', description: 'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
-    access: 'operator', allTeams: true, writes: true, answer: changeSchema, mostBodyBytes: 16 << 20,
+    summary: 'Add or correct exchange rates',
+    description:
+      'No rate is taken away. Usage and budgets from the earliest day that changes on are priced and weighed anew.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: changeSchema,
+    mostBodyBytes: 16 << 20,
   })
-  async save(@Calling() caller: Caller, @JsonBody(bodySchema) { rates, source }: z.infer<typeof bodySchema>): Promise<FxChange> {
+  async save(
+    @Calling() caller: Caller,
+    @JsonBody(bodySchema) { rates, source }: z.infer<typeof bodySchema>,
+  ): Promise<FxChange> {
     const { stores } = this.parts;
     const quotes = quotesOfRates(rates);
     const stated = source ?? actorOf(caller);

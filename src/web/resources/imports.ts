@@ -23,7 +23,10 @@ export const importQuery = {
 
 export const uploadQuerySchema = z.strictObject({
   ...importQuery,
-  filename: z.string().regex(/^[^/\\\p{Cc}]{1,200}$/u, 'is not a file name of at most 200 characters').refine((name) => !/^\.+$/.test(name), 'is not a file name'),
+  filename: z
+    .string()
+    .regex(/^[^/\\\p{Cc}]{1,200}$/u, 'is not a file name of at most 200 characters')
+    .refine((name) => !/^\.+$/.test(name), 'is not a file name'),
   format: z.string().min(1).max(100).default('auto').describe("A format's name, or auto"),
   source: z.string().min(1).max(200).default('default').describe('Names the origin; ids are unique within it'),
 });
@@ -31,28 +34,76 @@ export const uploadQuerySchema = z.strictObject({
 export type UploadQuery = z.infer<typeof uploadQuerySchema>;
 
 const count = z.int().nonnegative();
-const billed = z.array(z.strictObject({ provider: z.string(), currency: z.string(), amount: z.string().describe('Exact, as the bill has it') }));
+const billed = z.array(
+  z.strictObject({
+    provider: z.string(),
+    currency: z.string(),
+    amount: z.string().describe('Exact, as the bill has it'),
+  }),
+);
 
-export const importedSchema = z.strictObject({
-  import: z.string().nullable().describe('Null for a dry run'), file: z.string(), format: z.string(),
-  rows: count, accepted: count, rejected: count, unchanged: count, billed,
-  replaced: z.array(z.strictObject({ provider: z.string(), account: z.string().nullable(), periodStart: z.string(), records: count })).describe('Bill periods that were restated'),
-  unknownColumns: z.array(z.string()),
-}).meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged' });
+export const importedSchema = z
+  .strictObject({
+    import: z.string().nullable().describe('Null for a dry run'),
+    file: z.string(),
+    format: z.string(),
+    rows: count,
+    accepted: count,
+    rejected: count,
+    unchanged: count,
+    billed,
+    replaced: z
+      .array(
+        z.strictObject({
+          provider: z.string(),
+          account: z.string().nullable(),
+          periodStart: z.string(),
+          records: count,
+        }),
+      )
+      .describe('Bill periods that were restated'),
+    unknownColumns: z.array(z.string()),
+  })
+  .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged' });
 
-const storedSchema = z.strictObject({
-  id: z.string(), source: z.string(), file: z.string(), format: z.string(), rows: count, accepted: count, rejected: count, unchanged: count,
-  billed, unknownColumns: z.array(z.string()), importedAt: z.iso.datetime(), importedBy: z.string(),
-}).meta({ id: 'Import' });
+const storedSchema = z
+  .strictObject({
+    id: z.string(),
+    source: z.string(),
+    file: z.string(),
+    format: z.string(),
+    rows: count,
+    accepted: count,
+    rejected: count,
+    unchanged: count,
+    billed,
+    unknownColumns: z.array(z.string()),
+    importedAt: z.iso.datetime(),
+    importedBy: z.string(),
+  })
+  .meta({ id: 'Import' });
 
-const rejectSchema = z.strictObject({
-  import: z.string(), no: z.int(), file: z.string(), line: z.int(), column: z.string().nullable(), reason: z.string(), raw: z.string().describe('The row as it came'),
-}).meta({ id: 'Reject' });
+const rejectSchema = z
+  .strictObject({
+    import: z.string(),
+    no: z.int(),
+    file: z.string(),
+    line: z.int(),
+    column: z.string().nullable(),
+    reason: z.string(),
+    raw: z.string().describe('The row as it came'),
+  })
+  .meta({ id: 'Reject' });
 
 const importId = z.string().regex(/^\d{1,18}$/, 'is not the id of an import');
 
 /** Runs `use` on the upload as an open Input, under the digest of its bytes. */
-export function withInput<T>({ stores, importer }: WebParts, caller: Caller, name: string, use: (input: Awaited<ReturnType<typeof importer.openFile>>) => Promise<T>): Promise<T> {
+export function withInput<T>(
+  { stores, importer }: WebParts,
+  caller: Caller,
+  name: string,
+  use: (input: Awaited<ReturnType<typeof importer.openFile>>) => Promise<T>,
+): Promise<T> {
   return withUpload(caller.request.body as Readable, name, ({ path, digest }) => {
     caller.request.bodyDigest = digest;
     return repeatable(stores, caller, async () => {
@@ -71,42 +122,90 @@ export class ImportsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/imports', {
-    summary: 'Import a bill or a file of usage', description: 'The body is the file. The same file again changes nothing; a restated bill replaces its period.',
-    access: 'operator', allTeams: true, writes: true, takes: 'upload', answer: z.strictObject({ files: z.array(importedSchema) }),
+    summary: 'Import a bill or a file of usage',
+    description: 'The body is the file. The same file again changes nothing; a restated bill replaces its period.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    takes: 'upload',
+    answer: z.strictObject({ files: z.array(importedSchema) }),
   })
-  async upload(@Calling() caller: Caller, @QueryInput(uploadQuerySchema) query: UploadQuery): Promise<{ files: ImportedFile[] }> {
+  async upload(
+    @Calling() caller: Caller,
+    @QueryInput(uploadQuerySchema) query: UploadQuery,
+  ): Promise<{ files: ImportedFile[] }> {
     const { stores, importer } = this.parts;
     const { filename, ...options } = query;
     const { organisation } = caller.principal;
     return withInput(this.parts, caller, filename, async (input) => {
       const files = await importer.files([input], { organisation, by: actorOf(caller), ...options });
       if (!options.dryRun) {
-        await stores.audit.audit(stores.db, organisation, actorOf(caller), 'usage.import', filename, { files: files.map((file) => ({ import: file.import, accepted: file.accepted, rejected: file.rejected })) });
+        await stores.audit.audit(stores.db, organisation, actorOf(caller), 'usage.import', filename, {
+          files: files.map((file) => ({ import: file.import, accepted: file.accepted, rejected: file.rejected })),
+        });
       }
       return { files };
     });
   }
 
-  @Endpoint('GET /v1/imports', { summary: 'List imports, newest first', access: 'viewer', allTeams: true, answer: pageSchema(storedSchema) })
-  async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<StoredImport>> {
-    return pageOf(query, (item) => item.id, (after, limit) => this.parts.stores.rejects.imports(principal.organisation, rowId(after), limit));
+  @Endpoint('GET /v1/imports', {
+    summary: 'List imports, newest first',
+    access: 'viewer',
+    allTeams: true,
+    answer: pageSchema(storedSchema),
+  })
+  async list(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredImport>> {
+    return pageOf(
+      query,
+      (item) => item.id,
+      (after, limit) => this.parts.stores.rejects.imports(principal.organisation, rowId(after), limit),
+    );
   }
 
-  @Endpoint('GET /v1/imports/:id/rejects', { summary: 'List rows of an import that could not be read', access: 'viewer', allTeams: true, answer: pageSchema(rejectSchema) })
-  async rejectsOf(@Calling() { principal }: Caller, @PathInput('id', importId) id: string, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<StoredReject>> {
+  @Endpoint('GET /v1/imports/:id/rejects', {
+    summary: 'List rows of an import that could not be read',
+    access: 'viewer',
+    allTeams: true,
+    answer: pageSchema(rejectSchema),
+  })
+  async rejectsOf(
+    @Calling() { principal }: Caller,
+    @PathInput('id', importId) id: string,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredReject>> {
     return this.rejectPage(principal.organisation, id, query);
   }
 
-  @Endpoint('GET /v1/rejects', { summary: 'List all rows that could not be read, newest import first', access: 'viewer', allTeams: true, answer: pageSchema(rejectSchema) })
-  async rejects(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<StoredReject>> {
+  @Endpoint('GET /v1/rejects', {
+    summary: 'List all rows that could not be read, newest import first',
+    access: 'viewer',
+    allTeams: true,
+    answer: pageSchema(rejectSchema),
+  })
+  async rejects(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredReject>> {
     return this.rejectPage(principal.organisation, null, query);
   }
 
   private rejectPage(organisation: string, importOf: string | null, query: PageQuery): Promise<Page<StoredReject>> {
-    return pageOf(query, (item) => `${item.import}/${item.no}`, (after, limit) => {
-      const place = after === null ? null : /^(\d{1,18})\/(\d{1,9})$/.exec(after);
-      if (after !== null && place === null) throw notACursor();
-      return this.parts.stores.rejects.list(organisation, importOf, place === null ? null : { import: place[1] ?? '', no: Number(place[2]) }, limit);
-    });
+    return pageOf(
+      query,
+      (item) => `${item.import}/${item.no}`,
+      (after, limit) => {
+        const place = after === null ? null : /^(\d{1,18})\/(\d{1,9})$/.exec(after);
+        if (after !== null && place === null) throw notACursor();
+        return this.parts.stores.rejects.list(
+          organisation,
+          importOf,
+          place === null ? null : { import: place[1] ?? '', no: Number(place[2]) },
+          limit,
+        );
+      },
+    );
   }
 }

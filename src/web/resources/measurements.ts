@@ -1,6 +1,7 @@
 /**
- * /v1/throughput-measurements and /v1/throughput-predictions: how fast a training or a service was on which GPUs, and what that says of others: samples a
- * second, time and cost to finish. A measurement is never changed; a wrong one is removed.
+ * /v1/throughput-measurements and /v1/throughput-predictions: how fast a training or a service was on which GPUs, and
+ * what that says of others: samples a second, time and cost to finish. A measurement is never changed; a wrong one is
+ * removed.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -19,59 +20,156 @@ const name = z.string().min(1).max(200);
 const above = z.number().positive().max(1e18);
 const instant = z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z');
 const configuration = {
-  model: name.describe('What is run, such as resnet50: as the label bursar.io/model of its workloads says'), gpuModel: name.describe('NVIDIA A100-SXM4-80GB and A100-80GB are one'), gpuCount: z.int().min(1).max(1_000_000).describe('GPUs in all'),
-  batch: above.describe('Samples per step, of all GPUs or of each, the same way in all measurements of a model'), family: name.nullable().default(null).describe('cnn, transformer, rnn or another word'),
-  params: above.nullable().default(null).describe('Trainable parameters'), size: above.nullable().default(null).describe('Image edge in pixels, or sequence length in tokens'),
-  optimizer: name.nullable().default(null), precision: name.nullable().default(null).describe('fp32, tf32, bf16, ...'), nodes: z.int().min(1).max(100_000).nullable().default(null),
+  model: name.describe('What is run, such as resnet50: as the label bursar.io/model of its workloads says'),
+  gpuModel: name.describe('NVIDIA A100-SXM4-80GB and A100-80GB are one'),
+  gpuCount: z.int().min(1).max(1_000_000).describe('GPUs in all'),
+  batch: above.describe('Samples per step, of all GPUs or of each, the same way in all measurements of a model'),
+  family: name.nullable().default(null).describe('cnn, transformer, rnn or another word'),
+  params: above.nullable().default(null).describe('Trainable parameters'),
+  size: above.nullable().default(null).describe('Image edge in pixels, or sequence length in tokens'),
+  optimizer: name.nullable().default(null),
+  precision: name.nullable().default(null).describe('fp32, tf32, bf16, ...'),
+  nodes: z.int().min(1).max(100_000).nullable().default(null),
 };
-const measured = { samplesPerSecond: above.describe('Of all GPUs together; of a service requests, in the unit of its load'), peakMemoryGib: above.nullable().default(null).describe('Most memory that one GPU held; tells whether it fits elsewhere') };
-const bodySchema = z.strictObject({
-  team: teamId, measurements: z.array(z.strictObject({ ...configuration, ...measured, measuredAt: instant.nullable().default(null).describe('Null: now') })).min(1).max(1000),
-}).meta({ id: 'ThroughputMeasurements' });
-const storedSchema = z.strictObject({ id: z.string(), team: z.string(), ...configuration, ...measured, measuredAt: z.iso.datetime() }).meta({ id: 'ThroughputMeasurement' });
+const measured = {
+  samplesPerSecond: above.describe('Of all GPUs together; of a service requests, in the unit of its load'),
+  peakMemoryGib: above
+    .nullable()
+    .default(null)
+    .describe('Most memory that one GPU held; tells whether it fits elsewhere'),
+};
+const bodySchema = z
+  .strictObject({
+    team: teamId,
+    measurements: z
+      .array(
+        z.strictObject({
+          ...configuration,
+          ...measured,
+          measuredAt: instant.nullable().default(null).describe('Null: now'),
+        }),
+      )
+      .min(1)
+      .max(1000),
+  })
+  .meta({ id: 'ThroughputMeasurements' });
+const storedSchema = z
+  .strictObject({ id: z.string(), team: z.string(), ...configuration, ...measured, measuredAt: z.iso.datetime() })
+  .meta({ id: 'ThroughputMeasurement' });
 const querySchema = pageQuerySchema.extend({ team: teamId.optional(), model: name.optional() });
-const predictionBody = z.strictObject({
-  team: teamId.describe('Whose measurements of the model count; those of other models count as background, of whatever team'), ...configuration,
-  samples: above.optional().describe('Samples until the work is done: for the time and the cost'), provider: name.optional(), region: name.optional(),
-  term: z.enum(['on-demand', 'spot']).default('on-demand'), currency: currencyCode.default('USD'),
-}).meta({ id: 'ThroughputQuestion' });
+const predictionBody = z
+  .strictObject({
+    team: teamId.describe(
+      'Whose measurements of the model count; those of other models count as background, of whatever team',
+    ),
+    ...configuration,
+    samples: above.optional().describe('Samples until the work is done: for the time and the cost'),
+    provider: name.optional(),
+    region: name.optional(),
+    term: z.enum(['on-demand', 'spot']).default('on-demand'),
+    currency: currencyCode.default('USD'),
+  })
+  .meta({ id: 'ThroughputQuestion' });
 const decimal = z.string().describe('Decimal string');
-const rangeOf = <T extends z.ZodType>(one: T): z.ZodObject<{ expected: T; low: T; high: T }> => z.strictObject({ expected: one, low: one, high: one });
-const predictionSchema = z.strictObject({
-  samplesPerSecond: z.number(), isMeasured: z.boolean().describe('In this very configuration; else it is predicted'), low: z.number(), high: z.number().describe('Nine times in ten the truth lies between; of what is measured the least and the most'), measurements: z.int().describe('Of the model, by the team'), background: z.int().describe('Of other models'),
-  secondsToFinish: rangeOf(z.number()).nullable(), cost: rangeOf(decimal).nullable().describe("All its GPUs for that long, before a seller's increment and the peak factor; null: no samples, or no price"),
-  price: z.strictObject({ provider: z.string(), sku: z.string(), region: z.string().nullable(), term: z.string(), perGpuHour: decimal, currency: z.string(), source: z.string() }).nullable().describe('The cheapest that holds now'),
-}).meta({ id: 'ThroughputPrediction' });
+const rangeOf = <T extends z.ZodType>(one: T): z.ZodObject<{ expected: T; low: T; high: T }> =>
+  z.strictObject({ expected: one, low: one, high: one });
+const predictionSchema = z
+  .strictObject({
+    samplesPerSecond: z.number(),
+    isMeasured: z.boolean().describe('In this very configuration; else it is predicted'),
+    low: z.number(),
+    high: z.number().describe('Nine times in ten the truth lies between; of what is measured the least and the most'),
+    measurements: z.int().describe('Of the model, by the team'),
+    background: z.int().describe('Of other models'),
+    secondsToFinish: rangeOf(z.number()).nullable(),
+    cost: rangeOf(decimal)
+      .nullable()
+      .describe(
+        "All its GPUs for that long, before a seller's increment and the peak factor; null: no samples, or no price",
+      ),
+    price: z
+      .strictObject({
+        provider: z.string(),
+        sku: z.string(),
+        region: z.string().nullable(),
+        term: z.string(),
+        perGpuHour: decimal,
+        currency: z.string(),
+        source: z.string(),
+      })
+      .nullable()
+      .describe('The cheapest that holds now'),
+  })
+  .meta({ id: 'ThroughputPrediction' });
 
 @Controller()
 export class MeasurementsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/throughput-measurements', { summary: 'List measured throughputs, newest first', access: 'viewer', answer: pageSchema(storedSchema) })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<MeasurementJson>> {
+  @Endpoint('GET /v1/throughput-measurements', {
+    summary: 'List measured throughputs, newest first',
+    access: 'viewer',
+    answer: pageSchema(storedSchema),
+  })
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<MeasurementJson>> {
     if (query.team !== undefined) checkTeam(caller, query.team);
     const { stores } = this.parts;
     const { organisation, teams } = caller.principal;
-    return pageOf(query, ({ id }) => id, async (after, limit) => (await stores.measurements.list(stores.db, organisation, { teams, team: query.team, model: query.model }, rowId(after), limit)).map(measurementJson));
+    return pageOf(
+      query,
+      ({ id }) => id,
+      async (after, limit) =>
+        (
+          await stores.measurements.list(
+            stores.db,
+            organisation,
+            { teams, team: query.team, model: query.model },
+            rowId(after),
+            limit,
+          )
+        ).map(measurementJson),
+    );
   }
 
   @Endpoint('POST /v1/throughput-measurements', {
-    summary: 'Hand in measured throughputs', access: 'operator', writes: true, answer: z.strictObject({ accepted: z.int() }),
-    description: 'Policies weigh other GPUs by them (mix), and backtests other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
+    summary: 'Hand in measured throughputs',
+    access: 'operator',
+    writes: true,
+    answer: z.strictObject({ accepted: z.int() }),
+    description:
+      'Policies weigh other GPUs by them (mix), and backtests other sizes of a job (ramp), for workloads whose label bursar.io/model names the model.',
   })
-  async add(@Calling() caller: Caller, @JsonBody(bodySchema) { team, measurements }: z.infer<typeof bodySchema>): Promise<{ accepted: number }> {
+  async add(
+    @Calling() caller: Caller,
+    @JsonBody(bodySchema) { team, measurements }: z.infer<typeof bodySchema>,
+  ): Promise<{ accepted: number }> {
     checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const now = clock.now();
-    const taken = measurements.map(({ gpuModel, measuredAt, ...one }) => ({ ...one, gpu: gpuModel, measuredAt: measuredAt === null ? now : (parseInstant(measuredAt) ?? now) }));
+    const taken = measurements.map(({ gpuModel, measuredAt, ...one }) => ({
+      ...one,
+      gpu: gpuModel,
+      measuredAt: measuredAt === null ? now : (parseInstant(measuredAt) ?? now),
+    }));
     return write(stores, caller, 'measurement.add', async (tx) => {
       await stores.measurements.add(tx, caller.principal.organisation, team, taken, actorOf(caller), now);
       return { body: { accepted: taken.length }, target: team, detail: { team, measurements: taken.length } };
     });
   }
 
-  @Endpoint('DELETE /v1/throughput-measurements/:id', { summary: 'Remove a measured throughput', access: 'operator', writes: true, answer: z.strictObject({ removed: z.string() }) })
-  async remove(@Calling() caller: Caller, @PathInput('id', z.string().regex(/^\d{1,18}$/, 'is not the id of a measurement')) id: string): Promise<{ removed: string }> {
+  @Endpoint('DELETE /v1/throughput-measurements/:id', {
+    summary: 'Remove a measured throughput',
+    access: 'operator',
+    writes: true,
+    answer: z.strictObject({ removed: z.string() }),
+  })
+  async remove(
+    @Calling() caller: Caller,
+    @PathInput('id', z.string().regex(/^\d{1,18}$/, 'is not the id of a measurement')) id: string,
+  ): Promise<{ removed: string }> {
     const { stores } = this.parts;
     const { organisation, teams } = caller.principal;
     return write(stores, caller, 'measurement.remove', async (tx) => {
@@ -82,14 +180,25 @@ export class MeasurementsController {
   }
 
   @Endpoint('POST /v1/throughput-predictions', {
-    summary: 'Predict a throughput, and the time and cost to finish', access: 'viewer', answer: predictionSchema,
-    description: 'From few measurements of the model and from those of others, by the planner of docs/decisions-quality/throughput.md. Without any measurement the interval is wide.',
+    summary: 'Predict a throughput, and the time and cost to finish',
+    access: 'viewer',
+    answer: predictionSchema,
+    description:
+      'From few measurements of the model and from those of others, by the planner of docs/decisions-quality/throughput.md. Without any measurement the interval is wide.',
   })
-  async predict(@Calling() caller: Caller, @JsonBody(predictionBody) body: z.infer<typeof predictionBody>): Promise<ThroughputAnswer> {
+  async predict(
+    @Calling() caller: Caller,
+    @JsonBody(predictionBody) body: z.infer<typeof predictionBody>,
+  ): Promise<ThroughputAnswer> {
     checkTeam(caller, body.team);
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
-    const question = { ...body, samples: body.samples ?? null, provider: body.provider ?? null, region: body.region ?? null };
+    const question = {
+      ...body,
+      samples: body.samples ?? null,
+      provider: body.provider ?? null,
+      region: body.region ?? null,
+    };
     const facts = await stores.measurements.facts(stores, organisation, body.currency, clock.now());
     return answerThroughput(question, facts.measurements, facts.offers);
   }

@@ -1,12 +1,22 @@
 /**
- * /v1/overview and its kin: what the dashboard shows at first sight, in one answer that stays small with a thousand teams.
+ * /v1/overview and its kin: what the dashboard shows at first sight, in one answer that stays small with a thousand
+ * teams.
  *
- * Reads only, and says nothing that the other resources do not say. The forecast is the budgets' own, of everything that the caller may see.
+ * Reads only, and says nothing that the other resources do not say. The forecast is the budgets' own, of everything
+ * that the caller may see.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { periodAt, plannedFor, weighBudget, type Budget, type SpendPoint } from '../../core/budget/budget.js';
-import { addDecimal, compareDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
+import {
+  addDecimal,
+  compareDecimal,
+  formatDecimal,
+  parseDecimal,
+  tenTo,
+  ZERO,
+  type Decimal,
+} from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
 import { divideHalfEven } from '../../core/money.js';
 import { formatInstant, dayLabel, DAY_MS } from '../../core/time.js';
@@ -23,28 +33,86 @@ import { teamId } from './teams.js';
 
 const decimal = z.string().describe('Decimal string');
 const count = z.int().min(0);
-const forecast = z.strictObject({ mean: decimal, low: decimal, high: decimal, method: z.string() }).nullable().describe('Of the whole month, credits left out; null where there is no history');
-const standingSchema = z.strictObject({
-  budget: z.string(), team: z.string(), periodStart: z.iso.datetime().nullable(), periodEnd: z.iso.datetime().nullable(), state: budgetStateFields.nullable().describe('Null: not weighed yet'),
-}).meta({ id: 'BudgetStanding' });
-const overviewSchema = z.strictObject({
-  asOf: z.iso.datetime().describe('Now, or the end of the recorded history'), month: z.string(), monthStart: z.iso.datetime(), monthEnd: z.iso.datetime(),
-  spend: z.array(z.strictObject({
-    currency: z.string(), month: decimal.describe('Actual cost of the month (UTC) so far'), monthBefore: decimal.nullable().describe('Of the whole month before; null where nothing is known of it'), forecast,
-    days: z.array(z.strictObject({ day: z.string(), cost: decimal })).describe('From the first day of the month before'),
-  })).describe('A currency each: they are never added'),
-  unpricedGpuHours: decimal.describe('Of the month: they are in no sum'),
-  budgets: z.strictObject({ count, over: count.describe('Spent more than planned'), forecastOver: count.describe('Will, by the forecast'), notPlanned: count, notWeighed: count, items: z.array(standingSchema).describe('The twelve that are nearest to their end') }),
-}).meta({ id: 'Overview' });
+const forecast = z
+  .strictObject({ mean: decimal, low: decimal, high: decimal, method: z.string() })
+  .nullable()
+  .describe('Of the whole month, credits left out; null where there is no history');
+const standingSchema = z
+  .strictObject({
+    budget: z.string(),
+    team: z.string(),
+    periodStart: z.iso.datetime().nullable(),
+    periodEnd: z.iso.datetime().nullable(),
+    state: budgetStateFields.nullable().describe('Null: not weighed yet'),
+  })
+  .meta({ id: 'BudgetStanding' });
+const overviewSchema = z
+  .strictObject({
+    asOf: z.iso.datetime().describe('Now, or the end of the recorded history'),
+    month: z.string(),
+    monthStart: z.iso.datetime(),
+    monthEnd: z.iso.datetime(),
+    spend: z
+      .array(
+        z.strictObject({
+          currency: z.string(),
+          month: decimal.describe('Actual cost of the month (UTC) so far'),
+          monthBefore: decimal.nullable().describe('Of the whole month before; null where nothing is known of it'),
+          forecast,
+          days: z
+            .array(z.strictObject({ day: z.string(), cost: decimal }))
+            .describe('From the first day of the month before'),
+        }),
+      )
+      .describe('A currency each: they are never added'),
+    unpricedGpuHours: decimal.describe('Of the month: they are in no sum'),
+    budgets: z.strictObject({
+      count,
+      over: count.describe('Spent more than planned'),
+      forecastOver: count.describe('Will, by the forecast'),
+      notPlanned: count,
+      notWeighed: count,
+      items: z.array(standingSchema).describe('The twelve that are nearest to their end'),
+    }),
+  })
+  .meta({ id: 'Overview' });
 const statesQuery = z.strictObject({ ...pageQuery, team: teamId.optional() });
-const burnSchema = z.strictObject({
-  budget: z.string(), team: z.string(), currency: z.string(), zone: z.string(), periodStart: z.iso.datetime(), periodEnd: z.iso.datetime(), asOf: z.iso.datetime(), planned: decimal.nullable(),
-  days: z.array(z.strictObject({ day: z.string(), spent: decimal, total: decimal.describe('Of the period so far'), unpricedGpuHours: decimal })), unconverted: z.array(z.string()),
-}).meta({ id: 'BurnDown' });
-const leaseSchema = z.strictObject({
-  lease: z.string(), target: z.string(), holder: z.string().nullable(), gpus: z.number().nullable(), startedAt: z.iso.datetime(), expiresAt: z.iso.datetime().nullable(),
-  active: z.boolean().nullable().describe('Null: nobody knows whether it is still held'), provider: z.string().nullable(), sku: z.string().nullable(), region: z.string().nullable(), gpuModel: z.string().nullable(),
-}).meta({ id: 'Lease' });
+const burnSchema = z
+  .strictObject({
+    budget: z.string(),
+    team: z.string(),
+    currency: z.string(),
+    zone: z.string(),
+    periodStart: z.iso.datetime(),
+    periodEnd: z.iso.datetime(),
+    asOf: z.iso.datetime(),
+    planned: decimal.nullable(),
+    days: z.array(
+      z.strictObject({
+        day: z.string(),
+        spent: decimal,
+        total: decimal.describe('Of the period so far'),
+        unpricedGpuHours: decimal,
+      }),
+    ),
+    unconverted: z.array(z.string()),
+  })
+  .meta({ id: 'BurnDown' });
+const leaseSchema = z
+  .strictObject({
+    lease: z.string(),
+    target: z.string(),
+    holder: z.string().nullable(),
+    gpus: z.number().nullable(),
+    startedAt: z.iso.datetime(),
+    expiresAt: z.iso.datetime().nullable(),
+    active: z.boolean().nullable().describe('Null: nobody knows whether it is still held'),
+    provider: z.string().nullable(),
+    sku: z.string().nullable(),
+    region: z.string().nullable(),
+    gpuModel: z.string().nullable(),
+  })
+  .meta({ id: 'Lease' });
 
 type Overview = z.infer<typeof overviewSchema>;
 type Standing = z.infer<typeof standingSchema>;
@@ -56,7 +124,12 @@ const HISTORY_DAYS = 91;
 export class OverviewController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/overview', { summary: 'Spend, forecast and budgets at a glance', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer', answer: overviewSchema })
+  @Endpoint('GET /v1/overview', {
+    summary: 'Spend, forecast and budgets at a glance',
+    description: 'A key that is restricted to teams sees these teams only.',
+    access: 'viewer',
+    answer: overviewSchema,
+  })
   async overview(@Calling() caller: Caller): Promise<Overview> {
     const { stores } = this.parts;
     const { organisation, teams } = caller.principal;
@@ -64,27 +137,66 @@ export class OverviewController {
     const month = periodAt({ period: 'month', zone: 'UTC' }, asOf);
     const before = periodAt({ period: 'month', zone: 'UTC' }, month.start - 1);
     const [rows, standings] = await Promise.all([
-      spendByDay(stores.db, organisation, { from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'), to: dayLabel(month.end, 'UTC'), teams }), this.standings(caller, asOf),
+      spendByDay(stores.db, organisation, {
+        from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'),
+        to: dayLabel(month.end, 'UTC'),
+        teams,
+      }),
+      this.standings(caller, asOf),
     ]);
     const [firstDay, monthDay] = [dayLabel(before.start, 'UTC'), dayLabel(month.start, 'UTC')];
-    const currencies = [...new Set(rows.filter(({ cost, day }) => cost !== null && day >= firstDay).map(({ currency }) => currency))];
+    const currencies = [
+      ...new Set(rows.filter(({ cost, day }) => cost !== null && day >= firstDay).map(({ currency }) => currency)),
+    ];
     return {
-      asOf: formatInstant(asOf), month: monthDay.slice(0, 7), monthStart: formatInstant(month.start), monthEnd: formatInstant(month.end),
-      spend: currencies.map((currency) => spendOf(currency, rows.filter((row) => row.currency === currency), { asOf, firstDay, monthDay })),
-      unpricedGpuHours: gpuHours(rows.filter(({ day }) => day >= monthDay).reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n)),
-      budgets: { ...countsOf(standings), items: [...standings].sort((a, b) => urgency(b) - urgency(a)).slice(0, MOST_BUDGETS) },
+      asOf: formatInstant(asOf),
+      month: monthDay.slice(0, 7),
+      monthStart: formatInstant(month.start),
+      monthEnd: formatInstant(month.end),
+      spend: currencies.map((currency) =>
+        spendOf(
+          currency,
+          rows.filter((row) => row.currency === currency),
+          { asOf, firstDay, monthDay },
+        ),
+      ),
+      unpricedGpuHours: gpuHours(
+        rows.filter(({ day }) => day >= monthDay).reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
+      ),
+      budgets: {
+        ...countsOf(standings),
+        items: [...standings].sort((a, b) => urgency(b) - urgency(a)).slice(0, MOST_BUDGETS),
+      },
     };
   }
 
-  @Endpoint('GET /v1/budget-states', { summary: 'List how budgets stand in their newest weighed periods', access: 'viewer', answer: pageSchema(standingSchema) })
-  async states(@Calling() caller: Caller, @QueryInput(statesQuery) query: z.infer<typeof statesQuery>): Promise<Page<Standing>> {
+  @Endpoint('GET /v1/budget-states', {
+    summary: 'List how budgets stand in their newest weighed periods',
+    access: 'viewer',
+    answer: pageSchema(standingSchema),
+  })
+  async states(
+    @Calling() caller: Caller,
+    @QueryInput(statesQuery) query: z.infer<typeof statesQuery>,
+  ): Promise<Page<Standing>> {
     if (query.team !== undefined) checkTeam(caller, query.team);
     const all = await this.standings(caller, await this.asOf(caller));
-    return pageOfAll(query, all.filter(({ team }) => query.team === undefined || team === query.team), ({ budget }) => budget);
+    return pageOfAll(
+      query,
+      all.filter(({ team }) => query.team === undefined || team === query.team),
+      ({ budget }) => budget,
+    );
   }
 
-  @Endpoint('GET /v1/budgets/:id/burn-down', { summary: 'What a budget covers, day by day of its period', access: 'viewer', answer: burnSchema })
-  async burnDown(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<z.infer<typeof burnSchema>> {
+  @Endpoint('GET /v1/budgets/:id/burn-down', {
+    summary: 'What a budget covers, day by day of its period',
+    access: 'viewer',
+    answer: burnSchema,
+  })
+  async burnDown(
+    @Calling() caller: Caller,
+    @PathInput('id', budgetId) id: string,
+  ): Promise<z.infer<typeof burnSchema>> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     const budget = await stores.budgets.get(stores.db, organisation, id);
@@ -95,20 +207,53 @@ export class OverviewController {
     const { fx } = await stores.prices.book(stores.db, organisation);
     const { points, unconverted } = await stores.budgets.spend(stores.db, organisation, budget, period, fx);
     const planned = plannedFor(budget, period);
-    const days = daysOf(budget, points.filter(({ at }) => at >= period.start && at <= asOf));
+    const days = daysOf(
+      budget,
+      points.filter(({ at }) => at >= period.start && at <= asOf),
+    );
     return {
-      budget: id, team: budget.team, currency: budget.currency, zone: budget.zone, periodStart: formatInstant(period.start), periodEnd: formatInstant(period.end), asOf: formatInstant(asOf),
-      planned: planned === null ? null : money(planned), days, unconverted,
+      budget: id,
+      team: budget.team,
+      currency: budget.currency,
+      zone: budget.zone,
+      periodStart: formatInstant(period.start),
+      periodEnd: formatInstant(period.end),
+      asOf: formatInstant(asOf),
+      planned: planned === null ? null : money(planned),
+      days,
+      unconverted,
     };
   }
 
-  @Endpoint('GET /v1/teams/:id/leases', { summary: "List a team's leases", access: 'viewer', answer: z.strictObject({ items: z.array(leaseSchema) }) })
-  async leases(@Calling() caller: Caller, @PathInput('id', teamId) id: string): Promise<{ items: z.infer<typeof leaseSchema>[] }> {
+  @Endpoint('GET /v1/teams/:id/leases', {
+    summary: "List a team's leases",
+    access: 'viewer',
+    answer: z.strictObject({ items: z.array(leaseSchema) }),
+  })
+  async leases(
+    @Calling() caller: Caller,
+    @PathInput('id', teamId) id: string,
+  ): Promise<{ items: z.infer<typeof leaseSchema>[] }> {
     checkTeam(caller, id);
     const { stores } = this.parts;
     const leases = await stores.workloads.leases(stores.db, caller.principal.organisation, id, await this.asOf(caller));
-    return { items: leases.map(({ lease, target, holder, gpus, startedAt, expiresAt, active, provider, sku, region, gpuModel }) =>
-      ({ lease, target, holder, gpus, startedAt: formatInstant(startedAt), expiresAt: expiresAt === null ? null : formatInstant(expiresAt), active, provider, sku, region, gpuModel })) };
+    return {
+      items: leases.map(
+        ({ lease, target, holder, gpus, startedAt, expiresAt, active, provider, sku, region, gpuModel }) => ({
+          lease,
+          target,
+          holder,
+          gpus,
+          startedAt: formatInstant(startedAt),
+          expiresAt: expiresAt === null ? null : formatInstant(expiresAt),
+          active,
+          provider,
+          sku,
+          region,
+          gpuModel,
+        }),
+      ),
+    };
   }
 
   private asOf({ principal }: Caller): Promise<number> {
@@ -119,51 +264,106 @@ export class OverviewController {
   private async standings({ principal }: Caller, asOf: number): Promise<Standing[]> {
     const { stores } = this.parts;
     const budgets = await stores.budgets.list(stores.db, principal.organisation);
-    const states = new Map((await stores.budgets.states(principal.organisation, asOf)).map((state): [string, StoredState] => [state.budget, state]));
-    return budgets.filter(({ team }) => sees(principal, team)).map(({ id, team }): Standing => {
-      const found = states.get(id);
-      return { budget: id, team, periodStart: found?.periodStart ?? null, periodEnd: found?.periodEnd ?? null, state: found === undefined ? null : { ...found.state, unconverted: [...found.state.unconverted] } };
-    });
+    const states = new Map(
+      (await stores.budgets.states(principal.organisation, asOf)).map((state): [string, StoredState] => [
+        state.budget,
+        state,
+      ]),
+    );
+    return budgets
+      .filter(({ team }) => sees(principal, team))
+      .map(({ id, team }): Standing => {
+        const found = states.get(id);
+        return {
+          budget: id,
+          team,
+          periodStart: found?.periodStart ?? null,
+          periodEnd: found?.periodEnd ?? null,
+          state: found === undefined ? null : { ...found.state, unconverted: [...found.state.unconverted] },
+        };
+      });
   }
 }
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
 
 /** For the forecast; what is shown keeps every digit. */
-const nanosOf = ({ unscaled, scale }: Decimal): bigint => (scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9)));
+const nanosOf = ({ unscaled, scale }: Decimal): bigint =>
+  scale <= 9 ? unscaled * tenTo(9 - scale) : divideHalfEven(unscaled, tenTo(scale - 9));
 
 /** Everything as one budget without a plan: its state says what is spent and what is to come. */
-const everything = (currency: string): Budget => ({ id: '', team: '', period: 'month', zone: 'UTC', currency, filters: {}, planned: { default: null, periods: {} }, includeCredits: false, thresholds: [] });
+const everything = (currency: string): Budget => ({
+  id: '',
+  team: '',
+  period: 'month',
+  zone: 'UTC',
+  currency,
+  filters: {},
+  planned: { default: null, periods: {} },
+  includeCredits: false,
+  thresholds: [],
+});
 
-function spendOf(currency: string, rows: readonly DaySpend[], { asOf, firstDay, monthDay }: { readonly asOf: number; readonly firstDay: string; readonly monthDay: string }): Overview['spend'][number] {
+function spendOf(
+  currency: string,
+  rows: readonly DaySpend[],
+  { asOf, firstDay, monthDay }: { readonly asOf: number; readonly firstDay: string; readonly monthDay: string },
+): Overview['spend'][number] {
   const points = rows.map((row): SpendPoint => {
     const nanos = row.cost === null ? 0n : nanosOf(row.cost);
-    return { at: Date.parse(row.day), nanos: row.isCredit ? 0n : nanos, creditNanos: row.isCredit ? nanos : 0n, unpricedQuantity: row.unpricedQuantity };
+    return {
+      at: Date.parse(row.day),
+      nanos: row.isCredit ? 0n : nanos,
+      creditNanos: row.isCredit ? nanos : 0n,
+      unpricedQuantity: row.unpricedQuantity,
+    };
   });
-  const { forecast: found } = weighBudget({ budget: everything(currency), spend: points.filter(({ at }) => at <= asOf), committed: 0n, now: asOf, forecaster: forecastPeriodEnd });
+  const { forecast: found } = weighBudget({
+    budget: everything(currency),
+    spend: points.filter(({ at }) => at <= asOf),
+    committed: 0n,
+    now: asOf,
+    forecaster: forecastPeriodEnd,
+  });
   const days = new Map<string, Decimal>();
-  for (const { cost, day } of rows) if (cost !== null && day >= firstDay && Date.parse(day) <= asOf) days.set(day, addDecimal(days.get(day) ?? ZERO, cost));
-  const sum = (wanted: (day: string) => boolean): string => formatDecimal([...days].reduce((total, [day, cost]) => (wanted(day) ? addDecimal(total, cost) : total), ZERO));
+  for (const { cost, day } of rows)
+    if (cost !== null && day >= firstDay && Date.parse(day) <= asOf)
+      days.set(day, addDecimal(days.get(day) ?? ZERO, cost));
+  const sum = (wanted: (day: string) => boolean): string =>
+    formatDecimal([...days].reduce((total, [day, cost]) => (wanted(day) ? addDecimal(total, cost) : total), ZERO));
   return {
-    currency, month: sum((day) => day >= monthDay), monthBefore: [...days.keys()].some((day) => day < monthDay) ? sum((day) => day < monthDay) : null,
-    forecast: found === null ? null : { mean: money(found.mean), low: money(found.low), high: money(found.high), method: found.method },
+    currency,
+    month: sum((day) => day >= monthDay),
+    monthBefore: [...days.keys()].some((day) => day < monthDay) ? sum((day) => day < monthDay) : null,
+    forecast:
+      found === null
+        ? null
+        : { mean: money(found.mean), low: money(found.low), high: money(found.high), method: found.method },
     days: [...days].map(([day, cost]) => ({ day, cost: formatDecimal(cost) })),
   };
 }
 
 function countsOf(standings: readonly Standing[]): Omit<Overview['budgets'], 'items'> {
-  const counted = (wanted: (state: NonNullable<Standing['state']>) => boolean): number => standings.filter(({ state }) => state !== null && wanted(state)).length;
+  const counted = (wanted: (state: NonNullable<Standing['state']>) => boolean): number =>
+    standings.filter(({ state }) => state !== null && wanted(state)).length;
   return {
-    count: standings.length, over: counted(isOver), forecastOver: counted((state) => !isOver(state) && state.exhaustionAt !== null),
-    notPlanned: counted(({ status }) => status === 'not-planned'), notWeighed: standings.filter(({ state }) => state === null).length,
+    count: standings.length,
+    over: counted(isOver),
+    forecastOver: counted((state) => !isOver(state) && state.exhaustionAt !== null),
+    notPlanned: counted(({ status }) => status === 'not-planned'),
+    notWeighed: standings.filter(({ state }) => state === null).length,
   };
 }
 
 const amount = (text: string): Decimal => parseDecimal(text) ?? ZERO;
 
-const isOver = ({ planned, spent }: NonNullable<Standing['state']>): boolean => planned !== null && compareDecimal(amount(spent), amount(planned)) > 0;
+const isOver = ({ planned, spent }: NonNullable<Standing['state']>): boolean =>
+  planned !== null && compareDecimal(amount(spent), amount(planned)) > 0;
 
-/** How near a budget is to its end: the forecast's share of the plan, or the spend's where that is more; last what nobody planned. */
+/**
+ * How near a budget is to its end: the forecast's share of the plan, or the spend's where that is more; last what
+ * nobody planned.
+ */
 function urgency({ state }: Standing): number {
   if (state === null || state.planned === null) return -1;
   const most = Math.max(Number(state.spent), Number(state.forecast?.mean ?? 0));
@@ -175,8 +375,16 @@ function daysOf(budget: Budget, points: readonly SpendPoint[]): z.infer<typeof b
   for (const { at, nanos, creditNanos, unpricedQuantity } of [...points].sort((a, b) => a.at - b.at)) {
     const day = dayLabel(at, budget.zone);
     const known = days.get(day) ?? { nanos: 0n, unpriced: 0n };
-    days.set(day, { nanos: known.nanos + nanos + (budget.includeCredits ? creditNanos : 0n), unpriced: known.unpriced + unpricedQuantity });
+    days.set(day, {
+      nanos: known.nanos + nanos + (budget.includeCredits ? creditNanos : 0n),
+      unpriced: known.unpriced + unpricedQuantity,
+    });
   }
   let total = 0n;
-  return [...days].map(([day, { nanos, unpriced }]) => ({ day, spent: money(nanos), total: money((total += nanos)), unpricedGpuHours: gpuHours(unpriced) }));
+  return [...days].map(([day, { nanos, unpriced }]) => ({
+    day,
+    spent: money(nanos),
+    total: money((total += nanos)),
+    unpricedGpuHours: gpuHours(unpriced),
+  }));
 }

@@ -8,12 +8,17 @@ import { Endpoint, JsonBody } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
-const ruleSchema = z.strictObject({
-  from: z.string().optional().describe('HH:MM, 00:00 where absent'), to: z.string().optional().describe('HH:MM, exclusive, 24:00 where absent; before from: past midnight'),
-  days: z.array(z.enum(WEEKDAYS)).optional().describe('On which the window begins; every day where absent'), zone: z.string().describe('IANA time zone of the times and days'),
-  fromDate: z.string().optional().describe('First day, YYYY-MM-DD'), untilDate: z.string().optional().describe('The day after the last, YYYY-MM-DD'),
-  factor: z.string().describe('A decimal above 0, at most 100: 1.15'),
-}).meta({ id: 'PeakRule', description: 'The first rule that holds wins; where none does the factor is 1' });
+const ruleSchema = z
+  .strictObject({
+    from: z.string().optional().describe('HH:MM, 00:00 where absent'),
+    to: z.string().optional().describe('HH:MM, exclusive, 24:00 where absent; before from: past midnight'),
+    days: z.array(z.enum(WEEKDAYS)).optional().describe('On which the window begins; every day where absent'),
+    zone: z.string().describe('IANA time zone of the times and days'),
+    fromDate: z.string().optional().describe('First day, YYYY-MM-DD'),
+    untilDate: z.string().optional().describe('The day after the last, YYYY-MM-DD'),
+    factor: z.string().describe('A decimal above 0, at most 100: 1.15'),
+  })
+  .meta({ id: 'PeakRule', description: 'The first rule that holds wins; where none does the factor is 1' });
 const scheduleSchema = z.strictObject({ rules: z.array(ruleSchema).max(1000) }).meta({ id: 'PeakSchedule' });
 
 interface Schedule {
@@ -31,10 +36,17 @@ export class PeakController {
   }
 
   @Endpoint('PUT /v1/peak', {
-    summary: 'Replace the peak schedule', description: 'All metered usage is priced anew. An empty list: the factor is 1 at every hour.',
-    access: 'operator', allTeams: true, writes: true, answer: scheduleSchema,
+    summary: 'Replace the peak schedule',
+    description: 'All metered usage is priced anew. An empty list: the factor is 1 at every hour.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: scheduleSchema,
   })
-  async save(@Calling() caller: Caller, @JsonBody(scheduleSchema) { rules }: z.infer<typeof scheduleSchema>): Promise<Schedule> {
+  async save(
+    @Calling() caller: Caller,
+    @JsonBody(scheduleSchema) { rules }: z.infer<typeof scheduleSchema>,
+  ): Promise<Schedule> {
     const { stores } = this.parts;
     // Refused before anything is opened.
     compilePeak(rules);

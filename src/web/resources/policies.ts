@@ -2,7 +2,12 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
-import { checkPolicyDocument, POLICY_MODES, readPolicyDocument, type PolicyDocument } from '../../core/policy/document.js';
+import {
+  checkPolicyDocument,
+  POLICY_MODES,
+  readPolicyDocument,
+  type PolicyDocument,
+} from '../../core/policy/document.js';
 import { describePolicy, type PolicyDescription } from '../../core/policy/description.js';
 import type { PolicyMode } from '../../core/policy/recommendation.js';
 import type { Policy } from '../../core/policy/policy.js';
@@ -16,23 +21,62 @@ import { write } from '../writes.js';
 
 const nameSchema = z.string().min(1).max(100);
 const settable = {
-  policy: z.string().describe('One of the catalogue'), teams: z.union([z.literal('*'), z.array(z.string()).min(1)]).describe('Exactly these teams, or * for all'),
-  mode: z.enum(POLICY_MODES as readonly [PolicyMode, ...PolicyMode[]]).describe('observe keeps what it would propose without showing it as open; each mode includes those before it'),
-  params: z.record(z.string(), z.unknown()).optional().describe("As the policy's own schema in the catalogue says"), priority: z.int().optional().describe('Higher wins; 0 where absent'),
+  policy: z.string().describe('One of the catalogue'),
+  teams: z.union([z.literal('*'), z.array(z.string()).min(1)]).describe('Exactly these teams, or * for all'),
+  mode: z
+    .enum(POLICY_MODES as readonly [PolicyMode, ...PolicyMode[]])
+    .describe('observe keeps what it would propose without showing it as open; each mode includes those before it'),
+  params: z.record(z.string(), z.unknown()).optional().describe("As the policy's own schema in the catalogue says"),
+  priority: z.int().optional().describe('Higher wins; 0 where absent'),
 };
-const settingsSchema = z.strictObject({ ...settable, override: z.string().optional().describe('Why it may enforce without a backtest; needs the role admin') }).meta({ id: 'PolicySettings' });
+const settingsSchema = z
+  .strictObject({
+    ...settable,
+    override: z.string().optional().describe('Why it may enforce without a backtest; needs the role admin'),
+  })
+  .meta({ id: 'PolicySettings' });
 const documentSchema = z.strictObject({ name: z.string(), ...settable }).meta({ id: 'PolicyDocument' });
-const storedSchema = z.strictObject({
-  name: z.string(), ...settable, params: z.record(z.string(), z.unknown()), priority: z.int(), isDefault: z.boolean().describe('It holds because there is no document'), paused: z.boolean(),
-  version: z.int(), updatedAt: z.iso.datetime().nullable(), updatedBy: z.string().nullable(),
-}).meta({ id: 'StoredPolicy' });
+const storedSchema = z
+  .strictObject({
+    name: z.string(),
+    ...settable,
+    params: z.record(z.string(), z.unknown()),
+    priority: z.int(),
+    isDefault: z.boolean().describe('It holds because there is no document'),
+    paused: z.boolean(),
+    version: z.int(),
+    updatedAt: z.iso.datetime().nullable(),
+    updatedBy: z.string().nullable(),
+  })
+  .meta({ id: 'StoredPolicy' });
 const problem = z.strictObject({ path: z.string().nullable(), message: z.string() });
-const checkSchema = z.strictObject({ valid: z.boolean(), problems: z.array(problem), document: z.record(z.string(), z.unknown()).nullable().describe('With defaults filled in') }).meta({ id: 'PolicyCheck' });
+const checkSchema = z
+  .strictObject({
+    valid: z.boolean(),
+    problems: z.array(problem),
+    document: z.record(z.string(), z.unknown()).nullable().describe('With defaults filled in'),
+  })
+  .meta({ id: 'PolicyCheck' });
 const listSchema = pageSchema(storedSchema).extend({
-  catalogue: z.array(z.strictObject({
-    name: z.string(), version: z.int(), description: z.string(), parameters: z.record(z.string(), z.unknown()).describe('JSON Schema of params'),
-    examples: z.array(z.strictObject({ title: z.string(), params: z.unknown(), proposes: z.array(z.strictObject({ action: z.string(), target: z.string() })) })),
-  }).meta({ id: 'PolicyDescription' })).describe('Every policy that there is'),
+  catalogue: z
+    .array(
+      z
+        .strictObject({
+          name: z.string(),
+          version: z.int(),
+          description: z.string(),
+          parameters: z.record(z.string(), z.unknown()).describe('JSON Schema of params'),
+          examples: z.array(
+            z.strictObject({
+              title: z.string(),
+              params: z.unknown(),
+              proposes: z.array(z.strictObject({ action: z.string(), target: z.string() })),
+            }),
+          ),
+        })
+        .meta({ id: 'PolicyDescription' }),
+    )
+    .describe('Every policy that there is'),
 });
 
 type Check = z.infer<typeof checkSchema>;
@@ -46,11 +90,22 @@ export class PoliciesController {
     this.policies = parts.policies ?? [];
   }
 
-  @Endpoint('GET /v1/policies', { summary: 'List the policies, and the documents that hold', access: 'viewer', answer: listSchema })
+  @Endpoint('GET /v1/policies', {
+    summary: 'List the policies, and the documents that hold',
+    access: 'viewer',
+    answer: listSchema,
+  })
   async list(@Calling() caller: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Listed> {
     const { stores } = this.parts;
     const all = await stores.policies.list(stores.db, caller.principal.organisation, this.policies);
-    return { ...(await pageOfAll(query, all.filter((document) => isFor(caller, document)), ({ name }) => name)), catalogue: this.policies.map(describePolicy) };
+    return {
+      ...(await pageOfAll(
+        query,
+        all.filter((document) => isFor(caller, document)),
+        ({ name }) => name,
+      )),
+      catalogue: this.policies.map(describePolicy),
+    };
   }
 
   @Endpoint('GET /v1/policies/:name', { summary: 'Get a policy document', access: 'viewer', answer: storedSchema })
@@ -63,17 +118,35 @@ export class PoliciesController {
     return found;
   }
 
-  @Endpoint('POST /v1/policies/validate', { summary: 'Check a policy document', description: 'Names every problem. Writes nothing.', access: 'viewer', answer: checkSchema })
+  @Endpoint('POST /v1/policies/validate', {
+    summary: 'Check a policy document',
+    description: 'Names every problem. Writes nothing.',
+    access: 'viewer',
+    answer: checkSchema,
+  })
   async validate(@UncheckedBody(documentSchema) body: unknown): Promise<Check> {
     const { document, problems } = checkPolicyDocument(body, this.policies);
     return { valid: document !== null, problems: [...problems], document: document === null ? null : { ...document } };
   }
 
-  @Endpoint('PUT /v1/policies/:name', { summary: 'Apply a policy document', description: 'Enforcing needs a backtest on the history of every team, or an override.', access: 'operator', writes: true, answer: storedSchema })
-  async apply(@Calling() caller: Caller, @PathInput('name', nameSchema) name: string, @UncheckedBody(settingsSchema) body: unknown): Promise<StoredPolicy> {
+  @Endpoint('PUT /v1/policies/:name', {
+    summary: 'Apply a policy document',
+    description: 'Enforcing needs a backtest on the history of every team, or an override.',
+    access: 'operator',
+    writes: true,
+    answer: storedSchema,
+  })
+  async apply(
+    @Calling() caller: Caller,
+    @PathInput('name', nameSchema) name: string,
+    @UncheckedBody(settingsSchema) body: unknown,
+  ): Promise<StoredPolicy> {
     const { stores, clock } = this.parts;
     const { principal } = caller;
-    const { override, ...settings } = typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as Readonly<Record<string, unknown>>) : { settings: body };
+    const { override, ...settings } =
+      typeof body === 'object' && body !== null && !Array.isArray(body)
+        ? (body as Readonly<Record<string, unknown>>)
+        : { settings: body };
     const document = readPolicyDocument({ ...settings, name }, this.policies);
     const reason = typeof override === 'string' && override.trim() !== '' ? override : null;
     if (reason !== null && principal.role !== 'admin') throw denied('an override needs a key with the role admin');
@@ -81,17 +154,35 @@ export class PoliciesController {
     return write(stores, caller, 'policy.apply', async (tx) => {
       const before = await stores.policies.get(tx, principal.organisation, name);
       if (before !== null) checkDocument(caller, before);
-      const { policy, detail } = await applyPolicy(stores, tx, principal.organisation, this.policies, { document, override: reason }, actorOf(caller), clock.now());
+      const { policy, detail } = await applyPolicy(
+        stores,
+        tx,
+        principal.organisation,
+        this.policies,
+        { document, override: reason },
+        actorOf(caller),
+        clock.now(),
+      );
       return { body: policy, target: name, detail };
     });
   }
 
-  @Endpoint('POST /v1/policies/:name/pause', { summary: 'Pause a policy document', access: 'operator', writes: true, answer: storedSchema })
+  @Endpoint('POST /v1/policies/:name/pause', {
+    summary: 'Pause a policy document',
+    access: 'operator',
+    writes: true,
+    answer: storedSchema,
+  })
   async pause(@Calling() caller: Caller, @PathInput('name', nameSchema) name: string): Promise<StoredPolicy> {
     return this.setPaused(caller, name, true);
   }
 
-  @Endpoint('POST /v1/policies/:name/resume', { summary: 'Resume a paused policy document', access: 'operator', writes: true, answer: storedSchema })
+  @Endpoint('POST /v1/policies/:name/resume', {
+    summary: 'Resume a paused policy document',
+    access: 'operator',
+    writes: true,
+    answer: storedSchema,
+  })
   async resume(@Calling() caller: Caller, @PathInput('name', nameSchema) name: string): Promise<StoredPolicy> {
     return this.setPaused(caller, name, false);
   }
@@ -101,17 +192,27 @@ export class PoliciesController {
     const { organisation } = caller.principal;
     return write(stores, caller, paused ? 'policy.pause' : 'policy.resume', async (tx) => {
       checkDocument(caller, await stores.policies.known(tx, organisation, name));
-      const { policy, detail } = await pausePolicy(stores, tx, organisation, name, paused, actorOf(caller), clock.now());
+      const { policy, detail } = await pausePolicy(
+        stores,
+        tx,
+        organisation,
+        name,
+        paused,
+        actorOf(caller),
+        clock.now(),
+      );
       return { body: policy, target: name, detail };
     });
   }
 }
 
 /** Whether a key may see a document: one that holds for a team of the key. */
-const isFor = ({ principal }: Caller, { teams }: Pick<PolicyDocument, 'teams'>): boolean => teams === '*' || teams.some((team) => sees(principal, team));
+const isFor = ({ principal }: Caller, { teams }: Pick<PolicyDocument, 'teams'>): boolean =>
+  teams === '*' || teams.some((team) => sees(principal, team));
 
 /** @throws Failure denied where a document holds for teams that the key is not for. */
 function checkDocument(caller: Caller, { teams }: Pick<PolicyDocument, 'teams'>): void {
-  if (teams === '*' && caller.principal.teams !== null) throw denied('this document is for all teams; this key is restricted to some');
+  if (teams === '*' && caller.principal.teams !== null)
+    throw denied('this document is for all teams; this key is restricted to some');
   if (teams !== '*') for (const team of teams) checkTeam(caller, team);
 }

@@ -1,4 +1,7 @@
-/** /healthz, /readyz and /metrics: what an orchestrator and a Prometheus ask a process. Open, and without anybody's costs. */
+/**
+ * /healthz, /readyz and /metrics: what an orchestrator and a Prometheus ask a process. Open, and without anybody's
+ * costs.
+ */
 import { Controller, Header, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -7,10 +10,14 @@ import { METRICS_MEDIA, metricsText } from '../metrics.js';
 import { InjectParts, type WebParts } from '../parts.js';
 
 const liveSchema = z.strictObject({ status: z.literal('live') });
-const readySchema = z.strictObject({
-  status: z.enum(['ready', 'not-ready']), database: z.boolean(), migrated: z.boolean(),
-  queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was woken; null where none is due'),
-}).meta({ id: 'Readiness', description: 'With status 503 where it is not ready' });
+const readySchema = z
+  .strictObject({
+    status: z.enum(['ready', 'not-ready']),
+    database: z.boolean(),
+    migrated: z.boolean(),
+    queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was woken; null where none is due'),
+  })
+  .meta({ id: 'Readiness', description: 'With status 503 where it is not ready' });
 
 @Controller()
 export class ProcessController {
@@ -30,7 +37,11 @@ export class ProcessController {
   }
 
   @Endpoint('GET /metrics', {
-    summary: 'Metrics as Prometheus text', description: 'Work for everybody; money, budgets and actions of the teams that the key may see, where there is one.', access: 'open', answer: { media: 'text/plain' },
+    summary: 'Metrics as Prometheus text',
+    description:
+      'Work for everybody; money, budgets and actions of the teams that the key may see, where there is one.',
+    access: 'open',
+    answer: { media: 'text/plain' },
   })
   @Header('content-type', METRICS_MEDIA)
   async metrics(@Req() request: FastifyRequest): Promise<string> {

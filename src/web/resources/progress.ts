@@ -1,5 +1,6 @@
 /**
- * /v1/work/progress: how much the line still has to do, told in events until nothing waits. Counts work, never shows whose.
+ * /v1/work/progress: how much the line still has to do, told in events until nothing waits. Counts work, never shows
+ * whose.
  */
 import { Controller, Header, type BeforeApplicationShutdown } from '@nestjs/common';
 import { Readable } from 'node:stream';
@@ -24,7 +25,10 @@ export class ProgressController implements BeforeApplicationShutdown {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/work/progress', {
-    summary: 'How much work waits, as server-sent events', description: 'load with every change, done when nothing waits any more, which closes the stream.', access: 'viewer', answer: { media: 'text/event-stream' },
+    summary: 'How much work waits, as server-sent events',
+    description: 'load with every change, done when nothing waits any more, which closes the stream.',
+    access: 'viewer',
+    answer: { media: 'text/event-stream' },
   })
   @Header('content-type', 'text/event-stream; charset=utf-8')
   @Header('x-accel-buffering', 'no')
@@ -34,7 +38,10 @@ export class ProgressController implements BeforeApplicationShutdown {
     if (this.streams >= MOST_STREAMS) throw unavailable('too many event streams are open');
     this.streams++;
     const { stores, clock } = this.parts;
-    const stream = Readable.from(loadEvents(() => stores.health.load(clock.now()), this.closing.signal), { objectMode: false });
+    const stream = Readable.from(
+      loadEvents(() => stores.health.load(clock.now()), this.closing.signal),
+      { objectMode: false },
+    );
     stream.once('close', () => this.streams--);
     return stream;
   }
@@ -48,13 +55,21 @@ export class ProgressController implements BeforeApplicationShutdown {
 const event = (name: string, data: unknown): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 
 /** The events of a stream, until nothing waits twice in a row, or the process ends. */
-export async function* loadEvents(look: () => Promise<readonly StageLoad[]>, closing: AbortSignal, milliseconds = LOOK_MILLISECONDS): AsyncGenerator<string> {
+export async function* loadEvents(
+  look: () => Promise<readonly StageLoad[]>,
+  closing: AbortSignal,
+  milliseconds = LOOK_MILLISECONDS,
+): AsyncGenerator<string> {
   let told = '';
   let quiet = 0;
   for (let looks = 0; looks < MOST_LOOKS && !closing.aborted; looks++) {
     const stages = await look();
     const sum = (of: 'waiting' | 'parked'): number => stages.reduce((total, stage) => total + stage[of], 0);
-    const load = event('load', { waiting: sum('waiting'), parked: sum('parked'), stages: stages.map(({ stage, waiting }) => ({ stage, waiting })) });
+    const load = event('load', {
+      waiting: sum('waiting'),
+      parked: sum('parked'),
+      stages: stages.map(({ stage, waiting }) => ({ stage, waiting })),
+    });
     // A comment keeps what stands in between from closing a stream on which nothing happens.
     yield load === told ? ': waiting\n\n' : load;
     told = load;

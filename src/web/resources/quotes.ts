@@ -1,4 +1,7 @@
-/** /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would be cheapest. Writes nothing. */
+/**
+ * /v1/quotes and /v1/placements: what GPUs for some hours would cost, whether the budgets hold it, and where it would
+ * be cheapest. Writes nothing.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { Failure, invalid } from '../../core/errors.js';
@@ -24,14 +27,28 @@ const decimal = z.string().describe('Decimal string');
 const hours = z.number().positive().max(MOST_QUOTED_HOURS);
 const gib = z.number().min(0).max(MOST_QUOTED_GIB).nullish();
 const list = z.array(text).min(1).max(100).optional();
-const accountSchema = text.nullish().describe('Billing account that it would be charged to: what its bills taught of its prices holds. Absent: of the accounts that have taught anything that with the most usage');
+const accountSchema = text
+  .nullish()
+  .describe(
+    'Billing account that it would be charged to: what its bills taught of its prices holds. Absent: of the accounts that have taught anything that with the most usage',
+  );
 
 const workload = {
-  kind: z.enum(['training', 'inference']).describe('A training runs on one SKU in one place; the replicas of an inference may be a mix'),
-  memoryGibPerGpu: z.number().min(0).max(10_000), gpusPerUnitMin: z.int().min(1).max(1000).optional().describe('GPUs that one instance must have'),
-  deadlineHours: hours.optional().describe('From now until a training must be done'), egressGib: z.number().min(0).max(1e9).optional().describe('GiB that leave the cloud in all'),
-  providers: list, regions: list, models: list.describe('GPU models'), terms: z.array(termSchema).min(1).optional(),
-  relativeSpeeds: z.record(text, z.number().min(0.001).max(1000)).optional().describe('Of a GPU model over the reference; a model that is not listed is then not chosen'),
+  kind: z
+    .enum(['training', 'inference'])
+    .describe('A training runs on one SKU in one place; the replicas of an inference may be a mix'),
+  memoryGibPerGpu: z.number().min(0).max(10_000),
+  gpusPerUnitMin: z.int().min(1).max(1000).optional().describe('GPUs that one instance must have'),
+  deadlineHours: hours.optional().describe('From now until a training must be done'),
+  egressGib: z.number().min(0).max(1e9).optional().describe('GiB that leave the cloud in all'),
+  providers: list,
+  regions: list,
+  models: list.describe('GPU models'),
+  terms: z.array(termSchema).min(1).optional(),
+  relativeSpeeds: z
+    .record(text, z.number().min(0.001).max(1000))
+    .optional()
+    .describe('Of a GPU model over the reference; a model that is not listed is then not chosen'),
   spotShareMax: z.number().min(0).max(1).default(0).describe('A training may be on spot only at 1'),
   restOfTermUsed: z.boolean().default(false).describe("Whether others use what is left of a reservation's term"),
   most: z.int().min(0).max(MOST_RUNNERS_UP).default(5).describe('Runners-up to list'),
@@ -42,62 +59,203 @@ export const quoteFields = {
   provider: text.describe('AWS, Google Cloud, ... or as people write it: aws, gcp'),
   sku: text.describe('A SKU; a GPU model such as H100 stands for the cheapest SKU with it'),
   gpus: z.number().positive().max(MOST_QUOTED_GPUS).multipleOf(0.001).describe('GPUs, not instances'),
-  hours, hoursLow: hours.nullish().describe('It may end sooner'), hoursHigh: hours.nullish().describe('It may take longer'),
-  restartHours: z.number().min(0).max(168).nullish().describe('What an interruption of spot costs: hours computed again, and the start'),
-  term: termSchema.default('on-demand'), region: text.nullish().describe('Absent: the cheapest'), upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
-  currency: currencyCode.nullish().describe('Absent: the currency of the price'), account: accountSchema,
-  storageGib: gib.describe('Held for as long as the GPUs are billed'), networkGib: gib.describe('Leaves the cloud over the run'),
+  hours,
+  hoursLow: hours.nullish().describe('It may end sooner'),
+  hoursHigh: hours.nullish().describe('It may take longer'),
+  restartHours: z
+    .number()
+    .min(0)
+    .max(168)
+    .nullish()
+    .describe('What an interruption of spot costs: hours computed again, and the start'),
+  term: termSchema.default('on-demand'),
+  region: text.nullish().describe('Absent: the cheapest'),
+  upfront: upfrontSchema.nullish().describe('How a reservation is paid'),
+  currency: currencyCode.nullish().describe('Absent: the currency of the price'),
+  account: accountSchema,
+  storageGib: gib.describe('Held for as long as the GPUs are billed'),
+  networkGib: gib.describe('Leaves the cloud over the run'),
 };
-export const tagsSchema = z.record(z.string().min(1).max(400), z.string().max(4096)).nullish().describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
+export const tagsSchema = z
+  .record(z.string().min(1).max(400), z.string().max(4096))
+  .nullish()
+  .describe('Of the usage to come, for budgets that filter by tags; {}: it has none');
 
-const requestSchema = z.strictObject({
-  ...quoteFields, team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'), tags: tagsSchema, placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
-}).meta({ id: 'QuoteRequest' });
-const measuredSchema = z.strictObject({
-  team: teamId.describe('Whose measurements count'), reference: text.describe('The GPU model of which gpus and hours are'), model: text, batch: z.number().positive().nullable().default(null), precision: text.nullable().default(null),
-  optimizer: text.nullable().default(null), size: z.number().positive().nullable().default(null),
-}).describe('Instead of relativeSpeeds: as the team measured what is run, or as that predicts, at the low end of its interval; see /v1/throughput-measurements');
-const placeRequestSchema = z.strictObject({ ...workload, measured: measuredSchema.optional(), gpus: z.int().min(1).max(MOST_GPUS), hours: z.number().positive().max(MOST_HOURS), currency: currencyCode.default('USD'), account: accountSchema }).meta({ id: 'PlacementRequest' });
+const requestSchema = z
+  .strictObject({
+    ...quoteFields,
+    team: teamId.nullish().describe('Whose budgets, and those above, are to hold it'),
+    tags: tagsSchema,
+    placement: placementSchema.nullish().describe('Also the cheapest places for this workload'),
+  })
+  .meta({ id: 'QuoteRequest' });
+const measuredSchema = z
+  .strictObject({
+    team: teamId.describe('Whose measurements count'),
+    reference: text.describe('The GPU model of which gpus and hours are'),
+    model: text,
+    batch: z.number().positive().nullable().default(null),
+    precision: text.nullable().default(null),
+    optimizer: text.nullable().default(null),
+    size: z.number().positive().nullable().default(null),
+  })
+  .describe(
+    'Instead of relativeSpeeds: as the team measured what is run, or as that predicts, at the low end of its interval; see /v1/throughput-measurements',
+  );
+const placeRequestSchema = z
+  .strictObject({
+    ...workload,
+    measured: measuredSchema.optional(),
+    gpus: z.int().min(1).max(MOST_GPUS),
+    hours: z.number().positive().max(MOST_HOURS),
+    currency: currencyCode.default('USD'),
+    account: accountSchema,
+  })
+  .meta({ id: 'PlacementRequest' });
 
 export const quoteShape = {
-  cost: decimal, currency: z.string(),
-  parts: z.strictObject({ gpu: decimal, storage: decimal.nullable(), network: decimal.nullable() }).describe('What the cost is made of, each with its peak factor; null: not asked for'),
-  interval: z.strictObject({ low: decimal, high: decimal, because: z.array(z.string()).describe('What makes it as wide as it is'), leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known') }),
+  cost: decimal,
+  currency: z.string(),
+  parts: z
+    .strictObject({ gpu: decimal, storage: decimal.nullable(), network: decimal.nullable() })
+    .describe('What the cost is made of, each with its peak factor; null: not asked for'),
+  interval: z.strictObject({
+    low: decimal,
+    high: decimal,
+    because: z.array(z.string()).describe('What makes it as wide as it is'),
+    leavesOut: z.array(z.string()).describe('What may move the cost, of which nothing is known'),
+  }),
   unitPrice: decimal.describe('Per GPU-hour, before the peak factor'),
-  learned: z.strictObject({
-    source: z.string().describe('bill:<source>/<month>'), account: z.string().nullable(), ratio: decimal.describe('Charged over listed'), listCost: decimal, listUnitPrice: decimal,
-  }).nullable().describe('What bills taught of the price, and what the list says; null: it is the list price'),
-  provider: z.string(), sku: z.string(), region: z.string().nullable(), term: termSchema, upfront: upfrontSchema, gpus: z.number(), hours: z.number(),
-  billedHours: decimal.describe("After the seller's increment and minimum"), source: z.string().describe('The price list'),
-  effectiveFrom: z.iso.datetime(), assumptions: z.array(z.string()).describe('What was taken for granted'),
-  alternatives: z.array(z.strictObject({ term: termSchema, upfront: upfrontSchema, region: z.string().nullable(), cost: decimal, unitPrice: decimal, learned: z.string().nullable().describe('The bill that taught its price') })),
+  learned: z
+    .strictObject({
+      source: z.string().describe('bill:<source>/<month>'),
+      account: z.string().nullable(),
+      ratio: decimal.describe('Charged over listed'),
+      listCost: decimal,
+      listUnitPrice: decimal,
+    })
+    .nullable()
+    .describe('What bills taught of the price, and what the list says; null: it is the list price'),
+  provider: z.string(),
+  sku: z.string(),
+  region: z.string().nullable(),
+  term: termSchema,
+  upfront: upfrontSchema,
+  gpus: z.number(),
+  hours: z.number(),
+  billedHours: decimal.describe("After the seller's increment and minimum"),
+  source: z.string().describe('The price list'),
+  effectiveFrom: z.iso.datetime(),
+  assumptions: z.array(z.string()).describe('What was taken for granted'),
+  alternatives: z.array(
+    z.strictObject({
+      term: termSchema,
+      upfront: upfrontSchema,
+      region: z.string().nullable(),
+      cost: decimal,
+      unitPrice: decimal,
+      learned: z.string().nullable().describe('The bill that taught its price'),
+    }),
+  ),
 };
 const verdict = z.enum(VERDICTS);
-const leftSchema = z.strictObject({ before: decimal, after: decimal, afterLow: decimal.describe('At the high end of the cost') }).nullable();
-const verdictSchema = z.strictObject({
-  budget: z.string(), team: z.string(), verdict, reasons: z.array(z.string()), currency: z.string(), periodEnd: z.iso.datetime(), weighedAt: z.iso.datetime().nullable(),
-  planned: decimal.nullable(), spent: decimal.nullable(), committed: decimal.nullable().describe('Without reservations'), reserved: decimal.nullable().describe('Held for launches to come'),
-  cost: z.strictObject({ expected: decimal, low: decimal, high: decimal }).nullable().describe('The part in the period'), costLater: decimal.nullable().describe('The part in later periods, which is not judged'),
-  left: leftSchema, leftOnForecast: leftSchema,
-}).describe('Of a budget of a team that the key does not see, the amounts are null and the reasons are kept back').meta({ id: 'BudgetVerdict' });
+const leftSchema = z
+  .strictObject({ before: decimal, after: decimal, afterLow: decimal.describe('At the high end of the cost') })
+  .nullable();
+const verdictSchema = z
+  .strictObject({
+    budget: z.string(),
+    team: z.string(),
+    verdict,
+    reasons: z.array(z.string()),
+    currency: z.string(),
+    periodEnd: z.iso.datetime(),
+    weighedAt: z.iso.datetime().nullable(),
+    planned: decimal.nullable(),
+    spent: decimal.nullable(),
+    committed: decimal.nullable().describe('Without reservations'),
+    reserved: decimal.nullable().describe('Held for launches to come'),
+    cost: z
+      .strictObject({ expected: decimal, low: decimal, high: decimal })
+      .nullable()
+      .describe('The part in the period'),
+    costLater: decimal.nullable().describe('The part in later periods, which is not judged'),
+    left: leftSchema,
+    leftOnForecast: leftSchema,
+  })
+  .describe('Of a budget of a team that the key does not see, the amounts are null and the reasons are kept back')
+  .meta({ id: 'BudgetVerdict' });
 const placedShape = {
-  parts: z.array(z.strictObject({ provider: z.string(), sku: z.string(), region: z.string().nullable(), term: termSchema, upfront: upfrontSchema, gpuModel: z.string().nullable(), units: z.int(), gpus: z.int() })),
-  gpus: z.int(), hours: z.number(), cost: decimal, egressCost: decimal,
+  parts: z.array(
+    z.strictObject({
+      provider: z.string(),
+      sku: z.string(),
+      region: z.string().nullable(),
+      term: termSchema,
+      upfront: upfrontSchema,
+      gpuModel: z.string().nullable(),
+      units: z.int(),
+      gpus: z.int(),
+    }),
+  ),
+  gpus: z.int(),
+  hours: z.number(),
+  cost: decimal,
+  egressCost: decimal,
 };
-const shortlistSchema = z.strictObject({
-  currency: z.string(), best: z.strictObject(placedShape).nullable(), runnersUp: z.array(z.strictObject({ ...placedShape, lost: z.array(z.strictObject({ kind: z.string(), message: z.string() })) })),
-  more: z.int().describe('Prices that can serve it beyond those listed'), refused: z.array(z.strictObject({ kind: z.string(), count: z.int(), example: z.string() })), assumptions: z.array(z.string()),
-}).meta({ id: 'Placements' });
-const answerSchema = z.strictObject({
-  ...quoteShape, budgets: z.strictObject({ team: z.string(), verdict, budgets: z.array(verdictSchema) }).nullable(), placements: shortlistSchema.nullable(),
-}).meta({ id: 'Quote' });
+const shortlistSchema = z
+  .strictObject({
+    currency: z.string(),
+    best: z.strictObject(placedShape).nullable(),
+    runnersUp: z.array(
+      z.strictObject({ ...placedShape, lost: z.array(z.strictObject({ kind: z.string(), message: z.string() })) }),
+    ),
+    more: z.int().describe('Prices that can serve it beyond those listed'),
+    refused: z.array(z.strictObject({ kind: z.string(), count: z.int(), example: z.string() })),
+    assumptions: z.array(z.string()),
+  })
+  .meta({ id: 'Placements' });
+const answerSchema = z
+  .strictObject({
+    ...quoteShape,
+    budgets: z.strictObject({ team: z.string(), verdict, budgets: z.array(verdictSchema) }).nullable(),
+    placements: shortlistSchema.nullable(),
+  })
+  .meta({ id: 'Quote' });
 
 type Body = z.infer<typeof requestSchema>;
 
 /** The part of a body that is about the run. */
-export const requestOf = ({ provider, sku, gpus, hours: run, hoursLow, hoursHigh, restartHours, term, region, upfront, currency, account, storageGib, networkGib }: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
-  provider, sku, gpus, hours: run, hoursLow: hoursLow ?? null, hoursHigh: hoursHigh ?? null, restartHours: restartHours ?? null, term, region: region ?? null, upfront: upfront ?? null, currency: currency ?? null, account: account ?? null,
-  storageGib: storageGib ?? null, networkGib: networkGib ?? null,
+export const requestOf = ({
+  provider,
+  sku,
+  gpus,
+  hours: run,
+  hoursLow,
+  hoursHigh,
+  restartHours,
+  term,
+  region,
+  upfront,
+  currency,
+  account,
+  storageGib,
+  networkGib,
+}: Omit<Body, 'team' | 'tags' | 'placement'>): QuoteRequest => ({
+  provider,
+  sku,
+  gpus,
+  hours: run,
+  hoursLow: hoursLow ?? null,
+  hoursHigh: hoursHigh ?? null,
+  restartHours: restartHours ?? null,
+  term,
+  region: region ?? null,
+  upfront: upfront ?? null,
+  currency: currency ?? null,
+  account: account ?? null,
+  storageGib: storageGib ?? null,
+  networkGib: networkGib ?? null,
 });
 
 @Controller()
@@ -105,49 +263,117 @@ export class QuotesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/quotes', {
-    summary: 'Quote a run', access: 'viewer', answer: answerSchema,
-    description: 'What has no price is a problem of status 404 that names what comes close. With a team, every budget over it says whether it holds the run to the end of its period.',
+    summary: 'Quote a run',
+    access: 'viewer',
+    answer: answerSchema,
+    description:
+      'What has no price is a problem of status 404 that names what comes close. With a team, every budget over it says whether it holds the run to the end of its period.',
   })
   async quote(@Calling() caller: Caller, @JsonBody(requestSchema) body: Body): Promise<QuoteAnswer> {
     const { stores, clock } = this.parts;
     const team = body.team ?? null;
     if (team !== null) checkTeam(caller, team);
     const request = requestOf(body);
-    const facts = await stores.quotes.facts(stores.db, caller.principal.organisation, { request, team, now: clock.now(), dirtyPrices });
-    const answer = answerQuote({ request, team, tags: body.tags ?? null, placement: placementOf(body.placement) }, facts);
-    if (!('unpriced' in answer)) return { ...answer, budgets: answer.budgets === null ? null : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => shown(one, caller)) } };
-    throw new Failure('missing', answer.message, answer.close.map((name) => ({ path: answer.unpriced, message: `${name} is known` })));
+    const facts = await stores.quotes.facts(stores.db, caller.principal.organisation, {
+      request,
+      team,
+      now: clock.now(),
+      dirtyPrices,
+    });
+    const answer = answerQuote(
+      { request, team, tags: body.tags ?? null, placement: placementOf(body.placement) },
+      facts,
+    );
+    if (!('unpriced' in answer))
+      return {
+        ...answer,
+        budgets:
+          answer.budgets === null
+            ? null
+            : { ...answer.budgets, budgets: answer.budgets.budgets.map((one) => shown(one, caller)) },
+      };
+    throw new Failure(
+      'missing',
+      answer.message,
+      answer.close.map((name) => ({ path: answer.unpriced, message: `${name} is known` })),
+    );
   }
 
-  @Endpoint('POST /v1/placements', { summary: 'Find the cheapest places for a workload', description: 'By every price that is known now; each runner-up says what it lost by.', access: 'viewer', answer: shortlistSchema })
-  async place(@Calling() caller: Caller, @JsonBody(placeRequestSchema) { gpus, hours: run, currency, account, measured, ...body }: z.infer<typeof placeRequestSchema>): Promise<Shortlist> {
+  @Endpoint('POST /v1/placements', {
+    summary: 'Find the cheapest places for a workload',
+    description: 'By every price that is known now; each runner-up says what it lost by.',
+    access: 'viewer',
+    answer: shortlistSchema,
+  })
+  async place(
+    @Calling() caller: Caller,
+    @JsonBody(placeRequestSchema) {
+      gpus,
+      hours: run,
+      currency,
+      account,
+      measured,
+      ...body
+    }: z.infer<typeof placeRequestSchema>,
+  ): Promise<Shortlist> {
     const { stores, clock } = this.parts;
     const { principal } = caller;
     const at = clock.now();
-    const speeds = measured === undefined ? {} : { relativeSpeeds: await this.speeds(caller, measured, gpus, body.relativeSpeeds) };
-    const { fx, history, effective } = await stores.quotes.pricesOf(stores.db, principal.organisation, account ?? null, at);
-    return placements({ gpus, hours: run }, questionOf({ ...body, ...speeds }), currency, { context: { fx, at, effective }, history });
+    const speeds =
+      measured === undefined ? {} : { relativeSpeeds: await this.speeds(caller, measured, gpus, body.relativeSpeeds) };
+    const { fx, history, effective } = await stores.quotes.pricesOf(
+      stores.db,
+      principal.organisation,
+      account ?? null,
+      at,
+    );
+    return placements({ gpus, hours: run }, questionOf({ ...body, ...speeds }), currency, {
+      context: { fx, at, effective },
+      history,
+    });
   }
 
-  private async speeds(caller: Caller, { team, reference, ...run }: z.infer<typeof measuredSchema>, gpus: number, stated: unknown): Promise<Record<string, number>> {
+  private async speeds(
+    caller: Caller,
+    { team, reference, ...run }: z.infer<typeof measuredSchema>,
+    gpus: number,
+    stated: unknown,
+  ): Promise<Record<string, number>> {
     checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const all = await stores.measurements.upTo(stores.db, caller.principal.organisation, clock.now());
-    const found = stated === undefined ? relativeSpeeds(pacesOf(all, team), run, modelOf(reference) ?? reference, gpus) : null;
+    const found =
+      stated === undefined ? relativeSpeeds(pacesOf(all, team), run, modelOf(reference) ?? reference, gpus) : null;
     if (found !== null) return found;
-    const message = stated === undefined ? `the team ${team} has measured nothing of ${run.model}, or nobody anything on ${reference}` : 'stands beside relativeSpeeds: give one of them';
+    const message =
+      stated === undefined
+        ? `the team ${team} has measured nothing of ${run.model}, or nobody anything on ${reference}`
+        : 'stands beside relativeSpeeds: give one of them';
     throw invalid('the workload has problems', [{ path: 'measured', message }]);
   }
 }
 
-const placementOf = (placement: Body['placement']): PlacementQuestion | null => (placement === null || placement === undefined ? null : questionOf(placement));
+const placementOf = (placement: Body['placement']): PlacementQuestion | null =>
+  placement === null || placement === undefined ? null : questionOf(placement);
 
 /** A field that was not given is absent, not undefined. */
-const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion => Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as PlacementQuestion;
+const questionOf = (given: z.infer<typeof placementSchema>): PlacementQuestion =>
+  Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as unknown as PlacementQuestion;
 
 /** The verdict of a budget above the key's teams counts; its amounts are not for this key. */
 function shown(one: BudgetVerdict, { principal }: Caller): BudgetVerdict {
   if (sees(principal, one.team)) return one;
   const reasons = one.reasons.length === 0 ? [] : ['the budget is of a team that this key does not see'];
-  return { ...one, reasons, planned: null, spent: null, committed: null, reserved: null, cost: null, costLater: null, left: null, leftOnForecast: null };
+  return {
+    ...one,
+    reasons,
+    planned: null,
+    spent: null,
+    committed: null,
+    reserved: null,
+    cost: null,
+    costLater: null,
+    left: null,
+    leftOnForecast: null,
+  };
 }

@@ -11,42 +11,109 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 const status = z.enum(['open', 'observed', 'approved', 'rejected', 'superseded', 'expired']);
-const querySchema = z.strictObject({ ...pageQuery, team: z.string().min(1).max(200).optional(), status: status.optional() });
+const querySchema = z.strictObject({
+  ...pageQuery,
+  team: z.string().min(1).max(200).optional(),
+  status: status.optional(),
+});
 const decimal = z.string().describe('Decimal string');
 const recommendationId = z.string().min(1).max(400);
 
-const recommendationSchema = z.looseObject({
-  id: z.string(), team: z.string(), policy: z.string(), policyVersion: z.int(), action: z.string(), target: z.string(), title: z.string(),
-  estimatedMonthlySavings: decimal.nullable().describe('Null: unknown, which is not zero'), estimatedMonthlySavingsLow: decimal.nullable().describe('Low end of an 80 % interval'), estimatedMonthlySavingsHigh: decimal.nullable(),
-  estimatedMonthlyCost: decimal.nullable().describe('What the target costs untouched over the time that the saving is of: no saving exceeds it. A month; the whole of a job that saves once; of a purchase what the usage that it would cover costs on demand. Null: unknown'),
-  estimatedSavingsPercentage: z.number().nullable().describe('The saving as a share of that cost, in percent with one decimal; null: either is unknown, or the cost is 0'),
-  currency: z.string(), computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
-  evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
-  risk: z.strictObject({ interruption: z.string(), note: z.string() }), restartNeeded: z.boolean(), implementationEffort: z.string(), rollbackPossible: z.boolean(),
-  expiresAt: z.string(), status, madeAt: z.string(), decidedBy: z.string().nullable(),
-  actionId: z.string().nullable().describe('The newest action that was made of it'),
-  obstacle: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe('Why nothing carries it out; null: something does, or nobody has looked'),
-}).meta({ id: 'Recommendation' });
+const recommendationSchema = z
+  .looseObject({
+    id: z.string(),
+    team: z.string(),
+    policy: z.string(),
+    policyVersion: z.int(),
+    action: z.string(),
+    target: z.string(),
+    title: z.string(),
+    estimatedMonthlySavings: decimal.nullable().describe('Null: unknown, which is not zero'),
+    estimatedMonthlySavingsLow: decimal.nullable().describe('Low end of an 80 % interval'),
+    estimatedMonthlySavingsHigh: decimal.nullable(),
+    estimatedMonthlyCost: decimal
+      .nullable()
+      .describe(
+        'What the target costs untouched over the time that the saving is of: no saving exceeds it. A month; the whole of a job that saves once; of a purchase what the usage that it would cover costs on demand. Null: unknown',
+      ),
+    estimatedSavingsPercentage: z
+      .number()
+      .nullable()
+      .describe(
+        'The saving as a share of that cost, in percent with one decimal; null: either is unknown, or the cost is 0',
+      ),
+    currency: z.string(),
+    computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
+    evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),
+    risk: z.strictObject({ interruption: z.string(), note: z.string() }),
+    restartNeeded: z.boolean(),
+    implementationEffort: z.string(),
+    rollbackPossible: z.boolean(),
+    expiresAt: z.string(),
+    status,
+    madeAt: z.string(),
+    decidedBy: z.string().nullable(),
+    actionId: z.string().nullable().describe('The newest action that was made of it'),
+    obstacle: z
+      .strictObject({ code: z.string(), message: z.string() })
+      .nullable()
+      .describe('Why nothing carries it out; null: something does, or nobody has looked'),
+  })
+  .meta({ id: 'Recommendation' });
 
 @Controller()
 export class RecommendationsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/recommendations', { summary: 'List recommendations', access: 'viewer', answer: pageSchema(recommendationSchema) })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredRecommendation>> {
+  @Endpoint('GET /v1/recommendations', {
+    summary: 'List recommendations',
+    access: 'viewer',
+    answer: pageSchema(recommendationSchema),
+  })
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<StoredRecommendation>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    return pageOf(query, (item) => item.id, (after, limit) =>
-      this.parts.stores.recommendations.list(organisation, { team: query.team, status: query.status, teams }, after, limit));
+    return pageOf(
+      query,
+      (item) => item.id,
+      (after, limit) =>
+        this.parts.stores.recommendations.list(
+          organisation,
+          { team: query.team, status: query.status, teams },
+          after,
+          limit,
+        ),
+    );
   }
 
-  @Endpoint('POST /v1/recommendations/:id/approve', { summary: 'Approve a recommendation', description: 'Its action, or one that is made of it, is approved too; obstacle says why where nothing carries it out.', access: 'operator', writes: true, answer: recommendationSchema })
-  async approve(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<StoredRecommendation> {
+  @Endpoint('POST /v1/recommendations/:id/approve', {
+    summary: 'Approve a recommendation',
+    description:
+      'Its action, or one that is made of it, is approved too; obstacle says why where nothing carries it out.',
+    access: 'operator',
+    writes: true,
+    answer: recommendationSchema,
+  })
+  async approve(
+    @Calling() caller: Caller,
+    @PathInput('id', recommendationId) id: string,
+  ): Promise<StoredRecommendation> {
     return this.decide(caller, id, 'approved');
   }
 
-  @Endpoint('POST /v1/recommendations/:id/reject', { summary: 'Reject a recommendation', access: 'operator', writes: true, answer: recommendationSchema })
-  async reject(@Calling() caller: Caller, @PathInput('id', recommendationId) id: string): Promise<StoredRecommendation> {
+  @Endpoint('POST /v1/recommendations/:id/reject', {
+    summary: 'Reject a recommendation',
+    access: 'operator',
+    writes: true,
+    answer: recommendationSchema,
+  })
+  async reject(
+    @Calling() caller: Caller,
+    @PathInput('id', recommendationId) id: string,
+  ): Promise<StoredRecommendation> {
     return this.decide(caller, id, 'rejected');
   }
 
@@ -59,7 +126,11 @@ export class RecommendationsController {
     return write(stores, caller, `recommendation.${decision === 'approved' ? 'approve' : 'reject'}`, async (tx) => {
       const decide = decision === 'approved' ? approveRecommendation : rejectRecommendation;
       const { recommendation, action } = await decide(stores, tx, organisation, id, actorOf(caller), clock.now());
-      return { body: recommendation, target: id, detail: { team: found.team, action: found.action, actionId: action?.id ?? null } };
+      return {
+        body: recommendation,
+        target: id,
+        detail: { team: found.team, action: found.action, actionId: action?.id ?? null },
+      };
     });
   }
 }

@@ -1,4 +1,6 @@
-/** /v1/reconciliation: what bills say beside what was accrued, the findings among it, and the rates that bills taught. */
+/**
+ * /v1/reconciliation: what bills say beside what was accrued, the findings among it, and the rates that bills taught.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { REASONS } from '../../core/bill/reconciliation.js';
@@ -22,44 +24,146 @@ const words = z.array(z.string());
 const name = z.string().nullable();
 
 const querySchema = z.strictObject({
-  ...pageQuery, month: month.optional().describe('Of the bill period'), team: text.optional(), source: text.optional(), provider: text.optional(), sku: text.optional(),
-  reason: z.enum(REASONS).optional(), from: day.optional().describe('Inclusive UTC day'), to: day.optional().describe('Exclusive'),
+  ...pageQuery,
+  month: month.optional().describe('Of the bill period'),
+  team: text.optional(),
+  source: text.optional(),
+  provider: text.optional(),
+  sku: text.optional(),
+  reason: z.enum(REASONS).optional(),
+  from: day.optional().describe('Inclusive UTC day'),
+  to: day.optional().describe('Exclusive'),
 });
-const varianceSchema = z.strictObject({
-  team: z.string(), source: z.string().describe('Whose bill it is'), month: z.string(), day: z.string(),
-  provider: z.string(), account: name, sku: name.describe("The meter's name; the bill's where nothing was metered; null where several"), gpuModel: name, region: name,
-  term: name.describe("The meter's"), billedTerms: words.describe("The bill's: a commitment covers on-demand usage without the meter knowing"), component: name, category: z.string(),
-  matchedBy: z.enum(['sku', 'resource', 'gpu-model']).nullable().describe("How the bill's SKU was recognised; null: it was not"), currency: z.string(), billedCurrency: name.describe('Converted from, by the rate of the day'),
-  accrued: maybe.describe('Metered usage times price, learned rates included'), accruedList: maybe.describe('Without learned rates'), billed: maybe, effective: maybe, list: maybe,
-  compared: maybe.describe('What the accrual is compared with: effective (amortised) cost, billed cost where a line states no other'), basis: z.enum(['effective', 'billed', 'mixed']).nullable(),
-  variance: maybe.describe('compared - accrued, each as far as it is known'), ratio: maybe.describe('variance / accrued; null where the accrual is zero, absent or not whole'),
-  quantityVariance: maybe.describe("Another quantity at the accrual's rate"), rateVariance: maybe.describe('The rest'), meteredGpuHours: maybe, billedGpuHours: maybe,
-  unpricedGpuHours: decimal.describe('Metered, without a price: not in the accrual'), reasons: z.array(z.enum(REASONS)),
-}).meta({ id: 'Variance' });
+const varianceSchema = z
+  .strictObject({
+    team: z.string(),
+    source: z.string().describe('Whose bill it is'),
+    month: z.string(),
+    day: z.string(),
+    provider: z.string(),
+    account: name,
+    sku: name.describe("The meter's name; the bill's where nothing was metered; null where several"),
+    gpuModel: name,
+    region: name,
+    term: name.describe("The meter's"),
+    billedTerms: words.describe("The bill's: a commitment covers on-demand usage without the meter knowing"),
+    component: name,
+    category: z.string(),
+    matchedBy: z
+      .enum(['sku', 'resource', 'gpu-model'])
+      .nullable()
+      .describe("How the bill's SKU was recognised; null: it was not"),
+    currency: z.string(),
+    billedCurrency: name.describe('Converted from, by the rate of the day'),
+    accrued: maybe.describe('Metered usage times price, learned rates included'),
+    accruedList: maybe.describe('Without learned rates'),
+    billed: maybe,
+    effective: maybe,
+    list: maybe,
+    compared: maybe.describe(
+      'What the accrual is compared with: effective (amortised) cost, billed cost where a line states no other',
+    ),
+    basis: z.enum(['effective', 'billed', 'mixed']).nullable(),
+    variance: maybe.describe('compared - accrued, each as far as it is known'),
+    ratio: maybe.describe('variance / accrued; null where the accrual is zero, absent or not whole'),
+    quantityVariance: maybe.describe("Another quantity at the accrual's rate"),
+    rateVariance: maybe.describe('The rest'),
+    meteredGpuHours: maybe,
+    billedGpuHours: maybe,
+    unpricedGpuHours: decimal.describe('Metered, without a price: not in the accrual'),
+    reasons: z.array(z.enum(REASONS)),
+  })
+  .meta({ id: 'Variance' });
 const totalSchema = z.strictObject({
-  currency: z.string(), accrued: decimal, compared: decimal, variance: decimal.describe('compared - accrued'), apart: decimal.describe('Of both: credits, taxes, purchases, adjustments'), unpricedGpuHours: decimal,
+  currency: z.string(),
+  accrued: decimal,
+  compared: decimal,
+  variance: decimal.describe('compared - accrued'),
+  apart: decimal.describe('Of both: credits, taxes, purchases, adjustments'),
+  unpricedGpuHours: decimal,
 });
-const listSchema = pageSchema(varianceSchema).extend({ totals: z.array(totalSchema).describe('Of the whole filter, not of the page') });
+const listSchema = pageSchema(varianceSchema).extend({
+  totals: z.array(totalSchema).describe('Of the whole filter, not of the page'),
+});
 
-const findingQuery = z.strictObject({ ...pageQuery, month: month.optional(), team: text.optional(), state: z.enum(['open', 'resolved']).optional() });
-const findingSchema = z.strictObject({
-  id: z.string(), team: z.string(), source: z.string(), month: z.string(), provider: z.string(), account: name, sku: name, gpuModel: name, region: name, term: name, component: name, currency: z.string(),
-  accrued: maybe, compared: maybe, variance: decimal, ratio: maybe, days: z.int(), reasons: words, foundAt: z.iso.datetime(), resolvedAt: z.iso.datetime().nullable(),
-}).meta({ id: 'VarianceFinding' });
+const findingQuery = z.strictObject({
+  ...pageQuery,
+  month: month.optional(),
+  team: text.optional(),
+  state: z.enum(['open', 'resolved']).optional(),
+});
+const findingSchema = z
+  .strictObject({
+    id: z.string(),
+    team: z.string(),
+    source: z.string(),
+    month: z.string(),
+    provider: z.string(),
+    account: name,
+    sku: name,
+    gpuModel: name,
+    region: name,
+    term: name,
+    component: name,
+    currency: z.string(),
+    accrued: maybe,
+    compared: maybe,
+    variance: decimal,
+    ratio: maybe,
+    days: z.int(),
+    reasons: words,
+    foundAt: z.iso.datetime(),
+    resolvedAt: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'VarianceFinding' });
 
-const rateSchema = z.strictObject({
-  id: z.string(), source: z.string(), month: z.string(), provider: z.string(), account: name, sku: z.string(), region: name, term: name, periodStart: z.iso.datetime(), periodEnd: z.iso.datetime(),
-  appliesFrom: z.iso.datetime(), numerator: maybe, denominator: maybe, ratio: maybe.describe('Charged / list price, to six digits; numerator / denominator is exact'),
-  trusted: z.boolean().describe('Only trusted rates are applied'), distrust: words.describe('Why it is not'),
-  evidence: z.strictObject({ days: z.int(), meteredGpuHours: decimal, billedGpuHours: maybe, listCost: decimal, charged: decimal, billedList: maybe, currency: z.string() }),
-  learnedAt: z.iso.datetime(), withdrawnAt: z.iso.datetime().nullable(), withdrawnBy: z.string().nullable(),
-}).meta({ id: 'LearnedRate' });
+const rateSchema = z
+  .strictObject({
+    id: z.string(),
+    source: z.string(),
+    month: z.string(),
+    provider: z.string(),
+    account: name,
+    sku: z.string(),
+    region: name,
+    term: name,
+    periodStart: z.iso.datetime(),
+    periodEnd: z.iso.datetime(),
+    appliesFrom: z.iso.datetime(),
+    numerator: maybe,
+    denominator: maybe,
+    ratio: maybe.describe('Charged / list price, to six digits; numerator / denominator is exact'),
+    trusted: z.boolean().describe('Only trusted rates are applied'),
+    distrust: words.describe('Why it is not'),
+    evidence: z.strictObject({
+      days: z.int(),
+      meteredGpuHours: decimal,
+      billedGpuHours: maybe,
+      listCost: decimal,
+      charged: decimal,
+      billedList: maybe,
+      currency: z.string(),
+    }),
+    learnedAt: z.iso.datetime(),
+    withdrawnAt: z.iso.datetime().nullable(),
+    withdrawnBy: z.string().nullable(),
+  })
+  .meta({ id: 'LearnedRate' });
 const rateId = z.string().regex(/^rate-[0-9a-f]{16}$/, 'is not the id of a learned rate');
 
-const settingsSchema = z.strictObject({
-  learnRates: z.boolean().describe('Whether rates learned from closed bills correct accruals; they are learned and shown all the same'),
-  threshold: z.strictObject({ ratio: decimal.describe('Of the accrual: 0.05'), amount: decimal.describe('In units of currency: 10') }).describe('Beyond both is a finding'),
-}).meta({ id: 'ReconciliationSettings' });
+const settingsSchema = z
+  .strictObject({
+    learnRates: z
+      .boolean()
+      .describe('Whether rates learned from closed bills correct accruals; they are learned and shown all the same'),
+    threshold: z
+      .strictObject({
+        ratio: decimal.describe('Of the accrual: 0.05'),
+        amount: decimal.describe('In units of currency: 10'),
+      })
+      .describe('Beyond both is a finding'),
+  })
+  .meta({ id: 'ReconciliationSettings' });
 type Settings = { readonly learnRates: boolean; readonly threshold: StoredThreshold };
 
 const PLACE = /^\d{4}-\d\d-\d\d [0-9a-f]{32}$/;
@@ -82,56 +186,124 @@ export class ReconciliationController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/reconciliation', {
-    summary: 'List how bills differ from what was accrued, by team, SKU and day', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer', answer: listSchema,
+    summary: 'List how bills differ from what was accrued, by team, SKU and day',
+    description: 'A key that is restricted to teams sees these teams only.',
+    access: 'viewer',
+    answer: listSchema,
   })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredVariance> & { readonly totals: readonly VarianceTotal[] }> {
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<StoredVariance> & { readonly totals: readonly VarianceTotal[] }> {
     const { organisation, teams } = caller.principal;
     const { variances } = this.parts.stores;
     if (query.team !== undefined) checkTeam(caller, query.team);
     const filter = { ...query, teams };
-    const page = await pageOf<StoredVariance & { readonly place: string }>(query, ({ place }) => place, (after, limit) => variances.list(organisation, filter, checked(after, PLACE), limit));
-    return { items: page.items.map(shown), nextCursor: page.nextCursor, totals: await variances.totals(organisation, filter) };
+    const page = await pageOf<StoredVariance & { readonly place: string }>(
+      query,
+      ({ place }) => place,
+      (after, limit) => variances.list(organisation, filter, checked(after, PLACE), limit),
+    );
+    return {
+      items: page.items.map(shown),
+      nextCursor: page.nextCursor,
+      totals: await variances.totals(organisation, filter),
+    };
   }
 
-  @Endpoint('GET /v1/reconciliation/findings', { summary: 'List variances beyond the threshold, newest month first', access: 'viewer', answer: pageSchema(findingSchema) })
-  async findings(@Calling() caller: Caller, @QueryInput(findingQuery) query: z.infer<typeof findingQuery>): Promise<Page<StoredFinding>> {
+  @Endpoint('GET /v1/reconciliation/findings', {
+    summary: 'List variances beyond the threshold, newest month first',
+    access: 'viewer',
+    answer: pageSchema(findingSchema),
+  })
+  async findings(
+    @Calling() caller: Caller,
+    @QueryInput(findingQuery) query: z.infer<typeof findingQuery>,
+  ): Promise<Page<StoredFinding>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    const filter = { teams, team: query.team, month: query.month, isOpen: query.state === undefined ? null : query.state === 'open' };
-    return pageOf<StoredFinding>(query, ({ month: of, id }) => `${of} ${id}`, (after, limit) => this.parts.stores.variances.findings(organisation, filter, checked(after, FINDING_PLACE), limit));
+    const filter = {
+      teams,
+      team: query.team,
+      month: query.month,
+      isOpen: query.state === undefined ? null : query.state === 'open',
+    };
+    return pageOf<StoredFinding>(
+      query,
+      ({ month: of, id }) => `${of} ${id}`,
+      (after, limit) =>
+        this.parts.stores.variances.findings(organisation, filter, checked(after, FINDING_PLACE), limit),
+    );
   }
 
-  @Endpoint('GET /v1/reconciliation/rates', { summary: 'List the rates that bills taught, newest period first', access: 'viewer', allTeams: true, answer: pageSchema(rateSchema) })
-  async rates(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<StoredRate>> {
+  @Endpoint('GET /v1/reconciliation/rates', {
+    summary: 'List the rates that bills taught, newest period first',
+    access: 'viewer',
+    allTeams: true,
+    answer: pageSchema(rateSchema),
+  })
+  async rates(
+    @Calling() { principal }: Caller,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<StoredRate>> {
     const { stores } = this.parts;
-    const page = await pageOf<StoredRate & { readonly place: string }>(query, ({ place }) => place, (after, limit) => stores.learnedRates.list(stores.db, principal.organisation, checked(after, RATE_PLACE), limit));
+    const page = await pageOf<StoredRate & { readonly place: string }>(
+      query,
+      ({ place }) => place,
+      (after, limit) => stores.learnedRates.list(stores.db, principal.organisation, checked(after, RATE_PLACE), limit),
+    );
     return { items: page.items.map(shown), nextCursor: page.nextCursor };
   }
 
   @Endpoint('POST /v1/reconciliation/rates/:id/withdraw', {
-    summary: 'Take a learned rate back for good', description: 'The one before it holds again; what it bore on is priced anew. A restated bill does not bring it back.',
-    access: 'operator', allTeams: true, writes: true, answer: rateSchema,
+    summary: 'Take a learned rate back for good',
+    description:
+      'The one before it holds again; what it bore on is priced anew. A restated bill does not bring it back.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: rateSchema,
   })
   async withdraw(@Calling() caller: Caller, @PathInput('id', rateId) id: string): Promise<StoredRate> {
     const { stores, clock } = this.parts;
-    return write(stores, caller, 'rate.withdraw', async (tx) => ({ body: await stores.learnedRates.withdraw(tx, caller.principal.organisation, id, actorOf(caller), clock.now()), target: id }));
+    return write(stores, caller, 'rate.withdraw', async (tx) => ({
+      body: await stores.learnedRates.withdraw(tx, caller.principal.organisation, id, actorOf(caller), clock.now()),
+      target: id,
+    }));
   }
 
-  @Endpoint('GET /v1/reconciliation/settings', { summary: 'Get whether learned rates are applied, and the threshold of findings', access: 'viewer', answer: settingsSchema })
+  @Endpoint('GET /v1/reconciliation/settings', {
+    summary: 'Get whether learned rates are applied, and the threshold of findings',
+    access: 'viewer',
+    answer: settingsSchema,
+  })
   async settings(@Calling() { principal }: Caller): Promise<Settings> {
     const { db, learnedRates, reconciliation } = this.parts.stores;
-    return { learnRates: await learnedRates.areApplied(db, principal.organisation), threshold: await reconciliation.threshold(db, principal.organisation) };
+    return {
+      learnRates: await learnedRates.areApplied(db, principal.organisation),
+      threshold: await reconciliation.threshold(db, principal.organisation),
+    };
   }
 
   @Endpoint('PUT /v1/reconciliation/settings', {
-    summary: 'Set whether learned rates are applied, and the threshold of findings', description: 'What that changes is priced and compared anew.',
-    access: 'operator', allTeams: true, writes: true, answer: settingsSchema,
+    summary: 'Set whether learned rates are applied, and the threshold of findings',
+    description: 'What that changes is priced and compared anew.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: settingsSchema,
   })
-  async saveSettings(@Calling() caller: Caller, @JsonBody(settingsSchema) settings: z.infer<typeof settingsSchema>): Promise<Settings> {
+  async saveSettings(
+    @Calling() caller: Caller,
+    @JsonBody(settingsSchema) settings: z.infer<typeof settingsSchema>,
+  ): Promise<Settings> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'reconciliation.save', async (tx) => {
-      const before = { learnRates: await stores.learnedRates.areApplied(tx, organisation), threshold: await stores.reconciliation.threshold(tx, organisation) };
+      const before = {
+        learnRates: await stores.learnedRates.areApplied(tx, organisation),
+        threshold: await stores.reconciliation.threshold(tx, organisation),
+      };
       await stores.learnedRates.setApplied(tx, organisation, settings.learnRates);
       await wake(tx, organisation, await stores.reconciliation.saveThreshold(tx, organisation, settings.threshold));
       return { body: settings, target: 'reconciliation', detail: { before, after: settings } };

@@ -1,9 +1,19 @@
-/** /v1/reports: the monthly reports, as they were made last, in the reader's format and language. Asking for one leaves it to the line. */
+/**
+ * /v1/reports: the monthly reports, as they were made last, in the reader's format and language. Asking for one leaves
+ * it to the line.
+ */
 import { Controller, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { missing } from '../../core/errors.js';
-import { formatFor, LANGUAGES, readerFor, readerOf, REPORT_FORMATS, type ReportFormat } from '../../core/report/reader.js';
+import {
+  formatFor,
+  LANGUAGES,
+  readerFor,
+  readerOf,
+  REPORT_FORMATS,
+  type ReportFormat,
+} from '../../core/report/reader.js';
 import type { StoredReport } from '../../store/report/reports.js';
 import { Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
@@ -14,43 +24,79 @@ import { teamId } from './teams.js';
 
 const month = z.string().regex(/^\d{4}-(0[1-9]|1[0-2])$/, 'is not a month: write 2026-10');
 const bodySchema = z.strictObject({ team: teamId, month }).meta({ id: 'ReportRequest' });
-const requestedSchema = z.strictObject({ team: z.string(), month: z.string(), requested: z.literal(true) }).meta({ id: 'ReportRequested' });
+const requestedSchema = z
+  .strictObject({ team: z.string(), month: z.string(), requested: z.literal(true) })
+  .meta({ id: 'ReportRequested' });
 const listSchema = z.strictObject({ ...pageQuery, team: teamId.optional(), month: month.optional() });
 const querySchema = z.strictObject({
-  format: z.enum(REPORT_FORMATS).optional().describe('Else what Accept names; png is the main picture alone'), lang: z.enum(LANGUAGES).optional().describe('Else what Accept-Language names'),
+  format: z.enum(REPORT_FORMATS).optional().describe('Else what Accept names; png is the main picture alone'),
+  lang: z.enum(LANGUAGES).optional().describe('Else what Accept-Language names'),
 });
-const reportSchema = z.strictObject({
-  team: z.string(), month: z.string(), zone: z.string().describe('IANA zone in which the month begins'), currency: z.string(), total: z.string().nullable().describe('Decimal string; null: nothing has a price'),
-  isOver: z.boolean().describe('False: it was made before the month was over'), madeAt: z.iso.datetime(), announcedAt: z.iso.datetime().nullable().describe('When it was handed to the alerts'),
-}).meta({ id: 'ReportEntry' });
+const reportSchema = z
+  .strictObject({
+    team: z.string(),
+    month: z.string(),
+    zone: z.string().describe('IANA zone in which the month begins'),
+    currency: z.string(),
+    total: z.string().nullable().describe('Decimal string; null: nothing has a price'),
+    isOver: z.boolean().describe('False: it was made before the month was over'),
+    madeAt: z.iso.datetime(),
+    announcedAt: z.iso.datetime().nullable().describe('When it was handed to the alerts'),
+  })
+  .meta({ id: 'ReportEntry' });
 
 type Body = z.infer<typeof bodySchema>;
 
 /** Inline style and inline pictures, and nothing else: a report runs no script and loads nothing. */
-const PAGE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
+const PAGE_POLICY =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox";
 const PLACE = /^\d{4}-\d{2} .{1,200}$/s;
 
 @Controller()
 export class ReportsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /v1/reports', { summary: 'List monthly reports, newest month first', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer', answer: pageSchema(reportSchema) })
-  async list(@Calling() caller: Caller, @QueryInput(listSchema) query: z.infer<typeof listSchema>): Promise<Page<StoredReport>> {
+  @Endpoint('GET /v1/reports', {
+    summary: 'List monthly reports, newest month first',
+    description: 'A key that is restricted to teams sees these teams only.',
+    access: 'viewer',
+    answer: pageSchema(reportSchema),
+  })
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(listSchema) query: z.infer<typeof listSchema>,
+  ): Promise<Page<StoredReport>> {
     const { organisation, teams } = caller.principal;
     if (query.team !== undefined) checkTeam(caller, query.team);
-    return pageOf<StoredReport>(query, (one) => `${one.month} ${one.team}`, (after, limit) => {
-      if (after !== null && !PLACE.test(after)) throw notACursor();
-      return this.parts.stores.reports.list(organisation, { team: query.team, month: query.month, teams }, after, limit);
-    });
+    return pageOf<StoredReport>(
+      query,
+      (one) => `${one.month} ${one.team}`,
+      (after, limit) => {
+        if (after !== null && !PLACE.test(after)) throw notACursor();
+        return this.parts.stores.reports.list(
+          organisation,
+          { team: query.team, month: query.month, teams },
+          after,
+          limit,
+        );
+      },
+    );
   }
 
   @Endpoint('GET /v1/reports/:team/:month', {
-    summary: "Get a team's report of a month", description: 'As HTML, PDF, CSV, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
-    access: 'viewer', answer: { media: '*/*' },
+    summary: "Get a team's report of a month",
+    description:
+      'As HTML, PDF, CSV, JSON (the model itself) or PNG, in English or Chinese: by ?format= and ?lang=, else by Accept and Accept-Language. It covers the team and every team below it.',
+    access: 'viewer',
+    answer: { media: '*/*' },
   })
   async get(
-    @Calling() caller: Caller, @PathInput('team', teamId) team: string, @PathInput('month', month) of: string, @QueryInput(querySchema) query: z.infer<typeof querySchema>,
-    @Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply,
+    @Calling() caller: Caller,
+    @PathInput('team', teamId) team: string,
+    @PathInput('month', month) of: string,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
     checkTeam(caller, team);
     const { stores, reports } = this.parts;
@@ -58,13 +104,26 @@ export class ReportsController {
     const format = query.format ?? formatFor(request.headers.accept);
     const renderer = reports?.get(format);
     if (renderer === undefined) throw missing(`this process writes no ${format}`);
-    const bytes = await renderer.render(report, query.lang === undefined ? readerFor(request.headers['accept-language']) : readerOf(query.lang));
-    void reply.headers({ 'content-type': renderer.media, 'content-disposition': dispositionOf(format, team, of), vary: 'accept, accept-language' });
+    const bytes = await renderer.render(
+      report,
+      query.lang === undefined ? readerFor(request.headers['accept-language']) : readerOf(query.lang),
+    );
+    void reply.headers({
+      'content-type': renderer.media,
+      'content-disposition': dispositionOf(format, team, of),
+      vary: 'accept, accept-language',
+    });
     if (format === 'html') void reply.header('content-security-policy', PAGE_POLICY);
     return Buffer.from(bytes);
   }
 
-  @Endpoint('POST /v1/reports', { summary: 'Ask for a report', description: 'The line makes it, anew where there is one, and soon: GET has it then.', access: 'operator', writes: true, answer: requestedSchema })
+  @Endpoint('POST /v1/reports', {
+    summary: 'Ask for a report',
+    description: 'The line makes it, anew where there is one, and soon: GET has it then.',
+    access: 'operator',
+    writes: true,
+    answer: requestedSchema,
+  })
   async request(@Calling() caller: Caller, @JsonBody(bodySchema) body: Body): Promise<z.infer<typeof requestedSchema>> {
     const { stores, clock } = this.parts;
     checkTeam(caller, body.team);

@@ -1,10 +1,19 @@
-/** /v1/reservations: budget held for a launch to come, until it expires, is released, or its launch has cost as much. */
+/**
+ * /v1/reservations: budget held for a launch to come, until it expires, is released, or its launch has cost as much.
+ */
 import { Controller, Logger } from '@nestjs/common';
 import { z } from 'zod';
 import { MOST_HELD_HOURS, RESERVATION_STATES } from '../../core/budget/reservation.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';
 import { Failure } from '../../core/errors.js';
-import { HoldWaker, releaseReservation, type ListedReservation, type Reserved, type ReserveRequest, type StoredReservation } from '../../store/budget/reservations.js';
+import {
+  HoldWaker,
+  releaseReservation,
+  type ListedReservation,
+  type Reserved,
+  type ReserveRequest,
+  type StoredReservation,
+} from '../../store/budget/reservations.js';
 import { prepareReservation, reserveAll, type Asked } from '../../store/budget/reserve.js';
 import type { Waking } from '../../store/work.js';
 import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
@@ -20,19 +29,49 @@ import { teamId } from './teams.js';
 const decimal = z.string().describe('Decimal string');
 const reservationId = z.string().regex(/^res-[0-9a-f]{16}$/, 'is not the id of a reservation');
 
-const requestSchema = z.strictObject({
-  ...quoteFields, team: teamId, tags: tagsSchema, reason: z.string().max(1000).default('').describe('What it is for'),
-  holdHours: z.number().positive().max(MOST_HELD_HOURS).nullish().describe('Absent: until the longest run would be over, and an hour to launch it'),
-}).meta({ id: 'ReservationRequest' });
-const reservationSchema = z.strictObject({
-  id: z.string(), team: z.string(), state: z.enum(RESERVATION_STATES),
-  tag: z.strictObject({ key: z.string(), value: z.string() }).describe('What a launch carries so that its cost takes the place of what is held'),
-  amount: decimal.describe('The high end of the quote'), currency: z.string(), reason: z.string(), createdAt: z.iso.datetime(), createdBy: z.string(), expiresAt: z.iso.datetime(),
-  releasedAt: z.iso.datetime().nullable(), releasedBy: z.string().nullable(),
-  holds: z.array(z.strictObject({ budget: z.string(), held: decimal, used: decimal, remaining: decimal, currency: z.string() })).describe("The part in each budget's present period"),
-  quote: z.strictObject(quoteShape).describe('As it was when it was reserved'),
-}).meta({ id: 'Reservation' });
-const querySchema = z.strictObject({ ...pageQuery, team: teamId.optional(), active: z.enum(['true', 'false']).default('true').describe('false: those that are over too') });
+const requestSchema = z
+  .strictObject({
+    ...quoteFields,
+    team: teamId,
+    tags: tagsSchema,
+    reason: z.string().max(1000).default('').describe('What it is for'),
+    holdHours: z
+      .number()
+      .positive()
+      .max(MOST_HELD_HOURS)
+      .nullish()
+      .describe('Absent: until the longest run would be over, and an hour to launch it'),
+  })
+  .meta({ id: 'ReservationRequest' });
+const reservationSchema = z
+  .strictObject({
+    id: z.string(),
+    team: z.string(),
+    state: z.enum(RESERVATION_STATES),
+    tag: z
+      .strictObject({ key: z.string(), value: z.string() })
+      .describe('What a launch carries so that its cost takes the place of what is held'),
+    amount: decimal.describe('The high end of the quote'),
+    currency: z.string(),
+    reason: z.string(),
+    createdAt: z.iso.datetime(),
+    createdBy: z.string(),
+    expiresAt: z.iso.datetime(),
+    releasedAt: z.iso.datetime().nullable(),
+    releasedBy: z.string().nullable(),
+    holds: z
+      .array(
+        z.strictObject({ budget: z.string(), held: decimal, used: decimal, remaining: decimal, currency: z.string() }),
+      )
+      .describe("The part in each budget's present period"),
+    quote: z.strictObject(quoteShape).describe('As it was when it was reserved'),
+  })
+  .meta({ id: 'Reservation' });
+const querySchema = z.strictObject({
+  ...pageQuery,
+  team: teamId.optional(),
+  active: z.enum(['true', 'false']).default('true').describe('false: those that are over too'),
+});
 
 @Controller()
 export class ReservationsController {
@@ -44,45 +83,90 @@ export class ReservationsController {
     const logger = new Logger('reservations');
     const { stores } = parts;
     this.made = new GroupedWrites(stores, 'reservation.make', this.turns, async (tx, organisation, all) =>
-      (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))));
-    this.waker = new HoldWaker(stores.db, parts.clock, (error) => logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`));
+      (await reserveAll(stores, tx, organisation, all)).map((one) => (one instanceof Failure ? one : doneOf(one))),
+    );
+    this.waker = new HoldWaker(stores.db, parts.clock, (error) =>
+      logger.warn(`budgets are weighed later: ${error instanceof Error ? error.message : String(error)}`),
+    );
   }
 
   @Endpoint('POST /v1/reservations', {
-    summary: 'Reserve budget for a run', access: 'operator', writes: true, answer: reservationSchema,
-    description: 'Holds the high end of its quote on every planned budget over the team. A budget that has not enough left, or of which nobody knows, is a problem of status 409.',
+    summary: 'Reserve budget for a run',
+    access: 'operator',
+    writes: true,
+    answer: reservationSchema,
+    description:
+      'Holds the high end of its quote on every planned budget over the team. A budget that has not enough left, or of which nobody knows, is a problem of status 409.',
   })
-  async reserve(@Calling() caller: Caller, @JsonBody(requestSchema) body: z.infer<typeof requestSchema>): Promise<StoredReservation> {
+  async reserve(
+    @Calling() caller: Caller,
+    @JsonBody(requestSchema) body: z.infer<typeof requestSchema>,
+  ): Promise<StoredReservation> {
     const { stores, clock } = this.parts;
     const { team, tags, reason, holdHours } = body;
     checkTeam(caller, team);
     const { organisation } = caller.principal;
-    const request: ReserveRequest = { request: requestOf(body), team, tags: tags ?? null, reason, holdHours: holdHours ?? null, now: clock.now(), dirtyPrices, sees: (one) => sees(caller.principal, one) };
-    const { body: reservation, written } = await this.made.write(caller, async () => ({ prepared: await prepareReservation(stores, stores.db, organisation, request), by: actorOf(caller) }));
+    const request: ReserveRequest = {
+      request: requestOf(body),
+      team,
+      tags: tags ?? null,
+      reason,
+      holdHours: holdHours ?? null,
+      now: clock.now(),
+      dirtyPrices,
+      sees: (one) => sees(caller.principal, one),
+    };
+    const { body: reservation, written } = await this.made.write(caller, async () => ({
+      prepared: await prepareReservation(stores, stores.db, organisation, request),
+      by: actorOf(caller),
+    }));
     if (written !== null) this.waker.add(organisation, written.reserved.wakings);
     return reservation;
   }
 
-  @Endpoint('GET /v1/reservations', { summary: 'List reservations, newest first', access: 'viewer', answer: pageSchema(reservationSchema) })
-  async list(@Calling() { principal, request }: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<StoredReservation>> {
+  @Endpoint('GET /v1/reservations', {
+    summary: 'List reservations, newest first',
+    access: 'viewer',
+    answer: pageSchema(reservationSchema),
+  })
+  async list(
+    @Calling() { principal, request }: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<StoredReservation>> {
     const { stores, clock } = this.parts;
     if (query.team !== undefined) checkTeam({ principal, request }, query.team);
     const filter = { team: query.team ?? null, teams: principal.teams, active: query.active === 'true' };
-    const page = await pageOf<ListedReservation>(query, ({ place }) => place, (before, limit) => stores.reservations.list(principal.organisation, filter, rowId(before), limit, clock.now()));
+    const page = await pageOf<ListedReservation>(
+      query,
+      ({ place }) => place,
+      (before, limit) => stores.reservations.list(principal.organisation, filter, rowId(before), limit, clock.now()),
+    );
     return { ...page, items: page.items.map(({ reservation }) => reservation) };
   }
 
-  @Endpoint('DELETE /v1/reservations/:id', { summary: 'Release a reservation', description: 'One that is over stays as it is.', access: 'operator', writes: true, answer: reservationSchema })
+  @Endpoint('DELETE /v1/reservations/:id', {
+    summary: 'Release a reservation',
+    description: 'One that is over stays as it is.',
+    access: 'operator',
+    writes: true,
+    answer: reservationSchema,
+  })
   async release(@Calling() caller: Caller, @PathInput('id', reservationId) id: string): Promise<StoredReservation> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const wakings: Waking[] = [];
-    const reservation = await write(stores, caller, 'reservation.release', async (tx) => {
-      checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
-      const released = await releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
-      wakings.push(...released.wakings);
-      return doneOf(released);
-    }, (transaction) => this.turns.take(organisation, transaction));
+    const reservation = await write(
+      stores,
+      caller,
+      'reservation.release',
+      async (tx) => {
+        checkTeam(caller, (await stores.reservations.known(tx, organisation, id, clock.now())).team);
+        const released = await releaseReservation(stores, tx, organisation, id, actorOf(caller), clock.now());
+        wakings.push(...released.wakings);
+        return doneOf(released);
+      },
+      (transaction) => this.turns.take(organisation, transaction),
+    );
     this.waker.add(organisation, wakings);
     return reservation;
   }

@@ -12,27 +12,71 @@ import { write } from '../writes.js';
 import { denied } from '../../core/errors.js';
 
 const name = z.string().min(1).max(200);
-const scope = { team: name.optional().describe('Only this team, and the teams below it'), provider: name.optional().describe('Only this provider, or one connection to it') };
-const stopSchema = z.strictObject({ ...scope, reason: z.string().max(1000).default('') }).prefault({}).meta({ id: 'StopRequest' });
+const scope = {
+  team: name.optional().describe('Only this team, and the teams below it'),
+  provider: name.optional().describe('Only this provider, or one connection to it'),
+};
+const stopSchema = z
+  .strictObject({ ...scope, reason: z.string().max(1000).default('') })
+  .prefault({})
+  .meta({ id: 'StopRequest' });
 const liftSchema = z.strictObject(scope).prefault({}).meta({ id: 'LiftRequest' });
-const stopsSchema = z.strictObject({ stops: z.array(z.strictObject({
-  scope: z.enum(['all', 'team', 'provider']), name: z.string().describe('Empty: everything'), reason: z.string(), setAt: z.iso.datetime(), setBy: z.string(),
-})).describe('What is off; empty: nothing is') }).meta({ id: 'Stops' });
+const stopsSchema = z
+  .strictObject({
+    stops: z
+      .array(
+        z.strictObject({
+          scope: z.enum(['all', 'team', 'provider']),
+          name: z.string().describe('Empty: everything'),
+          reason: z.string(),
+          setAt: z.iso.datetime(),
+          setBy: z.string(),
+        }),
+      )
+      .describe('What is off; empty: nothing is'),
+  })
+  .meta({ id: 'Stops' });
 
 const count = z.number().min(0);
 const window = z.strictObject({
-  zone: z.string(), from: z.string().optional().describe('HH:MM; 00:00 where absent'), to: z.string().optional().describe('HH:MM; 24:00 where absent'), days: z.array(z.string()).optional(),
-  fromDate: z.string().optional(), untilDate: z.string().optional(),
+  zone: z.string(),
+  from: z.string().optional().describe('HH:MM; 00:00 where absent'),
+  to: z.string().optional().describe('HH:MM; 24:00 where absent'),
+  days: z.array(z.string()).optional(),
+  fromDate: z.string().optional(),
+  untilDate: z.string().optional(),
 });
 const limitFields = {
-  gpusPerAction: count, replicasPerAction: count, actionsPerHour: count, gpusPerHour: count, minReplicas: count, minGpus: count, cooldownMinutes: count, evidenceMinutes: count, readingSeconds: count,
-  protectedLabels: z.record(z.string(), z.string()).describe('By name; * for any value'), quietHours: z.array(window), separateApprover: z.boolean(),
-  purchasesPerMonth: z.strictObject({ amount: z.string().describe('Decimal string'), currency: z.string() }).nullable().describe('Without approval, per calendar month (UTC); null: none'),
+  gpusPerAction: count,
+  replicasPerAction: count,
+  actionsPerHour: count,
+  gpusPerHour: count,
+  minReplicas: count,
+  minGpus: count,
+  cooldownMinutes: count,
+  evidenceMinutes: count,
+  readingSeconds: count,
+  protectedLabels: z.record(z.string(), z.string()).describe('By name; * for any value'),
+  quietHours: z.array(window),
+  separateApprover: z.boolean(),
+  purchasesPerMonth: z
+    .strictObject({ amount: z.string().describe('Decimal string'), currency: z.string() })
+    .nullable()
+    .describe('Without approval, per calendar month (UTC); null: none'),
 };
 const limitsSchema = z.strictObject(limitFields).meta({ id: 'Limits' });
-const documentSchema = z.strictObject(limitFields).partial().meta({ id: 'LimitsDocument', description: 'What is absent has its default; 0 allows none' });
+const documentSchema = z
+  .strictObject(limitFields)
+  .partial()
+  .meta({ id: 'LimitsDocument', description: 'What is absent has its default; 0 allows none' });
 const limitsQuery = z.strictObject({ team: name.optional().describe("Of this team; absent: the organisation's") });
-const answerSchema = z.strictObject({ team: z.string().nullable(), document: documentSchema.describe('As it was set'), limits: limitsSchema.describe('What holds, defaults and the other document included') }).meta({ id: 'BindingLimits' });
+const answerSchema = z
+  .strictObject({
+    team: z.string().nullable(),
+    document: documentSchema.describe('As it was set'),
+    limits: limitsSchema.describe('What holds, defaults and the other document included'),
+  })
+  .meta({ id: 'BindingLimits' });
 
 type LimitsAnswer = { readonly team: string | null; readonly document: LimitsDocument; readonly limits: Limits };
 type StopsAnswer = { readonly stops: readonly StoredStop[] };
@@ -46,48 +90,105 @@ export class SafetyController {
     const { stores } = this.parts;
     const all = await stores.safety.stops(stores.db, caller.principal.organisation);
     // A team's own switch names the team.
-    return { stops: all.filter((one) => one.scope !== 'team' || caller.principal.teams === null || caller.principal.teams.includes(one.name)) };
+    return {
+      stops: all.filter(
+        (one) => one.scope !== 'team' || caller.principal.teams === null || caller.principal.teams.includes(one.name),
+      ),
+    };
   }
 
-  @Endpoint('POST /v1/stop', { summary: 'Stop all actions, of a team, or of a provider', description: 'Takes effect at once. Without a team it needs a key that is not restricted to teams.', access: 'operator', writes: true, answer: stopsSchema })
-  async stop(@Calling() caller: Caller, @JsonBody(stopSchema) { team, provider, reason }: z.infer<typeof stopSchema>): Promise<StopsAnswer> {
+  @Endpoint('POST /v1/stop', {
+    summary: 'Stop all actions, of a team, or of a provider',
+    description: 'Takes effect at once. Without a team it needs a key that is not restricted to teams.',
+    access: 'operator',
+    writes: true,
+    answer: stopsSchema,
+  })
+  async stop(
+    @Calling() caller: Caller,
+    @JsonBody(stopSchema) { team, provider, reason }: z.infer<typeof stopSchema>,
+  ): Promise<StopsAnswer> {
     return this.set(caller, { team, provider }, { lift: false, reason });
   }
 
-  @Endpoint('POST /v1/stop/lift', { summary: 'Let actions go on', description: 'What was refused meanwhile stays refused.', access: 'admin', writes: true, answer: stopsSchema })
+  @Endpoint('POST /v1/stop/lift', {
+    summary: 'Let actions go on',
+    description: 'What was refused meanwhile stays refused.',
+    access: 'admin',
+    writes: true,
+    answer: stopsSchema,
+  })
   async lift(@Calling() caller: Caller, @JsonBody(liftSchema) body: z.infer<typeof liftSchema>): Promise<StopsAnswer> {
     return this.set(caller, body, { lift: true, reason: '' });
   }
 
   @Endpoint('GET /v1/limits', { summary: 'What actions may at most do', access: 'viewer', answer: answerSchema })
-  async limits(@Calling() caller: Caller, @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>): Promise<LimitsAnswer> {
+  async limits(
+    @Calling() caller: Caller,
+    @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>,
+  ): Promise<LimitsAnswer> {
     if (team !== undefined) checkTeam(caller, team);
     return this.answer(caller, team ?? null);
   }
 
-  @Endpoint('PUT /v1/limits', { summary: 'Set what actions may at most do', description: 'Replaces the document of the organisation, or of a team. Both bind.', access: 'admin', writes: true, answer: answerSchema })
-  async saveLimits(@Calling() caller: Caller, @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>, @UncheckedBody(documentSchema) body: unknown): Promise<LimitsAnswer> {
+  @Endpoint('PUT /v1/limits', {
+    summary: 'Set what actions may at most do',
+    description: 'Replaces the document of the organisation, or of a team. Both bind.',
+    access: 'admin',
+    writes: true,
+    answer: answerSchema,
+  })
+  async saveLimits(
+    @Calling() caller: Caller,
+    @QueryInput(limitsQuery) { team }: z.infer<typeof limitsQuery>,
+    @UncheckedBody(documentSchema) body: unknown,
+  ): Promise<LimitsAnswer> {
     const { stores } = this.parts;
     const document = readLimits(body);
     return write(stores, caller, 'limits.save', async (tx) => {
       const before = await stores.safety.saveLimits(tx, caller.principal.organisation, team ?? null, document);
-      return { body: { team: team ?? null, document, limits: (await stores.safety.binding(tx, caller.principal.organisation, team ?? null)) }, target: team ?? 'organisation', detail: { before, after: document } };
+      return {
+        body: {
+          team: team ?? null,
+          document,
+          limits: await stores.safety.binding(tx, caller.principal.organisation, team ?? null),
+        },
+        target: team ?? 'organisation',
+        detail: { before, after: document },
+      };
     });
   }
 
   private async answer({ principal }: Caller, team: string | null): Promise<LimitsAnswer> {
     const { db, safety } = this.parts.stores;
-    return { team, document: await safety.limitsDocument(db, principal.organisation, team), limits: await safety.binding(db, principal.organisation, team) };
+    return {
+      team,
+      document: await safety.limitsDocument(db, principal.organisation, team),
+      limits: await safety.binding(db, principal.organisation, team),
+    };
   }
 
-  private async set(caller: Caller, where: Partial<Record<'team' | 'provider', string | undefined>>, { lift, reason }: { lift: boolean; reason: string }): Promise<StopsAnswer> {
+  private async set(
+    caller: Caller,
+    where: Partial<Record<'team' | 'provider', string | undefined>>,
+    { lift, reason }: { lift: boolean; reason: string },
+  ): Promise<StopsAnswer> {
     const { stores, clock } = this.parts;
     const { organisation, teams } = caller.principal;
     if (where.team !== undefined) checkTeam(caller, where.team);
     else if (teams !== null) throw denied('this key is restricted to teams: name one of them');
     return write(stores, caller, lift ? 'stop.lift' : 'stop.set', async (tx) => {
-      const stop: Stop = await setStop(stores, tx, organisation, where, { lift, reason, by: actorOf(caller), now: clock.now() });
-      return { body: { stops: await stores.safety.stops(tx, organisation) }, target: stop.scope === 'all' ? 'all' : `${stop.scope}/${stop.name}`, detail: { reason } };
+      const stop: Stop = await setStop(stores, tx, organisation, where, {
+        lift,
+        reason,
+        by: actorOf(caller),
+        now: clock.now(),
+      });
+      return {
+        body: { stops: await stores.safety.stops(tx, organisation) },
+        target: stop.scope === 'all' ? 'all' : `${stop.scope}/${stop.name}`,
+        detail: { reason },
+      };
     });
   }
 }

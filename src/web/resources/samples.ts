@@ -1,6 +1,7 @@
 /**
- * /v1/samples: evidence about GPUs from whoever has no Prometheus, and how long it is kept. A batch is taken whole or not at all, with every
- * problem named; the same again changes nothing. What it says about health is settled by the line.
+ * /v1/samples: evidence about GPUs from whoever has no Prometheus, and how long it is kept. A batch is taken whole or
+ * not at all, with every problem named; the same again changes nothing. What it says about health is settled by the
+ * line.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -31,24 +32,59 @@ const at = z.union([z.string(), z.number()]).transform((value, context) => {
   return z.NEVER;
 });
 
-const sampleSchema = z.strictObject({
-  resource: name.describe('Host, instance or pod, as its usage names it'), gpu: name.describe('UUID, or host and index'), at: at.describe('ISO 8601 or Unix seconds'),
-  migInstance: name.nullable().default(null), gpuModel: name.nullable().default(null), namespace: name.nullable().default(null), pod: name.nullable().default(null),
-  gpuUtilisationRatio: ratio, memoryUsedRatio: ratio, memoryUsedMib: quantity, temperatureCelsius: z.number().min(-60).max(200).nullable().default(null), powerWatts: quantity,
-  pcieReplays: z.int().min(0).nullable().default(null).describe('Running count'), requestsPerSecond: quantity, networkLatencySeconds: quantity,
-  fault: name.nullable().default(null).describe('What the card says is broken about it'),
-  labels: z.record(z.string().min(1).max(200), z.string().max(1000)).default({}).describe('For the allocation rules; workload, workload_kind, provider, sku and region are known names'),
-}).meta({ id: 'Sample', description: 'One GPU or MIG instance at one instant; what was not measured is null or left out, never 0' });
-const bodySchema = z.strictObject({
-  source: z.string().regex(/^[\w.-]{1,100}$/, 'is not a name of 1 to 100 letters, digits and . _ -').default('api').describe('Names who measured'), samples: z.array(sampleSchema).min(1).max(MOST_SAMPLES),
-}).meta({ id: 'SampleBatch' });
+const sampleSchema = z
+  .strictObject({
+    resource: name.describe('Host, instance or pod, as its usage names it'),
+    gpu: name.describe('UUID, or host and index'),
+    at: at.describe('ISO 8601 or Unix seconds'),
+    migInstance: name.nullable().default(null),
+    gpuModel: name.nullable().default(null),
+    namespace: name.nullable().default(null),
+    pod: name.nullable().default(null),
+    gpuUtilisationRatio: ratio,
+    memoryUsedRatio: ratio,
+    memoryUsedMib: quantity,
+    temperatureCelsius: z.number().min(-60).max(200).nullable().default(null),
+    powerWatts: quantity,
+    pcieReplays: z.int().min(0).nullable().default(null).describe('Running count'),
+    requestsPerSecond: quantity,
+    networkLatencySeconds: quantity,
+    fault: name.nullable().default(null).describe('What the card says is broken about it'),
+    labels: z
+      .record(z.string().min(1).max(200), z.string().max(1000))
+      .default({})
+      .describe('For the allocation rules; workload, workload_kind, provider, sku and region are known names'),
+  })
+  .meta({
+    id: 'Sample',
+    description: 'One GPU or MIG instance at one instant; what was not measured is null or left out, never 0',
+  });
+const bodySchema = z
+  .strictObject({
+    source: z
+      .string()
+      .regex(/^[\w.-]{1,100}$/, 'is not a name of 1 to 100 letters, digits and . _ -')
+      .default('api')
+      .describe('Names who measured'),
+    samples: z.array(sampleSchema).min(1).max(MOST_SAMPLES),
+  })
+  .meta({ id: 'SampleBatch' });
 type Body = z.infer<typeof bodySchema>;
 
-const answerSchema = z.strictObject({ accepted: z.int(), teams: z.array(z.string()) }).meta({ id: 'SampleBatchResult' });
-const sourceSchema = z.strictObject({
-  name: z.string(), readTo: z.string().describe('Newest evidence'), coverage: z.number().nullable().describe('Share of the expected exporters that answered; null: not known'), problems: z.array(z.string()),
-}).meta({ id: 'TelemetrySource' });
-const retentionSchema = z.strictObject({ days: z.int().min(LEAST_RETENTION_DAYS).max(3650) }).meta({ id: 'SampleRetention' });
+const answerSchema = z
+  .strictObject({ accepted: z.int(), teams: z.array(z.string()) })
+  .meta({ id: 'SampleBatchResult' });
+const sourceSchema = z
+  .strictObject({
+    name: z.string(),
+    readTo: z.string().describe('Newest evidence'),
+    coverage: z.number().nullable().describe('Share of the expected exporters that answered; null: not known'),
+    problems: z.array(z.string()),
+  })
+  .meta({ id: 'TelemetrySource' });
+const retentionSchema = z
+  .strictObject({ days: z.int().min(LEAST_RETENTION_DAYS).max(3650) })
+  .meta({ id: 'SampleRetention' });
 type Retention = z.infer<typeof retentionSchema>;
 
 @Controller()
@@ -56,37 +92,89 @@ export class SamplesController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/samples', {
-    summary: 'Send GPU samples', description: `Up to ${MOST_SAMPLES} samples; at most one a minute and GPU is kept.`, access: 'operator', allTeams: true, writes: true, answer: answerSchema, mostBodyBytes: MOST_BATCH_BYTES,
+    summary: 'Send GPU samples',
+    description: `Up to ${MOST_SAMPLES} samples; at most one a minute and GPU is kept.`,
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: answerSchema,
+    mostBodyBytes: MOST_BATCH_BYTES,
   })
-  async send(@Calling() caller: Caller, @JsonBody(bodySchema) { source, samples }: Body): Promise<z.infer<typeof answerSchema>> {
+  async send(
+    @Calling() caller: Caller,
+    @JsonBody(bodySchema) { source, samples }: Body,
+  ): Promise<z.infer<typeof answerSchema>> {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const known = await stores.samples.states(stores.db, organisation);
-    const ahead = samples.flatMap((sample, n) => (sample.at > clock.now() + MOST_AHEAD_MS ? [{ path: `samples/${n}/at`, message: 'lies in the future' }] : []));
+    const ahead = samples.flatMap((sample, n) =>
+      sample.at > clock.now() + MOST_AHEAD_MS ? [{ path: `samples/${n}/at`, message: 'lies in the future' }] : [],
+    );
     // Whose evidence is read by a connection is not also pushed: one would count the other's cards.
-    if (known.some((one) => one.name === source)) ahead.push({ path: 'source', message: 'is the name of a source that is read' });
+    if (known.some((one) => one.name === source))
+      ahead.push({ path: 'source', message: 'is the name of a source that is read' });
     if (ahead.length > 0) throw invalid(`the request has ${ahead.length} problem(s)`, ahead);
-    return repeatable(stores, caller, () => stores.db.transaction(async (tx) => {
-      const taken = await takeSamples(stores, tx, organisation, source, samples.map((sample): GpuSample => ({ ...sample, gpuModel: sample.gpuModel === null ? null : modelOf(sample.gpuModel), exporter: null })));
-      await wake(tx, organisation, [{ stage: 'sample.collect', lane: source, key: source }]);
-      return { accepted: taken.samples, teams: [...taken.teams] };
-    }));
+    return repeatable(stores, caller, () =>
+      stores.db.transaction(async (tx) => {
+        const taken = await takeSamples(
+          stores,
+          tx,
+          organisation,
+          source,
+          samples.map(
+            (sample): GpuSample => ({
+              ...sample,
+              gpuModel: sample.gpuModel === null ? null : modelOf(sample.gpuModel),
+              exporter: null,
+            }),
+          ),
+        );
+        await wake(tx, organisation, [{ stage: 'sample.collect', lane: source, key: source }]);
+        return { accepted: taken.samples, teams: [...taken.teams] };
+      }),
+    );
   }
 
-  @Endpoint('GET /v1/samples/sources', { summary: 'Sources of GPU evidence that are read, and how far', access: 'viewer', answer: z.strictObject({ items: z.array(sourceSchema) }) })
+  @Endpoint('GET /v1/samples/sources', {
+    summary: 'Sources of GPU evidence that are read, and how far',
+    access: 'viewer',
+    answer: z.strictObject({ items: z.array(sourceSchema) }),
+  })
   async sources(@Calling() caller: Caller): Promise<{ items: z.infer<typeof sourceSchema>[] }> {
     const { stores } = this.parts;
     const states = await stores.samples.states(stores.db, caller.principal.organisation);
-    return { items: states.map((state) => ({ name: state.name, readTo: new Date(state.readTo).toISOString(), coverage: state.coverage, problems: [...state.problems] })) };
+    return {
+      items: states.map((state) => ({
+        name: state.name,
+        readTo: new Date(state.readTo).toISOString(),
+        coverage: state.coverage,
+        problems: [...state.problems],
+      })),
+    };
   }
 
-  @Endpoint('GET /v1/samples/retention', { summary: 'How long samples are kept', access: 'viewer', answer: retentionSchema })
+  @Endpoint('GET /v1/samples/retention', {
+    summary: 'How long samples are kept',
+    access: 'viewer',
+    answer: retentionSchema,
+  })
   async retention(@Calling() caller: Caller): Promise<Retention> {
     const { stores } = this.parts;
-    return { days: (await stores.organisations.setting<number>(stores.db, caller.principal.organisation, RETENTION_SETTING)) ?? DEFAULT_RETENTION_DAYS };
+    return {
+      days:
+        (await stores.organisations.setting<number>(stores.db, caller.principal.organisation, RETENTION_SETTING)) ??
+        DEFAULT_RETENTION_DAYS,
+    };
   }
 
-  @Endpoint('PUT /v1/samples/retention', { summary: 'Set how long samples are kept', description: 'Older samples are forgotten within the hour.', access: 'admin', allTeams: true, writes: true, answer: retentionSchema })
+  @Endpoint('PUT /v1/samples/retention', {
+    summary: 'Set how long samples are kept',
+    description: 'Older samples are forgotten within the hour.',
+    access: 'admin',
+    allTeams: true,
+    writes: true,
+    answer: retentionSchema,
+  })
   async setRetention(@Calling() caller: Caller, @JsonBody(retentionSchema) body: Retention): Promise<Retention> {
     const { stores } = this.parts;
     return write(stores, caller, 'samples.retention', async (tx) => {

@@ -1,4 +1,7 @@
-/** /v1/savings: the ledger. What actions saved, measured against what would have happened otherwise, down to the lines that each figure came from. */
+/**
+ * /v1/savings: the ledger. What actions saved, measured against what would have happened otherwise, down to the lines
+ * that each figure came from.
+ */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { LEDGER_STATES } from '../../core/saving/saving.js';
@@ -11,42 +14,101 @@ import { InjectParts, type WebParts } from '../parts.js';
 
 const decimal = z.string().describe('Decimal string');
 const text = z.string().min(1).max(200);
-const instant = z.string().max(40).refine((value) => parseInstant(value) !== null, 'is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z').optional();
+const instant = z
+  .string()
+  .max(40)
+  .refine((value) => parseInstant(value) !== null, 'is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z')
+  .optional();
 const querySchema = z.strictObject({
-  ...pageQuery, team: text.optional(), policy: text.optional(), state: z.enum(LEDGER_STATES).optional(), from: instant.describe('Applied at or after'), to: instant.describe('Applied before'),
+  ...pageQuery,
+  team: text.optional(),
+  policy: text.optional(),
+  state: z.enum(LEDGER_STATES).optional(),
+  from: instant.describe('Applied at or after'),
+  to: instant.describe('Applied before'),
 });
 const actionId = z.string().min(1).max(200);
 const count = z.int().min(0);
 const hourState = z.enum(['measured', 'verified', 'unverifiable', 'withdrawn']);
 
 const fields = {
-  action: z.string(), team: z.string(), target: z.string(), effectKind: z.string(), policy: z.string().nullable(), policyVersion: z.int().nullable(), recommendation: z.string().nullable(),
-  state: z.enum(LEDGER_STATES).describe('verified: every hour of a closed bill period, priced whole, and the bill agrees'), reason: z.string().nullable().describe('Why it is unverifiable, or hours of it are'),
-  currency: z.string(), from: z.iso.datetime().describe('When it was applied'), until: z.iso.datetime().describe('Nothing is claimed later'), isOver: z.boolean(),
-  counterfactualCost: decimal.describe('What the claimed hours would have cost'), actualCost: decimal, saved: decimal.describe('Below zero: a loss'),
-  measured: decimal.describe('Of what is saved, in hours that are measured'), verified: decimal.describe('Of what is saved, in hours that are verified'),
-  predicted: decimal.nullable().describe("The recommendation's estimate over the same time"), estimatedMonthlySavings: decimal.nullable(), estimatedMonthlySavingsLow: decimal.nullable(), estimatedMonthlySavingsHigh: decimal.nullable(),
-  claimedSeconds: z.number(), hours: z.strictObject({ measured: count, verified: count, unverifiable: count }), reasons: z.record(z.string(), count).describe('Unverifiable hours by reason'), checkedAt: z.iso.datetime(),
+  action: z.string(),
+  team: z.string(),
+  target: z.string(),
+  effectKind: z.string(),
+  policy: z.string().nullable(),
+  policyVersion: z.int().nullable(),
+  recommendation: z.string().nullable(),
+  state: z
+    .enum(LEDGER_STATES)
+    .describe('verified: every hour of a closed bill period, priced whole, and the bill agrees'),
+  reason: z.string().nullable().describe('Why it is unverifiable, or hours of it are'),
+  currency: z.string(),
+  from: z.iso.datetime().describe('When it was applied'),
+  until: z.iso.datetime().describe('Nothing is claimed later'),
+  isOver: z.boolean(),
+  counterfactualCost: decimal.describe('What the claimed hours would have cost'),
+  actualCost: decimal,
+  saved: decimal.describe('Below zero: a loss'),
+  measured: decimal.describe('Of what is saved, in hours that are measured'),
+  verified: decimal.describe('Of what is saved, in hours that are verified'),
+  predicted: decimal.nullable().describe("The recommendation's estimate over the same time"),
+  estimatedMonthlySavings: decimal.nullable(),
+  estimatedMonthlySavingsLow: decimal.nullable(),
+  estimatedMonthlySavingsHigh: decimal.nullable(),
+  claimedSeconds: z.number(),
+  hours: z.strictObject({ measured: count, verified: count, unverifiable: count }),
+  reasons: z.record(z.string(), count).describe('Unverifiable hours by reason'),
+  checkedAt: z.iso.datetime(),
 };
 const savingSchema = z.strictObject(fields).meta({ id: 'Saving' });
 const amounts = z.array(z.strictObject({ currency: z.string(), amount: decimal }));
-const totalsSchema = z.strictObject({
-  estimated: z.strictObject({ count, monthly: amounts }), measured: z.strictObject({ count, saved: amounts }), verified: z.strictObject({ count, saved: amounts }),
-  unverifiable: z.strictObject({ count, reasons: z.array(z.strictObject({ reason: z.string(), count })) }),
-}).describe('Of the whole filter, not of the page').meta({ id: 'SavingTotals' });
+const totalsSchema = z
+  .strictObject({
+    estimated: z.strictObject({ count, monthly: amounts }),
+    measured: z.strictObject({ count, saved: amounts }),
+    verified: z.strictObject({ count, saved: amounts }),
+    unverifiable: z.strictObject({ count, reasons: z.array(z.strictObject({ reason: z.string(), count })) }),
+  })
+  .describe('Of the whole filter, not of the page')
+  .meta({ id: 'SavingTotals' });
 
 const lineSchema = z.strictObject({
-  no: count, recordedAt: z.iso.datetime(), state: hourState, reason: z.string().nullable(), counterfactual: decimal, actual: decimal, saved: decimal,
-  links: z.record(z.string(), z.unknown()).describe('Usage records by source/id (the first, and a digest of all) and the prices that held'),
+  no: count,
+  recordedAt: z.iso.datetime(),
+  state: hourState,
+  reason: z.string().nullable(),
+  counterfactual: decimal,
+  actual: decimal,
+  saved: decimal,
+  links: z
+    .record(z.string(), z.unknown())
+    .describe('Usage records by source/id (the first, and a digest of all) and the prices that held'),
 });
-const hourSchema = z.strictObject({
-  hour: z.iso.datetime(), state: hourState, reason: z.string().nullable(), currency: z.string(), claimedSeconds: z.number(), counterfactual: decimal, actual: decimal, saved: decimal,
-  lines: z.array(lineSchema).describe('The first line and its corrections, which sum to the hour'),
-}).meta({ id: 'SavingHour' });
-const detailSchema = z.strictObject({
-  ...fields, effect: z.looseObject({ kind: z.string() }), sharedWith: z.array(z.string()).describe('Actions on the same target, in the order in which the saving is shared'),
-  counterfactual: z.looseObject({ world: z.looseObject({ kind: z.string() }) }).describe('What would have held, as it was written down'), ledger: pageSchema(hourSchema),
-}).meta({ id: 'SavingDetail' });
+const hourSchema = z
+  .strictObject({
+    hour: z.iso.datetime(),
+    state: hourState,
+    reason: z.string().nullable(),
+    currency: z.string(),
+    claimedSeconds: z.number(),
+    counterfactual: decimal,
+    actual: decimal,
+    saved: decimal,
+    lines: z.array(lineSchema).describe('The first line and its corrections, which sum to the hour'),
+  })
+  .meta({ id: 'SavingHour' });
+const detailSchema = z
+  .strictObject({
+    ...fields,
+    effect: z.looseObject({ kind: z.string() }),
+    sharedWith: z.array(z.string()).describe('Actions on the same target, in the order in which the saving is shared'),
+    counterfactual: z
+      .looseObject({ world: z.looseObject({ kind: z.string() }) })
+      .describe('What would have held, as it was written down'),
+    ledger: pageSchema(hourSchema),
+  })
+  .meta({ id: 'SavingDetail' });
 
 type Shown<T extends StoredSaving> = Omit<T, 'place'>;
 function shown<T extends StoredSaving>(stored: T): Shown<T> {
@@ -59,26 +121,51 @@ export class SavingsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('GET /v1/savings', {
-    summary: 'List what actions saved, newest first', description: 'A key that is restricted to teams sees these teams only.', access: 'viewer',
+    summary: 'List what actions saved, newest first',
+    description: 'A key that is restricted to teams sees these teams only.',
+    access: 'viewer',
     answer: pageSchema(savingSchema).extend({ totals: totalsSchema }),
   })
-  async list(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>): Promise<Page<Shown<StoredSaving>> & { readonly totals: SavingTotals }> {
+  async list(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+  ): Promise<Page<Shown<StoredSaving>> & { readonly totals: SavingTotals }> {
     const { organisation, teams } = caller.principal;
     const { savingLedger } = this.parts.stores;
     const { team, policy, state, from, to } = query;
     if (team !== undefined) checkTeam(caller, team);
     const filter = { team, teams, policy, state, from: parseInstant(from ?? ''), to: parseInstant(to ?? '') };
-    const page = await pageOf<StoredSaving>(query, ({ place }) => place, (after, limit) => savingLedger.list(organisation, filter, checked(after, PLACE), limit));
-    return { items: page.items.map(shown), nextCursor: page.nextCursor, totals: await savingLedger.totals(organisation, filter) };
+    const page = await pageOf<StoredSaving>(
+      query,
+      ({ place }) => place,
+      (after, limit) => savingLedger.list(organisation, filter, checked(after, PLACE), limit),
+    );
+    return {
+      items: page.items.map(shown),
+      nextCursor: page.nextCursor,
+      totals: await savingLedger.totals(organisation, filter),
+    };
   }
 
-  @Endpoint('GET /v1/savings/:action', { summary: "Get an action's saving, hour by hour, with what each figure came from", access: 'viewer', answer: detailSchema })
-  async get(@Calling() caller: Caller, @PathInput('action', actionId) action: string, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Shown<SavingDetail> & { readonly ledger: Page<StoredHour> }> {
+  @Endpoint('GET /v1/savings/:action', {
+    summary: "Get an action's saving, hour by hour, with what each figure came from",
+    access: 'viewer',
+    answer: detailSchema,
+  })
+  async get(
+    @Calling() caller: Caller,
+    @PathInput('action', actionId) action: string,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Shown<SavingDetail> & { readonly ledger: Page<StoredHour> }> {
     const { organisation } = caller.principal;
     const { savingLedger } = this.parts.stores;
     const saving = await savingLedger.known(organisation, action);
     checkTeam(caller, saving.team);
-    const ledger = await pageOf<StoredHour>(query, ({ hour }) => hour, (after, limit) => savingLedger.hoursWithLines(organisation, saving.team, action, checked(after, HOUR), limit));
+    const ledger = await pageOf<StoredHour>(
+      query,
+      ({ hour }) => hour,
+      (after, limit) => savingLedger.hoursWithLines(organisation, saving.team, action, checked(after, HOUR), limit),
+    );
     return { ...shown(saving), ledger };
   }
 }

@@ -1,7 +1,9 @@
 /**
- * /session: signing in to the dashboard with a key or at an identity provider, and out again. Outside /v1, since programs have no use for it.
+ * /session: signing in to the dashboard with a key or at an identity provider, and out again. Outside /v1, since
+ * programs have no use for it.
  *
- * A key is exchanged for a session and forgotten; a session can do what the key, or the provider's claims, allow, and never more.
+ * A key is exchanged for a session and forgotten; a session can do what the key, or the provider's claims, allow, and
+ * never more.
  */
 import { Controller, Logger, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -19,19 +21,34 @@ import { checkSameSite, isSecure, readCookie, setCookie } from '../session-cooki
 import { NO_SIGN_IN, type SignInSettings } from '../sign-in.js';
 
 const signInSchema = z.strictObject({ key: z.string().min(1).max(200).describe('An API key') }).meta({ id: 'SignIn' });
-const sessionSchema = z.strictObject({
-  signedIn: z.strictObject({
-    kind: z.enum(['key', 'user']), id: z.string(), name: z.string(), role: z.enum(ROLES), teams: z.array(z.string()).nullable().describe('Null: all'), organisation: z.string(),
-  }).nullable(),
-  oidc: z.boolean().describe('Whether people can sign in at an identity provider, at /session/oidc'),
-}).meta({ id: 'Session' });
+const sessionSchema = z
+  .strictObject({
+    signedIn: z
+      .strictObject({
+        kind: z.enum(['key', 'user']),
+        id: z.string(),
+        name: z.string(),
+        role: z.enum(ROLES),
+        teams: z.array(z.string()).nullable().describe('Null: all'),
+        organisation: z.string(),
+      })
+      .nullable(),
+    oidc: z.boolean().describe('Whether people can sign in at an identity provider, at /session/oidc'),
+  })
+  .meta({ id: 'Session' });
 
 type Session = z.infer<typeof sessionSchema>;
 
-/** What the browser keeps while somebody is at the provider. SameSite=Lax: the way back begins on the provider's page. */
+/**
+ * What the browser keeps while somebody is at the provider. SameSite=Lax: the way back begins on the provider's page.
+ */
 const ATTEMPT_COOKIE = 'sign-in';
 const ATTEMPT_SECONDS = 600;
-const attemptSchema = z.strictObject({ state: z.string().min(1), nonce: z.string().min(1), verifier: z.string().min(43) });
+const attemptSchema = z.strictObject({
+  state: z.string().min(1),
+  nonce: z.string().min(1),
+  verifier: z.string().min(43),
+});
 
 const REDIRECT = { access: 'open', checksKey: true, answer: { media: 'text/html' } } as const;
 
@@ -51,8 +68,18 @@ export class SessionController {
     return this.shown(principal);
   }
 
-  @Endpoint('POST /session', { summary: 'Sign in with a key', description: 'Sets a cookie. Needs the header x-bursar-session.', access: 'open', checksKey: true, answer: sessionSchema })
-  async signIn(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply, @JsonBody(signInSchema) { key }: z.infer<typeof signInSchema>): Promise<Session> {
+  @Endpoint('POST /session', {
+    summary: 'Sign in with a key',
+    description: 'Sets a cookie. Needs the header x-bursar-session.',
+    access: 'open',
+    checksKey: true,
+    answer: sessionSchema,
+  })
+  async signIn(
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+    @JsonBody(signInSchema) { key }: z.infer<typeof signInSchema>,
+  ): Promise<Session> {
     checkSameSite(request);
     const { stores, clock } = this.parts;
     const principal = await stores.keys.authenticate(key.trim());
@@ -65,7 +92,13 @@ export class SessionController {
     return this.shown(principal);
   }
 
-  @Endpoint('DELETE /session', { summary: 'Sign out', description: 'Ends the session and removes the cookie.', access: 'open', checksKey: true, answer: sessionSchema })
+  @Endpoint('DELETE /session', {
+    summary: 'Sign out',
+    description: 'Ends the session and removes the cookie.',
+    access: 'open',
+    checksKey: true,
+    answer: sessionSchema,
+  })
   async signOut(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<Session> {
     checkSameSite(request);
     const session = readCookie(request, this.settings, SESSION_COOKIE);
@@ -77,7 +110,14 @@ export class SessionController {
   @Endpoint('GET /session/oidc', { ...REDIRECT, summary: 'Sign in at the identity provider' })
   async begin(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
     const { url, attempt } = await this.provider().begin(this.redirectUri(request));
-    setCookie(request, reply, this.settings, ATTEMPT_COOKIE, Buffer.from(JSON.stringify(attempt)).toString('base64url'), { sameSite: 'Lax', maxAgeSeconds: ATTEMPT_SECONDS });
+    setCookie(
+      request,
+      reply,
+      this.settings,
+      ATTEMPT_COOKIE,
+      Buffer.from(JSON.stringify(attempt)).toString('base64url'),
+      { sameSite: 'Lax', maxAgeSeconds: ATTEMPT_SECONDS },
+    );
     await reply.redirect(url, 303);
   }
 
@@ -89,16 +129,23 @@ export class SessionController {
     const outcome = attempt === null ? 'over' : await this.userBehind(oidc, request, attempt);
     if (typeof outcome === 'string') return void (await reply.redirect(`/#/sign-in/${outcome}`, 303));
     this.give(request, reply, await this.open(outcome));
-    // The page asks for the session itself: a cookie of SameSite=Strict does not come with a navigation that began elsewhere.
+    // The page asks for the session itself: a cookie of SameSite=Strict does not come with a navigation that began
+    // elsewhere.
     await reply.redirect('/', 303);
   }
 
-  private async userBehind(oidc: OidcClient, request: FastifyRequest, attempt: Attempt): Promise<SessionUser | 'no-role' | 'no-teams' | 'failed'> {
+  private async userBehind(
+    oidc: OidcClient,
+    request: FastifyRequest,
+    attempt: Attempt,
+  ): Promise<SessionUser | 'no-role' | 'no-teams' | 'failed'> {
     try {
       return await oidc.finish(new URL(request.url, this.redirectUri(request)), attempt);
     } catch (error) {
       // The library's messages and codes name no secret; the causes may hold tokens.
-      this.logger.warn(`a sign-in at the identity provider failed: ${error instanceof Error ? error.message : 'no reason given'}`);
+      this.logger.warn(
+        `a sign-in at the identity provider failed: ${error instanceof Error ? error.message : 'no reason given'}`,
+      );
       return 'failed';
     }
   }
@@ -107,13 +154,19 @@ export class SessionController {
     const { stores, clock } = this.parts;
     const principal: Principal = { organisation: DEFAULT_ORGANISATION, ...user, isUser: true };
     return stores.db.transaction(async (tx) => {
-      await stores.audit.audit(tx, DEFAULT_ORGANISATION, actorOf({ principal }), 'session.start', user.id, { role: user.role, teams: user.teams });
+      await stores.audit.audit(tx, DEFAULT_ORGANISATION, actorOf({ principal }), 'session.start', user.id, {
+        role: user.role,
+        teams: user.teams,
+      });
       return (await stores.sessions.start(tx, DEFAULT_ORGANISATION, { user }, clock.now())).text;
     });
   }
 
   private give(request: FastifyRequest, reply: FastifyReply, text: string): void {
-    setCookie(request, reply, this.settings, SESSION_COOKIE, text, { sameSite: 'Strict', maxAgeSeconds: SESSION_SECONDS });
+    setCookie(request, reply, this.settings, SESSION_COOKIE, text, {
+      sameSite: 'Strict',
+      maxAgeSeconds: SESSION_SECONDS,
+    });
   }
 
   /** @throws Failure missing where there is no provider. */
@@ -123,7 +176,8 @@ export class SessionController {
   }
 
   private redirectUri(request: FastifyRequest): string {
-    const origin = this.settings.publicUrl ?? `${isSecure(request, this.settings) ? 'https' : 'http'}://${request.host}`;
+    const origin =
+      this.settings.publicUrl ?? `${isSecure(request, this.settings) ? 'https' : 'http'}://${request.host}`;
     return new URL('/session/oidc/callback', origin).href;
   }
 
@@ -131,7 +185,10 @@ export class SessionController {
     const oidc = this.oidc !== null;
     if (principal === null) return { signedIn: null, oidc };
     const { isUser, teams, ...rest } = principal;
-    return { signedIn: { kind: isUser === true ? 'user' : 'key', teams: teams === null ? null : [...teams], ...rest }, oidc };
+    return {
+      signedIn: { kind: isUser === true ? 'user' : 'key', teams: teams === null ? null : [...teams], ...rest },
+      oidc,
+    };
   }
 }
 

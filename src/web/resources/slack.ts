@@ -1,8 +1,9 @@
 /**
- * /slack/interactions and /slack/commands: what people in Slack press and ask. Paths outside /v1, since their form is Slack's.
+ * /slack/interactions and /slack/commands: what people in Slack press and ask. Paths outside /v1, since their form is
+ * Slack's.
  *
- * Only what Slack has signed, within five minutes, and once, gets in. It is kept and acknowledged at once, well within Slack's three seconds; the line does
- * it and answers. Who may do what is decided there, by the key behind the person.
+ * Only what Slack has signed, within five minutes, and once, gets in. It is kept and acknowledged at once, well within
+ * Slack's three seconds; the line does it and answers. Who may do what is decided there, by the key behind the person.
  */
 import { Body, Controller, Header, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -20,21 +21,42 @@ const WAIT_MS = 2500;
 const id = z.string().regex(/^[A-Z0-9]{2,40}$/);
 const address = z.url().max(2000);
 
-/** Parts of a block_actions payload (docs.slack.dev, "Interaction payloads: block_actions"); others are acknowledged, and nothing follows. */
+/**
+ * Parts of a block_actions payload (docs.slack.dev, "Interaction payloads: block_actions"); others are acknowledged,
+ * and nothing follows.
+ */
 const pressedSchema = z.looseObject({
-  type: z.literal('block_actions'), user: z.looseObject({ id, team_id: id.optional() }), team: z.looseObject({ id }).nullish(), response_url: address,
+  type: z.literal('block_actions'),
+  user: z.looseObject({ id, team_id: id.optional() }),
+  team: z.looseObject({ id }).nullish(),
+  response_url: address,
   actions: z.array(z.looseObject({ action_id: z.string().max(255), value: z.string().max(2000).optional() })).min(1),
 });
 /** docs.slack.dev, "Implementing slash commands: Understanding the interaction payload". */
-const commandSchema = z.looseObject({ team_id: id, user_id: id, text: z.string().max(1000).default(''), response_url: address });
+const commandSchema = z.looseObject({
+  team_id: id,
+  user_id: id,
+  text: z.string().max(1000).default(''),
+  response_url: address,
+});
 
-const OPTIONS = { access: 'open', writes: true, takes: 'bytes', mostBodyBytes: 256 << 10, answer: { media: 'text/plain' } } as const;
+const OPTIONS = {
+  access: 'open',
+  writes: true,
+  takes: 'bytes',
+  mostBodyBytes: 256 << 10,
+  answer: { media: 'text/plain' },
+} as const;
 
 @Controller()
 export class SlackController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('POST /slack/interactions', { summary: 'Take a button that somebody pressed in Slack', description: "Called by Slack, signed with the app's signing secret; the same request again is refused.", ...OPTIONS })
+  @Endpoint('POST /slack/interactions', {
+    summary: 'Take a button that somebody pressed in Slack',
+    description: "Called by Slack, signed with the app's signing secret; the same request again is refused.",
+    ...OPTIONS,
+  })
   @Header('content-type', 'text/plain; charset=utf-8')
   async interactions(@Req() request: FastifyRequest, @Body() body?: Uint8Array): Promise<string> {
     return this.take(request, body, (form) => {
@@ -43,25 +65,44 @@ export class SlackController {
       const act = ACTS.find((one) => action?.action_id === `bursar.${one}`);
       if (!parsed.success || act === undefined || action?.value === undefined) return null;
       const { user, team, response_url: replyTo } = parsed.data;
-      return { kind: 'press', workspace: user.team_id ?? team?.id ?? '', user: user.id, act, alert: action.value, replyTo };
+      return {
+        kind: 'press',
+        workspace: user.team_id ?? team?.id ?? '',
+        user: user.id,
+        act,
+        alert: action.value,
+        replyTo,
+      };
     });
   }
 
-  @Endpoint('POST /slack/commands', { summary: 'Take the slash command /bursar', description: "Called by Slack, signed with the app's signing secret; the same request again is refused.", ...OPTIONS })
+  @Endpoint('POST /slack/commands', {
+    summary: 'Take the slash command /bursar',
+    description: "Called by Slack, signed with the app's signing secret; the same request again is refused.",
+    ...OPTIONS,
+  })
   @Header('content-type', 'text/plain; charset=utf-8')
   async commands(@Req() request: FastifyRequest, @Body() body?: Uint8Array): Promise<string> {
     return this.take(request, body, (form) => {
       // Slack asks now and then whether TLS holds.
       if (form.get('ssl_check') === '1') return null;
       const parsed = commandSchema.safeParse(Object.fromEntries(form));
-      if (!parsed.success) throw invalid('the command has problems', parsed.error.issues.map(({ path, message }) => ({ path: path.join('/'), message })));
+      if (!parsed.success)
+        throw invalid(
+          'the command has problems',
+          parsed.error.issues.map(({ path, message }) => ({ path: path.join('/'), message })),
+        );
       const { team_id: workspace, user_id: user, text, response_url: replyTo } = parsed.data;
       return { kind: 'command', workspace, user, text, replyTo };
     });
   }
 
   /** Keeps what was asked, for the line; an answer with nothing in it says that it was taken. */
-  private async take({ headers }: FastifyRequest, body: Uint8Array | undefined, read: (form: URLSearchParams) => SlackQuestion | null): Promise<string> {
+  private async take(
+    { headers }: FastifyRequest,
+    body: Uint8Array | undefined,
+    read: (form: URLSearchParams) => SlackQuestion | null,
+  ): Promise<string> {
     const { stores, clock, slack } = this.parts;
     if (slack === undefined) throw missing('Slack is not connected here: BURSAR_SLACK_SIGNING_SECRET is not set');
     const bytes = body ?? new Uint8Array();

@@ -12,24 +12,41 @@ import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 
 /** The stand-ins of shared costs and the name of what no rule takes are not for people to give away. */
-export const teamId = z.string().min(1).max(200).regex(/^\P{Cc}+$/u, 'holds control characters').refine((id) => !id.startsWith('shared:') && id.trim() === id, 'is not a name for a team');
+export const teamId = z
+  .string()
+  .min(1)
+  .max(200)
+  .regex(/^\P{Cc}+$/u, 'holds control characters')
+  .refine((id) => !id.startsWith('shared:') && id.trim() === id, 'is not a name for a team');
 
 /** Fields that budgets have too. */
 export const zone = z.string().refine(isZone, 'is not an IANA time zone');
 export const currency = z.string().regex(/^[A-Z]{3}$/, 'is not an ISO 4217 code');
 
 const settable = {
-  name: z.string().min(1).max(200), parent: teamId.nullable(),
-  zone: zone.describe("Where the team's days begin"), currency: currency.describe("Of the team's budgets and accruals"),
+  name: z.string().min(1).max(200),
+  parent: teamId.nullable(),
+  zone: zone.describe("Where the team's days begin"),
+  currency: currency.describe("Of the team's budgets and accruals"),
 };
 
-const bodySchema = z.strictObject({
-  ...settable, name: settable.name.optional().describe('The id where absent'), parent: settable.parent.default(null), zone: settable.zone.default('UTC'), currency: settable.currency.default('USD'),
-}).meta({ id: 'TeamSettings' });
+const bodySchema = z
+  .strictObject({
+    ...settable,
+    name: settable.name.optional().describe('The id where absent'),
+    parent: settable.parent.default(null),
+    zone: settable.zone.default('UTC'),
+    currency: settable.currency.default('USD'),
+  })
+  .meta({ id: 'TeamSettings' });
 
-const teamSchema = z.strictObject({
-  id: z.string(), ...settable, assignedBy: z.string().nullable().describe('The written rule that made the team, where no person did'),
-}).meta({ id: 'Team' });
+const teamSchema = z
+  .strictObject({
+    id: z.string(),
+    ...settable,
+    assignedBy: z.string().nullable().describe('The written rule that made the team, where no person did'),
+  })
+  .meta({ id: 'Team' });
 
 @Controller()
 export class TeamsController {
@@ -39,7 +56,11 @@ export class TeamsController {
   async list(@Calling() { principal }: Caller, @QueryInput(pageQuerySchema) query: PageQuery): Promise<Page<Team>> {
     const { stores } = this.parts;
     const all = await stores.organisations.teams(stores.db, principal.organisation);
-    return pageOfAll(query, all.filter((team) => sees(principal, team.id)), (team) => team.id);
+    return pageOfAll(
+      query,
+      all.filter((team) => sees(principal, team.id)),
+      (team) => team.id,
+    );
   }
 
   @Endpoint('GET /v1/teams/:id', { summary: 'Get a team', access: 'viewer', answer: teamSchema })
@@ -51,13 +72,23 @@ export class TeamsController {
     return team;
   }
 
-  @Endpoint('PUT /v1/teams/:id', { summary: 'Add or change a team', access: 'operator', writes: true, answer: teamSchema })
-  async save(@Calling() caller: Caller, @PathInput('id', teamId) id: string, @JsonBody(bodySchema) body: z.infer<typeof bodySchema>): Promise<Team> {
+  @Endpoint('PUT /v1/teams/:id', {
+    summary: 'Add or change a team',
+    access: 'operator',
+    writes: true,
+    answer: teamSchema,
+  })
+  async save(
+    @Calling() caller: Caller,
+    @PathInput('id', teamId) id: string,
+    @JsonBody(bodySchema) body: z.infer<typeof bodySchema>,
+  ): Promise<Team> {
     const { stores } = this.parts;
     const { principal } = caller;
     checkTeam(caller, id);
     // Under another team it would be somebody else's budget that pays.
-    if (principal.teams !== null && (body.parent === null || !sees(principal, body.parent))) throw denied('this key may put a team only under a team that it is for');
+    if (principal.teams !== null && (body.parent === null || !sees(principal, body.parent)))
+      throw denied('this key may put a team only under a team that it is for');
     const team: Team = { id, ...body, name: body.name ?? id, assignedBy: null };
     return write(stores, caller, 'team.save', async (tx) => {
       await setTeam(stores, tx, principal.organisation, team);
@@ -65,7 +96,13 @@ export class TeamsController {
     });
   }
 
-  @Endpoint('DELETE /v1/teams/:id', { summary: 'Remove a team', description: 'Its spend stays. Refused while teams lie below it or budgets are set for it.', access: 'operator', writes: true, answer: teamSchema })
+  @Endpoint('DELETE /v1/teams/:id', {
+    summary: 'Remove a team',
+    description: 'Its spend stays. Refused while teams lie below it or budgets are set for it.',
+    access: 'operator',
+    writes: true,
+    answer: teamSchema,
+  })
   async remove(@Calling() caller: Caller, @PathInput('id', teamId) id: string): Promise<Team> {
     const { stores } = this.parts;
     const { organisation } = caller.principal;

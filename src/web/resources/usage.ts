@@ -1,6 +1,6 @@
 /**
- * /v1/usage: batches of usage records or CloudEvents. The records are validated where they are read, once; a bad one never
- * stops the batch, unless it is strict.
+ * /v1/usage: batches of usage records or CloudEvents. The records are validated where they are read, once; a bad one
+ * never stops the batch, unless it is strict.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -20,36 +20,68 @@ const MOST_REJECTS_SHOWN = 1000;
 const EVENTS_MEDIA = ['application/cloudevents+json', 'application/cloudevents-batch+json'];
 
 const querySchema = z.strictObject({
-  ...importQuery, source: z.string().min(1).max(200).default('api').describe('Names the meter; ids are unique within it'),
+  ...importQuery,
+  source: z.string().min(1).max(200).default('api').describe('Names the meter; ids are unique within it'),
 });
 
-const answerSchema = z.strictObject({
-  ...importedSchema.shape,
-  rejects: z.array(z.strictObject({
-    line: z.int().describe('Which record of the batch, from 1'), column: z.string().nullable(), reason: z.string(), raw: z.string(),
-  })).describe(`The first ${MOST_REJECTS_SHOWN}; all are at /v1/rejects`),
-}).meta({ id: 'UsageBatchResult' });
+const answerSchema = z
+  .strictObject({
+    ...importedSchema.shape,
+    rejects: z
+      .array(
+        z.strictObject({
+          line: z.int().describe('Which record of the batch, from 1'),
+          column: z.string().nullable(),
+          reason: z.string(),
+          raw: z.string(),
+        }),
+      )
+      .describe(`The first ${MOST_REJECTS_SHOWN}; all are at /v1/rejects`),
+  })
+  .meta({ id: 'UsageBatchResult' });
 
 const itemSchema = z.unknown().meta({ id: 'UsageItem', description: 'A usage record or a CloudEvent that holds one' });
 
-const bodySchema = z.union([
-  z.strictObject({ records: z.array(itemSchema) }), z.array(itemSchema), itemSchema,
-]).meta({ id: 'UsageBatch', description: 'Records in { "records": [...] }, an array of records or CloudEvents, one of them, or one per line' });
+const bodySchema = z
+  .union([z.strictObject({ records: z.array(itemSchema) }), z.array(itemSchema), itemSchema])
+  .meta({
+    id: 'UsageBatch',
+    description: 'Records in { "records": [...] }, an array of records or CloudEvents, one of them, or one per line',
+  });
 
 @Controller()
 export class UsageController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/usage', {
-    summary: 'Send usage', description: 'The same record again changes nothing. Up to 64 MiB, unpacked; gzip is taken.',
-    access: 'operator', allTeams: true, writes: true, answer: answerSchema, takes: [...EVENTS_MEDIA, LINES_MEDIA], mostBodyBytes: MOST_BATCH_BYTES,
+    summary: 'Send usage',
+    description: 'The same record again changes nothing. Up to 64 MiB, unpacked; gzip is taken.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: answerSchema,
+    takes: [...EVENTS_MEDIA, LINES_MEDIA],
+    mostBodyBytes: MOST_BATCH_BYTES,
   })
-  async send(@Calling() caller: Caller, @QueryInput(querySchema) query: z.infer<typeof querySchema>, @UncheckedBody(bodySchema) body: unknown): Promise<ImportedFile & { rejects: readonly Reject[] }> {
-    if (typeof body !== 'object' || body === null) throw invalid('the request has 1 problem(s)', [{ path: null, message: 'the body is neither an object nor an array' }]);
+  async send(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) query: z.infer<typeof querySchema>,
+    @UncheckedBody(bodySchema) body: unknown,
+  ): Promise<ImportedFile & { rejects: readonly Reject[] }> {
+    if (typeof body !== 'object' || body === null)
+      throw invalid('the request has 1 problem(s)', [
+        { path: null, message: 'the body is neither an object nor an array' },
+      ]);
     const { stores, importer } = this.parts;
-    const format = caller.request.headers['content-type']?.startsWith('application/cloudevents') === true ? 'cloudevents' : 'bursar';
+    const format =
+      caller.request.headers['content-type']?.startsWith('application/cloudevents') === true ? 'cloudevents' : 'bursar';
     return repeatable(stores, caller, async () => {
-      const result = await importer.batch(body, { organisation: caller.principal.organisation, by: actorOf(caller), format, ...query });
+      const result = await importer.batch(body, {
+        organisation: caller.principal.organisation,
+        by: actorOf(caller),
+        format,
+        ...query,
+      });
       return { ...result, rejects: result.rejects.slice(0, MOST_REJECTS_SHOWN) };
     });
   }

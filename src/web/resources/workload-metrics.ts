@@ -1,6 +1,7 @@
 /**
- * /v1/workload-metrics: what a workload says of itself minute by minute, such as its load or how well a training scales. Whoever runs it sends it; policies
- * read it by name (`ramp`, the label bursar.io/load-metric). What is measured from samples is not taken here.
+ * /v1/workload-metrics: what a workload says of itself minute by minute, such as its load or how well a training
+ * scales. Whoever runs it sends it; policies read it by name (`ramp`, the label bursar.io/load-metric). What is
+ * measured from samples is not taken here.
  */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
@@ -21,21 +22,45 @@ const MOST_AHEAD_MS = 120_000;
 const SAMPLED: ReadonlySet<string> = new Set(['gpu_utilisation_ratio', 'memory_used_ratio', 'requests_per_second']);
 
 const metric = z.string().regex(/^[a-zA-Z_][a-zA-Z0-9_:]{0,199}$/, "is not a metric's name: letters, digits, _ and :");
-const pointSchema = z.strictObject({
-  workload: z.string().min(1).max(500).describe('As the fleet names it'), name: metric, at: z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z'), value: z.number(),
-}).meta({ id: 'WorkloadMetricPoint', description: 'One value of one minute; the last one sent for a minute holds' });
-const bodySchema = z.strictObject({ team: teamId, points: z.array(pointSchema).min(1).max(MOST_POINTS) }).meta({ id: 'WorkloadMetrics' });
+const pointSchema = z
+  .strictObject({
+    workload: z.string().min(1).max(500).describe('As the fleet names it'),
+    name: metric,
+    at: z.string().refine((text) => parseInstant(text) !== null, 'is not a time: write 2026-10-01T00:00:00Z'),
+    value: z.number(),
+  })
+  .meta({ id: 'WorkloadMetricPoint', description: 'One value of one minute; the last one sent for a minute holds' });
+const bodySchema = z
+  .strictObject({ team: teamId, points: z.array(pointSchema).min(1).max(MOST_POINTS) })
+  .meta({ id: 'WorkloadMetrics' });
 const querySchema = z.strictObject({ team: teamId.optional() });
-const newestSchema = z.strictObject({ team: z.string(), workload: z.string(), name: z.string(), minutes: z.int().describe('With a value, of the last 14 days'), at: z.iso.datetime(), value: z.number() }).meta({ id: 'NewestWorkloadMetric' });
+const newestSchema = z
+  .strictObject({
+    team: z.string(),
+    workload: z.string(),
+    name: z.string(),
+    minutes: z.int().describe('With a value, of the last 14 days'),
+    at: z.iso.datetime(),
+    value: z.number(),
+  })
+  .meta({ id: 'NewestWorkloadMetric' });
 
 @Controller()
 export class WorkloadMetricsController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
   @Endpoint('POST /v1/workload-metrics', {
-    summary: 'Send metrics of workloads', description: `Up to ${MOST_POINTS} points. The same again changes nothing.`, access: 'operator', writes: true, answer: z.strictObject({ accepted: z.int() }), mostBodyBytes: MOST_BATCH_BYTES,
+    summary: 'Send metrics of workloads',
+    description: `Up to ${MOST_POINTS} points. The same again changes nothing.`,
+    access: 'operator',
+    writes: true,
+    answer: z.strictObject({ accepted: z.int() }),
+    mostBodyBytes: MOST_BATCH_BYTES,
   })
-  async send(@Calling() caller: Caller, @JsonBody(bodySchema) { team, points }: z.infer<typeof bodySchema>): Promise<{ accepted: number }> {
+  async send(
+    @Calling() caller: Caller,
+    @JsonBody(bodySchema) { team, points }: z.infer<typeof bodySchema>,
+  ): Promise<{ accepted: number }> {
     checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
@@ -43,22 +68,40 @@ export class WorkloadMetricsController {
     const read = points.map(({ at, ...point }) => ({ ...point, at: parseInstant(at) ?? 0 }));
     const problems = read.flatMap(({ workload, name, at }, n) => [
       ...(own.has(workload) ? [] : [{ path: `points/${n}/workload`, message: `is no workload of the team ${team}` }]),
-      ...(SAMPLED.has(name) ? [{ path: `points/${n}/name`, message: 'is measured from samples: POST /v1/samples' }] : []),
+      ...(SAMPLED.has(name)
+        ? [{ path: `points/${n}/name`, message: 'is measured from samples: POST /v1/samples' }]
+        : []),
       ...(at > clock.now() + MOST_AHEAD_MS ? [{ path: `points/${n}/at`, message: 'lies in the future' }] : []),
     ]);
     if (problems.length > 0) throw invalid(`the request has ${problems.length} problem(s)`, problems);
-    return repeatable(stores, caller, () => stores.db.transaction(async (tx) => {
-      await stores.workloads.saveMetrics(tx, organisation, read);
-      await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
-      return { accepted: points.length };
-    }));
+    return repeatable(stores, caller, () =>
+      stores.db.transaction(async (tx) => {
+        await stores.workloads.saveMetrics(tx, organisation, read);
+        await wakeAtOnce(tx, organisation, [{ stage: 'recommendation.make', lane: team, key: team }]);
+        return { accepted: points.length };
+      }),
+    );
   }
 
-  @Endpoint('GET /v1/workload-metrics', { summary: 'Metrics that are known of workloads, with their newest values', access: 'viewer', answer: z.strictObject({ items: z.array(newestSchema) }) })
-  async newest(@Calling() caller: Caller, @QueryInput(querySchema) { team }: z.infer<typeof querySchema>): Promise<{ items: readonly NewestMetric[] }> {
+  @Endpoint('GET /v1/workload-metrics', {
+    summary: 'Metrics that are known of workloads, with their newest values',
+    access: 'viewer',
+    answer: z.strictObject({ items: z.array(newestSchema) }),
+  })
+  async newest(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) { team }: z.infer<typeof querySchema>,
+  ): Promise<{ items: readonly NewestMetric[] }> {
     if (team !== undefined) checkTeam(caller, team);
     const { stores, clock } = this.parts;
     const { organisation, teams } = caller.principal;
-    return { items: await stores.workloads.newestMetrics(stores.db, organisation, team === undefined ? teams : [team], clock.now()) };
+    return {
+      items: await stores.workloads.newestMetrics(
+        stores.db,
+        organisation,
+        team === undefined ? teams : [team],
+        clock.now(),
+      ),
+    };
   }
 }

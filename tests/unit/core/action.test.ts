@@ -1,6 +1,18 @@
 /** The states of an action, how far an effect has come, and when to ask again. */
 import { describe, expect, it } from 'vitest';
-import { ACTION_STATES, askAgainAt, effectFromJson, effectToJson, isFinal, isSameEffect, LIVE_STATES, mayFollow, NEXT, progressOf, type ActionState } from '../../../src/core/action/action.js';
+import {
+  ACTION_STATES,
+  askAgainAt,
+  effectFromJson,
+  effectToJson,
+  isFinal,
+  isSameEffect,
+  LIVE_STATES,
+  mayFollow,
+  NEXT,
+  progressOf,
+  type ActionState,
+} from '../../../src/core/action/action.js';
 import { inverseOf, type Effect } from '../../../src/core/fleet/fleet.js';
 import { group, instance } from '../../support/memory-cloud.js';
 
@@ -24,7 +36,9 @@ describe('the table of states', () => {
   });
 
   it('applies nothing without an approval and an intent, and measures nothing that is not confirmed', () => {
-    for (const must of ['approved', 'intended'] as const) for (const state of ['applied', 'confirmed', 'measured', 'failed', 'rolled-back'] as const) expect(reachedWithout(must)).not.toContain(state);
+    for (const must of ['approved', 'intended'] as const)
+      for (const state of ['applied', 'confirmed', 'measured', 'failed', 'rolled-back'] as const)
+        expect(reachedWithout(must)).not.toContain(state);
     expect(reachedWithout('confirmed')).not.toContain('measured');
   });
 
@@ -44,10 +58,25 @@ describe('how far an effect has come', () => {
     ['gone', stop, null, 'done'],
     ['ended', { kind: 'terminate', target: 'instance/i' }, null, 'done'],
     ['started but starting', { kind: 'start', target: 'instance/i' }, instance('i', { state: 'starting' }), 'waiting'],
-    ['wanted size, more still run', { kind: 'scale', target: 'asg/g', replicas: 2 }, group('g', 2, { replicas: { desired: 2, ready: 3, min: 0, max: 9 } }), 'waiting'],
-    ['wanted size, fewer are ready', { kind: 'scale', target: 'asg/g', replicas: 2 }, group('g', 2, { replicas: { desired: 2, ready: 1, min: 0, max: 9 } }), 'done'],
+    [
+      'wanted size, more still run',
+      { kind: 'scale', target: 'asg/g', replicas: 2 },
+      group('g', 2, { replicas: { desired: 2, ready: 3, min: 0, max: 9 } }),
+      'waiting',
+    ],
+    [
+      'wanted size, fewer are ready',
+      { kind: 'scale', target: 'asg/g', replicas: 2 },
+      group('g', 2, { replicas: { desired: 2, ready: 1, min: 0, max: 9 } }),
+      'done',
+    ],
     ['a cordon', { kind: 'cordon', target: 'node/n', cordoned: true }, instance('n'), 'not-told'],
-    ['a purchase', { kind: 'purchase', target: 'x', offer: 'o', units: 1, mostNanos: 1n, currency: 'USD' }, null, 'not-told'],
+    [
+      'a purchase',
+      { kind: 'purchase', target: 'x', offer: 'o', units: 1, mostNanos: 1n, currency: 'USD' },
+      null,
+      'not-told',
+    ],
   ] as const)('%s', (_, effect, seen, progress) => {
     expect(progressOf(effect, seen)).toBe(progress);
   });
@@ -55,27 +84,44 @@ describe('how far an effect has come', () => {
 
 describe('effects as JSON', () => {
   it('keep amounts exact', () => {
-    const purchase: Effect = { kind: 'purchase', target: 'x', offer: 'o', units: 3, mostNanos: 123_456_789_012_345_678_901n, currency: 'USD' };
+    const purchase: Effect = {
+      kind: 'purchase',
+      target: 'x',
+      offer: 'o',
+      units: 3,
+      mostNanos: 123_456_789_012_345_678_901n,
+      currency: 'USD',
+    };
     const text = JSON.stringify(effectToJson(purchase));
     expect(text).toContain('"123456789012345678901"');
     expect(effectFromJson(JSON.parse(text))).toEqual(purchase);
   });
 
   it('are the same whatever the order of their fields', () => {
-    expect(isSameEffect({ kind: 'scale', target: 'a', replicas: 2 }, { replicas: 2, target: 'a', kind: 'scale' })).toBe(true);
-    expect(isSameEffect({ kind: 'scale', target: 'a', replicas: 2 }, { kind: 'scale', target: 'a', replicas: 3 })).toBe(false);
+    expect(isSameEffect({ kind: 'scale', target: 'a', replicas: 2 }, { replicas: 2, target: 'a', kind: 'scale' })).toBe(
+      true,
+    );
+    expect(isSameEffect({ kind: 'scale', target: 'a', replicas: 2 }, { kind: 'scale', target: 'a', replicas: 3 })).toBe(
+      false,
+    );
   });
 });
 
 describe('asking again', () => {
   it('waits as long again as has passed, within bounds', () => {
-    expect([0, 5_000, 20_000, 3_600_000].map((passed) => askAgainAt(1000, 1000 + passed) - 1000 - passed)).toEqual([5_000, 5_000, 20_000, 300_000]);
+    expect([0, 5_000, 20_000, 3_600_000].map((passed) => askAgainAt(1000, 1000 + passed) - 1000 - passed)).toEqual([
+      5_000, 5_000, 20_000, 300_000,
+    ]);
   });
 });
 
 describe('what takes an effect back', () => {
   it('is known only from what was', () => {
-    expect(inverseOf({ kind: 'scale', target: 'asg/g', replicas: 1 }, group('g', 4))).toEqual({ kind: 'scale', target: 'asg/g', replicas: 4 });
+    expect(inverseOf({ kind: 'scale', target: 'asg/g', replicas: 1 }, group('g', 4))).toEqual({
+      kind: 'scale',
+      target: 'asg/g',
+      replicas: 4,
+    });
     expect(inverseOf({ kind: 'stop', target: 'instance/i' }, instance('i', { state: 'stopped' }))).toBeNull();
     expect(inverseOf({ kind: 'drain', target: 'node/n' }, instance('n'))).toBeNull();
   });

@@ -1,9 +1,29 @@
 /** What is worth telling, to whom, when it goes further, and which news are the same: written rules, case by case. */
 import { describe, expect, it } from 'vitest';
-import { answerOf, identityOf, needsAnswer, outcomeOf, severityOf, silenceOf, threadOf, type HealthNews, type News, type PriceNews, type ResultNews } from '../../../src/core/alert/alert.js';
+import {
+  answerOf,
+  identityOf,
+  needsAnswer,
+  outcomeOf,
+  severityOf,
+  silenceOf,
+  threadOf,
+  type HealthNews,
+  type News,
+  type PriceNews,
+  type ResultNews,
+} from '../../../src/core/alert/alert.js';
 import { messageOf, plainText } from '../../../src/core/alert/message.js';
 import { dailySeries, driversOf, nextStepOf, peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
-import { checkRoutes, defaultRoutes, escalationAt, isMuted, lineageOf, routeFor, type AlertRoute } from '../../../src/core/alert/routes.js';
+import {
+  checkRoutes,
+  defaultRoutes,
+  escalationAt,
+  isMuted,
+  lineageOf,
+  routeFor,
+  type AlertRoute,
+} from '../../../src/core/alert/routes.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
 import { effectWords, shownAmount, shownRatio } from '../../../src/core/alert/words.js';
 import type { Recommendation } from '../../../src/core/policy/recommendation.js';
@@ -14,28 +34,76 @@ import { instancePrice } from '../../support/bursar.js';
 const NOW = Date.UTC(2026, 10, 21, 12);
 
 const result = (over: Partial<ResultNews> = {}): ResultNews => ({
-  kind: 'result', team: 'red', action: 'act-1', outcome: 'confirmed', effect: { kind: 'stop', target: 'instance/i-1' }, connection: 'aws', approvedBy: 'Ana', rollbackOf: null, reasons: [], proof: null, ...over,
+  kind: 'result',
+  team: 'red',
+  action: 'act-1',
+  outcome: 'confirmed',
+  effect: { kind: 'stop', target: 'instance/i-1' },
+  connection: 'aws',
+  approvedBy: 'Ana',
+  rollbackOf: null,
+  reasons: [],
+  proof: null,
+  ...over,
 });
 const health = (over: Partial<HealthNews> = {}): HealthNews => ({
-  kind: 'health', team: 'red', rule: 'gone', severity: 'fatal', source: 'dcgm', resource: 'node-1', gpu: 'GPU-1', migInstance: null, workload: null, title: 'gone', numbers: {},
-  evidence: { what: 'x', from: '2026-11-21T11:00:00Z', to: '2026-11-21T11:00:00Z', ageSeconds: 0 }, openedAt: '2026-11-21T11:00:00Z', ...over,
+  kind: 'health',
+  team: 'red',
+  rule: 'gone',
+  severity: 'fatal',
+  source: 'dcgm',
+  resource: 'node-1',
+  gpu: 'GPU-1',
+  migInstance: null,
+  workload: null,
+  title: 'gone',
+  numbers: {},
+  evidence: { what: 'x', from: '2026-11-21T11:00:00Z', to: '2026-11-21T11:00:00Z', ageSeconds: 0 },
+  openedAt: '2026-11-21T11:00:00Z',
+  ...over,
 });
 const price = (over: Partial<PriceNews> = {}): PriceNews => ({
-  kind: 'price', team: null, what: 'dirty-price', provider: 'AWS', sku: 'p5', region: null, term: 'on-demand', effectiveFrom: '2026-11-21T00:00:00Z', decidedAt: '2026-11-21T00:00:00Z', currency: 'USD', observed: '1', expected: '10', source: 'list', ...over,
+  kind: 'price',
+  team: null,
+  what: 'dirty-price',
+  provider: 'AWS',
+  sku: 'p5',
+  region: null,
+  term: 'on-demand',
+  effectiveFrom: '2026-11-21T00:00:00Z',
+  decidedAt: '2026-11-21T00:00:00Z',
+  currency: 'USD',
+  observed: '1',
+  expected: '10',
+  source: 'list',
+  ...over,
 });
 
 describe('the identity of news', () => {
   it('is made of team, budget, period and threshold, and of nothing that changes', () => {
     expect(identityOf(budgetNews({ spent: '9000', exhaustionAt: null }))).toBe(identityOf(budgetNews()));
     const others: News[] = [
-      budgetNews(), budgetNews({ team: 'blue' }), budgetNews({ budget: 'other' }), budgetNews({ periodStart: '2026-12-01T00:00:00Z' }), budgetNews({ threshold: { kind: 'forecast', ratio: '0.8' } }),
-      budgetNews({ threshold: { kind: 'actual', ratio: '1' } }), approvalNews(), result(), result({ outcome: 'failed' }), health(), health({ gpu: 'GPU-2' }), price(), price({ region: 'eu' }),
+      budgetNews(),
+      budgetNews({ team: 'blue' }),
+      budgetNews({ budget: 'other' }),
+      budgetNews({ periodStart: '2026-12-01T00:00:00Z' }),
+      budgetNews({ threshold: { kind: 'forecast', ratio: '0.8' } }),
+      budgetNews({ threshold: { kind: 'actual', ratio: '1' } }),
+      approvalNews(),
+      result(),
+      result({ outcome: 'failed' }),
+      health(),
+      health({ gpu: 'GPU-2' }),
+      price(),
+      price({ region: 'eu' }),
     ];
     expect(new Set(others.map(identityOf)).size).toBe(others.length);
   });
 
   it('is not confused by slashes in names', () => {
-    expect(identityOf(budgetNews({ team: 'a/b', budget: 'c' }))).not.toBe(identityOf(budgetNews({ team: 'a', budget: 'b/c' })));
+    expect(identityOf(budgetNews({ team: 'a/b', budget: 'c' }))).not.toBe(
+      identityOf(budgetNews({ team: 'a', budget: 'b/c' })),
+    );
   });
 
   it('of a card is the same for a day, whatever its findings do', () => {
@@ -44,16 +112,24 @@ describe('the identity of news', () => {
   });
 });
 
-it('a conversation holds a budget\'s period, and an action from its approval to its proof', () => {
+it("a conversation holds a budget's period, and an action from its approval to its proof", () => {
   expect(threadOf(budgetNews({ threshold: { kind: 'forecast', ratio: '1' } }))).toBe(threadOf(budgetNews()));
   expect(threadOf(budgetNews({ periodStart: '2026-12-01T00:00:00Z' }))).not.toBe(threadOf(budgetNews()));
   expect(threadOf(result({ action: 'act-0123456789abcdef' }))).toBe(threadOf(approvalNews()));
 });
 
 it.each([
-  [budgetNews({ threshold: { kind: 'actual', ratio: '1' } }), 'critical', true], [budgetNews(), 'warning', false], [budgetNews({ threshold: { kind: 'forecast', ratio: '1' } }), 'warning', false],
-  [budgetNews({ threshold: { kind: 'forecast', ratio: '0.9' } }), 'info', false], [approvalNews(), 'warning', true], [result(), 'info', false], [result({ outcome: 'outcome-unknown' }), 'critical', true],
-  [result({ outcome: 'billing-not-ended' }), 'warning', true], [health(), 'critical', true], [health({ severity: 'warning' }), 'warning', false], [price(), 'warning', false],
+  [budgetNews({ threshold: { kind: 'actual', ratio: '1' } }), 'critical', true],
+  [budgetNews(), 'warning', false],
+  [budgetNews({ threshold: { kind: 'forecast', ratio: '1' } }), 'warning', false],
+  [budgetNews({ threshold: { kind: 'forecast', ratio: '0.9' } }), 'info', false],
+  [approvalNews(), 'warning', true],
+  [result(), 'info', false],
+  [result({ outcome: 'outcome-unknown' }), 'critical', true],
+  [result({ outcome: 'billing-not-ended' }), 'warning', true],
+  [health(), 'critical', true],
+  [health({ severity: 'warning' }), 'warning', false],
+  [price(), 'warning', false],
 ] as const)('news %# are as grave as they are', (news, severity, answer) => {
   expect([severityOf(news), needsAnswer(news)]).toEqual([severity, answer]);
 });
@@ -65,27 +141,58 @@ describe('silence', () => {
   });
 
   it('is kept about history and about mere notices', () => {
-    expect([silenceOf(price({ decidedAt: '2024-01-01T00:00:00Z' }), NOW), silenceOf(price(), NOW)]).toEqual(['old', null]);
+    expect([silenceOf(price({ decidedAt: '2024-01-01T00:00:00Z' }), NOW), silenceOf(price(), NOW)]).toEqual([
+      'old',
+      null,
+    ]);
     expect([silenceOf(health({ severity: 'notice' }), NOW), silenceOf(health(), NOW)]).toEqual(['notice', null]);
   });
 });
 
 it.each([
-  [{ from: 'applied', to: 'confirmed', code: 'confirmed' }, 'confirmed', null], [{ from: 'intended', to: 'failed', code: 'outcome-unknown' }, 'outcome-unknown', null],
-  [{ from: 'applied', to: 'failed', code: 'x' }, 'failed', null], [{ from: 'applied', to: 'applied', code: 'billing-not-ended' }, 'billing-not-ended', null], [{ from: 'applied', to: 'applied', code: 'asked' }, null, null],
-  [{ from: 'approved', to: 'refused', code: 'refused' }, 'refused', null], [{ from: 'approved', to: 'refused', code: 'rejected' }, null, null], [{ from: 'approved', to: 'expired', code: 'expired' }, 'expired', null],
-  [{ from: 'proposed', to: 'approved', code: 'approved' }, null, 'approved'], [{ from: 'proposed', to: 'refused', code: 'rejected' }, null, 'rejected'], [{ from: 'proposed', to: 'refused', code: 'withdrawn' }, null, 'withdrawn'],
-  [{ from: 'proposed', to: 'expired', code: 'expired' }, null, 'expired'], [{ from: null, to: 'proposed', code: 'proposed' }, null, null], [{ from: 'confirmed', to: 'measured', code: 'measured' }, null, null],
+  [{ from: 'applied', to: 'confirmed', code: 'confirmed' }, 'confirmed', null],
+  [{ from: 'intended', to: 'failed', code: 'outcome-unknown' }, 'outcome-unknown', null],
+  [{ from: 'applied', to: 'failed', code: 'x' }, 'failed', null],
+  [{ from: 'applied', to: 'applied', code: 'billing-not-ended' }, 'billing-not-ended', null],
+  [{ from: 'applied', to: 'applied', code: 'asked' }, null, null],
+  [{ from: 'approved', to: 'refused', code: 'refused' }, 'refused', null],
+  [{ from: 'approved', to: 'refused', code: 'rejected' }, null, null],
+  [{ from: 'approved', to: 'expired', code: 'expired' }, 'expired', null],
+  [{ from: 'proposed', to: 'approved', code: 'approved' }, null, 'approved'],
+  [{ from: 'proposed', to: 'refused', code: 'rejected' }, null, 'rejected'],
+  [{ from: 'proposed', to: 'refused', code: 'withdrawn' }, null, 'withdrawn'],
+  [{ from: 'proposed', to: 'expired', code: 'expired' }, null, 'expired'],
+  [{ from: null, to: 'proposed', code: 'proposed' }, null, null],
+  [{ from: 'confirmed', to: 'measured', code: 'measured' }, null, null],
 ] as const)('a step %j is a result, or an answer', (step, outcome, answer) => {
   expect([outcomeOf(step), answerOf(step)]).toEqual([outcome, answer]);
 });
 
 describe('routes', () => {
-  const route = (over: Partial<AlertRoute>): AlertRoute => ({ teams: null, kinds: null, leastSeverity: 'info', to: [{ channel: 'log', address: null }], escalation: [], ...over });
-  const routes = { routes: [route({ teams: ['red'], kinds: ['budget'] }), route({ leastSeverity: 'critical' }), route({ teams: ['red'] })] };
+  const route = (over: Partial<AlertRoute>): AlertRoute => ({
+    teams: null,
+    kinds: null,
+    leastSeverity: 'info',
+    to: [{ channel: 'log', address: null }],
+    escalation: [],
+    ...over,
+  });
+  const routes = {
+    routes: [
+      route({ teams: ['red'], kinds: ['budget'] }),
+      route({ leastSeverity: 'critical' }),
+      route({ teams: ['red'] }),
+    ],
+  };
 
   it('of those that fit the first one holds, for the teams below too', () => {
-    const lineage = lineageOf('red-a', new Map([['red-a', 'red'], ['red', null]]));
+    const lineage = lineageOf(
+      'red-a',
+      new Map([
+        ['red-a', 'red'],
+        ['red', null],
+      ]),
+    );
     expect(lineage).toEqual(['red-a', 'red']);
     expect(routeFor(routes, { kind: 'budget', severity: 'info', team: 'red-a' }, lineage)).toBe(routes.routes[0]);
     expect(routeFor(routes, { kind: 'health', severity: 'critical', team: 'blue' }, ['blue'])).toBe(routes.routes[1]);
@@ -97,96 +204,244 @@ describe('routes', () => {
 
   it('without a document everything goes everywhere, or to the log', () => {
     expect(defaultRoutes(['log']).routes[0]?.to).toEqual([{ channel: 'log', address: null }]);
-    expect(defaultRoutes(['email', 'log', 'slack']).routes[0]?.to).toEqual([{ channel: 'email', address: null }, { channel: 'slack', address: null }]);
+    expect(defaultRoutes(['email', 'log', 'slack']).routes[0]?.to).toEqual([
+      { channel: 'email', address: null },
+      { channel: 'slack', address: null },
+    ]);
   });
 
   it('that are wrong are refused with every problem', () => {
-    const wrong = { routes: [route({ to: [{ channel: 'slack', address: '#general' }, { channel: 'email', address: 'nobody' }, { channel: 'log', address: 'x' }], escalation: [
-      { afterHours: 2, to: [] }, { afterHours: 1, to: [{ channel: 'slack', address: '#general' }] }] })] };
+    const wrong = {
+      routes: [
+        route({
+          to: [
+            { channel: 'slack', address: '#general' },
+            { channel: 'email', address: 'nobody' },
+            { channel: 'log', address: 'x' },
+          ],
+          escalation: [
+            { afterHours: 2, to: [] },
+            { afterHours: 1, to: [{ channel: 'slack', address: '#general' }] },
+          ],
+        }),
+      ],
+    };
     let paths: (string | null)[] = [];
     try {
       checkRoutes(wrong);
     } catch (error) {
       paths = (error as { problems: { path: string }[] }).problems.map(({ path }) => path);
     }
-    expect(paths).toEqual(['routes/0/to/0/address', 'routes/0/to/1/address', 'routes/0/to/2/address', 'routes/0/escalation/0/to', 'routes/0/escalation/1/afterHours', 'routes/0/escalation/1/to/0/address', 'routes/0/escalation/1/to']);
+    expect(paths).toEqual([
+      'routes/0/to/0/address',
+      'routes/0/to/1/address',
+      'routes/0/to/2/address',
+      'routes/0/escalation/0/to',
+      'routes/0/escalation/1/afterHours',
+      'routes/0/escalation/1/to/0/address',
+      'routes/0/escalation/1/to',
+    ]);
     expect(checkRoutes({ routes: [route({ to: [{ channel: 'slack', address: 'C0123ABCD' }] })] })).toBeDefined();
   });
 
   it('go further after their hours, as long as somebody may answer', () => {
-    const steps = route({ escalation: [{ afterHours: 2, to: [{ channel: 'slack', address: 'C0A' }] }, { afterHours: 4, to: [{ channel: 'slack', address: 'C0B' }] }] });
+    const steps = route({
+      escalation: [
+        { afterHours: 2, to: [{ channel: 'slack', address: 'C0A' }] },
+        { afterHours: 4, to: [{ channel: 'slack', address: 'C0B' }] },
+      ],
+    });
     const made = Date.UTC(2026, 10, 21, 12);
     const open = alertOf(budgetNews());
-    expect([0, 1, 2].map((level) => escalationAt({ ...open, level }, steps))).toEqual([made + 2 * HOUR_MS, made + 4 * HOUR_MS, null]);
+    expect([0, 1, 2].map((level) => escalationAt({ ...open, level }, steps))).toEqual([
+      made + 2 * HOUR_MS,
+      made + 4 * HOUR_MS,
+      null,
+    ]);
     expect(escalationAt({ ...open, state: 'answered' }, steps)).toBeNull();
     expect(escalationAt(open, null)).toBeNull();
     const asked = alertOf(approvalNews({ expiresAt: '2026-11-21T14:00:00Z' }));
-    expect([escalationAt(asked, steps), escalationAt(alertOf(approvalNews({ expiresAt: '2026-11-21T14:00:01Z' })), steps)]).toEqual([null, made + 2 * HOUR_MS]);
+    expect([
+      escalationAt(asked, steps),
+      escalationAt(alertOf(approvalNews({ expiresAt: '2026-11-21T14:00:01Z' })), steps),
+    ]).toEqual([null, made + 2 * HOUR_MS]);
   });
 
   it('are muted for what a mute names, until it ends', () => {
-    const mute = { id: 'm', team: 'research', kind: 'budget' as const, thread: null, until: '2026-11-21T13:00:00Z', reason: '', by: '' };
+    const mute = {
+      id: 'm',
+      team: 'research',
+      kind: 'budget' as const,
+      thread: null,
+      until: '2026-11-21T13:00:00Z',
+      reason: '',
+      by: '',
+    };
     const alert = alertOf(budgetNews());
-    expect([isMuted([mute], alert, NOW), isMuted([mute], alert, NOW + HOUR_MS), isMuted([mute], { ...alert, team: 'blue' }, NOW), isMuted([{ ...mute, thread: 'other' }], alert, NOW)]).toEqual([true, false, false, false]);
+    expect([
+      isMuted([mute], alert, NOW),
+      isMuted([mute], alert, NOW + HOUR_MS),
+      isMuted([mute], { ...alert, team: 'blue' }, NOW),
+      isMuted([{ ...mute, thread: 'other' }], alert, NOW),
+    ]).toEqual([true, false, false, false]);
   });
 });
 
 describe('numbers', () => {
   it('what drives the spend is the largest of what the budget covers', () => {
-    const row = (provider: string, sku: string, cost: string | null, currency = 'USD') => ({ provider, sku, term: 'spot', cost, currency });
-    const rows = [row('AWS', 'a', '10'), row('AWS', 'b', '60'), row('GCP', 'c', '30'), row('AWS', 'b', '20.5'), row('AWS', 'd', null), row('AWS', 'e', '999', 'EUR'), row('OCI', 'f', '1')];
+    const row = (provider: string, sku: string, cost: string | null, currency = 'USD') => ({
+      provider,
+      sku,
+      term: 'spot',
+      cost,
+      currency,
+    });
+    const rows = [
+      row('AWS', 'a', '10'),
+      row('AWS', 'b', '60'),
+      row('GCP', 'c', '30'),
+      row('AWS', 'b', '20.5'),
+      row('AWS', 'd', null),
+      row('AWS', 'e', '999', 'EUR'),
+      row('OCI', 'f', '1'),
+    ];
     expect(driversOf(rows, 'USD')).toEqual([
-      { name: 'AWS b', cost: '80.500000000', share: 0.6625 }, { name: 'GCP c', cost: '30.000000000', share: 0.2469 }, { name: 'AWS a', cost: '10.000000000', share: 0.0823 }]);
-    expect(driversOf(rows, 'USD', { provider: ['GCP'] }).map(({ name, share }) => [name, share])).toEqual([['GCP c', 1]]);
+      { name: 'AWS b', cost: '80.500000000', share: 0.6625 },
+      { name: 'GCP c', cost: '30.000000000', share: 0.2469 },
+      { name: 'AWS a', cost: '10.000000000', share: 0.0823 },
+    ]);
+    expect(driversOf(rows, 'USD', { provider: ['GCP'] }).map(({ name, share }) => [name, share])).toEqual([
+      ['GCP c', 1],
+    ]);
     expect(driversOf(rows, 'USD', { tag: [{ key: 'x', value: 'y' }] })).toEqual([]);
   });
 
   it('the next step is the largest known saving in the currency', () => {
-    const one = (id: string, saving: string | null, over: Partial<Recommendation> = {}): Recommendation => ({ id, title: id, estimatedMonthlySavings: saving, currency: 'USD', implementationEffort: 'Low', ...over }) as Recommendation;
-    expect(nextStepOf([one('a', null), one('b', '0'), one('c', '90'), one('d', '100', { implementationEffort: 'High' }), one('e', '100.0'), one('f', '999', { currency: 'EUR' })], 'USD')).toMatchObject({ recommendation: 'e', monthlySavings: '100.0' });
+    const one = (id: string, saving: string | null, over: Partial<Recommendation> = {}): Recommendation =>
+      ({
+        id,
+        title: id,
+        estimatedMonthlySavings: saving,
+        currency: 'USD',
+        implementationEffort: 'Low',
+        ...over,
+      }) as Recommendation;
+    expect(
+      nextStepOf(
+        [
+          one('a', null),
+          one('b', '0'),
+          one('c', '90'),
+          one('d', '100', { implementationEffort: 'High' }),
+          one('e', '100.0'),
+          one('f', '999', { currency: 'EUR' }),
+        ],
+        'USD',
+      ),
+    ).toMatchObject({ recommendation: 'e', monthlySavings: '100.0' });
     expect(nextStepOf([one('a', null)], 'USD')).toBeNull();
   });
 
   it('a day that is not known is a gap, never nothing', () => {
     const from = Date.UTC(2026, 10, 1);
-    const row = (day: string, cost: string | null, over = {}) => ({ day, cost, currency: 'USD', gpuHours: '100.000000', unpricedQuantity: '0.000000', ...over });
-    const rows = [row('2026-11-02', '5'), row('2026-11-04', '7'), row('2026-11-04', '1', { currency: 'EUR' }), row('2026-11-05', '9', { unpricedQuantity: '1.1' }), row('2026-11-06', '0')];
-    expect(dailySeries(rows, 'USD', from, from + 6 * DAY_MS).map(({ spend }) => spend)).toEqual([5, null, null, null, 0]);
+    const row = (day: string, cost: string | null, over = {}) => ({
+      day,
+      cost,
+      currency: 'USD',
+      gpuHours: '100.000000',
+      unpricedQuantity: '0.000000',
+      ...over,
+    });
+    const rows = [
+      row('2026-11-02', '5'),
+      row('2026-11-04', '7'),
+      row('2026-11-04', '1', { currency: 'EUR' }),
+      row('2026-11-05', '9', { unpricedQuantity: '1.1' }),
+      row('2026-11-06', '0'),
+    ];
+    expect(dailySeries(rows, 'USD', from, from + 6 * DAY_MS).map(({ spend }) => spend)).toEqual([
+      5,
+      null,
+      null,
+      null,
+      0,
+    ]);
   });
 
   it('prices are series of one SKU, place and term, with those beside it that a real move would move', () => {
     const prices = [
-      instancePrice('80'), instancePrice('88', { effectiveFrom: Date.UTC(2026, 0, 1) }), instancePrice('20', { term: 'spot' }), instancePrice('40', { sku: 'p5.24xlarge', gpus: 4 }), instancePrice('1', { sku: 'unused' })];
+      instancePrice('80'),
+      instancePrice('88', { effectiveFrom: Date.UTC(2026, 0, 1) }),
+      instancePrice('20', { term: 'spot' }),
+      instancePrice('40', { sku: 'p5.24xlarge', gpus: 4 }),
+      instancePrice('1', { sku: 'unused' }),
+    ];
     const series = priceSeries(prices, (_, sku) => sku !== 'unused');
-    expect(series.map(({ sku, term, points }) => [sku, term, points.map(({ price: value }) => value)])).toEqual([['p5.48xlarge', 'on-demand', [10, 11]], ['p5.48xlarge', 'spot', [2.5]], ['p5.24xlarge', 'on-demand', [10]]]);
+    expect(series.map(({ sku, term, points }) => [sku, term, points.map(({ price: value }) => value)])).toEqual([
+      ['p5.48xlarge', 'on-demand', [10, 11]],
+      ['p5.48xlarge', 'spot', [2.5]],
+      ['p5.24xlarge', 'on-demand', [10]],
+    ]);
     expect(peersOf(series[0]!, series)).toEqual([series[2]]);
   });
 });
 
 describe('words', () => {
-  it.each([['1234567.895', '1,234,567.90 USD'], ['1234567.885', '1,234,567.88 USD'], ['-0.004', '0.00 USD'], ['5', '5.00 USD'], ['-1234.5', '-1,234.50 USD'], ['unknown', 'unknown USD']])('%s is written %s', (amount, text) => {
+  it.each([
+    ['1234567.895', '1,234,567.90 USD'],
+    ['1234567.885', '1,234,567.88 USD'],
+    ['-0.004', '0.00 USD'],
+    ['5', '5.00 USD'],
+    ['-1234.5', '-1,234.50 USD'],
+    ['unknown', 'unknown USD'],
+  ])('%s is written %s', (amount, text) => {
     expect(shownAmount(amount, 'USD')).toBe(text);
   });
 
   it('ratios and effects', () => {
     expect(['0.8', '1', '0.333'].map(shownRatio)).toEqual(['80 %', '100 %', '33.3 %']);
     expect(effectWords({ kind: 'scale', target: 'asg/x', replicas: 0 })).toBe('scale asg/x to 0');
-    expect(effectWords({ kind: 'purchase', target: 'AWS/x/y', offer: 'o1', units: 2, mostNanos: '1500000000000', currency: 'USD' })).toBe('buy 2 of o1, at most 1,500.00 USD');
+    expect(
+      effectWords({
+        kind: 'purchase',
+        target: 'AWS/x/y',
+        offer: 'o1',
+        units: 2,
+        mostNanos: '1500000000000',
+        currency: 'USD',
+      }),
+    ).toBe('buy 2 of o1, at most 1,500.00 USD');
   });
 
   it('say what an action saves, and of what, as far as that is known', () => {
     const because = approvalNews().because!;
-    const saving = (over: Partial<typeof because>): unknown => messageOf(alertOf(approvalNews({ because: { ...because, ...over } })), ENGLISH, null).facts[0];
-    expect(saving({ monthlyCost: '2000.00' })).toEqual({ name: 'Estimated saving', value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD), of 2,000.00 USD that it costs' });
+    const saving = (over: Partial<typeof because>): unknown =>
+      messageOf(alertOf(approvalNews({ because: { ...because, ...over } })), ENGLISH, null).facts[0];
+    expect(saving({ monthlyCost: '2000.00' })).toEqual({
+      name: 'Estimated saving',
+      value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD), of 2,000.00 USD that it costs',
+    });
     // An alert that was kept before it was said, and one of what nobody can price.
-    for (const over of [{}, { monthlyCost: null }]) expect(saving(over)).toEqual({ name: 'Estimated saving', value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD)' });
-    expect(saving({ monthlySavings: null, monthlyCost: '2000.00' })).toEqual({ name: 'Estimated saving', value: 'unknown' });
+    for (const over of [{}, { monthlyCost: null }])
+      expect(saving(over)).toEqual({
+        name: 'Estimated saving',
+        value: '1,234.50 USD a month (900.00 USD to 1,500.00 USD)',
+      });
+    expect(saving({ monthlySavings: null, monthlyCost: '2000.00' })).toEqual({
+      name: 'Estimated saving',
+      value: 'unknown',
+    });
   });
 
   it('say when the budget runs out, and what nobody knows', () => {
-    const text = (over: Parameters<typeof budgetNews>[0]): string => plainText(messageOf(alertOf(budgetNews(over)), ENGLISH, null));
+    const text = (over: Parameters<typeof budgetNews>[0]): string =>
+      plainText(messageOf(alertOf(budgetNews(over)), ENGLISH, null));
     expect(text({})).toContain('At this rate it runs out on 2026-11-24 06:30 UTC.');
-    expect(text({ spent: '10000', exhaustionAt: '2026-11-20T05:00:00Z' })).toContain('The budget ran out on 2026-11-20 05:00 UTC.');
-    expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(/lasts until the period ends[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/);
+    expect(text({ spent: '10000', exhaustionAt: '2026-11-20T05:00:00Z' })).toContain(
+      'The budget ran out on 2026-11-20 05:00 UTC.',
+    );
+    expect(text({ exhaustionAt: null, forecast: null, unpricedGpuHours: '12.5' })).toMatch(
+      /lasts until the period ends[^]*12\.5 GPU-hours have no price yet[^]*Forecast at the end: unknown/,
+    );
   });
 });

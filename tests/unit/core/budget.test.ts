@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
-  covers, crossings, plannedFor, problemsOfBudget, teamsUnder, weighBudget, type Budget, type BudgetState, type Forecaster, type SpendPoint,
+  covers,
+  crossings,
+  plannedFor,
+  problemsOfBudget,
+  teamsUnder,
+  weighBudget,
+  type Budget,
+  type BudgetState,
+  type Forecaster,
+  type SpendPoint,
 } from '../../../src/core/budget/budget.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
 
@@ -8,11 +17,27 @@ const at = (text: string): number => parseInstant(text) ?? Number.NaN;
 const UNIT = 1_000_000_000n;
 
 const budget: Budget = {
-  id: 'b1', team: 'research', period: 'month', zone: 'UTC', currency: 'USD', filters: {}, planned: { default: '3100', periods: { '2026-11-01': '600', '2026-12-01': '0' } },
-  includeCredits: true, thresholds: [{ kind: 'actual', ratio: '0.5' }, { kind: 'actual', ratio: '0.80' }, { kind: 'forecast', ratio: '1' }],
+  id: 'b1',
+  team: 'research',
+  period: 'month',
+  zone: 'UTC',
+  currency: 'USD',
+  filters: {},
+  planned: { default: '3100', periods: { '2026-11-01': '600', '2026-12-01': '0' } },
+  includeCredits: true,
+  thresholds: [
+    { kind: 'actual', ratio: '0.5' },
+    { kind: 'actual', ratio: '0.80' },
+    { kind: 'forecast', ratio: '1' },
+  ],
 };
-const point = (when: string, amount: number, rest: Partial<SpendPoint> = {}): SpendPoint =>
-  ({ at: at(when), nanos: BigInt(amount) * UNIT, creditNanos: 0n, unpricedQuantity: 0n, ...rest });
+const point = (when: string, amount: number, rest: Partial<SpendPoint> = {}): SpendPoint => ({
+  at: at(when),
+  nanos: BigInt(amount) * UNIT,
+  creditNanos: 0n,
+  unpricedQuantity: 0n,
+  ...rest,
+});
 /** `amount` on each day from `first`. */
 const daily = (first: string, days: number, amount: number): SpendPoint[] =>
   Array.from({ length: days }, (_, day) => ({ ...point(first, amount), at: at(first) + day * DAY_MS }));
@@ -28,16 +53,25 @@ describe('the state of a budget', () => {
   it('sums the period, forecasts its end, and dates the exhaustion', () => {
     const state = weigh([point('2026-09-30', 999), ...daily('2026-10-01', 10, 200)], '2026-10-11');
     expect(state).toMatchObject({
-      status: 'planned', planned: 3100n * UNIT, spent: 2000n * UNIT, period: { start: at('2026-10-01'), end: at('2026-11-01') },
-      forecast: { mean: 6200n * UNIT, low: 5780n * UNIT, high: 6620n * UNIT, method: 'as-yesterday' }, burnRatePerDay: 200n * UNIT, ratio: 0.645161,
+      status: 'planned',
+      planned: 3100n * UNIT,
+      spent: 2000n * UNIT,
+      period: { start: at('2026-10-01'), end: at('2026-11-01') },
+      forecast: { mean: 6200n * UNIT, low: 5780n * UNIT, high: 6620n * UNIT, method: 'as-yesterday' },
+      burnRatePerDay: 200n * UNIT,
+      ratio: 0.645161,
     });
     // $1,100 are left at $200 a day: five and a half days.
     expect(formatInstant(state.exhaustionAt ?? 0)).toBe('2026-10-16T12:00:00Z');
   });
 
   it('names the hour in which the plan ran out', () => {
-    expect(formatInstant(weigh(daily('2026-10-01', 10, 500), '2026-10-11').exhaustionAt ?? 0)).toBe('2026-10-07T00:00:00Z');
-    expect(formatInstant(weigh(daily('2026-10-01', 10, 110), '2026-10-11').exhaustionAt ?? 0).slice(0, 10)).toBe('2026-10-29');
+    expect(formatInstant(weigh(daily('2026-10-01', 10, 500), '2026-10-11').exhaustionAt ?? 0)).toBe(
+      '2026-10-07T00:00:00Z',
+    );
+    expect(formatInstant(weigh(daily('2026-10-01', 10, 110), '2026-10-11').exhaustionAt ?? 0).slice(0, 10)).toBe(
+      '2026-10-29',
+    );
     expect(weigh(daily('2026-10-01', 10, 100), '2026-10-11').exhaustionAt).toBeNull();
   });
 
@@ -53,24 +87,40 @@ describe('the state of a budget', () => {
 
   it('uses the zone: the first hours of October in Shanghai are still September in UTC', () => {
     const shanghai = { ...budget, zone: 'Asia/Shanghai' };
-    const state = weighBudget({ budget: shanghai, spend: [point('2026-09-30T16:00:00Z', 5), point('2026-09-30T15:00:00Z', 7)], committed: 0n, now: at('2026-10-02'), forecaster: null });
+    const state = weighBudget({
+      budget: shanghai,
+      spend: [point('2026-09-30T16:00:00Z', 5), point('2026-09-30T15:00:00Z', 7)],
+      committed: 0n,
+      now: at('2026-10-02'),
+      forecaster: null,
+    });
     expect(state.spent).toBe(5n * UNIT);
   });
 
   it('counts credits, or shows them only', () => {
     const spend = [point('2026-10-02', 100, { creditNanos: -30n * UNIT })];
     expect(weigh(spend, '2026-10-03')).toMatchObject({ spent: 70n * UNIT, credits: -30n * UNIT });
-    expect(weigh(spend, '2026-10-03', { budget: { ...budget, includeCredits: false } })).toMatchObject({ spent: 100n * UNIT, credits: -30n * UNIT });
+    expect(weigh(spend, '2026-10-03', { budget: { ...budget, includeCredits: false } })).toMatchObject({
+      spent: 100n * UNIT,
+      credits: -30n * UNIT,
+    });
   });
 
   it('carries unpriced quantity, and says nothing where nothing is known', () => {
     const state = weigh([point('2026-10-02', 0, { unpricedQuantity: 42n })], '2026-10-02T00:30:00Z');
     expect(state).toMatchObject({ unpricedQuantity: 42n, burnRatePerDay: null });
-    expect(weigh([], '2026-10-02')).toMatchObject({ spent: 0n, forecast: null, burnRatePerDay: null, exhaustionAt: null });
+    expect(weigh([], '2026-10-02')).toMatchObject({
+      spent: 0n,
+      forecast: null,
+      burnRatePerDay: null,
+      exhaustionAt: null,
+    });
   });
 
   it('weighs a past period again with late data: what is spent is the forecast', () => {
-    const state = weigh([...daily('2026-10-01', 31, 10), point('2026-11-02', 999)], '2026-11-05', { instant: at('2026-10-15') });
+    const state = weigh([...daily('2026-10-01', 31, 10), point('2026-11-02', 999)], '2026-11-05', {
+      instant: at('2026-10-15'),
+    });
     expect(state).toMatchObject({ spent: 310n * UNIT, forecast: { mean: 310n * UNIT, method: 'closed' } });
   });
 
@@ -81,7 +131,7 @@ describe('the state of a budget', () => {
 });
 
 describe('planned amounts', () => {
-  it('are the period\'s own, else the default, else none: not planned is not unlimited', () => {
+  it("are the period's own, else the default, else none: not planned is not unlimited", () => {
     const state = (now: string, planned: Budget['planned']) => weigh([], now, { budget: { ...budget, planned } });
     expect(state('2026-11-05', budget.planned).planned).toBe(600n * UNIT);
     expect(state('2026-10-05', budget.planned).planned).toBe(3100n * UNIT);
@@ -95,13 +145,18 @@ describe('planned amounts', () => {
     expect(none).toMatchObject({ planned: 0n, ratio: null });
     expect(crossings(budget, none, new Set())).toEqual([]);
     const some = weigh([{ ...point('2026-12-02', 0), nanos: 1n }], '2026-12-05');
-    expect(crossings(budget, some, new Set()).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual(['actual 0.5', 'actual 0.8', 'forecast 1']);
+    expect(crossings(budget, some, new Set()).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual([
+      'actual 0.5',
+      'actual 0.8',
+      'forecast 1',
+    ]);
     expect(some.exhaustionAt).toBe(at('2026-12-02'));
   });
 });
 
 describe('crossings', () => {
-  const ids = (state: BudgetState, already: string[] = []): string[] => crossings(budget, state, new Set(already)).map(({ id }) => id);
+  const ids = (state: BudgetState, already: string[] = []): string[] =>
+    crossings(budget, state, new Set(already)).map(({ id }) => id);
   const half = 'b1/2026-10-01T00:00:00Z/actual/0.5';
   const forecast = 'b1/2026-10-01T00:00:00Z/forecast/1';
 
@@ -109,18 +164,25 @@ describe('crossings', () => {
     const state = weigh(daily('2026-10-01', 10, 200), '2026-10-11');
     expect(ids(state)).toEqual([half, forecast]);
     expect(ids(state, [half, forecast])).toEqual([]);
-    expect(ids(weigh(daily('2026-10-01', 14, 200), '2026-10-15'), [half, forecast])).toEqual(['b1/2026-10-01T00:00:00Z/actual/0.8']);
+    expect(ids(weigh(daily('2026-10-01', 14, 200), '2026-10-15'), [half, forecast])).toEqual([
+      'b1/2026-10-01T00:00:00Z/actual/0.8',
+    ]);
   });
 
   it('do not come back when late credits lower the spend and new spend raises it', () => {
-    const lower = weigh([...daily('2026-10-01', 10, 200), point('2026-10-03', 0, { creditNanos: -1000n * UNIT })], '2026-10-11');
+    const lower = weigh(
+      [...daily('2026-10-01', 10, 200), point('2026-10-03', 0, { creditNanos: -1000n * UNIT })],
+      '2026-10-11',
+    );
     expect(ids(lower, [half, forecast])).toEqual([]);
     expect(ids(weigh(daily('2026-10-01', 9, 200), '2026-10-11'), [half, forecast])).toEqual([]);
   });
 
   it('are reached at exactly the ratio', () => {
     expect(ids(weigh([point('2026-10-01', 1550)], '2026-10-11', { forecaster: null }))).toEqual([half]);
-    expect(ids(weigh([{ ...point('2026-10-01', 1550), nanos: 1550n * UNIT - 1n }], '2026-10-11', { forecaster: null }))).toEqual([]);
+    expect(
+      ids(weigh([{ ...point('2026-10-01', 1550), nanos: 1550n * UNIT - 1n }], '2026-10-11', { forecaster: null })),
+    ).toEqual([]);
   });
 
   it('belong to their period: the next month starts afresh', () => {
@@ -136,7 +198,15 @@ describe('crossings', () => {
 
 describe('scope', () => {
   it('takes in all teams below, and survives a ring', () => {
-    const parents = new Map([['research', null], ['vision', 'research'], ['nlp', 'research'], ['ocr', 'vision'], ['web', null], ['a', 'b'], ['b', 'a']]);
+    const parents = new Map([
+      ['research', null],
+      ['vision', 'research'],
+      ['nlp', 'research'],
+      ['ocr', 'vision'],
+      ['web', null],
+      ['a', 'b'],
+      ['b', 'a'],
+    ]);
     expect([...teamsUnder('research', parents)].sort()).toEqual(['nlp', 'ocr', 'research', 'vision']);
     expect([...teamsUnder('a', parents)].sort()).toEqual(['a', 'b']);
   });
@@ -144,7 +214,12 @@ describe('scope', () => {
   it('filters by provider, SKU, term and tag; what is unknown passes no filter', () => {
     const line = { provider: 'AWS', sku: 'p5.48xlarge', term: 'spot' as const, tags: { env: 'prod' } };
     expect(covers({}, line)).toBe(true);
-    expect(covers({ provider: ['AWS', 'Oracle'], sku: ['p5.48xlarge'], term: ['spot'], tag: [{ key: 'env', value: 'prod' }] }, line)).toBe(true);
+    expect(
+      covers(
+        { provider: ['AWS', 'Oracle'], sku: ['p5.48xlarge'], term: ['spot'], tag: [{ key: 'env', value: 'prod' }] },
+        line,
+      ),
+    ).toBe(true);
     expect(covers({ tag: [{ key: 'env', value: 'dev' }] }, line)).toBe(false);
     expect(covers({ term: ['spot'] }, { ...line, term: null })).toBe(false);
     expect(covers({ sku: ['x'] }, { ...line, sku: null })).toBe(false);
@@ -156,13 +231,28 @@ describe('validation', () => {
   it('accepts the budget and names every problem of a bad one', () => {
     expect(problemsOfBudget(budget)).toEqual([]);
     const bad = {
-      ...budget, id: '', zone: 'Mars', currency: 'usd', planned: { default: '-1', periods: { '2026-13-01': 'x' } }, filters: { term: ['never'], sku: [] },
+      ...budget,
+      id: '',
+      zone: 'Mars',
+      currency: 'usd',
+      planned: { default: '-1', periods: { '2026-13-01': 'x' } },
+      filters: { term: ['never'], sku: [] },
       thresholds: [{ kind: 'both', ratio: '0' }],
     } as unknown as Budget;
     expect(problemsOfBudget(bad).map(({ path }) => path)).toEqual([
-      'id', 'zone', 'currency', 'planned/default', 'planned/periods/2026-13-01', 'planned/periods/2026-13-01', 'filters/term/0', 'filters/sku',
-      'thresholds/0/kind', 'thresholds/0/ratio',
+      'id',
+      'zone',
+      'currency',
+      'planned/default',
+      'planned/periods/2026-13-01',
+      'planned/periods/2026-13-01',
+      'filters/term/0',
+      'filters/sku',
+      'thresholds/0/kind',
+      'thresholds/0/ratio',
     ]);
-    expect(problemsOfBudget({ ...budget, planned: { default: '1', periods: { '2026-11-02': '1' } } })).toEqual([{ path: 'planned/periods/2026-11-02', message: 'is not the first day of a period (that is 2026-11-01)' }]);
+    expect(problemsOfBudget({ ...budget, planned: { default: '1', periods: { '2026-11-02': '1' } } })).toEqual([
+      { path: 'planned/periods/2026-11-02', message: 'is not the first day of a period (that is 2026-11-01)' },
+    ]);
   });
 });

@@ -1,10 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { calibrated, calibrationOf, estimateBefore, LEAST_RATIO, MOST_RATIO, withCalibration, type Calibrations } from '../../../src/core/policy/calibration.js';
+import {
+  calibrated,
+  calibrationOf,
+  estimateBefore,
+  LEAST_RATIO,
+  MOST_RATIO,
+  withCalibration,
+  type Calibrations,
+} from '../../../src/core/policy/calibration.js';
 import { viewOf, type Policy, type Proposal } from '../../../src/core/policy/policy.js';
 import { decide } from '../../../src/core/policy/decision.js';
 
-const cases = (count: number, share: number, predicted = 1000) => Array.from({ length: count }, () => ({ predicted: BigInt(predicted), realised: BigInt(predicted * share) }));
+const cases = (count: number, share: number, predicted = 1000) =>
+  Array.from({ length: count }, () => ({ predicted: BigInt(predicted), realised: BigInt(predicted * share) }));
 
 describe('what was realised against what was predicted', () => {
   it('moves little with few cases and much with many', () => {
@@ -16,8 +25,8 @@ describe('what was realised against what was predicted', () => {
   it('has an interval that narrows: 1.2816 x sqrt(10 x 0.0625 / 20) / sqrt(20) after ten exact cases', () => {
     const found = calibrationOf(cases(10, 1));
     expect(found?.ratio).toBe(1);
-    expect(found?.low).toBeCloseTo(1 - 1.2816 * Math.sqrt(0.625) / 20, 6);
-    expect((calibrationOf(cases(100, 1))?.low ?? 0)).toBeGreaterThan(found?.low ?? 1);
+    expect(found?.low).toBeCloseTo(1 - (1.2816 * Math.sqrt(0.625)) / 20, 6);
+    expect(calibrationOf(cases(100, 1))?.low ?? 0).toBeGreaterThan(found?.low ?? 1);
   });
 
   it('lets one giant among many count as little more than one', () => {
@@ -35,27 +44,71 @@ describe('what was realised against what was predicted', () => {
 
 describe('the next estimate', () => {
   it('is corrected exactly, its ends outwards', () => {
-    expect(calibrated({ mean: 1000n, low: 800n, high: 1200n }, { ratio: 0.5, low: 0.4, high: 0.6, cases: 3 })).toEqual({ mean: 500n, low: 320n, high: 720n });
-    expect(calibrated({ mean: 100n, low: -50n, high: 200n }, { ratio: 0.5, low: 0.4, high: 0.6, cases: 3 })).toEqual({ mean: 50n, low: -30n, high: 120n });
+    expect(calibrated({ mean: 1000n, low: 800n, high: 1200n }, { ratio: 0.5, low: 0.4, high: 0.6, cases: 3 })).toEqual({
+      mean: 500n,
+      low: 320n,
+      high: 720n,
+    });
+    expect(calibrated({ mean: 100n, low: -50n, high: 200n }, { ratio: 0.5, low: 0.4, high: 0.6, cases: 3 })).toEqual({
+      mean: 50n,
+      low: -30n,
+      high: 120n,
+    });
   });
 
   const proposal = (mean: bigint | null): Proposal => ({
-    action: 'Stop', target: 't', title: '', monthlySavings: mean === null ? null : { mean, low: mean, high: mean }, monthlyCost: 2_000_000_000_000n, computation: { gpus: 8 }, evidence: [],
-    risk: { interruption: 'Low', note: '' }, restartNeeded: false, implementationEffort: 'Low', rollbackPossible: true, validDays: 1,
+    action: 'Stop',
+    target: 't',
+    title: '',
+    monthlySavings: mean === null ? null : { mean, low: mean, high: mean },
+    monthlyCost: 2_000_000_000_000n,
+    computation: { gpus: 8 },
+    evidence: [],
+    risk: { interruption: 'Low', note: '' },
+    restartNeeded: false,
+    implementationEffort: 'Low',
+    rollbackPossible: true,
+    validDays: 1,
   });
   const half = { ratio: 0.5, low: 0.4, high: 0.6, cases: 30 };
 
   it('says that it was corrected, and keeps what the policy said', () => {
     const corrected = withCalibration(proposal(1000n), half);
-    expect(corrected.computation).toEqual({ gpus: 8, calibrationRatio: 0.5, calibrationCases: 30, savingBeforeCalibrationNanos: '1000 1000 1000' });
-    expect(estimateBefore(corrected.computation, corrected.monthlySavings)).toEqual({ mean: 1000n, low: 1000n, high: 1000n });
+    expect(corrected.computation).toEqual({
+      gpus: 8,
+      calibrationRatio: 0.5,
+      calibrationCases: 30,
+      savingBeforeCalibrationNanos: '1000 1000 1000',
+    });
+    expect(estimateBefore(corrected.computation, corrected.monthlySavings)).toEqual({
+      mean: 1000n,
+      low: 1000n,
+      high: 1000n,
+    });
     expect(estimateBefore({}, { mean: 7n, low: 7n, high: 7n })).toEqual({ mean: 7n, low: 7n, high: 7n });
   });
 
   it('is part of the view: the same view gives the same recommendation, corrected', () => {
-    const policy: Policy = { name: 'idle-stop', version: 3, description: '', params: z.looseObject({}), evaluate: () => [proposal(1_000_000_000_000n)], examples: [] };
-    const document = { name: 'doc', policy: 'idle-stop', teams: ['red'], mode: 'recommend' as const, params: {}, priority: 0 };
-    const made = (calibrations: Calibrations) => decide(viewOf({ team: 'red', asOf: 0, currency: 'USD', calibrations }), [document], [policy]).map(({ recommendation }) => recommendation.estimatedMonthlySavings);
+    const policy: Policy = {
+      name: 'idle-stop',
+      version: 3,
+      description: '',
+      params: z.looseObject({}),
+      evaluate: () => [proposal(1_000_000_000_000n)],
+      examples: [],
+    };
+    const document = {
+      name: 'doc',
+      policy: 'idle-stop',
+      teams: ['red'],
+      mode: 'recommend' as const,
+      params: {},
+      priority: 0,
+    };
+    const made = (calibrations: Calibrations) =>
+      decide(viewOf({ team: 'red', asOf: 0, currency: 'USD', calibrations }), [document], [policy]).map(
+        ({ recommendation }) => recommendation.estimatedMonthlySavings,
+      );
     expect(made({ 'idle-stop@3': half })).toEqual(['500.00']);
     expect(made({ 'idle-stop@2': half })).toEqual(['1000.00']);
     expect(made({})).toEqual(['1000.00']);

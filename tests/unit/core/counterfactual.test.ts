@@ -7,66 +7,187 @@ import { GPU_PARTS } from '../../../src/core/usage.js';
 import { metered, MONDAY } from '../../support/records.js';
 
 const target = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/i-1', kind: 'instance', name: 'i-1', provider: 'AWS', account: 'a1', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', gpus: 8, term: 'on-demand',
-  state: 'running', billing: 'billed', replicas: null, spotRatio: null, labels: {}, launchedAt: null, revision: null, ...over,
+  target: 'instance/i-1',
+  kind: 'instance',
+  name: 'i-1',
+  provider: 'AWS',
+  account: 'a1',
+  region: 'us-east-1',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  gpus: 8,
+  term: 'on-demand',
+  state: 'running',
+  billing: 'billed',
+  replicas: null,
+  spotRatio: null,
+  labels: {},
+  launchedAt: null,
+  revision: null,
+  ...over,
 });
 const group = (desired: number, over: Partial<FleetTarget> = {}): FleetTarget =>
   target({ target: 'asg/train', kind: 'group', replicas: { desired, ready: desired, min: 0, max: 20 }, ...over });
 
-function facts(effect: Effect, before: FleetTarget | null, over: Partial<ActionFacts> & { rollbackOf?: string } = {}): ActionFacts {
+function facts(
+  effect: Effect,
+  before: FleetTarget | null,
+  over: Partial<ActionFacts> & { rollbackOf?: string } = {},
+): ActionFacts {
   return {
-    action: { id: 'act-1', team: 'red', connection: 'aws', target: effect.target, effect, rollbackOf: over.rollbackOf ?? null, recommendation: null, policy: null },
-    before, appliedAt: MONDAY, confirmedAt: MONDAY, takenBackAt: null, recommended: null, ...over,
+    action: {
+      id: 'act-1',
+      team: 'red',
+      connection: 'aws',
+      target: effect.target,
+      effect,
+      rollbackOf: over.rollbackOf ?? null,
+      recommendation: null,
+      policy: null,
+    },
+    before,
+    appliedAt: MONDAY,
+    confirmedAt: MONDAY,
+    takenBackAt: null,
+    recommended: null,
+    ...over,
   };
 }
 const worldOf = (...given: Parameters<typeof facts>) => counterfactualOf(facts(...given), 'USD').world;
-const key = { provider: 'AWS', account: 'a1', sku: 'p5.48xlarge', gpuModel: 'H100', region: 'us-east-1', term: 'on-demand' };
-const recommended = (action: NonNullable<ActionFacts['recommended']>['action'], change = {}): Pick<ActionFacts, 'recommended'> =>
-  ({ recommended: { action, change, policyVersion: 1, currency: 'USD', monthly: { mean: 5n, low: 4n, high: 6n }, once: false } });
+const key = {
+  provider: 'AWS',
+  account: 'a1',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  region: 'us-east-1',
+  term: 'on-demand',
+};
+const recommended = (
+  action: NonNullable<ActionFacts['recommended']>['action'],
+  change = {},
+): Pick<ActionFacts, 'recommended'> => ({
+  recommended: {
+    action,
+    change,
+    policyVersion: 1,
+    currency: 'USD',
+    monthly: { mean: 5n, low: 4n, high: 6n },
+    once: false,
+  },
+});
 
 describe('what would have held', () => {
   it('is the machine as it was, for a stop, at most as long as the readings reach back', () => {
-    const found = counterfactualOf(facts({ kind: 'stop', target: 'instance/i-1' }, target(), recommended('Stop')), 'USD');
-    expect(found.world).toEqual({ kind: 'held', holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 1 }], afterParts: 0 });
+    const found = counterfactualOf(
+      facts({ kind: 'stop', target: 'instance/i-1' }, target(), recommended('Stop')),
+      'USD',
+    );
+    expect(found.world).toEqual({
+      kind: 'held',
+      holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 1 }],
+      afterParts: 0,
+    });
     expect([found.from, found.until]).toEqual([MONDAY, MONDAY + 14 * DAY_MS]);
     expect(found.estimate).toEqual({ mean: 5n, low: 4n, high: 6n });
   });
 
   it('is all replicas that were there, for a scale-in; those that never came are not claimed', () => {
-    expect(worldOf({ kind: 'scale', target: 'asg/train', replicas: 3 }, group(8, { replicas: { desired: 8, ready: 6, min: 0, max: 9 } })))
-      .toEqual({ kind: 'held', holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 6 }], afterParts: 24 * GPU_PARTS });
+    expect(
+      worldOf(
+        { kind: 'scale', target: 'asg/train', replicas: 3 },
+        group(8, { replicas: { desired: 8, ready: 6, min: 0, max: 9 } }),
+      ),
+    ).toEqual({ kind: 'held', holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 6 }], afterParts: 24 * GPU_PARTS });
   });
 
   it('takes a replica that may have been spot for spot', () => {
-    expect(worldOf({ kind: 'scale', target: 'asg/train', replicas: 0 }, group(3, { spotRatio: 0.5, term: null }))).toEqual({
-      kind: 'held', afterParts: 0, holdings: [{ key, gpuParts: 8 * GPU_PARTS, units: 1 }, { key: { ...key, term: 'spot' }, gpuParts: 8 * GPU_PARTS, units: 2 }],
+    expect(
+      worldOf({ kind: 'scale', target: 'asg/train', replicas: 0 }, group(3, { spotRatio: 0.5, term: null })),
+    ).toEqual({
+      kind: 'held',
+      afterParts: 0,
+      holdings: [
+        { key, gpuParts: 8 * GPU_PARTS, units: 1 },
+        { key: { ...key, term: 'spot' }, gpuParts: 8 * GPU_PARTS, units: 2 },
+      ],
     });
   });
 
   it('is the hours as used at the old share of spot, or the old SKU', () => {
-    expect(worldOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4, { spotRatio: 0.25 }))).toEqual({ kind: 'term', spotRatio: 0.25 });
-    expect(worldOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4))).toEqual({ kind: 'term', spotRatio: 0 });
-    expect(worldOf({ kind: 'resize', target: 'instance/i-1', sku: 'g5.xlarge' }, target())).toEqual({ kind: 'size', holding: { key, gpuParts: 8 * GPU_PARTS, units: 1 } });
+    expect(
+      worldOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4, { spotRatio: 0.25 })),
+    ).toEqual({ kind: 'term', spotRatio: 0.25 });
+    expect(worldOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4))).toEqual({
+      kind: 'term',
+      spotRatio: 0,
+    });
+    expect(worldOf({ kind: 'resize', target: 'instance/i-1', sku: 'g5.xlarge' }, target())).toEqual({
+      kind: 'size',
+      holding: { key, gpuParts: 8 * GPU_PARTS, units: 1 },
+    });
   });
 
   it('is the covered hours on demand, for a reservation, over its whole term', () => {
-    const effect: Effect = { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none', offer: 'o1', units: 2, mostNanos: 100n, currency: 'USD' };
-    const found = counterfactualOf(facts(effect, null, recommended('PurchaseReservedInstances', { term: 'reserved-1y' })), 'USD');
-    expect(found.world).toEqual({ kind: 'commitment', units: 2, offer: 'o1', term: 'reserved-1y', paid: { nanos: 100n, currency: 'USD' }, onDemand: { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand' } });
+    const effect: Effect = {
+      kind: 'purchase',
+      target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none',
+      offer: 'o1',
+      units: 2,
+      mostNanos: 100n,
+      currency: 'USD',
+    };
+    const found = counterfactualOf(
+      facts(effect, null, recommended('PurchaseReservedInstances', { term: 'reserved-1y' })),
+      'USD',
+    );
+    expect(found.world).toEqual({
+      kind: 'commitment',
+      units: 2,
+      offer: 'o1',
+      term: 'reserved-1y',
+      paid: { nanos: 100n, currency: 'USD' },
+      onDemand: { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand' },
+    });
     expect(found.until - found.from).toBe(365 * DAY_MS);
     expect(worldOf(effect, null)).toEqual({ kind: 'unknown', reason: 'commitment-unknown' });
   });
 
   it('is the covered hours on demand, for a savings plan, where the purchase says what it covers', () => {
-    const effect: Effect = { kind: 'purchase', target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/all', offer: 'sp', units: 1.25, mostNanos: 10_950_000_000_000n, currency: 'USD', family: 'p5', region: 'us-east-1' };
+    const effect: Effect = {
+      kind: 'purchase',
+      target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/all',
+      offer: 'sp',
+      units: 1.25,
+      mostNanos: 10_950_000_000_000n,
+      currency: 'USD',
+      family: 'p5',
+      region: 'us-east-1',
+    };
     const why = recommended('PurchaseSavingsPlans', { term: 'savings-plan-1y', upfront: 'all' });
     const found = counterfactualOf(facts(effect, null, why), 'USD');
     expect(found.world).toEqual({
-      kind: 'plan', provider: 'AWS', family: 'p5', region: 'us-east-1', term: 'savings-plan-1y', upfront: 'all', offer: 'sp', hourly: { nanos: 1_250_000_000n, currency: 'USD' }, paid: { nanos: 10_950_000_000_000n, currency: 'USD' },
+      kind: 'plan',
+      provider: 'AWS',
+      family: 'p5',
+      region: 'us-east-1',
+      term: 'savings-plan-1y',
+      upfront: 'all',
+      offer: 'sp',
+      hourly: { nanos: 1_250_000_000n, currency: 'USD' },
+      paid: { nanos: 10_950_000_000_000n, currency: 'USD' },
     });
     expect([found.provider, found.until - found.from]).toEqual(['AWS', 365 * DAY_MS]);
-    const record = (over: Parameters<typeof metered>[1]) => bearsOn(metered('r', { sku: 'p5.48xlarge', term: 'savings-plan-1y', ...over }), found);
-    expect([record({}), record({ sku: 'p5.4xlarge' }), record({ sku: 'p5en.48xlarge' }), record({ term: 'on-demand' }), record({ term: 'savings-plan-3y' }), record({ region: 'eu-west-1' }), record({ sku: null })]).toEqual([true, true, false, false, false, false, false]);
+    const record = (over: Parameters<typeof metered>[1]) =>
+      bearsOn(metered('r', { sku: 'p5.48xlarge', term: 'savings-plan-1y', ...over }), found);
+    expect([
+      record({}),
+      record({ sku: 'p5.4xlarge' }),
+      record({ sku: 'p5en.48xlarge' }),
+      record({ term: 'on-demand' }),
+      record({ term: 'savings-plan-3y' }),
+      record({ region: 'eu-west-1' }),
+      record({ sku: null }),
+    ]).toEqual([true, true, false, false, false, false, false]);
     const { family: _, ...unsaid } = effect;
     expect(worldOf(unsaid, null, why)).toEqual({ kind: 'unknown', reason: 'commitment-unknown' });
   });
@@ -81,13 +202,17 @@ describe('what would have held', () => {
     expect(reasonOf(stop, target({ state: 'unknown' }))).toBe('state-unknown');
     expect(reasonOf(stop, target({ state: 'stopped' }))).toBe('was-not-running');
     expect(reasonOf(stop, target({ gpus: null }))).toBe('size-unknown');
-    expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4, { term: null }))).toBe('term-unknown');
+    expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 1 }, group(4, { term: null }))).toBe(
+      'term-unknown',
+    );
     expect(reasonOf({ kind: 'set-bounds', target: 'asg/train', min: 0, max: 9 }, group(4))).toBe('no-immediate-effect');
     expect(reasonOf({ kind: 'set-bounds', target: 'asg/train', min: 0, max: 3 }, group(4))).toBe('held');
     expect(reasonOf({ kind: 'scale', target: 'asg/train', replicas: 9 }, group(4))).toBe('not-made-to-save');
     expect(reasonOf({ kind: 'start', target: 'instance/i-1' }, target())).toBe('not-made-to-save');
     expect(reasonOf(stop, target(), { rollbackOf: 'act-0' })).toBe('not-made-to-save');
-    expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 0 }, group(4, { spotRatio: 1 }))).toBe('not-made-to-save');
+    expect(reasonOf({ kind: 'set-spot-ratio', target: 'asg/train', spotRatio: 0 }, group(4, { spotRatio: 1 }))).toBe(
+      'not-made-to-save',
+    );
   });
 });
 
@@ -131,7 +256,8 @@ describe('usage of a target', () => {
   });
 
   it('is told by the name and the label of a pod together, never by the beginning of a name', () => {
-    const pod = (name: string, labels: Record<string, string>) => isOf(of(`pod/ml/${name}`, labels), 'deployment/ml/trainer');
+    const pod = (name: string, labels: Record<string, string>) =>
+      isOf(of(`pod/ml/${name}`, labels), 'deployment/ml/trainer');
     expect(pod('trainer-5f6d8c7b9-x2x4z', { 'pod-template-hash': '5f6d8c7b9' })).toBe(true);
     expect(pod('trainer-large-5f6d8c7b9-x2x4z', { 'pod-template-hash': '5f6d8c7b9' })).toBe(false);
     expect(pod('trainer-5f6d8c7b9-x2x4z', {})).toBe(false);
@@ -149,10 +275,19 @@ describe('usage of a target', () => {
   });
 
   it('knows the group of a machine by the same tag', () => {
-    const inGroup = (before: FleetTarget) => counterfactualOf(facts({ kind: 'stop', target: before.target }, before), 'USD').group;
-    expect(inGroup(target({ target: 'instance/us-east-1/i-1', labels: { 'aws:autoscaling:groupName': 'train' } }))).toBe('asg/us-east-1/train');
-    expect(inGroup(target({ target: 'instance/cn-beijing/i-2ze1', labels: { 'acs:autoscaling:scalingGroupId': 'asg-2ze' } }))).toBe('asg/cn-beijing/asg-2ze');
-    expect(inGroup(target({ target: 'instance/ap-guangzhou/ins-1', labels: { 'bursar:target': 'asg/ap-guangzhou/asg-1' } }))).toBe('asg/ap-guangzhou/asg-1');
+    const inGroup = (before: FleetTarget) =>
+      counterfactualOf(facts({ kind: 'stop', target: before.target }, before), 'USD').group;
+    expect(
+      inGroup(target({ target: 'instance/us-east-1/i-1', labels: { 'aws:autoscaling:groupName': 'train' } })),
+    ).toBe('asg/us-east-1/train');
+    expect(
+      inGroup(
+        target({ target: 'instance/cn-beijing/i-2ze1', labels: { 'acs:autoscaling:scalingGroupId': 'asg-2ze' } }),
+      ),
+    ).toBe('asg/cn-beijing/asg-2ze');
+    expect(
+      inGroup(target({ target: 'instance/ap-guangzhou/ins-1', labels: { 'bursar:target': 'asg/ap-guangzhou/asg-1' } })),
+    ).toBe('asg/ap-guangzhou/asg-1');
     expect(inGroup(target({ labels: { 'bursar:target': 'instance/i-1' } }))).toBeNull();
     expect(inGroup(target({ labels: { 'fake:group': 'serve' } }))).toBe('group/serve');
     expect(inGroup(target())).toBeNull();

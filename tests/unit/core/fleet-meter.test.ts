@@ -6,19 +6,57 @@ import type { FleetReading, FleetTarget } from '../../../src/core/fleet/fleet.js
 const AT = Date.UTC(2026, 9, 5, 10);
 const MINUTE = 60_000;
 const machine = (over: Partial<FleetTarget> = {}): FleetTarget => ({
-  target: 'instance/us-east-1/i-1', kind: 'instance', name: 'i-1', provider: 'AWS', account: 'a', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', gpus: 8, term: 'spot',
-  state: 'running', billing: 'billed', replicas: null, spotRatio: null, labels: { team: 'red' }, launchedAt: AT - 100 * MINUTE, revision: null, ...over,
+  target: 'instance/us-east-1/i-1',
+  kind: 'instance',
+  name: 'i-1',
+  provider: 'AWS',
+  account: 'a',
+  region: 'us-east-1',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  gpus: 8,
+  term: 'spot',
+  state: 'running',
+  billing: 'billed',
+  replicas: null,
+  spotRatio: null,
+  labels: { team: 'red' },
+  launchedAt: AT - 100 * MINUTE,
+  revision: null,
+  ...over,
 });
 const reading = (...targets: FleetTarget[]): FleetReading => ({ at: AT, targets, complete: true, problems: [] });
-const before = (minutes: number, ...targets: FleetTarget[]): Sighted => ({ readAt: AT - minutes * MINUTE, targets: new Map(targets.map((seen) => [seen.target, { seen, seenAt: AT - minutes * MINUTE }])) });
-const minutesOf = (sighted: Sighted, one: FleetReading): number[] => meterFleet(sighted, one).map(({ start, end }) => (end - start) / MINUTE);
+const before = (minutes: number, ...targets: FleetTarget[]): Sighted => ({
+  readAt: AT - minutes * MINUTE,
+  targets: new Map(targets.map((seen) => [seen.target, { seen, seenAt: AT - minutes * MINUTE }])),
+});
+const minutesOf = (sighted: Sighted, one: FleetReading): number[] =>
+  meterFleet(sighted, one).map(({ start, end }) => (end - start) / MINUTE);
 
 describe('metering from readings', () => {
   it('counts the time between two sights of one run, with what the machine is', () => {
-    expect(meterFleet(before(1, machine()), reading(machine()))).toEqual([{
-      id: 'instance/us-east-1/i-1@2026-10-05T09:59:00Z', provider: 'AWS', account: 'a', subAccount: null, resource: 'i-1', namespace: null, service: null, sku: 'p5.48xlarge', region: 'us-east-1',
-      term: 'spot', gpuModel: 'H100', tags: { team: 'red' }, start: AT - MINUTE, end: AT, gpuParts: 56_000, storageMib: null, networkBytes: null, charge: null,
-    }]);
+    expect(meterFleet(before(1, machine()), reading(machine()))).toEqual([
+      {
+        id: 'instance/us-east-1/i-1@2026-10-05T09:59:00Z',
+        provider: 'AWS',
+        account: 'a',
+        subAccount: null,
+        resource: 'i-1',
+        namespace: null,
+        service: null,
+        sku: 'p5.48xlarge',
+        region: 'us-east-1',
+        term: 'spot',
+        gpuModel: 'H100',
+        tags: { team: 'red' },
+        start: AT - MINUTE,
+        end: AT,
+        gpuParts: 56_000,
+        storageMib: null,
+        networkBytes: null,
+        charge: null,
+      },
+    ]);
   });
 
   it('counts a fresh start from the start, and nothing of the time before the first reading', () => {
@@ -33,16 +71,28 @@ describe('metering from readings', () => {
   });
 
   it('bridges a long silence only where the machine says since when it runs', () => {
-    expect(minutesOf(before(120, machine({ launchedAt: AT - 300 * MINUTE })), reading(machine({ launchedAt: AT - 300 * MINUTE })))).toEqual([120]);
+    expect(
+      minutesOf(
+        before(120, machine({ launchedAt: AT - 300 * MINUTE })),
+        reading(machine({ launchedAt: AT - 300 * MINUTE })),
+      ),
+    ).toEqual([120]);
     expect(minutesOf(before(120, machine({ launchedAt: null })), reading(machine({ launchedAt: null })))).toEqual([]);
     expect(minutesOf(before(15, machine({ launchedAt: null })), reading(machine({ launchedAt: null })))).toEqual([15]);
   });
 
   it('counts nothing of what is stopped, unknown, a group, or without GPUs; an unknown number of GPUs stays unknown', () => {
-    const others = [machine({ state: 'stopped' }), machine({ state: 'unknown' }), machine({ kind: 'group' }), machine({ gpus: 0 })];
+    const others = [
+      machine({ state: 'stopped' }),
+      machine({ state: 'unknown' }),
+      machine({ kind: 'group' }),
+      machine({ gpus: 0 }),
+    ];
     for (const other of others) expect(minutesOf(before(1, machine()), reading(other))).toEqual([]);
     expect(minutesOf(before(1, machine({ state: 'stopped' })), reading(machine()))).toEqual([]);
-    expect(meterFleet(before(1, machine({ gpus: null })), reading(machine({ gpus: null })))).toMatchObject([{ gpuParts: null }]);
+    expect(meterFleet(before(1, machine({ gpus: null })), reading(machine({ gpus: null })))).toMatchObject([
+      { gpuParts: null },
+    ]);
   });
 
   it('takes no reading twice and none that is older', () => {

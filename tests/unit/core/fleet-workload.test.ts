@@ -1,48 +1,122 @@
-/** What targets say of themselves as workloads, what readings of spot say, and how long a commitment still holds: by hand. */
+/**
+ * What targets say of themselves as workloads, what readings of spot say, and how long a commitment still holds: by
+ * hand.
+ */
 import { describe, expect, it } from 'vitest';
 import type { FleetTarget } from '../../../src/core/fleet/fleet.js';
-import { hoursLeftOf, namespaceOf, sparesOf, withKnownEnds, workloadOf } from '../../../src/core/policy/fleet-workload.js';
+import {
+  hoursLeftOf,
+  namespaceOf,
+  sparesOf,
+  withKnownEnds,
+  workloadOf,
+} from '../../../src/core/policy/fleet-workload.js';
 import type { DemandSeries } from '../../../src/core/policy/view.js';
 import { availabilityOf, spotPrices, type SpotReading } from '../../../src/core/price/spot-reading.js';
 
 const HOUR = 3_600_000;
 const group: FleetTarget = {
-  target: 'asg/train', kind: 'group', name: 'train', provider: 'AWS', account: '1', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', gpus: 8, term: 'spot', state: 'running', billing: 'billed',
-  replicas: { desired: 5, ready: 3, min: 1, max: 9 }, spotRatio: 1, labels: {}, launchedAt: 0, revision: null,
+  target: 'asg/train',
+  kind: 'group',
+  name: 'train',
+  provider: 'AWS',
+  account: '1',
+  region: 'us-east-1',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  gpus: 8,
+  term: 'spot',
+  state: 'running',
+  billing: 'billed',
+  replicas: { desired: 5, ready: 3, min: 1, max: 9 },
+  spotRatio: 1,
+  labels: {},
+  launchedAt: 0,
+  revision: null,
 };
 
 describe('a target as a workload', () => {
   it('says nothing that no label says', () => {
     expect(workloadOf(group, 'asg/train', null)).toEqual({
-      workload: 'asg/train', kind: null, provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge', gpuModel: 'H100', term: 'spot', gpusPerReplica: 8, interruptible: null, isProtected: null,
-      fleet: { ready: 3, booting: 2, minReplicas: 1, maxReplicas: 9, changedAt: null }, service: null, job: null, performance: [],
+      workload: 'asg/train',
+      kind: null,
+      provider: 'AWS',
+      region: 'us-east-1',
+      sku: 'p5.48xlarge',
+      gpuModel: 'H100',
+      term: 'spot',
+      gpusPerReplica: 8,
+      interruptible: null,
+      isProtected: null,
+      fleet: { ready: 3, booting: 2, minReplicas: 1, maxReplicas: 9, changedAt: null },
+      service: null,
+      job: null,
+      performance: [],
     });
   });
 
   it('takes what its owner says by labels, and nothing that is no such word or number', () => {
-    const labels = { 'bursar.io/workload-kind': 'inference', 'bursar.io/interruptible': 'false', 'bursar.io/protected': 'yes', 'bursar.io/max-replicas': '6', 'bursar.io/load-metric': 'requests_per_minute', 'bursar.io/boot-minutes': '4.5', 'bursar.io/capacity-per-replica': '0' };
+    const labels = {
+      'bursar.io/workload-kind': 'inference',
+      'bursar.io/interruptible': 'false',
+      'bursar.io/protected': 'yes',
+      'bursar.io/max-replicas': '6',
+      'bursar.io/load-metric': 'requests_per_minute',
+      'bursar.io/boot-minutes': '4.5',
+      'bursar.io/capacity-per-replica': '0',
+    };
     expect(workloadOf({ ...group, labels }, 'x', 7)).toMatchObject({
-      workload: 'x', kind: 'inference', interruptible: false, isProtected: null, fleet: { minReplicas: 1, maxReplicas: 6, changedAt: 7 }, service: { loadMetric: 'requests_per_minute', bootMinutes: 4.5, capacityPerReplica: null },
+      workload: 'x',
+      kind: 'inference',
+      interruptible: false,
+      isProtected: null,
+      fleet: { minReplicas: 1, maxReplicas: 6, changedAt: 7 },
+      service: { loadMetric: 'requests_per_minute', bootMinutes: 4.5, capacityPerReplica: null },
     });
   });
 
   it('has an unknown size where the provider or the owner leaves one open', () => {
-    expect(workloadOf({ ...group, replicas: { desired: 5, ready: null, min: 1, max: 9 } }, 'x', null)?.fleet).toBeNull();
-    expect(workloadOf({ ...group, replicas: { desired: 5, ready: 5, min: null, max: null } }, 'x', null)?.fleet).toBeNull();
+    expect(
+      workloadOf({ ...group, replicas: { desired: 5, ready: null, min: 1, max: 9 } }, 'x', null)?.fleet,
+    ).toBeNull();
+    expect(
+      workloadOf({ ...group, replicas: { desired: 5, ready: 5, min: null, max: null } }, 'x', null)?.fleet,
+    ).toBeNull();
     expect(workloadOf({ ...group, replicas: null }, 'x', null)?.fleet).toBeNull();
   });
 
   it('is one for an instance only where somebody says what it does, and never for a member of a group', () => {
-    const instance: FleetTarget = { ...group, target: 'instance/i-1', kind: 'instance', replicas: null, spotRatio: null };
+    const instance: FleetTarget = {
+      ...group,
+      target: 'instance/i-1',
+      kind: 'instance',
+      replicas: null,
+      spotRatio: null,
+    };
     expect(workloadOf(instance, 'x', null)).toBeNull();
-    expect(workloadOf({ ...instance, labels: { 'bursar.io/workload-kind': 'notebook' } }, 'x', null)?.fleet).toEqual({ ready: 1, booting: 0, minReplicas: 0, maxReplicas: 1, changedAt: null });
-    expect(workloadOf({ ...instance, state: 'unknown', labels: { 'bursar.io/workload-kind': 'notebook' } }, 'x', null)?.fleet).toBeNull();
-    expect(workloadOf({ ...instance, labels: { 'bursar.io/workload-kind': 'training', 'aws:autoscaling:groupName': 'train' } }, 'x', null)).toBeNull();
+    expect(workloadOf({ ...instance, labels: { 'bursar.io/workload-kind': 'notebook' } }, 'x', null)?.fleet).toEqual({
+      ready: 1,
+      booting: 0,
+      minReplicas: 0,
+      maxReplicas: 1,
+      changedAt: null,
+    });
+    expect(
+      workloadOf({ ...instance, state: 'unknown', labels: { 'bursar.io/workload-kind': 'notebook' } }, 'x', null)
+        ?.fleet,
+    ).toBeNull();
+    expect(
+      workloadOf(
+        { ...instance, labels: { 'bursar.io/workload-kind': 'training', 'aws:autoscaling:groupName': 'train' } },
+        'x',
+        null,
+      ),
+    ).toBeNull();
     expect(workloadOf({ ...group, kind: 'commitment' }, 'x', null)).toBeNull();
     expect(workloadOf({ ...group, kind: 'node-pool' }, 'x', null)).toBeNull();
   });
 
-  it('has the namespace that stands in a workload\'s name', () => {
+  it("has the namespace that stands in a workload's name", () => {
     expect(namespaceOf({ kind: 'workload', target: 'deployment/ml/trainer' })).toBe('ml');
     expect(namespaceOf({ kind: 'group', target: 'asg/us-east-1/train' })).toBeNull();
   });
@@ -59,21 +133,66 @@ describe('a target as a workload', () => {
 
 describe('hot spares', () => {
   it('are stopped instances that name the workload they stand by for', () => {
-    const spare = (name: string, over: Partial<FleetTarget> = {}): FleetTarget =>
-      ({ ...group, target: `instance/${name}`, kind: 'instance', replicas: null, spotRatio: null, state: 'stopped', labels: { 'bursar.io/spare-for': 'train' }, ...over });
-    const fleet = [spare('b'), spare('a'), spare('used', { state: 'running' }), spare('other', { labels: { 'bursar.io/spare-for': 'serve' } }), spare('plain', { labels: {} }), group];
-    expect([...sparesOf(fleet)]).toEqual([['train', ['instance/a', 'instance/b']], ['serve', ['instance/other']]]);
+    const spare = (name: string, over: Partial<FleetTarget> = {}): FleetTarget => ({
+      ...group,
+      target: `instance/${name}`,
+      kind: 'instance',
+      replicas: null,
+      spotRatio: null,
+      state: 'stopped',
+      labels: { 'bursar.io/spare-for': 'train' },
+      ...over,
+    });
+    const fleet = [
+      spare('b'),
+      spare('a'),
+      spare('used', { state: 'running' }),
+      spare('other', { labels: { 'bursar.io/spare-for': 'serve' } }),
+      spare('plain', { labels: {} }),
+      group,
+    ];
+    expect([...sparesOf(fleet)]).toEqual([
+      ['train', ['instance/a', 'instance/b']],
+      ['serve', ['instance/other']],
+    ]);
   });
 });
 
 describe('a series with commitments', () => {
-  const series: DemandSeries = { provider: 'AWS', account: '1', sku: 'p5.48xlarge', region: 'us-east-1', gpuModel: 'H100', term: 'on-demand', from: 0, gpus: new Float64Array(0), onDemand: null, reserved: [], committed: [{ units: 20, hoursLeft: 8760 }] };
-  const bought = (launchedHoursAgo: number, units: number, over: Partial<FleetTarget> = {}): FleetTarget =>
-    ({ ...group, kind: 'commitment', term: 'reserved-1y', launchedAt: -launchedHoursAgo * HOUR, replicas: { desired: units, ready: units, min: null, max: null }, ...over });
+  const series: DemandSeries = {
+    provider: 'AWS',
+    account: '1',
+    sku: 'p5.48xlarge',
+    region: 'us-east-1',
+    gpuModel: 'H100',
+    term: 'on-demand',
+    from: 0,
+    gpus: new Float64Array(0),
+    onDemand: null,
+    reserved: [],
+    committed: [{ units: 20, hoursLeft: 8760 }],
+  };
+  const bought = (launchedHoursAgo: number, units: number, over: Partial<FleetTarget> = {}): FleetTarget => ({
+    ...group,
+    kind: 'commitment',
+    term: 'reserved-1y',
+    launchedAt: -launchedHoursAgo * HOUR,
+    replicas: { desired: units, ready: units, min: null, max: null },
+    ...over,
+  });
 
   it('takes their ends from the fleet, the longest first, as far as it knows of any', () => {
-    expect(withKnownEnds(series, [bought(8000, 1), bought(60, 1), bought(0, 9, { sku: 'other' }), bought(0, 9, { account: '2' })], 0).committed)
-      .toEqual([{ units: 8, hoursLeft: 8700 }, { units: 8, hoursLeft: 760 }, { units: 4, hoursLeft: 8760 }]);
+    expect(
+      withKnownEnds(
+        series,
+        [bought(8000, 1), bought(60, 1), bought(0, 9, { sku: 'other' }), bought(0, 9, { account: '2' })],
+        0,
+      ).committed,
+    ).toEqual([
+      { units: 8, hoursLeft: 8700 },
+      { units: 8, hoursLeft: 760 },
+      { units: 4, hoursLeft: 8760 },
+    ]);
     expect(withKnownEnds(series, [bought(100, 9)], 0).committed).toEqual([{ units: 20, hoursLeft: 8660 }]);
     expect(withKnownEnds(series, [], 0).committed).toEqual(series.committed);
     const { committed: _none, ...plain } = series;
@@ -82,20 +201,53 @@ describe('a series with commitments', () => {
 });
 
 describe('readings of spot', () => {
-  const reading = (at: number, over: Partial<SpotReading> = {}): SpotReading => ({ provider: 'AWS', region: 'r', sku: 'p5', gpuModel: 'H100', at, available: null, price: null, ...over });
+  const reading = (at: number, over: Partial<SpotReading> = {}): SpotReading => ({
+    provider: 'AWS',
+    region: 'r',
+    sku: 'p5',
+    gpuModel: 'H100',
+    at,
+    available: null,
+    price: null,
+    ...over,
+  });
 
   it('a model is to be had where any of its machines is; a price alone says nothing of it', () => {
-    expect(availabilityOf([reading(1, { available: false }), reading(1, { sku: 'p5e', available: true }), reading(2, { available: false }), reading(3), reading(4, { gpuModel: null, available: true })])).toEqual([
-      { provider: 'AWS', region: 'r', gpuModel: 'H100', at: 1, available: true }, { provider: 'AWS', region: 'r', gpuModel: 'H100', at: 2, available: false },
+    expect(
+      availabilityOf([
+        reading(1, { available: false }),
+        reading(1, { sku: 'p5e', available: true }),
+        reading(2, { available: false }),
+        reading(3),
+        reading(4, { gpuModel: null, available: true }),
+      ]),
+    ).toEqual([
+      { provider: 'AWS', region: 'r', gpuModel: 'H100', at: 1, available: true },
+      { provider: 'AWS', region: 'r', gpuModel: 'H100', at: 2, available: false },
     ]);
   });
 
   it('a price is stated where it changes, per GPU-second of all its GPUs, of machines whose size is known', () => {
-    const dollars = (amount: number): SpotReading['price'] => ({ nanos: BigInt(amount) * 1_000_000_000n, currency: 'USD' });
-    const events = spotPrices([reading(3, { price: dollars(9) }), reading(1, { price: dollars(8) }), reading(2, { price: dollars(8) }), reading(1, { sku: 'odd', price: dollars(1) }), reading(4)],
-      (_provider, sku) => (sku === 'p5' ? { gpus: 8, gpuModel: 'H100' } : null), 'history');
-    expect(events.map((event) => (event.kind === 'price' ? [event.price.effectiveFrom, event.price.rate] : []))).toEqual([
-      [1, { nanos: 8_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }], [3, { nanos: 9_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }],
+    const dollars = (amount: number): SpotReading['price'] => ({
+      nanos: BigInt(amount) * 1_000_000_000n,
+      currency: 'USD',
+    });
+    const events = spotPrices(
+      [
+        reading(3, { price: dollars(9) }),
+        reading(1, { price: dollars(8) }),
+        reading(2, { price: dollars(8) }),
+        reading(1, { sku: 'odd', price: dollars(1) }),
+        reading(4),
+      ],
+      (_provider, sku) => (sku === 'p5' ? { gpus: 8, gpuModel: 'H100' } : null),
+      'history',
+    );
+    expect(
+      events.map((event) => (event.kind === 'price' ? [event.price.effectiveFrom, event.price.rate] : [])),
+    ).toEqual([
+      [1, { nanos: 8_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }],
+      [3, { nanos: 9_000_000_000n, currency: 'USD', quantity: 28_800n, unit: 'gpu-second' }],
     ]);
   });
 });

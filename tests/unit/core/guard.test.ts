@@ -3,7 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { Action } from '../../../src/core/action/action.js';
 import type { Failure } from '../../../src/core/errors.js';
 import { guard, mayPass, type GuardFacts } from '../../../src/core/action/guard.js';
-import { bindingLimits, DEFAULT_LIMITS, isQuiet, readLimits, type LimitsDocument } from '../../../src/core/action/limits.js';
+import {
+  bindingLimits,
+  DEFAULT_LIMITS,
+  isQuiet,
+  readLimits,
+  type LimitsDocument,
+} from '../../../src/core/action/limits.js';
 import { facts, NOW, purchase } from '../../support/guard-facts.js';
 import { group, instance } from '../../support/memory-cloud.js';
 
@@ -11,9 +17,14 @@ const codes = (over: Partial<GuardFacts>, action: Partial<Action> = {}): string[
   const verdict = guard(facts(over, action));
   return verdict.allowed ? [] : verdict.reasons.map(({ code }) => code);
 };
-const limits = (organisation: LimitsDocument, team: LimitsDocument = {}) => ({ limits: bindingLimits(organisation, team) });
+const limits = (organisation: LimitsDocument, team: LimitsDocument = {}) => ({
+  limits: bindingLimits(organisation, team),
+});
 const recent = (actions: number, gpus: number) => ({ actions, gpus, purchasedNanos: 0n });
-const scale = (replicas: number): Partial<Action> => ({ target: 'asg/g', effect: { kind: 'scale', target: 'asg/g', replicas } });
+const scale = (replicas: number): Partial<Action> => ({
+  target: 'asg/g',
+  effect: { kind: 'scale', target: 'asg/g', replicas },
+});
 
 describe('the guard', () => {
   it('lets pass what nothing speaks against, and says how far it reaches', () => {
@@ -26,7 +37,17 @@ describe('the guard', () => {
     ['it has expired', {}, { expiresAt: NOW }, ['expired']],
     ['the document does not enforce any more', { stillEnforces: false }, {}, ['mode']],
     ['nobody backtested it', { gate: { kind: 'none' } }, {}, ['no-backtest']],
-    ['the kill switch is on, twice', { stops: [{ scope: 'all', name: '' }, { scope: 'team', name: 'lab' }] }, {}, ['stopped', 'stopped']],
+    [
+      'the kill switch is on, twice',
+      {
+        stops: [
+          { scope: 'all', name: '' },
+          { scope: 'team', name: 'lab' },
+        ],
+      },
+      {},
+      ['stopped', 'stopped'],
+    ],
     ['there is no connection', { connection: null }, {}, ['no-connection']],
     ['it may only read', { connection: { canAct: false, canRead: true } }, {}, ['cannot-act']],
     ['it cannot read', { connection: { canAct: true, canRead: false } }, {}, ['cannot-read']],
@@ -38,28 +59,77 @@ describe('the guard', () => {
     ['it is stopped already', { seen: instance('i', { state: 'stopped', billing: 'ended' }) }, {}, ['already-so']],
     ['nobody counted its GPUs', { seen: instance('i', { gpus: null }) }, {}, ['reach-unknown']],
     ['it is too many GPUs', limits({ gpusPerAction: 7 }), {}, ['gpus-per-action']],
-    ['it is too many replicas', { ...limits({ replicasPerAction: 1 }), seen: group('g', 4) }, scale(2), ['replicas-per-action']],
+    [
+      'it is too many replicas',
+      { ...limits({ replicasPerAction: 1 }), seen: group('g', 4) },
+      scale(2),
+      ['replicas-per-action'],
+    ],
     ['another action is under way', { liveOnTarget: 'act-2' }, {}, ['live-action']],
     ['it was acted on a moment ago', { lastOnTargetAt: NOW - 1_799_999 }, {}, ['cooldown']],
     ['it is quiet', limits({ quietHours: [{ zone: 'UTC' }] }), {}, ['quiet-hours']],
     ['its owner protects it', { isProtected: true }, {}, ['protected']],
-    ['a label protects it', { seen: instance('i', { labels: { 'bursar.io/protected': 'true' } }) }, {}, ['protected-label']],
-    ['a label of the team protects it', { ...limits({}, { protectedLabels: { tier: '*' } }), seen: instance('i', { labels: { tier: 'gold' } }) }, {}, ['protected-label']],
-    ['a team takes no label of the organisation away', { ...limits({}, { protectedLabels: {} }), seen: instance('i', { labels: { 'bursar.io/protected': 'true' } }) }, {}, ['protected-label']],
-    ['the group keeps its smallest size', { seen: group('g', 4, { replicas: { desired: 4, ready: 4, min: 2, max: 9 } }) }, scale(1), ['floor']],
+    [
+      'a label protects it',
+      { seen: instance('i', { labels: { 'bursar.io/protected': 'true' } }) },
+      {},
+      ['protected-label'],
+    ],
+    [
+      'a label of the team protects it',
+      { ...limits({}, { protectedLabels: { tier: '*' } }), seen: instance('i', { labels: { tier: 'gold' } }) },
+      {},
+      ['protected-label'],
+    ],
+    [
+      'a team takes no label of the organisation away',
+      { ...limits({}, { protectedLabels: {} }), seen: instance('i', { labels: { 'bursar.io/protected': 'true' } }) },
+      {},
+      ['protected-label'],
+    ],
+    [
+      'the group keeps its smallest size',
+      { seen: group('g', 4, { replicas: { desired: 4, ready: 4, min: 2, max: 9 } }) },
+      scale(1),
+      ['floor'],
+    ],
     ['the team keeps some replicas', { ...limits({}, { minReplicas: 3 }), seen: group('g', 4) }, scale(2), ['floor']],
     ['the team keeps some GPUs', { ...limits({ minGpus: 12 }), seen: group('g', 4) }, scale(2), ['floor']],
-    ['the team has had its actions', { recent: { team: recent(30, 0), organisation: recent(0, 0) } }, {}, ['actions-per-hour']],
-    ['the team has had its GPUs', { recent: { team: recent(1, 121), organisation: recent(0, 0) } }, {}, ['gpus-per-hour']],
-    ['the organisation has had its GPUs', { ...limits({ gpusPerHour: 20 }), recent: { team: recent(0, 0), organisation: recent(2, 13) } }, {}, ['gpus-per-hour']],
-    ['none are allowed at all', limits({ gpusPerAction: 0, actionsPerHour: 0 }), {}, ['actions-per-hour', 'actions-per-hour', 'gpus-per-action']],
+    [
+      'the team has had its actions',
+      { recent: { team: recent(30, 0), organisation: recent(0, 0) } },
+      {},
+      ['actions-per-hour'],
+    ],
+    [
+      'the team has had its GPUs',
+      { recent: { team: recent(1, 121), organisation: recent(0, 0) } },
+      {},
+      ['gpus-per-hour'],
+    ],
+    [
+      'the organisation has had its GPUs',
+      { ...limits({ gpusPerHour: 20 }), recent: { team: recent(0, 0), organisation: recent(2, 13) } },
+      {},
+      ['gpus-per-hour'],
+    ],
+    [
+      'none are allowed at all',
+      limits({ gpusPerAction: 0, actionsPerHour: 0 }),
+      {},
+      ['actions-per-hour', 'actions-per-hour', 'gpus-per-action'],
+    ],
   ])('forbids: %s', (_, over, action, expected) => {
     expect(codes(over, action)).toEqual(expected);
   });
 
   it.each<[string, Partial<GuardFacts>, Partial<Action>]>([
     ['an override in the audit', { gate: { kind: 'override' } }, {}],
-    ['a person approved what nobody backtested', { gate: { kind: 'none' }, stillEnforces: null }, { approvedBy: 'ada' }],
+    [
+      'a person approved what nobody backtested',
+      { gate: { kind: 'none' }, stillEnforces: null },
+      { approvedBy: 'ada' },
+    ],
     ['a label with another value', { seen: instance('i', { labels: { 'bursar.io/protected': 'false' } }) }, {}],
     ['exactly as many GPUs as are allowed', limits({ gpusPerAction: 8, gpusPerHour: 8 }), {}],
     ['growth out of a size that is below the floor', { ...limits({ minReplicas: 6 }), seen: group('g', 2) }, scale(4)],
@@ -78,20 +148,34 @@ describe('the guard', () => {
     expect(of({ lastOnTargetAt: NOW, isProtected: true })).toBe(false);
     expect(of({ stops: [{ scope: 'all', name: '' }] })).toBe(false);
     // What alone is more than an hour's GPUs never passes.
-    expect(of({ ...limits({ gpusPerHour: 8 }), recent: { team: recent(1, 1), organisation: recent(1, 1) } })).toBe(true);
+    expect(of({ ...limits({ gpusPerHour: 8 }), recent: { team: recent(1, 1), organisation: recent(1, 1) } })).toBe(
+      true,
+    );
     expect(of(limits({ gpusPerHour: 7 }))).toBe(false);
   });
 });
 
 describe('the guard of a rollback', () => {
-  const back: Partial<Action> = { rollbackOf: 'act-0', approvedBy: 'ada', evidenceAt: null, target: 'asg/g', effect: { kind: 'scale', target: 'asg/g', replicas: 6 } };
+  const back: Partial<Action> = {
+    rollbackOf: 'act-0',
+    approvedBy: 'ada',
+    evidenceAt: null,
+    target: 'asg/g',
+    effect: { kind: 'scale', target: 'asg/g', replicas: 6 },
+  };
   const takesBack = { effect: { kind: 'scale', target: 'asg/g', replicas: 2 } as const, wasConfirmed: true };
   const left = group('g', 2);
 
   it('minds neither pace nor evidence nor labels', () => {
     const held: Partial<GuardFacts> = {
-      seen: { ...left, labels: { 'bursar.io/protected': 'true' } }, takesBack, lastOnTargetAt: NOW, isProtected: true, gate: { kind: 'none' }, stillEnforces: null,
-      recent: { team: recent(99, 999), organisation: recent(99, 999) }, ...limits({ quietHours: [{ zone: 'UTC' }] }),
+      seen: { ...left, labels: { 'bursar.io/protected': 'true' } },
+      takesBack,
+      lastOnTargetAt: NOW,
+      isProtected: true,
+      gate: { kind: 'none' },
+      stillEnforces: null,
+      recent: { team: recent(99, 999), organisation: recent(99, 999) },
+      ...limits({ quietHours: [{ zone: 'UTC' }] }),
     };
     expect(codes(held, back)).toEqual([]);
   });
@@ -113,7 +197,17 @@ describe('the guard of a rollback', () => {
 
 describe('the guard of a purchase', () => {
   const of = (document: LimitsDocument, purchased = 0n, action: Partial<Action> = {}) =>
-    codes({ seen: null, ...limits(document), recent: { team: { ...recent(0, 0), purchasedNanos: purchased }, organisation: { ...recent(0, 0), purchasedNanos: purchased } } }, { ...purchase(100_000_000_000n), ...action });
+    codes(
+      {
+        seen: null,
+        ...limits(document),
+        recent: {
+          team: { ...recent(0, 0), purchasedNanos: purchased },
+          organisation: { ...recent(0, 0), purchasedNanos: purchased },
+        },
+      },
+      { ...purchase(100_000_000_000n), ...action },
+    );
   const month = (amount: string, currency = 'USD') => ({ purchasesPerMonth: { amount, currency } });
 
   it('lets a policy buy within the limit of the month', () => {
@@ -132,10 +226,27 @@ describe('the guard of a purchase', () => {
 
 describe('limits', () => {
   it('bind together, the stricter of each', () => {
-    const { team, organisation } = bindingLimits({ gpusPerAction: 16, minReplicas: 2, separateApprover: true, purchasesPerMonth: { amount: '50', currency: 'USD' } }, { gpusPerAction: 64, minReplicas: 1, cooldownMinutes: 90, separateApprover: false });
-    expect(team).toMatchObject({ gpusPerAction: 16, minReplicas: 2, cooldownMinutes: 90, separateApprover: true, gpusPerHour: DEFAULT_LIMITS.gpusPerHour, purchasesPerMonth: { amount: '50' } });
+    const { team, organisation } = bindingLimits(
+      {
+        gpusPerAction: 16,
+        minReplicas: 2,
+        separateApprover: true,
+        purchasesPerMonth: { amount: '50', currency: 'USD' },
+      },
+      { gpusPerAction: 64, minReplicas: 1, cooldownMinutes: 90, separateApprover: false },
+    );
+    expect(team).toMatchObject({
+      gpusPerAction: 16,
+      minReplicas: 2,
+      cooldownMinutes: 90,
+      separateApprover: true,
+      gpusPerHour: DEFAULT_LIMITS.gpusPerHour,
+      purchasesPerMonth: { amount: '50' },
+    });
     expect(organisation).toMatchObject({ gpusPerAction: 16, cooldownMinutes: DEFAULT_LIMITS.cooldownMinutes });
-    expect(bindingLimits({}, { purchasesPerMonth: { amount: '50', currency: 'USD' } }).team.purchasesPerMonth).toBeNull();
+    expect(
+      bindingLimits({}, { purchasesPerMonth: { amount: '50', currency: 'USD' } }).team.purchasesPerMonth,
+    ).toBeNull();
   });
 
   it('name every problem of a document', () => {
@@ -147,17 +258,53 @@ describe('limits', () => {
         return (error as Failure).problems.map(({ path }) => path);
       }
     };
-    expect(problems({ gpusPerAction: 0, quietHours: [{ zone: 'Asia/Shanghai', from: '22:00', to: '06:00' }], purchasesPerMonth: { amount: '1000.50', currency: 'USD' } })).toEqual([]);
-    expect(problems({ gpusPerAction: -1, replicasPerAction: 1.5, actionsPerHour: '3', colour: 'red', separateApprover: 1, protectedLabels: { a: 1 }, purchasesPerMonth: { amount: 'x', currency: 'usd' } }))
-      .toEqual(['colour', 'gpusPerAction', 'replicasPerAction', 'actionsPerHour', 'separateApprover', 'protectedLabels', 'purchasesPerMonth/amount', 'purchasesPerMonth/currency']);
-    expect(problems({ quietHours: [{ zone: 'Mars/Olympus', from: '25:00' }] })).toEqual(['quietHours/0/from', 'quietHours/0/zone']);
-    expect(problems({ quietHours: [{ from: 1, until: '06:00' }] })).toEqual(['quietHours/0/until', 'quietHours/0/from', 'quietHours/0/zone']);
+    expect(
+      problems({
+        gpusPerAction: 0,
+        quietHours: [{ zone: 'Asia/Shanghai', from: '22:00', to: '06:00' }],
+        purchasesPerMonth: { amount: '1000.50', currency: 'USD' },
+      }),
+    ).toEqual([]);
+    expect(
+      problems({
+        gpusPerAction: -1,
+        replicasPerAction: 1.5,
+        actionsPerHour: '3',
+        colour: 'red',
+        separateApprover: 1,
+        protectedLabels: { a: 1 },
+        purchasesPerMonth: { amount: 'x', currency: 'usd' },
+      }),
+    ).toEqual([
+      'colour',
+      'gpusPerAction',
+      'replicasPerAction',
+      'actionsPerHour',
+      'separateApprover',
+      'protectedLabels',
+      'purchasesPerMonth/amount',
+      'purchasesPerMonth/currency',
+    ]);
+    expect(problems({ quietHours: [{ zone: 'Mars/Olympus', from: '25:00' }] })).toEqual([
+      'quietHours/0/from',
+      'quietHours/0/zone',
+    ]);
+    expect(problems({ quietHours: [{ from: 1, until: '06:00' }] })).toEqual([
+      'quietHours/0/until',
+      'quietHours/0/from',
+      'quietHours/0/zone',
+    ]);
     expect(problems([])).toEqual([null]);
   });
 
   it('know quiet hours by the clock of their zone', () => {
     const nights = [{ zone: 'Asia/Shanghai', from: '22:00', to: '06:00', days: ['fri'] as const }];
     // Shanghai is eight hours ahead: Friday 22:00 there is 14:00 UTC.
-    expect([13, 14, 21, 22].map((hour) => isQuiet(nights, Date.UTC(2026, 10, 20, hour)))).toEqual([false, true, true, false]);
+    expect([13, 14, 21, 22].map((hour) => isQuiet(nights, Date.UTC(2026, 10, 20, hour)))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ]);
   });
 });

@@ -11,8 +11,18 @@ const at = (hours: number): number => T + hours * HOUR;
 const whole: JobWork = { target: 'instance/i-1', provider: 'AWS', hours: 20, since: T, isWhole: true };
 /** Twenty hours, as the job has said while it ran. */
 const said: JobWork = { ...whole, isWhole: false };
-const run = (from: number, to: number, gpus: number | null = 8, resource = 'i-1'): MeteredRun => ({ resource, start: at(from), end: at(to), gpuParts: gpus === null ? null : gpus * GPU_PARTS });
-const left = (work: JobWork, runs: readonly MeteredRun[], asOf: number, restartHours: number | null = 0.5): number | null => workLeft(work, runs, { gpus: 8, restartHours, asOf: at(asOf) });
+const run = (from: number, to: number, gpus: number | null = 8, resource = 'i-1'): MeteredRun => ({
+  resource,
+  start: at(from),
+  end: at(to),
+  gpuParts: gpus === null ? null : gpus * GPU_PARTS,
+});
+const left = (
+  work: JobWork,
+  runs: readonly MeteredRun[],
+  asOf: number,
+  restartHours: number | null = 0.5,
+): number | null => workLeft(work, runs, { gpus: 8, restartHours, asOf: at(asOf) });
 
 describe('work left', () => {
   it('goes down by what was metered, less the start', () => {
@@ -78,21 +88,53 @@ describe('work left', () => {
   });
 
   it('is never less for a record that is missing, nor less than the hours that have passed leave', () => {
-    fc.assert(fc.property(fc.uniqueArray(fc.integer({ min: 0, max: 15 }), { minLength: 1 }), fc.nat(), fc.constantFrom(0, 0.25, 1.5), fc.boolean(), (hours, pick, restart, isWhole) => {
-      const all = hours.map((hour) => run(hour, hour + 1));
-      const work = { ...whole, isWhole };
-      const [known, fewer] = [left(work, all, 16, restart), left(work, all.filter((_, n) => n !== pick % all.length), 16, restart)];
-      expect(known).toBeGreaterThanOrEqual(4);
-      expect(known).toBeGreaterThanOrEqual(20 - all.length);
-      if (fewer !== null) expect(fewer).toBeGreaterThanOrEqual(known ?? 0);
-    }));
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.integer({ min: 0, max: 15 }), { minLength: 1 }),
+        fc.nat(),
+        fc.constantFrom(0, 0.25, 1.5),
+        fc.boolean(),
+        (hours, pick, restart, isWhole) => {
+          const all = hours.map((hour) => run(hour, hour + 1));
+          const work = { ...whole, isWhole };
+          const [known, fewer] = [
+            left(work, all, 16, restart),
+            left(
+              work,
+              all.filter((_, n) => n !== pick % all.length),
+              16,
+              restart,
+            ),
+          ];
+          expect(known).toBeGreaterThanOrEqual(4);
+          expect(known).toBeGreaterThanOrEqual(20 - all.length);
+          if (fewer !== null) expect(fewer).toBeGreaterThanOrEqual(known ?? 0);
+        },
+      ),
+    );
   });
 });
 
 describe('metered usage tells of a job', () => {
   const record: UsageRecord = {
-    id: '1', provider: 'AWS', account: '1', subAccount: null, resource: 'i-1', namespace: null, service: null, sku: null, region: 'us-east-1', term: null, gpuModel: null, tags: null, start: at(0), end: at(1),
-    gpuParts: 8 * GPU_PARTS, storageMib: null, networkBytes: null, charge: null,
+    id: '1',
+    provider: 'AWS',
+    account: '1',
+    subAccount: null,
+    resource: 'i-1',
+    namespace: null,
+    service: null,
+    sku: null,
+    region: 'us-east-1',
+    term: null,
+    gpuModel: null,
+    tags: null,
+    start: at(0),
+    end: at(1),
+    gpuParts: 8 * GPU_PARTS,
+    storageMib: null,
+    networkBytes: null,
+    charge: null,
   };
   it('by its target, its provider and its time; a bill tells nothing of when a machine ran', () => {
     expect(tellsOf(record, whole)).toBe(true);
@@ -101,7 +143,23 @@ describe('metered usage tells of a job', () => {
     expect(tellsOf({ ...record, resource: 'i-2' }, whole)).toBe(false);
     expect(tellsOf({ ...record, provider: 'Fake Cloud' }, whole)).toBe(false);
     const amount = { unscaled: 1n, scale: 0 };
-    expect(tellsOf({ ...record, charge: { category: 'Usage', currency: 'USD', billed: amount, effective: amount, list: amount, periodStart: T, periodEnd: at(24) } }, whole)).toBe(false);
+    expect(
+      tellsOf(
+        {
+          ...record,
+          charge: {
+            category: 'Usage',
+            currency: 'USD',
+            billed: amount,
+            effective: amount,
+            list: amount,
+            periodStart: T,
+            periodEnd: at(24),
+          },
+        },
+        whole,
+      ),
+    ).toBe(false);
   });
 
   it('of a cluster by its pods, under whichever cloud their nodes are', () => {

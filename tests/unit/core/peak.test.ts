@@ -8,7 +8,13 @@ const factor = (rules: PeakRule[], instant: string): string => {
   const { numerator, denominator } = compilePeak(rules).at(at(instant));
   return `${numerator}/${denominator}`;
 };
-const working: PeakRule = { from: '09:00', to: '18:00', days: ['mon', 'tue', 'wed', 'thu', 'fri'], zone: 'America/New_York', factor: '1.15' };
+const working: PeakRule = {
+  from: '09:00',
+  to: '18:00',
+  days: ['mon', 'tue', 'wed', 'thu', 'fri'],
+  zone: 'America/New_York',
+  factor: '1.15',
+};
 
 describe('the peak factor', () => {
   it('is 1 where no rule holds', () => {
@@ -25,13 +31,23 @@ describe('the peak factor', () => {
   });
 
   it('takes the first rule that holds', () => {
-    const rules: PeakRule[] = [{ zone: 'UTC', fromDate: '2026-12-24', untilDate: '2026-12-27', factor: '0.5' }, { zone: 'UTC', factor: '2' }];
+    const rules: PeakRule[] = [
+      { zone: 'UTC', fromDate: '2026-12-24', untilDate: '2026-12-27', factor: '0.5' },
+      { zone: 'UTC', factor: '2' },
+    ];
     expect(factor(rules, '2026-12-26T23:59:59Z')).toBe('5/10');
     expect(factor(rules, '2026-12-27T00:00:00Z')).toBe('2/1');
   });
 
   it('gives a window past midnight to the day on which it begins', () => {
-    const night: PeakRule = { from: '22:00', to: '06:00', days: ['fri'], zone: 'UTC', untilDate: '2026-07-11', factor: '0.8' };
+    const night: PeakRule = {
+      from: '22:00',
+      to: '06:00',
+      days: ['fri'],
+      zone: 'UTC',
+      untilDate: '2026-07-11',
+      factor: '0.8',
+    };
     expect(factor([night], '2026-07-10T22:00:00Z')).toBe('8/10');
     expect(factor([night], '2026-07-11T05:59:00Z')).toBe('8/10');
     expect(factor([night], '2026-07-11T06:00:00Z')).toBe('1/1');
@@ -41,8 +57,13 @@ describe('the peak factor', () => {
 
   it('splits an hour at a boundary inside it', () => {
     const india = compilePeak([{ from: '09:00', to: '18:00', zone: 'Asia/Kolkata', factor: '1.2' }]);
-    expect(india.pieces(at('2026-07-06T03:00:00Z'), at('2026-07-06T05:00:00Z')).map((piece) => [formatInstant(piece.start), String(piece.factor.numerator)])).toEqual([
-      ['2026-07-06T03:00:00Z', '1'], ['2026-07-06T03:30:00Z', '12'],
+    expect(
+      india
+        .pieces(at('2026-07-06T03:00:00Z'), at('2026-07-06T05:00:00Z'))
+        .map((piece) => [formatInstant(piece.start), String(piece.factor.numerator)]),
+    ).toEqual([
+      ['2026-07-06T03:00:00Z', '1'],
+      ['2026-07-06T03:30:00Z', '12'],
     ]);
     expect(india.pieces(0, 0)).toEqual([]);
   });
@@ -55,7 +76,9 @@ describe('the peak factor', () => {
     expect(pieces.at(-1)?.end).toBe(end);
     pieces.slice(1).forEach((piece, index) => expect(piece.start).toBe(pieces[index]?.end));
     // 01:00 to 03:00 is one hour on the 29th: the clocks jump from 02:00 to 03:00.
-    const tripled = pieces.filter((piece) => piece.factor.numerator === 3n).map((piece) => (piece.end - piece.start) / HOUR_MS);
+    const tripled = pieces
+      .filter((piece) => piece.factor.numerator === 3n)
+      .map((piece) => (piece.end - piece.start) / HOUR_MS);
     expect(tripled).toEqual([2, 1]);
   });
 
@@ -70,8 +93,16 @@ describe('the peak factor', () => {
       expect.unreachable();
     } catch (error) {
       expect((error as { problems: { path: string }[] }).problems.map((problem) => problem.path)).toEqual([
-        'rules/0/from', 'rules/0/to', 'rules/0/zone', 'rules/0/factor',
-        'rules/1/to', 'rules/1/days', 'rules/1/fromDate', 'rules/1/untilDate', 'rules/1/factor', 'rules/2/untilDate',
+        'rules/0/from',
+        'rules/0/to',
+        'rules/0/zone',
+        'rules/0/factor',
+        'rules/1/to',
+        'rules/1/days',
+        'rules/1/fromDate',
+        'rules/1/untilDate',
+        'rules/1/factor',
+        'rules/2/untilDate',
       ]);
     }
   });

@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { parseDecimal } from '../../../src/core/decimal.js';
 import { rateOf } from '../../../src/core/money.js';
 import type { Price, PriceEvent } from '../../../src/core/price/price.js';
-import { applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory, type PriceQuery } from '../../../src/core/price/price-book.js';
+import {
+  applyPriceEvents,
+  NO_PRICES,
+  PriceBook,
+  type PriceHistory,
+  type PriceQuery,
+} from '../../../src/core/price/price-book.js';
 import { DAY_MS, formatInstant, parseInstant } from '../../../src/core/time.js';
 
 const at = (text: string): number => parseInstant(text) ?? Number.NaN;
@@ -11,19 +17,48 @@ const decimal = (text: string) => parseDecimal(text) ?? { unscaled: 0n, scale: 0
 function price(hourly: string, from: string, rest: Partial<Price> = {}): Price {
   const gpus = rest.gpus === undefined ? 8 : rest.gpus;
   return {
-    provider: 'AWS', sku: 'p5.48xlarge', region: 'us-east-1', term: 'on-demand', upfront: 'none', component: 'gpu', gpuModel: 'H100', gpus,
-    rate: rateOf(decimal(hourly), 'USD', 3600n * BigInt(gpus ?? 1), 'gpu-second'), effectiveFrom: at(from), effectiveTo: null,
-    incrementSeconds: 1, minimumSeconds: 60, source: 'list', ...rest,
+    provider: 'AWS',
+    sku: 'p5.48xlarge',
+    region: 'us-east-1',
+    term: 'on-demand',
+    upfront: 'none',
+    component: 'gpu',
+    gpuModel: 'H100',
+    gpus,
+    rate: rateOf(decimal(hourly), 'USD', 3600n * BigInt(gpus ?? 1), 'gpu-second'),
+    effectiveFrom: at(from),
+    effectiveTo: null,
+    incrementSeconds: 1,
+    minimumSeconds: 60,
+    source: 'list',
+    ...rest,
   };
 }
-const query: PriceQuery = { provider: 'AWS', sku: 'p5.48xlarge', gpuModel: null, region: 'us-east-1', term: 'on-demand', component: 'gpu' };
+const query: PriceQuery = {
+  provider: 'AWS',
+  sku: 'p5.48xlarge',
+  gpuModel: null,
+  region: 'us-east-1',
+  term: 'on-demand',
+  component: 'gpu',
+};
 const book = (...prices: Price[]): PriceBook => new PriceBook({ prices, withdrawals: [] });
 
 /** The piece as text: from, hourly price of the instance or the reason, what was assumed. */
 function show(history: PriceHistory | Price[], ask: Partial<PriceQuery>, from: string, to: string): string[] {
-  const pieces = new PriceBook(Array.isArray(history) ? { prices: history, withdrawals: [] } : history).intervals({ ...query, ...ask }, at(from), at(to));
-  return pieces.map(({ start, found }) => `${formatInstant(start)} ${'unpriced' in found ? found.unpriced
-    : `${Number(found.price.rate.nanos) / 1e9}${found.stale ? ' stale' : ''}${found.assumed.map((what) => ` ?${what}`).join('')}`}`);
+  const pieces = new PriceBook(Array.isArray(history) ? { prices: history, withdrawals: [] } : history).intervals(
+    { ...query, ...ask },
+    at(from),
+    at(to),
+  );
+  return pieces.map(
+    ({ start, found }) =>
+      `${formatInstant(start)} ${
+        'unpriced' in found
+          ? found.unpriced
+          : `${Number(found.price.rate.nanos) / 1e9}${found.stale ? ' stale' : ''}${found.assumed.map((what) => ` ?${what}`).join('')}`
+      }`,
+  );
 }
 
 describe('the price cut of June 2025 (aws-ondemand-price-history, us-east-1)', () => {
@@ -31,15 +66,24 @@ describe('the price cut of June 2025 (aws-ondemand-price-history, us-east-1)', (
 
   it('closes the old price where the new one begins', () => {
     expect(show(p5, {}, '2023-08-08T00:00:00Z', '2026-01-01')).toEqual([
-      '2023-08-08T00:00:00Z before-first-price', '2023-08-08T13:58:38Z 98.32', '2025-06-23T13:18:30Z 55.04',
+      '2023-08-08T00:00:00Z before-first-price',
+      '2023-08-08T13:58:38Z 98.32',
+      '2025-06-23T13:18:30Z 55.04',
     ]);
-    expect(show(p5, {}, '2025-06-23T13:00:00Z', '2025-06-23T14:00:00Z')).toEqual(['2025-06-23T13:00:00Z 98.32', '2025-06-23T13:18:30Z 55.04']);
+    expect(show(p5, {}, '2025-06-23T13:00:00Z', '2025-06-23T14:00:00Z')).toEqual([
+      '2025-06-23T13:00:00Z 98.32',
+      '2025-06-23T13:18:30Z 55.04',
+    ]);
     expect(show(p5, {}, '2025-06-23T13:18:30Z', '2025-06-23T14:00:00Z')).toEqual(['2025-06-23T13:18:30Z 55.04']);
   });
 
   it('is per GPU-second: an eighth of the instance', () => {
     const found = book(...p5).find({ ...query, at: at('2025-07-01') });
-    expect(found).toMatchObject({ price: { rate: { nanos: 55_040_000_000n, quantity: 28_800n, unit: 'gpu-second' } }, assumed: [], stale: false });
+    expect(found).toMatchObject({
+      price: { rate: { nanos: 55_040_000_000n, quantity: 28_800n, unit: 'gpu-second' } },
+      assumed: [],
+      stale: false,
+    });
   });
 
   it('does not depend on the order of the list', () => {
@@ -67,18 +111,30 @@ describe('a reason for each way of not knowing', () => {
   ])('%s', (reason, ask) => {
     expect(book(...prices).find({ ...query, ...ask, at: at('2024-06-01') })).toEqual({ unpriced: reason });
   });
-  it('before-first-price', () => expect(book(...prices).find({ ...query, at: 0 })).toEqual({ unpriced: 'before-first-price' }));
+  it('before-first-price', () =>
+    expect(book(...prices).find({ ...query, at: 0 })).toEqual({ unpriced: 'before-first-price' }));
 });
 
 describe('matching', () => {
   it('takes the own region before a list without regions, and falls back to it', () => {
-    const prices = [price('10', '2025-01-01', { region: null }), price('12', '2025-02-01', { effectiveTo: at('2025-03-01') })];
-    expect(show(prices, {}, '2025-01-15', '2025-04-01')).toEqual(['2025-01-15T00:00:00Z 10', '2025-02-01T00:00:00Z 12', '2025-03-01T00:00:00Z 10']);
+    const prices = [
+      price('10', '2025-01-01', { region: null }),
+      price('12', '2025-02-01', { effectiveTo: at('2025-03-01') }),
+    ];
+    expect(show(prices, {}, '2025-01-15', '2025-04-01')).toEqual([
+      '2025-01-15T00:00:00Z 10',
+      '2025-02-01T00:00:00Z 12',
+      '2025-03-01T00:00:00Z 10',
+    ]);
     expect(show(prices, { region: 'eu-west-1' }, '2025-01-15', '2025-04-01')).toEqual(['2025-01-15T00:00:00Z 10']);
   });
 
   it('takes the cheapest region where none is known, and says so', () => {
-    const prices = [price('12', '2025-01-01'), price('11', '2025-01-01', { region: 'us-west-2' }), price('13', '2025-01-01', { region: 'eu-west-1' })];
+    const prices = [
+      price('12', '2025-01-01'),
+      price('11', '2025-01-01', { region: 'us-west-2' }),
+      price('13', '2025-01-01', { region: 'eu-west-1' }),
+    ];
     expect(show(prices, { region: null }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z 11 ?region']);
   });
 
@@ -90,29 +146,48 @@ describe('matching', () => {
       price('0.5', '2025-03-01', { sku: 'small', gpus: 2 }),
     ];
     const ask = { sku: null, gpuModel: 'H100' };
-    expect(show(prices, ask, '2025-02-01', '2025-04-01')).toEqual(['2025-02-01T00:00:00Z 8 ?sku', '2025-03-01T00:00:00Z 0.5 ?sku']);
-    expect(show(prices, { ...ask, region: null }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z 1 ?sku ?region']);
+    expect(show(prices, ask, '2025-02-01', '2025-04-01')).toEqual([
+      '2025-02-01T00:00:00Z 8 ?sku',
+      '2025-03-01T00:00:00Z 0.5 ?sku',
+    ]);
+    expect(show(prices, { ...ask, region: null }, '2025-02-01', '2025-02-02')).toEqual([
+      '2025-02-01T00:00:00Z 1 ?sku ?region',
+    ]);
   });
 
   it('takes an unknown term for on-demand, an unknown way of paying for none upfront, and says so', () => {
     const prices = [
-      price('9', '2025-01-01'), price('5', '2025-01-01', { term: 'reserved-1y', upfront: 'all' }), price('6', '2025-01-01', { term: 'reserved-1y' }),
+      price('9', '2025-01-01'),
+      price('5', '2025-01-01', { term: 'reserved-1y', upfront: 'all' }),
+      price('6', '2025-01-01', { term: 'reserved-1y' }),
     ];
     expect(show(prices, { term: null }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z 9 ?term']);
-    expect(show(prices, { term: 'reserved-1y' }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z 6 ?upfront']);
-    expect(show(prices, { term: 'reserved-1y', upfront: 'all' }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z 5']);
-    expect(show(prices, { term: 'reserved-1y', upfront: 'partial' }, '2025-02-01', '2025-02-02')).toEqual(['2025-02-01T00:00:00Z no-term']);
+    expect(show(prices, { term: 'reserved-1y' }, '2025-02-01', '2025-02-02')).toEqual([
+      '2025-02-01T00:00:00Z 6 ?upfront',
+    ]);
+    expect(show(prices, { term: 'reserved-1y', upfront: 'all' }, '2025-02-01', '2025-02-02')).toEqual([
+      '2025-02-01T00:00:00Z 5',
+    ]);
+    expect(show(prices, { term: 'reserved-1y', upfront: 'partial' }, '2025-02-01', '2025-02-02')).toEqual([
+      '2025-02-01T00:00:00Z no-term',
+    ]);
   });
 
   it('prices storage by its SKU, else by what the list says of any, whatever the term', () => {
     const rate = rateOf(decimal('0.08'), 'USD', 2_628_000n, 'gib-second');
     const storage = price('1', '2025-01-01', { sku: '*', component: 'storage', gpuModel: null, gpus: null, rate });
-    expect(book(storage).find({ ...query, component: 'storage', term: 'spot', at: at('2025-02-01') })).toMatchObject({ price: storage });
+    expect(book(storage).find({ ...query, component: 'storage', term: 'spot', at: at('2025-02-01') })).toMatchObject({
+      price: storage,
+    });
   });
 
   it('keeps an older version in force where a newer one with an end has run out', () => {
     const prices = [price('10', '2025-01-01'), price('8', '2025-02-01', { effectiveTo: at('2025-03-01') })];
-    expect(show(prices, {}, '2025-01-01', '2025-04-01')).toEqual(['2025-01-01T00:00:00Z 10', '2025-02-01T00:00:00Z 8', '2025-03-01T00:00:00Z 10']);
+    expect(show(prices, {}, '2025-01-01', '2025-04-01')).toEqual([
+      '2025-01-01T00:00:00Z 10',
+      '2025-02-01T00:00:00Z 8',
+      '2025-03-01T00:00:00Z 10',
+    ]);
   });
 });
 
@@ -126,17 +201,23 @@ describe('a catalogue that flaps (g7e, January 2026)', () => {
 
   it('holds the last known price, marked stale, until the types are back', () => {
     expect(show(history(asEvent(first), gone, asEvent(back)), { sku: g7e.sku }, '2026-01-16', '2026-03-01')).toEqual([
-      '2026-01-16T00:00:00Z 33.14432', '2026-01-19T13:23:24Z 33.14432 stale', '2026-01-21T19:34:29Z 33.14432',
+      '2026-01-16T00:00:00Z 33.14432',
+      '2026-01-19T13:23:24Z 33.14432 stale',
+      '2026-01-21T19:34:29Z 33.14432',
     ]);
   });
 
   it('ends the price once the absence has lasted seven days', () => {
     expect(show(history(asEvent(first), gone), { sku: g7e.sku }, '2026-01-16', '2026-03-01')).toEqual([
-      '2026-01-16T00:00:00Z 33.14432', '2026-01-19T13:23:24Z 33.14432 stale', '2026-01-26T13:23:24Z withdrawn',
+      '2026-01-16T00:00:00Z 33.14432',
+      '2026-01-19T13:23:24Z 33.14432 stale',
+      '2026-01-26T13:23:24Z withdrawn',
     ]);
     const later = { ...back, effectiveFrom: gone.kind === 'withdrawn' ? gone.at + 7 * DAY_MS + DAY_MS : 0 };
     expect(show(history(asEvent(first), gone, asEvent(later)), { sku: g7e.sku }, '2026-01-26', '2026-03-01')).toEqual([
-      '2026-01-26T00:00:00Z 33.14432 stale', '2026-01-26T13:23:24Z withdrawn', '2026-01-27T13:23:24Z 33.14432',
+      '2026-01-26T00:00:00Z 33.14432 stale',
+      '2026-01-26T13:23:24Z withdrawn',
+      '2026-01-27T13:23:24Z 33.14432',
     ]);
   });
 
@@ -144,6 +225,8 @@ describe('a catalogue that flaps (g7e, January 2026)', () => {
     const events = [asEvent(first), gone, asEvent(back)];
     const once = history(...events);
     expect(history(...[...events].reverse())).toEqual(once);
-    expect(applyPriceEvents(applyPriceEvents(history(asEvent(back)), [gone]), [asEvent(first), ...events])).toEqual(once);
+    expect(applyPriceEvents(applyPriceEvents(history(asEvent(back)), [gone]), [asEvent(first), ...events])).toEqual(
+      once,
+    );
   });
 });

@@ -1,4 +1,7 @@
-/** The monthly report's arithmetic by hand: the bridge, spend, savings, idle cost, the distance to the optimum, and for whom it is written. */
+/**
+ * The monthly report's arithmetic by hand: the bridge, spend, savings, idle cost, the distance to the optimum, and for
+ * whom it is written.
+ */
 import { describe, expect, it } from 'vitest';
 import { bridgeOf, EFFECTS, type BridgeInput, type Effects } from '../../../src/core/report/bridge.js';
 import { formatFor, readerFor } from '../../../src/core/report/reader.js';
@@ -8,8 +11,19 @@ import { hindsight, optimumOf } from '../../../src/planning/commitment/hindsight
 import { nextMonthOf } from '../../../src/planning/forecast/next-month.js';
 import { cell, decimal, factsOf, gpuHours, reportOf, saving } from '../../support/report.js';
 
-const input = (before: readonly [cost: bigint, quantity: bigint], after: readonly [cost: bigint, quantity: bigint], over: Partial<BridgeInput> = {}): BridgeInput => ({
-  provider: 'AWS', sku: 'p5.48xlarge', gpuModel: 'H100', term: 'on-demand', category: 'Usage', before: { cost: before[0], quantity: before[1] }, after: { cost: after[0], quantity: after[1] }, ...over,
+const input = (
+  before: readonly [cost: bigint, quantity: bigint],
+  after: readonly [cost: bigint, quantity: bigint],
+  over: Partial<BridgeInput> = {},
+): BridgeInput => ({
+  provider: 'AWS',
+  sku: 'p5.48xlarge',
+  gpuModel: 'H100',
+  term: 'on-demand',
+  category: 'Usage',
+  before: { cost: before[0], quantity: before[1] },
+  after: { cost: after[0], quantity: after[1] },
+  ...over,
 });
 const NONE: Effects = { volume: 0n, price: 0n, mix: 0n, new: 0n, gone: 0n, charges: 0n, credits: 0n };
 const effectsOf = (inputs: readonly BridgeInput[]): Effects => bridgeOf(inputs).effects;
@@ -26,28 +40,47 @@ describe('the bridge', () => {
 
   it('is mix alone where a kind moves to spot', () => {
     // 100 h on demand at 8 and 100 h on spot at 2 become 50 and 150 h: 150 h x 2 + 50 h x 8 = 700 instead of 1000.
-    expect(effectsOf([input([800n, 100n], [400n, 50n]), input([200n, 100n], [300n, 150n], { term: 'spot' })])).toEqual({ ...NONE, mix: -300n });
+    expect(effectsOf([input([800n, 100n], [400n, 50n]), input([200n, 100n], [300n, 150n], { term: 'spot' })])).toEqual({
+      ...NONE,
+      mix: -300n,
+    });
   });
 
   it('tells volume, mix and price of one group apart', () => {
-    // Before 100 h at 8 and 100 h at 2; after 90 h at 10 and 210 h at 2: the group grows by half (1000 -> 1500), shares move from 50:50 to 30:70
-    // (at old prices 90 x 8 + 210 x 2 = 1140), and on demand gets dearer by 2 over 90 h.
+    // Before 100 h at 8 and 100 h at 2; after 90 h at 10 and 210 h at 2: the group grows by half (1000 -> 1500), shares
+    // move from 50:50 to 30:70 (at old prices 90 x 8 + 210 x 2 = 1140), and on demand gets dearer by 2 over 90 h.
     const all = [input([800n, 100n], [900n, 90n]), input([200n, 100n], [420n, 210n], { term: 'spot' })];
     expect(effectsOf(all)).toEqual({ ...NONE, volume: 500n, mix: -360n, price: 180n });
     const { cells } = bridgeOf(all);
-    expect(cells.find(({ term }) => term === 'on-demand')?.effects).toEqual({ ...NONE, volume: 400n, mix: -480n, price: 180n });
+    expect(cells.find(({ term }) => term === 'on-demand')?.effects).toEqual({
+      ...NONE,
+      volume: 400n,
+      mix: -480n,
+      price: 180n,
+    });
     expect(cells.find(({ term }) => term === 'spot')?.effects).toEqual({ ...NONE, volume: 100n, mix: 120n });
   });
 
   it('keeps kinds apart: more of one is no mix of another', () => {
-    expect(effectsOf([input([800n, 100n], [1600n, 200n]), input([100n, 100n], [100n, 100n], { gpuModel: 'A10', sku: 'g5' })])).toEqual({ ...NONE, volume: 800n });
+    expect(
+      effectsOf([
+        input([800n, 100n], [1600n, 200n]),
+        input([100n, 100n], [100n, 100n], { gpuModel: 'A10', sku: 'g5' }),
+      ]),
+    ).toEqual({ ...NONE, volume: 800n });
   });
 
   it('names what is new, gone, a charge or a credit', () => {
-    expect(effectsOf([
-      input([0n, 0n], [300n, 30n], { sku: 'new' }), input([70n, 7n], [0n, 0n], { sku: 'old' }), input([5n, 0n], [9n, 0n], { sku: 'EBS', gpuModel: null }),
-      input([0n, 0n], [500n, 0n], { category: 'Purchase', sku: 'ri' }), input([-10n, 0n], [-30n, 0n], { category: 'Credit', sku: null }), input([0n, 0n], [12n, 0n], { category: 'Tax', sku: null }),
-    ])).toEqual({ ...NONE, new: 300n, gone: -70n, charges: 4n + 500n + 12n, credits: -20n });
+    expect(
+      effectsOf([
+        input([0n, 0n], [300n, 30n], { sku: 'new' }),
+        input([70n, 7n], [0n, 0n], { sku: 'old' }),
+        input([5n, 0n], [9n, 0n], { sku: 'EBS', gpuModel: null }),
+        input([0n, 0n], [500n, 0n], { category: 'Purchase', sku: 'ri' }),
+        input([-10n, 0n], [-30n, 0n], { category: 'Credit', sku: null }),
+        input([0n, 0n], [12n, 0n], { category: 'Tax', sku: null }),
+      ]),
+    ).toEqual({ ...NONE, new: 300n, gone: -70n, charges: 4n + 500n + 12n, credits: -20n });
   });
 
   it('calls a cell that has lost its quantity a charge: no price can be told', () => {
@@ -55,7 +88,11 @@ describe('the bridge', () => {
   });
 
   it('sums exactly where nothing divides evenly', () => {
-    const all = [input([100n, 3n], [77n, 7n]), input([10n, 11n], [1n, 13n], { term: 'spot' }), input([1n, 17n], [1_000_003n, 19n], { provider: 'Azure' })];
+    const all = [
+      input([100n, 3n], [77n, 7n]),
+      input([10n, 11n], [1n, 13n], { term: 'spot' }),
+      input([1n, 17n], [1_000_003n, 19n], { provider: 'Azure' }),
+    ];
     const { effects, before, after } = bridgeOf(all);
     expect(EFFECTS.reduce((sum, effect) => sum + effects[effect], 0n)).toBe(after - before);
     expect([before, after]).toEqual([111n, 1_000_081n]);
@@ -63,11 +100,27 @@ describe('the bridge', () => {
 });
 
 describe('the bridge of two months', () => {
-  const spendOf = (cells: Parameters<typeof cell>[]) => ({ cells: cells.map((one) => cell(...one)), unconverted: new Map() });
+  const spendOf = (cells: Parameters<typeof cell>[]) => ({
+    cells: cells.map((one) => cell(...one)),
+    unconverted: new Map(),
+  });
 
-  it('keeps a bill\'s own digits, and what has no price apart', () => {
-    const told = bridgeBetween(spendOf([['8.00155109870', 10], [null, 4, { sku: 'x' }]]), spendOf([['8', 10], [null, 6, { sku: 'x' }]]));
-    expect(told.known).toMatchObject({ change: '0.0015510987', effects: { price: '0.0015510987', volume: '0.00', new: '0.00' }, unpricedGpuHours: { before: '6.000000', after: '4.000000' } });
+  it("keeps a bill's own digits, and what has no price apart", () => {
+    const told = bridgeBetween(
+      spendOf([
+        ['8.00155109870', 10],
+        [null, 4, { sku: 'x' }],
+      ]),
+      spendOf([
+        ['8', 10],
+        [null, 6, { sku: 'x' }],
+      ]),
+    );
+    expect(told.known).toMatchObject({
+      change: '0.0015510987',
+      effects: { price: '0.0015510987', volume: '0.00', new: '0.00' },
+      unpricedGpuHours: { before: '6.000000', after: '4.000000' },
+    });
     expect(told.known?.cells).toHaveLength(1);
   });
 
@@ -79,10 +132,16 @@ describe('the bridge of two months', () => {
 
   it('sums the teams of a cell, and what is not shown one by one', () => {
     const many = Array.from({ length: 25 }, (_, at): Parameters<typeof cell> => [`${at + 1}`, 1, { sku: `sku-${at}` }]);
-    const { known } = bridgeBetween(spendOf([...many, ['5', 1, { sku: 'sku-0', team: 'blue' }]]), spendOf([['1', 1, { sku: 'gone' }]]));
+    const { known } = bridgeBetween(
+      spendOf([...many, ['5', 1, { sku: 'sku-0', team: 'blue' }]]),
+      spendOf([['1', 1, { sku: 'gone' }]]),
+    );
     expect(known?.cells).toHaveLength(20);
     expect(known?.rest).toMatchObject({ cells: 6 });
-    const all = [...(known?.cells ?? []).map(({ after }) => after), known?.rest?.after ?? '0'].reduce((sum, after) => sum + Number(after), 0);
+    const all = [...(known?.cells ?? []).map(({ after }) => after), known?.rest?.after ?? '0'].reduce(
+      (sum, after) => sum + Number(after),
+      0,
+    );
     expect(all).toBe((25 * 26) / 2 + 5);
   });
 
@@ -99,19 +158,32 @@ describe('a report', () => {
     expect(report.spend.total).toBe('1683.3650078877');
     expect(report.spend.credits).toBe('-20.25');
     for (const lines of [report.spend.byProvider, report.spend.byGpuModel, report.spend.byTerm, report.spend.byTeam]) {
-      const sum = lines.reduce((total, { amount }) => total + (amount === null ? 0n : decimal(amount).unscaled * 10n ** BigInt(11 - decimal(amount).scale)), 0n);
+      const sum = lines.reduce(
+        (total, { amount }) =>
+          total + (amount === null ? 0n : decimal(amount).unscaled * 10n ** BigInt(11 - decimal(amount).scale)),
+        0n,
+      );
       expect(sum).toBe(decimal('1683.36500788770').unscaled * 10n ** 0n);
     }
   });
 
   it('leaves unknown what has no price, and does not count it as 0', () => {
-    expect(report.spend.byGpuModel.find(({ name }) => name === 'G2')).toEqual({ name: 'G2', amount: null, before: null, share: null, gpuHours: '12.000000', unpricedGpuHours: '12.000000' });
+    expect(report.spend.byGpuModel.find(({ name }) => name === 'G2')).toEqual({
+      name: 'G2',
+      amount: null,
+      before: null,
+      share: null,
+      gpuHours: '12.000000',
+      unpricedGpuHours: '12.000000',
+    });
     expect(report.spend.unconverted).toEqual([{ currency: 'EUR', amount: '12.50' }]);
   });
 
   it('adds savings by the state of their hours, and never an estimate to a measurement', () => {
     expect(report.savings).toMatchObject({
-      measured: [{ currency: 'USD', amount: '200.00' }], verified: [{ currency: 'USD', amount: '100.00' }], estimated: { count: 1, unknown: 0, monthly: [{ currency: 'USD', amount: '1.00' }] },
+      measured: [{ currency: 'USD', amount: '200.00' }],
+      verified: [{ currency: 'USD', amount: '100.00' }],
+      estimated: { count: 1, unknown: 0, monthly: [{ currency: 'USD', amount: '1.00' }] },
       unverifiable: { count: 1, reasons: [{ reason: 'target-not-metered', count: 1 }] },
     });
     const none = reportOf({ savings: [saving({ state: 'estimated', estimatedMonthly: null })] });
@@ -120,21 +192,38 @@ describe('a report', () => {
 
   it('keeps currencies apart', () => {
     const two = reportOf({ savings: [saving(), saving({ action: 'act-4', currency: 'CNY' })] });
-    expect(two.savings.measured).toEqual([{ currency: 'CNY', amount: '200.00' }, { currency: 'USD', amount: '200.00' }]);
+    expect(two.savings.measured).toEqual([
+      { currency: 'CNY', amount: '200.00' },
+      { currency: 'USD', amount: '200.00' },
+    ]);
   });
 
   it('ranks what is left by its estimate, what is not known last, and takes three open ones as next steps', () => {
     expect(report.leftOnTable.chances.map(({ recommendation }) => recommendation)).toEqual(['rec-1', 'rec-2', 'rec-3']);
-    expect(report.leftOnTable.byState[0]).toEqual({ state: 'open', count: 2, unknown: 1, monthly: [{ currency: 'USD', amount: '900.00' }] });
+    expect(report.leftOnTable.byState[0]).toEqual({
+      state: 'open',
+      count: 2,
+      unknown: 1,
+      monthly: [{ currency: 'USD', amount: '900.00' }],
+    });
     expect(report.nextSteps.map(({ recommendation }) => recommendation)).toEqual(['rec-1', 'rec-3']);
   });
 
   it('prices little-used hours by what an hour of the kind cost', () => {
-    // 1,200 minutes are 20 GPU-hours; 225 H100-hours cost 1595.623456789, so 20 cost 141.83; 100 of 237 metered hours were sampled.
+    // 1,200 minutes are 20 GPU-hours; 225 H100-hours cost 1595.623456789, so 20 cost 141.83; 100 of 237 metered hours
+    // were sampled.
     const { known } = report.utilisation;
-    expect(known?.lines).toEqual([{
-      gpuModel: 'H100', sampledGpuHours: '100.000000', measuredGpuHours: '90.000000', lowGpuHours: '20.000000', meanUtilisation: 0.6, coverage: 0.444444, lowCost: '141.833196159',
-    }]);
+    expect(known?.lines).toEqual([
+      {
+        gpuModel: 'H100',
+        sampledGpuHours: '100.000000',
+        measuredGpuHours: '90.000000',
+        lowGpuHours: '20.000000',
+        meanUtilisation: 0.6,
+        coverage: 0.444444,
+        lowCost: '141.833196159',
+      },
+    ]);
     expect(known?.coverage).toBe(0.348432);
     const unpriced = reportOf({ samples: [{ gpuModel: 'G2', sampled: 60, measured: 60, low: 60, utilisation: 0 }] });
     expect(unpriced.utilisation.known).toMatchObject({ lowGpuHours: '1.000000', lowCost: null });
@@ -146,7 +235,11 @@ describe('hindsight', () => {
   const steady = (gpus: number, hours = 48): Float64Array => new Float64Array(hours).fill(gpus);
 
   it('buys for steady use what was bought on demand', () => {
-    expect(hindsight(steady(2), steady(0), year)).toEqual({ demandHours: 96, actual: { onDemand: 96, committed: 0 }, optimum: { onDemand: 0, committed: 96 } });
+    expect(hindsight(steady(2), steady(0), year)).toEqual({
+      demandHours: 96,
+      actual: { onDemand: 96, committed: 0 },
+      optimum: { onDemand: 0, committed: 96 },
+    });
   });
 
   it('leaves a short peak on demand', () => {
@@ -161,8 +254,18 @@ describe('hindsight', () => {
 
   it('is a share of the possible saving: one of three GPUs was committed', () => {
     // 744 h x 3 GPUs at 10 is 22,320; one committed at 6 saves 2,976, three save 8,928.
-    expect(reportOf().optimum.known).toMatchObject({ share: 0.333333, saved: '2976.00', possible: '8928.00', leftOutGpuHours: '0.00' });
-    expect(reportOf().optimum.known?.places[0]).toMatchObject({ gpuHours: '2232', onDemandCost: '22320.00', actualCost: '19344.00', optimumCost: '13392.00' });
+    expect(reportOf().optimum.known).toMatchObject({
+      share: 0.333333,
+      saved: '2976.00',
+      possible: '8928.00',
+      leftOutGpuHours: '0.00',
+    });
+    expect(reportOf().optimum.known?.places[0]).toMatchObject({
+      gpuHours: '2232',
+      onDemandCost: '22320.00',
+      actualCost: '19344.00',
+      optimumCost: '13392.00',
+    });
   });
 
   it('says why there is none', () => {
@@ -173,21 +276,41 @@ describe('hindsight', () => {
     expect(optimumOf([{ ...place, offer: null }])).toEqual({ known: null, reason: 'no-commitment-offer' });
     const idle = optimumOf([{ ...place, onDemandGpus: steady(0), committedGpus: steady(0) }]);
     expect(idle.known).toMatchObject({ share: null, possible: '0.00' });
-    expect(optimumOf([place, { ...place, offer: null, onDemandGpus: steady(1.5), committedGpus: steady(0) }]).known?.leftOutGpuHours).toBe('72.00');
+    expect(
+      optimumOf([place, { ...place, offer: null, onDemandGpus: steady(1.5), committedGpus: steady(0) }]).known
+        ?.leftOutGpuHours,
+    ).toBe('72.00');
   });
 });
 
 describe('the next month', () => {
-  it('is as long as the calendar says, in the report\'s zone', () => {
-    expect(nextMonth({ period: { start: Date.UTC(2026, 0, 1), end: Date.UTC(2026, 1, 1) }, zone: 'UTC' })).toEqual({ from: '2026-02-01', to: '2026-02-28', days: 28 });
+  it("is as long as the calendar says, in the report's zone", () => {
+    expect(nextMonth({ period: { start: Date.UTC(2026, 0, 1), end: Date.UTC(2026, 1, 1) }, zone: 'UTC' })).toEqual({
+      from: '2026-02-01',
+      to: '2026-02-28',
+      days: 28,
+    });
     const shanghai = monthOfLabel('2026-10', 'Asia/Shanghai');
-    expect(nextMonth({ period: shanghai ?? { start: 0, end: 0 }, zone: 'Asia/Shanghai' })).toEqual({ from: '2026-11-01', to: '2026-11-30', days: 30 });
+    expect(nextMonth({ period: shanghai ?? { start: 0, end: 0 }, zone: 'Asia/Shanghai' })).toEqual({
+      from: '2026-11-01',
+      to: '2026-11-30',
+      days: 30,
+    });
   });
 
   it('costs what every day has cost, where each costs the same', () => {
-    const days = Array.from({ length: 61 }, (_, at) => ({ day: `2026-${at < 30 ? '09' : '10'}-${String((at < 30 ? at : at - 30) + 1).padStart(2, '0')}`, amount: decimal('50') }));
+    const days = Array.from({ length: 61 }, (_, at) => ({
+      day: `2026-${at < 30 ? '09' : '10'}-${String((at < 30 ? at : at - 30) + 1).padStart(2, '0')}`,
+      amount: decimal('50'),
+    }));
     const { known } = nextMonthOf(factsOf({ days }));
-    expect(known).toMatchObject({ from: '2026-11-01', to: '2026-11-30', historyDays: 61, coverage: 0.8, method: 'level-drift-week' });
+    expect(known).toMatchObject({
+      from: '2026-11-01',
+      to: '2026-11-30',
+      historyDays: 61,
+      coverage: 0.8,
+      method: 'level-drift-week',
+    });
     expect(Number(known?.mean)).toBeCloseTo(1500, 0);
     expect(Number(known?.low)).toBeLessThan(1500);
     expect(Number(known?.high)).toBeGreaterThan(1500);
@@ -199,7 +322,15 @@ describe('the next month', () => {
   });
 
   it('counts days without spend', () => {
-    expect(dailySeries([{ day: '2026-10-01', amount: decimal('2.5') }, { day: '2026-10-04', amount: decimal('1') }], '2026-10-05')).toEqual([2.5, 0, 0, 1, 0]);
+    expect(
+      dailySeries(
+        [
+          { day: '2026-10-01', amount: decimal('2.5') },
+          { day: '2026-10-04', amount: decimal('1') },
+        ],
+        '2026-10-05',
+      ),
+    ).toEqual([2.5, 0, 0, 1, 0]);
   });
 });
 
@@ -208,7 +339,8 @@ describe('the reader', () => {
     expect(readerFor('zh-CN,zh;q=0.9,en;q=0.8')).toEqual({ language: 'zh', locale: 'zh-CN' });
     expect(readerFor('de, en-GB;q=0.7, zh;q=0.3')).toEqual({ language: 'en', locale: 'en-GB' });
     expect(readerFor('en;q=0, zh')).toEqual({ language: 'zh', locale: 'zh-CN' });
-    for (const odd of [undefined, null, '', 'fr', '*', 'en-----', 'zz-ZZ;q=9']) expect(readerFor(odd)).toEqual({ language: 'en', locale: 'en' });
+    for (const odd of [undefined, null, '', 'fr', '*', 'en-----', 'zz-ZZ;q=9'])
+      expect(readerFor(odd)).toEqual({ language: 'en', locale: 'en' });
   });
 
   it('gets the format that Accept likes best, JSON where it names none', () => {
@@ -221,6 +353,8 @@ describe('the reader', () => {
 
 describe('amounts', () => {
   it('keep their digits, at least two of them', () => {
-    expect(['5', '5.1', '5.10', '0.000000001', '-3.450000000', '8.00155109870'].map((text) => amountText(decimal(text)))).toEqual(['5.00', '5.10', '5.10', '0.000000001', '-3.45', '8.0015510987']);
+    expect(
+      ['5', '5.1', '5.10', '0.000000001', '-3.450000000', '8.00155109870'].map((text) => amountText(decimal(text))),
+    ).toEqual(['5.00', '5.10', '5.10', '0.000000001', '-3.45', '8.0015510987']);
   });
 });

@@ -8,26 +8,56 @@ const ago = (seconds: number): number => NOW - seconds * 1000;
 
 /** A machine whose two targets have failed since 20 seconds, while another machine answers. */
 const silence = (over: Partial<Silence> = {}): Silence => ({
-  exporter: 'dcgm/host-1:9400', names: ['host-1'], since: ago(20), until: ago(2), failures: 4, othersSilent: 1, othersAnswering: 0, machinesSilent: 1, machinesAnswering: 1, machine: null, takenAwayBy: null, ...over,
+  exporter: 'dcgm/host-1:9400',
+  names: ['host-1'],
+  since: ago(20),
+  until: ago(2),
+  failures: 4,
+  othersSilent: 1,
+  othersAnswering: 0,
+  machinesSilent: 1,
+  machinesAnswering: 1,
+  machine: null,
+  takenAwayBy: null,
+  ...over,
 });
-const read = (over: Partial<MachineReading> = {}): MachineReading => ({ state: 'running', missed: 0, groupIsWhole: null, ...over });
+const read = (over: Partial<MachineReading> = {}): MachineReading => ({
+  state: 'running',
+  missed: 0,
+  groupIsWhole: null,
+  ...over,
+});
 const kind = (over: Partial<Silence> = {}): string => judgeSilence(silence(over), NOW).kind;
 
 describe('a machine', () => {
   it('is lost when everything on it is silent, and says by which witness', () => {
-    expect(judgeSilence(silence(), NOW)).toEqual({ kind: 'lost', witness: 'the other target of its machine fell silent too' });
-    expect(judgeSilence(silence({ othersSilent: 3 }), NOW)).toEqual({ kind: 'lost', witness: 'all 3 other targets of its machine fell silent too' });
+    expect(judgeSilence(silence(), NOW)).toEqual({
+      kind: 'lost',
+      witness: 'the other target of its machine fell silent too',
+    });
+    expect(judgeSilence(silence({ othersSilent: 3 }), NOW)).toEqual({
+      kind: 'lost',
+      witness: 'all 3 other targets of its machine fell silent too',
+    });
   });
 
   it.each([
-    ['a single failed scrape', { failures: 1, since: ago(2) }], ['one failed scrape of each of its two targets', { failures: 2 }],
-    ['failed scrapes within less than ten seconds', { since: ago(11) }], ['no witness but its exporter', { othersSilent: 0 }],
-    ['a provider that still calls it running, and no other target', { othersSilent: 0, machine: read() }], ['a monitor that misses more machines than it reaches', { machinesSilent: 3, machinesAnswering: 2 }],
+    ['a single failed scrape', { failures: 1, since: ago(2) }],
+    ['one failed scrape of each of its two targets', { failures: 2 }],
+    ['failed scrapes within less than ten seconds', { since: ago(11) }],
+    ['no witness but its exporter', { othersSilent: 0 }],
+    ['a provider that still calls it running, and no other target', { othersSilent: 0, machine: read() }],
+    ['a monitor that misses more machines than it reaches', { machinesSilent: 3, machinesAnswering: 2 }],
   ])('is undecided after %s', (_, over) => expect(kind(over)).toBe('undecided'));
 
   it.each([
-    ['its provider lists it no more', read({ state: 'gone', missed: 1 })], ['its provider says it is gone', read({ state: 'gone' })], ['its node is not ready', read({ state: 'unknown' })], ['it is gone and its group waits for another', read({ state: 'gone', groupIsWhole: false })],
-  ])('is lost without another target where %s', (_, machine) => expect(kind({ othersSilent: 0, machine })).toBe('lost'));
+    ['its provider lists it no more', read({ state: 'gone', missed: 1 })],
+    ['its provider says it is gone', read({ state: 'gone' })],
+    ['its node is not ready', read({ state: 'unknown' })],
+    ['it is gone and its group waits for another', read({ state: 'gone', groupIsWhole: false })],
+  ])('is lost without another target where %s', (_, machine) =>
+    expect(kind({ othersSilent: 0, machine })).toBe('lost'),
+  );
 
   it('needs one failed scrape less where its provider misses it too, and never one alone', () => {
     const machine = read({ state: 'gone', missed: 1 });
@@ -35,22 +65,47 @@ describe('a machine', () => {
   });
 
   it.each([
-    ['another of its targets answers: its exporter was restarted', { othersAnswering: 1 }], ['we stopped it', { takenAwayBy: 'act-1' }], ['somebody stopped it', { machine: read({ state: 'stopped' }) }], ['it is being stopped', { machine: read({ state: 'stopping' }) }],
-    ['its group is whole without it', { machine: read({ state: 'gone', missed: 2, groupIsWhole: true }) }], ['nothing was heard of it for two minutes', { since: ago(400), until: ago(121) }],
+    ['another of its targets answers: its exporter was restarted', { othersAnswering: 1 }],
+    ['we stopped it', { takenAwayBy: 'act-1' }],
+    ['somebody stopped it', { machine: read({ state: 'stopped' }) }],
+    ['it is being stopped', { machine: read({ state: 'stopping' }) }],
+    ['its group is whole without it', { machine: read({ state: 'gone', missed: 2, groupIsWhole: true }) }],
+    ['nothing was heard of it for two minutes', { since: ago(400), until: ago(121) }],
   ])('is not lost where %s', (_, over) => expect(kind(over)).toBe('none'));
 });
 
 describe('a card', () => {
   const card = (over: Partial<DeviceHistory> = {}): DeviceHistory => ({
-    resource: 'pod/ml/chat-1', gpu: 'GPU-1', migInstance: null, team: 'ml', workload: 'chat', exporterUpAt: null, exporterNamesCards: false, cardSeenAt: ago(25), silence: silence(),
-    readings: [{ at: ago(25), gpuUtilisationRatio: 0.5, temperatureCelsius: null, pcieReplays: null, networkLatencySeconds: null, fault: null }], ...over,
+    resource: 'pod/ml/chat-1',
+    gpu: 'GPU-1',
+    migInstance: null,
+    team: 'ml',
+    workload: 'chat',
+    exporterUpAt: null,
+    exporterNamesCards: false,
+    cardSeenAt: ago(25),
+    silence: silence(),
+    readings: [
+      {
+        at: ago(25),
+        gpuUtilisationRatio: 0.5,
+        temperatureCelsius: null,
+        pcieReplays: null,
+        networkLatencySeconds: null,
+        fault: null,
+      },
+    ],
+    ...over,
   });
   const gone = (one: DeviceHistory) => assess(one, NOW).find(({ rule }) => rule === 'gone');
 
   it('goes with its machine, with the scrapes that failed as its evidence', () => {
     expect(gone(card())).toMatchObject({
-      state: 'found', finding: {
-        severity: 'fatal', title: 'gone: its machine is silent, and the other target of its machine fell silent too', numbers: { silentSeconds: 18, failedScrapes: 4, otherTargetsSilent: 1 },
+      state: 'found',
+      finding: {
+        severity: 'fatal',
+        title: 'gone: its machine is silent, and the other target of its machine fell silent too',
+        numbers: { silentSeconds: 18, failedScrapes: 4, otherTargetsSilent: 1 },
         evidence: { from: '2026-11-21T07:59:40Z', to: '2026-11-21T07:59:58Z', ageSeconds: 2 },
       },
     });
@@ -64,7 +119,9 @@ describe('a card', () => {
 
   it('is in doubt for two minutes at most: then whoever looks need not look so often', () => {
     const doubtful = { failures: 1 };
-    expect([20, 119, 121].map((seconds) => isInDoubt(card({ silence: silence({ ...doubtful, since: ago(seconds) }) }), NOW))).toEqual([true, true, false]);
+    expect(
+      [20, 119, 121].map((seconds) => isInDoubt(card({ silence: silence({ ...doubtful, since: ago(seconds) }) }), NOW)),
+    ).toEqual([true, true, false]);
     expect(gone(card({ silence: silence(doubtful) }))?.state).toBe('unknown');
   });
 });

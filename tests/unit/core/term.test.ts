@@ -18,12 +18,24 @@ describe('reservations', () => {
     ['partial', '43800', '5', '10.00'],
     ['all', '100000', '0', '11.415525114'],
   ])('%s upfront: one instance-hour', (_, upfront, hourly, expected) => {
-    const amortised = amortisedRate({ term: 'reserved-1y', upfront: decimal(upfront), hourly: decimal(hourly), gpus: 8, currency: 'USD' });
+    const amortised = amortisedRate({
+      term: 'reserved-1y',
+      upfront: decimal(upfront),
+      hourly: decimal(hourly),
+      gpus: 8,
+      currency: 'USD',
+    });
     expect(formatMoney(costOf(8n * 3600n, 1n, amortised))).toBe(expected);
   });
 
   it('cost over a term fully used exactly what was paid', () => {
-    const amortised = amortisedRate({ term: 'reserved-3y', upfront: decimal('77777.77'), hourly: decimal('1.234567'), gpus: 8, currency: 'USD' });
+    const amortised = amortisedRate({
+      term: 'reserved-3y',
+      upfront: decimal('77777.77'),
+      hourly: decimal('1.234567'),
+      gpus: 8,
+      currency: 'USD',
+    });
     expect(formatMoney(costOf(8n * 3600n * 26_280n, 1n, amortised))).toBe('110222.19076');
   });
 });
@@ -36,11 +48,23 @@ describe('a savings plan of $10 an hour', () => {
   ];
   it('covers the highest saving first, the rest on demand', () => {
     const { usages: result, unused } = applySavingsPlan(10_000_000_000n, usages);
-    expect(result).toEqual([{ covered: 2_000_000_000n, onDemand: 6_666_666_667n }, { covered: 8_000_000_000n, onDemand: 0n }]);
+    expect(result).toEqual([
+      { covered: 2_000_000_000n, onDemand: 6_666_666_667n },
+      { covered: 8_000_000_000n, onDemand: 0n },
+    ]);
     expect(unused).toBe(0n);
   });
   it('is paid where it is not used', () => {
-    expect(applySavingsPlan(20_000_000_000n, usages)).toEqual({ usages: [{ covered: 6_000_000_000n, onDemand: 0n }, { covered: 8_000_000_000n, onDemand: 0n }], unused: 6_000_000_000n });
-    expect(applySavingsPlan(0n, usages).usages.map(({ onDemand }) => onDemand)).toEqual([10_000_000_000n, 16_000_000_000n]);
+    expect(applySavingsPlan(20_000_000_000n, usages)).toEqual({
+      usages: [
+        { covered: 6_000_000_000n, onDemand: 0n },
+        { covered: 8_000_000_000n, onDemand: 0n },
+      ],
+      unused: 6_000_000_000n,
+    });
+    expect(applySavingsPlan(0n, usages).usages.map(({ onDemand }) => onDemand)).toEqual([
+      10_000_000_000n,
+      16_000_000_000n,
+    ]);
   });
 });

@@ -1,7 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import {
-  DAY_MS, HOUR_MS, civilFromDays, dayLabel, daysFromCivil, formatDay, formatInstant, hourOf, isZone, localDays, monthLabel,
-  monthOfLabel, parseDay, parseInstant, periodOf, splitAtHours, startOfLocalDay, weekdayOfDays,
+  DAY_MS,
+  HOUR_MS,
+  civilFromDays,
+  dayLabel,
+  daysFromCivil,
+  formatDay,
+  formatInstant,
+  hourOf,
+  isZone,
+  localDays,
+  monthLabel,
+  monthOfLabel,
+  parseDay,
+  parseInstant,
+  periodOf,
+  splitAtHours,
+  startOfLocalDay,
+  weekdayOfDays,
 } from '../../../src/core/time.js';
 
 const at = (text: string): number => {
@@ -9,7 +25,8 @@ const at = (text: string): number => {
   if (instant === null) throw new Error(text);
   return instant;
 };
-const show = (interval: { start: number; end: number }): string => `${formatInstant(interval.start)} ${formatInstant(interval.end)}`;
+const show = (interval: { start: number; end: number }): string =>
+  `${formatInstant(interval.start)} ${formatInstant(interval.end)}`;
 
 describe('parseInstant', () => {
   it.each([
@@ -29,9 +46,22 @@ describe('parseInstant', () => {
     ['-60', -60_000],
   ])('%s', (text, expected) => expect(parseInstant(text)).toBe(expected));
 
-  it.each(['', 'yesterday', '2025-02-29', '2025-13-01', '2025-00-10', '2025-06-31', '2025-06-23T25:00:00Z', '2025-06-23T24:00:01Z',
-    '2025-06-23T12:60:00Z', '20250623', '1750684710000', '06/23/2025', '2025-06-23T13:18:30+24:00', '1e9'])('refuses %j', (text) =>
-    expect(parseInstant(text)).toBeNull());
+  it.each([
+    '',
+    'yesterday',
+    '2025-02-29',
+    '2025-13-01',
+    '2025-00-10',
+    '2025-06-31',
+    '2025-06-23T25:00:00Z',
+    '2025-06-23T24:00:01Z',
+    '2025-06-23T12:60:00Z',
+    '20250623',
+    '1750684710000',
+    '06/23/2025',
+    '2025-06-23T13:18:30+24:00',
+    '1e9',
+  ])('refuses %j', (text) => expect(parseInstant(text)).toBeNull());
 
   it('agrees with the engine on every day of two centuries', () => {
     for (let days = -36_500; days < 36_500; days += 1) {
@@ -43,7 +73,8 @@ describe('parseInstant', () => {
   });
 
   it('survives the way out and in', () => {
-    for (const instant of [0, -1, 1_750_684_710_123, DAY_MS - 1, 4_102_444_800_000]) expect(parseInstant(formatInstant(instant))).toBe(instant);
+    for (const instant of [0, -1, 1_750_684_710_123, DAY_MS - 1, 4_102_444_800_000])
+      expect(parseInstant(formatInstant(instant))).toBe(instant);
     expect(formatInstant(1_750_684_710_000)).toBe('2025-06-23T13:18:30Z');
   });
 });
@@ -55,22 +86,37 @@ describe('the calendar of a zone', () => {
   });
 
   it('bounds a month by local midnights on both sides of a clock change', () => {
-    expect(show(periodOf('month', at('2026-03-15'), 'America/New_York'))).toBe('2026-03-01T05:00:00Z 2026-04-01T04:00:00Z');
-    expect(show(periodOf('month', at('2026-10-31T23:30:00Z'), 'Europe/Berlin'))).toBe('2026-10-31T23:00:00Z 2026-11-30T23:00:00Z');
-    expect(show(periodOf('quarter', at('2026-05-01'), 'Asia/Shanghai'))).toBe('2026-03-31T16:00:00Z 2026-06-30T16:00:00Z');
-    expect(show(periodOf('year', at('2026-12-31T20:00:00Z'), 'Asia/Kolkata'))).toBe('2026-12-31T18:30:00Z 2027-12-31T18:30:00Z');
+    expect(show(periodOf('month', at('2026-03-15'), 'America/New_York'))).toBe(
+      '2026-03-01T05:00:00Z 2026-04-01T04:00:00Z',
+    );
+    expect(show(periodOf('month', at('2026-10-31T23:30:00Z'), 'Europe/Berlin'))).toBe(
+      '2026-10-31T23:00:00Z 2026-11-30T23:00:00Z',
+    );
+    expect(show(periodOf('quarter', at('2026-05-01'), 'Asia/Shanghai'))).toBe(
+      '2026-03-31T16:00:00Z 2026-06-30T16:00:00Z',
+    );
+    expect(show(periodOf('year', at('2026-12-31T20:00:00Z'), 'Asia/Kolkata'))).toBe(
+      '2026-12-31T18:30:00Z 2027-12-31T18:30:00Z',
+    );
     expect(show(periodOf('month', at('2024-02-10'), 'UTC'))).toBe('2024-02-01T00:00:00Z 2024-03-01T00:00:00Z');
   });
 
   it('repeats a custom period on both sides of its first day', () => {
     const fortnight = { start: '2026-01-05', lengthDays: 14 };
-    expect(show(periodOf(fortnight, at('2026-01-19T00:00:00Z'), 'UTC'))).toBe('2026-01-19T00:00:00Z 2026-02-02T00:00:00Z');
-    expect(show(periodOf(fortnight, at('2026-01-04T23:59:59Z'), 'UTC'))).toBe('2025-12-22T00:00:00Z 2026-01-05T00:00:00Z');
-    expect(() => periodOf({ start: 'soon', lengthDays: 0 }, 0, 'UTC')).toThrow(expect.objectContaining({ problems: [expect.anything(), expect.anything()] }));
+    expect(show(periodOf(fortnight, at('2026-01-19T00:00:00Z'), 'UTC'))).toBe(
+      '2026-01-19T00:00:00Z 2026-02-02T00:00:00Z',
+    );
+    expect(show(periodOf(fortnight, at('2026-01-04T23:59:59Z'), 'UTC'))).toBe(
+      '2025-12-22T00:00:00Z 2026-01-05T00:00:00Z',
+    );
+    expect(() => periodOf({ start: 'soon', lengthDays: 0 }, 0, 'UTC')).toThrow(
+      expect.objectContaining({ problems: [expect.anything(), expect.anything()] }),
+    );
   });
 
   it('finds the first instant of a day whose midnight is skipped, doubled, or whose day is left out', () => {
-    const start = (zone: string, day: string): string => formatInstant(startOfLocalDay(zone, parseDay(day) ?? Number.NaN));
+    const start = (zone: string, day: string): string =>
+      formatInstant(startOfLocalDay(zone, parseDay(day) ?? Number.NaN));
     expect(start('America/Sao_Paulo', '2018-11-04')).toBe('2018-11-04T03:00:00Z');
     expect(start('America/Sao_Paulo', '2018-02-18')).toBe('2018-02-18T03:00:00Z');
     expect(start('America/Havana', '2025-11-02')).toBe('2025-11-02T04:00:00Z');
@@ -79,18 +125,25 @@ describe('the calendar of a zone', () => {
     expect(start('America/New_York', '2026-11-02')).toBe('2026-11-02T05:00:00Z');
   });
 
-  it.each(['America/New_York', 'Europe/London', 'Asia/Kolkata', 'Australia/Lord_Howe', 'America/Sao_Paulo', 'Africa/Cairo', 'Pacific/Apia'])(
-    'months of %s tile ten years', (zone) => {
-      let instant = at('2010-01-15');
-      while (instant < at('2020-01-15')) {
-        const month = periodOf('month', instant, zone);
-        expect(month.start <= instant && instant < month.end).toBe(true);
-        expect(monthLabel(month.end - 1, zone)).toBe(monthLabel(month.start, zone));
-        expect(monthLabel(month.end, zone)).not.toBe(monthLabel(month.start, zone));
-        expect(periodOf('month', month.end, zone).start).toBe(month.end);
-        instant = month.end;
-      }
-    });
+  it.each([
+    'America/New_York',
+    'Europe/London',
+    'Asia/Kolkata',
+    'Australia/Lord_Howe',
+    'America/Sao_Paulo',
+    'Africa/Cairo',
+    'Pacific/Apia',
+  ])('months of %s tile ten years', (zone) => {
+    let instant = at('2010-01-15');
+    while (instant < at('2020-01-15')) {
+      const month = periodOf('month', instant, zone);
+      expect(month.start <= instant && instant < month.end).toBe(true);
+      expect(monthLabel(month.end - 1, zone)).toBe(monthLabel(month.start, zone));
+      expect(monthLabel(month.end, zone)).not.toBe(monthLabel(month.start, zone));
+      expect(periodOf('month', month.end, zone).start).toBe(month.end);
+      instant = month.end;
+    }
+  });
 
   it('labels', () => {
     expect(dayLabel(at('2026-10-03T23:30:00Z'), 'Asia/Tokyo')).toBe('2026-10-04');
@@ -107,7 +160,9 @@ describe('the calendar of a zone', () => {
 describe('hours', () => {
   it('cuts an interval at UTC hours', () => {
     expect(splitAtHours(HOUR_MS - 1, 2 * HOUR_MS + 5)).toEqual([
-      { start: HOUR_MS - 1, end: HOUR_MS }, { start: HOUR_MS, end: 2 * HOUR_MS }, { start: 2 * HOUR_MS, end: 2 * HOUR_MS + 5 },
+      { start: HOUR_MS - 1, end: HOUR_MS },
+      { start: HOUR_MS, end: 2 * HOUR_MS },
+      { start: 2 * HOUR_MS, end: 2 * HOUR_MS + 5 },
     ]);
     expect(splitAtHours(7, 7)).toEqual([]);
     expect(hourOf(-1)).toBe(-HOUR_MS);

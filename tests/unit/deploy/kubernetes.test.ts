@@ -1,4 +1,7 @@
-/** The manifests of deploy/kubernetes: they grant what the provider says that it needs, nothing beyond, and reading apart from acting. */
+/**
+ * The manifests of deploy/kubernetes: they grant what the provider says that it needs, nothing beyond, and reading
+ * apart from acting.
+ */
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -9,16 +12,35 @@ import { ROOT } from '../../support/source.js';
 interface Manifest {
   readonly kind: string;
   readonly rules?: readonly { apiGroups: string[]; resources: string[]; verbs: string[] }[];
-  readonly webhooks?: readonly { failurePolicy: string; sideEffects: string; admissionReviewVersions: string[]; timeoutSeconds: number; clientConfig: { service: { path: string } }; rules: { operations: string[]; resources: string[] }[]; namespaceSelector: { matchExpressions: { values: string[] }[] } }[];
+  readonly webhooks?: readonly {
+    failurePolicy: string;
+    sideEffects: string;
+    admissionReviewVersions: string[];
+    timeoutSeconds: number;
+    clientConfig: { service: { path: string } };
+    rules: { operations: string[]; resources: string[] }[];
+    namespaceSelector: { matchExpressions: { values: string[] }[] };
+  }[];
 }
 
-const manifests = (name: string): Manifest[] => parseAllDocuments(readFileSync(path.join(ROOT, 'deploy/kubernetes', name), 'utf8')).map((document) => document.toJS() as Manifest);
+const manifests = (name: string): Manifest[] =>
+  parseAllDocuments(readFileSync(path.join(ROOT, 'deploy/kubernetes', name), 'utf8')).map(
+    (document) => document.toJS() as Manifest,
+  );
 
 /** As the provider writes it: `patch deployments.apps`. */
-const granted = (name: string): string[] => manifests(name).flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? (rules ?? []) : [])).flatMap(({ apiGroups, resources, verbs }) =>
-  apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`)))).sort();
+const granted = (name: string): string[] =>
+  manifests(name)
+    .flatMap(({ kind, rules }) => (kind === 'ClusterRole' ? (rules ?? []) : []))
+    .flatMap(({ apiGroups, resources, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`)),
+      ),
+    )
+    .sort();
 
-const unique = (permissions: readonly (readonly string[] | null | undefined)[]): string[] => [...new Set(permissions.flatMap((list) => list ?? []))].sort();
+const unique = (permissions: readonly (readonly string[] | null | undefined)[]): string[] =>
+  [...new Set(permissions.flatMap((list) => list ?? []))].sort();
 
 describe('the roles', () => {
   it('are what the provider declares', () => {
@@ -29,16 +51,26 @@ describe('the roles', () => {
 });
 
 describe('the webhook', () => {
-  it.each([['webhook-fail-open.yaml', 'Ignore'], ['webhook-fail-closed.yaml', 'Fail']])('%s has the policy %s, and no side effects', (name, failurePolicy) => {
+  it.each([
+    ['webhook-fail-open.yaml', 'Ignore'],
+    ['webhook-fail-closed.yaml', 'Fail'],
+  ])('%s has the policy %s, and no side effects', (name, failurePolicy) => {
     const [webhook] = manifests(name).flatMap(({ webhooks }) => webhooks ?? []);
-    expect(webhook).toMatchObject({ failurePolicy, sideEffects: 'NoneOnDryRun', admissionReviewVersions: ['v1'], rules: [{ operations: ['CREATE'], resources: ['pods'] }] });
+    expect(webhook).toMatchObject({
+      failurePolicy,
+      sideEffects: 'NoneOnDryRun',
+      admissionReviewVersions: ['v1'],
+      rules: [{ operations: ['CREATE'], resources: ['pods'] }],
+    });
     expect(webhook?.clientConfig.service.path).toBe('/admission/v1/reviews/<key>');
     expect(webhook?.namespaceSelector.matchExpressions[0]?.values).toContain('kube-system');
     expect(webhook?.timeoutSeconds).toBeLessThanOrEqual(10);
   });
 
   it('differ by the choice alone', () => {
-    const [open, closed] = ['webhook-fail-open.yaml', 'webhook-fail-closed.yaml'].map((name) => JSON.stringify(manifests(name)));
+    const [open, closed] = ['webhook-fail-open.yaml', 'webhook-fail-closed.yaml'].map((name) =>
+      JSON.stringify(manifests(name)),
+    );
     expect(open?.replace('"Ignore"', '"Fail"')).toBe(closed);
   });
 });

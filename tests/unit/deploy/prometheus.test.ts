@@ -20,9 +20,19 @@ describeWith('promtool', 'the alert rules', (promtool) => {
   it('fire when they should, and each of them is tested', () => {
     const { status, stdout, stderr } = run('test', 'rules', 'bursar-rules.test.yml');
     expect([status, stdout + stderr]).toEqual([0, expect.stringContaining('SUCCESS')]);
-    const rules = parse(readFileSync(path.join(FOLDER, 'bursar-rules.yml'), 'utf8')) as { groups: { rules: { alert: string }[] }[] };
-    const tests = parse(readFileSync(path.join(FOLDER, 'bursar-rules.test.yml'), 'utf8')) as { tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[] };
-    const tested = new Set(tests.tests.flatMap(({ alert_rule_test: all }) => all.filter(({ exp_alerts: fired }) => fired.length > 0).map(({ alertname }) => alertname)));
-    expect(rules.groups.flatMap((group) => group.rules.map(({ alert }) => alert)).filter((alert) => !tested.has(alert))).toEqual([]);
+    const rules = parse(readFileSync(path.join(FOLDER, 'bursar-rules.yml'), 'utf8')) as {
+      groups: { rules: { alert: string }[] }[];
+    };
+    const tests = parse(readFileSync(path.join(FOLDER, 'bursar-rules.test.yml'), 'utf8')) as {
+      tests: { alert_rule_test: { alertname: string; exp_alerts: unknown[] }[] }[];
+    };
+    const tested = new Set(
+      tests.tests.flatMap(({ alert_rule_test: all }) =>
+        all.filter(({ exp_alerts: fired }) => fired.length > 0).map(({ alertname }) => alertname),
+      ),
+    );
+    expect(
+      rules.groups.flatMap((group) => group.rules.map(({ alert }) => alert)).filter((alert) => !tested.has(alert)),
+    ).toEqual([]);
   });
 });

@@ -1,4 +1,7 @@
-/** Every relative link of the documentation leads to a file that is there, and to a heading that it has. Addresses elsewhere are not opened. */
+/**
+ * Every relative link of the documentation leads to a file that is there, and to a heading that it has. Addresses
+ * elsewhere are not opened.
+ */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -6,8 +9,12 @@ import { anchorsOf, linksOf } from '../../support/markdown-links.js';
 import { ROOT } from '../../support/source.js';
 
 const under = (folder: string): string[] =>
-  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => path.posix.join(folder, name.split(path.sep).join('/')));
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...under('docs'), ...under('deploy')].filter((name) => name.endsWith('.md')).sort();
+  readdirSync(path.join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+    path.posix.join(folder, name.split(path.sep).join('/')),
+  );
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'src/README.md', ...under('docs'), ...under('deploy')]
+  .filter((name) => name.endsWith('.md'))
+  .sort();
 
 const read = (name: string): string => readFileSync(path.join(ROOT, name), 'utf8');
 const isElsewhere = (target: string): boolean => /^[a-z][a-z+.-]*:/i.test(target);
@@ -18,23 +25,29 @@ function broken(page: string, target: string): string | null {
   const file = name === '' ? page : path.posix.join(path.posix.dirname(page), name);
   if (file.startsWith('..')) return 'leaves the repository';
   if (!existsSync(path.join(ROOT, file))) return 'is not there';
-  if (anchor === undefined || anchor === '' || !statSync(path.join(ROOT, file)).isFile() || !file.endsWith('.md')) return null;
+  if (anchor === undefined || anchor === '' || !statSync(path.join(ROOT, file)).isFile() || !file.endsWith('.md'))
+    return null;
   return anchorsOf(read(file)).has(anchor) ? null : 'has no such heading';
 }
 
 describe('the links of', () => {
   it.each(PAGES)('%s', (page) => {
-    const wrong = linksOf(read(page)).filter(({ target }) => !isElsewhere(target)).flatMap(({ target, line }) => {
-      const why = broken(page, target);
-      return why === null ? [] : [`${page}:${line} ${target} ${why}`];
-    });
+    const wrong = linksOf(read(page))
+      .filter(({ target }) => !isElsewhere(target))
+      .flatMap(({ target, line }) => {
+        const why = broken(page, target);
+        return why === null ? [] : [`${page}:${line} ${target} ${why}`];
+      });
     expect(wrong).toEqual([]);
   });
 });
 
 it('the index leads to every page of the documentation', () => {
-  const index = linksOf(read('docs/README.md')).map(({ target }) => path.posix.join('docs', target.split('#')[0] ?? ''));
-  const reached = (name: string): boolean => index.some((target) => target === name || (target !== 'docs' && name.startsWith(`${target.replace(/\/$/, '')}/`)));
+  const index = linksOf(read('docs/README.md')).map(({ target }) =>
+    path.posix.join('docs', target.split('#')[0] ?? ''),
+  );
+  const reached = (name: string): boolean =>
+    index.some((target) => target === name || (target !== 'docs' && name.startsWith(`${target.replace(/\/$/, '')}/`)));
   expect(PAGES.filter((name) => name.startsWith('docs/') && name !== 'docs/README.md' && !reached(name))).toEqual([]);
 });
 
@@ -45,7 +58,9 @@ describe('what reads them', () => {
   });
 
   it('makes the anchors that GitHub makes', () => {
-    expect([...anchorsOf("# The `job` API: what's new?\n## Prices\n## Prices\n```\n# not one\n```\n### [Set](s.md) it up")]).toEqual(['the-job-api-whats-new', 'prices', 'prices-1', 'set-it-up']);
+    expect([
+      ...anchorsOf("# The `job` API: what's new?\n## Prices\n## Prices\n```\n# not one\n```\n### [Set](s.md) it up"),
+    ]).toEqual(['the-job-api-whats-new', 'prices', 'prices-1', 'set-it-up']);
   });
 
   it('names a file or a heading that is not there', () => {

@@ -17,7 +17,8 @@ it('the command line', async () => {
   await expectPage('cli.md', text);
   // What every verb has stands once; each verb has a section of its own.
   expect(text.split('print exactly one JSON document').length - 1).toBe(1);
-  for (const verb of ['import', 'budgets set', 'policies apply', 'stop-all', 'backtest policy']) expect(text).toContain(`\n## bursar ${verb}\n`);
+  for (const verb of ['import', 'budgets set', 'policies apply', 'stop-all', 'backtest policy'])
+    expect(text).toContain(`\n## bursar ${verb}\n`);
 });
 
 it('the settings', async () => {
@@ -34,7 +35,12 @@ it('what holds without a setting, and what is secret', () => {
 });
 
 it('the formats', async () => {
-  const text = formatsReference(await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) => lacksFunctions(part, 'recognises', 'read')), recordSchema);
+  const text = formatsReference(
+    await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
+      lacksFunctions(part, 'recognises', 'read'),
+    ),
+    recordSchema,
+  );
   await expectPage('formats.md', text);
   expect(text).not.toMatch(UNEXPLAINED);
 });

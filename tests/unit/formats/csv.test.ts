@@ -36,12 +36,19 @@ describe('CsvTokenizer', () => {
   });
 
   it('skips a byte order mark, also when it comes in pieces', () => {
-    expect(rowsOf(new Uint8Array([0xef]), new Uint8Array([0xbb, 0xbf, 0x61])).map(({ fields }) => fields)).toEqual([['a']]);
+    expect(rowsOf(new Uint8Array([0xef]), new Uint8Array([0xbb, 0xbf, 0x61])).map(({ fields }) => fields)).toEqual([
+      ['a'],
+    ]);
   });
 
   it('counts physical lines: newlines in quotes and empty lines', () => {
     const rows = rowsOf('h\n"a\nb"\n\nc\r\n\r\nd');
-    expect(rows.map(({ line, fields }) => [line, fields[0]])).toEqual([[1, 'h'], [2, 'a\nb'], [5, 'c'], [7, 'd']]);
+    expect(rows.map(({ line, fields }) => [line, fields[0]])).toEqual([
+      [1, 'h'],
+      [2, 'a\nb'],
+      [5, 'c'],
+      [7, 'd'],
+    ]);
   });
 
   it('keeps quotes inside a field that does not begin with one', () => {
@@ -50,14 +57,21 @@ describe('CsvTokenizer', () => {
 
   it('takes one line for a row with text after a closing quote', () => {
     const rows = rowsOf('a,b\n"x"y,1\nc,d\n');
-    expect(rows.map(({ line, malformed }) => [line, malformed])).toEqual([[1, null], [2, 'text follows a closing quote'], [3, null]]);
+    expect(rows.map(({ line, malformed }) => [line, malformed])).toEqual([
+      [1, null],
+      [2, 'text follows a closing quote'],
+      [3, null],
+    ]);
     expect(rows[1]?.raw).toBe('"x"y,1');
   });
 
   it('takes one line for a quote that is never closed, and reads the lines after it', () => {
     const rows = rowsOf('a,b\n"x,1\nc,d\ne,f');
     expect(rows.map(({ line, fields, malformed }) => [line, fields, malformed])).toEqual([
-      [1, ['a', 'b'], null], [2, [], 'a quoted field is not closed'], [3, ['c', 'd'], null], [4, ['e', 'f'], null],
+      [1, ['a', 'b'], null],
+      [2, [], 'a quoted field is not closed'],
+      [3, ['c', 'd'], null],
+      [4, ['e', 'f'], null],
     ]);
   });
 
@@ -65,14 +79,20 @@ describe('CsvTokenizer', () => {
     const long = 'y'.repeat(MOST_ROW_BYTES + 1);
     for (const chunks of [[`a\n${long}\nb`], ['a\n', long.slice(0, 500), long.slice(500), '\nb']]) {
       const rows = rowsOf(...chunks);
-      expect(rows.map(({ line, malformed }) => [line, malformed])).toEqual([[1, null], [2, `the row is longer than ${MOST_ROW_BYTES} bytes`], [3, null]]);
+      expect(rows.map(({ line, malformed }) => [line, malformed])).toEqual([
+        [1, null],
+        [2, `the row is longer than ${MOST_ROW_BYTES} bytes`],
+        [3, null],
+      ]);
       expect(rows[1]?.raw).toHaveLength(4000);
     }
   });
 
   it('decodes UTF-8 across chunk boundaries and says which field is not UTF-8', () => {
     const bytes = Buffer.from('Zürich,東京,plain\n');
-    expect(rowsOf(bytes.subarray(0, 2), bytes.subarray(2, 10), bytes.subarray(10)).map(({ fields }) => fields)).toEqual([['Zürich', '東京', 'plain']]);
+    expect(rowsOf(bytes.subarray(0, 2), bytes.subarray(2, 10), bytes.subarray(10)).map(({ fields }) => fields)).toEqual(
+      [['Zürich', '東京', 'plain']],
+    );
     const csv = new CsvTokenizer();
     csv.push(Buffer.concat([Buffer.from('ok,'), Buffer.from([0xe9]), Buffer.from(',a\0b,é\n')]));
     expect(csv.next()).toBe(true);

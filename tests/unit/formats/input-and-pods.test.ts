@@ -27,7 +27,12 @@ describe('inputs', () => {
   it('are the same from a file and from bytes, plain or gzip, and can be read again', async () => {
     await writeFile(join(folder, 'a.csv'), bytes);
     await writeFile(join(folder, 'a.csv.gz'), gzipSync(bytes));
-    for (const input of [await openFile(join(folder, 'a.csv')), await openFile(join(folder, 'a.csv.gz')), await openBytes('a.csv', bytes), await openBytes('a.csv.gz', gzipSync(bytes))]) {
+    for (const input of [
+      await openFile(join(folder, 'a.csv')),
+      await openFile(join(folder, 'a.csv.gz')),
+      await openBytes('a.csv', bytes),
+      await openBytes('a.csv.gz', gzipSync(bytes)),
+    ]) {
       expect([input.name, input.head.length]).toEqual(['a.csv', HEAD_BYTES]);
       for (const _ of [1, 2]) expect((await bytesOf(input.stream())).equals(bytes)).toBe(true);
       await input.close();
@@ -46,7 +51,8 @@ describe('inputs', () => {
     const before = await readdir(tmpdir());
     const input = await openBytes('b.parquet.gz', gzipSync('PAR1 and so on'));
     expect([input.name, input.size, Buffer.from(await input.slice(5, 8)).toString()]).toEqual(['b.parquet', 14, 'and']);
-    const mine = (names: string[]) => names.filter((name) => name.startsWith('bursar-') && !before.includes(name) && !name.startsWith('bursar-test-'));
+    const mine = (names: string[]) =>
+      names.filter((name) => name.startsWith('bursar-') && !before.includes(name) && !name.startsWith('bursar-test-'));
     const made = mine(await readdir(tmpdir()));
     await input.close();
     expect((await readdir(tmpdir())).some((name) => made.length === 1 && name === made[0])).toBe(false);
@@ -56,8 +62,12 @@ describe('inputs', () => {
     await expect(openFile(join(folder, 'none'))).rejects.toMatchObject({ kind: 'missing' });
     await expect(openFile(folder)).rejects.toThrow('not a file');
     await expect(openBytes('u.csv', Buffer.from('\uFEFFa,b', 'utf16le'))).rejects.toThrow('UTF-16');
-    await expect(openBytes('cut.csv.gz', gzipSync(bytes).subarray(0, 30))).rejects.toThrow('the gzip data cannot be read');
-    const random = Buffer.from(Array.from({ length: 400_000 }, (_, index) => (index * 7919 + (index >> 3) * 104_729) % 251));
+    await expect(openBytes('cut.csv.gz', gzipSync(bytes).subarray(0, 30))).rejects.toThrow(
+      'the gzip data cannot be read',
+    );
+    const random = Buffer.from(
+      Array.from({ length: 400_000 }, (_, index) => (index * 7919 + (index >> 3) * 104_729) % 251),
+    );
     const late = await openBytes('late.csv.gz', gzipSync(random).subarray(0, -9));
     await expect(bytesOf(late.stream())).rejects.toMatchObject({ kind: 'invalid' });
     const empty = await openBytes('e.csv', new Uint8Array());
@@ -72,7 +82,17 @@ describe('openb-pods', () => {
     const pods = await readPods(text);
     expect(pods).toHaveLength(400);
     expect(pods[1]).toEqual({
-      name: 'openb-pod-0001', cpuMilli: 6000, memoryMib: 12288, gpus: 1, gpuMilli: 460, gpuSpecs: [], qos: 'LS', phase: 'Running', createdSeconds: 427061, scheduledSeconds: 427061, deletedSeconds: 12902960,
+      name: 'openb-pod-0001',
+      cpuMilli: 6000,
+      memoryMib: 12288,
+      gpus: 1,
+      gpuMilli: 460,
+      gpuSpecs: [],
+      qos: 'LS',
+      phase: 'Running',
+      createdSeconds: 427061,
+      scheduledSeconds: 427061,
+      deletedSeconds: 12902960,
     });
   });
 
@@ -83,16 +103,29 @@ describe('openb-pods', () => {
     for await (const batch of openb.read(input, { originInstant: origin })) records.push(...batch.records);
     const pods = await readPods(text);
     expect(records).toEqual(pods.map((pod) => recordOfPod(pod, origin)).filter((record) => record !== null));
-    expect(records[1]).toMatchObject({ id: 'openb-pod-0001', gpuParts: 3220, start: origin + 427_061_000, end: origin + 12_902_960_000, gpuModel: null, tags: { qos: 'LS' } });
+    expect(records[1]).toMatchObject({
+      id: 'openb-pod-0001',
+      gpuParts: 3220,
+      start: origin + 427_061_000,
+      end: origin + 12_902_960_000,
+      gpuModel: null,
+      tags: { qos: 'LS' },
+    });
     expect(records.length).toBe(pods.filter((pod) => pod.gpus > 0 && pod.scheduledSeconds !== null).length);
     expect((await usageOf(openb, await openBytes('pods.csv', Buffer.from(text)))).rejects).toEqual([]);
   });
 
   it('a pod that was never scheduled used nothing; a bad row is rejected with every column', async () => {
     const header = text.split('\n', 1)[0];
-    const { records, rejects } = await usageOfText(openb, `${header}\np,1,1,1,1000,,LS,Pending,5,,\nq,1,1,x,2000,V100M16|V100M32,LS,Running,5,3,4\nr,1,1,8,1000,,LS,Running,5,9,6\n`);
+    const { records, rejects } = await usageOfText(
+      openb,
+      `${header}\np,1,1,1,1000,,LS,Pending,5,,\nq,1,1,x,2000,V100M16|V100M32,LS,Running,5,3,4\nr,1,1,8,1000,,LS,Running,5,9,6\n`,
+    );
     expect(records).toMatchObject([{ id: 'r', gpuParts: 56_000 }]);
     expect(rejects.map(({ line, reason }) => [line, reason.split('; ').length])).toEqual([[3, 3]]);
-    await expect(readPods(`${header}\nq,1,1,x,2000,,LS,Running,5,3,4\n`)).rejects.toMatchObject({ kind: 'invalid', problems: [{ path: 'line 2' }] });
+    await expect(readPods(`${header}\nq,1,1,x,2000,,LS,Running,5,3,4\n`)).rejects.toMatchObject({
+      kind: 'invalid',
+      problems: [{ path: 'line 2' }],
+    });
   });
 });

@@ -8,7 +8,11 @@ import { openBytes, openFile, type OpenInput } from '../../../src/formats/readin
 
 export const fixture = (path: string): string => fileURLToPath(new URL(`../../fixtures/${path}`, import.meta.url));
 
-export async function usageOf(format: UsageFormat, input: OpenInput, options?: ReadOptions): Promise<{ records: UsageRecord[]; rejects: Reject[] }> {
+export async function usageOf(
+  format: UsageFormat,
+  input: OpenInput,
+  options?: ReadOptions,
+): Promise<{ records: UsageRecord[]; rejects: Reject[] }> {
   const records: UsageRecord[] = [];
   const rejects: Reject[] = [];
   for await (const batch of format.read(input, options)) {
@@ -20,13 +24,20 @@ export async function usageOf(format: UsageFormat, input: OpenInput, options?: R
 }
 
 export const usageOfFile = async (format: UsageFormat, path: string) => usageOf(format, await openFile(fixture(path)));
-export const usageOfText = async (format: UsageFormat, text: string, name = 'file.csv') => usageOf(format, await openBytes(name, Buffer.from(text)));
+export const usageOfText = async (format: UsageFormat, text: string, name = 'file.csv') =>
+  usageOf(format, await openBytes(name, Buffer.from(text)));
 
-export async function pricesOfFile(format: PriceFormat, path: string): Promise<{ events: PriceEvent[]; prices: Price[]; rejects: Reject[] }> {
+export async function pricesOfFile(
+  format: PriceFormat,
+  path: string,
+): Promise<{ events: PriceEvent[]; prices: Price[]; rejects: Reject[] }> {
   return pricesOf(format, await openFile(fixture(path)));
 }
 
-export async function pricesOf(format: PriceFormat, input: OpenInput): Promise<{ events: PriceEvent[]; prices: Price[]; rejects: Reject[] }> {
+export async function pricesOf(
+  format: PriceFormat,
+  input: OpenInput,
+): Promise<{ events: PriceEvent[]; prices: Price[]; rejects: Reject[] }> {
   const events: PriceEvent[] = [];
   const rejects: Reject[] = [];
   for await (const batch of format.read(input)) {

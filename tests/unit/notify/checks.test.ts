@@ -1,4 +1,7 @@
-/** What a channel says when it is asked whether its settings are taken, and the log's line in either form. Nobody is told anything. */
+/**
+ * What a channel says when it is asked whether its settings are taken, and the log's line in either form. Nobody is
+ * told anything.
+ */
 import type { AddressInfo } from 'node:net';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -16,8 +19,22 @@ describe('Slack', () => {
     server = await WireServer.start();
   });
   afterAll(() => server.close());
-  const check = () => slack.connect({ BURSAR_SLACK_BOT_TOKEN: 'xoxb-hush-hush-hush', BURSAR_SLACK_CHANNEL: 'C0123', BURSAR_SLACK_API_URL: `${server.url}/api/` }, clock)?.check?.();
-  const answers = (body: object): void => server.on(({ path }) => path === '/api/auth.test', { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const check = () =>
+    slack
+      .connect(
+        {
+          BURSAR_SLACK_BOT_TOKEN: 'xoxb-hush-hush-hush',
+          BURSAR_SLACK_CHANNEL: 'C0123',
+          BURSAR_SLACK_API_URL: `${server.url}/api/`,
+        },
+        clock,
+      )
+      ?.check?.();
+  const answers = (body: object): void =>
+    server.on(({ path }) => path === '/api/auth.test', {
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
 
   it('says whose the token is', async () => {
     answers({ ok: true, user: 'bursar', team: 'Lab', user_id: 'U1' });
@@ -27,7 +44,10 @@ describe('Slack', () => {
 
   it('says why the token is not taken, and never the token', async () => {
     answers({ ok: false, error: 'invalid_auth' });
-    await expect(check()).rejects.toMatchObject({ kind: 'denied', message: 'Slack does not take the token: invalid_auth' });
+    await expect(check()).rejects.toMatchObject({
+      kind: 'denied',
+      message: 'Slack does not take the token: invalid_auth',
+    });
     server.on(({ path }) => path === '/api/auth.test', { status: 503 });
     await expect(check()).rejects.toMatchObject({ kind: 'unavailable', message: 'Slack cannot be asked now' });
   });
@@ -36,9 +56,14 @@ describe('Slack', () => {
 describe('e-mail', () => {
   const mails: string[] = [];
   const server = new SMTPServer({
-    authOptional: false, disabledCommands: ['STARTTLS'], allowInsecureAuth: true, logger: false,
-    onAuth: ({ password }, _session, done) => (password === 'right' ? done(null, { user: 'u' }) : done(Object.assign(new Error('no'), { responseCode: 535 }))),
-    onData: (stream, _session, done) => void stream.on('data', (part: Buffer) => mails.push(part.toString())).on('end', () => done()),
+    authOptional: false,
+    disabledCommands: ['STARTTLS'],
+    allowInsecureAuth: true,
+    logger: false,
+    onAuth: ({ password }, _session, done) =>
+      password === 'right' ? done(null, { user: 'u' }) : done(Object.assign(new Error('no'), { responseCode: 535 })),
+    onData: (stream, _session, done) =>
+      void stream.on('data', (part: Buffer) => mails.push(part.toString())).on('end', () => done()),
   });
   let port = 0;
   beforeAll(async () => {
@@ -47,7 +72,14 @@ describe('e-mail', () => {
   });
   afterAll(() => new Promise<void>((resolve) => server.close(resolve)));
   const check = async (password: string, at = port): Promise<string | undefined> => {
-    const connection = email.connect({ BURSAR_SMTP_URL: `smtp://u:${password}@127.0.0.1:${at}`, BURSAR_SMTP_FROM: 'a@example.org', BURSAR_SMTP_TO: 'b@example.org' }, clock);
+    const connection = email.connect(
+      {
+        BURSAR_SMTP_URL: `smtp://u:${password}@127.0.0.1:${at}`,
+        BURSAR_SMTP_FROM: 'a@example.org',
+        BURSAR_SMTP_TO: 'b@example.org',
+      },
+      clock,
+    );
     try {
       return await connection?.check?.();
     } finally {
@@ -57,7 +89,10 @@ describe('e-mail', () => {
 
   it('is let in, or says that it is not, and sends nothing', async () => {
     expect(await check('right')).toBe('the mail server lets us in');
-    await expect(check('hush')).rejects.toMatchObject({ kind: 'denied', message: expect.not.stringContaining('hush') as string });
+    await expect(check('hush')).rejects.toMatchObject({
+      kind: 'denied',
+      message: expect.not.stringContaining('hush') as string,
+    });
     await expect(check('right', 1)).rejects.toMatchObject({ kind: 'unavailable' });
     expect(mails).toEqual([]);
   });
@@ -69,12 +104,21 @@ describe('the log', () => {
     process.stderr.write = write;
   });
 
-  it.each([['text', /^alert \(warning\): [^\n]+\n$/], ['json', /^\{[^\n]+\}\n$/]])('has one line per alert as %s', async (format, form) => {
+  it.each([
+    ['text', /^alert \(warning\): [^\n]+\n$/],
+    ['json', /^\{[^\n]+\}\n$/],
+  ])('has one line per alert as %s', async (format, form) => {
     const lines: string[] = [];
     process.stderr.write = ((text: string) => lines.push(text) > 0) as typeof process.stderr.write;
     await log.connect({ BURSAR_LOG_FORMAT: format }, clock)?.send(tellingOf(budgetNews()));
     process.stderr.write = write;
     expect(lines.join('')).toMatch(form);
-    if (format === 'json') expect(JSON.parse(lines.join(''))).toMatchObject({ time: '2026-11-21T12:00:00Z', level: 'info', name: 'alert', severity: 'warning' });
+    if (format === 'json')
+      expect(JSON.parse(lines.join(''))).toMatchObject({
+        time: '2026-11-21T12:00:00Z',
+        level: 'info',
+        name: 'alert',
+        severity: 'warning',
+      });
   });
 });

@@ -1,4 +1,7 @@
-/** The Slack channel against a Slack on this machine: what it sends, what it finds again, and what it says of each way to fail. */
+/**
+ * The Slack channel against a Slack on this machine: what it sends, what it finds again, and what it says of each way
+ * to fail.
+ */
 import { describe, expect, it } from 'vitest';
 import { replyOf } from '../../../src/core/alert/message.js';
 import type { ChannelConnection } from '../../../src/core/alert/channel.js';
@@ -22,8 +25,18 @@ describe('settings', () => {
   });
 
   it('that are wrong are all named, and no value is', () => {
-    expect(() => channel.connect({ BURSAR_SLACK_BOT_TOKEN: 'hunter2', BURSAR_SLACK_CHANNEL: '#general', BURSAR_SLACK_API_URL: 'http://slack.example/' }, clock)).toThrow(
-      /BURSAR_SLACK_API_URL is not an https.*BURSAR_SLACK_BOT_TOKEN is not a token.*BURSAR_SLACK_CHANNEL is not the id/);
+    expect(() =>
+      channel.connect(
+        {
+          BURSAR_SLACK_BOT_TOKEN: 'hunter2',
+          BURSAR_SLACK_CHANNEL: '#general',
+          BURSAR_SLACK_API_URL: 'http://slack.example/',
+        },
+        clock,
+      ),
+    ).toThrow(
+      /BURSAR_SLACK_API_URL is not an https.*BURSAR_SLACK_BOT_TOKEN is not a token.*BURSAR_SLACK_CHANNEL is not the id/,
+    );
     expect(() => channel.connect({ BURSAR_SLACK_BOT_TOKEN: 'hunter2' }, clock)).not.toThrow('hunter2');
   });
 });
@@ -36,15 +49,25 @@ describe('a bot', async () => {
   it('posts a message with its token, and replies in its thread', async () => {
     const first = await bot.send(telling);
     expect(first).toEqual({ kind: 'told', reference: `C0GENERAL:${slack.posts[0]?.ts}` });
-    expect(slack.posts[0]).toMatchObject({ channel: 'C0GENERAL', thread: null, metadata: { event_type: 'bursar_alert', event_payload: { token: telling.token } } });
+    expect(slack.posts[0]).toMatchObject({
+      channel: 'C0GENERAL',
+      thread: null,
+      metadata: { event_type: 'bursar_alert', event_payload: { token: telling.token } },
+    });
     const reference = first.kind === 'told' ? first.reference : null;
     await bot.send({ ...telling, token: 'second', threadReference: reference });
-    expect(slack.posts[1]).toMatchObject({ thread: slack.posts[0]?.ts, metadata: { event_payload: { token: 'second' } } });
+    expect(slack.posts[1]).toMatchObject({
+      thread: slack.posts[0]?.ts,
+      metadata: { event_payload: { token: 'second' } },
+    });
   });
 
   it('finds a message whose answer was lost, also behind a page and in a thread', async () => {
     const reference = `C0GENERAL:${slack.posts[0]?.ts}`;
-    for (const [token, threadReference] of [['lost-1', null], ['lost-2', reference]] as const) {
+    for (const [token, threadReference] of [
+      ['lost-1', null],
+      ['lost-2', reference],
+    ] as const) {
       slack.faults.push({ method: 'chat.postMessage', fault: 'lost' });
       const lost = { ...telling, token, threadReference };
       expect(await bot.send(lost)).toMatchObject({ kind: 'unknown' });
@@ -52,12 +75,19 @@ describe('a bot', async () => {
       const found = slack.posts.find((post) => post.metadata?.event_payload.token === token);
       expect(await bot.outcome?.(lost)).toEqual({ kind: 'told', reference: `C0GENERAL:${found?.ts}` });
     }
-    expect(await bot.outcome?.({ ...telling, token: 'never sent' })).toEqual({ kind: 'not-sent', detail: 'it is not in the conversation' });
+    expect(await bot.outcome?.({ ...telling, token: 'never sent' })).toEqual({
+      kind: 'not-sent',
+      detail: 'it is not in the conversation',
+    });
   });
 
   it.each([
-    ['away', { kind: 'unknown', detail: 'status 503' }], ['cut', { kind: 'unknown' }], [{ pause: 7 }, { kind: 'busy', waitMs: 7000 }], [{ error: 'not_in_channel' }, { kind: 'refused', code: 'not_in_channel', detail: 'invite the app to the channel' }],
-    [{ error: 'fatal_error' }, { kind: 'unknown', detail: 'fatal_error' }], [{ error: 'ratelimited' }, { kind: 'busy', waitMs: 30_000 }],
+    ['away', { kind: 'unknown', detail: 'status 503' }],
+    ['cut', { kind: 'unknown' }],
+    [{ pause: 7 }, { kind: 'busy', waitMs: 7000 }],
+    [{ error: 'not_in_channel' }, { kind: 'refused', code: 'not_in_channel', detail: 'invite the app to the channel' }],
+    [{ error: 'fatal_error' }, { kind: 'unknown', detail: 'fatal_error' }],
+    [{ error: 'ratelimited' }, { kind: 'busy', waitMs: 30_000 }],
   ] as const)('tells %j from the other ways to fail, and tries once', async (fault, expected) => {
     slack.faults.push({ method: 'chat.postMessage', fault });
     const before = [slack.posts.length, slack.calls.length] as const;
@@ -80,13 +110,24 @@ describe('a bot', async () => {
 
   it('replaces a message', async () => {
     const [post] = slack.posts;
-    expect(await bot.update?.(`C0GENERAL:${post?.ts}`, replyOf({ title: 'Something else' }))).toMatchObject({ kind: 'told' });
+    expect(await bot.update?.(`C0GENERAL:${post?.ts}`, replyOf({ title: 'Something else' }))).toMatchObject({
+      kind: 'told',
+    });
     expect(post?.blocks).toMatchObject([{ type: 'header', text: { text: 'Something else' } }]);
-    expect(await bot.update?.('C0GENERAL:1.1', replyOf({ title: 'x' }))).toMatchObject({ kind: 'refused', code: 'message_not_found' });
+    expect(await bot.update?.('C0GENERAL:1.1', replyOf({ title: 'x' }))).toMatchObject({
+      kind: 'refused',
+      code: 'message_not_found',
+    });
   });
 
   it('puts a picture into the conversation, and finds it again', async () => {
-    const picture = { ...telling, token: 'chart', part: 'picture' as const, picture: { png: PIXEL, text: 'a chart' }, threadReference: `C0GENERAL:${slack.posts[0]?.ts}` };
+    const picture = {
+      ...telling,
+      token: 'chart',
+      part: 'picture' as const,
+      picture: { png: PIXEL, text: 'a chart' },
+      threadReference: `C0GENERAL:${slack.posts[0]?.ts}`,
+    };
     expect(await bot.outcome?.(picture)).toMatchObject({ kind: 'not-sent' });
     slack.faults.push({ method: 'files.completeUploadExternal', fault: 'lost' });
     expect(await bot.send(picture)).toMatchObject({ kind: 'unknown' });
@@ -98,16 +139,28 @@ describe('a bot', async () => {
   });
 
   it('answers at an address of Slack, and at no other', async () => {
-    expect(await bot.answer?.(`${slack.url}/response/1`, replyOf({ title: 'Done' }))).toEqual({ kind: 'told', reference: null });
-    expect(slack.replies.at(-1)).toMatchObject({ path: '/response/1', body: { response_type: 'ephemeral', replace_original: false, text: 'Done' } });
-    expect(await bot.answer?.('https://slack.com.example.org/steal', replyOf({ title: 'x' }))).toMatchObject({ kind: 'refused', code: 'not-slack' });
+    expect(await bot.answer?.(`${slack.url}/response/1`, replyOf({ title: 'Done' }))).toEqual({
+      kind: 'told',
+      reference: null,
+    });
+    expect(slack.replies.at(-1)).toMatchObject({
+      path: '/response/1',
+      body: { response_type: 'ephemeral', replace_original: false, text: 'Done' },
+    });
+    expect(await bot.answer?.('https://slack.com.example.org/steal', replyOf({ title: 'x' }))).toMatchObject({
+      kind: 'refused',
+      code: 'not-slack',
+    });
     expect(await bot.answer?.('file:///etc/passwd', replyOf({ title: 'x' }))).toMatchObject({ kind: 'refused' });
   });
 });
 
 describe('an incoming webhook', async () => {
   const slack = await slackServer(clock);
-  const webhook = connected({ BURSAR_SLACK_WEBHOOK_URL: `${slack.url}/services/T1/B1/x`, BURSAR_SLACK_API_URL: slack.apiUrl });
+  const webhook = connected({
+    BURSAR_SLACK_WEBHOOK_URL: `${slack.url}/services/T1/B1/x`,
+    BURSAR_SLACK_API_URL: slack.apiUrl,
+  });
 
   it('gets the message without buttons, and nothing is repeated', async () => {
     expect(await webhook.send(tellingOf(approvalNews()))).toEqual({ kind: 'told', reference: null });
@@ -116,6 +169,9 @@ describe('an incoming webhook', async () => {
     slack.faults.push({ method: 'services', fault: 'lost' }, { method: 'services', fault: { pause: 3 } });
     expect(await webhook.send(tellingOf(budgetNews()))).toMatchObject({ kind: 'unknown' });
     expect(await webhook.send(tellingOf(budgetNews()))).toEqual({ kind: 'busy', waitMs: 3000 });
-    expect(await webhook.send(tellingOf(budgetNews(), { address: 'C0OTHER' }))).toMatchObject({ kind: 'refused', code: 'webhook-has-one-channel' });
+    expect(await webhook.send(tellingOf(budgetNews(), { address: 'C0OTHER' }))).toMatchObject({
+      kind: 'refused',
+      code: 'webhook-has-one-channel',
+    });
   });
 });

@@ -14,7 +14,10 @@ const KEY = Buffer.alloc(32, 7);
 const SECRET = `whsec_${KEY.toString('base64')}`;
 
 describe('the webhook', () => {
-  const received: { readonly headers: Readonly<Record<string, string | string[] | undefined>>; readonly body: string }[] = [];
+  const received: {
+    readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+    readonly body: string;
+  }[] = [];
   let answer: { status: number; headers?: Record<string, string> } | 'cut' = { status: 200 };
   const server = createServer((request, response) => {
     let body = '';
@@ -31,12 +34,17 @@ describe('the webhook', () => {
     url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/alerts`;
   });
   afterAll(() => void server.close());
-  const connected = () => webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: url, BURSAR_ALERT_WEBHOOK_SECRET: SECRET }, clock);
+  const connected = () =>
+    webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: url, BURSAR_ALERT_WEBHOOK_SECRET: SECRET }, clock);
 
   it('names every wrong setting and no value', () => {
     expect(webhook.connect({}, clock)).toBeNull();
-    expect(() => webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: 'http://example.com/hunter2' }, clock)).toThrow(/BURSAR_ALERT_WEBHOOK_URL is not an https:.*BURSAR_ALERT_WEBHOOK_SECRET is missing/);
-    expect(() => webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: 'http://example.com/hunter2' }, clock)).not.toThrow('hunter2');
+    expect(() => webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: 'http://example.com/hunter2' }, clock)).toThrow(
+      /BURSAR_ALERT_WEBHOOK_URL is not an https:.*BURSAR_ALERT_WEBHOOK_SECRET is missing/,
+    );
+    expect(() => webhook.connect({ BURSAR_ALERT_WEBHOOK_URL: 'http://example.com/hunter2' }, clock)).not.toThrow(
+      'hunter2',
+    );
   });
 
   it('posts the facts, signed over id, time and body; the id stays the same', async () => {
@@ -46,14 +54,29 @@ describe('the webhook', () => {
     const [first, second] = received;
     expect(first?.headers).toMatchObject({ 'webhook-id': telling.token, 'webhook-timestamp': String(NOW / 1000) });
     expect(second?.headers['webhook-id']).toBe(telling.token);
-    const signed = createHmac('sha256', KEY).update(`${telling.token}.${NOW / 1000}.${first?.body}`).digest('base64');
+    const signed = createHmac('sha256', KEY)
+      .update(`${telling.token}.${NOW / 1000}.${first?.body}`)
+      .digest('base64');
     expect(first?.headers['webhook-signature']).toBe(`v1,${signed}`);
-    expect(JSON.parse(first?.body ?? '')).toMatchObject({ type: 'alert.budget', timestamp: '2026-11-21T12:00:00Z', data: { alert: 'alr-0123456789abcdef', severity: 'warning', news: { budget: 'gpus', spent: '8123.456000000' } } });
+    expect(JSON.parse(first?.body ?? '')).toMatchObject({
+      type: 'alert.budget',
+      timestamp: '2026-11-21T12:00:00Z',
+      data: { alert: 'alr-0123456789abcdef', severity: 'warning', news: { budget: 'gpus', spent: '8123.456000000' } },
+    });
   });
 
   it.each([
-    [{ status: 503, headers: { 'retry-after': '12' } }, { kind: 'busy', waitMs: 12_000 }], [{ status: 500 }, { kind: 'unknown' }], [{ status: 404 }, { kind: 'refused', code: 'status-404' }],
-    [{ status: 302, headers: { location: '/elsewhere' } }, { kind: 'refused', code: 'status-302' }], ['cut', { kind: 'unknown' }],
+    [
+      { status: 503, headers: { 'retry-after': '12' } },
+      { kind: 'busy', waitMs: 12_000 },
+    ],
+    [{ status: 500 }, { kind: 'unknown' }],
+    [{ status: 404 }, { kind: 'refused', code: 'status-404' }],
+    [
+      { status: 302, headers: { location: '/elsewhere' } },
+      { kind: 'refused', code: 'status-302' },
+    ],
+    ['cut', { kind: 'unknown' }],
   ] as const)('answered with %j', async (wanted, expected) => {
     answer = wanted;
     const before = received.length;
@@ -69,7 +92,8 @@ describe('e-mail', () => {
   let refusal: { at: 'rcpt' | 'data'; code: number } | null = null;
   const failure = (code: number): Error => Object.assign(new Error('no'), { responseCode: code });
   const server = new SMTPServer({
-    disabledCommands: ['STARTTLS', 'AUTH'], logger: false,
+    disabledCommands: ['STARTTLS', 'AUTH'],
+    logger: false,
     onRcptTo: (_address, _session, done) => (refusal?.at === 'rcpt' ? done(failure(refusal.code)) : done()),
     onData(stream, _session, done) {
       let text = '';
@@ -84,14 +108,25 @@ describe('e-mail', () => {
   let url = '';
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    url = `smtp://127.0.0.1:${((server as unknown as { server: { address(): AddressInfo } }).server.address()).port}`;
+    url = `smtp://127.0.0.1:${(server as unknown as { server: { address(): AddressInfo } }).server.address().port}`;
   });
   afterAll(() => new Promise<void>((resolve) => server.close(() => resolve())));
-  const connected = (over: Readonly<Record<string, string>> = {}) => email.connect({ BURSAR_SMTP_URL: url, BURSAR_SMTP_FROM: 'bursar@example.com', BURSAR_SMTP_TO: 'ops@example.com, finance@example.com', ...over }, clock);
+  const connected = (over: Readonly<Record<string, string>> = {}) =>
+    email.connect(
+      {
+        BURSAR_SMTP_URL: url,
+        BURSAR_SMTP_FROM: 'bursar@example.com',
+        BURSAR_SMTP_TO: 'ops@example.com, finance@example.com',
+        ...over,
+      },
+      clock,
+    );
 
   it('names every wrong setting and no value', () => {
     expect(email.connect({}, clock)).toBeNull();
-    expect(() => connected({ BURSAR_SMTP_URL: 'http://me:hunter2@host', BURSAR_SMTP_TO: 'nobody' })).toThrow(/BURSAR_SMTP_URL is not an smtp.*BURSAR_SMTP_TO is not a list/);
+    expect(() => connected({ BURSAR_SMTP_URL: 'http://me:hunter2@host', BURSAR_SMTP_TO: 'nobody' })).toThrow(
+      /BURSAR_SMTP_URL is not an smtp.*BURSAR_SMTP_TO is not a list/,
+    );
     expect(() => connected({ BURSAR_SMTP_URL: 'http://me:hunter2@host' })).not.toThrow('hunter2');
   });
 
@@ -100,25 +135,39 @@ describe('e-mail', () => {
     expect(await connected()?.send(telling)).toEqual({ kind: 'told', reference: null });
     await connected()?.send(telling);
     const [first = '', second = ''] = mails;
-    const header = (mail: string, name: string): string | undefined => new RegExp(`^${name}: (.*)$`, 'mi').exec(mail)?.[1]?.trim();
+    const header = (mail: string, name: string): string | undefined =>
+      new RegExp(`^${name}: (.*)$`, 'mi').exec(mail)?.[1]?.trim();
     expect(header(first, 'Subject')).toBe('research: 80 % of the budget gpus is spent');
     expect(header(first, 'To')).toBe('ops@example.com, finance@example.com');
     expect(header(first, 'Message-ID')).toBe(`<${telling.token}@example.com>`);
-    expect([header(second, 'Message-ID'), header(second, 'In-Reply-To')]).toEqual([header(first, 'Message-ID'), header(first, 'In-Reply-To')]);
+    expect([header(second, 'Message-ID'), header(second, 'In-Reply-To')]).toEqual([
+      header(first, 'Message-ID'),
+      header(first, 'In-Reply-To'),
+    ]);
     expect(header(first, 'Auto-Submitted')).toBe('auto-generated');
     expect(first).toContain('text/plain');
     expect(first).toContain('&lt;b&gt;x&lt;/b&gt;');
   });
 
   it('carries a picture inside, and goes to one address where a route says so', async () => {
-    await connected()?.send(tellingOf(budgetNews(), { picture: { png: PIXEL, text: 'a chart' }, address: 'ana@example.com' }));
+    await connected()?.send(
+      tellingOf(budgetNews(), { picture: { png: PIXEL, text: 'a chart' }, address: 'ana@example.com' }),
+    );
     expect(mails.at(-1)).toMatch(/^To: ana@example.com$/m);
     expect(mails.at(-1)).toContain(PIXEL.toString('base64').slice(0, 60));
     expect(mails.at(-1)).toContain('alt=');
   });
 
   it.each([
-    [{ at: 'rcpt', code: 550 }, { kind: 'refused', code: 'smtp-550' }], [{ at: 'data', code: 554 }, { kind: 'refused', code: 'smtp-554' }], [{ at: 'data', code: 451 }, { kind: 'not-sent' }],
+    [
+      { at: 'rcpt', code: 550 },
+      { kind: 'refused', code: 'smtp-550' },
+    ],
+    [
+      { at: 'data', code: 554 },
+      { kind: 'refused', code: 'smtp-554' },
+    ],
+    [{ at: 'data', code: 451 }, { kind: 'not-sent' }],
   ] as const)('refused with %j', async (wanted, expected) => {
     refusal = wanted;
     expect(await connected()?.send(tellingOf(budgetNews()))).toMatchObject(expected);
@@ -126,6 +175,8 @@ describe('e-mail', () => {
   });
 
   it('that finds no server has sent nothing', async () => {
-    expect(await connected({ BURSAR_SMTP_URL: 'smtp://127.0.0.1:1' })?.send(tellingOf(budgetNews()))).toMatchObject({ kind: 'not-sent' });
+    expect(await connected({ BURSAR_SMTP_URL: 'smtp://127.0.0.1:1' })?.send(tellingOf(budgetNews()))).toMatchObject({
+      kind: 'not-sent',
+    });
   });
 });

@@ -8,7 +8,8 @@ import { mulberry32 } from '../../../src/planning/random.js';
 const repeat = (value: number, count: number): number[] => new Array<number>(count).fill(value);
 const spend = (values: readonly (number | null)[]) => values.map((value, at) => ({ at, spend: value }));
 const prices = (...values: number[]): PricePoint[] => values.map((price, at) => ({ at, price }));
-const brief = (found: ReturnType<typeof detectSpendAnomalies>) => found.map(({ kind, at, decidedAt }) => `${kind} ${at}${decidedAt === at ? '' : ` at ${decidedAt}`}`);
+const brief = (found: ReturnType<typeof detectSpendAnomalies>) =>
+  found.map(({ kind, at, decidedAt }) => `${kind} ${at}${decidedAt === at ? '' : ` at ${decidedAt}`}`);
 const problemsOf = (act: () => unknown): (string | null)[] => {
   try {
     act();
@@ -56,7 +57,10 @@ describe('spend', () => {
   it('a spike, a drop, and a level that stays', () => {
     expect(brief(detectSpendAnomalies(spend([...repeat(100, 30), 150, ...repeat(100, 5)])))).toEqual(['spike 30']);
     expect(brief(detectSpendAnomalies(spend([...repeat(100, 30), 0, ...repeat(100, 5)])))).toEqual(['drop 30']);
-    expect(brief(detectSpendAnomalies(spend([...repeat(100, 30), ...repeat(150, 20)])))).toEqual(['spike 30', 'level-shift 30 at 32']);
+    expect(brief(detectSpendAnomalies(spend([...repeat(100, 30), ...repeat(150, 20)])))).toEqual([
+      'spike 30',
+      'level-shift 30 at 32',
+    ]);
   });
 
   it('states what it expected, by hand', () => {
@@ -94,8 +98,17 @@ describe('spend', () => {
   });
 
   it('names every problem at once', () => {
-    expect(problemsOf(() => detectSpendAnomalies([{ at: 1, spend: NaN }, { at: 1, spend: 2 }], { falseAlarmRate: 0, seasonPoints: 0.5 })))
-      .toEqual(['seasonPoints', 'falseAlarmRate', 'points/0/spend', 'points/1/at']);
+    expect(
+      problemsOf(() =>
+        detectSpendAnomalies(
+          [
+            { at: 1, spend: NaN },
+            { at: 1, spend: 2 },
+          ],
+          { falseAlarmRate: 0, seasonPoints: 0.5 },
+        ),
+      ),
+    ).toEqual(['seasonPoints', 'falseAlarmRate', 'points/0/spend', 'points/1/at']);
   });
 });
 
@@ -114,8 +127,12 @@ describe('prices', () => {
   it('a jump by a half that comes back is not called dirty, unless peers stood still', () => {
     const own = prices(2, 2, 2, 3, 2);
     expect(brief(detectPriceAnomalies(own))).toEqual(['spike 3']);
-    expect(brief(detectPriceAnomalies(own, { peers: [prices(4, 4, 4, 6, 4), prices(8, 8, 8, 12, 8)] }))).toEqual(['spike 3']);
-    const found = detectPriceAnomalies(own, { peers: [prices(4, 4, 4, 4, 4), prices(8, 8, 8, 8, 8), prices(8, 8, 8, 12, 8)] });
+    expect(brief(detectPriceAnomalies(own, { peers: [prices(4, 4, 4, 6, 4), prices(8, 8, 8, 12, 8)] }))).toEqual([
+      'spike 3',
+    ]);
+    const found = detectPriceAnomalies(own, {
+      peers: [prices(4, 4, 4, 4, 4), prices(8, 8, 8, 8, 8), prices(8, 8, 8, 12, 8)],
+    });
     expect(brief(found)).toEqual(['spike 3', 'dirty-price 3 at 4']);
     expect(found[1]?.evidence).toMatchObject({ peers: 3, peersMoved: 1, factor: 1.5 });
   });
@@ -140,8 +157,11 @@ describe('prices', () => {
   });
 
   it('names every problem at once', () => {
-    expect(problemsOf(() => detectPriceAnomalies(prices(1, 0, NaN), { peers: [prices(-1)], shiftPoints: 0, falseAlarmRate: 0.5 })))
-      .toEqual(['points/1/price', 'points/2/price', 'peers/0/0/price', 'falseAlarmRate', 'shiftPoints']);
+    expect(
+      problemsOf(() =>
+        detectPriceAnomalies(prices(1, 0, NaN), { peers: [prices(-1)], shiftPoints: 0, falseAlarmRate: 0.5 }),
+      ),
+    ).toEqual(['points/1/price', 'points/2/price', 'peers/0/0/price', 'falseAlarmRate', 'shiftPoints']);
     expect(detectPriceAnomalies([])).toEqual([]);
   });
 });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { scoreForecast } from '../../../src/planning/forecast/backtest.js';
-import { expectDay, expectSum, runExperts, type Expert, type ExpertState } from '../../../src/planning/forecast/experts.js';
+import {
+  expectDay,
+  expectSum,
+  runExperts,
+  type Expert,
+  type ExpertState,
+} from '../../../src/planning/forecast/experts.js';
 import { forecastDaily, forecastPeriodEnd } from '../../../src/planning/forecast/forecast.js';
 import { runHoltWinters } from '../../../src/planning/forecast/holt-winters.js';
 import { intervalOf } from '../../../src/planning/forecast/interval.js';
@@ -32,7 +38,8 @@ describe('opponents', () => {
   });
 });
 
-const lastStates = (history: readonly number[]): ExpertState[] => runExperts(history).flatMap(({ states }) => states.at(-1) ?? []);
+const lastStates = (history: readonly number[]): ExpertState[] =>
+  runExperts(history).flatMap(({ states }) => states.at(-1) ?? []);
 
 describe('experts', () => {
   it('expect in a sum of days what they expect of each, and never less than nothing', () => {
@@ -55,9 +62,19 @@ describe('experts', () => {
     const half = 17.5 / 0.75;
     const [third, slow] = [(0.3 * 30 + 0.21 * 10) / 0.51, (0.07 * 30 + 0.0651 * 10) / 0.1351];
     const expected: [number, number][] = [
-      [30, 30], [third, third], [slow, slow], [20, 20], [20, 20], [20, 20],
-      [20 + 0.9 * (half - 20), 20 + 0.81 * (half - 20)], [20 + 0.97 * (half - 20), 20 + 0.97 ** 2 * (half - 20)],
-      [half, half], [30, 30], [third, third], [third, third], [30, 30],
+      [30, 30],
+      [third, third],
+      [slow, slow],
+      [20, 20],
+      [20, 20],
+      [20, 20],
+      [20 + 0.9 * (half - 20), 20 + 0.81 * (half - 20)],
+      [20 + 0.97 * (half - 20), 20 + 0.97 ** 2 * (half - 20)],
+      [half, half],
+      [30, 30],
+      [third, third],
+      [third, third],
+      [30, 30],
     ];
     expect(said.length).toBe(expected.length);
     expected.forEach(([one, two], index) => {
@@ -112,7 +129,10 @@ describe('weighing', () => {
     const history = [100, 200, 300];
     const [any] = lastStates([1]);
     if (any === undefined) throw new Error('no state');
-    const expert = (says: readonly number[]): Expert => ({ prior: 1, states: says.map((level, day) => ({ ...any, day, level })) });
+    const expert = (says: readonly number[]): Expert => ({
+      prior: 1,
+      states: says.map((level, day) => ({ ...any, day, level })),
+    });
     const { weights, tracks } = weigh(history, [expert([200, 300, 400]), expert([100, 200, 300])], 1);
     // Relative to the mean of the days before: the second missed by 100 / 100 and by 100 / 150; the first never.
     const start = 0.02;
@@ -130,11 +150,13 @@ describe('weighing', () => {
 });
 
 describe('the interval', () => {
-  const about = (history: readonly number[], days: number, coverage: number) => intervalOf(history, weigh(history, runExperts(history), days), coverage);
+  const about = (history: readonly number[], days: number, coverage: number) =>
+    intervalOf(history, weigh(history, runExperts(history), days), coverage);
 
   it('after one day is the one of other series, by hand', () => {
-    // Scale: the prior error of 0.235 and the least one, thirty days ahead of one that is known, and what may break. Of forty errors of
-    // equal weight the 10 % quantile lies in the middle of the fourth and the fifth, the 90 % quantile of those at the other end.
+    // Scale: the prior error of 0.235 and the least one, thirty days ahead of one that is known, and what may break. Of
+    // forty errors of equal weight the 10 % quantile lies in the middle of the fourth and the fifth, the 90 % quantile
+    // of those at the other end.
     const scale = (0.235 + 0.003) * 30 ** 0.1 * (1 + 30 / 1) ** 0.4 + (0.4 * 30) / 31;
     const { low, high } = about([100], 30, 0.8);
     expect(low).toBeCloseTo(3000 * (1 - ((0.57 + 0.48) / 2) * scale), 6);
@@ -142,8 +164,9 @@ describe('the interval', () => {
   });
 
   it('of a day, by hand: own errors beside those of others', () => {
-    // Three like days, so two errors of nothing, each of weight 1, beside forty of weight 6 / 40. A tenth of 8 is 0.8, which lies between the
-    // middles of the fifth (0.675) and the sixth (0.825). The last days' errors are those of all days.
+    // Three like days, so two errors of nothing, each of weight 1, beside forty of weight 6 / 40. A tenth of 8 is 0.8,
+    // which lies between the middles of the fifth (0.675) and the sixth (0.825). The last days' errors are those of all
+    // days.
     const daily = (1.5 * 0.235) / (2 + 1.5);
     const lately = (2 * daily) / (0.9 + 1 + 2);
     const scale = (daily + 0.003) * ((lately + 0.003) / (daily + 0.003)) ** 0.3 * (1 + 1 / 3) ** 0.4 + 0.4 / 4;
@@ -152,7 +175,8 @@ describe('the interval', () => {
   });
 
   it('does not trust the way that the past took: after days that only rose, a fall is held to be possible', () => {
-    // No own error is below nothing, and they weigh 99 beside 6 of others: by themselves they would put the lower bound at the forecast.
+    // No own error is below nothing, and they weigh 99 beside 6 of others: by themselves they would put the lower bound
+    // at the forecast.
     const rising = Array.from({ length: 100 }, (_, day) => 100 * 1.2 ** Math.floor(day / 4));
     const { low, high } = about(rising, 1, 0.9);
     const mean = weigh(rising, runExperts(rising), 1).tracks.at(-1)?.forecasts.at(-1) ?? NaN;
@@ -214,14 +238,22 @@ describe('the forecast of a period', () => {
   });
 
   it('stays finite and ordered on nothing, zeros, a late start and credits', () => {
-    for (const history of [[0], [0, 0], repeat(0, 50), [...repeat(0, 30), 500, 500, 0], [1e9, 0, 1e-9, 5], [-5, -5, 3]]) {
-      for (const elapsed of [0, 0.3, 1]) for (const left of [0, 1, 40, 300]) {
-        const { mean, low, high } = forecastPeriodEnd(history, elapsed, left);
-        expect([mean, low, high].every(Number.isFinite)).toBe(true);
-        expect(low).toBeLessThanOrEqual(mean);
-        expect(mean).toBeLessThanOrEqual(high);
-        expect(low).toBeGreaterThanOrEqual(0);
-      }
+    for (const history of [
+      [0],
+      [0, 0],
+      repeat(0, 50),
+      [...repeat(0, 30), 500, 500, 0],
+      [1e9, 0, 1e-9, 5],
+      [-5, -5, 3],
+    ]) {
+      for (const elapsed of [0, 0.3, 1])
+        for (const left of [0, 1, 40, 300]) {
+          const { mean, low, high } = forecastPeriodEnd(history, elapsed, left);
+          expect([mean, low, high].every(Number.isFinite)).toBe(true);
+          expect(low).toBeLessThanOrEqual(mean);
+          expect(mean).toBeLessThanOrEqual(high);
+          expect(low).toBeGreaterThanOrEqual(0);
+        }
     }
   });
 });

@@ -1,4 +1,7 @@
-/** A job's way through its slots, by hand and by the count of metered work; and its cheapest schedule against all schedules there are. */
+/**
+ * A job's way through its slots, by hand and by the count of metered work; and its cheapest schedule against all
+ * schedules there are.
+ */
 import { describe, expect, it } from 'vitest';
 import { workLeft, type MeteredRun } from '../../../src/core/workload/job-work.js';
 import { HOUR_MS } from '../../../src/core/time.js';
@@ -9,24 +12,46 @@ import { IDLE, ON_DEMAND, SPOT, type Mode } from '../../../src/planning/spot/pro
 import { mulberry32 } from '../../../src/planning/random.js';
 
 const MINUTE = 60_000;
-const slot = (hour: number, onDemand: number, spot: number | null, minutes = 60): JobSlot => ({ from: hour * HOUR_MS, ms: minutes * MINUTE, onDemand, spot, isVerified: true });
+const slot = (hour: number, onDemand: number, spot: number | null, minutes = 60): JobSlot => ({
+  from: hour * HOUR_MS,
+  ms: minutes * MINUTE,
+  onDemand,
+  spot,
+  isVerified: true,
+});
 const idle = (workHours: number): JobState => ({ held: IDLE, restartLeftMs: 0, workLeftMs: workHours * HOUR_MS });
 
 describe('a slot', () => {
   it('loses the restart where a machine comes up, and pays for it', () => {
     const spent = spendSlot(slot(0, 4, 1), idle(3), ON_DEMAND, 0.5 * HOUR_MS);
-    expect(spent).toEqual({ state: { held: ON_DEMAND, restartLeftMs: 0, workLeftMs: 2.5 * HOUR_MS }, cost: 4, ranMs: HOUR_MS, isStart: true });
-    expect(spendSlot(slot(1, 4, 1), spent.state, ON_DEMAND, 0.5 * HOUR_MS)).toMatchObject({ state: { workLeftMs: 1.5 * HOUR_MS }, isStart: false });
+    expect(spent).toEqual({
+      state: { held: ON_DEMAND, restartLeftMs: 0, workLeftMs: 2.5 * HOUR_MS },
+      cost: 4,
+      ranMs: HOUR_MS,
+      isStart: true,
+    });
+    expect(spendSlot(slot(1, 4, 1), spent.state, ON_DEMAND, 0.5 * HOUR_MS)).toMatchObject({
+      state: { workLeftMs: 1.5 * HOUR_MS },
+      isStart: false,
+    });
     // To spot is another machine; a restart longer than the slot goes on in the next.
-    expect(spendSlot(slot(1, 4, 1), spent.state, SPOT, 1.5 * HOUR_MS)).toMatchObject({ state: { held: SPOT, restartLeftMs: 0.5 * HOUR_MS, workLeftMs: 2.5 * HOUR_MS }, cost: 1, isStart: true });
+    expect(spendSlot(slot(1, 4, 1), spent.state, SPOT, 1.5 * HOUR_MS)).toMatchObject({
+      state: { held: SPOT, restartLeftMs: 0.5 * HOUR_MS, workLeftMs: 2.5 * HOUR_MS },
+      cost: 1,
+      isStart: true,
+    });
   });
 
   it('pays until the work is done', () => {
-    expect(spendSlot(slot(0, 4, 1), { held: SPOT, restartLeftMs: 0, workLeftMs: 0.25 * HOUR_MS }, SPOT, HOUR_MS)).toMatchObject({ state: { workLeftMs: 0 }, cost: 0.25, ranMs: 0.25 * HOUR_MS });
+    expect(
+      spendSlot(slot(0, 4, 1), { held: SPOT, restartLeftMs: 0, workLeftMs: 0.25 * HOUR_MS }, SPOT, HOUR_MS),
+    ).toMatchObject({ state: { workLeftMs: 0 }, cost: 0.25, ranMs: 0.25 * HOUR_MS });
   });
 
   it('holds nothing where spot is gone, and what was left of its restart is lost', () => {
-    expect(spendSlot(slot(0, 4, null), { held: SPOT, restartLeftMs: 0.2 * HOUR_MS, workLeftMs: HOUR_MS }, SPOT, HOUR_MS)).toEqual({ state: idle(1), cost: 0, ranMs: 0, isStart: false });
+    expect(
+      spendSlot(slot(0, 4, null), { held: SPOT, restartLeftMs: 0.2 * HOUR_MS, workLeftMs: HOUR_MS }, SPOT, HOUR_MS),
+    ).toEqual({ state: idle(1), cost: 0, ranMs: 0, isStart: false });
   });
 });
 
@@ -39,11 +64,20 @@ it('work left is what core counts of the same machines once they are metered', (
     const runs: (MeteredRun & { end: number })[] = [];
     for (let hour = 0; hour < 12; hour++) {
       const here = slot(hour, 4, random() < 0.3 ? null : 1);
-      const { state: next, ranMs, isStart } = spendSlot(here, state, modes[Math.floor(random() * 3)]!, restartHours * HOUR_MS);
+      const {
+        state: next,
+        ranMs,
+        isStart,
+      } = spendSlot(here, state, modes[Math.floor(random() * 3)]!, restartHours * HOUR_MS);
       state = next;
-      if (isStart) runs.push({ resource: `i-${runs.length}`, start: here.from, end: here.from + ranMs, gpuParts: GPU_PARTS });
+      if (isStart)
+        runs.push({ resource: `i-${runs.length}`, start: here.from, end: here.from + ranMs, gpuParts: GPU_PARTS });
       else if (ranMs > 0) runs.at(-1)!.end = here.from + ranMs;
-      const counted = workLeft({ target: 't', provider: 'p', hours: 8, since: 0, isWhole: true }, runs, { gpus: 1, restartHours, asOf: (hour + 1) * HOUR_MS });
+      const counted = workLeft({ target: 't', provider: 'p', hours: 8, since: 0, isWhole: true }, runs, {
+        gpus: 1,
+        restartHours,
+        asOf: (hour + 1) * HOUR_MS,
+      });
       if (runs.length > 0) expect(counted).toBeCloseTo(state.workLeftMs / HOUR_MS, 9);
     }
   }
@@ -54,16 +88,18 @@ function bruteForce(slots: readonly JobSlot[], first: JobState, restartMinutes: 
   const best = (at: number, held: Mode, restart: number, work: number): number => {
     const here = slots[at];
     if (here === undefined) return Infinity;
-    const options = ([IDLE, ON_DEMAND, SPOT] as const).filter((mode) => mode !== SPOT || here.spot !== null).map((mode) => {
-      if (mode === IDLE) return best(at + 1, IDLE, 0, work);
-      let [left, undone, cost] = [mode === held ? restart : restartMinutes, work, 0];
-      for (let minute = 0; minute < here.ms / MINUTE && undone > 0; minute++) {
-        cost += (mode === SPOT ? here.spot! : here.onDemand) / 60;
-        if (left > 0) left--;
-        else undone--;
-      }
-      return undone === 0 ? cost : cost + best(at + 1, mode, left, undone);
-    });
+    const options = ([IDLE, ON_DEMAND, SPOT] as const)
+      .filter((mode) => mode !== SPOT || here.spot !== null)
+      .map((mode) => {
+        if (mode === IDLE) return best(at + 1, IDLE, 0, work);
+        let [left, undone, cost] = [mode === held ? restart : restartMinutes, work, 0];
+        for (let minute = 0; minute < here.ms / MINUTE && undone > 0; minute++) {
+          cost += (mode === SPOT ? here.spot! : here.onDemand) / 60;
+          if (left > 0) left--;
+          else undone--;
+        }
+        return undone === 0 ? cost : cost + best(at + 1, mode, left, undone);
+      });
     return Math.min(...options);
   };
   return best(0, first.held, first.restartLeftMs / MINUTE, first.workLeftMs / MINUTE);
@@ -82,11 +118,25 @@ describe('the cheapest schedule', () => {
     const random = mulberry32(23);
     let [found, impossible] = [0, 0];
     for (let run = 0; run < 400; run++) {
-      const slots = Array.from({ length: 3 + Math.floor(random() * 5) }, (_, hour) => slot(hour, 1 + Math.floor(random() * 5), random() < 0.35 ? null : Math.floor(random() * 4), 10 + 10 * Math.floor(random() * 6)));
+      const slots = Array.from({ length: 3 + Math.floor(random() * 5) }, (_, hour) =>
+        slot(
+          hour,
+          1 + Math.floor(random() * 5),
+          random() < 0.35 ? null : Math.floor(random() * 4),
+          10 + 10 * Math.floor(random() * 6),
+        ),
+      );
       const restart = 10 * Math.floor(random() * 9);
       const held = ([IDLE, SPOT, ON_DEMAND] as const)[Math.floor(random() * 3)]!;
-      const first: JobState = { held, restartLeftMs: held === IDLE ? 0 : Math.min(restart, 20) * MINUTE, workLeftMs: (10 + 10 * Math.floor(random() * 20)) * MINUTE };
-      const [exact, all] = [cheapestSchedule({ slots, first, restartMs: restart * MINUTE }), bruteForce(slots, first, restart)];
+      const first: JobState = {
+        held,
+        restartLeftMs: held === IDLE ? 0 : Math.min(restart, 20) * MINUTE,
+        workLeftMs: (10 + 10 * Math.floor(random() * 20)) * MINUTE,
+      };
+      const [exact, all] = [
+        cheapestSchedule({ slots, first, restartMs: restart * MINUTE }),
+        bruteForce(slots, first, restart),
+      ];
       if (all === Infinity) impossible++;
       else found++;
       if (all === Infinity) expect(exact).toBe(Infinity);
@@ -102,26 +152,52 @@ describe('the cheapest schedule', () => {
     const half = { share: 0.5, speed: 0.75 };
     const slots = [slot(0, 4, null), slot(1, 4, null), slot(2, 4, null)];
     expect(cheapestSchedule({ slots, first: idle(1), restartMs: 0, sizes: [half] })).toBeCloseTo((4 / 3) * 2, 9);
-    expect(cheapestSchedule({ slots: slots.slice(0, 1), first: idle(1), restartMs: 0, sizes: [half] })).toBeCloseTo(4, 9);
+    expect(cheapestSchedule({ slots: slots.slice(0, 1), first: idle(1), restartMs: 0, sizes: [half] })).toBeCloseTo(
+      4,
+      9,
+    );
     // Nobody may pause it, and it is on spot: it waits where that is gone.
-    expect(cheapestSchedule({ slots: [slot(0, 1, null), slot(1, 1, 2), slot(2, 1, 2)], first: { ...idle(1), held: SPOT }, restartMs: 0, sizes: [half], modes: [SPOT] })).toBeCloseTo((4 / 3) * 1, 9);
+    expect(
+      cheapestSchedule({
+        slots: [slot(0, 1, null), slot(1, 1, 2), slot(2, 1, 2)],
+        first: { ...idle(1), held: SPOT },
+        restartMs: 0,
+        sizes: [half],
+        modes: [SPOT],
+      }),
+    ).toBeCloseTo((4 / 3) * 1, 9);
 
     const random = mulberry32(31);
-    const every = (here: readonly JobSlot[], state: JobState, restartMs: number, sizes: readonly (JobSize | undefined)[]): number => {
+    const every = (
+      here: readonly JobSlot[],
+      state: JobState,
+      restartMs: number,
+      sizes: readonly (JobSize | undefined)[],
+    ): number => {
       const [now, ...rest] = here;
       if (now === undefined) return Infinity;
-      const options = ([IDLE, ON_DEMAND, SPOT] as const).flatMap((mode) => sizes.map((size) => {
-        const spent = spendSlot(now, state, mode, restartMs, size);
-        return spent.cost + (spent.state.workLeftMs <= 0 ? 0 : every(rest, spent.state, restartMs, sizes));
-      }));
+      const options = ([IDLE, ON_DEMAND, SPOT] as const).flatMap((mode) =>
+        sizes.map((size) => {
+          const spent = spendSlot(now, state, mode, restartMs, size);
+          return spent.cost + (spent.state.workLeftMs <= 0 ? 0 : every(rest, spent.state, restartMs, sizes));
+        }),
+      );
       return Math.min(...options);
     };
     let differs = 0;
     for (let run = 0; run < 60; run++) {
-      const prices = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, hour) => slot(hour, 1 + Math.floor(random() * 5), random() < 0.35 ? null : Math.floor(random() * 4)));
-      const sizes = [{ share: 0.25 + random(), speed: 0.25 + random() }, { share: 2, speed: 1.2 + random() }];
+      const prices = Array.from({ length: 3 + Math.floor(random() * 2) }, (_, hour) =>
+        slot(hour, 1 + Math.floor(random() * 5), random() < 0.35 ? null : Math.floor(random() * 4)),
+      );
+      const sizes = [
+        { share: 0.25 + random(), speed: 0.25 + random() },
+        { share: 2, speed: 1.2 + random() },
+      ];
       const [first, restartMs] = [idle(0.5 + random() * 3), Math.floor(random() * 4) * 10 * MINUTE];
-      const [exact, all] = [cheapestSchedule({ slots: prices, first, restartMs, sizes }), every(prices, first, restartMs, [undefined, ...sizes])];
+      const [exact, all] = [
+        cheapestSchedule({ slots: prices, first, restartMs, sizes }),
+        every(prices, first, restartMs, [undefined, ...sizes]),
+      ];
       if (all === Infinity) expect(exact).toBe(Infinity);
       else expect(exact).toBeCloseTo(all, 9);
       if (all < cheapestSchedule({ slots: prices, first, restartMs }) - 1e-9) differs++;

@@ -18,7 +18,10 @@ describe('a kept plan', () => {
   it('of 48 h of work in 60 takes up less than a sixth of the whole', () => {
     const problem = job(48, 60);
     const [whole, kept] = [planSpot(problem, model), new KeptPlan(problem, model)];
-    const bytes = Array.from({ length: problem.ticks }, (_, tick) => whole.dearer(tick)!.byteLength).reduce((sum, one) => sum + one, 0);
+    const bytes = Array.from({ length: problem.ticks }, (_, tick) => whole.dearer(tick)!.byteLength).reduce(
+      (sum, one) => sum + one,
+      0,
+    );
     expect(bytes).toBeGreaterThan(40e6);
     expect(kept.bytes).toBeLessThan(bytes / 6);
   });
@@ -32,18 +35,22 @@ describe('a kept plan', () => {
       const most = 4 ** (1 + (n % 3));
       let [available, left] = [0, 0];
       const readings = Uint8Array.from({ length: 2 * problem.ticks }, () => {
-        if (left-- <= 0) [available, left] = [1 - available, Math.floor(random() * most * (available === 1 ? 1 : 1 + (n % 4)))];
+        if (left-- <= 0)
+          [available, left] = [1 - available, Math.floor(random() * most * (available === 1 ? 1 : 1 + (n % 4)))];
         return available;
       });
       const [past, window] = [readings.subarray(0, problem.ticks), readings.subarray(problem.ticks)];
-      expect(simulate(problem, window, bursarPolicy(kept, { past }))).toEqual(simulate(problem, window, bursarPolicy(whole, { past })));
+      expect(simulate(problem, window, bursarPolicy(kept, { past }))).toEqual(
+        simulate(problem, window, bursarPolicy(whole, { past })),
+      );
     }
   });
 });
 
 describe('the shelf of plans', () => {
   const [short, middle, long] = [job(4, 6), job(5, 7), job(6, 8)];
-  const bytes = (...problems: readonly SpotProblem[]): number => problems.reduce((sum, problem) => sum + new KeptPlan(problem, model).bytes, 0);
+  const bytes = (...problems: readonly SpotProblem[]): number =>
+    problems.reduce((sum, problem) => sum + new KeptPlan(problem, model).bytes, 0);
 
   it('makes a plan once, and tells jobs and models apart', () => {
     const shelf = new PlanShelf(1e9);

@@ -1,4 +1,7 @@
-/** What a team's measurements say of other GPUs and other counts: as measured where they say so themselves, predicted where they do not, and else nothing. */
+/**
+ * What a team's measurements say of other GPUs and other counts: as measured where they say so themselves, predicted
+ * where they do not, and else nothing.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunFacts, TakenMeasurement } from '../../../src/core/workload/measurement.js';
@@ -6,15 +9,50 @@ import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
 import { Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
 
 const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({
-  id: '1', team: 'red', model: 'm', gpu: 'A100-80GB', gpuCount: 1, batch: 32, samplesPerSecond: 100, family: 'cnn', params: 25e6, size: 224, optimizer: 'adamw', precision: 'bf16', nodes: null, peakMemoryGib: null,
-  measuredAt: 0, ...over,
+  id: '1',
+  team: 'red',
+  model: 'm',
+  gpu: 'A100-80GB',
+  gpuCount: 1,
+  batch: 32,
+  samplesPerSecond: 100,
+  family: 'cnn',
+  params: 25e6,
+  size: 224,
+  optimizer: 'adamw',
+  precision: 'bf16',
+  nodes: null,
+  peakMemoryGib: null,
+  measuredAt: 0,
+  ...over,
 });
-const run = (over: Partial<RunFacts> = {}): RunFacts => ({ model: 'm', batch: null, precision: null, optimizer: null, size: null, ...over });
+const run = (over: Partial<RunFacts> = {}): RunFacts => ({
+  model: 'm',
+  batch: null,
+  precision: null,
+  optimizer: null,
+  size: null,
+  ...over,
+});
 
 describe('the pace of a run', () => {
   it('is what was measured in this very configuration, all of its rows', () => {
-    const paces = new Paces([row({ samplesPerSecond: 90 }), row({ samplesPerSecond: 110 }), row({ gpu: 'T4', samplesPerSecond: 20 }), row({ batch: 64, samplesPerSecond: 150, measuredAt: -1 })], 'red');
-    expect(paces.of(run({ batch: 32 }), 'A100-80GB', 1)).toEqual({ samplesPerSecond: 100, low: 90, high: 110, isMeasured: true, rows: 2 });
+    const paces = new Paces(
+      [
+        row({ samplesPerSecond: 90 }),
+        row({ samplesPerSecond: 110 }),
+        row({ gpu: 'T4', samplesPerSecond: 20 }),
+        row({ batch: 64, samplesPerSecond: 150, measuredAt: -1 }),
+      ],
+      'red',
+    );
+    expect(paces.of(run({ batch: 32 }), 'A100-80GB', 1)).toEqual({
+      samplesPerSecond: 100,
+      low: 90,
+      high: 110,
+      isMeasured: true,
+      rows: 2,
+    });
     // FP32 said in another way is the same; what is not said is as it was measured last.
     expect(paces.of(run({ precision: 'bfloat16' }), 'T4', 1)).toMatchObject({ isMeasured: false });
     expect(paces.of(run({ batch: 32 }), 'T4', 1)).toMatchObject({ samplesPerSecond: 20, isMeasured: true });
@@ -22,7 +60,10 @@ describe('the pace of a run', () => {
   });
 
   it('is predicted, with an interval, for counts and batches that nobody measured', () => {
-    const paces = new Paces([row({}), row({ gpuCount: 2, samplesPerSecond: 195 }), row({ gpuCount: 4, samplesPerSecond: 370 })], 'red');
+    const paces = new Paces(
+      [row({}), row({ gpuCount: 2, samplesPerSecond: 195 }), row({ gpuCount: 4, samplesPerSecond: 370 })],
+      'red',
+    );
     const eight = paces.of(run(), 'A100-80GB', 8)!;
     expect(eight.isMeasured).toBe(false);
     expect(eight.rows).toBe(3);
@@ -40,8 +81,18 @@ describe('the pace of a run', () => {
   });
 
   it('learns of other GPUs from models that were measured on both', () => {
-    const others = [['a', 200, 50], ['b', 300, 80], ['c', 150, 36], ['d', 80, 20]] as const;
-    const rows = others.flatMap(([model, fast, slow]) => [16, 32, 64].flatMap((batch) => [row({ model, team: 'blue', batch, samplesPerSecond: fast }), row({ model, team: 'blue', batch, gpu: 'T4', samplesPerSecond: slow })]));
+    const others = [
+      ['a', 200, 50],
+      ['b', 300, 80],
+      ['c', 150, 36],
+      ['d', 80, 20],
+    ] as const;
+    const rows = others.flatMap(([model, fast, slow]) =>
+      [16, 32, 64].flatMap((batch) => [
+        row({ model, team: 'blue', batch, samplesPerSecond: fast }),
+        row({ model, team: 'blue', batch, gpu: 'T4', samplesPerSecond: slow }),
+      ]),
+    );
     const pace = new Paces([...rows, row({ samplesPerSecond: 100 })], 'red').of(run(), 'T4', 1)!;
     expect(pace.isMeasured).toBe(false);
     expect(pace.samplesPerSecond).toBeGreaterThan(18);
@@ -49,14 +100,21 @@ describe('the pace of a run', () => {
   });
 
   it('is near what was measured for recorded trainings, from eight rows of each', () => {
-    const { measurements } = parseMeasurements(readFileSync('tests/fixtures/h200-throughput/throughput.jsonl', 'utf8'), 'throughput.jsonl');
-    const taken = measurements.map((one, at): TakenMeasurement => ({ ...one, id: String(at), team: 'red', peakMemoryGib: null, measuredAt: at }));
+    const { measurements } = parseMeasurements(
+      readFileSync('tests/fixtures/h200-throughput/throughput.jsonl', 'utf8'),
+      'throughput.jsonl',
+    );
+    const taken = measurements.map(
+      (one, at): TakenMeasurement => ({ ...one, id: String(at), team: 'red', peakMemoryGib: null, measuredAt: at }),
+    );
     const errors: number[] = [];
     for (const model of ['resnet50', 'resnet101', 'resnet18']) {
       const own = taken.filter((one) => one.model === model);
       const known = own.filter((_, at) => at % 2 === 0).slice(0, 8);
       const paces = new Paces([...taken.filter((one) => one.model !== model), ...known], 'red');
-      for (const { batch, precision, optimizer, size, gpu, gpuCount, samplesPerSecond } of own.filter((one) => !known.includes(one))) {
+      for (const { batch, precision, optimizer, size, gpu, gpuCount, samplesPerSecond } of own.filter(
+        (one) => !known.includes(one),
+      )) {
         const pace = paces.of({ model, batch, precision, optimizer, size }, gpu, gpuCount)!;
         errors.push(Math.abs(pace.samplesPerSecond / samplesPerSecond - 1));
       }
@@ -66,14 +124,37 @@ describe('the pace of a run', () => {
   });
 
   it('fits where it was measured with that batch or more, or where the memory that it took is no more than there is', () => {
-    const paces = new Paces([row({ peakMemoryGib: 20, batch: 32 }), row({ peakMemoryGib: 38, batch: 64, gpu: 'A100-40GB' }), row({ gpu: 'T4', batch: 8, peakMemoryGib: 9 })], 'red');
-    expect([paces.fits(run({ batch: 32 }), 'A100-80GB'), paces.fits(run({ batch: 32 }), 'L4'), paces.fits(run({ batch: 64 }), 'L4')]).toEqual([true, true, false]);
+    const paces = new Paces(
+      [
+        row({ peakMemoryGib: 20, batch: 32 }),
+        row({ peakMemoryGib: 38, batch: 64, gpu: 'A100-40GB' }),
+        row({ gpu: 'T4', batch: 8, peakMemoryGib: 9 }),
+      ],
+      'red',
+    );
+    expect([
+      paces.fits(run({ batch: 32 }), 'A100-80GB'),
+      paces.fits(run({ batch: 32 }), 'L4'),
+      paces.fits(run({ batch: 64 }), 'L4'),
+    ]).toEqual([true, true, false]);
     // Measured there, but with a smaller batch; and a GPU whose memory nobody knows.
-    expect([paces.fits(run({ batch: 32 }), 'T4'), paces.fits(run({ batch: 32 }), 'A100'), paces.fits(run({ batch: 128 }), 'A100-80GB')]).toEqual([false, null, null]);
+    expect([
+      paces.fits(run({ batch: 32 }), 'T4'),
+      paces.fits(run({ batch: 32 }), 'A100'),
+      paces.fits(run({ batch: 128 }), 'A100-80GB'),
+    ]).toEqual([false, null, null]);
   });
 
   it('is, over a reference, what placements need: without what does not fit, and a prediction at its low end', () => {
-    const paces = new Paces([row({ peakMemoryGib: 20 }), row({ gpu: 'H100', samplesPerSecond: 250 }), row({ gpu: 'T4', batch: 8, samplesPerSecond: 9 }), row({ gpu: 'L40S', model: 'other' })], 'red');
+    const paces = new Paces(
+      [
+        row({ peakMemoryGib: 20 }),
+        row({ gpu: 'H100', samplesPerSecond: 250 }),
+        row({ gpu: 'T4', batch: 8, samplesPerSecond: 9 }),
+        row({ gpu: 'L40S', model: 'other' }),
+      ],
+      'red',
+    );
     const speeds = relativeSpeeds(paces, run({ batch: 32 }), 'A100-80GB', 1)!;
     expect(Object.keys(speeds)).toEqual(['A100-80GB', 'H100', 'L40S']);
     expect([speeds['A100-80GB'], speeds['H100']]).toEqual([1, 2.5]);
@@ -82,16 +163,27 @@ describe('the pace of a run', () => {
   });
 
   it('learns from a part of many rows: of the models that know most of the kinds, evenly', () => {
-    const many = Array.from({ length: 40 }, (_, m) => Array.from({ length: 100 }, (__, n) => row({ id: String(n), model: `other-${m}`, gpu: m < 5 && n % 2 === 0 ? 'T4' : 'A100-80GB' }))).flat();
+    const many = Array.from({ length: 40 }, (_, m) =>
+      Array.from({ length: 100 }, (__, n) =>
+        row({ id: String(n), model: `other-${m}`, gpu: m < 5 && n % 2 === 0 ? 'T4' : 'A100-80GB' }),
+      ),
+    ).flat();
     const { own, background } = rowsFor([...many, row({}), row({ gpu: 'H100', model: 'other-9' })], 'red', 'm', 'T4');
     expect(own).toHaveLength(1);
     const counts = new Map<string, number>();
     for (const { model } of background) counts.set(model, (counts.get(model) ?? 0) + 1);
     expect([...counts.keys()].slice(0, 5).sort()).toEqual(['other-0', 'other-1', 'other-2', 'other-3', 'other-4']);
     expect([...counts.values()]).toEqual(new Array<number>(12).fill(24));
-    expect(background.filter(({ model }) => model === 'other-0').map(({ id }) => Number(id)).slice(0, 4)).toEqual([0, 5, 9, 13]);
+    expect(
+      background
+        .filter(({ model }) => model === 'other-0')
+        .map(({ id }) => Number(id))
+        .slice(0, 4),
+    ).toEqual([0, 5, 9, 13]);
     // A few are all there.
-    expect(rowsFor([row({ model: 'a' }), row({ model: 'b' }), row({})], 'red', 'm', 'A100-80GB').background).toHaveLength(2);
+    expect(
+      rowsFor([row({ model: 'a' }), row({ model: 'b' }), row({})], 'red', 'm', 'A100-80GB').background,
+    ).toHaveLength(2);
   });
 
   it('is worked out once for the same list', () => {

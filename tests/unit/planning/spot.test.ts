@@ -1,6 +1,6 @@
 /**
- * The spot planner piece by piece: what a tick does, the published policies on cases worked out by hand, the optimum and the plan
- * against enumeration.
+ * The spot planner piece by piece: what a tick does, the published policies on cases worked out by hand, the optimum
+ * and the plan against enumeration.
  */
 import { describe, expect, it } from 'vitest';
 import type { Failure } from '../../../src/core/errors.js';
@@ -18,13 +18,31 @@ import { bursarPolicy } from '../../../src/planning/spot/bursar.js';
 import { greedy, onDemandOnly, timeSliced, uniformProgress } from '../../../src/planning/spot/opponents.js';
 import { optimumCost } from '../../../src/planning/spot/optimum.js';
 import { planSpot } from '../../../src/planning/spot/plan.js';
-import { onDemandCost, spotProblem, type Mode, type SpotProblem, type SpotTerms } from '../../../src/planning/spot/problem.js';
+import {
+  onDemandCost,
+  spotProblem,
+  type Mode,
+  type SpotProblem,
+  type SpotTerms,
+} from '../../../src/planning/spot/problem.js';
 import { staysSafe } from '../../../src/planning/spot/safety.js';
-import { firstState, openTick, simulate, spendTick, type JobState, type SpotPolicy } from '../../../src/planning/spot/simulate.js';
+import {
+  firstState,
+  openTick,
+  simulate,
+  spendTick,
+  type JobState,
+  type SpotPolicy,
+} from '../../../src/planning/spot/simulate.js';
 
 /** Ticks of an hour; on-demand costs 3, spot 1, per hour. */
 const terms = (jobHours: number, deadlineHours: number, restartHours: number, tickSeconds = 3600): SpotTerms => ({
-  jobHours, deadlineHours, restartHours, tickSeconds, onDemandPrice: 3, spotPrice: 1,
+  jobHours,
+  deadlineHours,
+  restartHours,
+  tickSeconds,
+  onDemandPrice: 3,
+  spotPrice: 1,
 });
 const window = (digits: string): Uint8Array => Uint8Array.from(digits, Number);
 
@@ -46,7 +64,13 @@ function trail(problem: SpotProblem, digits: string, policy: SpotPolicy): string
 
 describe('the grid', () => {
   it('is the coarsest that holds tick, job and restart exactly', () => {
-    expect(spotProblem(terms(48, 60, 0.2, 600))).toMatchObject({ unitSeconds: 120, tickUnits: 5, jobUnits: 1440, restartUnits: 6, ticks: 360 });
+    expect(spotProblem(terms(48, 60, 0.2, 600))).toMatchObject({
+      unitSeconds: 120,
+      tickUnits: 5,
+      jobUnits: 1440,
+      restartUnits: 6,
+      ticks: 360,
+    });
     expect(spotProblem(terms(48, 60, 0.05, 600))).toMatchObject({ unitSeconds: 60, tickUnits: 10, restartUnits: 3 });
     expect(spotProblem(terms(2, 4.5, 1)).ticks).toBe(4);
   });
@@ -58,7 +82,9 @@ describe('the grid', () => {
       expect.unreachable();
     } catch (error) {
       expect((error as Failure).kind).toBe('invalid');
-      expect((error as Failure).problems.map(({ path }) => path)).toEqual(Object.keys(bad).sort((a, b) => order(a) - order(b)));
+      expect((error as Failure).problems.map(({ path }) => path)).toEqual(
+        Object.keys(bad).sort((a, b) => order(a) - order(b)),
+      );
     }
     function order(path: string): number {
       return ['jobHours', 'deadlineHours', 'restartHours', 'onDemandPrice', 'spotPrice', 'tickSeconds'].indexOf(path);
@@ -124,7 +150,8 @@ describe('the published policies', () => {
   });
 
   it('greedy waits until R < C + 2d, then stays on-demand though spot comes back', () => {
-    // R = 8, 7, 6, 5 and C + 2d = 5: still waiting at R = 5 would leave R = 4 < C + d, so the guard takes on-demand there.
+    // R = 8, 7, 6, 5 and C + 2d = 5: still waiting at R = 5 would leave R = 4 < C + d, so the guard takes on-demand
+    // there.
     expect(trail(problem, '00000011', greedy(problem))).toBe('iiiooooo');
   });
 
@@ -138,8 +165,8 @@ describe('the published policies', () => {
   });
 
   it('uniform progress catches up when behind and is released with hysteresis at cp >= ep(t + 2d)', () => {
-    // ep(t) = t / 2 and 2d = 1. Behind at t = 1. cp = 0.5, 1.5 at t = 2, 3, while ep(t + 1) = 1.5, 2; cp = 2.5 = ep(5) at t = 4, and
-    // not behind before t = 6.
+    // ep(t) = t / 2 and 2d = 1. Behind at t = 1. cp = 0.5, 1.5 at t = 2, 3, while ep(t + 1) = 1.5, 2; cp = 2.5 = ep(5)
+    // at t = 4, and not behind before t = 6.
     const policy = uniformProgress(problem, { hysteresis: true, keepsOnDemand: false });
     expect(trail(problem, '00000000', policy)).toBe('ioooiioo');
   });
@@ -152,12 +179,14 @@ describe('the published policies', () => {
   });
 
   it('a kept on-demand goes on until the end where spot never comes', () => {
-    expect(trail(problem, '00000000', uniformProgress(problem, { hysteresis: true, keepsOnDemand: true }))).toBe('iooooo');
+    expect(trail(problem, '00000000', uniformProgress(problem, { hysteresis: true, keepsOnDemand: true }))).toBe(
+      'iooooo',
+    );
   });
 
   it('time sliced finishes the share of each slice', () => {
-    // Two slices of 4 h, 2 h of work each: on-demand from R_1 = 2 < 2 + 1, that is from t = 2, gives 1.5 h; the second slice
-    // owes 2.5. After four hours of spot it owes 0.5 and waits until R = 1 < 0.5 + 1.
+    // Two slices of 4 h, 2 h of work each: on-demand from R_1 = 2 < 2 + 1, that is from t = 2, gives 1.5 h; the second
+    // slice owes 2.5. After four hours of spot it owes 0.5 and waits until R = 1 < 0.5 + 1.
     expect(trail(problem, '00000000', timeSliced(problem, 2))).toBe('iiooiooo');
     expect(trail(problem, '11110000', timeSliced(problem, 2))).toBe('ssssiiio');
   });
@@ -228,10 +257,13 @@ describe('what a whole recording reveals', () => {
       const node = kind === 1 ? Math.floor(k / 3) - 1 : (k % 3) - 1;
       return 1 / (1 + Math.exp(-(intercept + slope * (Math.log(age) - 1.2) + frailtySd * Math.sqrt(3) * node)));
     };
-    // 1 1 | 0 | 1 | 0 0: the first spell is taken to be 16 ticks old; the last goes on for the one tick that is seen of it.
+    // 1 1 | 0 | 1 | 0 0: the first spell is taken to be 16 ticks old; the last goes on for the one tick that is seen of
+    // it.
     const likelihood = [
-      (k: number) => staying(1, 16, k) * (1 - staying(1, 17, k)), (k: number) => 1 - staying(0, 1, k),
-      (k: number) => 1 - staying(1, 1, k), (k: number) => staying(0, 1, k),
+      (k: number) => staying(1, 16, k) * (1 - staying(1, 17, k)),
+      (k: number) => 1 - staying(0, 1, k),
+      (k: number) => 1 - staying(1, 1, k),
+      (k: number) => staying(0, 1, k),
     ];
     const weights = likelihood.map(() => new Float64Array(9));
     for (let course = 0; course < 9 ** 4; course += 1) {
@@ -251,8 +283,11 @@ describe('what a whole recording reveals', () => {
       found.forEach((weight, k) => expect(weight).toBeCloseTo(expected[k]! / total, 12));
     });
     expect(told).toEqual([
-      { tick: 4, age: 1, wentOn: true }, { tick: 3, age: 1, wentOn: false }, { tick: 2, age: 1, wentOn: false },
-      { tick: 1, age: 17, wentOn: false }, { tick: 0, age: 16, wentOn: true },
+      { tick: 4, age: 1, wentOn: true },
+      { tick: 3, age: 1, wentOn: false },
+      { tick: 2, age: 1, wentOn: false },
+      { tick: 1, age: 17, wentOn: false },
+      { tick: 0, age: 16, wentOn: true },
     ]);
   });
 });
@@ -260,7 +295,8 @@ describe('what a whole recording reveals', () => {
 describe('what a past teaches', () => {
   it('leans the far future to the characters that the zone showed, and nothing else', () => {
     // The first three components are available spells that end soon, the last three those that last.
-    const sum = (shares: readonly number[], from: number): number => shares.slice(from, from + 3).reduce((total, share) => total + share, 0);
+    const sum = (shares: readonly number[], from: number): number =>
+      shares.slice(from, from + 3).reduce((total, share) => total + share, 0);
     const flickered = leanToPast(BUILT_IN_PARAMETERS, window('0100010010'.repeat(30)));
     const lasted = leanToPast(BUILT_IN_PARAMETERS, window(`${'1'.repeat(60)}0`.repeat(30)));
     expect(sum(flickered.characterShares, 0)).toBeGreaterThan(sum(BUILT_IN_PARAMETERS.characterShares, 0));
@@ -273,10 +309,16 @@ describe('what a past teaches', () => {
   });
 
   it('weighs a spell of the past as much as one of what was believed before', () => {
-    // Fifty spells stand for what was believed. Of the past's four the first began before it, and of the last nothing is known yet: two.
-    const certain: AvailabilityParameters = { ...BUILT_IN_PARAMETERS, frailtySd: 0, characterShares: [1, 0, 0, 0, 0, 0, 0, 0, 0] };
+    // Fifty spells stand for what was believed. Of the past's four the first began before it, and of the last nothing
+    // is known yet: two.
+    const certain: AvailabilityParameters = {
+      ...BUILT_IN_PARAMETERS,
+      frailtySd: 0,
+      characterShares: [1, 0, 0, 0, 0, 0, 0, 0, 0],
+    };
     const { characterShares } = leanToPast(certain, window('110010'));
-    // Without frailty nothing tells the characters apart: the two are shared among them as in the broad prior, 1/36 and 4/9.
+    // Without frailty nothing tells the characters apart: the two are shared among them as in the broad prior, 1/36 and
+    // 4/9.
     expect(characterShares[0]).toBeCloseTo((50 + 2 / 36) / 52);
     expect(characterShares[4]).toBeCloseTo((2 * 4) / 9 / 52);
   });
@@ -284,15 +326,27 @@ describe('what a past teaches', () => {
   it('makes a zone that has flickered for days be met otherwise than one that was stable', () => {
     const problem = spotProblem(terms(30, 33, 1));
     const plan = planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS));
-    const first = (past: string): Mode => bursarPolicy(plan, { past: window(past), toleranceRestarts: 0 }).start()({ ...firstState(problem), available: true });
+    const first = (past: string): Mode =>
+      bursarPolicy(plan, { past: window(past), toleranceRestarts: 0 }).start()({
+        ...firstState(problem),
+        available: true,
+      });
     expect(first(`${'1'.repeat(60)}0`.repeat(5))).toBe(1);
     expect(first('100'.repeat(60))).toBe(2);
   });
 });
 
 describe('the plan', () => {
-  /** Memoryless: spells of any age go on with the same chance, so that enumeration needs no state beyond the last reading. */
-  const memoryless: AvailabilityParameters = { ...BUILT_IN_PARAMETERS, absent: [0.4, 0], available: [1.1, 0], frailtySd: 0 };
+  /**
+   * Memoryless: spells of any age go on with the same chance, so that enumeration needs no state beyond the last
+   * reading.
+   */
+  const memoryless: AvailabilityParameters = {
+    ...BUILT_IN_PARAMETERS,
+    absent: [0.4, 0],
+    available: [1.1, 0],
+    frailtySd: 0,
+  };
   const stays = [0.4, 1.1].map((logit) => 1 / (1 + Math.exp(-logit)));
 
   /** Least expected cost over every safe policy, by expectation and minimum over all readings. */
@@ -315,7 +369,9 @@ describe('the plan', () => {
     let sum = 0;
     for (let bits = 0; bits < 2 ** (problem.ticks - 1); bits += 1) {
       const readings = [first, ...Array.from({ length: problem.ticks - 1 }, (_, i) => (bits >> i) & 1)];
-      const chance = readings.slice(1).reduce((p, reading, i) => p * (reading === readings[i] ? stays[reading]! : 1 - stays[readings[i]!]!), 1);
+      const chance = readings
+        .slice(1)
+        .reduce((p, reading, i) => p * (reading === readings[i] ? stays[reading]! : 1 - stays[readings[i]!]!), 1);
       sum += chance * simulate(problem, Uint8Array.from(readings), policy).cost;
     }
     return sum;
@@ -345,10 +401,16 @@ describe('the plan', () => {
     const plan = planSpot(problem, availabilityModel(BUILT_IN_PARAMETERS));
     const follower = bursarPolicy(plan, { toleranceRestarts: 1e6 });
     const theirs = uniformProgress(problem, { hysteresis: false, keepsOnDemand: true });
-    for (const digits of ['011011100000000011111100000011', '000000111111000000111111000000', '101010101010101010101010101010']) {
+    for (const digits of [
+      '011011100000000011111100000011',
+      '000000111111000000111111000000',
+      '101010101010101010101010101010',
+    ]) {
       expect(trail(problem, digits, follower)).toBe(trail(problem, digits, theirs));
     }
-    expect(trail(problem, '101010101010101010101010101010', bursarPolicy(plan))).not.toBe(trail(problem, '101010101010101010101010101010', theirs));
+    expect(trail(problem, '101010101010101010101010101010', bursarPolicy(plan))).not.toBe(
+      trail(problem, '101010101010101010101010101010', theirs),
+    );
   });
 
   it('goes by another belief where it is begun with one', () => {
@@ -357,11 +419,21 @@ describe('the plan', () => {
     const digits = '001011001110010011100001';
     const told = (component: number): string => {
       const components = Float64Array.from({ length: 9 }, (_, k) => (k === component ? 1 : 0));
-      return trail(problem, digits, bursarPolicy(plan, { toleranceRestarts: 0, startBelief: () => ({ age: 1, components, observe: () => undefined }) }));
+      return trail(
+        problem,
+        digits,
+        bursarPolicy(plan, {
+          toleranceRestarts: 0,
+          startBelief: () => ({ age: 1, components, observe: () => undefined }),
+        }),
+      );
     };
-    // Spells of spot that are told to be long, and those of absence short, are worth a restart; the other way round they are not.
+    // Spells of spot that are told to be long, and those of absence short, are worth a restart; the other way round
+    // they are not.
     expect(told(6)).toContain('s');
     expect(told(2)).not.toContain('s');
-    expect(trail(problem, digits, bursarPolicy(plan, { startBelief: () => new AvailabilityBelief(plan.model) }))).toBe(trail(problem, digits, bursarPolicy(plan)));
+    expect(trail(problem, digits, bursarPolicy(plan, { startBelief: () => new AvailabilityBelief(plan.model) }))).toBe(
+      trail(problem, digits, bursarPolicy(plan)),
+    );
   });
 });

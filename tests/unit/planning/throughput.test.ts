@@ -3,18 +3,41 @@ import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
 import { Failure } from '../../../src/core/errors.js';
 import { throughputReport } from '../../../src/planning/throughput/backtest.js';
 import { learnThroughput } from '../../../src/planning/throughput/hierarchy.js';
-import { cholesky, inverseFactored, solveFactored, varianceAlong } from '../../../src/planning/throughput/linear-algebra.js';
+import {
+  cholesky,
+  inverseFactored,
+  solveFactored,
+  varianceAlong,
+} from '../../../src/planning/throughput/linear-algebra.js';
 import type { Measurement } from '../../../src/core/workload/measurement.js';
 import { familyOf, precisionOf } from '../../../src/planning/throughput/measurement.js';
-import { leastSquares, linearGlobal, linearPerModel, linearPerModelFeatures, logLinearPerModel } from '../../../src/planning/throughput/opponents.js';
+import {
+  leastSquares,
+  linearGlobal,
+  linearPerModel,
+  linearPerModelFeatures,
+  logLinearPerModel,
+} from '../../../src/planning/throughput/opponents.js';
 import { predictThroughput, predictWith, studentQuantile95 } from '../../../src/planning/throughput/predict.js';
 
 const row = (batch: number, samplesPerSecond: number, more: Partial<Measurement> = {}): Measurement => ({
-  model: 'm', gpu: 'A', gpuCount: 1, batch, samplesPerSecond, family: 'cnn', params: 3e7, size: 224, optimizer: 'sgd', precision: 'tf32', nodes: null, ...more,
+  model: 'm',
+  gpu: 'A',
+  gpuCount: 1,
+  batch,
+  samplesPerSecond,
+  family: 'cnn',
+  params: 3e7,
+  size: 224,
+  optimizer: 'sgd',
+  precision: 'tf32',
+  nodes: null,
+  ...more,
 });
 
 /** Samples per second where a step takes the longer of 20 ms and 0.4 ms per sample of 224 pixels. */
-const physical = (batch: number, size: number, slowdown = 1): number => batch / Math.max(0.02, 0.0004 * batch * (size / 224) ** 2 * slowdown);
+const physical = (batch: number, size: number, slowdown = 1): number =>
+  batch / Math.max(0.02, 0.0004 * batch * (size / 224) ** 2 * slowdown);
 
 describe('linear algebra', () => {
   const matrix = Float64Array.of(4, 0, 2, 3);
@@ -45,7 +68,10 @@ describe('opponents', () => {
   it('recovers a x batch + b x log(params) + c x gpus + d across models', () => {
     const made = (batch: number, params: number, gpuCount: number): Measurement =>
       row(batch, 2 * batch - 3 * Math.log(params) + 5 * gpuCount + 100, { params, gpuCount, model: String(params) });
-    const line = linearGlobal([made(8, 1e6, 1), made(16, 1e6, 2)], [made(8, 1e8, 4), made(32, 1e7, 1), made(64, 1e8, 2)]);
+    const line = linearGlobal(
+      [made(8, 1e6, 1), made(16, 1e6, 2)],
+      [made(8, 1e8, 4), made(32, 1e7, 1), made(64, 1e8, 2)],
+    );
     const asked = made(50, 5e6, 3);
     expect(line(asked)).toBeCloseTo(asked.samplesPerSecond, 4);
   });
@@ -57,7 +83,12 @@ describe('opponents', () => {
   });
 
   it('reads the per-model fit widely and in logarithms', () => {
-    const wide = linearPerModelFeatures([row(1, 10), row(2, 20), row(1, 110, { precision: 'bf16' }), row(2, 120, { precision: 'bf16' })]);
+    const wide = linearPerModelFeatures([
+      row(1, 10),
+      row(2, 20),
+      row(1, 110, { precision: 'bf16' }),
+      row(2, 120, { precision: 'bf16' }),
+    ]);
     expect(wide(row(3, 1))).toBeCloseTo(30, 4);
     expect(wide(row(3, 1, { precision: 'BFloat16' }))).toBeCloseTo(130, 4);
     expect(logLinearPerModel([row(1, 3), row(4, 6)])(row(16, 1))).toBeCloseTo(12, 6);
@@ -80,16 +111,27 @@ describe('prediction', () => {
   });
 
   it('takes a GPU kind from background: what is slow elsewhere is slow here', () => {
-    const background = ['x', 'y', 'z'].flatMap((model) => grid.flatMap((r) => [
-      { ...r, model }, { ...r, model, gpu: 'B', samplesPerSecond: physical(r.batch, r.size!, 3) },
-    ]));
+    const background = ['x', 'y', 'z'].flatMap((model) =>
+      grid.flatMap((r) => [
+        { ...r, model },
+        { ...r, model, gpu: 'B', samplesPerSecond: physical(r.batch, r.size!, 3) },
+      ]),
+    );
     const asked = row(512, physical(512, 320, 3), { size: 320, gpu: 'B' });
     const { samplesPerSecond } = predictThroughput(measured, background, asked);
     expect(Math.abs(samplesPerSecond / asked.samplesPerSecond - 1)).toBeLessThan(0.15);
   });
 
-  it.each([['of all GPUs', 1], ['of each GPU', 0]] as const)('learns from the rows that batch counts the samples %s', (_, all) => {
-    const scaled = (r: Measurement, gpuCount: number): Measurement => ({ ...r, gpuCount, batch: all === 1 ? r.batch * gpuCount : r.batch, samplesPerSecond: r.samplesPerSecond * gpuCount * 0.95 });
+  it.each([
+    ['of all GPUs', 1],
+    ['of each GPU', 0],
+  ] as const)('learns from the rows that batch counts the samples %s', (_, all) => {
+    const scaled = (r: Measurement, gpuCount: number): Measurement => ({
+      ...r,
+      gpuCount,
+      batch: all === 1 ? r.batch * gpuCount : r.batch,
+      samplesPerSecond: r.samplesPerSecond * gpuCount * 0.95,
+    });
     const counts = [1, 2, 4, 8];
     const background = ['x', 'y'].flatMap((model) => grid.map((r, i) => ({ ...scaled(r, counts[i % 4]!), model })));
     const known = measured.map((r, i) => scaled(r, counts[i % 4]!));
@@ -99,7 +141,11 @@ describe('prediction', () => {
   });
 
   it('answers without a single measurement, with a wide interval', () => {
-    const { samplesPerSecond, low, high } = predictThroughput([], [], row(64, 1, { samplesPerSecond: undefined } as Partial<Measurement>));
+    const { samplesPerSecond, low, high } = predictThroughput(
+      [],
+      [],
+      row(64, 1, { samplesPerSecond: undefined } as Partial<Measurement>),
+    );
     expect(Number.isFinite(samplesPerSecond)).toBe(true);
     expect(high / low).toBeGreaterThan(20);
   });
@@ -117,13 +163,18 @@ describe('prediction', () => {
   });
 
   it('names every problem', () => {
-    const wrong = (): unknown => predictThroughput([row(8, 0, { model: 'other' })], [row(8, 1, { gpuCount: 1.5 })], row(-1, 1, { size: NaN }));
+    const wrong = (): unknown =>
+      predictThroughput([row(8, 0, { model: 'other' })], [row(8, 1, { gpuCount: 1.5 })], row(-1, 1, { size: NaN }));
     expect(wrong).toThrow(Failure);
     try {
       wrong();
     } catch (error) {
       expect((error as Failure).problems.map(({ path }) => path)).toEqual([
-        'measured/0/samplesPerSecond', 'measured/0/model', 'background/0/gpuCount', 'query/batch', 'query/size',
+        'measured/0/samplesPerSecond',
+        'measured/0/model',
+        'background/0/gpuCount',
+        'query/batch',
+        'query/size',
       ]);
     }
   });
@@ -136,7 +187,7 @@ describe('prediction', () => {
     expect(predictWith(learnThroughput(background, [...measured, ...lies]), measured, lies)).toEqual(honest);
   });
 
-  it('knows the quantiles of Student\'s t', () => {
+  it("knows the quantiles of Student's t", () => {
     expect(studentQuantile95(8)).toBeCloseTo(1.8595, 3);
     expect(studentQuantile95(12)).toBeCloseTo(1.7823, 3);
     expect(studentQuantile95(1e9)).toBeCloseTo(1.64485, 4);
@@ -149,15 +200,26 @@ describe('report', () => {
 
   it('has a cell per model with twelve rows, the measurements as optimum, and pools over cases', () => {
     const report = throughputReport([...grid('a', 14, 1), ...grid('b', 12, 2), ...grid('c', 11, 3)], 8, 1);
-    expect(report.cells.map(({ name, count }) => [name, count])).toEqual([['a', 600], ['b', 400]]);
+    expect(report.cells.map(({ name, count }) => [name, count])).toEqual([
+      ['a', 600],
+      ['b', 400],
+    ]);
     expect(report.settings['backgroundOnly']).toEqual(['c']);
-    const errorOf = (cell: number, name: string): number => Number(report.cells[cell]!.policies.find((policy) => policy.name === name)!.meanCost);
+    const errorOf = (cell: number, name: string): number =>
+      Number(report.cells[cell]!.policies.find((policy) => policy.name === name)!.meanCost);
     for (const { policies } of report.cells) {
-      expect(policies.find(({ name }) => name === 'clairvoyant')).toMatchObject({ meanCost: 0, meanShare: 1, meanAbsolutePercentageError: 0 });
+      expect(policies.find(({ name }) => name === 'clairvoyant')).toMatchObject({
+        meanCost: 0,
+        meanShare: 1,
+        meanAbsolutePercentageError: 0,
+      });
       expect(policies.find(({ name }) => name === 'linear-global')!.meanShare).toBe(0);
     }
     const mean = report.mean.find(({ name }) => name === 'bursar')!;
-    expect(mean['meanAbsolutePercentageError']).toBeCloseTo((600 * errorOf(0, 'bursar') + 400 * errorOf(1, 'bursar')) / 1000, 12);
+    expect(mean['meanAbsolutePercentageError']).toBeCloseTo(
+      (600 * errorOf(0, 'bursar') + 400 * errorOf(1, 'bursar')) / 1000,
+      12,
+    );
     const baseline = 600 * errorOf(0, 'linear-global') + 400 * errorOf(1, 'linear-global');
     expect(mean.meanShare).toBeCloseTo(1 - (600 * errorOf(0, 'bursar') + 400 * errorOf(1, 'bursar')) / baseline, 12);
   });
@@ -169,12 +231,30 @@ describe('report', () => {
 });
 
 describe('measurements file', () => {
-  const good = '{"model":"m","gpu":"A","gpu_count":1,"batch":8,"samples_per_s":10.5,"family":"cnn","params":1000,"size":224,"optimizer":"sgd","precision":"tf32","step_ms":1}';
+  const good =
+    '{"model":"m","gpu":"A","gpu_count":1,"batch":8,"samples_per_s":10.5,"family":"cnn","params":1000,"size":224,"optimizer":"sgd","precision":"tf32","step_ms":1}';
 
   it('reads rows, and counts those without a throughput', () => {
-    const { measurements, skipped } = parseMeasurements(`\uFEFF${good}\n\n{"model":"m","batch":512,"error":"out_of_memory"}\r\n{"model":"m","batch":512,"samples_per_s":0,"error":"out_of_memory"}\n`, 'f');
+    const { measurements, skipped } = parseMeasurements(
+      `\uFEFF${good}\n\n{"model":"m","batch":512,"error":"out_of_memory"}\r\n{"model":"m","batch":512,"samples_per_s":0,"error":"out_of_memory"}\n`,
+      'f',
+    );
     expect(skipped).toBe(2);
-    expect(measurements).toEqual([{ model: 'm', gpu: 'A', gpuCount: 1, batch: 8, samplesPerSecond: 10.5, family: 'cnn', params: 1000, size: 224, optimizer: 'sgd', precision: 'tf32', nodes: null }]);
+    expect(measurements).toEqual([
+      {
+        model: 'm',
+        gpu: 'A',
+        gpuCount: 1,
+        batch: 8,
+        samplesPerSecond: 10.5,
+        family: 'cnn',
+        params: 1000,
+        size: 224,
+        optimizer: 'sgd',
+        precision: 'tf32',
+        nodes: null,
+      },
+    ]);
   });
 
   it('names every line that cannot be read', () => {
@@ -183,8 +263,11 @@ describe('measurements file', () => {
       expect.unreachable();
     } catch (error) {
       expect((error as Failure).problems).toEqual([
-        { path: 'f:2', message: 'is not a JSON object' }, { path: 'f:3', message: 'has no model' }, { path: 'f:3', message: 'gpu_count is not a whole number above 0' },
-        { path: 'f:3', message: 'batch is not a number above 0' }, { path: 'f:3', message: 'samples_per_s is not a number above 0' },
+        { path: 'f:2', message: 'is not a JSON object' },
+        { path: 'f:3', message: 'has no model' },
+        { path: 'f:3', message: 'gpu_count is not a whole number above 0' },
+        { path: 'f:3', message: 'batch is not a number above 0' },
+        { path: 'f:3', message: 'samples_per_s is not a number above 0' },
       ]);
     }
     expect(() => parseMeasurements('\n', 'f')).toThrow(Failure);

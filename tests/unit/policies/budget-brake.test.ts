@@ -6,11 +6,25 @@ import { policy } from '../../../src/policies/budget-brake.js';
 import { AS_OF, budgetAt, exampleView, workload } from '../../../src/policies/estimating/examples.js';
 
 const fleet = (ready: number) => ({ ready, booting: 0, minReplicas: 1, maxReplicas: 8, changedAt: null });
-const TEAM = [workload('chat', { fleet: fleet(4) }), workload('train', { kind: 'training', interruptible: true, fleet: fleet(1) }), workload('priceless', { kind: 'training', interruptible: true, provider: 'Nobody', fleet: fleet(1) })];
+const TEAM = [
+  workload('chat', { fleet: fleet(4) }),
+  workload('train', { kind: 'training', interruptible: true, fleet: fleet(1) }),
+  workload('priceless', { kind: 'training', interruptible: true, provider: 'Nobody', fleet: fleet(1) }),
+];
 /** Ten days before the end of the month. */
-const proposals = policy.evaluate(exampleView({ asOf: AS_OF + 20 * DAY_MS, workloads: TEAM, budgets: [budgetAt(1000, 1200)] }), policy.params.parse({}));
+const proposals = policy.evaluate(
+  exampleView({ asOf: AS_OF + 20 * DAY_MS, workloads: TEAM, budgets: [budgetAt(1000, 1200)] }),
+  policy.params.parse({}),
+);
 const sayings = (action: string): [string, bigint | undefined, bigint | null, string | number | undefined][] =>
-  proposals.filter((one) => one.action === action).map(({ target, monthlySavings, monthlyCost, computation }: Proposal) => [target, monthlySavings?.mean, monthlyCost, computation['savesUntilThePeriodEnds']]);
+  proposals
+    .filter((one) => one.action === action)
+    .map(({ target, monthlySavings, monthlyCost, computation }: Proposal) => [
+      target,
+      monthlySavings?.mean,
+      monthlyCost,
+      computation['savesUntilThePeriodEnds'],
+    ]);
 
 it('a scale-in saves what the replicas cost that go', () => {
   // Three of four replicas at 4 USD an hour, 730 hours a month, 240 hours until the budget's period ends.
@@ -18,5 +32,8 @@ it('a scale-in saves what the replicas cost that go', () => {
 });
 
 it('a stop saves all that it costs; what has no price saves an unknown amount', () => {
-  expect(sayings('Stop')).toEqual([['train', 2_920_000_000_000n, 2_920_000_000_000n, '960.000000'], ['priceless', undefined, null, 'unknown']]);
+  expect(sayings('Stop')).toEqual([
+    ['train', 2_920_000_000_000n, 2_920_000_000_000n, '960.000000'],
+    ['priceless', undefined, null, 'unknown'],
+  ]);
 });

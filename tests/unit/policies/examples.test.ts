@@ -7,7 +7,17 @@ const policies = await loadParts<Policy>('policies', 'policy', (part) => lacksFu
 
 it('are the eleven of the design', () => {
   expect(policies.map(({ name }) => name)).toEqual([
-    'budget-brake', 'idle-stop', 'lease', 'mix', 'off-peak-shift', 'ramp', 'reserve-baseline', 'schedule', 'spot-shift', 'step-scaling', 'target-tracking',
+    'budget-brake',
+    'idle-stop',
+    'lease',
+    'mix',
+    'off-peak-shift',
+    'ramp',
+    'reserve-baseline',
+    'schedule',
+    'spot-shift',
+    'step-scaling',
+    'target-tracking',
   ]);
 });
 
@@ -29,9 +39,15 @@ describe.each(policies)('policy $name', (policy) => {
       const made = recommendationOf(example.view, policy, proposal);
       const other = again[at];
       expect(other === undefined ? null : recommendationOf(example.view, policy, other)).toEqual(made);
-      expect(Object.values(made.computation).every((value) => typeof value === 'string' || Number.isFinite(value))).toBe(true);
+      expect(
+        Object.values(made.computation).every((value) => typeof value === 'string' || Number.isFinite(value)),
+      ).toBe(true);
       if (proposal.monthlySavings === null) {
-        expect(made).toMatchObject({ estimatedMonthlySavings: null, estimatedMonthlySavingsLow: null, estimatedMonthlySavingsNanos: null });
+        expect(made).toMatchObject({
+          estimatedMonthlySavings: null,
+          estimatedMonthlySavingsLow: null,
+          estimatedMonthlySavingsNanos: null,
+        });
         return;
       }
       const { mean, low, high } = proposal.monthlySavings;

@@ -10,7 +10,9 @@ import { ROOT } from '../../support/source.js';
 const FILE = path.join(ROOT, 'docs/reference/policies.md');
 
 it('the reference of policies is up to date', async () => {
-  const text = policyReference(await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate')));
+  const text = policyReference(
+    await loadParts<Policy>('policies', 'policy', (part) => lacksFunctions(part, 'evaluate')),
+  );
   if (process.env['BURSAR_WRITE_DOCS'] === '1') {
     await mkdir(path.dirname(FILE), { recursive: true });
     await writeFile(FILE, text);

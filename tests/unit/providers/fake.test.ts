@@ -1,4 +1,7 @@
-/** The fake cloud: what runs is what is metered and billed, effects hold once, faults come from the seed, and looking changes nothing. */
+/**
+ * The fake cloud: what runs is what is metered and billed, effects hold once, faults come from the seed, and looking
+ * changes nothing.
+ */
 import { describe, expect, it } from 'vitest';
 import { peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
 import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
@@ -26,7 +29,8 @@ async function recordsOf(batches: AsyncIterable<RecordBatch>): Promise<UsageReco
   return all;
 }
 
-const hours = (records: readonly UsageRecord[]): number => records.reduce((sum, { start, end }) => sum + end - start, 0) / HOUR;
+const hours = (records: readonly UsageRecord[]): number =>
+  records.reduce((sum, { start, end }) => sum + end - start, 0) / HOUR;
 const T4 = { sku: 'fake.t4x1', region: 'fake-east' } as const;
 
 describe('machines', () => {
@@ -54,11 +58,16 @@ describe('machines', () => {
   it('start again as another run, and are gone when they are ended', async () => {
     const { clock, cloud, connection } = setting({ machines: [T4] });
     const target = 'instance/i-000001';
-    const at = async (ms: number, effect: Effect): Promise<EffectOutcome> => ((clock.at = START + ms), connection.apply(effect, `${effect.kind}-${ms}`, null));
+    const at = async (ms: number, effect: Effect): Promise<EffectOutcome> => (
+      (clock.at = START + ms), connection.apply(effect, `${effect.kind}-${ms}`, null)
+    );
     await at(HOUR, { kind: 'stop', target });
     await at(2 * HOUR, { kind: 'start', target });
     await at(4 * HOUR, { kind: 'terminate', target });
-    expect(cloud.runs().map(({ no, end }) => [no, end])).toEqual([[1, START + HOUR], [2, START + 4 * HOUR]]);
+    expect(cloud.runs().map(({ no, end }) => [no, end])).toEqual([
+      [1, START + HOUR],
+      [2, START + 4 * HOUR],
+    ]);
     clock.at += HOUR;
     expect(cloud.target(target)).toBeNull();
     expect(await at(6 * HOUR, { kind: 'start', target })).toMatchObject({ kind: 'refused', code: 'NotFound' });
@@ -85,10 +94,14 @@ describe('machines', () => {
     const { clock, cloud, connection } = setting({ machines: [T4], bootSeconds: 0 });
     clock.at = START + 2 * HOUR;
     await connection.apply({ kind: 'resize', target: 'instance/i-000001', sku: 'fake.l40sx4' }, 'a', null);
-    expect(await connection.apply({ kind: 'resize', target: 'instance/i-000001', sku: 'nothing' }, 'b', null)).toMatchObject({ kind: 'refused', code: 'UnknownSku' });
+    expect(
+      await connection.apply({ kind: 'resize', target: 'instance/i-000001', sku: 'nothing' }, 'b', null),
+    ).toMatchObject({ kind: 'refused', code: 'UnknownSku' });
     clock.at = START + 3 * HOUR;
     expect(recount(cloud.runs(), START, clock.at)).toBe(2 * HOUR + 4 * HOUR);
-    expect(new Set((await recordsOf(connection.usage(START, clock.at))).map(({ sku, gpuParts }) => `${sku} ${gpuParts}`))).toEqual(new Set(['fake.t4x1 7000', 'fake.l40sx4 28000']));
+    expect(
+      new Set((await recordsOf(connection.usage(START, clock.at))).map(({ sku, gpuParts }) => `${sku} ${gpuParts}`)),
+    ).toEqual(new Set(['fake.t4x1 7000', 'fake.l40sx4 28000']));
   });
 });
 
@@ -103,7 +116,10 @@ describe('groups', () => {
     expect(replicas(cloud.target('group/serving'))).toEqual([6, 4]);
     clock.at += HOUR;
     expect(replicas(cloud.target('group/serving'))).toEqual([6, 6]);
-    expect(await connection.apply({ kind: 'scale', target: 'group/serving', replicas: 9 }, 'b', null)).toMatchObject({ kind: 'refused', code: 'OutOfBounds' });
+    expect(await connection.apply({ kind: 'scale', target: 'group/serving', replicas: 9 }, 'b', null)).toMatchObject({
+      kind: 'refused',
+      code: 'OutOfBounds',
+    });
     await connection.apply({ kind: 'set-bounds', target: 'group/serving', min: 0, max: 2 }, 'c', null);
     expect(replicas(cloud.target('group/serving'))).toEqual([2, 2]);
     cloud.lose('instance/i-000001');
@@ -114,7 +130,10 @@ describe('groups', () => {
 
   it('bring another for a member that is replaced, and refuse that a member is stopped', async () => {
     const { clock, cloud, connection } = setting({ groups: [group] });
-    expect(await connection.apply({ kind: 'stop', target: 'instance/i-000002' }, 'a', null)).toMatchObject({ kind: 'refused', code: 'GroupMember' });
+    expect(await connection.apply({ kind: 'stop', target: 'instance/i-000002' }, 'a', null)).toMatchObject({
+      kind: 'refused',
+      code: 'GroupMember',
+    });
     await connection.apply({ kind: 'replace', target: 'instance/i-000002', group: 'group/serving' }, 'b', null);
     clock.at += HOUR;
     expect(cloud.target('instance/i-000002')).toBeNull();
@@ -125,8 +144,13 @@ describe('groups', () => {
     const { clock, cloud } = setting({ groups: [group], spotUpHours: 30, spotDownHours: 3 });
     cloud.take({ kind: 'set-spot-ratio', target: 'group/serving', spotRatio: 1 }, 'a', null);
     const gone = cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START);
-    for (clock.at = START; clock.at < Math.min(START + HOUR, gone); clock.at += 10_000) expect(cloud.target('group/serving')?.replicas?.ready).toBeGreaterThanOrEqual(4);
-    const members = (): string[] => cloud.targets().filter(({ kind, state }) => kind === 'instance' && state === 'running').map(({ term }) => String(term));
+    for (clock.at = START; clock.at < Math.min(START + HOUR, gone); clock.at += 10_000)
+      expect(cloud.target('group/serving')?.replicas?.ready).toBeGreaterThanOrEqual(4);
+    const members = (): string[] =>
+      cloud
+        .targets()
+        .filter(({ kind, state }) => kind === 'instance' && state === 'running')
+        .map(({ term }) => String(term));
     expect(members()).toEqual(['spot', 'spot', 'spot', 'spot']);
     clock.at = gone;
     expect(cloud.target('group/serving')?.replicas).toMatchObject({ desired: 4, ready: 0 });
@@ -146,7 +170,10 @@ describe('tokens and revisions', () => {
     const { cloud } = setting({ machines: [T4, T4] });
     for (let n = 0; n < 3; n++) expect(cloud.take(stop, 'a', null).kind).toBe('taken');
     expect([cloud.appliedCount('a'), cloud.arrivals('a')]).toEqual([1, 3]);
-    expect(cloud.take({ kind: 'stop', target: 'instance/i-000002' }, 'a', null)).toMatchObject({ kind: 'refused', code: 'IdempotentParameterMismatch' });
+    expect(cloud.take({ kind: 'stop', target: 'instance/i-000002' }, 'a', null)).toMatchObject({
+      kind: 'refused',
+      code: 'IdempotentParameterMismatch',
+    });
     expect(cloud.target('instance/i-000002')?.state).toBe('running');
   });
 
@@ -188,7 +215,10 @@ describe('usage', () => {
 
   it('comes late, twice and in any order where those faults strike, and is whole in the end', async () => {
     const plain = setting(many);
-    const faulty = setting({ ...many, faults: { lateUsageRatio: 0.3, mostLateSeconds: 7200, repeatedUsageRatio: 0.3, reordersUsage: true } });
+    const faulty = setting({
+      ...many,
+      faults: { lateUsageRatio: 0.3, mostLateSeconds: 7200, repeatedUsageRatio: 0.3, reordersUsage: true },
+    });
     plain.clock.at = faulty.clock.at = START + 5 * HOUR;
     const expected = await recordsOf(plain.connection.usage(START, START + 5 * HOUR));
     const early = await recordsOf(faulty.connection.usage(START, START + 5 * HOUR));
@@ -199,41 +229,67 @@ describe('usage', () => {
     const ofFirst = early.filter(({ resource }) => resource === 'i-000001').map(({ start }) => start);
     expect(ofFirst).not.toEqual([...ofFirst].sort((a, b) => a - b));
     faulty.clock.at = START + 7 * HOUR;
-    const late = new Map((await recordsOf(faulty.connection.usage(START, START + 5 * HOUR))).map((record) => [record.id, record]));
+    const late = new Map(
+      (await recordsOf(faulty.connection.usage(START, START + 5 * HOUR))).map((record) => [record.id, record]),
+    );
     expect(late).toEqual(new Map(expected.map((record) => [record.id, record])));
   });
 
   it('is the same however often the cloud was looked at in between', async () => {
-    const spot = { groups: [{ name: 'g', ...T4, desired: 5, spotRatio: 1 }], spotUpHours: 5, spotDownHours: 1, from: START };
+    const spot = {
+      groups: [{ name: 'g', ...T4, desired: 5, spotRatio: 1 }],
+      spotUpHours: 5,
+      spotDownHours: 1,
+      from: START,
+    };
     const [seldom, often] = [setting(spot), setting(spot)];
     for (often.clock.at = START; often.clock.at < START + 3 * DAY; often.clock.at += 7 * MINUTE) often.cloud.targets();
     seldom.clock.at = often.clock.at = START + 3 * DAY;
     expect(seldom.cloud.runs().length).toBeGreaterThan(10);
     expect(seldom.cloud.runs()).toEqual(often.cloud.runs());
-    expect(setting(spot, 2).cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START)).not.toBe(seldom.cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START));
+    expect(setting(spot, 2).cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START)).not.toBe(
+      seldom.cloud.catalogue.nextSpotTurn(T4.sku, T4.region, START),
+    );
   });
 
   it('a bill is the priced usage of whole days less the discount, to the nano', async () => {
     const { clock, cloud, connection } = setting({ machines: [T4], billDiscountPercent: 10, billDelaySeconds: 3600 });
     clock.at = START + 2 * DAY + HOUR;
     const bill = await recordsOf(connection.bill(START, START + 5 * DAY));
-    expect(bill.map(({ start, end }) => [start, end])).toEqual([[START, START + DAY], [START + DAY, START + 2 * DAY]]);
+    expect(bill.map(({ start, end }) => [start, end])).toEqual([
+      [START, START + DAY],
+      [START + DAY, START + 2 * DAY],
+    ]);
     const hourly = cloud.catalogue.hourlyNanos(T4.sku, T4.region, 'on-demand', START) ?? 0n;
     expect(bill[0]?.charge?.list).toEqual({ unscaled: hourly * 24n, scale: 9 });
     expect(bill[0]?.charge?.billed).toEqual({ unscaled: (hourly * 24n * 9n) / 10n, scale: 9 });
-    expect(bill[0]).toMatchObject({ gpuParts: 7000, charge: { periodStart: Date.UTC(2026, 9, 1), periodEnd: Date.UTC(2026, 10, 1) } });
+    expect(bill[0]).toMatchObject({
+      gpuParts: 7000,
+      charge: { periodStart: Date.UTC(2026, 9, 1), periodEnd: Date.UTC(2026, 10, 1) },
+    });
   });
 
   it('a commitment covers as many machines as it has units, and what it leaves unused is billed', async () => {
     const { clock, connection } = setting({ machines: [T4, T4, T4], billDelaySeconds: 0, billDiscountPercent: 0 });
     const offer = (await connection.offers()).find(({ sku, region }) => sku === T4.sku && region === T4.region);
-    const buy = (units: number, most: bigint): Effect => ({ kind: 'purchase', target: 'x', offer: offer?.offer ?? '', units, mostNanos: most, currency: 'USD' });
+    const buy = (units: number, most: bigint): Effect => ({
+      kind: 'purchase',
+      target: 'x',
+      offer: offer?.offer ?? '',
+      units,
+      mostNanos: most,
+      currency: 'USD',
+    });
     expect(await connection.apply(buy(2, 1n), 'a', null)).toMatchObject({ kind: 'refused', code: 'AboveLimit' });
     expect(await connection.apply(buy(2, 10n ** 15n), 'b', null)).toMatchObject({ kind: 'taken' });
     clock.at = START + HOUR;
-    expect((await recordsOf(connection.usage(START, clock.at))).map(({ resource, term }) => `${resource} ${term}`).filter((line, at, all) => all.indexOf(line) === at))
-      .toEqual(['i-000001 reserved-1y', 'i-000002 reserved-1y', 'i-000003 on-demand']);
-    for (const n of [1, 2, 3]) await connection.apply({ kind: 'stop', target: `instance/i-00000${n}` }, `stop ${n}`, null);
+    expect(
+      (await recordsOf(connection.usage(START, clock.at)))
+        .map(({ resource, term }) => `${resource} ${term}`)
+        .filter((line, at, all) => all.indexOf(line) === at),
+    ).toEqual(['i-000001 reserved-1y', 'i-000002 reserved-1y', 'i-000003 on-demand']);
+    for (const n of [1, 2, 3])
+      await connection.apply({ kind: 'stop', target: `instance/i-00000${n}` }, `stop ${n}`, null);
     clock.at = START + DAY;
     const bill = await recordsOf(connection.bill(START, START + DAY));
     const unused = bill.find(({ resource }) => resource === 'commitment/c-1');
@@ -255,8 +311,21 @@ describe('the catalogue', () => {
     const later = await pricesOf(connection.prices(START + 5 * DAY));
     expect(later.length).toBeLessThan(all.length);
     const at = START + 7 * DAY + 5 * HOUR;
-    const spot = later.flatMap((event) => (event.kind === 'price' && event.price.sku === 'fake.h100x8' && event.price.region === 'fake-west' && event.price.term === 'spot' && event.price.effectiveFrom <= at ? [event.price] : []));
-    expect(spot.at(-1)?.rate).toEqual({ nanos: cloud.catalogue.hourlyNanos('fake.h100x8', 'fake-west', 'spot', at), currency: 'USD', quantity: 28_800n, unit: 'gpu-second' });
+    const spot = later.flatMap((event) =>
+      event.kind === 'price' &&
+      event.price.sku === 'fake.h100x8' &&
+      event.price.region === 'fake-west' &&
+      event.price.term === 'spot' &&
+      event.price.effectiveFrom <= at
+        ? [event.price]
+        : [],
+    );
+    expect(spot.at(-1)?.rate).toEqual({
+      nanos: cloud.catalogue.hourlyNanos('fake.h100x8', 'fake-west', 'spot', at),
+      currency: 'USD',
+      quantity: 28_800n,
+      unit: 'gpu-second',
+    });
     expect(new Set(spot.map(({ rate }) => rate.nanos)).size).toBeGreaterThan(3);
   });
 
@@ -264,11 +333,16 @@ describe('the catalogue', () => {
     for (let seed = 1; seed <= 12; seed++) {
       const { clock, connection } = setting({}, seed);
       clock.at = START + 100 * DAY;
-      const prices = (await pricesOf(connection.prices(0))).flatMap((event) => (event.kind === 'price' ? [event.price] : []));
+      const prices = (await pricesOf(connection.prices(0))).flatMap((event) =>
+        event.kind === 'price' ? [event.price] : [],
+      );
       const series = priceSeries(prices, () => true);
       expect(series).toHaveLength(4 * 2 * 3);
       for (const one of series) {
-        expect(detectPriceAnomalies(one.points, { peers: peersOf(one, series).map(({ points }) => points) }), `${seed} ${one.sku} ${one.region} ${one.term}`).toEqual([]);
+        expect(
+          detectPriceAnomalies(one.points, { peers: peersOf(one, series).map(({ points }) => points) }),
+          `${seed} ${one.sku} ${one.region} ${one.term}`,
+        ).toEqual([]);
         if (one.term !== 'spot') continue;
         const all = one.points.map(({ price }) => price);
         expect(new Set(all).size).toBeGreaterThan(100);
@@ -313,6 +387,14 @@ describe('readings with gaps', () => {
 
   it('refuses a plan with chances above 1 or lengths below 0, naming all', () => {
     expect(() => setting({ faults: { refusesRatio: 2, lateUsageRatio: Number.NaN, mostLateSeconds: -1 } })).toThrow(
-      expect.objectContaining({ kind: 'invalid', problems: [{ path: 'refusesRatio', message: 'is not between 0 and 1' }, { path: 'lateUsageRatio', message: 'is not between 0 and 1' }, { path: 'mostLateSeconds', message: 'is below 0' }] }));
+      expect.objectContaining({
+        kind: 'invalid',
+        problems: [
+          { path: 'refusesRatio', message: 'is not between 0 and 1' },
+          { path: 'lateUsageRatio', message: 'is not between 0 and 1' },
+          { path: 'mostLateSeconds', message: 'is below 0' },
+        ],
+      }),
+    );
   });
 });

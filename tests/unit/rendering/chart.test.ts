@@ -1,4 +1,7 @@
-/** Charts on the server: sound XML, the same every time, words for those who do not see them, and letters that are really drawn. */
+/**
+ * Charts on the server: sound XML, the same every time, words for those who do not see them, and letters that are
+ * really drawn.
+ */
 import { Resvg } from '@resvg/resvg-js';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,10 +10,15 @@ import { OKABE_ITO, renderPng, renderSvg, shortened, textWidth, wrapped } from '
 import { chineseFont, fontFiles, LATIN_FONTS, sfntOf } from '../../../src/rendering/fonts.js';
 import { decodePng } from '../../support/png.js';
 
-const bars = (title = 'Cost'): string => renderSvg(
-  { xAxis: { type: 'category', data: ['a', 'b'] }, yAxis: {}, series: [{ type: 'bar', data: [1, 2], itemStyle: { color: OKABE_ITO.blue } }] },
-  { width: 300, height: 200, title, description: 'Two bars: a 1, b 2.' },
-);
+const bars = (title = 'Cost'): string =>
+  renderSvg(
+    {
+      xAxis: { type: 'category', data: ['a', 'b'] },
+      yAxis: {},
+      series: [{ type: 'bar', data: [1, 2], itemStyle: { color: OKABE_ITO.blue } }],
+    },
+    { width: 300, height: 200, title, description: 'Two bars: a 1, b 2.' },
+  );
 
 describe('SVG', () => {
   it('is sound XML of the size that was asked for', () => {
@@ -21,7 +29,24 @@ describe('SVG', () => {
 
   it('is the same every time, and shares no id with another chart', () => {
     const ids = (svg: string): string[] => [...svg.matchAll(/\bid="([^"]+)"/g)].map(([, id]) => id ?? '');
-    const line = (last: number): string => renderSvg({ xAxis: { type: 'value' }, yAxis: {}, series: [{ type: 'line', clip: true, data: [[0, 1], [1, last]] }] }, { width: 300, height: 200 });
+    const line = (last: number): string =>
+      renderSvg(
+        {
+          xAxis: { type: 'value' },
+          yAxis: {},
+          series: [
+            {
+              type: 'line',
+              clip: true,
+              data: [
+                [0, 1],
+                [1, last],
+              ],
+            },
+          ],
+        },
+        { width: 300, height: 200 },
+      );
     expect(line(3)).toBe(line(3));
     expect(bars()).toBe(bars());
     expect(ids(line(3)).length).toBeGreaterThan(0);
@@ -30,7 +55,9 @@ describe('SVG', () => {
   });
 
   it('says what it shows, whatever is in the words', () => {
-    expect(bars()).toMatch(/^<svg role="img" aria-label="Cost" [^>]*>\n<title>Cost<\/title><desc>Two bars: a 1, b 2\.<\/desc>/);
+    expect(bars()).toMatch(
+      /^<svg role="img" aria-label="Cost" [^>]*>\n<title>Cost<\/title><desc>Two bars: a 1, b 2\.<\/desc>/,
+    );
     const hostile = bars('a & b <script>"\u0000\u001b');
     expect(hostile).toContain('<title>a &amp; b &lt;script&gt;&quot;</title>');
     expect(() => new Resvg(hostile)).not.toThrow();
@@ -47,7 +74,12 @@ describe('PNG', () => {
 
   it('draws letters of both languages with the fonts of the packages alone', async () => {
     const inked = async (text: string): Promise<number> => {
-      const png = decodePng(await renderPng(`<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40"><text x="4" y="28" font-size="24" font-family="DejaVu Sans, Noto Sans SC">${text}</text></svg>`, 1));
+      const png = decodePng(
+        await renderPng(
+          `<svg xmlns="http://www.w3.org/2000/svg" width="200" height="40"><text x="4" y="28" font-size="24" font-family="DejaVu Sans, Noto Sans SC">${text}</text></svg>`,
+          1,
+        ),
+      );
       return png.width * png.height - png.count([255, 255, 255]);
     };
     expect(await inked('')).toBe(0);
@@ -59,7 +91,11 @@ describe('PNG', () => {
 });
 
 describe('the Chinese font', () => {
-  const woff = readFileSync(createRequire(import.meta.url).resolve('@fontsource/noto-sans-sc/files/noto-sans-sc-chinese-simplified-400-normal.woff'));
+  const woff = readFileSync(
+    createRequire(import.meta.url).resolve(
+      '@fontsource/noto-sans-sc/files/noto-sans-sc-chinese-simplified-400-normal.woff',
+    ),
+  );
 
   it('is unpacked to sound tables: each has the checksum that its entry states', () => {
     const sfnt = sfntOf(woff);
@@ -68,10 +104,16 @@ describe('the Chinese font', () => {
     expect(sfnt.length).toBe(woff.readUInt32BE(16));
     for (let n = 0; n < count; n++) {
       const entry = sfnt.subarray(12 + 16 * n, 28 + 16 * n);
-      const [tag, stated, offset, length] = [entry.toString('latin1', 0, 4), entry.readUInt32BE(4), entry.readUInt32BE(8), entry.readUInt32BE(12)];
+      const [tag, stated, offset, length] = [
+        entry.toString('latin1', 0, 4),
+        entry.readUInt32BE(4),
+        entry.readUInt32BE(8),
+        entry.readUInt32BE(12),
+      ];
       let sum = 0;
       // OpenType, "Calculating checksums": of `head` without its own adjustment.
-      for (let at = offset; at < offset + length; at += 4) sum = (sum + (tag === 'head' && at === offset + 8 ? 0 : sfnt.readUInt32BE(at))) >>> 0;
+      for (let at = offset; at < offset + length; at += 4)
+        sum = (sum + (tag === 'head' && at === offset + 8 ? 0 : sfnt.readUInt32BE(at))) >>> 0;
       expect(sum, tag).toBe(stated);
     }
   });

@@ -1,4 +1,7 @@
-/** A report on paper, on the screen, in a table and as a model: the same figures, no name that breaks out, and both languages. */
+/**
+ * A report on paper, on the screen, in a table and as a model: the same figures, no name that breaks out, and both
+ * languages.
+ */
 import { describe, expect, it } from 'vitest';
 import { compareDecimal } from '../../../src/core/decimal.js';
 import { readerOf, type Language, type ReportFormat } from '../../../src/core/report/reader.js';
@@ -15,23 +18,41 @@ const bytesOf = async (report: Report, format: ReportFormat, language: Language 
   if (renderer === undefined) throw new Error(`there is no ${format}`);
   return renderer.render(report, readerOf(language));
 };
-const textOf = async (...of: Parameters<typeof bytesOf>): Promise<string> => new TextDecoder().decode(await bytesOf(...of));
+const textOf = async (...of: Parameters<typeof bytesOf>): Promise<string> =>
+  new TextDecoder().decode(await bytesOf(...of));
 
 const amountOf = (cell: Cell): string | null => {
   switch (cell.kind) {
-    case 'money': case 'hours': return cell.amount;
-    case 'ratio': case 'count': return cell.value === null ? null : String(cell.value);
-    default: return null;
+    case 'money':
+    case 'hours':
+      return cell.amount;
+    case 'ratio':
+    case 'count':
+      return cell.value === null ? null : String(cell.value);
+    default:
+      return null;
   }
 };
 /** Every figure of a report, in order, as the document has it. */
 const figuresOf = (report: Report, language: Language): string[] =>
-  documentOf(report, new Texts(language)).flatMap(({ tables }) => tables).flatMap(({ rows }) => rows).flatMap((row) => row.flatMap((cell) => amountOf(cell) ?? []));
+  documentOf(report, new Texts(language))
+    .flatMap(({ tables }) => tables)
+    .flatMap(({ rows }) => rows)
+    .flatMap((row) => row.flatMap((cell) => amountOf(cell) ?? []));
 
 const REPORT = reportOf();
 /** Nothing recorded, nothing planned, nothing saved. */
 const EMPTY = reportOf({
-  teams: ['red'], spend: { cells: [], unconverted: new Map() }, before: { cells: [], unconverted: new Map() }, days: [], budgets: [], savings: [], refusals: [], chances: [], demand: [], samples: [],
+  teams: ['red'],
+  spend: { cells: [], unconverted: new Map() },
+  before: { cells: [], unconverted: new Map() },
+  days: [],
+  budgets: [],
+  savings: [],
+  refusals: [],
+  chances: [],
+  demand: [],
+  samples: [],
   variance: { known: null, reason: 'no-bill' },
 });
 
@@ -41,21 +62,26 @@ describe('the figures', () => {
     expect(figures.length).toBeGreaterThan(200);
     const page = readPage(await textOf(REPORT, 'html', language));
     expect(page.map(({ value }) => value)).toEqual(figures);
-    for (const { value, unit, text } of page) expect({ value, text: rounded(value, unit, text) }).toEqual({ value, text: true });
-    const csv = readCsv(await textOf(REPORT, 'csv', language)).filter(({ unit, value }) => value !== '' && !['text', 'time', 'day', 'unit', ''].includes(unit ?? ''));
+    for (const { value, unit, text } of page)
+      expect({ value, text: rounded(value, unit, text) }).toEqual({ value, text: true });
+    const csv = readCsv(await textOf(REPORT, 'csv', language)).filter(
+      ({ unit, value }) => value !== '' && !['text', 'time', 'day', 'unit', ''].includes(unit ?? ''),
+    );
     expect(csv.map(({ value }) => value)).toEqual(figures);
     const pdf = new Pdf(await bytesOf(REPORT, 'pdf', language));
     const written = new Map<string, number>();
     for (const { text } of pdf.texts) written.set(text, (written.get(text) ?? 0) + 1);
     const shown = new Map<string, number>();
     for (const { text } of page) shown.set(text, (shown.get(text) ?? 0) + 1);
-    for (const [text, times] of shown) expect({ text, times: Math.min(written.get(text) ?? 0, times) }).toEqual({ text, times });
+    for (const [text, times] of shown)
+      expect({ text, times: Math.min(written.get(text) ?? 0, times) }).toEqual({ text, times });
     expect(JSON.parse(await textOf(REPORT, 'json', language))).toEqual(REPORT);
   });
 
   it('are the exact decimals of the model', async () => {
     const csv = readCsv(await textOf(REPORT, 'csv'));
-    const valueOf = (table: string, item: string, measure: string): string | undefined => csv.find((row) => row.table === table && row.item === item && row.measure === measure)?.value;
+    const valueOf = (table: string, item: string, measure: string): string | undefined =>
+      csv.find((row) => row.table === table && row.item === item && row.measure === measure)?.value;
     expect(valueOf('summary', 'Spend', 'value')).toBe('1683.3650078877');
     expect(valueOf('by-gpu', 'A100-40GB', 'amount')).toBe('99.99');
     expect(valueOf('bridge', 'Credits', 'amount')).toBe('-20.25');
@@ -65,7 +91,12 @@ describe('the figures', () => {
 });
 
 describe('the page', () => {
-  it.each([['en', REPORT], ['zh', REPORT], ['en', EMPTY], ['zh', EMPTY]] as const)('is well-formed, loads nothing and shows no slip (%s)', async (language, report) => {
+  it.each([
+    ['en', REPORT],
+    ['zh', REPORT],
+    ['en', EMPTY],
+    ['zh', EMPTY],
+  ] as const)('is well-formed, loads nothing and shows no slip (%s)', async (language, report) => {
     const html = await textOf(report, 'html', language);
     const open: string[] = [];
     for (const [, close, name = '', closed] of html.matchAll(/<(\/?)([a-z][\w:]*)(?:"[^"]*"|[^"<>])*?(\/?)>/gi)) {
@@ -74,7 +105,9 @@ describe('the page', () => {
     }
     expect(open).toEqual([]);
     expect(html).not.toMatch(/undefined|NaN|\[object|null</);
-    expect(html).not.toMatch(/<script|<link|<img|<iframe|javascript:|https?:\/\/(?!www\.w3\.org)[^<"]*\.(?:js|css|woff)/i);
+    expect(html).not.toMatch(
+      /<script|<link|<img|<iframe|javascript:|https?:\/\/(?!www\.w3\.org)[^<"]*\.(?:js|css|woff)/i,
+    );
     expect(html).not.toMatch(/ on\w+=/);
     const ids = [...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id);
     expect(new Set(ids).size).toBe(ids.length);
@@ -96,15 +129,33 @@ describe('the page', () => {
     expect(chinese).toContain('<html lang="zh-CN">');
     expect(chinese).toContain('>US$1,683.37</data>');
     expect(chinese).toContain('2026年10月20日');
-    for (const words of ['节省报告', '支出与预算', '变化及原因', '下一步建议', '按需', '已测量']) expect(chinese).toContain(words);
+    for (const words of ['节省报告', '支出与预算', '变化及原因', '下一步建议', '按需', '已测量'])
+      expect(chinese).toContain(words);
     expect(chinese).not.toContain('Spend against budget');
   });
 
   it('says why something is not known, and never writes 0 for it', () => {
-    const unknown = [EMPTY.spend.total, EMPTY.spend.before, EMPTY.spend.gpuHours, EMPTY.bridge.known, EMPTY.utilisation.known, EMPTY.billVariance.known, EMPTY.optimum.known, EMPTY.forecast.known];
+    const unknown = [
+      EMPTY.spend.total,
+      EMPTY.spend.before,
+      EMPTY.spend.gpuHours,
+      EMPTY.bridge.known,
+      EMPTY.utilisation.known,
+      EMPTY.billVariance.known,
+      EMPTY.optimum.known,
+      EMPTY.forecast.known,
+    ];
     expect(unknown).toEqual(unknown.map(() => null));
-    const notes = documentOf(EMPTY, new Texts('en')).flatMap(({ notes: all }) => all).join(' ');
-    for (const words of ['Nothing is recorded of the month before.', 'no GPU samples', 'No bill of this month', 'Nothing was metered']) expect(notes).toContain(words);
+    const notes = documentOf(EMPTY, new Texts('en'))
+      .flatMap(({ notes: all }) => all)
+      .join(' ');
+    for (const words of [
+      'Nothing is recorded of the month before.',
+      'no GPU samples',
+      'No bill of this month',
+      'Nothing was metered',
+    ])
+      expect(notes).toContain(words);
   });
 });
 
@@ -115,7 +166,9 @@ describe('the table', () => {
     const rows = readCsv(csv);
     for (const row of rows) {
       expect(Object.keys(row)).toEqual(['section', 'table', 'item', 'measure', 'value', 'unit', 'note']);
-      for (const [name, value] of Object.entries(row)) if (/^[=+\-@\t\r]/.test(value ?? '')) expect({ name, isNumber: /^-\d+(\.\d+)?$/.test(value ?? '') }).toEqual({ name: 'value', isNumber: true });
+      for (const [name, value] of Object.entries(row))
+        if (/^[=+\-@\t\r]/.test(value ?? ''))
+          expect({ name, isNumber: /^-\d+(\.\d+)?$/.test(value ?? '') }).toEqual({ name: 'value', isNumber: true });
     }
     expect(rows.some(({ item }) => item?.startsWith(`'=HYPERLINK("http://x","y")`) === true)).toBe(true);
     expect(rows.some(({ item }) => item?.startsWith("'-2+3 GPUs") === true)).toBe(true);
@@ -123,22 +176,40 @@ describe('the table', () => {
 });
 
 describe('the booklet', () => {
-  it.each([['en', REPORT], ['zh', REPORT], ['en', EMPTY]] as const)('has its fonts in it, numbered pages, and no text over another (%s)', async (language, report) => {
+  it.each([
+    ['en', REPORT],
+    ['zh', REPORT],
+    ['en', EMPTY],
+  ] as const)('has its fonts in it, numbered pages, and no text over another (%s)', async (language, report) => {
     const pdf = new Pdf(await bytesOf(report, 'pdf', language));
     expect(pdf.fonts.length).toBeGreaterThan(0);
-    for (const font of pdf.fonts) expect({ name: font.name, isEmbedded: font.isEmbedded }).toEqual({ name: expect.stringMatching(/^[A-Z]{6}\+/) as string, isEmbedded: true });
+    for (const font of pdf.fonts)
+      expect({ name: font.name, isEmbedded: font.isEmbedded }).toEqual({
+        name: expect.stringMatching(/^[A-Z]{6}\+/) as string,
+        isEmbedded: true,
+      });
     const feet = pdf.texts.filter(({ y }) => y > 555).map(({ text }) => text.trim());
     for (let page = 1; page <= pdf.pages; page++) {
       const foot = feet.filter((_, at) => pdf.texts.filter(({ y }) => y > 555)[at]?.page === page).join(' ');
-      expect(foot.replaceAll(/[^\d ]/g, ' ').trim().split(/ +/).map(Number)).toEqual([page, pdf.pages]);
+      expect(
+        foot
+          .replaceAll(/[^\d ]/g, ' ')
+          .trim()
+          .split(/ +/)
+          .map(Number),
+      ).toEqual([page, pdf.pages]);
     }
     expect(overlapping(pdf.texts)).toEqual([]);
-    for (const { x, y, width, text } of pdf.texts) if (text.trim() !== '') expect({ text, inside: x >= 39 && x + width <= 803 && y > 30 && y < 590 }).toEqual({ text, inside: true });
+    for (const { x, y, width, text } of pdf.texts)
+      if (text.trim() !== '')
+        expect({ text, inside: x >= 39 && x + width <= 803 && y > 30 && y < 590 }).toEqual({ text, inside: true });
     expect(pdf.texts.map(({ text }) => text).join('')).not.toMatch(/undefined|NaN|\ufffd/);
   });
 
   it('writes Chinese, names too', async () => {
-    const [english, chinese] = [new Pdf(await bytesOf(REPORT, 'pdf')), new Pdf(await bytesOf(REPORT, 'pdf', 'zh'))].map((pdf) => pdf.texts.map(({ text }) => text).join(''));
+    const [english, chinese] = [new Pdf(await bytesOf(REPORT, 'pdf')), new Pdf(await bytesOf(REPORT, 'pdf', 'zh'))].map(
+      (pdf) => pdf.texts.map(({ text }) => text).join(''),
+    );
     expect(chinese).toContain('节省报告');
     expect(chinese).toContain('支出与预算');
     expect(english).toContain('红队');
@@ -146,7 +217,16 @@ describe('the booklet', () => {
 
   it('goes over pages with a head on each, however long the names', async () => {
     const chances = Array.from({ length: 49 }, (_, at) => ({
-      recommendation: `rec-${at}`, team: 'red', title: `${'W'.repeat(300)} ${at}`, policy: 'idle-stop', state: 'open' as const, estimate: { mean: 10n ** 18n, low: null, high: null }, estimatedMonthlyCost: '1234567890.50', currency: 'USD', effort: 'Low', obstacle: null,
+      recommendation: `rec-${at}`,
+      team: 'red',
+      title: `${'W'.repeat(300)} ${at}`,
+      policy: 'idle-stop',
+      state: 'open' as const,
+      estimate: { mean: 10n ** 18n, low: null, high: null },
+      estimatedMonthlyCost: '1234567890.50',
+      currency: 'USD',
+      effort: 'Low',
+      obstacle: null,
     }));
     const pdf = new Pdf(await bytesOf(reportOf({ chances }), 'pdf'));
     expect(overlapping(pdf.texts)).toEqual([]);
@@ -173,8 +253,14 @@ describe('the words', () => {
   it('are there in both languages, with the same blanks to fill', () => {
     const [english, chinese] = [new Texts('en'), new Texts('zh')];
     for (const key of TEXT_KEYS) {
-      const blanks = [english, chinese].map((texts) => [...texts.of(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort());
-      expect({ key, blanks: blanks[1], isSame: english.of(key) === chinese.of(key) }).toEqual({ key, blanks: blanks[0], isSame: false });
+      const blanks = [english, chinese].map((texts) =>
+        [...texts.of(key).matchAll(/\{\w+\}/g)].map(([blank]) => blank).sort(),
+      );
+      expect({ key, blanks: blanks[1], isSame: english.of(key) === chinese.of(key) }).toEqual({
+        key,
+        blanks: blanks[0],
+        isSame: false,
+      });
     }
   });
 });

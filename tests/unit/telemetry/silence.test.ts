@@ -1,4 +1,7 @@
-/** Exporters that fell silent, from hand-made scrapes: which belong to one machine, what fell silent with them, what answers, and who is blind. */
+/**
+ * Exporters that fell silent, from hand-made scrapes: which belong to one machine, what fell silent with them, what
+ * answers, and who is blind.
+ */
 import { describe, expect, it } from 'vitest';
 import type { SilentExporter } from '../../../src/core/fleet/silence.js';
 import type { Series } from '../../../src/telemetry/reading/series.js';
@@ -9,7 +12,10 @@ type Labels = Readonly<Record<string, string>>;
 
 /** A target that is scraped every five seconds: `1110` failed just now; a dot is a scrape that was not made. */
 const target = (labels: Labels, scrapes: string): Series => ({
-  labels, points: [...scrapes].flatMap((mark, n) => (mark === '.' ? [] : [[(AT - (scrapes.length - 1 - n) * 5000) / 1000, mark] as const])),
+  labels,
+  points: [...scrapes].flatMap((mark, n) =>
+    mark === '.' ? [] : [[(AT - (scrapes.length - 1 - n) * 5000) / 1000, mark] as const],
+  ),
 });
 const known = (...all: readonly Labels[]): Map<string, KnownExporter> => {
   const exporters = new Map<string, KnownExporter>();
@@ -35,39 +41,80 @@ const ago = (seconds: number): number => AT - seconds * 1000;
 
 describe('an exporter that is silent', () => {
   it('is told of with its machine: by address and by name, with every failed scrape', () => {
-    expect(told([target(DCGM, '111000'), target(NODE, '111100'), target(KUBELET, '111.00'), target(ELSEWHERE, '111111')])).toEqual([{
-      exporter: 'dcgm/10.0.0.1:9400', names: ['10.0.0.1', 'node-1'], since: ago(10), until: AT, failures: 7, othersSilent: 2, othersAnswering: 0, machinesSilent: 1, machinesAnswering: 1,
-    }]);
+    expect(
+      told([target(DCGM, '111000'), target(NODE, '111100'), target(KUBELET, '111.00'), target(ELSEWHERE, '111111')]),
+    ).toEqual([
+      {
+        exporter: 'dcgm/10.0.0.1:9400',
+        names: ['10.0.0.1', 'node-1'],
+        since: ago(10),
+        until: AT,
+        failures: 7,
+        othersSilent: 2,
+        othersAnswering: 0,
+        machinesSilent: 1,
+        machinesAnswering: 1,
+      },
+    ]);
   });
 
   it('is restarted, where something else on the machine answers since; what answered before that tells nothing', () => {
-    expect(told([target(DCGM, '111000'), target(NODE, '111111')])).toMatchObject([{ othersSilent: 0, othersAnswering: 1, failures: 3 }]);
-    expect(told([target(DCGM, '111000'), target(NODE, '11....')])).toMatchObject([{ othersSilent: 0, othersAnswering: 0 }]);
+    expect(told([target(DCGM, '111000'), target(NODE, '111111')])).toMatchObject([
+      { othersSilent: 0, othersAnswering: 1, failures: 3 },
+    ]);
+    expect(told([target(DCGM, '111000'), target(NODE, '11....')])).toMatchObject([
+      { othersSilent: 0, othersAnswering: 0 },
+    ]);
   });
 
   it('has no witness in a target that was silent long before', () => {
-    expect(told([target(DCGM, `${'1'.repeat(30)}00`), target(NODE, `1${'0'.repeat(31)}`)])).toMatchObject([{ failures: 2, othersSilent: 0, othersAnswering: 0 }]);
+    expect(told([target(DCGM, `${'1'.repeat(30)}00`), target(NODE, `1${'0'.repeat(31)}`)])).toMatchObject([
+      { failures: 2, othersSilent: 0, othersAnswering: 0 },
+    ]);
   });
 
   it('was withdrawn: it misses scrapes at its own pace, and a withdrawn neighbour is no witness', () => {
-    expect(told([target(DCGM, '111...'), target(NODE, '111...')], [DCGM, NODE])).toMatchObject([{ since: ago(10), until: AT, failures: 3, othersSilent: 0, othersAnswering: 0 }]);
+    expect(told([target(DCGM, '111...'), target(NODE, '111...')], [DCGM, NODE])).toMatchObject([
+      { since: ago(10), until: AT, failures: 3, othersSilent: 0, othersAnswering: 0 },
+    ]);
   });
 
   it('is not told of when it answers, was never seen to answer, or tells of several machines', () => {
     expect(told([target(DCGM, '110011'), target(NODE, '110000')])).toEqual([]);
     expect(told([target(DCGM, '000000')])).toEqual([]);
-    expect(told([target(DCGM, '111000')], [], known({ ...DCGM, Hostname: 'node-1' }, { ...DCGM, Hostname: 'node-2' }))).toEqual([]);
+    expect(
+      told([target(DCGM, '111000')], [], known({ ...DCGM, Hostname: 'node-1' }, { ...DCGM, Hostname: 'node-2' })),
+    ).toEqual([]);
   });
 
   it('shares no machine with what merely has the same loopback address', () => {
     const local = { job: 'dcgm', instance: '127.0.0.1:9400' };
-    expect(told([target(local, '111000'), target({ job: 'other', instance: '127.0.0.1:9100' }, '111000')], [], known({ ...local, Hostname: 'node-1' }))).toMatchObject([{ names: ['node-1'], othersSilent: 0, failures: 3 }]);
+    expect(
+      told(
+        [target(local, '111000'), target({ job: 'other', instance: '127.0.0.1:9100' }, '111000')],
+        [],
+        known({ ...local, Hostname: 'node-1' }),
+      ),
+    ).toMatchObject([{ names: ['node-1'], othersSilent: 0, failures: 3 }]);
   });
 
   it('is one of many: all machines that are silent are counted, and all that answer', () => {
     const second = { job: 'dcgm', instance: '10.0.0.3:9400' };
     const exporters = known({ ...DCGM, Hostname: 'node-1' }, { ...second, Hostname: 'node-3' });
-    expect(told([target(DCGM, '111000'), target(second, '111000'), target(ELSEWHERE, '111111'), target({ job: 'prometheus', instance: 'localhost:9090' }, '111111')], [], exporters))
-      .toMatchObject([{ machinesSilent: 2, machinesAnswering: 2 }, { machinesSilent: 2, machinesAnswering: 2 }]);
+    expect(
+      told(
+        [
+          target(DCGM, '111000'),
+          target(second, '111000'),
+          target(ELSEWHERE, '111111'),
+          target({ job: 'prometheus', instance: 'localhost:9090' }, '111111'),
+        ],
+        [],
+        exporters,
+      ),
+    ).toMatchObject([
+      { machinesSilent: 2, machinesAnswering: 2 },
+      { machinesSilent: 2, machinesAnswering: 2 },
+    ]);
   });
 });

@@ -1,6 +1,7 @@
 /**
- * The dashboard's catalogues: the same keys, holes and tags in both languages, a word for every code, each text used, and no English beside them in the
- * sources. What is seen in the browser is held by tests/e2e/dashboard-language.test.ts.
+ * The dashboard's catalogues: the same keys, holes and tags in both languages, a word for every code, each text used,
+ * and no English beside them in the sources. What is seen in the browser is held by
+ * tests/e2e/dashboard-language.test.ts.
  */
 import ts from 'typescript';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -25,7 +26,8 @@ import { DESCRIPTIONS, PARAMETERS } from '../../../src/web/dashboard/texts/polic
 import { sourceFiles, walk } from '../../support/source.js';
 
 const KEYS = Object.keys(ENGLISH) as TextKey[];
-const holesOf = (text: string): string[] => [...new Set([...text.matchAll(/\{(\w+)/g)].map(([, name]) => name ?? ''))].sort();
+const holesOf = (text: string): string[] =>
+  [...new Set([...text.matchAll(/\{(\w+)/g)].map(([, name]) => name ?? ''))].sort();
 const tagsOf = (text: string): string[] => [...text.matchAll(/<(\/?\w+)>/g)].map(([, name]) => name ?? '').sort();
 
 afterEach(() => {
@@ -38,13 +40,21 @@ describe('the catalogues', () => {
   });
 
   it('have the same holes and tags in every text', () => {
-    const partsOf = (texts: Readonly<Record<TextKey, string>>): unknown => KEYS.map((key) => [key, holesOf(texts[key]), tagsOf(texts[key])]);
+    const partsOf = (texts: Readonly<Record<TextKey, string>>): unknown =>
+      KEYS.map((key) => [key, holesOf(texts[key]), tagsOf(texts[key])]);
     expect(partsOf(CHINESE)).toEqual(partsOf(ENGLISH));
-    expect([holesOf('{n} {n:day|days} of {team}'), tagsOf('see <a>it</a>')]).toEqual([['n', 'team'], ['/a', 'a']]);
+    expect([holesOf('{n} {n:day|days} of {team}'), tagsOf('see <a>it</a>')]).toEqual([
+      ['n', 'team'],
+      ['/a', 'a'],
+    ]);
   });
 
   it('have no empty text, and none that was left in English', () => {
-    const same = KEYS.filter((key) => CHINESE[key].trim() === '' || (CHINESE[key] === ENGLISH[key] && /[A-Za-z]{2}/.test(ENGLISH[key].replace(/\{[^}]*\}/g, ''))));
+    const same = KEYS.filter(
+      (key) =>
+        CHINESE[key].trim() === '' ||
+        (CHINESE[key] === ENGLISH[key] && /[A-Za-z]{2}/.test(ENGLISH[key].replace(/\{[^}]*\}/g, ''))),
+    );
     expect(same).toEqual([]);
   });
 
@@ -54,9 +64,18 @@ describe('the catalogues', () => {
 
   it('have words for every code that core names', () => {
     const codes = [
-      ...ACTION_STATES.map((one) => `state.${one}`), ...LEDGER_STATES.map((one) => `state.${one}`), ...EFFECT_KINDS.map((one) => `act.${one}`), ...ACTIONS.map((one) => `do.${one}`), ...POLICY_MODES.flatMap((one) => [`mode.${one}`, `mode-note.${one}`]),
-      ...TERMS.map((one) => `term.${one}`), ...ALERT_KINDS.map((one) => `alert.${one}`), ...ALERT_STATES.flatMap((one) => [`alert-state.${one}`, `alerts.is-${one}`]), ...SEVERITIES.map((one) => `severity.${one}`), ...ANSWERS.map((one) => `answer.${one}`),
-      ...OUTCOMES.map((one) => `outcome.${one}`), ...HEALTH_RULES.map((one) => `health.${one}`),
+      ...ACTION_STATES.map((one) => `state.${one}`),
+      ...LEDGER_STATES.map((one) => `state.${one}`),
+      ...EFFECT_KINDS.map((one) => `act.${one}`),
+      ...ACTIONS.map((one) => `do.${one}`),
+      ...POLICY_MODES.flatMap((one) => [`mode.${one}`, `mode-note.${one}`]),
+      ...TERMS.map((one) => `term.${one}`),
+      ...ALERT_KINDS.map((one) => `alert.${one}`),
+      ...ALERT_STATES.flatMap((one) => [`alert-state.${one}`, `alerts.is-${one}`]),
+      ...SEVERITIES.map((one) => `severity.${one}`),
+      ...ANSWERS.map((one) => `answer.${one}`),
+      ...OUTCOMES.map((one) => `outcome.${one}`),
+      ...HEALTH_RULES.map((one) => `health.${one}`),
     ];
     expect(codes.filter((key) => !isKey(key))).toEqual([]);
   });
@@ -68,7 +87,8 @@ describe('what policies say of themselves', () => {
     const walkSchema = ({ description, properties = {}, anyOf = [], items }: Schema): void => {
       if (description !== undefined) descriptions.add(description);
       Object.keys(properties).forEach((name) => names.add(name));
-      for (const one of [...Object.values(properties), ...anyOf, ...(items === undefined ? [] : [items])]) walkSchema(one);
+      for (const one of [...Object.values(properties), ...anyOf, ...(items === undefined ? [] : [items])])
+        walkSchema(one);
     };
     for (const { description, params } of await loadParts<Policy>('policies', 'policy', () => [])) {
       descriptions.add(description);
@@ -99,17 +119,55 @@ describe('a text', () => {
 
 describe('amounts and dates', () => {
   it('are in the form of the reader’s region, exact in every language', () => {
-    const shown = (): string[] => [money('90071992547409931.25', 'USD'), money(null, 'USD'), percent(0.825), day('2026-11-18T23:00:00Z'), instant('2026-11-18T23:05:00Z'), month('2026-11'), duration(7300)].map((text) => text.replace(/\s/g, ' '));
-    expect(shown()).toEqual(['$90,071,992,547,409,931.25', 'unknown', '83%', 'Nov 18, 2026', 'Nov 18, 2026, 11:05 PM UTC', 'November 2026', '2 h']);
+    const shown = (): string[] =>
+      [
+        money('90071992547409931.25', 'USD'),
+        money(null, 'USD'),
+        percent(0.825),
+        day('2026-11-18T23:00:00Z'),
+        instant('2026-11-18T23:05:00Z'),
+        month('2026-11'),
+        duration(7300),
+      ].map((text) => text.replace(/\s/g, ' '));
+    expect(shown()).toEqual([
+      '$90,071,992,547,409,931.25',
+      'unknown',
+      '83%',
+      'Nov 18, 2026',
+      'Nov 18, 2026, 11:05 PM UTC',
+      'November 2026',
+      '2 h',
+    ]);
     reader.value = readerOf('zh');
-    expect(shown()).toEqual(['US$90,071,992,547,409,931.25', '未知', '83%', '2026年11月18日', '2026年11月18日 23:05 UTC', '2026年11月', '2 小时']);
+    expect(shown()).toEqual([
+      'US$90,071,992,547,409,931.25',
+      '未知',
+      '83%',
+      '2026年11月18日',
+      '2026年11月18日 23:05 UTC',
+      '2026年11月',
+      '2 小时',
+    ]);
     reader.value = { language: 'en', locale: 'en-GB' };
     expect(day('2026-11-18T23:00:00Z')).toBe('18 Nov 2026');
   });
 });
 
 /** Attributes whose value people read. */
-const READ = new Set(['title', 'label', 'name', 'note', 'lead', 'caption', 'summary', 'aria-label', 'placeholder', 'alt', 'trouble', 'none']);
+const READ = new Set([
+  'title',
+  'label',
+  'name',
+  'note',
+  'lead',
+  'caption',
+  'summary',
+  'aria-label',
+  'placeholder',
+  'alt',
+  'trouble',
+  'none',
+]);
 const ENGLISH_WORD = /[A-Za-z]{2,}/;
 /** Names that every language has. */
 const PROPER = new Set(['Bursar', 'UTC']);
@@ -121,7 +179,9 @@ describe('the sources', () => {
   function written(file: (typeof files)[number]): string[] {
     const found: string[] = [];
     walk(file, (node, line) => {
-      const isRead = (ts.isJsxText(node) && !isCode(node.parent)) || (ts.isStringLiteralLike(node) && ts.isJsxAttribute(node.parent) && READ.has(node.parent.name.getText()));
+      const isRead =
+        (ts.isJsxText(node) && !isCode(node.parent)) ||
+        (ts.isStringLiteralLike(node) && ts.isJsxAttribute(node.parent) && READ.has(node.parent.name.getText()));
       const text = ts.isJsxText(node) || ts.isStringLiteralLike(node) ? node.text.replace(/&\w+;/g, ' ').trim() : '';
       if (isRead && ENGLISH_WORD.test(text) && !PROPER.has(text)) found.push(`${file.name}:${line} ${text}`);
     });
@@ -132,14 +192,21 @@ describe('the sources', () => {
 
   it('hold no text of their own', () => {
     expect(files.flatMap(written)).toEqual([]);
-    expect(written({ name: 'x.tsx', text: "const a = <p title=\"Some title\">Two words <code>bursar</code></p>;" })).toEqual(['x.tsx:1 Some title', 'x.tsx:1 Two words']);
+    expect(
+      written({ name: 'x.tsx', text: 'const a = <p title="Some title">Two words <code>bursar</code></p>;' }),
+    ).toEqual(['x.tsx:1 Some title', 'x.tsx:1 Two words']);
   });
 
   it('use every text that is no code of the API', () => {
     const all = files.map(({ text }) => text).join('\n');
     const groups = [...all.matchAll(/code\('([\w-]+)'/g)].map(([, group]) => `${group}.`);
     const made = [...all.matchAll(/`([\w-]+[.-](?:[\w]+-)?)\$\{/g)].map(([, start]) => start ?? '');
-    const unused = KEYS.filter((key) => !all.includes(`'${key}'`) && !all.includes(`"${key}"`) && ![...groups, ...made].some((start) => key.startsWith(start)));
+    const unused = KEYS.filter(
+      (key) =>
+        !all.includes(`'${key}'`) &&
+        !all.includes(`"${key}"`) &&
+        ![...groups, ...made].some((start) => key.startsWith(start)),
+    );
     expect(unused).toEqual([]);
   });
 });

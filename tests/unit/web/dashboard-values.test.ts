@@ -1,4 +1,7 @@
-/** How the dashboard shows values, writes CSV, and what the server makes of claims and of accepted encodings: all without a browser. */
+/**
+ * How the dashboard shows values, writes CSV, and what the server makes of claims and of accepted encodings: all
+ * without a browser.
+ */
 import { describe, expect, it } from 'vitest';
 import { encodingFor } from '../../../src/web/assets.js';
 import { csvOf } from '../../../src/web/dashboard/csv.js';
@@ -13,69 +16,139 @@ describe('values', () => {
   });
 
   it('says unknown, and never 0, of what is unknown', () => {
-    expect([money(null, 'USD'), decimal(null), percent(null), instant(null)]).toEqual(['unknown', 'unknown', 'unknown', 'unknown']);
+    expect([money(null, 'USD'), decimal(null), percent(null), instant(null)]).toEqual([
+      'unknown',
+      'unknown',
+      'unknown',
+      'unknown',
+    ]);
     expect(money('0', 'USD')).toMatch(/0.00/);
   });
 
   it('rounds for reading, half away from a whole amount included', () => {
     expect(money('1234.5', 'USD', true)).toMatch(/1.235$/);
-    expect([duration(90), duration(5400), duration(86_400), duration(10 * 86_400)]).toEqual(['90 s', '90 min', '24 h', '10 days']);
+    expect([duration(90), duration(5400), duration(86_400), duration(10 * 86_400)]).toEqual([
+      '90 s',
+      '90 min',
+      '24 h',
+      '10 days',
+    ]);
     expect([words('PurchaseSavingsPlans'), words('not-planned')]).toEqual(['Purchase savings plans', 'Not planned']);
   });
 });
 
 describe('CSV', () => {
   it('quotes what has to be quoted, and keeps numbers as they came', () => {
-    expect(csvOf([['a', 'b'], ['x,"y"', '-12.500000001'], ['two\nlines', '']])).toBe('a,b\r\n"x,""y""",-12.500000001\r\n"two\nlines",\r\n');
+    expect(
+      csvOf([
+        ['a', 'b'],
+        ['x,"y"', '-12.500000001'],
+        ['two\nlines', ''],
+      ]),
+    ).toBe('a,b\r\n"x,""y""",-12.500000001\r\n"two\nlines",\r\n');
   });
 
   it('keeps a spreadsheet from running a text as a formula', () => {
-    expect(csvOf([['=HYPERLINK("http://x")', '@SUM(A1)', '+1+1', '-1+1']])).toBe(`"'=HYPERLINK(""http://x"")",'@SUM(A1),'+1+1,'-1+1\r\n`);
+    expect(csvOf([['=HYPERLINK("http://x")', '@SUM(A1)', '+1+1', '-1+1']])).toBe(
+      `"'=HYPERLINK(""http://x"")",'@SUM(A1),'+1+1,'-1+1\r\n`,
+    );
   });
 });
 
 describe('encodings', () => {
   it('takes the best that is accepted, and none that is refused', () => {
-    expect(['gzip, deflate, br, zstd', 'gzip', 'br;q=0, gzip;q=0.5', 'br; q=0.0', '*', undefined, ''].map(encodingFor)).toEqual(['br', 'gzip', 'gzip', 'identity', 'br', 'identity', 'identity']);
+    expect(
+      ['gzip, deflate, br, zstd', 'gzip', 'br;q=0, gzip;q=0.5', 'br; q=0.0', '*', undefined, ''].map(encodingFor),
+    ).toEqual(['br', 'gzip', 'gzip', 'identity', 'br', 'identity', 'identity']);
   });
 });
 
 describe('claims', () => {
-  const settings: OidcSettings = { issuer: 'https://id', clientId: 'c', clientSecret: null, scopes: 'openid', rolesClaim: 'groups', roles: { admin: ['finops'], operator: ['sre', 'platform'] }, teamsClaim: null };
+  const settings: OidcSettings = {
+    issuer: 'https://id',
+    clientId: 'c',
+    clientSecret: null,
+    scopes: 'openid',
+    rolesClaim: 'groups',
+    roles: { admin: ['finops'], operator: ['sre', 'platform'] },
+    teamsClaim: null,
+  };
 
   it('give the highest role of which a group is there, and none to others', () => {
-    expect(userOf({ sub: 'u', name: 'Ada', groups: ['sre', 'finops'] }, settings)).toEqual({ id: 'u', name: 'Ada', role: 'admin', teams: null });
-    expect(userOf({ sub: 'u', email: 'a@b', groups: 'platform' }, settings)).toEqual({ id: 'u', name: 'a@b', role: 'operator', teams: null });
-    expect([userOf({ sub: 'u', groups: ['sales'] }, settings), userOf({ sub: 'u' }, settings), userOf({ sub: 'u', groups: [7, null] }, settings)]).toEqual(['no-role', 'no-role', 'no-role']);
-    expect(userOf({ sub: 'u' }, { ...settings, roles: { viewer: ['*'] } })).toMatchObject({ name: 'u', role: 'viewer' });
+    expect(userOf({ sub: 'u', name: 'Ada', groups: ['sre', 'finops'] }, settings)).toEqual({
+      id: 'u',
+      name: 'Ada',
+      role: 'admin',
+      teams: null,
+    });
+    expect(userOf({ sub: 'u', email: 'a@b', groups: 'platform' }, settings)).toEqual({
+      id: 'u',
+      name: 'a@b',
+      role: 'operator',
+      teams: null,
+    });
+    expect([
+      userOf({ sub: 'u', groups: ['sales'] }, settings),
+      userOf({ sub: 'u' }, settings),
+      userOf({ sub: 'u', groups: [7, null] }, settings),
+    ]).toEqual(['no-role', 'no-role', 'no-role']);
+    expect(userOf({ sub: 'u' }, { ...settings, roles: { viewer: ['*'] } })).toMatchObject({
+      name: 'u',
+      role: 'viewer',
+    });
   });
 
   it('restrict to teams where that is set, and a claim that is missing is not all teams', () => {
     const restricted = { ...settings, teamsClaim: 'bursar.teams' };
-    expect(userOf({ sub: 'u', groups: ['sre'], bursar: { teams: ['lab'] } }, restricted)).toMatchObject({ teams: ['lab'] });
-    expect([userOf({ sub: 'u', groups: ['sre'] }, restricted), userOf({ sub: 'u', groups: ['sre'], bursar: { teams: [] } }, restricted)]).toEqual(['no-teams', 'no-teams']);
+    expect(userOf({ sub: 'u', groups: ['sre'], bursar: { teams: ['lab'] } }, restricted)).toMatchObject({
+      teams: ['lab'],
+    });
+    expect([
+      userOf({ sub: 'u', groups: ['sre'] }, restricted),
+      userOf({ sub: 'u', groups: ['sre'], bursar: { teams: [] } }, restricted),
+    ]).toEqual(['no-teams', 'no-teams']);
     expect(userOf({ sub: 'u', groups: ['finops'] }, restricted)).toMatchObject({ role: 'admin', teams: null });
   });
 
   it('are found by their own name first, then by a path', () => {
     expect(claimOf({ 'https://x.example/roles': 1, a: { b: 2 } }, 'https://x.example/roles')).toBe(1);
-    expect([claimOf({ a: { b: 2 } }, 'a.b'), claimOf({ a: 'text' }, 'a.b'), claimOf({}, 'constructor')]).toEqual([2, undefined, undefined]);
+    expect([claimOf({ a: { b: 2 } }, 'a.b'), claimOf({ a: 'text' }, 'a.b'), claimOf({}, 'constructor')]).toEqual([
+      2,
+      undefined,
+      undefined,
+    ]);
   });
 });
 
 describe('the settings of signing in', () => {
-  const read = (over: Record<string, string>) => parseConfig({ BURSAR_OIDC_ISSUER: 'https://id.example', BURSAR_OIDC_CLIENT_ID: 'c', BURSAR_OIDC_ROLES: 'admin=finops; operator=sre,platform', ...over }).signIn;
+  const read = (over: Record<string, string>) =>
+    parseConfig({
+      BURSAR_OIDC_ISSUER: 'https://id.example',
+      BURSAR_OIDC_CLIENT_ID: 'c',
+      BURSAR_OIDC_ROLES: 'admin=finops; operator=sre,platform',
+      ...over,
+    }).signIn;
 
   it('are read, and are none without an issuer', () => {
     expect(read({ BURSAR_PUBLIC_URL: 'https://b.example' })).toEqual({
       publicUrl: 'https://b.example',
-      oidc: { issuer: 'https://id.example', clientId: 'c', clientSecret: null, scopes: 'openid profile email', rolesClaim: 'groups', roles: { admin: ['finops'], operator: ['sre', 'platform'] }, teamsClaim: null },
+      oidc: {
+        issuer: 'https://id.example',
+        clientId: 'c',
+        clientSecret: null,
+        scopes: 'openid profile email',
+        rolesClaim: 'groups',
+        roles: { admin: ['finops'], operator: ['sre', 'platform'] },
+        teamsClaim: null,
+      },
     });
     expect(parseConfig({}).signIn).toEqual({ publicUrl: null, oidc: null });
   });
 
   it('name what is missing or wrong, and no secret', () => {
-    expect(() => parseConfig({ BURSAR_OIDC_ISSUER: 'https://id.example', BURSAR_OIDC_CLIENT_SECRET: 'hush' })).toThrow('BURSAR_OIDC_ISSUER needs BURSAR_OIDC_CLIENT_ID and BURSAR_OIDC_ROLES');
+    expect(() => parseConfig({ BURSAR_OIDC_ISSUER: 'https://id.example', BURSAR_OIDC_CLIENT_SECRET: 'hush' })).toThrow(
+      'BURSAR_OIDC_ISSUER needs BURSAR_OIDC_CLIENT_ID and BURSAR_OIDC_ROLES',
+    );
     expect(() => read({ BURSAR_OIDC_ROLES: 'owner=x' })).toThrow('BURSAR_OIDC_ROLES is not written admin=group');
     expect(() => read({ BURSAR_OIDC_SCOPES: 'profile' })).toThrow('BURSAR_OIDC_SCOPES does not hold openid');
   });

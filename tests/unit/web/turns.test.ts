@@ -6,14 +6,17 @@ it('lets one at a time through for each name, in the order in which they asked, 
   const turns = new Turns();
   const story: string[] = [];
   const open: (() => void)[] = [];
-  const take = (name: string, what: string, fails = false): Promise<string> => turns.take(name, async () => {
-    story.push(`${what} begins`);
-    await new Promise<void>((resolve) => open.push(resolve));
-    story.push(`${what} ends`);
-    if (fails) throw new Error(what);
-    return what;
-  });
-  const settle = async (): Promise<void> => { for (let n = 0; n < 10; n++) await Promise.resolve(); };
+  const take = (name: string, what: string, fails = false): Promise<string> =>
+    turns.take(name, async () => {
+      story.push(`${what} begins`);
+      await new Promise<void>((resolve) => open.push(resolve));
+      story.push(`${what} ends`);
+      if (fails) throw new Error(what);
+      return what;
+    });
+  const settle = async (): Promise<void> => {
+    for (let n = 0; n < 10; n++) await Promise.resolve();
+  };
   const all = [take('a', 'first', true), take('a', 'second'), take('b', 'other')];
   const results = Promise.allSettled(all);
   await settle();

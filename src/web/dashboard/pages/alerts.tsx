@@ -1,7 +1,16 @@
-/** What people were told; and one alert: its facts, where it went and when it goes further, what became of it, and taking it on. */
+/**
+ * What people were told; and one alert: its facts, where it went and when it goes further, what became of it, and
+ * taking it on.
+ */
 import type { JSX } from 'preact';
 import { ALERT_KINDS, ALERT_STATES } from '../../../core/alert/alert.js';
-import { escalationAt, lineageOf, routeFor, type AlertRoutes, type EscalationStep } from '../../../core/alert/routes.js';
+import {
+  escalationAt,
+  lineageOf,
+  routeFor,
+  type AlertRoutes,
+  type EscalationStep,
+} from '../../../core/alert/routes.js';
 import { AlertLines, SEVERITY_TONES, STATE_TONES } from '../alert-lines.js';
 import { driversIn, factsOf, subjectsOf, titleOf } from '../alert-news.js';
 import type { Action, Alert, AlertStory, Standing, Team } from '../answers.js';
@@ -14,33 +23,119 @@ import { useLoaded, useTask } from '../loading.js';
 import { Rich } from '../rich.js';
 import { go, link, place } from '../router.js';
 import { Table, type Column } from '../table.js';
-import { Act, AsWritten, Badge, Card, Empty, Facts, Instant, Page, Problems, Said, Select, Show, type Tone } from '../ui.js';
+import {
+  Act,
+  AsWritten,
+  Badge,
+  Card,
+  Empty,
+  Facts,
+  Instant,
+  Page,
+  Problems,
+  Said,
+  Select,
+  Show,
+  type Tone,
+} from '../ui.js';
 
 const columns = (): readonly Column<Alert>[] => [
-  { name: say('column.alert'), text: ({ news }) => titleOf(news), cell: ({ id, news }) => <a href={link('alerts', id)}>{titleOf(news)}</a> },
-  { name: say('column.severity'), text: ({ severity }) => severity, cell: ({ severity }) => <Badge tone={SEVERITY_TONES[severity]}>{code('severity', severity)}</Badge> },
-  { name: say('column.state'), text: ({ state }) => state, cell: ({ state, silence, answer, level }) => <><Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge><div class="note">{silence !== null ? code('silence', silence) : answer !== null ? code('answer', answer.what) : level > 0 ? say('alert.level', { n: level }) : ''}</div></> },
-  { name: say('column.team'), text: ({ team }) => team ?? '', cell: ({ team }) => (team === null ? <span class="quiet">{within(say('all'))}</span> : <a href={link('teams', team)}>{team}</a>) },
+  {
+    name: say('column.alert'),
+    text: ({ news }) => titleOf(news),
+    cell: ({ id, news }) => <a href={link('alerts', id)}>{titleOf(news)}</a>,
+  },
+  {
+    name: say('column.severity'),
+    text: ({ severity }) => severity,
+    cell: ({ severity }) => <Badge tone={SEVERITY_TONES[severity]}>{code('severity', severity)}</Badge>,
+  },
+  {
+    name: say('column.state'),
+    text: ({ state }) => state,
+    cell: ({ state, silence, answer, level }) => (
+      <>
+        <Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge>
+        <div class="note">
+          {silence !== null
+            ? code('silence', silence)
+            : answer !== null
+              ? code('answer', answer.what)
+              : level > 0
+                ? say('alert.level', { n: level })
+                : ''}
+        </div>
+      </>
+    ),
+  },
+  {
+    name: say('column.team'),
+    text: ({ team }) => team ?? '',
+    cell: ({ team }) =>
+      team === null ? <span class="quiet">{within(say('all'))}</span> : <a href={link('teams', team)}>{team}</a>,
+  },
   { name: say('column.made'), text: ({ madeAt }) => madeAt, cell: ({ madeAt }) => <Instant at={madeAt} /> },
 ];
 
 export function Alerts(): JSX.Element {
   const { query } = place.value;
   const [team, kind, state] = [query.get('team') ?? '', query.get('kind') ?? '', query.get('state') ?? ''];
-  const asked = { team: team === '' ? null : team, kind: kind === '' ? null : kind, state: state === '' ? null : state };
+  const asked = {
+    team: team === '' ? null : team,
+    kind: kind === '' ? null : kind,
+    state: state === '' ? null : state,
+  };
   const loaded = useLoaded(`alerts ${team} ${kind} ${state}`, (halt) => list<Alert>('/v1/alerts', asked, halt, 500));
   const teams = useLoaded('alert teams', (halt) => list<Team>('/v1/teams', {}, halt));
   const names = [...new Set([...(teams.data?.items ?? []).map(({ id }) => id), ...(team === '' ? [] : [team])])].sort();
-  const pick = (change: Readonly<Record<string, string>>): void => go(link('alerts', null, { team, kind, state, ...change }));
+  const pick = (change: Readonly<Record<string, string>>): void =>
+    go(link('alerts', null, { team, kind, state, ...change }));
   return (
     <Page title={say('page.alerts')} lead={say('alerts.lead')}>
       <div class="fields">
-        <Select label={say('column.team')} value={team} options={[['', say('all')], ...names.map((id) => [id, id] as const)]} onPick={(next) => pick({ team: next })} />
-        <Select label={say('column.about')} value={kind} options={[['', say('all')], ...ALERT_KINDS.map((one) => [one, code('alert', one)] as const)]} onPick={(next) => pick({ kind: next })} />
-        <Select label={say('column.state')} value={state} options={[['', say('all')], ...ALERT_STATES.map((one) => [one, code('alert-state', one)] as const)]} onPick={(next) => pick({ state: next })} />
+        <Select
+          label={say('column.team')}
+          value={team}
+          options={[['', say('all')], ...names.map((id) => [id, id] as const)]}
+          onPick={(next) => pick({ team: next })}
+        />
+        <Select
+          label={say('column.about')}
+          value={kind}
+          options={[['', say('all')], ...ALERT_KINDS.map((one) => [one, code('alert', one)] as const)]}
+          onPick={(next) => pick({ kind: next })}
+        />
+        <Select
+          label={say('column.state')}
+          value={state}
+          options={[['', say('all')], ...ALERT_STATES.map((one) => [one, code('alert-state', one)] as const)]}
+          onPick={(next) => pick({ state: next })}
+        />
       </div>
-      <Show loaded={loaded}>{({ items, more }) => (items.length === 0 ? <Empty>{team + kind + state === '' ? <Rich of="alerts.empty" given={{ a: (inner) => <a href={link('budgets')}>{inner}</a> }} /> : say('alerts.none')}</Empty>
-        : <>{more ? <p class="warning">{say('newest.500')}</p> : null}<Table caption={say('page.alerts')} file="alerts" columns={columns()} rows={items} keyOf={({ id }) => id} isCaptionHidden /></>)}
+      <Show loaded={loaded}>
+        {({ items, more }) =>
+          items.length === 0 ? (
+            <Empty>
+              {team + kind + state === '' ? (
+                <Rich of="alerts.empty" given={{ a: (inner) => <a href={link('budgets')}>{inner}</a> }} />
+              ) : (
+                say('alerts.none')
+              )}
+            </Empty>
+          ) : (
+            <>
+              {more ? <p class="warning">{say('newest.500')}</p> : null}
+              <Table
+                caption={say('page.alerts')}
+                file="alerts"
+                columns={columns()}
+                rows={items}
+                keyOf={({ id }) => id}
+                isCaptionHidden
+              />
+            </>
+          )
+        }
       </Show>
     </Page>
   );
@@ -50,7 +145,11 @@ export function AlertPage({ id }: { readonly id: string }): JSX.Element {
   const loaded = useLoaded(`alert ${id}`, (halt) => get<AlertStory>(`/v1/alerts/${encodeURIComponent(id)}`, {}, halt));
   const alert = loaded.data;
   return (
-    <Page title={alert === null ? say('alerts.one', { id }) : titleOf(alert.news)} lead={alert === null ? undefined : <Lead alert={alert} />} actions={<a href={link('alerts')}>{say('alerts.all')}</a>}>
+    <Page
+      title={alert === null ? say('alerts.one', { id }) : titleOf(alert.news)}
+      lead={alert === null ? undefined : <Lead alert={alert} />}
+      actions={<a href={link('alerts')}>{say('alerts.all')}</a>}
+    >
       <Show loaded={loaded}>{(story) => <Story story={story} again={loaded.again} />}</Show>
     </Page>
   );
@@ -59,8 +158,21 @@ export function AlertPage({ id }: { readonly id: string }): JSX.Element {
 function Lead({ alert: { severity, state, kind, team, madeAt } }: { readonly alert: Alert }): JSX.Element {
   return (
     <>
-      <Badge tone={SEVERITY_TONES[severity]}>{code('severity', severity)}</Badge> <Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge>{' '}
-      <Rich of="alerts.line" given={{ kind: code('alert', kind), whom: team === null ? say('alerts.all-teams') : <Rich of="alerts.team" given={{ team: <a href={link('teams', team)}>{team}</a> }} />, at: <Instant at={madeAt} /> }} />
+      <Badge tone={SEVERITY_TONES[severity]}>{code('severity', severity)}</Badge>{' '}
+      <Badge tone={STATE_TONES[state]}>{code('alert-state', state)}</Badge>{' '}
+      <Rich
+        of="alerts.line"
+        given={{
+          kind: code('alert', kind),
+          whom:
+            team === null ? (
+              say('alerts.all-teams')
+            ) : (
+              <Rich of="alerts.team" given={{ team: <a href={link('teams', team)}>{team}</a> }} />
+            ),
+          at: <Instant at={madeAt} />,
+        }}
+      />
     </>
   );
 }
@@ -72,14 +184,32 @@ function Story({ story, again }: { readonly story: AlertStory; readonly again: (
     <>
       <div class="cards">
         <Card title={say('alerts.facts')}>
-          <Facts facts={factsOf(news)} /><p class="note">{say('alerts.as-then')}</p>
-          <ul class="links plain">{subjectsOf(news, reader.value.language).map(([name, to]) => <li key={to}><a href={to}>{name}</a></li>)}</ul>
+          <Facts facts={factsOf(news)} />
+          <p class="note">{say('alerts.as-then')}</p>
+          <ul class="links plain">
+            {subjectsOf(news, reader.value.language).map(([name, to]) => (
+              <li key={to}>
+                <a href={to}>{name}</a>
+              </li>
+            ))}
+          </ul>
         </Card>
-        <Card title={say('alerts.became')}><Became story={story} again={again} /></Card>
+        <Card title={say('alerts.became')}>
+          <Became story={story} again={again} />
+        </Card>
       </div>
-      {drivers.length === 0 || !('currency' in news) ? null : <Card title={say('drivers')}><DriverTable drivers={drivers} currency={news.currency} /></Card>}
-      <Card title={say('alerts.went')}><Deliveries story={story} /><Escalation story={story} /></Card>
-      <Card title={say('alerts.thread')}><Thread story={story} /></Card>
+      {drivers.length === 0 || !('currency' in news) ? null : (
+        <Card title={say('drivers')}>
+          <DriverTable drivers={drivers} currency={news.currency} />
+        </Card>
+      )}
+      <Card title={say('alerts.went')}>
+        <Deliveries story={story} />
+        <Escalation story={story} />
+      </Card>
+      <Card title={say('alerts.thread')}>
+        <Thread story={story} />
+      </Card>
     </>
   );
 }
@@ -94,54 +224,158 @@ function Became({ story, again }: { readonly story: AlertStory; readonly again: 
   });
   return (
     <>
-      <p>{answer !== null ? say('alerts.answered', { what: code('answer', answer.what), by: answer.by, at: instant(answer.at) }) : silence !== null ? say('alerts.silent', { why: within(code('silence', silence)) })
-        : say(`alerts.is-${state}`)}{answer === null && level > 0 ? ` ${say('alerts.escalated', { n: level })}` : ''}</p>
-      {news.kind === 'budget' ? <BudgetNow budget={news.budget} team={news.team} /> : news.kind === 'approval' || news.kind === 'result' ? <ActionNow action={news.action} /> : null}
-      {state !== 'open' ? null : kind === 'approval' && news.kind === 'approval' ? <p><a class="button primary" href={link('actions', news.action)}>{say('alerts.decide')}</a></p>
-        : <Act tone="primary" refused={refusal('operator')} isBusy={task.isBusy} onAct={task.run}>{say('alerts.take')}</Act>}
-      <Problems trouble={task.trouble} /><Said>{task.said}</Said>
+      <p>
+        {answer !== null
+          ? say('alerts.answered', { what: code('answer', answer.what), by: answer.by, at: instant(answer.at) })
+          : silence !== null
+            ? say('alerts.silent', { why: within(code('silence', silence)) })
+            : say(`alerts.is-${state}`)}
+        {answer === null && level > 0 ? ` ${say('alerts.escalated', { n: level })}` : ''}
+      </p>
+      {news.kind === 'budget' ? (
+        <BudgetNow budget={news.budget} team={news.team} />
+      ) : news.kind === 'approval' || news.kind === 'result' ? (
+        <ActionNow action={news.action} />
+      ) : null}
+      {state !== 'open' ? null : kind === 'approval' && news.kind === 'approval' ? (
+        <p>
+          <a class="button primary" href={link('actions', news.action)}>
+            {say('alerts.decide')}
+          </a>
+        </p>
+      ) : (
+        <Act tone="primary" refused={refusal('operator')} isBusy={task.isBusy} onAct={task.run}>
+          {say('alerts.take')}
+        </Act>
+      )}
+      <Problems trouble={task.trouble} />
+      <Said>{task.said}</Said>
     </>
   );
 }
 
 function BudgetNow({ budget, team }: { readonly budget: string; readonly team: string }): JSX.Element {
   const loaded = useLoaded(`now ${budget}`, (halt) => list<Standing>('/v1/budget-states', { team }, halt));
-  return <Show loaded={loaded}>{({ items }) => {
-    const found = items.find((one) => one.budget === budget);
-    if (found === undefined) return <p class="note">{say('alerts.budget-gone')}</p>;
-    const [tone, text] = standing(found.state);
-    return <p><Rich of="alerts.budget-now" given={{ budget: <a href={link('budgets', budget)}>{budget}</a>, standing: <Badge tone={tone}>{text}</Badge> }} /></p>;
-  }}</Show>;
+  return (
+    <Show loaded={loaded}>
+      {({ items }) => {
+        const found = items.find((one) => one.budget === budget);
+        if (found === undefined) return <p class="note">{say('alerts.budget-gone')}</p>;
+        const [tone, text] = standing(found.state);
+        return (
+          <p>
+            <Rich
+              of="alerts.budget-now"
+              given={{
+                budget: <a href={link('budgets', budget)}>{budget}</a>,
+                standing: <Badge tone={tone}>{text}</Badge>,
+              }}
+            />
+          </p>
+        );
+      }}
+    </Show>
+  );
 }
 
 function ActionNow({ action }: { readonly action: string }): JSX.Element {
-  const loaded = useLoaded(`now ${action}`, (halt) => get<Action>(`/v1/actions/${encodeURIComponent(action)}`, {}, halt));
-  return <Show loaded={loaded}>{({ state }) => <p><Rich of="alerts.action-now" given={{ action: <a href={link('actions', action)}>{action}</a>, state: <Badge>{code('state', state)}</Badge> }} /></p>}</Show>;
+  const loaded = useLoaded(`now ${action}`, (halt) =>
+    get<Action>(`/v1/actions/${encodeURIComponent(action)}`, {}, halt),
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ state }) => (
+        <p>
+          <Rich
+            of="alerts.action-now"
+            given={{
+              action: <a href={link('actions', action)}>{action}</a>,
+              state: <Badge>{code('state', state)}</Badge>,
+            }}
+          />
+        </p>
+      )}
+    </Show>
+  );
 }
 
 type Delivery = AlertStory['deliveries'][number];
-const DELIVERY_TONES: Readonly<Record<Delivery['state'], Tone>> = { waiting: 'warn', sent: 'good', unknown: 'warn', failed: 'bad', dropped: 'plain' };
+const DELIVERY_TONES: Readonly<Record<Delivery['state'], Tone>> = {
+  waiting: 'warn',
+  sent: 'good',
+  unknown: 'warn',
+  failed: 'bad',
+  dropped: 'plain',
+};
 
 const deliveryColumns = (): readonly Column<Delivery>[] => [
   { name: say('column.where'), text: ({ channel, address }) => (address === null ? channel : `${channel} ${address}`) },
-  { name: say('column.part-of'), text: ({ part }) => (part === 'message' ? say('delivery-part.message') : say('delivery-part.picture')) },
-  { name: say('column.step'), text: ({ level }) => String(level), number: ({ level }) => level, cell: ({ level }) => (level === 0 ? say('alerts.first') : count(level)) },
-  { name: say('column.state'), text: ({ state }) => state, cell: ({ state, problem }) => <><Badge tone={DELIVERY_TONES[state]}>{code('delivery', state)}</Badge>{problem === null ? null : <div class="note"><AsWritten>{problem}</AsWritten></div>}</> },
-  { name: say('column.intended'), text: ({ intendedAt }) => intendedAt, cell: ({ intendedAt }) => <Instant at={intendedAt} /> },
-  { name: say('column.sent'), text: ({ sentAt }) => sentAt ?? '', cell: ({ sentAt }) => (sentAt === null ? <span class="quiet">–</span> : <Instant at={sentAt} />) },
+  {
+    name: say('column.part-of'),
+    text: ({ part }) => (part === 'message' ? say('delivery-part.message') : say('delivery-part.picture')),
+  },
+  {
+    name: say('column.step'),
+    text: ({ level }) => String(level),
+    number: ({ level }) => level,
+    cell: ({ level }) => (level === 0 ? say('alerts.first') : count(level)),
+  },
+  {
+    name: say('column.state'),
+    text: ({ state }) => state,
+    cell: ({ state, problem }) => (
+      <>
+        <Badge tone={DELIVERY_TONES[state]}>{code('delivery', state)}</Badge>
+        {problem === null ? null : (
+          <div class="note">
+            <AsWritten>{problem}</AsWritten>
+          </div>
+        )}
+      </>
+    ),
+  },
+  {
+    name: say('column.intended'),
+    text: ({ intendedAt }) => intendedAt,
+    cell: ({ intendedAt }) => <Instant at={intendedAt} />,
+  },
+  {
+    name: say('column.sent'),
+    text: ({ sentAt }) => sentAt ?? '',
+    cell: ({ sentAt }) => (sentAt === null ? <span class="quiet">–</span> : <Instant at={sentAt} />),
+  },
 ];
 
 function Deliveries({ story: { id, deliveries, state } }: { readonly story: AlertStory }): JSX.Element {
   if (deliveries.length === 0) return <Empty>{state === 'new' ? say('alerts.not-yet') : say('alerts.nobody')}</Empty>;
-  return <Table caption={say('alerts.deliveries')} file={`deliveries-${id}`} columns={deliveryColumns()} rows={deliveries} keyOf={({ channel, address, part, level }) => `${channel} ${address} ${part} ${level}`} isCaptionHidden />;
+  return (
+    <Table
+      caption={say('alerts.deliveries')}
+      file={`deliveries-${id}`}
+      columns={deliveryColumns()}
+      rows={deliveries}
+      keyOf={({ channel, address, part, level }) => `${channel} ${address} ${part} ${level}`}
+      isCaptionHidden
+    />
+  );
 }
 
-interface Further { readonly at: number; readonly step: EscalationStep }
+interface Further {
+  readonly at: number;
+  readonly step: EscalationStep;
+}
 
 /** When and to whom it goes further while nobody answers; null: it does not. */
 async function furtherOf(story: AlertStory, halt: AbortSignal): Promise<Further | null> {
-  const [routes, teams] = await Promise.all([get<AlertRoutes>('/v1/alert-routes', {}, halt), list<Team>('/v1/teams', {}, halt)]);
-  const route = routeFor(routes, story, lineageOf(story.team, new Map(teams.items.map(({ id, parent }) => [id, parent]))));
+  const [routes, teams] = await Promise.all([
+    get<AlertRoutes>('/v1/alert-routes', {}, halt),
+    list<Team>('/v1/teams', {}, halt),
+  ]);
+  const route = routeFor(
+    routes,
+    story,
+    lineageOf(story.team, new Map(teams.items.map(({ id, parent }) => [id, parent]))),
+  );
   const at = escalationAt(story, route);
   const step = route?.escalation[story.level];
   return at === null || step === undefined ? null : { at, step };
@@ -150,12 +384,37 @@ async function furtherOf(story: AlertStory, halt: AbortSignal): Promise<Further 
 function Escalation({ story }: { readonly story: AlertStory }): JSX.Element | null {
   // The routes concern all teams: who is restricted to some does not see them.
   const mayAsk = story.state === 'open' && refusal('viewer', true) === null;
-  const loaded = useLoaded(`escalation ${story.id} ${story.level} ${mayAsk}`, async (halt) => ({ further: mayAsk ? await furtherOf(story, halt) : null }));
+  const loaded = useLoaded(`escalation ${story.id} ${story.level} ${mayAsk}`, async (halt) => ({
+    further: mayAsk ? await furtherOf(story, halt) : null,
+  }));
   if (!mayAsk) return null;
-  return <Show loaded={loaded}>{({ further }) => <p class="note">{further === null ? say('alerts.no-further') : say('alerts.further', { at: instant(new Date(further.at).toISOString()), to: joined(further.step.to.map(({ channel, address }) => (address === null ? channel : `${channel} ${address}`))) })}</p>}</Show>;
+  return (
+    <Show loaded={loaded}>
+      {({ further }) => (
+        <p class="note">
+          {further === null
+            ? say('alerts.no-further')
+            : say('alerts.further', {
+                at: instant(new Date(further.at).toISOString()),
+                to: joined(
+                  further.step.to.map(({ channel, address }) => (address === null ? channel : `${channel} ${address}`)),
+                ),
+              })}
+        </p>
+      )}
+    </Show>
+  );
 }
 
 function Thread({ story: { id, thread, kind, team } }: { readonly story: AlertStory }): JSX.Element {
-  const loaded = useLoaded(`thread ${id}`, (halt) => list<Alert>('/v1/alerts', { team, kind: kind === 'approval' || kind === 'result' ? null : kind }, halt, 500));
-  return <Show loaded={loaded}>{({ items }) => <AlertLines items={items.filter((one) => one.thread === thread && one.id !== id)} none={say('alerts.alone')} />}</Show>;
+  const loaded = useLoaded(`thread ${id}`, (halt) =>
+    list<Alert>('/v1/alerts', { team, kind: kind === 'approval' || kind === 'result' ? null : kind }, halt, 500),
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ items }) => (
+        <AlertLines items={items.filter((one) => one.thread === thread && one.id !== id)} none={say('alerts.alone')} />
+      )}
+    </Show>
+  );
 }

@@ -1,11 +1,32 @@
-/** All budgets; and one: how it stands, how it burns down, its thresholds, what drives the spend, what is held of it, and where to begin to save. */
+/**
+ * All budgets; and one: how it stands, how it burns down, its thresholds, what drives the spend, what is held of it,
+ * and where to begin to save.
+ */
 import type { ComponentChildren, JSX } from 'preact';
 import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
 import type { Driver, NextStep } from '../../../core/alert/alert.js';
 import { teamsUnder } from '../../../core/budget/budget.js';
-import { addDecimal, compareDecimal, formatDecimal, negateDecimal, parseDecimal, ZERO, type Decimal } from '../../../core/decimal.js';
+import {
+  addDecimal,
+  compareDecimal,
+  formatDecimal,
+  negateDecimal,
+  parseDecimal,
+  ZERO,
+  type Decimal,
+} from '../../../core/decimal.js';
 import { AlertLines } from '../alert-lines.js';
-import type { Alert, BudgetSettings, BurnDown, Costs, Reservation, Standing, StoredRecommendation, Team, WeighedBudget } from '../answers.js';
+import type {
+  Alert,
+  BudgetSettings,
+  BurnDown,
+  Costs,
+  Reservation,
+  Standing,
+  StoredRecommendation,
+  Team,
+  WeighedBudget,
+} from '../answers.js';
 import { get, list, Trouble } from '../api.js';
 import { Budgets, BurnDrawn, standing } from '../budgets.js';
 import { DriverTable } from '../drivers.js';
@@ -24,7 +45,14 @@ export function BudgetsPage(): JSX.Element {
   const loaded = useLoaded('budgets', (halt) => list<Standing>('/v1/budget-states', {}, halt));
   return (
     <Page title={say('page.budgets')} lead={say('budgets.lead')}>
-      <Show loaded={loaded}>{({ items, more }) => <>{more ? <p class="warning">{say('budgets.many')}</p> : null}<Budgets items={items} caption={say('page.budgets')} /></>}</Show>
+      <Show loaded={loaded}>
+        {({ items, more }) => (
+          <>
+            {more ? <p class="warning">{say('budgets.many')}</p> : null}
+            <Budgets items={items} caption={say('page.budgets')} />
+          </>
+        )}
+      </Show>
     </Page>
   );
 }
@@ -44,15 +72,29 @@ async function answerOf(id: string, halt: AbortSignal): Promise<Answer> {
     if (trouble instanceof Trouble && trouble.status === 404) return null;
     throw trouble;
   });
-  const [budget, state, burn, teams] = await Promise.all([get<BudgetSettings>(path, {}, halt), weighed, get<BurnDown>(`${path}/burn-down`, {}, halt), list<Team>('/v1/teams', {}, halt)]);
-  return { budget, weighed: state, burn, teams: [...teamsUnder(budget.team, new Map(teams.items.map(({ id: one, parent }) => [one, parent])))] };
+  const [budget, state, burn, teams] = await Promise.all([
+    get<BudgetSettings>(path, {}, halt),
+    weighed,
+    get<BurnDown>(`${path}/burn-down`, {}, halt),
+    list<Team>('/v1/teams', {}, halt),
+  ]);
+  return {
+    budget,
+    weighed: state,
+    burn,
+    teams: [...teamsUnder(budget.team, new Map(teams.items.map(({ id: one, parent }) => [one, parent])))],
+  };
 }
 
 export function BudgetPage({ id }: { readonly id: string }): JSX.Element {
   const loaded = useLoaded(`budget ${id}`, (halt) => answerOf(id, halt));
   const { data } = loaded;
   return (
-    <Page title={say('budget.one', { id })} lead={data === null ? undefined : <Lead answer={data} />} actions={<a href={link('budgets')}>{say('budgets.all')}</a>}>
+    <Page
+      title={say('budget.one', { id })}
+      lead={data === null ? undefined : <Lead answer={data} />}
+      actions={<a href={link('budgets')}>{say('budgets.all')}</a>}
+    >
       <Show loaded={loaded}>{(answer) => <Whole answer={answer} />}</Show>
     </Page>
   );
@@ -60,23 +102,52 @@ export function BudgetPage({ id }: { readonly id: string }): JSX.Element {
 
 function Lead({ answer: { budget, weighed, burn } }: { readonly answer: Answer }): JSX.Element {
   const [tone, text] = standing(weighed?.state ?? null);
-  return <><Badge tone={tone}>{text}</Badge> <Rich of="budget.lead" given={{ team: <a href={link('teams', budget.team)}>{budget.team}</a>, from: day(burn.periodStart), to: day(burn.periodEnd), zone: burn.zone }} /></>;
+  return (
+    <>
+      <Badge tone={tone}>{text}</Badge>{' '}
+      <Rich
+        of="budget.lead"
+        given={{
+          team: <a href={link('teams', budget.team)}>{budget.team}</a>,
+          from: day(burn.periodStart),
+          to: day(burn.periodEnd),
+          zone: burn.zone,
+        }}
+      />
+    </>
+  );
 }
 
 function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
   const { budget, weighed, burn, teams } = answer;
   return (
     <>
-      <Card title={say('column.standing')}><Figures answer={answer} /></Card>
-      <Card title={say('budget.burn')}><BurnDrawn burn={burn} state={weighed?.state ?? null} /></Card>
+      <Card title={say('column.standing')}>
+        <Figures answer={answer} />
+      </Card>
+      <Card title={say('budget.burn')}>
+        <BurnDrawn burn={burn} state={weighed?.state ?? null} />
+      </Card>
       <div class="cards">
-        <Card title={say('budget.thresholds')}><Thresholds answer={answer} /></Card>
-        <Card title={say('budget.alerts')}><Alerts budget={budget} /></Card>
-        <Card title={say('drivers')}><Drivers budget={budget} burn={burn} teams={teams} /></Card>
-        <Card title={say('budget.steps')}><Steps currency={budget.currency} teams={teams} /></Card>
+        <Card title={say('budget.thresholds')}>
+          <Thresholds answer={answer} />
+        </Card>
+        <Card title={say('budget.alerts')}>
+          <Alerts budget={budget} />
+        </Card>
+        <Card title={say('drivers')}>
+          <Drivers budget={budget} burn={burn} teams={teams} />
+        </Card>
+        <Card title={say('budget.steps')}>
+          <Steps currency={budget.currency} teams={teams} />
+        </Card>
       </div>
-      <Card title={say('budget.held')}><Held budget={budget} weighed={weighed} /></Card>
-      <Card title={say('budget.settings')}><Settings budget={budget} teams={teams} /></Card>
+      <Card title={say('budget.held')}>
+        <Held budget={budget} weighed={weighed} />
+      </Card>
+      <Card title={say('budget.settings')}>
+        <Settings budget={budget} teams={teams} />
+      </Card>
     </>
   );
 }
@@ -86,21 +157,49 @@ const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b
 
 function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): JSX.Element {
   if (weighed === null) return <Empty>{say('budget.not-weighed')}</Empty>;
-  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted } = weighed.state;
+  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted } =
+    weighed.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
   return (
     <>
       <dl class="figures">
-        <Figure name={say('column.spent')} value={shown(spent)} note={ratio === null ? undefined : say('budget.share', { share: percent(ratio) })} />
+        <Figure
+          name={say('column.spent')}
+          value={shown(spent)}
+          note={ratio === null ? undefined : say('budget.share', { share: percent(ratio) })}
+        />
         <Figure name={say('column.planned')} value={planned === null ? say('standing.not-planned') : shown(planned)} />
-        {planned === null ? null : <Figure name={say('budget.left')} value={shown(formatDecimal(addDecimal(amount(planned), negateDecimal(amount(spent)))))} />}
-        <Figure name={say('budget.forecast')} value={shown(forecast?.mean ?? null)} note={forecast === null ? say('forecast.none') : say('interval', { low: money(forecast.low, currency, true), high: money(forecast.high, currency, true) })} />
+        {planned === null ? null : (
+          <Figure
+            name={say('budget.left')}
+            value={shown(formatDecimal(addDecimal(amount(planned), negateDecimal(amount(spent)))))}
+          />
+        )}
+        <Figure
+          name={say('budget.forecast')}
+          value={shown(forecast?.mean ?? null)}
+          note={
+            forecast === null
+              ? say('forecast.none')
+              : say('interval', {
+                  low: money(forecast.low, currency, true),
+                  high: money(forecast.high, currency, true),
+                })
+          }
+        />
         <Figure name={say('budget.rate')} value={shown(burnRatePerDay)} />
-        {planned === null ? null : <Figure name={say(Number(spent) > Number(planned) ? 'budget.ended' : 'budget.end')} value={exhaustionAt === null ? say('budget.no-end') : day(exhaustionAt)} />}
+        {planned === null ? null : (
+          <Figure
+            name={say(Number(spent) > Number(planned) ? 'budget.ended' : 'budget.end')}
+            value={exhaustionAt === null ? say('budget.no-end') : day(exhaustionAt)}
+          />
+        )}
       </dl>
       <Unpriced gpuHours={unpricedGpuHours} />
-      {unconverted.length === 0 ? null : <p class="warning">{say('budget.unconverted', { currencies: joined(unconverted) })}</p>}
+      {unconverted.length === 0 ? null : (
+        <p class="warning">{say('budget.unconverted', { currencies: joined(unconverted) })}</p>
+      )}
       <p class="note">{say('budget.weighed', { at: instant(weighed.weighedAt) })}</p>
     </>
   );
@@ -118,51 +217,129 @@ interface ThresholdRow {
 function thresholdsOf({ budget, weighed }: Answer): ThresholdRow[] {
   const planned = weighed?.state.planned ?? null;
   const crossings = (weighed?.crossings ?? []).filter(({ periodStart }) => periodStart === weighed?.periodStart);
-  const isSame = (one: { readonly kind: string; readonly ratio: string }, other: { readonly kind: string; readonly ratio: string }): boolean => one.kind === other.kind && compareDecimal(amount(one.ratio), amount(other.ratio)) === 0;
-  const all = [...budget.thresholds, ...crossings.filter((crossing) => !budget.thresholds.some((one) => isSame(one, crossing)))];
-  return all.map(({ kind, ratio }): ThresholdRow => ({
-    kind, ratio, amount: planned === null ? null : formatDecimal(product(amount(planned), amount(ratio))), crossedAt: crossings.find((one) => isSame(one, { kind, ratio }))?.crossedAt ?? null,
-  })).sort((a, b) => a.kind.localeCompare(b.kind) || Number(a.ratio) - Number(b.ratio));
+  const isSame = (
+    one: { readonly kind: string; readonly ratio: string },
+    other: { readonly kind: string; readonly ratio: string },
+  ): boolean => one.kind === other.kind && compareDecimal(amount(one.ratio), amount(other.ratio)) === 0;
+  const all = [
+    ...budget.thresholds,
+    ...crossings.filter((crossing) => !budget.thresholds.some((one) => isSame(one, crossing))),
+  ];
+  return all
+    .map(
+      ({ kind, ratio }): ThresholdRow => ({
+        kind,
+        ratio,
+        amount: planned === null ? null : formatDecimal(product(amount(planned), amount(ratio))),
+        crossedAt: crossings.find((one) => isSame(one, { kind, ratio }))?.crossedAt ?? null,
+      }),
+    )
+    .sort((a, b) => a.kind.localeCompare(b.kind) || Number(a.ratio) - Number(b.ratio));
 }
 
 const thresholdColumns = (currency: string): readonly Column<ThresholdRow>[] => [
-  { name: say('column.threshold'), text: ({ kind, ratio }) => say('threshold.of', { share: percent(Number(ratio)), kind: within(code('threshold', kind)) }) },
-  { name: say('column.amount'), text: (row) => row.amount ?? '', number: (row) => (row.amount === null ? null : Number(row.amount)), cell: (row) => <Amount amount={row.amount} currency={currency} whole /> },
-  { name: say('column.crossed'), text: ({ crossedAt }) => crossedAt ?? '', cell: ({ crossedAt }) => (crossedAt === null ? <span class="quiet">{say('threshold.not-crossed')}</span> : <><Badge tone="warn">{say('threshold.crossed')}</Badge> <Instant at={crossedAt} /></>) },
+  {
+    name: say('column.threshold'),
+    text: ({ kind, ratio }) =>
+      say('threshold.of', { share: percent(Number(ratio)), kind: within(code('threshold', kind)) }),
+  },
+  {
+    name: say('column.amount'),
+    text: (row) => row.amount ?? '',
+    number: (row) => (row.amount === null ? null : Number(row.amount)),
+    cell: (row) => <Amount amount={row.amount} currency={currency} whole />,
+  },
+  {
+    name: say('column.crossed'),
+    text: ({ crossedAt }) => crossedAt ?? '',
+    cell: ({ crossedAt }) =>
+      crossedAt === null ? (
+        <span class="quiet">{say('threshold.not-crossed')}</span>
+      ) : (
+        <>
+          <Badge tone="warn">{say('threshold.crossed')}</Badge> <Instant at={crossedAt} />
+        </>
+      ),
+  },
 ];
 
 function Thresholds({ answer }: { readonly answer: Answer }): JSX.Element {
   const rows = thresholdsOf(answer);
-  const before = new Set((answer.weighed?.crossings ?? []).map(({ periodStart }) => periodStart).filter((start) => start !== answer.weighed?.periodStart)).size;
+  const before = new Set(
+    (answer.weighed?.crossings ?? [])
+      .map(({ periodStart }) => periodStart)
+      .filter((start) => start !== answer.weighed?.periodStart),
+  ).size;
   return (
     <>
-      {rows.length === 0 ? <Empty>{say('threshold.none')}</Empty> : <Table caption={say('budget.thresholds')} file={`thresholds-${answer.budget.id}`} columns={thresholdColumns(answer.budget.currency)} rows={rows} keyOf={({ kind, ratio }) => `${kind} ${ratio}`} isCaptionHidden />}
+      {rows.length === 0 ? (
+        <Empty>{say('threshold.none')}</Empty>
+      ) : (
+        <Table
+          caption={say('budget.thresholds')}
+          file={`thresholds-${answer.budget.id}`}
+          columns={thresholdColumns(answer.budget.currency)}
+          rows={rows}
+          keyOf={({ kind, ratio }) => `${kind} ${ratio}`}
+          isCaptionHidden
+        />
+      )}
       {before === 0 ? null : <p class="note">{say('threshold.before', { n: before })}</p>}
     </>
   );
 }
 
 function Alerts({ budget: { id, team } }: { readonly budget: BudgetSettings }): JSX.Element {
-  const loaded = useLoaded(`budget alerts ${id}`, (halt) => list<Alert>('/v1/alerts', { kind: 'budget', team }, halt, 200));
-  return <Show loaded={loaded}>{({ items }) => <AlertLines items={items.filter(({ news }) => news.kind === 'budget' && news.budget === id)} none={say('budget.no-alert')} />}</Show>;
+  const loaded = useLoaded(`budget alerts ${id}`, (halt) =>
+    list<Alert>('/v1/alerts', { kind: 'budget', team }, halt, 200),
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ items }) => (
+        <AlertLines
+          items={items.filter(({ news }) => news.kind === 'budget' && news.budget === id)}
+          none={say('budget.no-alert')}
+        />
+      )}
+    </Show>
+  );
 }
 
-function Drivers({ budget, burn, teams }: { readonly budget: BudgetSettings; readonly burn: BurnDown; readonly teams: readonly string[] }): JSX.Element {
+function Drivers({
+  budget,
+  burn,
+  teams,
+}: {
+  readonly budget: BudgetSettings;
+  readonly burn: BurnDown;
+  readonly teams: readonly string[];
+}): JSX.Element {
   const { id, currency, filters, team } = budget;
   // The days are UTC's: those that the period touches, as the alerts have it.
   const to = new Date(Math.ceil(Date.parse(burn.periodEnd) / DAY_MS) * DAY_MS).toISOString().slice(0, 10);
   const loaded = useLoaded(`drivers ${id}`, async (halt): Promise<readonly Driver[]> => {
-    const { rows } = await get<Costs>('/v1/costs', { from: burn.periodStart.slice(0, 10), to, 'group-by': 'provider,sku,term', currency, team: teams }, halt);
+    const { rows } = await get<Costs>(
+      '/v1/costs',
+      { from: burn.periodStart.slice(0, 10), to, 'group-by': 'provider,sku,term', currency, team: teams },
+      halt,
+    );
     return driversOf(rows, currency, filters);
   });
   if (filters.tag !== undefined) return <Empty>{say('drivers.tag')}</Empty>;
-  return <><Show loaded={loaded}>{(drivers) => <DriverTable drivers={drivers} currency={currency} />}</Show><p><a href={link('teams', team)}>{say('drivers.more')}</a></p></>;
+  return (
+    <>
+      <Show loaded={loaded}>{(drivers) => <DriverTable drivers={drivers} currency={currency} />}</Show>
+      <p>
+        <a href={link('teams', team)}>{say('drivers.more')}</a>
+      </p>
+    </>
+  );
 }
 
 /** Largest known saving first, as an alert names the first of them. */
 function stepsOf(open: readonly StoredRecommendation[], currency: string): NextStep[] {
   const steps: NextStep[] = [];
-  for (let left = open; steps.length < MOST_STEPS;) {
+  for (let left = open; steps.length < MOST_STEPS; ) {
     const step = nextStepOf(left, currency);
     if (step === null) break;
     steps.push(step);
@@ -173,52 +350,151 @@ function stepsOf(open: readonly StoredRecommendation[], currency: string): NextS
 
 function Steps({ currency, teams }: { readonly currency: string; readonly teams: readonly string[] }): JSX.Element {
   const one = teams.length === 1 ? (teams[0] ?? null) : null;
-  const loaded = useLoaded(`steps ${teams.join(',')}`, (halt) => list<StoredRecommendation>('/v1/recommendations', { status: 'open', team: one }, halt));
+  const loaded = useLoaded(`steps ${teams.join(',')}`, (halt) =>
+    list<StoredRecommendation>('/v1/recommendations', { status: 'open', team: one }, halt),
+  );
   return (
-    <Show loaded={loaded}>{({ items }) => {
-      const steps = stepsOf(items.filter(({ team }) => teams.includes(team)), currency);
-      if (steps.length === 0) return <Empty><Rich of="budget.no-step" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} /></Empty>;
-      return <ol class="plain">{steps.map((step) => <li key={step.recommendation}><a href={link('recommendations', step.recommendation)} lang="en">{step.title}</a><div class="note">{say('budget.step', { amount: money(step.monthlySavings, step.currency) })}</div></li>)}</ol>;
-    }}</Show>
+    <Show loaded={loaded}>
+      {({ items }) => {
+        const steps = stepsOf(
+          items.filter(({ team }) => teams.includes(team)),
+          currency,
+        );
+        if (steps.length === 0)
+          return (
+            <Empty>
+              <Rich of="budget.no-step" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} />
+            </Empty>
+          );
+        return (
+          <ol class="plain">
+            {steps.map((step) => (
+              <li key={step.recommendation}>
+                <a href={link('recommendations', step.recommendation)} lang="en">
+                  {step.title}
+                </a>
+                <div class="note">{say('budget.step', { amount: money(step.monthlySavings, step.currency) })}</div>
+              </li>
+            ))}
+          </ol>
+        );
+      }}
+    </Show>
   );
 }
 
-interface Hold { readonly reservation: Reservation; readonly held: string; readonly used: string; readonly remaining: string }
+interface Hold {
+  readonly reservation: Reservation;
+  readonly held: string;
+  readonly used: string;
+  readonly remaining: string;
+}
 
 const holdColumns = (currency: string): readonly Column<Hold>[] => [
-  { name: say('column.reservation'), text: ({ reservation }) => reservation.id, cell: ({ reservation: { id, reason } }) => <>{reason === '' ? id : reason}<div class="note">{id}</div></> },
-  { name: say('column.team'), text: ({ reservation }) => reservation.team }, { name: say('column.by'), text: ({ reservation }) => reservation.createdBy },
-  ...(['held', 'used', 'remaining'] as const).map((name): Column<Hold> => ({ name: say(`column.${name}`), text: (hold) => hold[name], number: (hold) => Number(hold[name]), cell: (hold) => <Amount amount={hold[name]} currency={currency} /> })),
-  { name: say('column.until'), text: ({ reservation }) => reservation.expiresAt, cell: ({ reservation }) => <Instant at={reservation.expiresAt} /> },
+  {
+    name: say('column.reservation'),
+    text: ({ reservation }) => reservation.id,
+    cell: ({ reservation: { id, reason } }) => (
+      <>
+        {reason === '' ? id : reason}
+        <div class="note">{id}</div>
+      </>
+    ),
+  },
+  { name: say('column.team'), text: ({ reservation }) => reservation.team },
+  { name: say('column.by'), text: ({ reservation }) => reservation.createdBy },
+  ...(['held', 'used', 'remaining'] as const).map(
+    (name): Column<Hold> => ({
+      name: say(`column.${name}`),
+      text: (hold) => hold[name],
+      number: (hold) => Number(hold[name]),
+      cell: (hold) => <Amount amount={hold[name]} currency={currency} />,
+    }),
+  ),
+  {
+    name: say('column.until'),
+    text: ({ reservation }) => reservation.expiresAt,
+    cell: ({ reservation }) => <Instant at={reservation.expiresAt} />,
+  },
 ];
 
-function Held({ budget, weighed }: { readonly budget: BudgetSettings; readonly weighed: WeighedBudget | null }): JSX.Element {
+function Held({
+  budget,
+  weighed,
+}: {
+  readonly budget: BudgetSettings;
+  readonly weighed: WeighedBudget | null;
+}): JSX.Element {
   const { id, currency } = budget;
   const loaded = useLoaded(`holds ${id}`, (halt) => list<Reservation>('/v1/reservations', {}, halt));
   const { committed = null, reserved = null } = weighed?.state ?? {};
   return (
     <>
       <dl class="figures">
-        <Figure name={say('budget.committed')} value={<Amount amount={committed} currency={currency} />} note={say('budget.committed-note')} />
-        <Figure name={say('budget.reserved')} value={<Amount amount={reserved ?? (committed === null ? null : '0')} currency={currency} />} note={say('budget.reserved-note')} />
+        <Figure
+          name={say('budget.committed')}
+          value={<Amount amount={committed} currency={currency} />}
+          note={say('budget.committed-note')}
+        />
+        <Figure
+          name={say('budget.reserved')}
+          value={<Amount amount={reserved ?? (committed === null ? null : '0')} currency={currency} />}
+          note={say('budget.reserved-note')}
+        />
       </dl>
-      <Show loaded={loaded}>{({ items }) => {
-        const holds = items.flatMap((reservation) => reservation.holds.filter((hold) => hold.budget === id).map((hold): Hold => ({ reservation, ...hold })));
-        return holds.length === 0 ? <Empty>{say('budget.no-hold')}</Empty> : <Table caption={say('budget.holds')} file={`reservations-${id}`} columns={holdColumns(currency)} rows={holds} keyOf={({ reservation }) => reservation.id} isCaptionHidden />;
-      }}</Show>
+      <Show loaded={loaded}>
+        {({ items }) => {
+          const holds = items.flatMap((reservation) =>
+            reservation.holds.filter((hold) => hold.budget === id).map((hold): Hold => ({ reservation, ...hold })),
+          );
+          return holds.length === 0 ? (
+            <Empty>{say('budget.no-hold')}</Empty>
+          ) : (
+            <Table
+              caption={say('budget.holds')}
+              file={`reservations-${id}`}
+              columns={holdColumns(currency)}
+              rows={holds}
+              keyOf={({ reservation }) => reservation.id}
+              isCaptionHidden
+            />
+          );
+        }}
+      </Show>
     </>
   );
 }
 
-function Settings({ budget, teams }: { readonly budget: BudgetSettings; readonly teams: readonly string[] }): JSX.Element {
+function Settings({
+  budget,
+  teams,
+}: {
+  readonly budget: BudgetSettings;
+  readonly teams: readonly string[];
+}): JSX.Element {
   const { period, zone, filters, includeCredits } = budget;
   const filtered: readonly (readonly [string, ComponentChildren])[] = [
-    ...(filters.provider === undefined ? [] : [[say('column.provider'), joined(filters.provider)] as const]), ...(filters.sku === undefined ? [] : [[code('dimension', 'sku'), joined(filters.sku)] as const]),
-    ...(filters.term === undefined ? [] : [[code('dimension', 'term'), joined(filters.term.map((term) => within(code('term', term))))] as const]),
-    ...(filters.tag === undefined ? [] : [[say('budget.tags'), joined(filters.tag.map(({ key, value }) => `${key}=${value}`))] as const]),
+    ...(filters.provider === undefined ? [] : [[say('column.provider'), joined(filters.provider)] as const]),
+    ...(filters.sku === undefined ? [] : [[code('dimension', 'sku'), joined(filters.sku)] as const]),
+    ...(filters.term === undefined
+      ? []
+      : [[code('dimension', 'term'), joined(filters.term.map((term) => within(code('term', term))))] as const]),
+    ...(filters.tag === undefined
+      ? []
+      : [[say('budget.tags'), joined(filters.tag.map(({ key, value }) => `${key}=${value}`))] as const]),
   ];
-  return <Facts facts={[
-    [say('budget.period'), typeof period === 'string' ? say(`period.${period}`) : say('period.days', { n: period.lengthDays })], [say('budget.zone'), zone], [say('budget.counts'), say('count.teams', { n: teams.length })],
-    [say('budget.credits'), includeCredits ? say('budget.credits-in') : say('budget.credits-out')], ...(filtered.length === 0 ? [[say('budget.filters'), say('none')] as const] : filtered),
-  ]} />;
+  return (
+    <Facts
+      facts={[
+        [
+          say('budget.period'),
+          typeof period === 'string' ? say(`period.${period}`) : say('period.days', { n: period.lengthDays }),
+        ],
+        [say('budget.zone'), zone],
+        [say('budget.counts'), say('count.teams', { n: teams.length })],
+        [say('budget.credits'), includeCredits ? say('budget.credits-in') : say('budget.credits-out')],
+        ...(filtered.length === 0 ? [[say('budget.filters'), say('none')] as const] : filtered),
+      ]}
+    />
+  );
 }

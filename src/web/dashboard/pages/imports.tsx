@@ -1,4 +1,7 @@
-/** Bills, usage and price lists as files: sending one, what came of those that were sent, and the rows that could not be read. */
+/**
+ * Bills, usage and price lists as files: sending one, what came of those that were sent, and the rows that could not be
+ * read.
+ */
 import type { JSX } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import type { Imported, Reject, StoredImport } from '../answers.js';
@@ -14,33 +17,97 @@ import { Act, AsWritten, Card, Empty, Field, Instant, Page, Problems, Select, Sh
 import { upload } from '../upload.js';
 
 const columns = (): readonly Column<StoredImport>[] => [
-  { name: say('column.file'), text: ({ file }) => file, cell: ({ id, file }) => <a href={link('imports', id)}>{file}</a> },
+  {
+    name: say('column.file'),
+    text: ({ file }) => file,
+    cell: ({ id, file }) => <a href={link('imports', id)}>{file}</a>,
+  },
   { name: say('column.format'), text: ({ format }) => format },
-  { name: say('column.rows'), text: ({ rows }) => String(rows), cell: ({ rows }) => count(rows), number: ({ rows }) => rows },
-  { name: say('column.accepted'), text: ({ accepted }) => String(accepted), cell: ({ accepted }) => count(accepted), number: ({ accepted }) => accepted },
-  { name: say('column.unchanged'), text: ({ unchanged }) => String(unchanged), cell: ({ unchanged }) => count(unchanged), number: ({ unchanged }) => unchanged },
-  { name: say('column.rejected'), text: ({ rejected }) => String(rejected), number: ({ rejected }) => rejected, cell: ({ id, rejected }) => (rejected === 0 ? '0' : <a href={link('imports', id)}>{count(rejected)}</a>) },
-  { name: say('column.when'), text: ({ importedAt }) => importedAt, cell: ({ importedAt }) => <Instant at={importedAt} /> },
+  {
+    name: say('column.rows'),
+    text: ({ rows }) => String(rows),
+    cell: ({ rows }) => count(rows),
+    number: ({ rows }) => rows,
+  },
+  {
+    name: say('column.accepted'),
+    text: ({ accepted }) => String(accepted),
+    cell: ({ accepted }) => count(accepted),
+    number: ({ accepted }) => accepted,
+  },
+  {
+    name: say('column.unchanged'),
+    text: ({ unchanged }) => String(unchanged),
+    cell: ({ unchanged }) => count(unchanged),
+    number: ({ unchanged }) => unchanged,
+  },
+  {
+    name: say('column.rejected'),
+    text: ({ rejected }) => String(rejected),
+    number: ({ rejected }) => rejected,
+    cell: ({ id, rejected }) => (rejected === 0 ? '0' : <a href={link('imports', id)}>{count(rejected)}</a>),
+  },
+  {
+    name: say('column.when'),
+    text: ({ importedAt }) => importedAt,
+    cell: ({ importedAt }) => <Instant at={importedAt} />,
+  },
   { name: say('column.by'), text: ({ importedBy }) => importedBy },
 ];
 
 export function Imports(): JSX.Element {
   const refused = refusal('viewer', true);
-  const loaded = useLoaded('imports', async (halt) => (refused === null ? list<StoredImport>('/v1/imports', {}, halt, 500) : { items: [], more: false }));
+  const loaded = useLoaded('imports', async (halt) =>
+    refused === null ? list<StoredImport>('/v1/imports', {}, halt, 500) : { items: [], more: false },
+  );
   return (
     <Page title={say('page.imports')} lead={say('imports.lead')}>
-      {refused === null ? <><Send onDone={loaded.again} />
-        <Card title={say('imports.was')}><Show loaded={loaded}>{({ items, more }) => (items.length === 0 ? <Empty><Rich of="imports.empty" given={{ a: (inner) => <a href="/docs#tag-usage">{inner}</a> }} /></Empty>
-          : <>{more ? <p class="warning">{say('newest.500')}</p> : null}<Table caption={say('page.imports')} file="imports" columns={columns()} rows={items} keyOf={({ id }) => id} isCaptionHidden /></>)}</Show></Card></>
-        : <Empty>{say('imports.hidden', { why: refused })}</Empty>}
+      {refused === null ? (
+        <>
+          <Send onDone={loaded.again} />
+          <Card title={say('imports.was')}>
+            <Show loaded={loaded}>
+              {({ items, more }) =>
+                items.length === 0 ? (
+                  <Empty>
+                    <Rich of="imports.empty" given={{ a: (inner) => <a href="/docs#tag-usage">{inner}</a> }} />
+                  </Empty>
+                ) : (
+                  <>
+                    {more ? <p class="warning">{say('newest.500')}</p> : null}
+                    <Table
+                      caption={say('page.imports')}
+                      file="imports"
+                      columns={columns()}
+                      rows={items}
+                      keyOf={({ id }) => id}
+                      isCaptionHidden
+                    />
+                  </>
+                )
+              }
+            </Show>
+          </Card>
+        </>
+      ) : (
+        <Empty>{say('imports.hidden', { why: refused })}</Empty>
+      )}
     </Page>
   );
 }
 
-const kinds = (): readonly (readonly [string, string])[] => [['/v1/imports', say('imports.bill')], ['/v1/prices', say('imports.prices')]];
+const kinds = (): readonly (readonly [string, string])[] => [
+  ['/v1/imports', say('imports.bill')],
+  ['/v1/prices', say('imports.prices')],
+];
 const FORMATS = ['auto', 'focus', 'aws-cur', 'azure-ea', 'oci', 'cloudevents', 'bursar'] as const;
 
-interface Sent { readonly files: readonly (Imported & { readonly rejects?: readonly { readonly line: number; readonly column: string | null; readonly reason: string }[] })[]; readonly isDry: boolean }
+interface Sent {
+  readonly files: readonly (Imported & {
+    readonly rejects?: readonly { readonly line: number; readonly column: string | null; readonly reason: string }[];
+  })[];
+  readonly isDry: boolean;
+}
 
 function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
   const chosen = useRef<HTMLInputElement>(null);
@@ -55,7 +122,12 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
     setSent(null);
     setShare(0);
     try {
-      const { files } = await upload<{ readonly files: Sent['files'] }>(kind, { filename: file.name, format: kind === '/v1/prices' ? 'auto' : format, dryRun: isDry }, file, setShare);
+      const { files } = await upload<{ readonly files: Sent['files'] }>(
+        kind,
+        { filename: file.name, format: kind === '/v1/prices' ? 'auto' : format, dryRun: isDry },
+        file,
+        setShare,
+      );
       setSent({ files, isDry });
       if (!isDry) onDone();
     } finally {
@@ -64,16 +136,41 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
   });
   return (
     <Card title={say('imports.file')}>
-      <form onSubmit={(event) => { event.preventDefault(); run(); }}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          run();
+        }}
+      >
         <div class="fields">
           <Select label={say('imports.what')} value={kind} options={kinds()} onPick={setKind} />
-          {kind === '/v1/imports' ? <Select label={say('column.format')} value={format} options={FORMATS.map((one) => [one, one === 'auto' ? say('imports.auto') : one])} onPick={setFormat} /> : null}
-          <Field label={say('column.file')} note={say('imports.gzip')}>{(ids) => <input {...ids} ref={chosen} type="file" required />}</Field>
-          <label class="check"><input type="checkbox" checked={isDry} onChange={() => setDry(!isDry)} /> {say('imports.dry')}</label>
+          {kind === '/v1/imports' ? (
+            <Select
+              label={say('column.format')}
+              value={format}
+              options={FORMATS.map((one) => [one, one === 'auto' ? say('imports.auto') : one])}
+              onPick={setFormat}
+            />
+          ) : null}
+          <Field label={say('column.file')} note={say('imports.gzip')}>
+            {(ids) => <input {...ids} ref={chosen} type="file" required />}
+          </Field>
+          <label class="check">
+            <input type="checkbox" checked={isDry} onChange={() => setDry(!isDry)} /> {say('imports.dry')}
+          </label>
         </div>
-        <Act tone="primary" refused={refusal('operator', true)} isBusy={isBusy} onAct={run}>{say('imports.do')}</Act>
+        <Act tone="primary" refused={refusal('operator', true)} isBusy={isBusy} onAct={run}>
+          {say('imports.do')}
+        </Act>
       </form>
-      {share === null ? null : <div class="progress"><progress max={1} value={share} aria-label={say('imports.share')} /><p role="status" aria-live="polite">{share < 1 ? say('imports.sent', { share: percent(share) }) : say('imports.reading')}</p></div>}
+      {share === null ? null : (
+        <div class="progress">
+          <progress max={1} value={share} aria-label={say('imports.share')} />
+          <p role="status" aria-live="polite">
+            {share < 1 ? say('imports.sent', { share: percent(share) }) : say('imports.reading')}
+          </p>
+        </div>
+      )}
       <Problems trouble={trouble} />
       {sent === null ? null : <Came sent={sent} onDone={onDone} />}
     </Card>
@@ -83,26 +180,72 @@ function Send({ onDone }: { readonly onDone: () => void }): JSX.Element {
 function Came({ sent: { files, isDry }, onDone }: { readonly sent: Sent; readonly onDone: () => void }): JSX.Element {
   return (
     <div role="status">
-      <ul class="plain">{files.map((file) => (
-        <li key={file.file}><strong>{file.file}</strong> ({file.format}): {say('imports.came', { rows: file.rows, accepted: file.accepted, unchanged: file.unchanged, rejected: file.rejected })}{isDry ? say('imports.was-dry') : ''}
-          {file.rejects === undefined || file.rejects.length === 0 ? null : <ul>{file.rejects.slice(0, 20).map(({ line, column, reason }) => <li key={line}>{column === null ? say('imports.line', { line }) : say('imports.column', { line, column })} <AsWritten>{reason}</AsWritten></li>)}</ul>}</li>
-      ))}</ul>
+      <ul class="plain">
+        {files.map((file) => (
+          <li key={file.file}>
+            <strong>{file.file}</strong> ({file.format}):{' '}
+            {say('imports.came', {
+              rows: file.rows,
+              accepted: file.accepted,
+              unchanged: file.unchanged,
+              rejected: file.rejected,
+            })}
+            {isDry ? say('imports.was-dry') : ''}
+            {file.rejects === undefined || file.rejects.length === 0 ? null : (
+              <ul>
+                {file.rejects.slice(0, 20).map(({ line, column, reason }) => (
+                  <li key={line}>
+                    {column === null ? say('imports.line', { line }) : say('imports.column', { line, column })}{' '}
+                    <AsWritten>{reason}</AsWritten>
+                  </li>
+                ))}
+              </ul>
+            )}
+          </li>
+        ))}
+      </ul>
       {isDry ? null : <LineProgress onDone={onDone} />}
     </div>
   );
 }
 
 const rejectColumns = (): readonly Column<Reject>[] => [
-  { name: say('column.line'), text: ({ line }) => String(line), number: ({ line }) => line }, { name: say('column.column'), text: ({ column }) => column ?? '' }, { name: say('column.why'), text: ({ reason }) => reason, cell: ({ reason }) => <AsWritten>{reason}</AsWritten> },
+  { name: say('column.line'), text: ({ line }) => String(line), number: ({ line }) => line },
+  { name: say('column.column'), text: ({ column }) => column ?? '' },
+  { name: say('column.why'), text: ({ reason }) => reason, cell: ({ reason }) => <AsWritten>{reason}</AsWritten> },
   { name: say('column.raw'), text: ({ raw }) => raw, cell: ({ raw }) => <code class="raw">{raw}</code> },
 ];
 
 export function ImportPage({ id }: { readonly id: string }): JSX.Element {
-  const loaded = useLoaded(`rejects ${id}`, (halt) => list<Reject>(`/v1/imports/${encodeURIComponent(id)}/rejects`, {}, halt));
+  const loaded = useLoaded(`rejects ${id}`, (halt) =>
+    list<Reject>(`/v1/imports/${encodeURIComponent(id)}/rejects`, {}, halt),
+  );
   return (
-    <Page title={say('imports.rejects', { id })} lead={loaded.data?.items[0]?.file} actions={<a href={link('imports')}>{say('imports.all')}</a>}>
-      <Show loaded={loaded}>{({ items, more }) => (items.length === 0 ? <Empty>{say('imports.fine')}</Empty>
-        : <>{more ? <p class="warning">{say('imports.many')}</p> : null}<p>{say('imports.correct')}</p><Table caption={say('imports.caption')} file={`rejects-${id}`} columns={rejectColumns()} rows={items} keyOf={({ no }) => String(no)} isCaptionHidden /></>)}</Show>
+    <Page
+      title={say('imports.rejects', { id })}
+      lead={loaded.data?.items[0]?.file}
+      actions={<a href={link('imports')}>{say('imports.all')}</a>}
+    >
+      <Show loaded={loaded}>
+        {({ items, more }) =>
+          items.length === 0 ? (
+            <Empty>{say('imports.fine')}</Empty>
+          ) : (
+            <>
+              {more ? <p class="warning">{say('imports.many')}</p> : null}
+              <p>{say('imports.correct')}</p>
+              <Table
+                caption={say('imports.caption')}
+                file={`rejects-${id}`}
+                columns={rejectColumns()}
+                rows={items}
+                keyOf={({ no }) => String(no)}
+                isCaptionHidden
+              />
+            </>
+          )
+        }
+      </Show>
     </Page>
   );
 }

@@ -1,4 +1,7 @@
-/** The first page: what the month costs and will cost, which budgets burn down, what is proven to be saved, what waits for a decision. */
+/**
+ * The first page: what the month costs and will cost, which budgets burn down, what is proven to be saved, what waits
+ * for a decision.
+ */
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } from '../answers.js';
@@ -16,16 +19,40 @@ const WAITING = 5;
 
 export function Overview(): JSX.Element {
   const overview = useLoaded('overview', (halt) => get<Answer>('/v1/overview', {}, halt));
-  const savings = useLoaded('savings', (halt) => get<List<Saving> & { readonly totals: SavingTotals }>('/v1/savings', { limit: 1 }, halt));
-  const waiting = useLoaded('waiting', (halt) => get<List<Action>>('/v1/actions', { state: 'proposed', limit: WAITING + 1 }, halt));
+  const savings = useLoaded('savings', (halt) =>
+    get<List<Saving> & { readonly totals: SavingTotals }>('/v1/savings', { limit: 1 }, halt),
+  );
+  const waiting = useLoaded('waiting', (halt) =>
+    get<List<Action>>('/v1/actions', { state: 'proposed', limit: WAITING + 1 }, halt),
+  );
   return (
-    <Page title={say('page.overview')} lead={overview.data === null ? undefined : say('overview.lead', { month: month(overview.data.month), at: instant(overview.data.asOf) })}>
+    <Page
+      title={say('page.overview')}
+      lead={
+        overview.data === null
+          ? undefined
+          : say('overview.lead', { month: month(overview.data.month), at: instant(overview.data.asOf) })
+      }
+    >
       <Show loaded={overview}>{(data) => <Spend data={data} />}</Show>
       <div class="cards">
-        <Card title={say('page.savings')}><Show loaded={savings}>{({ totals }) => <Saved totals={totals} />}</Show></Card>
-        <Card title={say('overview.waiting')}><Show loaded={waiting}>{({ items }) => <Waiting items={items} />}</Show></Card>
+        <Card title={say('page.savings')}>
+          <Show loaded={savings}>{({ totals }) => <Saved totals={totals} />}</Show>
+        </Card>
+        <Card title={say('overview.waiting')}>
+          <Show loaded={waiting}>{({ items }) => <Waiting items={items} />}</Show>
+        </Card>
       </div>
-      <Card title={say('overview.budgets')} actions={<a href={link('budgets')}>{say('budgets.all')}</a>}><Show loaded={overview}>{(data) => <><BudgetCounts data={data} /><Budgets items={data.budgets.items} caption={say('page.budgets')} /></>}</Show></Card>
+      <Card title={say('overview.budgets')} actions={<a href={link('budgets')}>{say('budgets.all')}</a>}>
+        <Show loaded={overview}>
+          {(data) => (
+            <>
+              <BudgetCounts data={data} />
+              <Budgets items={data.budgets.items} caption={say('page.budgets')} />
+            </>
+          )}
+        </Show>
+      </Card>
     </Page>
   );
 }
@@ -34,18 +61,66 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
   const [picked, setPicked] = useState<string | null>(null);
   const shown = data.spend.find(({ currency }) => currency === picked) ?? data.spend[0];
   if (shown === undefined) {
-    return <Card title={say('spend')}><Unpriced gpuHours={data.unpricedGpuHours} />{Number(data.unpricedGpuHours) > 0 ? null : <Empty><Rich of="overview.empty" given={{ a: (inner) => <a href={link('imports')}>{inner}</a>, api: (inner) => <a href="/docs">{inner}</a> }} /></Empty>}</Card>;
+    return (
+      <Card title={say('spend')}>
+        <Unpriced gpuHours={data.unpricedGpuHours} />
+        {Number(data.unpricedGpuHours) > 0 ? null : (
+          <Empty>
+            <Rich
+              of="overview.empty"
+              given={{
+                a: (inner) => <a href={link('imports')}>{inner}</a>,
+                api: (inner) => <a href="/docs">{inner}</a>,
+              }}
+            />
+          </Empty>
+        )}
+      </Card>
+    );
   }
   const { currency, month: spent, monthBefore, forecast, days } = shown;
   return (
-    <Card title={say('spend')} actions={data.spend.length < 2 ? null : <Select label={say('currency')} value={currency} options={data.spend.map((one) => [one.currency, one.currency])} onPick={setPicked} />}>
+    <Card
+      title={say('spend')}
+      actions={
+        data.spend.length < 2 ? null : (
+          <Select
+            label={say('currency')}
+            value={currency}
+            options={data.spend.map((one) => [one.currency, one.currency])}
+            onPick={setPicked}
+          />
+        )
+      }
+    >
       <dl class="figures">
         <Figure name={say('spend.month')} value={<Amount amount={spent} currency={currency} />} />
-        <Figure name={say('spend.forecast', { day: day(data.monthEnd) })} value={<Amount amount={forecast?.mean ?? null} currency={currency} />} note={forecast === null ? say('forecast.none') : say('interval', { low: money(forecast.low, currency, true), high: money(forecast.high, currency, true) })} />
+        <Figure
+          name={say('spend.forecast', { day: day(data.monthEnd) })}
+          value={<Amount amount={forecast?.mean ?? null} currency={currency} />}
+          note={
+            forecast === null
+              ? say('forecast.none')
+              : say('interval', {
+                  low: money(forecast.low, currency, true),
+                  high: money(forecast.high, currency, true),
+                })
+          }
+        />
         <Figure name={say('spend.before')} value={<Amount amount={monthBefore} currency={currency} />} />
       </dl>
       <Unpriced gpuHours={data.unpricedGpuHours} />
-      {days.length === 0 ? null : <Picture title={say('spend.daily')} summary={say('spend.summary', { n: days.length, amount: money(spent, currency), month: month(data.month) })} days={days.map((one) => one.day)} series={[{ name: say('spend.cost', { currency }), values: days.map(({ cost }) => cost) }]} currency={currency} kind="bars" file="spend-per-day" />}
+      {days.length === 0 ? null : (
+        <Picture
+          title={say('spend.daily')}
+          summary={say('spend.summary', { n: days.length, amount: money(spent, currency), month: month(data.month) })}
+          days={days.map((one) => one.day)}
+          series={[{ name: say('spend.cost', { currency }), values: days.map(({ cost }) => cost) }]}
+          currency={currency}
+          kind="bars"
+          file="spend-per-day"
+        />
+      )}
     </Card>
   );
 }
@@ -54,10 +129,15 @@ function BudgetCounts({ data: { budgets } }: { readonly data: Answer }): JSX.Ele
   if (budgets.count === 0) return null;
   const { count: n, over, forecastOver, notPlanned, notWeighed } = budgets;
   return (
-    <p class="note">{joined([
-      say('count.budgets', { n }), over === 0 ? say('budgets.none-over') : say('budgets.over', { n: over }), forecastOver === 0 ? null : say('budgets.will-end', { n: forecastOver }),
-      notPlanned === 0 ? null : say('budgets.not-planned', { n: notPlanned }), notWeighed === 0 ? null : say('budgets.not-weighed', { n: notWeighed }),
-    ])}</p>
+    <p class="note">
+      {joined([
+        say('count.budgets', { n }),
+        over === 0 ? say('budgets.none-over') : say('budgets.over', { n: over }),
+        forecastOver === 0 ? null : say('budgets.will-end', { n: forecastOver }),
+        notPlanned === 0 ? null : say('budgets.not-planned', { n: notPlanned }),
+        notWeighed === 0 ? null : say('budgets.not-weighed', { n: notWeighed }),
+      ])}
+    </p>
   );
 }
 
@@ -67,21 +147,59 @@ function Saved({ totals }: { readonly totals: SavingTotals }): JSX.Element {
   return (
     <>
       <dl class="figures">
-        <Figure name={say('saved.verified')} value={<Amounts amounts={verified.saved} />} note={say('saved.verified-short')} />
-        <Figure name={say('saved.measured')} value={<Amounts amounts={measured.saved} />} note={say('saved.measured-short')} />
-        <Figure name={say('saved.estimated')} value={<Amounts amounts={estimated.monthly} />} note={say('saved.estimated-note', { n: estimated.count })} />
+        <Figure
+          name={say('saved.verified')}
+          value={<Amounts amounts={verified.saved} />}
+          note={say('saved.verified-short')}
+        />
+        <Figure
+          name={say('saved.measured')}
+          value={<Amounts amounts={measured.saved} />}
+          note={say('saved.measured-short')}
+        />
+        <Figure
+          name={say('saved.estimated')}
+          value={<Amounts amounts={estimated.monthly} />}
+          note={say('saved.estimated-note', { n: estimated.count })}
+        />
       </dl>
-      {isEmpty ? <Empty><Rich of="saved.nothing" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} /></Empty> : <p><a href={link('savings')}>{say('saved.ledger')}</a></p>}
+      {isEmpty ? (
+        <Empty>
+          <Rich of="saved.nothing" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} />
+        </Empty>
+      ) : (
+        <p>
+          <a href={link('savings')}>{say('saved.ledger')}</a>
+        </p>
+      )}
     </>
   );
 }
 
 function Waiting({ items }: { readonly items: readonly Action[] }): JSX.Element {
-  if (items.length === 0) return <Empty><Rich of="overview.no-action" given={{ a: (inner) => <a href={link('policies')}>{inner}</a> }} /></Empty>;
+  if (items.length === 0)
+    return (
+      <Empty>
+        <Rich of="overview.no-action" given={{ a: (inner) => <a href={link('policies')}>{inner}</a> }} />
+      </Empty>
+    );
   return (
     <>
-      <ul class="plain">{items.slice(0, WAITING).map(({ id, effect, target, team }) => <li key={id}><a href={link('actions', id)}>{code('act', effect.kind)} {target}</a> <span class="note">{team}</span></li>)}</ul>
-      {items.length > WAITING ? <p><a href={link('actions', null, { state: 'proposed' })}>{say('overview.all-waiting')}</a></p> : null}
+      <ul class="plain">
+        {items.slice(0, WAITING).map(({ id, effect, target, team }) => (
+          <li key={id}>
+            <a href={link('actions', id)}>
+              {code('act', effect.kind)} {target}
+            </a>{' '}
+            <span class="note">{team}</span>
+          </li>
+        ))}
+      </ul>
+      {items.length > WAITING ? (
+        <p>
+          <a href={link('actions', null, { state: 'proposed' })}>{say('overview.all-waiting')}</a>
+        </p>
+      ) : null}
     </>
   );
 }

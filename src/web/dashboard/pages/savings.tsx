@@ -1,4 +1,6 @@
-/** The savings ledger: what each action saved against what would have happened otherwise; and one entry, hour by hour. */
+/**
+ * The savings ledger: what each action saved against what would have happened otherwise; and one entry, hour by hour.
+ */
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { addDecimal, formatDecimal, parseDecimal, ZERO } from '../../../core/decimal.js';
@@ -20,48 +22,152 @@ type Answer = List<Saving> & { readonly totals: SavingTotals };
 const isClaimed = ({ state }: Saving): boolean => state === 'measured' || state === 'verified';
 
 const columns = (): readonly Column<Saving>[] => [
-  { name: say('column.action'), text: ({ effectKind, target }) => `${code('act', effectKind)} ${target}`, cell: ({ action, effectKind, target }) => <a href={link('savings', action)}>{code('act', effectKind)} {target}</a> },
+  {
+    name: say('column.action'),
+    text: ({ effectKind, target }) => `${code('act', effectKind)} ${target}`,
+    cell: ({ action, effectKind, target }) => (
+      <a href={link('savings', action)}>
+        {code('act', effectKind)} {target}
+      </a>
+    ),
+  },
   { name: say('column.team'), text: ({ team }) => team, cell: ({ team }) => <a href={link('teams', team)}>{team}</a> },
-  { name: say('column.state'), text: ({ state }) => state, cell: ({ state, reason }) => <><Badge tone={TONES[state] ?? 'plain'}>{code('state', state)}</Badge>{reason === null ? null : <div class="note">{code('reason', reason)}</div>}</> },
-  { name: say('column.saved'), text: (one) => (isClaimed(one) ? one.saved : ''), number: (one) => (isClaimed(one) ? Number(one.saved) : null), cell: (one) => <Amount amount={isClaimed(one) ? one.saved : null} currency={one.currency} /> },
-  { name: say('column.verified'), text: ({ verified }) => verified, number: ({ verified }) => Number(verified), cell: ({ verified, currency }) => <Amount amount={verified} currency={currency} /> },
-  { name: say('saved.estimated'), text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '', number: ({ estimatedMonthlySavings }) => (estimatedMonthlySavings === null ? null : Number(estimatedMonthlySavings)), cell: ({ estimatedMonthlySavings, currency }) => <Amount amount={estimatedMonthlySavings} currency={currency} /> },
+  {
+    name: say('column.state'),
+    text: ({ state }) => state,
+    cell: ({ state, reason }) => (
+      <>
+        <Badge tone={TONES[state] ?? 'plain'}>{code('state', state)}</Badge>
+        {reason === null ? null : <div class="note">{code('reason', reason)}</div>}
+      </>
+    ),
+  },
+  {
+    name: say('column.saved'),
+    text: (one) => (isClaimed(one) ? one.saved : ''),
+    number: (one) => (isClaimed(one) ? Number(one.saved) : null),
+    cell: (one) => <Amount amount={isClaimed(one) ? one.saved : null} currency={one.currency} />,
+  },
+  {
+    name: say('column.verified'),
+    text: ({ verified }) => verified,
+    number: ({ verified }) => Number(verified),
+    cell: ({ verified, currency }) => <Amount amount={verified} currency={currency} />,
+  },
+  {
+    name: say('saved.estimated'),
+    text: ({ estimatedMonthlySavings }) => estimatedMonthlySavings ?? '',
+    number: ({ estimatedMonthlySavings }) =>
+      estimatedMonthlySavings === null ? null : Number(estimatedMonthlySavings),
+    cell: ({ estimatedMonthlySavings, currency }) => <Amount amount={estimatedMonthlySavings} currency={currency} />,
+  },
   { name: say('column.since'), text: ({ from }) => from, cell: ({ from }) => <Instant at={from} /> },
 ];
 
 export function Savings(): JSX.Element {
   const { query } = place.value;
   const [team, state] = [query.get('team') ?? '', query.get('state') ?? ''];
-  const loaded = useLoaded(`ledger ${team} ${state}`, (halt) => get<Answer>('/v1/savings', { limit: 500, team: team === '' ? null : team, state: state === '' ? null : state }, halt));
+  const loaded = useLoaded(`ledger ${team} ${state}`, (halt) =>
+    get<Answer>(
+      '/v1/savings',
+      { limit: 500, team: team === '' ? null : team, state: state === '' ? null : state },
+      halt,
+    ),
+  );
   return (
-    <Page title={say('page.savings')} lead={team === '' ? say('savings.lead') : say('of-team', { team })}
-      actions={<Select label={say('column.state')} value={state} options={[['', say('all')], ...LEDGER_STATES.map((one) => [one, code('state', one)] as const)]} onPick={(next) => go(link('savings', null, { team, state: next }))} />}>
-      <Show loaded={loaded}>{({ items, totals, nextCursor }) => (
-        <>
-          <Card title={say('in-all')}><Totals totals={totals} /></Card>
-          {items.length === 0 ? <Empty><Rich of="savings.empty" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} /></Empty>
-            : <>{nextCursor === null ? null : <p class="warning">{say('savings.many')}</p>}<Table caption={say('savings.caption')} file="savings" columns={columns()} rows={items} keyOf={({ action }) => action} isCaptionHidden /></>}
-        </>
-      )}</Show>
+    <Page
+      title={say('page.savings')}
+      lead={team === '' ? say('savings.lead') : say('of-team', { team })}
+      actions={
+        <Select
+          label={say('column.state')}
+          value={state}
+          options={[['', say('all')], ...LEDGER_STATES.map((one) => [one, code('state', one)] as const)]}
+          onPick={(next) => go(link('savings', null, { team, state: next }))}
+        />
+      }
+    >
+      <Show loaded={loaded}>
+        {({ items, totals, nextCursor }) => (
+          <>
+            <Card title={say('in-all')}>
+              <Totals totals={totals} />
+            </Card>
+            {items.length === 0 ? (
+              <Empty>
+                <Rich of="savings.empty" given={{ a: (inner) => <a href={link('recommendations')}>{inner}</a> }} />
+              </Empty>
+            ) : (
+              <>
+                {nextCursor === null ? null : <p class="warning">{say('savings.many')}</p>}
+                <Table
+                  caption={say('savings.caption')}
+                  file="savings"
+                  columns={columns()}
+                  rows={items}
+                  keyOf={({ action }) => action}
+                  isCaptionHidden
+                />
+              </>
+            )}
+          </>
+        )}
+      </Show>
     </Page>
   );
 }
 
-function Totals({ totals: { verified, measured, estimated, unverifiable } }: { readonly totals: SavingTotals }): JSX.Element {
+function Totals({
+  totals: { verified, measured, estimated, unverifiable },
+}: {
+  readonly totals: SavingTotals;
+}): JSX.Element {
   return (
     <dl class="figures">
-      <Figure name={say('saved.verified')} value={<Amounts amounts={verified.saved} />} note={say('saved.verified-note')} />
-      <Figure name={say('saved.measured')} value={<Amounts amounts={measured.saved} />} note={say('saved.measured-note')} />
-      <Figure name={say('saved.estimated')} value={<Amounts amounts={estimated.monthly} />} note={say('saved.estimated-note', { n: estimated.count })} />
-      <Figure name={say('saved.unverifiable')} value={count(unverifiable.count)} note={joined(unverifiable.reasons.map(({ reason, count: n }) => `${within(code('reason', reason))} ${count(n)}`)) || say('saved.unverifiable-note')} />
+      <Figure
+        name={say('saved.verified')}
+        value={<Amounts amounts={verified.saved} />}
+        note={say('saved.verified-note')}
+      />
+      <Figure
+        name={say('saved.measured')}
+        value={<Amounts amounts={measured.saved} />}
+        note={say('saved.measured-note')}
+      />
+      <Figure
+        name={say('saved.estimated')}
+        value={<Amounts amounts={estimated.monthly} />}
+        note={say('saved.estimated-note', { n: estimated.count })}
+      />
+      <Figure
+        name={say('saved.unverifiable')}
+        value={count(unverifiable.count)}
+        note={
+          joined(unverifiable.reasons.map(({ reason, count: n }) => `${within(code('reason', reason))} ${count(n)}`)) ||
+          say('saved.unverifiable-note')
+        }
+      />
     </dl>
   );
 }
 
 export function SavingPage({ id }: { readonly id: string }): JSX.Element {
-  const loaded = useLoaded(`saving ${id}`, (halt) => get<SavingDetail>(`/v1/savings/${encodeURIComponent(id)}`, { limit: 1000 }, halt));
+  const loaded = useLoaded(`saving ${id}`, (halt) =>
+    get<SavingDetail>(`/v1/savings/${encodeURIComponent(id)}`, { limit: 1000 }, halt),
+  );
   return (
-    <Page title={loaded.data === null ? say('saving.of', { id }) : say('saving.by', { action: within(code('act', loaded.data.effectKind)), target: loaded.data.target })} actions={<span class="links"><a href={link('actions', id)}>{say('saving.action')}</a> <a href={link('savings')}>{say('saving.ledger')}</a></span>}>
+    <Page
+      title={
+        loaded.data === null
+          ? say('saving.of', { id })
+          : say('saving.by', { action: within(code('act', loaded.data.effectKind)), target: loaded.data.target })
+      }
+      actions={
+        <span class="links">
+          <a href={link('actions', id)}>{say('saving.action')}</a> <a href={link('savings')}>{say('saving.ledger')}</a>
+        </span>
+      }
+    >
       <Show loaded={loaded}>{(saving) => <Entry saving={saving} />}</Show>
     </Page>
   );
@@ -71,19 +177,52 @@ type Hour = SavingDetail['ledger']['items'][number];
 
 const hourColumns = (): readonly Column<Hour>[] => [
   { name: say('column.hour'), text: ({ hour }) => hour, cell: ({ hour }) => <Instant at={hour} /> },
-  { name: say('column.state'), text: ({ state }) => state, cell: ({ state, reason }) => <>{code('state', state)}{reason === null ? null : <span class="note"> {code('reason', reason)}</span>}</> },
-  { name: say('column.otherwise'), text: ({ counterfactual }) => counterfactual, number: ({ counterfactual }) => Number(counterfactual), cell: (one) => <Amount amount={one.counterfactual} currency={one.currency} /> },
-  { name: say('column.cost'), text: ({ actual }) => actual, number: ({ actual }) => Number(actual), cell: (one) => <Amount amount={one.actual} currency={one.currency} /> },
-  { name: say('column.saved'), text: ({ saved }) => saved, number: ({ saved }) => Number(saved), cell: (one) => <Amount amount={one.saved} currency={one.currency} /> },
+  {
+    name: say('column.state'),
+    text: ({ state }) => state,
+    cell: ({ state, reason }) => (
+      <>
+        {code('state', state)}
+        {reason === null ? null : <span class="note"> {code('reason', reason)}</span>}
+      </>
+    ),
+  },
+  {
+    name: say('column.otherwise'),
+    text: ({ counterfactual }) => counterfactual,
+    number: ({ counterfactual }) => Number(counterfactual),
+    cell: (one) => <Amount amount={one.counterfactual} currency={one.currency} />,
+  },
+  {
+    name: say('column.cost'),
+    text: ({ actual }) => actual,
+    number: ({ actual }) => Number(actual),
+    cell: (one) => <Amount amount={one.actual} currency={one.currency} />,
+  },
+  {
+    name: say('column.saved'),
+    text: ({ saved }) => saved,
+    number: ({ saved }) => Number(saved),
+    cell: (one) => <Amount amount={one.saved} currency={one.currency} />,
+  },
 ];
 
 function seriesOf(hours: readonly Hour[], days: readonly string[]): Series[] {
-  const byDay = Map.groupBy(hours.filter(({ state }) => state === 'measured' || state === 'verified'), ({ hour }) => hour.slice(0, 10));
-  const sums = (field: 'counterfactual' | 'actual'): (string | null)[] => days.map((day) => {
-    const of = byDay.get(day);
-    return of === undefined ? null : formatDecimal(of.reduce((sum, hour) => addDecimal(sum, parseDecimal(hour[field]) ?? ZERO), ZERO));
-  });
-  return [{ name: say('column.cost'), values: sums('actual') }, { name: say('column.otherwise'), values: sums('counterfactual'), isLimit: true }];
+  const byDay = Map.groupBy(
+    hours.filter(({ state }) => state === 'measured' || state === 'verified'),
+    ({ hour }) => hour.slice(0, 10),
+  );
+  const sums = (field: 'counterfactual' | 'actual'): (string | null)[] =>
+    days.map((day) => {
+      const of = byDay.get(day);
+      return of === undefined
+        ? null
+        : formatDecimal(of.reduce((sum, hour) => addDecimal(sum, parseDecimal(hour[field]) ?? ZERO), ZERO));
+    });
+  return [
+    { name: say('column.cost'), values: sums('actual') },
+    { name: say('column.otherwise'), values: sums('counterfactual'), isLimit: true },
+  ];
 }
 
 function Entry({ saving }: { readonly saving: SavingDetail }): JSX.Element {
@@ -94,19 +233,78 @@ function Entry({ saving }: { readonly saving: SavingDetail }): JSX.Element {
     <>
       <Card title={say('in-all')}>
         <dl class="figures">
-          <Figure name={say('column.saved')} value={<Amount amount={isClaimed(saving) ? saving.saved : null} currency={currency} />} note={code('state', saving.state)} />
-          <Figure name={say('column.otherwise')} value={<Amount amount={saving.counterfactualCost} currency={currency} />} />
+          <Figure
+            name={say('column.saved')}
+            value={<Amount amount={isClaimed(saving) ? saving.saved : null} currency={currency} />}
+            note={code('state', saving.state)}
+          />
+          <Figure
+            name={say('column.otherwise')}
+            value={<Amount amount={saving.counterfactualCost} currency={currency} />}
+          />
           <Figure name={say('column.cost')} value={<Amount amount={saving.actualCost} currency={currency} />} />
-          <Figure name={say('saving.hours')} value={count(saving.hours.measured + saving.hours.verified)} note={saving.hours.unverifiable === 0 ? say('saving.verifiable') : say('saving.unverifiable', { n: saving.hours.unverifiable })} />
+          <Figure
+            name={say('saving.hours')}
+            value={count(saving.hours.measured + saving.hours.verified)}
+            note={
+              saving.hours.unverifiable === 0
+                ? say('saving.verifiable')
+                : say('saving.unverifiable', { n: saving.hours.unverifiable })
+            }
+          />
         </dl>
         <p>{say('saving.time', { from: instant(saving.from), until: instant(saving.until) })}</p>
       </Card>
-      <Card title={say('saving.world')}><Facts facts={Object.entries(counterfactual.world).map(([name, value]) => [code('field', name), name === 'kind' ? code('world', String(value)) : name === 'reason' ? code('reason', String(value)) : shownCode(value)])} />
-        {saving.sharedWith.length === 0 ? null : <p>{say('saving.shared')} {saving.sharedWith.map((other) => <a key={other} href={link('savings', other)}>{other} </a>)}</p>}
+      <Card title={say('saving.world')}>
+        <Facts
+          facts={Object.entries(counterfactual.world).map(([name, value]) => [
+            code('field', name),
+            name === 'kind'
+              ? code('world', String(value))
+              : name === 'reason'
+                ? code('reason', String(value))
+                : shownCode(value),
+          ])}
+        />
+        {saving.sharedWith.length === 0 ? null : (
+          <p>
+            {say('saving.shared')}{' '}
+            {saving.sharedWith.map((other) => (
+              <a key={other} href={link('savings', other)}>
+                {other}{' '}
+              </a>
+            ))}
+          </p>
+        )}
       </Card>
-      <Card title={say('saving.days')}>{days.length === 0 ? <Empty>{say('saving.no-hour')}</Empty>
-        : <Picture title={say('saving.picture')} summary={say('saving.summary', { amount: money(saving.saved, currency), n: days.length })} days={days} series={series} currency={currency} kind="lines" file={`saving-${saving.action}`} />}</Card>
-      {ledger.items.length === 0 ? null : <Card title={say('saving.by-hour')}>{ledger.nextCursor === null ? null : <p class="warning">{say('saving.many')}</p>}<Table caption={say('saving.caption')} file={`hours-${saving.action}`} columns={hourColumns()} rows={ledger.items} keyOf={({ hour }) => hour} isCaptionHidden /></Card>}
+      <Card title={say('saving.days')}>
+        {days.length === 0 ? (
+          <Empty>{say('saving.no-hour')}</Empty>
+        ) : (
+          <Picture
+            title={say('saving.picture')}
+            summary={say('saving.summary', { amount: money(saving.saved, currency), n: days.length })}
+            days={days}
+            series={series}
+            currency={currency}
+            kind="lines"
+            file={`saving-${saving.action}`}
+          />
+        )}
+      </Card>
+      {ledger.items.length === 0 ? null : (
+        <Card title={say('saving.by-hour')}>
+          {ledger.nextCursor === null ? null : <p class="warning">{say('saving.many')}</p>}
+          <Table
+            caption={say('saving.caption')}
+            file={`hours-${saving.action}`}
+            columns={hourColumns()}
+            rows={ledger.items}
+            keyOf={({ hour }) => hour}
+            isCaptionHidden
+          />
+        </Card>
+      )}
     </>
   );
 }

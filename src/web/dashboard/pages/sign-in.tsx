@@ -26,13 +26,41 @@ export function SignIn(): JSX.Element {
   return (
     <Page title={say('sign-in')}>
       <div class="card narrow">
-        {page !== 'sign-in' || id === null ? null : <div class="problems" role="alert"><p>{reasonOf(id)}</p></div>}
-        {session.value?.oidc === true ? <p><a class="button primary" href="/session/oidc" onClick={keepPlace}>{say('sign-in.oidc')}</a></p> : null}
-        <form onSubmit={(event) => { event.preventDefault(); run(); }}>
-          <Field label={say('sign-in.key')} note={say('sign-in.note')}>{(ids) =>
-            <input {...ids} type="password" autocomplete="off" spellcheck={false} required value={key} onInput={({ currentTarget }) => setKey(currentTarget.value)} />}
+        {page !== 'sign-in' || id === null ? null : (
+          <div class="problems" role="alert">
+            <p>{reasonOf(id)}</p>
+          </div>
+        )}
+        {session.value?.oidc === true ? (
+          <p>
+            <a class="button primary" href="/session/oidc" onClick={keepPlace}>
+              {say('sign-in.oidc')}
+            </a>
+          </p>
+        ) : null}
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            run();
+          }}
+        >
+          <Field label={say('sign-in.key')} note={say('sign-in.note')}>
+            {(ids) => (
+              <input
+                {...ids}
+                type="password"
+                autocomplete="off"
+                spellcheck={false}
+                required
+                value={key}
+                onInput={({ currentTarget }) => setKey(currentTarget.value)}
+              />
+            )}
           </Field>
-          <button class="primary" aria-disabled={isBusy}>{say('sign-in')}{isBusy ? ' …' : ''}</button>
+          <button class="primary" aria-disabled={isBusy}>
+            {say('sign-in')}
+            {isBusy ? ' …' : ''}
+          </button>
         </form>
         <Problems trouble={trouble} />
       </div>
@@ -45,5 +73,12 @@ export function SignOut(): JSX.Element {
     session.value = await send<Session>('DELETE', '/session');
     go('#/');
   });
-  return <><Act isBusy={isBusy} onAct={run}>{say('sign-out')}</Act><Problems trouble={trouble} /></>;
+  return (
+    <>
+      <Act isBusy={isBusy} onAct={run}>
+        {say('sign-out')}
+      </Act>
+      <Problems trouble={trouble} />
+    </>
+  );
 }

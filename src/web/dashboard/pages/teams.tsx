@@ -1,4 +1,6 @@
-/** The teams with what the month costs each, and one team: its cost over time by a dimension, its budgets, its leases. */
+/**
+ * The teams with what the month costs each, and one team: its cost over time by a dimension, its budgets, its leases.
+ */
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { teamsUnder } from '../../../core/budget/budget.js';
@@ -15,45 +17,120 @@ import { link } from '../router.js';
 import { Table, type Column } from '../table.js';
 import { Amount, Badge, Card, Empty, Field, Instant, Page, Select, Show, Unpriced } from '../ui.js';
 
-interface Row { readonly team: TeamAnswer | null; readonly id: string; readonly costs: readonly { readonly currency: string; readonly cost: string | null }[]; readonly unpriced: string | null }
+interface Row {
+  readonly team: TeamAnswer | null;
+  readonly id: string;
+  readonly costs: readonly { readonly currency: string; readonly cost: string | null }[];
+  readonly unpriced: string | null;
+}
 
-async function rowsOf(halt: AbortSignal): Promise<{ readonly rows: readonly Row[]; readonly month: string; readonly more: boolean }> {
+async function rowsOf(
+  halt: AbortSignal,
+): Promise<{ readonly rows: readonly Row[]; readonly month: string; readonly more: boolean }> {
   const { month: label } = await get<Overview>('/v1/overview', {}, halt);
-  const [teams, costs] = await Promise.all([list<TeamAnswer>('/v1/teams', {}, halt), get<Costs>('/v1/costs', { from: label, 'group-by': 'team' }, halt)]);
+  const [teams, costs] = await Promise.all([
+    list<TeamAnswer>('/v1/teams', {}, halt),
+    get<Costs>('/v1/costs', { from: label, 'group-by': 'team' }, halt),
+  ]);
   const byTeam = Map.groupBy(costs.rows, (row) => row['team'] ?? '');
   const known = new Map(teams.items.map((team) => [team.id, team]));
   const ids = [...new Set([...known.keys(), ...byTeam.keys()])].sort();
   const rows = ids.map((id): Row => {
     const of = byTeam.get(id) ?? [];
-    return { id, team: known.get(id) ?? null, costs: of.filter(({ cost }) => cost !== null), unpriced: of.length === 0 ? null : formatDecimal(of.reduce((sum, row) => addDecimal(sum, parseDecimal(row.unpricedQuantity) ?? ZERO), ZERO)) };
+    return {
+      id,
+      team: known.get(id) ?? null,
+      costs: of.filter(({ cost }) => cost !== null),
+      unpriced:
+        of.length === 0
+          ? null
+          : formatDecimal(of.reduce((sum, row) => addDecimal(sum, parseDecimal(row.unpricedQuantity) ?? ZERO), ZERO)),
+    };
   });
   return { rows, month: label, more: teams.more };
 }
 
 const columns = (): readonly Column<Row>[] => [
-  { name: say('column.team'), text: ({ id }) => id, cell: ({ id, team }) => (team === null ? <span>{id} <Badge>{say('teams.no-such')}</Badge></span> : <a href={link('teams', id)}>{team.name}</a>) },
+  {
+    name: say('column.team'),
+    text: ({ id }) => id,
+    cell: ({ id, team }) =>
+      team === null ? (
+        <span>
+          {id} <Badge>{say('teams.no-such')}</Badge>
+        </span>
+      ) : (
+        <a href={link('teams', id)}>{team.name}</a>
+      ),
+  },
   { name: say('teams.below'), text: ({ team }) => team?.parent ?? '' },
-  { name: say('teams.cost'), text: ({ costs }) => costs.map(({ cost, currency }) => `${cost} ${currency}`).join('; '), number: ({ costs }) => (costs[0] === undefined ? null : Number(costs[0].cost)),
-    cell: ({ costs }) => (costs.length === 0 ? <span class="quiet">{say('teams.nothing-known')}</span> : costs.map(({ cost, currency }) => <div key={currency}><Amount amount={cost} currency={currency} /></div>)) },
-  { name: say('teams.unpriced'), text: ({ unpriced }) => unpriced ?? '', number: ({ unpriced }) => (unpriced === null ? null : Number(unpriced)), cell: ({ unpriced }) => (unpriced === null ? <span class="quiet">–</span> : count(Number(unpriced))) },
+  {
+    name: say('teams.cost'),
+    text: ({ costs }) => costs.map(({ cost, currency }) => `${cost} ${currency}`).join('; '),
+    number: ({ costs }) => (costs[0] === undefined ? null : Number(costs[0].cost)),
+    cell: ({ costs }) =>
+      costs.length === 0 ? (
+        <span class="quiet">{say('teams.nothing-known')}</span>
+      ) : (
+        costs.map(({ cost, currency }) => (
+          <div key={currency}>
+            <Amount amount={cost} currency={currency} />
+          </div>
+        ))
+      ),
+  },
+  {
+    name: say('teams.unpriced'),
+    text: ({ unpriced }) => unpriced ?? '',
+    number: ({ unpriced }) => (unpriced === null ? null : Number(unpriced)),
+    cell: ({ unpriced }) => (unpriced === null ? <span class="quiet">–</span> : count(Number(unpriced))),
+  },
 ];
 
 export function Teams(): JSX.Element {
   const loaded = useLoaded('teams', rowsOf);
   const [wanted, setWanted] = useState('');
   return (
-    <Page title={say('page.teams')} lead={loaded.data === null ? undefined : say('teams.lead', { month: month(loaded.data.month) })}>
-      <Show loaded={loaded}>{({ rows, more }) => {
-        if (rows.length === 0) return <Empty><Rich of="teams.empty" given={{}} /></Empty>;
-        const found = rows.filter(({ id, team }) => `${id} ${team?.name ?? ''}`.toLowerCase().includes(wanted.toLowerCase()));
-        return (
-          <>
-            <Field label={say('teams.find')}>{(ids) => <input {...ids} type="search" value={wanted} onInput={({ currentTarget }) => setWanted(currentTarget.value)} />}</Field>
-            {more ? <p class="warning">{say('teams.many')}</p> : null}
-            <Table caption={say('teams.caption')} file="teams" columns={columns()} rows={found} keyOf={({ id }) => id} isCaptionHidden />
-          </>
-        );
-      }}</Show>
+    <Page
+      title={say('page.teams')}
+      lead={loaded.data === null ? undefined : say('teams.lead', { month: month(loaded.data.month) })}
+    >
+      <Show loaded={loaded}>
+        {({ rows, more }) => {
+          if (rows.length === 0)
+            return (
+              <Empty>
+                <Rich of="teams.empty" given={{}} />
+              </Empty>
+            );
+          const found = rows.filter(({ id, team }) =>
+            `${id} ${team?.name ?? ''}`.toLowerCase().includes(wanted.toLowerCase()),
+          );
+          return (
+            <>
+              <Field label={say('teams.find')}>
+                {(ids) => (
+                  <input
+                    {...ids}
+                    type="search"
+                    value={wanted}
+                    onInput={({ currentTarget }) => setWanted(currentTarget.value)}
+                  />
+                )}
+              </Field>
+              {more ? <p class="warning">{say('teams.many')}</p> : null}
+              <Table
+                caption={say('teams.caption')}
+                file="teams"
+                columns={columns()}
+                rows={found}
+                keyOf={({ id }) => id}
+                isCaptionHidden
+              />
+            </>
+          );
+        }}
+      </Show>
     </Page>
   );
 }
@@ -63,24 +140,62 @@ const SPANS = ['30', '90', '365'] as const;
 
 export function Team({ id }: { readonly id: string }): JSX.Element {
   const team = useLoaded(`team ${id}`, async (halt) => {
-    const [own, all, overview] = await Promise.all([get<TeamAnswer>(`/v1/teams/${encodeURIComponent(id)}`, {}, halt), list<TeamAnswer>('/v1/teams', {}, halt), get<Overview>('/v1/overview', {}, halt)]);
-    return { own, below: [...teamsUnder(id, new Map(all.items.map(({ id: one, parent }) => [one, parent])))], asOf: overview.asOf };
+    const [own, all, overview] = await Promise.all([
+      get<TeamAnswer>(`/v1/teams/${encodeURIComponent(id)}`, {}, halt),
+      list<TeamAnswer>('/v1/teams', {}, halt),
+      get<Overview>('/v1/overview', {}, halt),
+    ]);
+    return {
+      own,
+      below: [...teamsUnder(id, new Map(all.items.map(({ id: one, parent }) => [one, parent])))],
+      asOf: overview.asOf,
+    };
   });
   const budgets = useLoaded(`budgets ${id}`, (halt) => list<Standing>('/v1/budget-states', { team: id }, halt));
-  const leases = useLoaded(`leases ${id}`, (halt) => get<{ readonly items: readonly Lease[] }>(`/v1/teams/${encodeURIComponent(id)}/leases`, {}, halt));
+  const leases = useLoaded(`leases ${id}`, (halt) =>
+    get<{ readonly items: readonly Lease[] }>(`/v1/teams/${encodeURIComponent(id)}/leases`, {}, halt),
+  );
   return (
-    <Page title={team.data?.own.name ?? id} lead={team.data === null ? undefined : leadOf(team.data.own, team.data.below.length - 1)}
-      actions={<span class="links"><a href={link('recommendations', null, { team: id })}>{say('page.recommendations')}</a> <a href={link('actions', null, { team: id })}>{say('page.actions')}</a> <a href={link('savings', null, { team: id })}>{say('page.savings')}</a> <a href={link('alerts', null, { team: id })}>{say('page.alerts')}</a></span>}>
+    <Page
+      title={team.data?.own.name ?? id}
+      lead={team.data === null ? undefined : leadOf(team.data.own, team.data.below.length - 1)}
+      actions={
+        <span class="links">
+          <a href={link('recommendations', null, { team: id })}>{say('page.recommendations')}</a>{' '}
+          <a href={link('actions', null, { team: id })}>{say('page.actions')}</a>{' '}
+          <a href={link('savings', null, { team: id })}>{say('page.savings')}</a>{' '}
+          <a href={link('alerts', null, { team: id })}>{say('page.alerts')}</a>
+        </span>
+      }
+    >
       <Show loaded={team}>{({ below, asOf }) => <CostOverTime below={below} asOf={asOf} />}</Show>
-      <Card title={say('page.budgets')}><Show loaded={budgets}>{({ items }) => <Budgets items={items} caption={say('teams.budgets', { id })} />}</Show></Card>
-      <Show loaded={budgets}>{({ items }) => <div class="cards">{items.slice(0, 6).map((item) => <BurnPicture key={item.budget} item={item} />)}</div>}</Show>
-      <Card title={say('leases')}><Show loaded={leases}>{({ items }) => <Leases items={items} />}</Show></Card>
+      <Card title={say('page.budgets')}>
+        <Show loaded={budgets}>{({ items }) => <Budgets items={items} caption={say('teams.budgets', { id })} />}</Show>
+      </Card>
+      <Show loaded={budgets}>
+        {({ items }) => (
+          <div class="cards">
+            {items.slice(0, 6).map((item) => (
+              <BurnPicture key={item.budget} item={item} />
+            ))}
+          </div>
+        )}
+      </Show>
+      <Card title={say('leases')}>
+        <Show loaded={leases}>{({ items }) => <Leases items={items} />}</Show>
+      </Card>
     </Page>
   );
 }
 
 function leadOf({ id, parent, zone, currency }: TeamAnswer, below: number): string {
-  return joined([say('team.id', { id }), parent === null ? null : say('team.parent', { parent }), say('team.zone', { zone }), say('team.currency', { currency }), below === 0 ? null : say('team.below', { n: below })]);
+  return joined([
+    say('team.id', { id }),
+    parent === null ? null : say('team.parent', { parent }),
+    say('team.zone', { zone }),
+    say('team.currency', { currency }),
+    below === 0 ? null : say('team.below', { n: below }),
+  ]);
 }
 
 const MOST_SERIES = 7;
@@ -88,18 +203,39 @@ const MOST_SERIES = 7;
 /** A term is one of a few; any other group is named as the provider or the team named it. */
 const nameOf = (key: string, name: string): string => (key === 'term' ? within(code('term', name)) : name);
 
-/** The largest groups, and the rest as one. A day on which a group has no row cost nothing; one whose rows have no price is unknown. */
+/**
+ * The largest groups, and the rest as one. A day on which a group has no row cost nothing; one whose rows have no price
+ * is unknown.
+ */
 function seriesOf(rows: Costs['rows'], key: string, days: readonly string[]): Series[] {
   const groups = Map.groupBy(rows, (row) => row[key] ?? say('not-known'));
-  const bySize = [...groups].map(([name, of]) => ({ name, of, size: of.reduce((sum, { cost }) => sum + Number(cost ?? 0), 0) })).sort((a, b) => b.size - a.size);
-  const shown = bySize.length > MOST_SERIES + 1 ? [...bySize.slice(0, MOST_SERIES), { name: say('cost.others', { n: bySize.length - MOST_SERIES }), of: bySize.slice(MOST_SERIES).flatMap(({ of }) => of) }] : bySize;
+  const bySize = [...groups]
+    .map(([name, of]) => ({ name, of, size: of.reduce((sum, { cost }) => sum + Number(cost ?? 0), 0) }))
+    .sort((a, b) => b.size - a.size);
+  const shown =
+    bySize.length > MOST_SERIES + 1
+      ? [
+          ...bySize.slice(0, MOST_SERIES),
+          {
+            name: say('cost.others', { n: bySize.length - MOST_SERIES }),
+            of: bySize.slice(MOST_SERIES).flatMap(({ of }) => of),
+          },
+        ]
+      : bySize;
   return shown.map(({ name, of }) => {
     const byDay = Map.groupBy(of, (row) => row['day'] ?? '');
-    return { name: of.every(({ cost }) => cost === null) ? say('cost.no-price', { name: nameOf(key, name) }) : nameOf(key, name), values: days.map((one) => {
-      const costs = (byDay.get(one) ?? []).map(({ cost }) => cost);
-      if (costs.length > 0 && costs.every((cost) => cost === null)) return null;
-      return formatDecimal(costs.reduce((sum, cost) => addDecimal(sum, cost === null ? ZERO : (parseDecimal(cost) ?? ZERO)), ZERO));
-    }) };
+    return {
+      name: of.every(({ cost }) => cost === null)
+        ? say('cost.no-price', { name: nameOf(key, name) })
+        : nameOf(key, name),
+      values: days.map((one) => {
+        const costs = (byDay.get(one) ?? []).map(({ cost }) => cost);
+        if (costs.length > 0 && costs.every((cost) => cost === null)) return null;
+        return formatDecimal(
+          costs.reduce((sum, cost) => addDecimal(sum, cost === null ? ZERO : (parseDecimal(cost) ?? ZERO)), ZERO),
+        );
+      }),
+    };
   });
 }
 
@@ -109,40 +245,115 @@ function CostOverTime({ below, asOf }: { readonly below: readonly string[]; read
   const last = Math.floor(Date.parse(asOf) / 86_400_000) * 86_400_000;
   const from = new Date(last - (Number(span) - 1) * 86_400_000).toISOString().slice(0, 10);
   const to = new Date(last + 86_400_000).toISOString().slice(0, 10);
-  const costs = useLoaded(`costs ${below.join(',')} ${key} ${from}`, (halt) => get<Costs>('/v1/costs', { from, to, 'group-by': `day,${key}`, team: below }, halt));
+  const costs = useLoaded(`costs ${below.join(',')} ${key} ${from}`, (halt) =>
+    get<Costs>('/v1/costs', { from, to, 'group-by': `day,${key}`, team: below }, halt),
+  );
   const keys = DIMENSIONS.filter((one) => one !== 'team' || below.length > 1);
   return (
-    <Card title={say('cost.over-time')} actions={<span class="fields">
-      <Select label={say('cost.by')} value={key} options={keys.map((one) => [one, code('dimension', one)])} onPick={setKey} />
-      <Select label={say('cost.over')} value={span} options={SPANS.map((one) => [one, say(`cost.${one}`)])} onPick={setSpan} /></span>}>
+    <Card
+      title={say('cost.over-time')}
+      actions={
+        <span class="fields">
+          <Select
+            label={say('cost.by')}
+            value={key}
+            options={keys.map((one) => [one, code('dimension', one)])}
+            onPick={setKey}
+          />
+          <Select
+            label={say('cost.over')}
+            value={span}
+            options={SPANS.map((one) => [one, say(`cost.${one}`)])}
+            onPick={setSpan}
+          />
+        </span>
+      }
+    >
       <Show loaded={costs}>{(data) => <Drawn costs={data} dimension={key} />}</Show>
     </Card>
   );
 }
 
 function Drawn({ costs, dimension }: { readonly costs: Costs; readonly dimension: string }): JSX.Element {
-  const currencies = useMemo(() => [...new Set(costs.rows.filter(({ cost }) => cost !== null).map(({ currency }) => currency))], [costs]);
+  const currencies = useMemo(
+    () => [...new Set(costs.rows.filter(({ cost }) => cost !== null).map(({ currency }) => currency))],
+    [costs],
+  );
   const days = useMemo(() => [...new Set(costs.rows.map((row) => row['day'] ?? ''))].sort(), [costs]);
-  const pictures = useMemo(() => currencies.map((currency) => ({ currency, series: seriesOf(costs.rows.filter((row) => row.currency === currency), dimension, days) })), [costs, dimension, reader.value]);
-  if (costs.rows.length === 0) return <Empty><Rich of="cost.empty" given={{ a: (inner) => <a href={link('imports')}>{inner}</a> }} /></Empty>;
+  const pictures = useMemo(
+    () =>
+      currencies.map((currency) => ({
+        currency,
+        series: seriesOf(
+          costs.rows.filter((row) => row.currency === currency),
+          dimension,
+          days,
+        ),
+      })),
+    [costs, dimension, reader.value],
+  );
+  if (costs.rows.length === 0)
+    return (
+      <Empty>
+        <Rich of="cost.empty" given={{ a: (inner) => <a href={link('imports')}>{inner}</a> }} />
+      </Empty>
+    );
   return (
     <>
       <Unpriced gpuHours={costs.unpricedQuantity} />
-      {pictures.map(({ currency, series }) => <Picture key={currency} title={say('cost.daily', { currency })} summary={say('cost.summary', { amount: money(costs.totals.find((one) => one.currency === currency)?.cost ?? null, currency), n: series.length })}
-        days={days} series={series} currency={currency} kind="bars" file={`cost-by-${dimension}-${currency}`} />)}
+      {pictures.map(({ currency, series }) => (
+        <Picture
+          key={currency}
+          title={say('cost.daily', { currency })}
+          summary={say('cost.summary', {
+            amount: money(costs.totals.find((one) => one.currency === currency)?.cost ?? null, currency),
+            n: series.length,
+          })}
+          days={days}
+          series={series}
+          currency={currency}
+          kind="bars"
+          file={`cost-by-${dimension}-${currency}`}
+        />
+      ))}
     </>
   );
 }
 
 const leaseColumns = (): readonly Column<Lease>[] => [
-  { name: say('column.lease'), text: ({ lease }) => lease }, { name: say('column.of'), text: ({ target }) => target }, { name: say('column.holder'), text: ({ holder }) => holder ?? unknown() },
-  { name: say('column.gpus'), text: ({ gpus }) => (gpus === null ? '' : String(gpus)), cell: ({ gpus }) => count(gpus), number: ({ gpus }) => gpus },
+  { name: say('column.lease'), text: ({ lease }) => lease },
+  { name: say('column.of'), text: ({ target }) => target },
+  { name: say('column.holder'), text: ({ holder }) => holder ?? unknown() },
+  {
+    name: say('column.gpus'),
+    text: ({ gpus }) => (gpus === null ? '' : String(gpus)),
+    cell: ({ gpus }) => count(gpus),
+    number: ({ gpus }) => gpus,
+  },
   { name: say('from'), text: ({ startedAt }) => startedAt, cell: ({ startedAt }) => <Instant at={startedAt} /> },
-  { name: say('column.until'), text: ({ expiresAt }) => expiresAt ?? '', cell: ({ expiresAt }) => (expiresAt === null ? say('leases.no-end') : <Instant at={expiresAt} />) },
+  {
+    name: say('column.until'),
+    text: ({ expiresAt }) => expiresAt ?? '',
+    cell: ({ expiresAt }) => (expiresAt === null ? say('leases.no-end') : <Instant at={expiresAt} />),
+  },
   { name: say('column.held'), text: ({ active }) => (active === null ? unknown() : active ? say('yes') : say('no')) },
 ];
 
 function Leases({ items }: { readonly items: readonly Lease[] }): JSX.Element {
-  if (items.length === 0) return <Empty><Rich of="leases.empty" given={{ a: (inner) => <a href={link('policies')}>{inner}</a> }} /></Empty>;
-  return <Table caption={say('leases')} file="leases" columns={leaseColumns()} rows={items} keyOf={({ lease }) => lease} isCaptionHidden />;
+  if (items.length === 0)
+    return (
+      <Empty>
+        <Rich of="leases.empty" given={{ a: (inner) => <a href={link('policies')}>{inner}</a> }} />
+      </Empty>
+    );
+  return (
+    <Table
+      caption={say('leases')}
+      file="leases"
+      columns={leaseColumns()}
+      rows={items}
+      keyOf={({ lease }) => lease}
+      isCaptionHidden
+    />
+  );
 }

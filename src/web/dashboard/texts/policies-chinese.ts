@@ -1,50 +1,170 @@
 /**
- * What the policies say of themselves, in Chinese: the API has it in English, in each policy's own file. A text without an entry is shown in English.
+ * What the policies say of themselves, in Chinese: the API has it in English, in each policy's own file. A text without
+ * an entry is shown in English.
  *
- * By the English text, so that a text that changes never keeps an old translation; tests/unit/web/dashboard-texts.test.ts tells which one is missing.
+ * By the English text, so that a text that changes never keeps an old translation;
+ * tests/unit/web/dashboard-texts.test.ts tells which one is missing.
  */
 
 /** Names of parameters. */
 export const PARAMETERS: Readonly<Record<string, string>> = {
-  steps: '步骤', of: '比较对象', ratio: '比例', do: '措施', stopKinds: '可停止的类型', restartHours: '重启耗时（小时）', historyDays: '历史天数', staleMinutes: '读数时效（分钟）', restartMinutes: '重启耗时（分钟）',
-  maximumFalseStopProbability: '误停概率上限', minimumQuietMinutes: '最短空闲（分钟）', lagMinutes: '读数延迟（分钟）', warnHours: '提前通知（小时）', graceHours: '宽限期（小时）', longestDays: '最长天数', windowMinutes: '窗口（分钟）', headroomRatio: '余量比例',
-  minimumSavingPerMonth: '每月最低节省', anyRegion: '任意区域', anyProvider: '任意供应商', mostInstances: '实例数上限', mostStarts: '启动次数上限', horizonDays: '计划天数', idleWeeks: '空闲周数', minimumSavingRatio: '最低节省比例', mode: '方式', startGpus: '起始 GPU 数',
-  fullGpus: '完整 GPU 数', metric: '指标', worthFrom: '信号阈值', signalMinutes: '信号持续（分钟）', minimumHistoryDays: '最少历史天数', terms: '计费方式', guarded: '保守', upfront: '付款方式', zone: '时区', targets: '对象', windows: '时段', days: '星期', from: '开始', to: '结束',
-  running: '运行', minReplicas: '最少副本数', maxReplicas: '最多副本数', otherwise: '其余时间', stableMinutes: '稳定时间（分钟）', demand: '按需用量', outAboveRatio: '扩容利用率', outReplicas: '扩容副本数', memoryAboveRatio: '扩容显存占用', memoryReplicas: '按显存扩容副本数',
-  inBelowRatio: '缩容利用率', inReplicas: '缩容副本数', breachMinutes: '越限时间（分钟）', cooldownMinutes: '冷却时间（分钟）', unservedPrice: '未满足负载的代价', reserveRatio: '备用比例',
+  steps: '步骤',
+  of: '比较对象',
+  ratio: '比例',
+  do: '措施',
+  stopKinds: '可停止的类型',
+  restartHours: '重启耗时（小时）',
+  historyDays: '历史天数',
+  staleMinutes: '读数时效（分钟）',
+  restartMinutes: '重启耗时（分钟）',
+  maximumFalseStopProbability: '误停概率上限',
+  minimumQuietMinutes: '最短空闲（分钟）',
+  lagMinutes: '读数延迟（分钟）',
+  warnHours: '提前通知（小时）',
+  graceHours: '宽限期（小时）',
+  longestDays: '最长天数',
+  windowMinutes: '窗口（分钟）',
+  headroomRatio: '余量比例',
+  minimumSavingPerMonth: '每月最低节省',
+  anyRegion: '任意区域',
+  anyProvider: '任意供应商',
+  mostInstances: '实例数上限',
+  mostStarts: '启动次数上限',
+  horizonDays: '计划天数',
+  idleWeeks: '空闲周数',
+  minimumSavingRatio: '最低节省比例',
+  mode: '方式',
+  startGpus: '起始 GPU 数',
+  fullGpus: '完整 GPU 数',
+  metric: '指标',
+  worthFrom: '信号阈值',
+  signalMinutes: '信号持续（分钟）',
+  minimumHistoryDays: '最少历史天数',
+  terms: '计费方式',
+  guarded: '保守',
+  upfront: '付款方式',
+  zone: '时区',
+  targets: '对象',
+  windows: '时段',
+  days: '星期',
+  from: '开始',
+  to: '结束',
+  running: '运行',
+  minReplicas: '最少副本数',
+  maxReplicas: '最多副本数',
+  otherwise: '其余时间',
+  stableMinutes: '稳定时间（分钟）',
+  demand: '按需用量',
+  outAboveRatio: '扩容利用率',
+  outReplicas: '扩容副本数',
+  memoryAboveRatio: '扩容显存占用',
+  memoryReplicas: '按显存扩容副本数',
+  inBelowRatio: '缩容利用率',
+  inReplicas: '缩容副本数',
+  breachMinutes: '越限时间（分钟）',
+  cooldownMinutes: '冷却时间（分钟）',
+  unservedPrice: '未满足负载的代价',
+  reserveRatio: '备用比例',
 };
 
 /** Descriptions of policies and of their parameters. */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps': '随预算的支出或预测逐级越过阈值，依次通知、拒绝新启动、转为竞价或低价时段、缩容、停止',
-  'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart': '当 GPU 空闲的时间足以抵偿重启代价时，提议停止该资源',
-  'Ends allocations whose lease nobody renewed, and tells their holders in time': '终止租约无人续期的分配，并提前通知持有者',
-  'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices': '根据实测性能和当前价格，找出能完成工作负载且最便宜的一种或两种 GPU 型号',
-  'Cuts a long job that may be interrupted into pieces for the cheap or idle hours before its deadline': '将可中断的长任务分段安排到截止时间之前的低价或空闲时段',
-  'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so': '训练先以少量 GPU 启动，待信号表明值得时再扩大；或以完整规模启动并保持不变',
-  'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time': '为团队几乎始终在用的 GPU 提议购买预留，若节省计划更便宜则提议节省计划',
-  'Starts, stops and bounds workloads and resources by a weekly calendar in a time zone': '按某一时区的每周日程启动、停止工作负载和资源，并限定其规模',
-  'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU': '可中断的任务使用竞价实例；竞价不可用或临近截止时间时转回按需，之后再恢复；替换丢失 GPU 的资源',
-  'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold': '当利用率或显存持续越过阈值时，按步增减副本',
-  'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU': '根据实测负载预测后续负载，保持所需的服务副本数，并替换丢失 GPU 的副本',
+  'Tells, refuses launches, moves to spot or to cheap hours, scales in and stops, step by step as the spend or the forecast of a budget passes its steps':
+    '随预算的支出或预测逐级越过阈值，依次通知、拒绝新启动、转为竞价或低价时段、缩容、停止',
+  'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart':
+    '当 GPU 空闲的时间足以抵偿重启代价时，提议停止该资源',
+  'Ends allocations whose lease nobody renewed, and tells their holders in time':
+    '终止租约无人续期的分配，并提前通知持有者',
+  'Finds the cheapest one or two GPU models that do the work of a workload, from measured performance and current prices':
+    '根据实测性能和当前价格，找出能完成工作负载且最便宜的一种或两种 GPU 型号',
+  'Cuts a long job that may be interrupted into pieces for the cheap or idle hours before its deadline':
+    '将可中断的长任务分段安排到截止时间之前的低价或空闲时段',
+  'Starts trainings on few GPUs and grows them once a signal says that it is worth it, or starts them at full size and keeps them so':
+    '训练先以少量 GPU 启动，待信号表明值得时再扩大；或以完整规模启动并保持不变',
+  'Proposes reservations, or a savings plan where it is cheaper, for the GPUs that a team uses nearly all the time':
+    '为团队几乎始终在用的 GPU 提议购买预留，若节省计划更便宜则提议节省计划',
+  'Starts, stops and bounds workloads and resources by a weekly calendar in a time zone':
+    '按某一时区的每周日程启动、停止工作负载和资源，并限定其规模',
+  'Runs what may be interrupted on spot, falls back on demand when spot is gone or a deadline needs it, and returns; replaces what lost a GPU':
+    '可中断的任务使用竞价实例；竞价不可用或临近截止时间时转回按需，之后再恢复；替换丢失 GPU 的资源',
+  'Adds or removes replicas by steps when utilisation or memory stays beyond a threshold':
+    '当利用率或显存持续越过阈值时，按步增减副本',
+  'Keeps as many replicas of a service as the load ahead needs, forecast from its measured load, and replaces those that lost a GPU':
+    '根据实测负载预测后续负载，保持所需的服务副本数，并替换丢失 GPU 的副本',
 
-  'The severest step that is reached holds': '以已达到的最严步骤为准', 'What is compared: the spend so far, or the forecast of the period': '比较对象：累计支出，或本期预测', 'Of the planned amount; 0.8 is 80 %': '占计划金额的比例；0.8 即 80%',
-  'What is done from here on, with all that is milder': '自此采取的措施，并包含所有更轻的措施', 'Kinds of workload that may be stopped although nobody calls them interruptible': '即使未标明可中断也可停止的工作负载类型', 'Hours lost at a start on spot, where the workload does not say': '工作负载未说明时，每次竞价启动损失的小时数',
-  'Days of recorded spot availability that a saving is made of': '估算节省所用的竞价可用性历史天数', 'A resource whose newest reading is older is not known to run': '最新读数早于此时间的资源视为运行状态未知', 'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
-  'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率', 'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数', 'Older evidence than this is no evidence': '早于此时间的依据不作为依据',
-  'Minutes that a reading may need to arrive: until then it is not missing': '读数到达可能需要的分钟数：在此之前不算缺失', 'Hours before the end at which the holder is told': '到期前多少小时通知持有者', 'Hours after the end before the allocation is released': '到期后多少小时释放分配',
-  'End of leases that were given without one, in days from their start; null: they never end': '未设到期时间的租约自开始起的天数；null：永不到期', 'Minutes of load whose highest a service must serve': '服务须能承受其最高值的负载时长（分钟）', 'Throughput beyond that, as a share of it': '在此之上的吞吐余量，以比例计',
-  "In the team's currency: below it nothing is proposed": '以团队货币计：低于此值不作提议', 'Offers of other regions count too': '也考虑其他区域的报价', 'Offers of other providers count too': '也考虑其他供应商的报价', 'Most instances of one kind': '同一规格的实例数上限',
-  'Hours lost at each start, where the job does not say': '任务未说明时，每次启动损失的小时数', 'Most starts that the job may have': '任务允许的启动次数上限', 'Days ahead that are planned; a later deadline is taken as theirs': '向前计划的天数；更晚的截止时间按此计',
-  'Weeks in which an hour must have been free on commitments to be counted as idle; 0: never': '某一小时的承诺用量须连续空闲多少周才算空闲；0：从不', 'Smallest saving, as a share of what the job would cost in one piece': '最低节省，占任务一次性运行成本的比例',
-  'ramp: small first; full: full size at the start and never resized while it runs': 'ramp：先小规模启动；full：以完整规模启动，运行期间不调整', 'GPUs at the start': '启动时的 GPU 数', 'GPUs once it is worth it': '值得扩大时的 GPU 数', 'The signal: a metric of the workload': '信号：工作负载的某项指标',
-  'Value of the signal from which more GPUs are worth it': '信号达到此值时，值得使用更多 GPU', 'Minutes that the signal must hold, each one of them': '信号须逐分钟持续满足的分钟数', 'Days of metered use before anything is proposed': '作出提议前所需的计量天数', 'Terms that may be proposed; of several that suit a GPU, the one that saves most per hour': '可提议的计费方式；适用于同一 GPU 的有多种时，取每小时节省最多的一种',
-  'Only what is sure never to cost twice the optimum; needs months of use before it proposes anything': '仅提议可保证成本不超过最优两倍的方案；需要数月用量才会提议', 'Ways of paying that may be proposed': '可提议的付款方式', 'IANA zone of the times': '时间所用的 IANA 时区',
-  'Workloads and resources by name; * at the end stands for any ending': '按名称列出工作负载和资源；末尾的 * 表示任意结尾', 'The first window that holds decides': '以第一个符合的时段为准', 'Days on which the window begins; every day where absent': '时段开始的星期；留空为每天', 'First minute, local time': '开始时间（当地时间）',
-  'End, not part of it; earlier than from: it ends on the next day': '结束时间（不含）；早于开始时间则为次日', 'false: stopped; true: started where it is not running': '否：停止；是：未运行时启动', 'Fewest replicas': '副本数下限', 'Most replicas': '副本数上限', 'What holds outside all windows': '所有时段之外的设置',
-  'Hours lost at a start on another instance, where the workload does not say': '工作负载未说明时，在另一实例上启动损失的小时数', 'Days of recorded availability that a saving is made of': '估算节省所用的可用性历史天数', 'Minutes that spot must have been there before a workload without a deadline returns to it': '无截止时间的工作负载恢复使用竞价前，竞价须持续可用的分钟数',
-  'All on-demand use of the team may be interrupted, also what no workload says anything about': '团队的全部按需用量均可中断，包括未由工作负载说明的部分', 'Utilisation at which replicas are added': '利用率达到此值时增加副本', 'Replicas added by utilisation': '按利用率增加的副本数', 'Memory in use at which replicas are added': '显存占用达到此值时增加副本',
-  'Replicas added by memory; the larger of the two steps is taken': '按显存增加的副本数；取两者中较大者', 'Utilisation below which replicas are removed': '利用率低于此值时减少副本', 'Replicas removed': '减少的副本数', 'Minutes that a threshold must be passed, each one of them': '须逐分钟持续越过阈值的分钟数',
-  'Minutes after a change without a scale-in': '变更后不缩容的分钟数', 'Minutes that the saving is computed over': '计算节省所用的时长（分钟）', 'What a replica-minute of unserved load is worth, in replica-minutes': '一个副本分钟的未满足负载的代价，以副本分钟计',
-  'Replicas kept beyond the plan, as a share of it': '计划之外保留的副本比例', 'Minutes of load that the plan is made of; fewer replicas need all of them measured': '计划所依据的负载时长（分钟）；减少副本须全部有实测',
+  'The severest step that is reached holds': '以已达到的最严步骤为准',
+  'What is compared: the spend so far, or the forecast of the period': '比较对象：累计支出，或本期预测',
+  'Of the planned amount; 0.8 is 80 %': '占计划金额的比例；0.8 即 80%',
+  'What is done from here on, with all that is milder': '自此采取的措施，并包含所有更轻的措施',
+  'Kinds of workload that may be stopped although nobody calls them interruptible':
+    '即使未标明可中断也可停止的工作负载类型',
+  'Hours lost at a start on spot, where the workload does not say': '工作负载未说明时，每次竞价启动损失的小时数',
+  'Days of recorded spot availability that a saving is made of': '估算节省所用的竞价可用性历史天数',
+  'A resource whose newest reading is older is not known to run': '最新读数早于此时间的资源视为运行状态未知',
+  'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
+  'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率',
+  'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数',
+  'Older evidence than this is no evidence': '早于此时间的依据不作为依据',
+  'Minutes that a reading may need to arrive: until then it is not missing':
+    '读数到达可能需要的分钟数：在此之前不算缺失',
+  'Hours before the end at which the holder is told': '到期前多少小时通知持有者',
+  'Hours after the end before the allocation is released': '到期后多少小时释放分配',
+  'End of leases that were given without one, in days from their start; null: they never end':
+    '未设到期时间的租约自开始起的天数；null：永不到期',
+  'Minutes of load whose highest a service must serve': '服务须能承受其最高值的负载时长（分钟）',
+  'Throughput beyond that, as a share of it': '在此之上的吞吐余量，以比例计',
+  "In the team's currency: below it nothing is proposed": '以团队货币计：低于此值不作提议',
+  'Offers of other regions count too': '也考虑其他区域的报价',
+  'Offers of other providers count too': '也考虑其他供应商的报价',
+  'Most instances of one kind': '同一规格的实例数上限',
+  'Hours lost at each start, where the job does not say': '任务未说明时，每次启动损失的小时数',
+  'Most starts that the job may have': '任务允许的启动次数上限',
+  'Days ahead that are planned; a later deadline is taken as theirs': '向前计划的天数；更晚的截止时间按此计',
+  'Weeks in which an hour must have been free on commitments to be counted as idle; 0: never':
+    '某一小时的承诺用量须连续空闲多少周才算空闲；0：从不',
+  'Smallest saving, as a share of what the job would cost in one piece': '最低节省，占任务一次性运行成本的比例',
+  'ramp: small first; full: full size at the start and never resized while it runs':
+    'ramp：先小规模启动；full：以完整规模启动，运行期间不调整',
+  'GPUs at the start': '启动时的 GPU 数',
+  'GPUs once it is worth it': '值得扩大时的 GPU 数',
+  'The signal: a metric of the workload': '信号：工作负载的某项指标',
+  'Value of the signal from which more GPUs are worth it': '信号达到此值时，值得使用更多 GPU',
+  'Minutes that the signal must hold, each one of them': '信号须逐分钟持续满足的分钟数',
+  'Days of metered use before anything is proposed': '作出提议前所需的计量天数',
+  'Terms that may be proposed; of several that suit a GPU, the one that saves most per hour':
+    '可提议的计费方式；适用于同一 GPU 的有多种时，取每小时节省最多的一种',
+  'Only what is sure never to cost twice the optimum; needs months of use before it proposes anything':
+    '仅提议可保证成本不超过最优两倍的方案；需要数月用量才会提议',
+  'Ways of paying that may be proposed': '可提议的付款方式',
+  'IANA zone of the times': '时间所用的 IANA 时区',
+  'Workloads and resources by name; * at the end stands for any ending':
+    '按名称列出工作负载和资源；末尾的 * 表示任意结尾',
+  'The first window that holds decides': '以第一个符合的时段为准',
+  'Days on which the window begins; every day where absent': '时段开始的星期；留空为每天',
+  'First minute, local time': '开始时间（当地时间）',
+  'End, not part of it; earlier than from: it ends on the next day': '结束时间（不含）；早于开始时间则为次日',
+  'false: stopped; true: started where it is not running': '否：停止；是：未运行时启动',
+  'Fewest replicas': '副本数下限',
+  'Most replicas': '副本数上限',
+  'What holds outside all windows': '所有时段之外的设置',
+  'Hours lost at a start on another instance, where the workload does not say':
+    '工作负载未说明时，在另一实例上启动损失的小时数',
+  'Days of recorded availability that a saving is made of': '估算节省所用的可用性历史天数',
+  'Minutes that spot must have been there before a workload without a deadline returns to it':
+    '无截止时间的工作负载恢复使用竞价前，竞价须持续可用的分钟数',
+  'All on-demand use of the team may be interrupted, also what no workload says anything about':
+    '团队的全部按需用量均可中断，包括未由工作负载说明的部分',
+  'Utilisation at which replicas are added': '利用率达到此值时增加副本',
+  'Replicas added by utilisation': '按利用率增加的副本数',
+  'Memory in use at which replicas are added': '显存占用达到此值时增加副本',
+  'Replicas added by memory; the larger of the two steps is taken': '按显存增加的副本数；取两者中较大者',
+  'Utilisation below which replicas are removed': '利用率低于此值时减少副本',
+  'Replicas removed': '减少的副本数',
+  'Minutes that a threshold must be passed, each one of them': '须逐分钟持续越过阈值的分钟数',
+  'Minutes after a change without a scale-in': '变更后不缩容的分钟数',
+  'Minutes that the saving is computed over': '计算节省所用的时长（分钟）',
+  'What a replica-minute of unserved load is worth, in replica-minutes': '一个副本分钟的未满足负载的代价，以副本分钟计',
+  'Replicas kept beyond the plan, as a share of it': '计划之外保留的副本比例',
+  'Minutes of load that the plan is made of; fewer replicas need all of them measured':
+    '计划所依据的负载时长（分钟）；减少副本须全部有实测',
 };
