@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { PricePoint } from '../../src/planning/anomaly/prices.js';
 import type { SpendPoint } from '../../src/planning/anomaly/spend.js';
-import type { Random } from '../../src/planning/random.js';
+import type { Random } from '../../src/lab/random.js';
 
 const fixture = (name: string): Buffer => readFileSync(new URL(`../fixtures/${name}`, import.meta.url));
 const lines = (text: string): string[][] =>

@@ -8,7 +8,7 @@
 import type { Anomaly, AnomalyKind } from '../../src/planning/anomaly/anomaly.js';
 import { detectPriceAnomalies, type PricePoint } from '../../src/planning/anomaly/prices.js';
 import { DAILY, detectSpendAnomalies, HOURLY, type SpendAnomalyOptions } from '../../src/planning/anomaly/spend.js';
-import { mulberry32, type Random } from '../../src/planning/random.js';
+import { mulberry32, type Random } from '../../src/lab/random.js';
 import {
   asSpend,
   awsPrices,

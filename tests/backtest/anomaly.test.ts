@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Anomaly } from '../../src/planning/anomaly/anomaly.js';
 import { detectSpendAnomalies } from '../../src/planning/anomaly/spend.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { mulberry32 } from '../../src/lab/random.js';
 import { asSpend, awsPrices, azurePrices, openbDaily } from './anomaly-cases.js';
 import {
   awsReports,

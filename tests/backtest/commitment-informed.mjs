@@ -9,13 +9,13 @@
  *
  * Every third hour, and where demand jumps, it draws futures of one term from the present state and holds the levels
  * that are in use for more than the price ratio of them; no guard, no waiting. The parts repeat
- * src/planning/commitment/series.ts draw by draw, which is checked hour by hour.
+ * src/lab/commitment/series.ts draw by draw, which is checked hour by hour.
  */
 import { parseArgs } from 'node:util';
 import { coefficientOfVariation, commitmentCost } from '../../dist/src/planning/commitment/model.js';
 import { optimum } from '../../dist/src/planning/commitment/optimum.js';
-import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/planning/commitment/series.js';
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/lab/commitment/series.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 
 const { values } = parseArgs({
   options: {

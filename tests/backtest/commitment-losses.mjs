@@ -14,7 +14,7 @@ import { parseArgs } from 'node:util';
 import { coefficientOfVariation, commitmentCost, coverage } from '../../dist/src/planning/commitment/model.js';
 import { optimum } from '../../dist/src/planning/commitment/optimum.js';
 import { ReservationPlanner } from '../../dist/src/planning/commitment/planner.js';
-import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/planning/commitment/series.js';
+import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/lab/commitment/series.js';
 
 const { values } = parseArgs({
   options: {

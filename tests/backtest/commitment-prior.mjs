@@ -4,9 +4,9 @@
  * A tenant is a sum of one to five parts of drawn kinds (base, trend, season, steps, spells, a queue of jobs, a slow
  * random walk), each with durations, sizes and laws drawn over orders of magnitude, so that no single shape is
  * favoured. It shares no code and no parameter with the seeded series that the tables are made of
- * (src/planning/commitment/series.ts): those stay unseen. The same seed gives the same demand.
+ * (src/lab/commitment/series.ts): those stay unseen. The same seed gives the same demand.
  */
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 
 const normal = (random) => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 

@@ -5,10 +5,10 @@
  */
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runCommitmentBacktest } from '../../src/cli/backtest/commitment.js';
+import { runCommitmentBacktest } from '../../src/lab/commitment/run.js';
 import type { BacktestCell, PolicyResult } from '../../src/core/policy/backtest.js';
-import { compareCommitments } from '../../src/planning/commitment/comparison.js';
-import { SERIES_SHAPES, syntheticSeries } from '../../src/planning/commitment/series.js';
+import { compareCommitments } from '../../src/lab/commitment/comparison.js';
+import { SERIES_SHAPES, syntheticSeries } from '../../src/lab/commitment/series.js';
 
 const PUBLISHED = [
   'none',

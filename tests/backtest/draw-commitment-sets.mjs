@@ -14,11 +14,11 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { coefficientOfVariation, commitmentCost } from '../../dist/src/planning/commitment/model.js';
-import { lookBack } from '../../dist/src/planning/commitment/opponents.js';
+import { lookBack } from '../../dist/src/lab/commitment/opponents.js';
 import { optimum } from '../../dist/src/planning/commitment/optimum.js';
 import { plannedPurchases } from '../../dist/src/planning/commitment/planner.js';
-import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/planning/commitment/series.js';
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { SERIES_SHAPES, syntheticSeries } from '../../dist/src/lab/commitment/series.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 
 const { values } = parseArgs({
   options: {

@@ -14,7 +14,7 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { LEVEL_FEATURES, LevelHistory } from '../../dist/src/planning/commitment/level-history.js';
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 import { logUniform, priorDemand } from './commitment-prior.mjs';
 
 const { values } = parseArgs({

@@ -12,8 +12,8 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { scoreForecast, scoreOpponent } from '../../dist/src/planning/forecast/backtest.js';
-import { OPPONENTS } from '../../dist/src/planning/forecast/opponents.js';
+import { scoreForecast, scoreOpponent } from '../../dist/src/lab/forecast/backtest.js';
+import { OPPONENTS } from '../../dist/src/lab/forecast/opponents.js';
 import {
   bursts,
   changing,

@@ -6,7 +6,7 @@
  * Each seed draws its own pace, size and noise, and gives the same days on every machine. What is chosen on and what is
  * published use other seeds (forecast-choosing.mjs, forecast-tables.mjs).
  */
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 
 const drawing = (seed) => {
   const random = mulberry32(seed);

@@ -7,8 +7,8 @@
  * that the tests do not use, and other kinds of series.
  */
 import { readFileSync } from 'node:fs';
-import { scoreForecast, scoreOpponent } from '../../dist/src/planning/forecast/backtest.js';
-import { OPPONENTS } from '../../dist/src/planning/forecast/opponents.js';
+import { scoreForecast, scoreOpponent } from '../../dist/src/lab/forecast/backtest.js';
+import { OPPONENTS } from '../../dist/src/lab/forecast/opponents.js';
 import { bursts, fromFirstSpend, held, project, steps, weekly } from './forecast-kinds.mjs';
 
 const [header, ...rows] = readFileSync(new URL('../fixtures/openb-daily/daily.csv', import.meta.url), 'utf8')

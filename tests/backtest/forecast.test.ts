@@ -5,10 +5,10 @@ import {
   scoreOpponent,
   type BacktestOptions,
   type ForecastScore,
-} from '../../src/planning/forecast/backtest.js';
+} from '../../src/lab/forecast/backtest.js';
 import { runExperts } from '../../src/planning/forecast/experts.js';
-import { OPPONENTS } from '../../src/planning/forecast/opponents.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { OPPONENTS } from '../../src/lab/forecast/opponents.js';
+import { mulberry32 } from '../../src/lab/random.js';
 
 const [header = [], ...rows] = readFileSync(new URL('../fixtures/openb-daily/daily.csv', import.meta.url), 'utf8')
   .trim()

@@ -13,9 +13,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { measuredPhases } from '../../dist/src/cli/backtest/replay.js';
-import { idleReport } from '../../dist/src/planning/idle/backtest.js';
-import { replay, REPLAY_DEFAULTS } from '../../dist/src/planning/idle/replay.js';
+import { measuredPhases } from '../../dist/src/lab/idle/write-replay.js';
+import { idleReport } from '../../dist/src/lab/idle/backtest.js';
+import { replay, REPLAY_DEFAULTS } from '../../dist/src/lab/idle/replay.js';
 import { byTime, clairvoyantSaving, FALSE_STOP_MINUTES, simulateIdle } from '../../dist/src/planning/idle/simulate.js';
 
 const { values } = parseArgs({

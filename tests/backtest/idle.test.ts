@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readSamples, runIdleBacktest } from '../../src/cli/backtest/idle.js';
-import { writeReplayedSamples } from '../../src/cli/backtest/replay.js';
+import { readSamples, runIdleBacktest } from '../../src/lab/idle/run.js';
+import { writeReplayedSamples } from '../../src/lab/idle/write-replay.js';
 
 const recording = {
   telemetry: 'tests/fixtures/h200-telemetry/nvidia-smi.csv',

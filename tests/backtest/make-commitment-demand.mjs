@@ -19,8 +19,8 @@ import {
   SERIES_SHAPES,
   syntheticDurationSeconds,
   syntheticSeries,
-} from '../../dist/src/planning/commitment/series.js';
-import { mulberry32 } from '../../dist/src/planning/random.js';
+} from '../../dist/src/lab/commitment/series.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

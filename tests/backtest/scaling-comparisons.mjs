@@ -6,7 +6,7 @@
  * Runs no policy and draws nothing. A setting, like a rule, is `{ name, unserved, cost }`: its unserved share and its
  * cost over the optimum's.
  */
-import { SERIES_DEFAULTS } from '../../dist/src/planning/scaling/series.js';
+import { SERIES_DEFAULTS } from '../../dist/src/lab/scaling/series.js';
 
 /** Boot in minutes and peak in replicas. */
 export const PAIRS = [

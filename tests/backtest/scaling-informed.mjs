@@ -22,11 +22,11 @@
  * luck may help either.
  */
 import { parseArgs } from 'node:util';
-import { mulberry32 } from '../../dist/src/planning/random.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
 import { capacityPerReplica, replicasFor } from '../../dist/src/planning/scaling/load.js';
 import { hpa } from '../../dist/src/planning/scaling/opponents.js';
 import { clairvoyant } from '../../dist/src/planning/scaling/optimum.js';
-import { normal, poisson, seededSeries } from '../../dist/src/planning/scaling/series.js';
+import { normal, poisson, seededSeries } from '../../dist/src/lab/scaling/series.js';
 import { simulate, startingReplicas } from '../../dist/src/planning/scaling/simulate.js';
 import { cell, compare, kinds, PAIRS, TARGETS, Tally } from './scaling-comparisons.mjs';
 

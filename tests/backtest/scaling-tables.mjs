@@ -12,10 +12,10 @@
  * the rate does is the kind's.
  */
 import { parseArgs } from 'node:util';
-import { runScalingBacktest } from '../../dist/src/cli/backtest/scaling.js';
-import { mulberry32 } from '../../dist/src/planning/random.js';
-import { scalingReport } from '../../dist/src/planning/scaling/backtest.js';
-import { normal, poisson, seededSeries, SERIES_DEFAULTS } from '../../dist/src/planning/scaling/series.js';
+import { runScalingBacktest } from '../../dist/src/lab/scaling/run.js';
+import { mulberry32 } from '../../dist/src/lab/random.js';
+import { scalingReport } from '../../dist/src/lab/scaling/backtest.js';
+import { normal, poisson, seededSeries, SERIES_DEFAULTS } from '../../dist/src/lab/scaling/series.js';
 import { cell, compare, FLOOR, kinds, PAIRS, Tally } from './scaling-comparisons.mjs';
 
 /** Marsaglia and Tsang, "A simple method for generating gamma variables" (2000). */

@@ -2,12 +2,12 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { instantMilliseconds, readArrivals, runScalingBacktest } from '../../src/cli/backtest/scaling.js';
+import { instantMilliseconds, readArrivals, runScalingBacktest } from '../../src/lab/scaling/run.js';
 import type { PolicyResult } from '../../src/core/policy/backtest.js';
-import { mulberry32 } from '../../src/planning/random.js';
-import { scalingReport } from '../../src/planning/scaling/backtest.js';
+import { mulberry32 } from '../../src/lab/random.js';
+import { scalingReport } from '../../src/lab/scaling/backtest.js';
 import { bursarPolicies } from '../../src/planning/scaling/planner.js';
-import { poisson, seededSeries, SERIES_DEFAULTS } from '../../src/planning/scaling/series.js';
+import { poisson, seededSeries, SERIES_DEFAULTS } from '../../src/lab/scaling/series.js';
 import { simulate, startingReplicas, type ScalingPolicy } from '../../src/planning/scaling/simulate.js';
 
 const AZURE = 'tests/fixtures/azure-llm-inference/code_first_2400.csv';

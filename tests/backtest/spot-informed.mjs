@@ -18,7 +18,7 @@ import {
   smoothCharacter,
 } from '../../dist/src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../dist/src/planning/spot/bursar.js';
-import { optimumCost } from '../../dist/src/planning/spot/optimum.js';
+import { optimumCost } from '../../dist/src/lab/spot/optimum.js';
 import { planSpot } from '../../dist/src/planning/spot/plan.js';
 import { onDemandCost, spotProblem } from '../../dist/src/planning/spot/problem.js';
 import { simulate } from '../../dist/src/planning/spot/simulate.js';

@@ -21,7 +21,7 @@
  * Sets are named in spot-features.mjs; "goes on N" reads N ticks ahead, and says what knowing them would be worth.
  */
 import { parseArgs } from 'node:util';
-import { optimumCost } from '../../dist/src/planning/spot/optimum.js';
+import { optimumCost } from '../../dist/src/lab/spot/optimum.js';
 import { onDemandCost, spotProblem } from '../../dist/src/planning/spot/problem.js';
 import { FEATURES, statesOf, withSpells } from './spot-features.mjs';
 import { bestCosts } from './spot-reach-program.mjs';

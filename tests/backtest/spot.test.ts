@@ -9,10 +9,10 @@ import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { runSpotBacktest, type SpotBacktestOptions } from '../../src/cli/backtest/spot.js';
+import { runSpotBacktest, type SpotBacktestOptions } from '../../src/lab/spot/run.js';
 import type { BacktestReport } from '../../src/core/policy/backtest.js';
 import type { Failure } from '../../src/core/errors.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { mulberry32 } from '../../src/lab/random.js';
 
 const fixture = (zone: string): string =>
   path.join(import.meta.dirname, '../fixtures/spot-availability', `${zone}.jsonl.gz`);

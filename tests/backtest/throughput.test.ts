@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { runThroughputBacktest } from '../../src/cli/backtest/throughput.js';
+import { runThroughputBacktest } from '../../src/lab/throughput/run.js';
 
 const measurements = path.join(import.meta.dirname, '..', 'fixtures', 'h200-throughput', 'throughput.jsonl');
 const PER_MODEL = [

@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { UsageRecord } from '../../src/core/usage.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { mulberry32 } from '../../src/lab/random.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 

@@ -8,12 +8,12 @@ import { describe, expect, it } from 'vitest';
 import { Guard } from '../../src/planning/commitment/guard.js';
 import { LEVEL_FEATURES, LevelHistory } from '../../src/planning/commitment/level-history.js';
 import { type CommitmentTerm, commitmentCost, effectiveRatio } from '../../src/planning/commitment/model.js';
-import { lookBack, onlineDeterministic, onlineRandomised } from '../../src/planning/commitment/opponents.js';
+import { lookBack, onlineDeterministic, onlineRandomised } from '../../src/lab/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
 import { Outlook } from '../../src/planning/commitment/outlook.js';
 import { plannedPurchases } from '../../src/planning/commitment/planner.js';
-import { syntheticSeries } from '../../src/planning/commitment/series.js';
-import { mulberry32, type Random } from '../../src/planning/random.js';
+import { syntheticSeries } from '../../src/lab/commitment/series.js';
+import { mulberry32, type Random } from '../../src/lab/random.js';
 
 const ratios = fc.constantFrom(0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.95);
 const alphas = fc.constantFrom(0, 0, 0.1, 0.25);

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { BUILT_IN_PARAMETERS, availabilityModel, leanToPast } from '../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../src/planning/spot/bursar.js';
 import { opponents } from '../../src/planning/spot/opponents.js';
-import { optimumCost } from '../../src/planning/spot/optimum.js';
+import { optimumCost } from '../../src/lab/spot/optimum.js';
 import { planSpot } from '../../src/planning/spot/plan.js';
 import { spotProblem, type Mode, type SpotProblem } from '../../src/planning/spot/problem.js';
 import {

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Measurement } from '../../src/core/workload/measurement.js';
-import { leastSquares } from '../../src/planning/throughput/opponents.js';
+import { leastSquares } from '../../src/lab/throughput/opponents.js';
 import { predictThroughput } from '../../src/planning/throughput/predict.js';
 
 const measurement = (model: string): fc.Arbitrary<Measurement> =>

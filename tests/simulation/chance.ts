@@ -2,7 +2,7 @@
  * The chance of a simulation: one sequence of numbers from one seed. The same seed gives the same numbers on every
  * machine.
  */
-import { mulberry32, type Random } from '../../src/planning/random.js';
+import { mulberry32, type Random } from '../../src/lab/random.js';
 
 export class Chance {
   private readonly next: Random;

@@ -7,7 +7,7 @@
  * Nothing else of the module is changed. One simulation at a time per process: they share the sequence.
  */
 import type * as crypto from 'node:crypto';
-import { mulberry32, type Random } from '../../src/planning/random.js';
+import { mulberry32, type Random } from '../../src/lab/random.js';
 
 const source: { next: Random | null } = { next: null };
 

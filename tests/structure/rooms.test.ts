@@ -59,7 +59,9 @@ const ROOMS: Readonly<Record<string, Room>> = {
   },
   // Runs in browsers.
   'web/dashboard': { rooms: ['core'], packages: ['preact', '@preact/signals', 'uplot'] },
-  cli: { rooms: ['core', 'planning', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
+  // Opponents, optima, scorers and series of `bursar backtest`: no room of the product imports it.
+  lab: { rooms: ['core', 'planning'], packages: [NODE] },
+  cli: { rooms: ['core', 'planning', 'lab', 'store'], packages: ['@nestjs/*', 'zod', 'commander', NODE] },
   // The bundled example: only the doors' composition starts it.
   example: { rooms: ['core', 'store'], packages: [NODE] },
   migrations: { rooms: ['core'], packages: ['typeorm', NODE] },

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
-import { parseDemand, runCommitmentBacktest } from '../../src/cli/backtest/commitment.js';
+import { parseDemand, runCommitmentBacktest } from '../../src/lab/commitment/run.js';
 import { Failure } from '../../src/core/errors.js';
-import { compareCommitments } from '../../src/planning/commitment/comparison.js';
+import { compareCommitments } from '../../src/lab/commitment/comparison.js';
 import { Guard } from '../../src/planning/commitment/guard.js';
 import { LevelCounts } from '../../src/planning/commitment/level-counts.js';
 import { LevelTally } from '../../src/planning/commitment/level-tally.js';
@@ -27,13 +27,13 @@ import {
   onlineDeterministic,
   onlineRandomised,
   onlineThreshold,
-} from '../../src/planning/commitment/opponents.js';
+} from '../../src/lab/commitment/opponents.js';
 import { optimum } from '../../src/planning/commitment/optimum.js';
 import { Outlook } from '../../src/planning/commitment/outlook.js';
 import { Panel } from '../../src/planning/commitment/panel.js';
 import { plannedPurchases, ReservationPlanner } from '../../src/planning/commitment/planner.js';
 import { recommendReservations } from '../../src/planning/commitment/recommend.js';
-import { hourlyPeaks, SERIES_SHAPES, syntheticSeries } from '../../src/planning/commitment/series.js';
+import { hourlyPeaks, SERIES_SHAPES, syntheticSeries } from '../../src/lab/commitment/series.js';
 
 const gpus = (...values: number[]): Int32Array => Int32Array.from(values);
 const hours = (count: number, value: number): number[] => Array.from({ length: count }, () => value);

@@ -10,7 +10,7 @@ import {
   type IdleSample,
 } from '../../src/planning/idle/samples.js';
 import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy } from '../../src/planning/idle/simulate.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { mulberry32 } from '../../src/lab/random.js';
 
 const evidence = (minute: number, percent: number | null, more: Partial<IdleEvidence> = {}): IdleEvidence => ({
   resource: 'gpu-0',

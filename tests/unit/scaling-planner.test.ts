@@ -7,12 +7,12 @@ import {
   RISK_SETTINGS,
   riskName,
 } from '../../src/planning/scaling/planner.js';
-import { mulberry32 } from '../../src/planning/random.js';
+import { mulberry32 } from '../../src/lab/random.js';
 import { addShortfall, normalTail } from '../../src/planning/scaling/normal.js';
 import { RegimeFilter } from '../../src/planning/scaling/regimes.js';
 import { newsvendor, Rehearsal } from '../../src/planning/scaling/rehearsal.js';
 import { scoreOf, Trust } from '../../src/planning/scaling/trust.js';
-import { seededSeries, SERIES_DEFAULTS } from '../../src/planning/scaling/series.js';
+import { seededSeries, SERIES_DEFAULTS } from '../../src/lab/scaling/series.js';
 import { simulate, startingReplicas, type FleetLimits } from '../../src/planning/scaling/simulate.js';
 
 const limits: FleetLimits = { bootMinutes: 4, minReplicas: 1, maxReplicas: 30, cooldownMinutes: 0 };

@@ -2,14 +2,11 @@
  * bursar backtest: policies side by side on recorded data, with the optimum that sees the future. Local only: it reads
  * files, and for `policy` this machine's database.
  *
- * A problem is loaded when it is asked for: each is a file of cli/backtest that exports run<Problem>Backtest.
+ * A problem is loaded when it is asked for: the lab is large, and no other verb needs it.
  */
-import { existsSync } from 'node:fs';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
 import type { Command } from 'commander';
 import type { BacktestProblem, BacktestReport } from '../../core/policy/backtest.js';
-import { Failure, missing } from '../../core/errors.js';
+import { Failure } from '../../core/errors.js';
 import { aboveZero, aboveZeroList, count, notNegative, whole } from '../flags.js';
 import { plotFile } from '../plot-file.js';
 import { Progress } from '../progress.js';
@@ -18,7 +15,16 @@ import { grouped, percent, printable, table, type Cell } from '../table.js';
 import { WrongUse } from '../usage-error.js';
 
 type Flags = Readonly<Record<string, unknown>>;
-type RunBacktest = (options: Flags) => Promise<BacktestReport>;
+type RunBacktest = (options: never) => Promise<BacktestReport>;
+
+const PROBLEMS: Readonly<Record<BacktestProblem, () => Promise<RunBacktest>>> = {
+  spot: async () => (await import('../../lab/spot/run.js')).runSpotBacktest,
+  commitment: async () => (await import('../../lab/commitment/run.js')).runCommitmentBacktest,
+  scaling: async () => (await import('../../lab/scaling/run.js')).runScalingBacktest,
+  idle: async () => (await import('../../lab/idle/run.js')).runIdleBacktest,
+  throughput: async () => (await import('../../lab/throughput/run.js')).runThroughputBacktest,
+  policy: async () => (await import('../policy-backtest.js')).runPolicyBacktest,
+};
 
 export function addBacktests(program: Command, session: Session): void {
   const backtest = program
@@ -138,12 +144,11 @@ Example:
 async function answer(session: Session, problem: BacktestProblem, { plot, ...options }: Flags): Promise<void> {
   const { stderr, clock, plotter } = session.context;
   const picture = typeof plot === 'string' ? await plotFile(plot, plotter) : null;
-  const run = await load(problem);
+  const run = await PROBLEMS[problem]();
   const progress = new Progress(stderr, clock);
-  const report = await run({
-    ...options,
-    progress: (share: number) => progress.show(`${problem}: ${Math.floor(share * 100)} %`),
-  })
+  const shown = (share: number): void => progress.show(`${problem}: ${Math.floor(share * 100)} %`);
+  // The flags of each problem were checked above by its command.
+  const report = await run({ ...options, progress: shown } as never)
     .catch((error: unknown) => {
       throw wrongFlags(error, options) ?? error;
     })
@@ -156,17 +161,6 @@ async function answer(session: Session, problem: BacktestProblem, { plot, ...opt
 }
 
 /** This file's neighbours end as it does: .js where it is compiled, .ts where it is not. */
-async function load(problem: BacktestProblem): Promise<RunBacktest> {
-  const file = path.join(import.meta.dirname, '..', 'backtest', `${problem}${path.extname(import.meta.filename)}`);
-  if (!existsSync(file)) throw absent(problem);
-  const module = (await import(pathToFileURL(file).href)) as Readonly<Record<string, unknown>>;
-  const run = module[`run${problem.charAt(0).toUpperCase()}${problem.slice(1)}Backtest`];
-  if (typeof run !== 'function') throw absent(problem);
-  return run as RunBacktest;
-}
-
-const absent = (problem: BacktestProblem): Failure => missing(`this version has no backtest of ${problem}`);
-
 /** A failure that is about nothing but flags is wrong use, told in the flags' own names. Null: it is about the data. */
 function wrongFlags(error: unknown, options: Flags): WrongUse | null {
   if (!(error instanceof Failure) || error.kind !== 'invalid' || error.problems.length === 0) return null;

@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { parseInstant } from '../../core/time.js';
 import type { ThroughputAnswer } from '../../planning/throughput/question.js';
 import type { MeasurementJson } from '../../store/workload/measurements.js';
-import { readMeasurements, readText } from '../backtest/throughput.js';
+import { readMeasurements, readText } from '../../lab/throughput/run.js';
 import { aboveZero, count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, table } from '../table.js';

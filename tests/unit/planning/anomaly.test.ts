@@ -3,7 +3,7 @@ import { median, nextEpisode, tailLimit } from '../../../src/planning/anomaly/an
 import { detectPriceAnomalies, type PricePoint } from '../../../src/planning/anomaly/prices.js';
 import { detectSpendAnomalies, HOURLY } from '../../../src/planning/anomaly/spend.js';
 import { Failure } from '../../../src/core/errors.js';
-import { mulberry32 } from '../../../src/planning/random.js';
+import { mulberry32 } from '../../../src/lab/random.js';
 
 const repeat = (value: number, count: number): number[] => new Array<number>(count).fill(value);
 const spend = (values: readonly (number | null)[]) => values.map((value, at) => ({ at, spend: value }));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { scoreForecast } from '../../../src/planning/forecast/backtest.js';
+import { scoreForecast } from '../../../src/lab/forecast/backtest.js';
 import {
   expectDay,
   expectSum,
@@ -10,7 +10,7 @@ import {
 import { forecastDaily, forecastPeriodEnd } from '../../../src/planning/forecast/forecast.js';
 import { runHoltWinters } from '../../../src/planning/forecast/holt-winters.js';
 import { intervalOf } from '../../../src/planning/forecast/interval.js';
-import { burnRate, holtWinters, lastMonth, naive, seasonalNaive } from '../../../src/planning/forecast/opponents.js';
+import { burnRate, holtWinters, lastMonth, naive, seasonalNaive } from '../../../src/lab/forecast/opponents.js';
 import { weigh, weightedMedian } from '../../../src/planning/forecast/weighing.js';
 import { weekShapes } from '../../../src/planning/forecast/week.js';
 

@@ -9,7 +9,7 @@ import { GPU_PARTS } from '../../../src/core/usage.js';
 import { cheapestSchedule } from '../../../src/planning/policy/job-optimum.js';
 import { spendSlot, type JobSize, type JobSlot, type JobState } from '../../../src/planning/policy/job-run.js';
 import { IDLE, ON_DEMAND, SPOT, type Mode } from '../../../src/planning/spot/problem.js';
-import { mulberry32 } from '../../../src/planning/random.js';
+import { mulberry32 } from '../../../src/lab/random.js';
 
 const MINUTE = 60_000;
 const slot = (hour: number, onDemand: number, spot: number | null, minutes = 60): JobSlot => ({

@@ -1,6 +1,6 @@
 /** What a kept plan takes up, what it decides over whole windows, and what the shelf of plans keeps and forgets. */
 import { describe, expect, it } from 'vitest';
-import { mulberry32 } from '../../../src/planning/random.js';
+import { mulberry32 } from '../../../src/lab/random.js';
 import { availabilityModel, BUILT_IN_PARAMETERS } from '../../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../../src/planning/spot/bursar.js';
 import { KeptPlan } from '../../../src/planning/spot/kept-plan.js';

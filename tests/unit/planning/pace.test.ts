@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { RunFacts, TakenMeasurement } from '../../../src/core/workload/measurement.js';
-import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
+import { parseMeasurements } from '../../../src/lab/throughput/run.js';
 import { Paces, pacesOf, relativeSpeeds, rowsFor } from '../../../src/planning/throughput/pace.js';
 
 const row = (over: Partial<TakenMeasurement>): TakenMeasurement => ({

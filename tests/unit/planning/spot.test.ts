@@ -16,7 +16,7 @@ import {
 } from '../../../src/planning/spot/availability-model.js';
 import { bursarPolicy } from '../../../src/planning/spot/bursar.js';
 import { greedy, onDemandOnly, timeSliced, uniformProgress } from '../../../src/planning/spot/opponents.js';
-import { optimumCost } from '../../../src/planning/spot/optimum.js';
+import { optimumCost } from '../../../src/lab/spot/optimum.js';
 import { planSpot } from '../../../src/planning/spot/plan.js';
 import {
   onDemandCost,

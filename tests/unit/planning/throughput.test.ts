@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseMeasurements } from '../../../src/cli/backtest/throughput.js';
+import { parseMeasurements } from '../../../src/lab/throughput/run.js';
 import { Failure } from '../../../src/core/errors.js';
-import { throughputReport } from '../../../src/planning/throughput/backtest.js';
+import { throughputReport } from '../../../src/lab/throughput/backtest.js';
 import { learnThroughput } from '../../../src/planning/throughput/hierarchy.js';
 import {
   cholesky,
@@ -17,7 +17,7 @@ import {
   linearPerModel,
   linearPerModelFeatures,
   logLinearPerModel,
-} from '../../../src/planning/throughput/opponents.js';
+} from '../../../src/lab/throughput/opponents.js';
 import { predictThroughput, predictWith, studentQuantile95 } from '../../../src/planning/throughput/predict.js';
 
 const row = (batch: number, samplesPerSecond: number, more: Partial<Measurement> = {}): Measurement => ({

@@ -11,9 +11,9 @@ import { gunzipSync } from 'node:zlib';
 
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
-import { compareCommitments } from '../../planning/commitment/comparison.js';
+import { compareCommitments } from './comparison.js';
 import { checkedTerm } from '../../planning/commitment/model.js';
-import type { DemandSeries } from '../../planning/commitment/series.js';
+import type { DemandSeries } from './series.js';
 
 export interface CommitmentBacktestOptions {
   /** Path of the demand file. */

@@ -1,5 +1,5 @@
 /**
- * Writes the labelled samples of `planning/idle/replay.ts` as the CSV that `bursar backtest idle` reads.
+ * Writes the labelled samples of `replay.ts` as the CSV that `bursar backtest idle` reads.
  *
  * Reads the measured seconds of data/h200-telemetry and its phases; invents no value. The file says in its resource
  * names that it is a replay.
@@ -7,14 +7,8 @@
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { invalid } from '../../core/errors.js';
-import {
-  replay,
-  REPLAY_DEFAULTS,
-  type MeasuredPhases,
-  type MeasuredSecond,
-  type ReplaySettings,
-} from '../../planning/idle/replay.js';
-import { instantMilliseconds } from './scaling.js';
+import { replay, REPLAY_DEFAULTS, type MeasuredPhases, type MeasuredSecond, type ReplaySettings } from './replay.js';
+import { instantMilliseconds } from '../scaling/run.js';
 
 const PHASES: Readonly<Record<string, keyof MeasuredPhases>> = {
   allocated_nothing: 'allocatedNothing',

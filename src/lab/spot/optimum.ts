@@ -6,7 +6,7 @@
  * NSDI 2024, section
  * 5.3.1 state the same optimum as an integer program.
  */
-import { type SpotProblem } from './problem.js';
+import { type SpotProblem } from '../../planning/spot/problem.js';
 
 /**
  * The values that restart left can have at the start of a tick on a held instance: 0, and what is left after whole

@@ -9,7 +9,7 @@ import { readFile } from 'node:fs/promises';
 import { gunzipSync } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
-import { throughputReport } from '../../planning/throughput/backtest.js';
+import { throughputReport } from './backtest.js';
 import type { Measurement } from '../../core/workload/measurement.js';
 
 export interface ThroughputBacktestOptions {

@@ -13,13 +13,18 @@ import {
   type PolicyResult,
 } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
-import { availabilityModel, fitAvailability, leanToPast, type AvailabilityParameters } from './availability-model.js';
-import { bursarPolicy } from './bursar.js';
-import { opponents } from './opponents.js';
+import {
+  availabilityModel,
+  fitAvailability,
+  leanToPast,
+  type AvailabilityParameters,
+} from '../../planning/spot/availability-model.js';
+import { bursarPolicy } from '../../planning/spot/bursar.js';
+import { opponents } from '../../planning/spot/opponents.js';
 import { optimumCost } from './optimum.js';
-import { planSpot } from './plan.js';
-import { onDemandCost, spotProblem, type SpotProblem, type SpotTerms } from './problem.js';
-import { simulate, type SpotRun } from './simulate.js';
+import { planSpot } from '../../planning/spot/plan.js';
+import { onDemandCost, spotProblem, type SpotProblem, type SpotTerms } from '../../planning/spot/problem.js';
+import { simulate, type SpotRun } from '../../planning/spot/simulate.js';
 
 /** The windows of one trace file, and what may be learned from for it. */
 export interface SpotZone {

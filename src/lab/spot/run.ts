@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
-import { compareSpot, type SpotZone } from '../../planning/spot/compare.js';
+import { compareSpot, type SpotZone } from './compare.js';
 
 export interface SpotBacktestOptions {
   /**

@@ -5,9 +5,9 @@
  * says so. A per-model fit can be read in several ways: each is here under its own name, and the best of them is the
  * one to beat.
  */
-import { cholesky, dot, solveFactored } from './linear-algebra.js';
+import { cholesky, dot, solveFactored } from '../../planning/throughput/linear-algebra.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
-import { optimizerOf, precisionOf } from './measurement.js';
+import { optimizerOf, precisionOf } from '../../planning/throughput/measurement.js';
 
 /** Columns of a regression without the constant; null where a row does not state the value. */
 export type Columns = (configuration: Configuration) => readonly (number | null)[];

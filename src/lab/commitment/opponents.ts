@@ -2,9 +2,9 @@
  * The published rules that Bursar is measured against. Each sees the demand of an hour when the hour begins, as the
  * model of Wang, Li and Liang has it, and never a later one. This file holds no rule of Bursar's own.
  */
-import { BreakEvenLedger, HOURS_TOLERANCE } from './break-even.js';
-import { LevelCounts } from './level-counts.js';
-import { breakEvenHours, type CommitmentTerm, effectiveRatio } from './model.js';
+import { BreakEvenLedger, HOURS_TOLERANCE } from '../../planning/commitment/break-even.js';
+import { LevelCounts } from '../../planning/commitment/level-counts.js';
+import { breakEvenHours, type CommitmentTerm, effectiveRatio } from '../../planning/commitment/model.js';
 
 /** How a look-back rule is read where its vendor leaves it open. */
 export interface LookBackReading {

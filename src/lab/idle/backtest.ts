@@ -12,10 +12,16 @@ import {
   type PolicyResult,
 } from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
-import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from './opponents.js';
-import { IDLE_DEFAULTS, IdlePlanner } from './planner.js';
-import type { IdleSample } from './samples.js';
-import { byTime, clairvoyantSaving, simulateIdle, type IdlePolicy, type IdleRun } from './simulate.js';
+import { below30For30, skiRental, skiRentalWithEvidence, zeroFor60 } from '../../planning/idle/opponents.js';
+import { IDLE_DEFAULTS, IdlePlanner } from '../../planning/idle/planner.js';
+import type { IdleSample } from '../../planning/idle/samples.js';
+import {
+  byTime,
+  clairvoyantSaving,
+  simulateIdle,
+  type IdlePolicy,
+  type IdleRun,
+} from '../../planning/idle/simulate.js';
 
 /** @throws invalid when a restart is not a finite number of minutes of 0 or more, or there are no samples. */
 export function idleReport(

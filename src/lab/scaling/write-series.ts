@@ -1,5 +1,5 @@
 /**
- * Writes a seeded series of `planning/scaling/series.ts` as the arrivals CSV that `bursar backtest scaling` reads.
+ * Writes a seeded series of `series.ts` as the arrivals CSV that `bursar backtest scaling` reads.
  *
  * Synthetic, and named so in its header. The requests of a minute are spread evenly over it: only the minute counts.
  */
@@ -7,7 +7,7 @@
 import { createWriteStream } from 'node:fs';
 import { once } from 'node:events';
 import { finished } from 'node:stream/promises';
-import { seededSeries, SERIES_DEFAULTS, type SeriesSettings } from '../../planning/scaling/series.js';
+import { seededSeries, SERIES_DEFAULTS, type SeriesSettings } from './series.js';
 
 /** Writes milliseconds from the start, one arrival per line; returns how many. */
 export async function writeSeededArrivals(

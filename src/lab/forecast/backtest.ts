@@ -5,7 +5,7 @@
  * A forecaster sees the days before its origin and nothing else. Pooled: errors of all origins over spend of all
  * origins.
  */
-import { forecastDaily, forecastPeriodEnd } from './forecast.js';
+import { forecastDaily, forecastPeriodEnd } from '../../planning/forecast/forecast.js';
 import type { DailyForecaster } from './opponents.js';
 
 export interface BacktestOptions {

@@ -12,10 +12,15 @@ import {
   pooledShare,
 } from '../../core/policy/backtest.js';
 import { mulberry32 } from '../random.js';
-import { checkedTerm, coefficientOfVariation, type CommitmentTerm, commitmentCost } from './model.js';
+import {
+  checkedTerm,
+  coefficientOfVariation,
+  type CommitmentTerm,
+  commitmentCost,
+} from '../../planning/commitment/model.js';
 import { type LookBackReading, lookBack, onlineDeterministic, onlineRandomised } from './opponents.js';
-import { optimum } from './optimum.js';
-import { plannedPurchases } from './planner.js';
+import { optimum } from '../../planning/commitment/optimum.js';
+import { plannedPurchases } from '../../planning/commitment/planner.js';
 import type { DemandSeries } from './series.js';
 
 /** Tenants whose demand varies this much have a cell of their own. */

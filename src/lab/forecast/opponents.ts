@@ -4,8 +4,8 @@
  *
  * Each takes the complete days so far and says the days ahead. None reads ahead; none goes below zero.
  */
-import { runHoltWinters } from './holt-winters.js';
-import { WEEK_DAYS } from './week.js';
+import { runHoltWinters } from '../../planning/forecast/holt-winters.js';
+import { WEEK_DAYS } from '../../planning/forecast/week.js';
 
 /**
  * @param history complete days, oldest first, at least one

@@ -2,16 +2,16 @@
  * `bursar backtest policy`: reads a policy document, runs it over the recorded history of its teams, and keeps the
  * result, because a policy may enforce only what was backtested. It changes nothing else.
  */
-import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
-import { checkWindow } from '../../core/policy/backtest-window.js';
-import { invalid, missing } from '../../core/errors.js';
-import { checkPolicyDocument, type PolicyDocument } from '../../core/policy/document.js';
-import type { Policy } from '../../core/policy/policy.js';
-import { backtestPolicy } from '../../planning/policy/run.js';
-import { vouch } from '../../store/policy/backtests.js';
-import { readHistory } from '../../store/policy/history.js';
-import type { LocalBursar } from '../context.js';
-import { readStructured } from '../structured-file.js';
+import type { BacktestProgress, BacktestReport } from '../core/policy/backtest.js';
+import { checkWindow } from '../core/policy/backtest-window.js';
+import { invalid, missing } from '../core/errors.js';
+import { checkPolicyDocument, type PolicyDocument } from '../core/policy/document.js';
+import type { Policy } from '../core/policy/policy.js';
+import { backtestPolicy } from '../planning/policy/run.js';
+import { vouch } from '../store/policy/backtests.js';
+import { readHistory } from '../store/policy/history.js';
+import type { LocalBursar } from './context.js';
+import { readStructured } from './structured-file.js';
 
 export interface PolicyBacktestOptions {
   /** Path of a policy document. */

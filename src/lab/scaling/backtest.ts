@@ -13,11 +13,11 @@ import {
   type PolicyResult,
 } from '../../core/policy/backtest.js';
 import { invalid } from '../../core/errors.js';
-import { capacityPerReplica, replicasFor } from './load.js';
-import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from './opponents.js';
-import { clairvoyant } from './optimum.js';
-import { bursarPolicies, DEFAULT_RISK, riskName, RISK_SETTINGS } from './planner.js';
-import { simulate, startingReplicas, type FleetLimits, type ScalingPolicy } from './simulate.js';
+import { capacityPerReplica, replicasFor } from '../../planning/scaling/load.js';
+import { hpa, limited, scaleInBelow, stepScaling, targetTracking } from '../../planning/scaling/opponents.js';
+import { clairvoyant } from '../../planning/scaling/optimum.js';
+import { bursarPolicies, DEFAULT_RISK, riskName, RISK_SETTINGS } from '../../planning/scaling/planner.js';
+import { simulate, startingReplicas, type FleetLimits, type ScalingPolicy } from '../../planning/scaling/simulate.js';
 
 export interface ScalingBacktestSettings {
   readonly bootMinutes: number;

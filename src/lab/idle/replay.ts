@@ -11,7 +11,7 @@
 
 import { mulberry32, type Random } from '../random.js';
 import { normal } from '../scaling/series.js';
-import type { IdleSample } from './samples.js';
+import type { IdleSample } from '../../planning/idle/samples.js';
 
 /** One measured second. */
 export interface MeasuredSecond {

@@ -11,7 +11,7 @@ import { createGunzip } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
 import { requestsPerMinute } from '../../planning/scaling/load.js';
-import { scalingReport } from '../../planning/scaling/backtest.js';
+import { scalingReport } from './backtest.js';
 
 export interface ScalingBacktestOptions {
   /** CSV whose first column is the time of an arrival; `.gz` is unpacked. */

@@ -15,9 +15,9 @@ import {
 } from '../../core/policy/backtest.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import { mulberry32, type Random } from '../random.js';
-import { learnThroughput } from './hierarchy.js';
+import { learnThroughput } from '../../planning/throughput/hierarchy.js';
 import type { Configuration, Measurement } from '../../core/workload/measurement.js';
-import { byModel, configurationOf } from './measurement.js';
+import { byModel, configurationOf } from '../../planning/throughput/measurement.js';
 import {
   linearGlobal,
   linearPerModel,
@@ -26,7 +26,7 @@ import {
   logLinearPerModelFeatures,
   type Line,
 } from './opponents.js';
-import { predictWith } from './predict.js';
+import { predictWith } from '../../planning/throughput/predict.js';
 
 /** A model with fewer rows is background only. */
 export const FEWEST_ROWS = 12;

@@ -12,9 +12,9 @@ import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import type { BacktestProgress, BacktestReport } from '../../core/policy/backtest.js';
 import { invalid, missing, type Problem } from '../../core/errors.js';
-import { idleReport } from '../../planning/idle/backtest.js';
+import { idleReport } from './backtest.js';
 import { activityOf, utilisationOrMissing, type IdleEvidence, type IdleSample } from '../../planning/idle/samples.js';
-import { instantMilliseconds, millisecondsPerUnit } from './scaling.js';
+import { instantMilliseconds, millisecondsPerUnit } from '../scaling/run.js';
 
 export interface IdleBacktestOptions {
   /**
