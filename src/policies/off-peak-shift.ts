@@ -190,6 +190,7 @@ function proposal(
     title: `Run ${one.workload} in ${plan.pieces.length} piece(s) in the cheap hours before its deadline`,
     monthlySavings: once(straight - plan.cost),
     monthlyCost: costOnce(straight),
+    savingRecurs: 'once',
     computation: {
       costInOnePiece: units(straight),
       costInPieces: units(plan.cost),

@@ -99,6 +99,7 @@ function proposal(
   return {
     action: offer.term.startsWith('reserved') ? 'PurchaseReservedInstances' : 'PurchaseSavingsPlans',
     target: [series.provider, series.region ?? 'any region', series.sku ?? kind, offer.term, offer.upfront].join('/'),
+    place: { provider: series.provider, region: series.region, sku: series.sku },
     // What is moved to spot is not reserved too.
     subject: [series.provider, series.region ?? 'any region', series.sku ?? kind].join('/'),
     change: {

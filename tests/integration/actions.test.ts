@@ -305,6 +305,7 @@ describe('a purchase', async () => {
       {
         action: 'PurchaseReservedInstances',
         target,
+        place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' },
         change: { units: 8, term: 'reserved-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 },
       },
     ];

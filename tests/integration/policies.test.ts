@@ -95,6 +95,10 @@ describe('the line with policy documents', async () => {
         mode: 'recommend',
       },
     ]);
+    // As fields, for whoever goes by them: never read out of the target's text.
+    expect(all.map(({ place, savingRecurs }) => ({ place, savingRecurs }))).toEqual([
+      { place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' }, savingRecurs: 'monthly' },
+    ]);
   });
 
   it('runs the documents once there are any, shows budgets and prices to them, and supersedes what nobody asks for any more', async () => {

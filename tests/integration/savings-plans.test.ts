@@ -131,6 +131,7 @@ it('is bought once somebody approves, by the spend per hour that the GPUs come t
     {
       action: 'PurchaseSavingsPlans',
       target: 'AWS/us-east-1/p4d.24xlarge/savings-plan-1y/none',
+      place: { provider: 'AWS', region: 'us-east-1', sku: 'p4d.24xlarge' },
       change: { units: 16, term: 'savings-plan-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 2_000_000_000 },
       validDays: 7,
     },

@@ -78,6 +78,28 @@ describe('the migrations', async () => {
     expect(before).toEqual(await schemaOf(await open(whole.url, [])));
   });
 
+  it('give recommendations of before the fields that were only in their texts', async () => {
+    const source = await open(url, migrations);
+    const at = migrations.findIndex(({ name }) => name.startsWith('TypedRecommendations'));
+    for (const _ of migrations.slice(at)) await source.undoLastMigration();
+    const add = (id: string, action: string, target: string, computation: object) =>
+      source.query(
+        `insert into recommendation (organisation, id, team, policy, action, target, body, made_at) values ('default', $1, 'lab', 'p', $2, $3, $4, now())`,
+        [id, action, target, JSON.stringify({ id, computation })],
+      );
+    await add('1', 'MoveToOffPeak', 'job/1', { saving: 'once, for this job' });
+    await add('2', 'PurchaseReservedInstances', 'AWS/us-east-1/p5.48xlarge/reserved-1y/none', {});
+    await add('3', 'PurchaseSavingsPlans', 'AWS/any region/p5.48xlarge/savings-plan-1y/none', { saving: 'monthly' });
+    await source.runMigrations();
+    const rows = await source.query<{ body: object }[]>(`select body from recommendation order by id`);
+    expect(rows.map(({ body }) => body)).toMatchObject([
+      { savingRecurs: 'once', place: null },
+      { savingRecurs: 'monthly', place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' } },
+      { savingRecurs: 'monthly', place: { provider: 'AWS', region: null, sku: 'p5.48xlarge' } },
+    ]);
+    await source.query(`delete from recommendation`);
+  });
+
   it('go all down to nothing, and all up again', async () => {
     const source = await open(url, migrations);
     const before = await schemaOf(source);

@@ -56,7 +56,7 @@ function proposalsOf(view: PolicyView): Proposal[] {
   return buys
     ? [
         ...found,
-        proposalOf(view, 'Fake Cloud/fake-east/fake.t4x1', [
+        proposalOf(view, BOUGHT, [
           'PurchaseReservedInstances',
           {
             units: 1 + Math.floor(roll('units') * 3),
@@ -70,9 +70,12 @@ function proposalsOf(view: PolicyView): Proposal[] {
     : found;
 }
 
+const BOUGHT = 'Fake Cloud/fake-east/fake.t4x1';
+
 const proposalOf = (view: PolicyView, target: string, [action, change]: Wish): Proposal => ({
   action,
   target,
+  ...(target === BOUGHT ? { place: { provider: 'Fake Cloud', region: 'fake-east', sku: 'fake.t4x1' } } : {}),
   change,
   title: `${action} ${target}`,
   protective: true,

@@ -21,7 +21,13 @@ export const NOW = Date.UTC(2026, 10, 18, 12);
 
 /** A policy that proposes what a test says, from evidence that ends at the view's instant. */
 export class Script {
-  wants: { action: RecommendedAction; target: string; change?: Proposal['change']; validDays?: number }[] = [];
+  wants: {
+    action: RecommendedAction;
+    target: string;
+    place?: Proposal['place'];
+    change?: Proposal['change'];
+    validDays?: number;
+  }[] = [];
   evidenceAgeMs = 0;
 
   policy(name: string, holdsWhileProposed: boolean): Policy<Record<string, unknown>> {
@@ -34,9 +40,10 @@ export class Script {
       examples: [],
       evaluate: (view) =>
         this.wants.map(
-          ({ action, target, change = {}, validDays = 1 }): Proposal => ({
+          ({ action, target, place, change = {}, validDays = 1 }): Proposal => ({
             action,
             target,
+            ...(place === undefined ? {} : { place }),
             change,
             title: `${action} ${target}`,
             monthlySavings: null,

@@ -208,10 +208,11 @@ export interface OfferOnSale extends CommitmentOffer {
  * by the spend per hour that so many GPUs come to at its rate.
  */
 export function purchaseOf(
-  { action, change, target }: Wanted & Pick<Recommendation, 'target'>,
+  { action, change, target, place }: Wanted & Pick<Recommendation, 'target' | 'place'>,
   offers: readonly OfferOnSale[],
 ): Carrying & { readonly connection?: string } {
-  const [provider, region, sku] = target.split('/');
+  if (place === undefined || place === null) return none('no-effect-fits', 'it does not say where to buy');
+  const { provider, region, sku } = place;
   const { units: gpus, termHours, upfront, perGpuHourNanos } = change;
   if (typeof gpus !== 'number' || typeof termHours !== 'number' || typeof perGpuHourNanos !== 'number')
     return none('no-effect-fits', 'it does not say how much to buy, for how long and at what price');
@@ -223,7 +224,7 @@ export function purchaseOf(
       one.termHours === termHours &&
       one.upfront === upfront &&
       (kind === 'savings-plan' || one.sku === null || one.sku === sku) &&
-      (one.region === null || region === 'any region' || one.region === region),
+      (one.region === null || region === null || one.region === region),
   );
   const priced = fitting
     .flatMap((offer) => {

@@ -8,7 +8,7 @@
 import type { ZodType } from 'zod';
 import type { PolicyView } from './view.js';
 import type { Evidence } from '../evidence.js';
-import type { Change, Recommendation, RecommendedAction } from './recommendation.js';
+import type { Change, PurchasePlace, Recommendation, RecommendedAction, SavingRecurrence } from './recommendation.js';
 import { formatDecimal } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import { formatInstant, DAY_MS } from '../time.js';
@@ -35,6 +35,10 @@ export interface Proposal {
   readonly title: string;
   /** Null: it cannot be known from the view, and `computation` says why. Below zero: it costs. */
   readonly monthlySavings: SavingsEstimate | null;
+  /** `once`: the estimate is the whole of a saving that happens once. Absent: `monthly`. */
+  readonly savingRecurs?: SavingRecurrence;
+  /** Of a purchase: where it serves. */
+  readonly place?: PurchasePlace;
   /**
    * Nanos that the target costs untouched, over the time that the saving is of: a month of 730 hours; the whole of a
    * job or a run whose saving happens once; of a purchase what the covered hours cost on demand. Null: it is not known,
@@ -120,6 +124,8 @@ export function recommendationOf(
     currency: view.currency,
     protective: proposal.protective ?? false,
     change: proposal.change ?? {},
+    place: proposal.place ?? null,
+    savingRecurs: proposal.savingRecurs ?? 'monthly',
     document: provenance?.document ?? policy.name,
     mode: provenance?.mode ?? 'recommend',
     insteadOf: provenance?.insteadOf ?? [],

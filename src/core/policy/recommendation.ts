@@ -37,6 +37,19 @@ export type PolicyMode = 'observe' | 'recommend' | 'approve' | 'enforce';
 /** What an action sets, by name with unit: `replicas`, `term`, `sku`, `units`. */
 export type Change = Readonly<Record<string, string | number | boolean>>;
 
+/** When a saving happens: every month, or once (that of a single job). */
+export type SavingRecurrence = 'monthly' | 'once';
+
+/** Where a commitment serves. */
+export interface PurchasePlace {
+  /** FOCUS ProviderName. */
+  readonly provider: string;
+  /** Null: any. */
+  readonly region: string | null;
+  /** The machine; null: it names none. */
+  readonly sku: string | null;
+}
+
 export interface Recommendation {
   /** Stable: made of team, policy, action and target. */
   readonly id: string;
@@ -47,8 +60,10 @@ export interface Recommendation {
   readonly document: string;
   readonly mode: PolicyMode;
   readonly action: RecommendedAction;
-  /** What is acted on: a resource, or `provider/region/sku` for a purchase. */
+  /** What is acted on: a resource; of a purchase a name for reading, whose parts are in `place`. */
   readonly target: string;
+  /** Of a purchase; null: it is none. Absent in what was written before it was kept, unless its migration filled it. */
+  readonly place?: PurchasePlace | null;
   readonly title: string;
   /** Decimal strings in `currency`; the low and high ends of an 80 % interval. Null: unknown. */
   readonly estimatedMonthlySavings: string | null;
@@ -56,6 +71,8 @@ export interface Recommendation {
   readonly estimatedMonthlySavingsHigh: string | null;
   /** The same estimate in nanos, as a decimal string. */
   readonly estimatedMonthlySavingsNanos: string | null;
+  /** Whether the estimate is of a month, or the whole of a saving that happens once. Absent: as `monthly`. */
+  readonly savingRecurs?: SavingRecurrence;
   /**
    * What the target costs untouched over the time that the saving is of, a decimal string in `currency`: a month; the
    * whole of a job or run that saves once; of a purchase what the usage that it would cover costs on demand. Null:

@@ -14,7 +14,7 @@ import { groupOf, isOf } from '../fleet/membership.js';
 import type { Money } from '../money.js';
 import type { SavingsEstimate } from '../policy/policy.js';
 import type { Upfront } from '../price/price.js';
-import type { Change, RecommendedAction } from '../policy/recommendation.js';
+import type { Change, PurchasePlace, RecommendedAction } from '../policy/recommendation.js';
 import { termHours } from '../price/term.js';
 import { DAY_MS, HOUR_MS } from '../time.js';
 import { GPU_PARTS, TERMS, type Term, type UsageRecord } from '../usage.js';
@@ -44,6 +44,8 @@ export interface RecommendedSaving {
   readonly monthly: SavingsEstimate | null;
   /** The estimate is of the whole saving, which happens once. */
   readonly once: boolean;
+  /** Of a purchase; null: it is none, or says no place. */
+  readonly place: PurchasePlace | null;
 }
 
 /** Why there is no world to compare with. */
@@ -297,36 +299,23 @@ function shiftedWorld(before: FleetTarget): World {
   return holdings.length === 0 ? unknown('size-unknown') : { kind: 'shifted', holdings };
 }
 
-/** A commitment names its place as reserve-baseline writes it: `provider/region/sku/term/upfront`. */
+/** What a reservation serves: the place that its recommendation names, at the term that it says. */
 function commitmentWorld(effect: Purchase, recommended: RecommendedSaving | null): World {
-  const { target, offer, units, mostNanos, currency } = effect;
-  const [provider, region, sku] = target.split('/');
+  const { offer, units, mostNanos, currency } = effect;
   if (String(recommended?.change['term']).startsWith('savings-plan')) return planWorld(effect, recommended);
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('reserved'));
-  if (
-    provider === undefined ||
-    region === undefined ||
-    sku === undefined ||
-    term === undefined ||
-    !Number.isSafeInteger(units) ||
-    units < 1
-  )
+  const { provider, region, sku } = recommended?.place ?? { provider: '', region: null, sku: null };
+  if (sku === null || term === undefined || !Number.isSafeInteger(units) || units < 1)
     return unknown('commitment-unknown');
-  const onDemand: PriceKey = {
-    provider,
-    sku,
-    gpuModel: null,
-    region: region === 'any region' ? null : region,
-    term: 'on-demand',
-  };
+  const onDemand: PriceKey = { provider, sku, gpuModel: null, region, term: 'on-demand' };
   return { kind: 'commitment', onDemand, term, units, offer, paid: { nanos: mostNanos, currency } };
 }
 
 function planWorld(
-  { target, offer, units, mostNanos, currency, family, region }: Purchase,
+  { offer, units, mostNanos, currency, family, region }: Purchase,
   recommended: RecommendedSaving | null,
 ): World {
-  const [provider] = target.split('/');
+  const provider = recommended?.place?.provider;
   const term = TERMS.find((one) => one === recommended?.change['term'] && one.startsWith('savings-plan'));
   const upfront = UPFRONTS.find((one) => one === recommended?.change['upfront']);
   // What the plan covers was written down with the purchase; without it nobody can tell whose usage it served.

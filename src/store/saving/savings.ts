@@ -332,6 +332,8 @@ export function recommendedOf({
   policyVersion,
   currency,
   computation,
+  place = null,
+  savingRecurs = 'monthly',
   ...amounts
 }: Recommendation): RecommendedSaving {
   const [mean, low, high] = [
@@ -349,7 +351,8 @@ export function recommendedOf({
     policyVersion,
     currency,
     monthly: estimateBefore(computation, now),
-    once: String(computation['saving'] ?? '').startsWith('once'),
+    once: savingRecurs === 'once',
+    place,
   };
 }
 

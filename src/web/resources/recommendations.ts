@@ -42,6 +42,15 @@ const recommendationSchema = z
       .describe(
         'The saving as a share of that cost, in percent with one decimal; null: either is unknown, or the cost is 0',
       ),
+    savingRecurs: z
+      .enum(['monthly', 'once'])
+      .optional()
+      .describe('once: the estimate is the whole of a saving that happens once; absent: monthly'),
+    place: z
+      .strictObject({ provider: z.string(), region: z.string().nullable(), sku: z.string().nullable() })
+      .nullable()
+      .optional()
+      .describe('Of a purchase: where it serves; a region of null is any'),
     currency: z.string(),
     computation: z.record(z.string(), z.union([z.string(), z.number()])).describe('The numbers that it was made of'),
     evidence: z.array(z.strictObject({ what: z.string(), from: z.string(), to: z.string(), ageSeconds: z.number() })),

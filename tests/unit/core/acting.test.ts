@@ -253,7 +253,8 @@ describe('a purchase', () => {
   });
   const wanted = {
     action: 'PurchaseReservedInstances' as const,
-    target: 'AWS/us-east-1/p3.2xlarge/reserved-1y/none',
+    target: 'a reservation',
+    place: { provider: 'AWS', region: 'us-east-1', sku: 'p3.2xlarge' },
     change: { units: 5, term: 'reserved-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 1_000_000_000 },
   };
 
@@ -270,6 +271,13 @@ describe('a purchase', () => {
         currency: 'USD',
       },
     });
+  });
+
+  it('goes by the place that it is given, not by how its target is written', () => {
+    const slashed = { ...wanted, place: { provider: 'A/B', region: null, sku: 'p3/2xlarge' } };
+    const sold = offer({ provider: 'A/B', sku: 'p3/2xlarge', region: 'any region' });
+    expect(purchaseOf(slashed, [sold])).toMatchObject({ effect: { offer: 'o-1', units: 5 } });
+    expect(purchaseOf({ ...wanted, place: null }, [offer({})])).toMatchObject({ obstacle: { code: 'no-effect-fits' } });
   });
 
   it('never buys more GPUs than were recommended, and takes the cheapest', () => {
@@ -322,7 +330,8 @@ describe('a purchase of a savings plan', () => {
   const family = plan({ offer: 'family', sku: 'p5', region: 'us-east-1', rates: [rate(40n * DOLLAR)] });
   const wanted = {
     action: 'PurchaseSavingsPlans' as const,
-    target: 'AWS/us-east-1/p5.48xlarge/savings-plan-1y/none',
+    target: 'a savings plan',
+    place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' },
     change: { units: 16, term: 'savings-plan-1y', upfront: 'none', termHours: 8760, perGpuHourNanos: 5_000_000_000 },
   };
 

@@ -73,6 +73,7 @@ const recommended = (
     currency: 'USD',
     monthly: { mean: 5n, low: 4n, high: 6n },
     once: false,
+    place: action.startsWith('Purchase') ? { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' } : null,
   },
 });
 
@@ -130,7 +131,7 @@ describe('what would have held', () => {
   it('is the covered hours on demand, for a reservation, over its whole term', () => {
     const effect: Effect = {
       kind: 'purchase',
-      target: 'AWS/us-east-1/p5.48xlarge/reserved-1y/none',
+      target: 'reservation/of/another/spelling',
       offer: 'o1',
       units: 2,
       mostNanos: 100n,

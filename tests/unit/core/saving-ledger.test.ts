@@ -214,6 +214,7 @@ describe('other actions', () => {
       currency: 'USD',
       monthly: null,
       once: true,
+      place: null,
     };
     const shifted = { ...stop, recommended };
     const found = savingsOf([shifted], [...alone(-2, 2), ...alone(8, 11)], {
@@ -244,6 +245,7 @@ describe('other actions', () => {
       currency: 'USD',
       monthly: null,
       once: true,
+      place: null,
     };
     const pause = { kind: 'scale', target: 'asg/train', replicas: 0 } as const;
     const halves = applied('a1', 2, pause, group(4, { spotRatio: 0.5, term: null }), { recommended });
@@ -316,6 +318,7 @@ describe('other actions', () => {
           currency: 'USD',
           monthly: null,
           once: false,
+          place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' },
         },
       },
     );
@@ -365,6 +368,7 @@ describe('a savings plan', () => {
           currency: 'USD',
           monthly: null,
           once: false,
+          place: { provider: 'AWS', region: 'us-east-1', sku: 'p5.48xlarge' },
         },
         ...confirmed,
       },
@@ -600,6 +604,7 @@ describe('an entry', () => {
       currency: 'USD',
       monthly: { mean: 730n * 40n, low: 0n, high: 0n },
       once: false,
+      place: null,
     },
   });
 
