@@ -111,7 +111,7 @@ export class Stores {
     this.raw = new RawStore(db, this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);
-    this.credits = new CreditStore(this.organisations, this.dimensions);
+    this.credits = new CreditStore(this.organisations, this.dimensions, this.prices);
     this.spend = new SpendStore(db, this.dimensions);
     this.budgets = new BudgetStore(db);
     this.quotes = new QuoteStore(this.prices, this.organisations, this.learnedRates);

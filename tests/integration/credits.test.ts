@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CreditSpec } from '../../src/core/cost/credit.js';
 import { creditViews } from '../../src/store/cost/credits.js';
+import { setFx } from '../../src/store/price/set-rates.js';
 import { setBudget } from '../../src/store/budget/set-budget.js';
 import type { Budget } from '../../src/core/budget/budget.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
@@ -98,6 +99,32 @@ describe('credits on the line', async () => {
     await save();
     expect(await taken()).toEqual({});
     expect((await bursar.spend({})).total).toBe('50.000000000');
+  });
+});
+
+describe('a credit of another currency than the usage', async () => {
+  const bursar = await testBursar({ now: MONDAY + 5 * DAY });
+  const { stores, db } = bursar;
+
+  it('is taken by the rate of the day, at the doors in its own currency; without a rate nothing is taken', async () => {
+    await bursar.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
+    await bursar.take(
+      [1, 2].map((day) => metered(`d${day}`, { start: MONDAY + day * DAY, end: MONDAY + day * DAY + HOUR })),
+    );
+    const euros: CreditSpec = { ...grant, amount: '15', currency: 'EUR' };
+    await db.transaction((tx) => stores.credits.save(tx, 'default', [euros]));
+    await bursar.runner.drain();
+    const spent = async () => (await bursar.spend({ groupBy: 'day' })).rows.map(({ day, cost }) => `${day}: ${cost}`);
+    expect(await spent()).toEqual(['2026-10-06: 10.000000000', '2026-10-07: 10.000000000']);
+    expect(await creditViews(stores.credits, db, 'default')).toMatchObject([{ taken: '0.00', left: '15.00' }]);
+    // 10 USD are 8 EUR on Tuesday, and 10 EUR from Wednesday on: 7 EUR are left for it, which are 7 USD.
+    const rate = (day: string, unscaled: bigint) => ({ day, currency: 'EUR', perBase: { unscaled, scale: 1 } });
+    await db.transaction((tx) =>
+      setFx(stores, tx, 'default', [rate('2026-10-06', 8n), rate('2026-10-07', 10n)], 'test'),
+    );
+    await bursar.runner.drain();
+    expect(await spent()).toEqual(['2026-10-06: 0.000000000', '2026-10-07: 3.000000000']);
+    expect(await creditViews(stores.credits, db, 'default')).toMatchObject([{ taken: '15.00', left: '0.00' }]);
   });
 });
 

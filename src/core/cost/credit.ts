@@ -9,6 +9,7 @@
 import { invalid, type Problem } from '../errors.js';
 import { parseDecimal } from '../decimal.js';
 import { nanosOf } from '../money.js';
+import type { FxTable } from '../price/fx.js';
 import { DAY_MS, parseDay } from '../time.js';
 
 export const CREDIT_KINDS = ['promotional', 'free-tier'] as const;
@@ -57,17 +58,31 @@ export interface Creditable {
 export interface TakenCredit<Cost> {
   readonly cost: Cost;
   readonly credit: Credit;
-  /** Below zero. */
+  /** Below zero, in the cost's currency. */
   readonly nanos: bigint;
+}
+
+/** Nanos of a credit that so much of a cost takes, by the rate of the cost's day; null: there is no rate. */
+export function takenOf(
+  nanos: bigint,
+  { currency, at }: Pick<Creditable, 'currency' | 'at'>,
+  credit: Pick<Credit, 'currency'>,
+  fx: FxTable,
+): bigint | null {
+  const rate = fx.rate(currency, credit.currency, at)?.rate;
+  // Rounded up: a pot never gives more than it is worth.
+  return rate === undefined ? null : (nanos * rate.numerator + rate.denominator - 1n) / rate.denominator;
 }
 
 /**
  * What is taken of the credits, in the order of the costs (give them by time); of several credits the one that ends
- * first goes first, then by id.
+ * first goes first, then by id. A cost of another currency takes by the rate of its day; without a rate it takes
+ * nothing. Of a pot in another currency less than a nano of the cost's may stay.
  */
 export function applyCredits<Cost extends Creditable>(
   costs: Iterable<Cost>,
   credits: readonly Credit[],
+  fx: FxTable,
 ): TakenCredit<Cost>[] {
   const pots = [...credits]
     .sort((a, b) => a.end - b.end || (a.id < b.id ? -1 : 1))
@@ -78,14 +93,17 @@ export function applyCredits<Cost extends Creditable>(
     for (const pot of pots) {
       const { credit } = pot;
       const fits =
-        credit.currency === cost.currency &&
         credit.start <= cost.at &&
         cost.at < credit.end &&
         (credit.provider === null || credit.provider === cost.provider) &&
         (credit.team === null || credit.team === cost.team);
       if (!fits || due <= 0n || pot.left <= 0n) continue;
-      const nanos = pot.left < due ? pot.left : due;
-      pot.left -= nanos;
+      const rate = fx.rate(cost.currency, credit.currency, cost.at)?.rate;
+      if (rate === undefined) continue;
+      const most = (pot.left * rate.denominator) / rate.numerator;
+      const nanos = most < due ? most : due;
+      if (nanos === 0n) continue;
+      pot.left -= takenOf(nanos, cost, credit, fx) ?? 0n;
       due -= nanos;
       taken.push({ cost, credit, nanos: -nanos });
     }

@@ -10,6 +10,7 @@ import { splitShared, UNALLOCATED, type Assignment } from './allocation.js';
 import { applyCredits, type Credit } from './credit.js';
 import { addDecimal, negateDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven, splitByLargestRemainder } from '../money.js';
+import type { FxTable } from '../price/fx.js';
 import { DAY_MS, parseDay } from '../time.js';
 
 /** What a team's usage of one dimension cost on a UTC day; null: nothing of it is known. */
@@ -197,6 +198,7 @@ export function takeCredits(
   costs: readonly DayCost[],
   credits: readonly Credit[],
   of: (dimension: string) => { readonly provider: string; readonly isMetered: boolean } | null,
+  fx: FxTable,
 ): DayCost[] {
   if (credits.length === 0) return [];
   const sums = new Map<
@@ -235,7 +237,7 @@ export function takeCredits(
       (a.team < b.team ? -1 : a.team > b.team ? 1 : 0) ||
       Number(BigInt(a.cost.dimension) - BigInt(b.cost.dimension)),
   );
-  return applyCredits(order, credits).map(
+  return applyCredits(order, credits, fx).map(
     ({ cost, nanos }): DayCost => ({
       ...cost.cost,
       accrued: decimalOf(nanos),

@@ -6,14 +6,23 @@
  * what later days get.
  * Never changes a cost. A credit counts in `actual` as far as the cost that it is taken against does.
  */
-import { applyCredits, readCredits, type Credit, type Creditable, type CreditSpec } from '../../core/cost/credit.js';
+import {
+  applyCredits,
+  readCredits,
+  takenOf,
+  type Credit,
+  type Creditable,
+  type CreditSpec,
+} from '../../core/cost/credit.js';
 import { assert } from '../../core/errors.js';
+import type { FxTable } from '../../core/price/fx.js';
 import { formatMoney } from '../../core/money.js';
 import { divideHalfEven } from '../../core/money.js';
 import { formatInstant } from '../../core/time.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import type { OrganisationStore } from '../access/organisation.js';
+import type { PriceStore } from '../price/prices.js';
 import { wakeAtOnce } from '../work.js';
 
 const SETTING = 'credits';
@@ -44,7 +53,13 @@ export class CreditStore {
   constructor(
     private readonly organisations: OrganisationStore,
     private readonly dimensions: Dimensions,
+    private readonly prices: PriceStore,
   ) {}
+
+  /** By which costs take of credits of other currencies. */
+  async fx(db: Queryable, organisation: string): Promise<FxTable> {
+    return (await this.prices.book(db, organisation)).fx;
+  }
 
   async specs(db: Queryable, organisation: string): Promise<readonly CreditSpec[]> {
     return (await this.organisations.setting<CreditSpec[]>(db, organisation, SETTING)) ?? [];
@@ -70,7 +85,10 @@ export class CreditStore {
   /** Applies the credits anew; returns the days of each team whose rows have changed. */
   async apply(tx: Transaction, organisation: string): Promise<{ team: string; days: string[] }[]> {
     const credits = readCredits(await this.specs(tx, organisation));
-    const taken = credits.length === 0 ? [] : applyCredits(await this.costs(tx, organisation, credits), credits);
+    const taken =
+      credits.length === 0
+        ? []
+        : applyCredits(await this.costs(tx, organisation, credits), credits, await this.fx(tx, organisation));
     const ids = await this.creditDimensions(tx, organisation, [...new Set(taken.map(({ cost }) => cost.dimension))]);
     const rows = new Map(
       taken.map(({ cost, credit, nanos }) => {
@@ -160,13 +178,20 @@ export interface CreditView extends CreditSpec {
 /** The credits, each with what usage has taken of it so far. */
 export async function creditViews(store: CreditStore, db: Queryable, organisation: string): Promise<CreditView[]> {
   const specs = await store.specs(db, organisation);
-  const sums = await db.query<{ name: string; nanos: string }>(
-    `select shared_from as name, (-sum(accrued) * 1000000000)::numeric(40, 0)::text as nanos from cost_day where organisation = $1 and shared_from like '${PREFIX}%' group by 1`,
+  const rows = await db.query<{ name: string; day: string; currency: string; nanos: string }>(
+    `select shared_from as name, day::text as day, currency, (-accrued * 1000000000)::numeric(40, 0)::text as nanos
+     from cost_day where organisation = $1 and shared_from like '${PREFIX}%'`,
     [organisation],
   );
-  const taken = new Map(sums.map(({ name, nanos }) => [name.slice(PREFIX.length), BigInt(nanos)]));
+  const fx = await store.fx(db, organisation);
   return readCredits(specs).map((credit, at) => {
-    const nanos = taken.get(credit.id) ?? 0n;
+    const nanos = rows
+      .filter(({ name }) => name === PREFIX + credit.id)
+      .reduce(
+        (sum, row) =>
+          sum + (takenOf(BigInt(row.nanos), { currency: row.currency, at: Date.parse(row.day) }, credit, fx) ?? 0n),
+        0n,
+      );
     const spec = specs[at];
     assert(spec !== undefined, 'a credit is read from its text');
     return {

@@ -83,12 +83,15 @@ export async function previewRules(
       );
     });
     const after = share(divided, { isShared, assignmentOf: (standIn) => wanted.assignmentOf(standIn) });
-    const taken = takeCredits(after, readCredits(await stores.credits.specs(tx, organisation)), (id) => {
+    const { fx } = await stores.prices.book(tx, organisation);
+    const credits = readCredits(await stores.credits.specs(tx, organisation));
+    const of = (id: string): { provider: string; isMetered: boolean } | null => {
       const dimension = dimensions.get(id);
       return dimension === undefined
         ? null
         : { provider: dimension.provider, isMetered: dimension.kind === 'metered' && dimension.category !== 'Credit' };
-    });
+    };
+    const taken = takeCredits(after, credits, of, fx);
     return compared(before, sumsOf([...after, ...taken]));
   });
 }

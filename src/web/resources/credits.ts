@@ -18,7 +18,7 @@ const creditSchema = z
     provider: z.string().nullish().describe('FOCUS ProviderName; absent: every provider'),
     team: z.string().nullish().describe('Absent: every team'),
     amount: z.string().describe('Decimal string above 0: all that it is worth'),
-    currency: z.string().describe('ISO 4217; usage priced in it may take of the credit'),
+    currency: z.string().describe('ISO 4217; usage in another currency takes of it by the rate of its day'),
     from: z.string().describe('First UTC day, YYYY-MM-DD'),
     until: z.string().describe('The day after the last'),
   })

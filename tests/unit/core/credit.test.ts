@@ -1,8 +1,10 @@
 /** Credits: what is taken of which pot, and what a list of credits is refused for. */
 import { describe, expect, it } from 'vitest';
 import * as fc from 'fast-check';
-import { applyCredits, readCredits, type Credit, type Creditable } from '../../../src/core/cost/credit.js';
+import { applyCredits, readCredits, takenOf, type Credit, type Creditable } from '../../../src/core/cost/credit.js';
+import { FxTable } from '../../../src/core/price/fx.js';
 
+const NO_RATES = new FxTable('USD', []);
 const at = (day: string): number => Date.parse(`${day}T00:00:00Z`);
 const spend = (team: string, nanos: bigint, rest: Partial<Creditable> = {}): Creditable => ({
   team,
@@ -29,6 +31,7 @@ describe('credits', () => {
     const taken = applyCredits(
       [spend('a', 100n), spend('b', 50n)],
       [credit('late', 500n, '2026-01-01'), credit('soon', 30n, '2025-03-01', { kind: 'free-tier' })],
+      NO_RATES,
     );
     expect(taken.map(({ cost, credit: { id, kind }, nanos }) => [cost.team, id, kind, nanos])).toEqual([
       ['a', 'soon', 'free-tier', -30n],
@@ -37,14 +40,14 @@ describe('credits', () => {
     ]);
   });
 
-  it('keep to their team, provider, currency and time', () => {
+  it('keep to their team, provider and time, and to their currency where there is no rate', () => {
     const none = [
       credit('1', 9n, '2025-02-01'),
       credit('2', 9n, '2026-01-01', { team: 'b' }),
       credit('3', 9n, '2026-01-01', { provider: 'Oracle' }),
       credit('4', 9n, '2026-01-01', { currency: 'EUR' }),
     ];
-    expect(applyCredits([spend('a', 100n)], none)).toEqual([]);
+    expect(applyCredits([spend('a', 100n)], none, NO_RATES)).toEqual([]);
   });
 
   it('never exceed a cost or a pot, and leave a pot only where no cost fits it any more', () => {
@@ -64,7 +67,7 @@ describe('credits', () => {
       fc.property(costs, pots, (spent, granted) => {
         const lines = spent.map(({ team, nanos }) => spend(team, nanos));
         const credits = granted.map(({ id, nanos, team, end }) => credit(id, nanos, end, { team }));
-        const taken = applyCredits(lines, credits);
+        const taken = applyCredits(lines, credits, NO_RATES);
         const sum = (of: readonly { readonly nanos: bigint }[]): bigint =>
           of.reduce((total, { nanos }) => total - nanos, 0n);
         const due = lines.map(
@@ -79,6 +82,33 @@ describe('credits', () => {
           }),
         );
       }),
+    );
+  });
+
+  it('in another currency are taken by the rate of the day, to the last nano and never beyond', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.bigInt({ min: 1n, max: 10n ** 12n }), { minLength: 1, maxLength: 10 }),
+        fc.bigInt({ min: 1n, max: 10n ** 13n }),
+        fc.integer({ min: 1, max: 10 ** 9 }),
+        (amounts, pot, perUsd) => {
+          const rate = { unscaled: BigInt(perUsd), scale: 4 };
+          const fx = new FxTable('USD', [{ day: '2025-01-01', currency: 'EUR', perBase: rate }]);
+          const grant = credit('grant', pot, '2026-01-01');
+          const taken = applyCredits(
+            amounts.map((nanos) => spend('a', nanos, { currency: 'EUR' })),
+            [grant],
+            fx,
+          );
+          const used = taken.reduce((sum, { cost, nanos }) => sum + (takenOf(-nanos, cost, grant, fx) ?? 0n), 0n);
+          const left = pot - used;
+          expect(left >= 0n).toBe(true);
+          const due =
+            amounts.reduce((sum, nanos) => sum + nanos, 0n) + taken.reduce((sum, { nanos }) => sum + nanos, 0n);
+          // What is due stays due only where the pot holds less than a nano of it.
+          expect(due === 0n || left * rate.unscaled < 10n ** BigInt(rate.scale)).toBe(true);
+        },
+      ),
     );
   });
 

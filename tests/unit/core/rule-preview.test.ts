@@ -1,4 +1,5 @@
 /** What other rules would make of costs, reckoned by hand. */
+import { FxTable } from '../../../src/core/price/fx.js';
 import { describe, expect, it } from 'vitest';
 import type { Assignment } from '../../../src/core/cost/allocation.js';
 import { readCredits } from '../../../src/core/cost/credit.js';
@@ -183,7 +184,7 @@ it('credits are taken by day, team and dimension, as far as a cost counts', () =
     cost('a', '70', '70', { dimension: '3' }),
   ];
   expect(
-    takeCredits(costs, credits, of).map(({ team, day, accrued, actual }) => [
+    takeCredits(costs, credits, of, new FxTable('USD', [])).map(({ team, day, accrued, actual }) => [
       team,
       day,
       formatDecimal(accrued!),
