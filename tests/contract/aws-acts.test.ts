@@ -27,7 +27,7 @@ import {
   TestClock,
 } from '../support/aws-wire.js';
 import { WireServer, type WireReply, type WireRequest } from '../support/wire-server.js';
-import { describeProviderContract } from './contract.js';
+import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
 let server: WireServer;
 beforeAll(async () => {
@@ -118,13 +118,6 @@ describe('the effects, as they are sent', () => {
     ],
     [
       'TerminateInstanceInAutoScalingGroup',
-      { kind: 'terminate', target: TRAIN },
-      target({ labels: { 'aws:autoscaling:groupName': 'serve-g5' } }),
-      'terminate-instance-in-auto-scaling-group.xml',
-      { InstanceId: 'i-0train1', ShouldDecrementDesiredCapacity: 'true' },
-    ],
-    [
-      'TerminateInstanceInAutoScalingGroup',
       { kind: 'replace', target: TRAIN, group: SERVE },
       target(),
       'terminate-instance-in-auto-scaling-group.xml',
@@ -201,7 +194,6 @@ describe('what is refused', () => {
 
   it.each<[code: string, effect: Effect, before: FleetTarget]>([
     ['not-stopped', { kind: 'resize', target: TRAIN, sku: 'p5.48xlarge' }, target()],
-    ['in-a-group', stop, target({ labels: { 'aws:autoscaling:groupName': 'serve-g5' } })],
     ['unsupported', { kind: 'scale', target: TRAIN, replicas: 2 }, target()],
     ['unsupported', { kind: 'stop', target: SERVE }, group()],
     ['not-counted-in-instances', { kind: 'scale', target: SERVE, replicas: 2 }, group({ replicas: null })],
@@ -209,6 +201,18 @@ describe('what is refused', () => {
   ])('%s, before anything is sent', async (code, effect, before) => {
     expect(await connect(acting(server)).apply(effect, 'token-1', before)).toMatchObject({ kind: 'refused', code });
     expect(server.requests).toEqual([]);
+  });
+
+  it("what a scaling group's machine becomes, before anything is sent", async () => {
+    server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));
+    server.on(call('DescribeAutoScalingGroups'), reply('describe-auto-scaling-groups-none.xml'));
+    server.on(call('DescribeInstances'), reply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }));
+    const read = connect(acting(server));
+    const member = (await read.fleet()).targets.find(({ target: name }) => name.endsWith('i-0spot1'));
+    expect(await memberRefusals({ ...read, target: async () => member ?? null }, member?.target ?? '')).toEqual(
+      REFUSED_TO_MEMBERS,
+    );
+    expect(server.requests.filter((request) => signedBy(request).key === ACT_KEY)).toEqual([]);
   });
 
   it('a spot share of a group that launches one kind only', async () => {

@@ -9,6 +9,9 @@ import { describe, expect, it } from 'vitest';
 import type { Effect } from '../../src/core/fleet/fleet.js';
 import type { ProviderAbilities, ProviderConnection } from '../../src/core/ports.js';
 import type { UsageRecord } from '../../src/core/usage.js';
+import { effectOf } from '../../src/core/action/acting.js';
+import { guard } from '../../src/core/action/guard.js';
+import { facts } from '../support/guard-facts.js';
 
 export interface ContractSubject {
   /** May act. */
@@ -29,6 +32,36 @@ export interface ContractSubject {
   /** The present, epoch milliseconds. */
   now(): number;
 }
+
+/**
+ * What stands against stopping, ending and resizing a machine of a group, as the connection reads it: of the guard, and
+ * of a recommendation of the same.
+ */
+export async function memberRefusals(connection: ProviderConnection, target: string): Promise<unknown[]> {
+  const seen = (await connection.target?.(target)) ?? null;
+  if (seen === null) throw new Error(`${target} is not there`);
+  const effects: readonly Effect[] = [
+    { kind: 'stop', target },
+    { kind: 'terminate', target },
+    { kind: 'resize', target, sku: 'another' },
+  ];
+  return [
+    ...effects.map((effect) => {
+      const verdict = guard(facts({ seen }, { effect, target }));
+      return verdict.allowed ? 'allowed' : verdict.reasons.map(({ code }) => code);
+    }),
+    ...(['Stop', 'Release'] as const).map((action) => effectOf({ action, change: {} }, seen)),
+  ];
+}
+
+/** What memberRefusals gives where the group is known. */
+export const REFUSED_TO_MEMBERS: readonly unknown[] = [
+  ['group-member'],
+  ['group-member'],
+  ['group-member'],
+  { obstacle: expect.objectContaining({ code: 'group-member' }) as unknown },
+  { obstacle: expect.objectContaining({ code: 'group-member' }) as unknown },
+];
 
 export interface PermissionSubject {
   readonly abilities: ProviderAbilities;

@@ -165,6 +165,68 @@ describe('the guard', () => {
   });
 });
 
+describe('a machine of a scaling group', () => {
+  /** A machine and its group as each cloud's part names them (tests/contract/members.test.ts reads them so). */
+  const member = fc
+    .record({
+      cloud: fc.constantFrom('AWS', 'Alibaba Cloud', 'Tencent Cloud', 'fake'),
+      name: fc.stringMatching(/^[a-z][a-z0-9-]{0,12}$/),
+      state: fc.constantFrom<FleetTarget['state']>('running', 'stopped', 'starting', 'stopping'),
+      gpus: fc.integer({ min: 1, max: 8 }),
+    })
+    .map(({ cloud, name, state, gpus }): FleetTarget => {
+      const labels: Record<string, string> =
+        cloud === 'AWS'
+          ? { 'aws:autoscaling:groupName': name }
+          : cloud === 'Alibaba Cloud'
+            ? { 'acs:autoscaling:scalingGroupId': name }
+            : cloud === 'fake'
+              ? { 'fake:group': name }
+              : { 'bursar:target': `asg/ap-guangzhou/${name}` };
+      return instance('i', { target: 'instance/r1/i', provider: cloud, labels, state, gpus });
+    });
+  const effect = fc.constantFrom<Effect>(
+    { kind: 'stop', target: 'instance/r1/i' },
+    { kind: 'terminate', target: 'instance/r1/i' },
+    { kind: 'resize', target: 'instance/r1/i', sku: 'another' },
+  );
+
+  it('is neither stopped, ended nor resized by itself, whoever approved it; without its group it is', () => {
+    let allowed = 0;
+    fc.assert(
+      fc.property(member, effect, fc.boolean(), (seen, wanted, byPerson) => {
+        const over = { effect: wanted, target: seen.target, approvedBy: byPerson ? 'boss' : 'policy:doc' };
+        const verdict = guard(facts({ seen }, over));
+        expect(verdict.allowed).toBe(false);
+        const codes = verdict.allowed ? [] : verdict.reasons.map(({ code }) => code);
+        expect(codes.some((code) => code === 'group-member' || code === 'already-so')).toBe(true);
+        if (allows(facts({ seen: { ...seen, labels: {} } }, over))) {
+          allowed++;
+          expect(codes).toEqual(['group-member']);
+        }
+      }),
+      settings,
+    );
+    expect(allowed).toBeGreaterThan(100);
+  });
+
+  it('is not asked about: what would be refused is an obstacle of the recommendation', () => {
+    fc.assert(
+      fc.property(
+        member,
+        fc.constantFrom('Stop' as const, 'Release' as const, 'Rightsize' as const),
+        (seen, action) => {
+          expect(effectOf({ action, change: action === 'Rightsize' ? { sku: 'another' } : {} }, seen)).toMatchObject({
+            obstacle: { code: 'group-member' },
+          });
+          expect(effectOf({ action: 'Replace', change: {} }, seen)).toHaveProperty('effect');
+        },
+      ),
+      settings,
+    );
+  });
+});
+
 describe('limits', () => {
   const document: fc.Arbitrary<LimitsDocument> = fc.record(
     {

@@ -11,7 +11,7 @@
  * unless whoever asks for it says otherwise.
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
-import { reachOf, sizeAfter, type Reach } from './acting.js';
+import { memberObstacle, reachOf, sizeAfter, type Reach } from './acting.js';
 import type { Effect, FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
@@ -156,9 +156,10 @@ function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
     return [against('target-gone', `${action.connection} says that ${action.target} is not there`)];
   if (seen.state === 'unknown')
     return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
-  return progressOf(action.effect, seen) === 'done'
-    ? [against('already-so', `${action.target} already is as it should become`)]
-    : [];
+  if (progressOf(action.effect, seen) === 'done')
+    return [against('already-so', `${action.target} already is as it should become`)];
+  const obstacle = memberObstacle(action.effect, seen);
+  return obstacle === null ? [] : [against(obstacle.code, obstacle.message)];
 }
 
 /** What holds every action but a rollback to its pace and off what is not to be touched. */

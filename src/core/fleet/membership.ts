@@ -4,7 +4,7 @@
  * Told by ids, tags and labels that the clouds themselves set; names alone are never guessed by.
  */
 import type { UsageRecord } from '../usage.js';
-import type { FleetTarget } from './fleet.js';
+import type { Effect, EffectKind, FleetTarget } from './fleet.js';
 
 /**
  * A tag by which a record, or a machine's label, names its target outright: its owner's word, or that of a provider
@@ -42,6 +42,19 @@ export function groupOf({ target, labels }: Pick<FleetTarget, 'target' | 'labels
     if (name !== undefined && name !== '') return [kind, ...path.slice(0, -1), name].join('/');
   }
   return null;
+}
+
+/**
+ * Effects that a group answers for its machines: it brings another for one that is stopped or ended, or it releases the
+ * stopped one with its disks (Alibaba Cloud, Auto Scaling: "Health check"; Tencent Cloud, Auto Scaling: "Unhealthy
+ * instances"; Amazon EC2 Auto Scaling User Guide, "Health checks"), and what its machines are is its template's to say.
+ */
+const OF_THE_GROUP: ReadonlySet<EffectKind> = new Set(['stop', 'terminate', 'resize']);
+
+/** The scaling group that would undo an effect on one of its machines, null where there is none. */
+export function undoingGroup({ kind }: Effect, seen: Pick<FleetTarget, 'target' | 'labels'>): string | null {
+  const group = OF_THE_GROUP.has(kind) ? groupOf(seen) : null;
+  return group !== null && GROUP_TAGS.some(([of]) => group.startsWith(`${of}/`)) ? group : null;
 }
 
 /**

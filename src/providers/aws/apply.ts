@@ -42,7 +42,7 @@ const MODIFY = 'ec2:ModifyInstanceAttribute';
 export const EFFECT_PERMISSIONS: Readonly<Partial<Record<EffectKind, readonly string[]>>> = {
   stop: [STOP],
   start: [START],
-  terminate: [TERMINATE, TERMINATE_MEMBER],
+  terminate: [TERMINATE],
   scale: [SET_CAPACITY],
   'set-bounds': [UPDATE_GROUP],
   // Auto Scaling checks for itself that the caller may launch from the template, and may pass on its instance profile.
@@ -114,14 +114,8 @@ export class Effects {
   ): Promise<EffectOutcome> {
     const ec2 = this.clients.ec2(region, 'act');
     const ids = { InstanceIds: [id] };
-    const inGroup = seen.labels[GROUP_TAG] !== undefined;
     switch (effect.kind) {
       case 'stop':
-        if (inGroup)
-          return refused(
-            'in-a-group',
-            `${id} belongs to ${seen.labels[GROUP_TAG]}, which would bring another: scale the group`,
-          );
         return acting(
           STOP,
           () => ec2.send(new StopInstancesCommand(ids)),
@@ -134,15 +128,14 @@ export class Effects {
           (a) => `${id} is ${a.StartingInstances?.[0]?.CurrentState?.Name ?? 'asked to start'}`,
         );
       case 'terminate':
-        if (inGroup) return this.endMember(region, id, true);
         return acting(
           TERMINATE,
           () => ec2.send(new TerminateInstancesCommand(ids)),
           (a) => `${id} is ${a.TerminatingInstances?.[0]?.CurrentState?.Name ?? 'asked to end'}`,
         );
       case 'replace':
-        return inGroup || effect.group !== null
-          ? this.endMember(region, id, false)
+        return seen.labels[GROUP_TAG] !== undefined || effect.group !== null
+          ? this.replaceMember(region, id)
           : startAnother(this.clients, region, id, token);
       case 'resize':
         if (seen.state !== 'stopped')
@@ -157,11 +150,11 @@ export class Effects {
     }
   }
 
-  /** Ends a member of a group; with `shrink` the group does not bring another. */
-  private endMember(region: string, id: string, shrink: boolean): Promise<EffectOutcome> {
+  /** Ends a member of a group, which brings another. */
+  private replaceMember(region: string, id: string): Promise<EffectOutcome> {
     const command = new TerminateInstanceInAutoScalingGroupCommand({
       InstanceId: id,
-      ShouldDecrementDesiredCapacity: shrink,
+      ShouldDecrementDesiredCapacity: false,
     });
     return acting(
       TERMINATE_MEMBER,
