@@ -114,6 +114,26 @@ describe('the GPUs of instance types', () => {
 });
 
 describe('the fleet', () => {
+  it('is not blinded by a machine of a type that the region does not describe (any more, or yet)', async () => {
+    playFleet(server);
+    const retired = reply('describe-instances-1.xml', {
+      '<nextToken>page-2</nextToken>': '',
+      '<instanceType>p4d.24xlarge': '<instanceType>p1.retired',
+    });
+    server.on(call('DescribeInstances'), retired);
+    // Named one by one, a single unknown type refuses the whole request; as a filter it is one that nothing matches.
+    server.on(call('DescribeInstanceTypes'), (request) =>
+      parametersOf(request)['InstanceType.1'] === undefined
+        ? reply('describe-instance-types.xml')
+        : ec2Error('InvalidInstanceType', 'The following supplied instance types do not exist: [p1.retired]'),
+    );
+    const { targets, complete } = await connect(acting(server)).fleet();
+    expect(complete).toBe(true);
+    const machines = targets.filter(({ kind }) => kind === 'instance').map(({ sku, gpus }) => [sku, gpus]);
+    expect(machines).toContainEqual(['p1.retired', null]);
+    expect(machines).toContainEqual(['g5.xlarge', 1]);
+  });
+
   it('has the GPU instances of all pages, read with the key for reading', async () => {
     playFleet(server);
     const { targets, complete, problems, at } = await connect(acting(server)).fleet();

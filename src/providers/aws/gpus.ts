@@ -4,12 +4,7 @@
  * Keeps no table of its own. The invariant: a type that EC2 did not describe is not known; only a type that it
  * described without a GPU has none. Source: Amazon EC2 API Reference, data types GpuInfo and GpuDeviceInfo.
  */
-import {
-  paginateDescribeInstanceTypes,
-  type GpuDeviceInfo,
-  type InstanceTypeInfo,
-  type _InstanceType,
-} from '@aws-sdk/client-ec2';
+import { paginateDescribeInstanceTypes, type GpuDeviceInfo, type InstanceTypeInfo } from '@aws-sdk/client-ec2';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import type { Clients } from './clients.js';
 import { readingPages } from './failures.js';
@@ -23,7 +18,7 @@ export interface TypeGpus {
 }
 
 export const PERMISSION = 'ec2:DescribeInstanceTypes';
-/** Types in one request (DescribeInstanceTypes, InstanceType.N). */
+/** Values of one filter (Amazon EC2 User Guide, "Filter resources": at most 200 for a request). */
 const MOST_TYPES = 100;
 /**
  * All GPU families are named so: g4dn, g6e, gr6, p4d, p6-b200 (Amazon EC2 instance types guide, "Accelerated
@@ -75,7 +70,9 @@ export class InstanceTypes {
     const wanted = [...new Set(types)];
     const missing = wanted.filter((type) => !this.known.has(`${region} ${type}`));
     for (let at = 0; at < missing.length; at += MOST_TYPES) {
-      await this.describe(region, { InstanceTypes: missing.slice(at, at + MOST_TYPES) as _InstanceType[] });
+      // Named as InstanceType.N, one type that the region does not know fails the whole request.
+      const Values = missing.slice(at, at + MOST_TYPES);
+      await this.describe(region, { Filters: [{ Name: 'instance-type', Values }], MaxResults: 100 });
     }
     return new Map(
       wanted.flatMap((type): [string, TypeGpus | null][] => {
