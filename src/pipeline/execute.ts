@@ -18,7 +18,8 @@ import type { FleetTarget } from '../core/fleet/fleet.js';
 import { guard, mayPass, type GuardReason, type Verdict } from '../core/action/guard.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { EffectOutcome, ProviderConnection } from '../core/ports.js';
-import { MINUTE_MS } from '../core/time.js';
+import { MINUTE_MS, type Clock } from '../core/time.js';
+import type { Reach } from '../core/action/acting.js';
 import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/action/actions.js';
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
@@ -38,10 +39,10 @@ export function executeStage(stores: Stores, policies: readonly Policy[], connec
     name: EXECUTE,
     most: 1,
     reachesOut: true,
-    async run({ organisation, keys, now }) {
+    async run({ organisation, keys, clock }) {
       const wakings: Waking[] = [];
       for (const id of keys)
-        wakings.push(...(await new Execution(stores, policies, connections, organisation, now).advance(id)));
+        wakings.push(...(await new Execution(stores, policies, connections, organisation, clock).advance(id)));
       return wakings;
     },
   };
@@ -49,6 +50,12 @@ export function executeStage(stores: Stores, policies: readonly Policy[], connec
 
 /** Between two looks of a process that has not the connection of an action. */
 const ELSEWHERE_MS = 5000;
+
+/** A target as it was read (null: it is not there), and since when that is known. */
+interface Reading {
+  readonly seen: FleetTarget | null;
+  readonly at: number;
+}
 
 /** What a provider said, or that it surely was not asked. */
 type Answer =
@@ -62,8 +69,13 @@ class Execution {
     private readonly policies: readonly Policy[],
     private readonly connections: Connections,
     private readonly organisation: string,
-    private readonly now: number,
+    private readonly clock: Clock,
   ) {}
+
+  /** Time passes while a provider answers and while a lock is waited for. */
+  private get now(): number {
+    return this.clock.now();
+  }
 
   async advance(id: string): Promise<readonly Waking[]> {
     const action = await this.stores.actions.get(this.stores.db, this.organisation, id);
@@ -93,32 +105,56 @@ class Execution {
 
   /** Reads the target, asks the guard, and commits the intent. */
   private async intend(action: Action): Promise<readonly Waking[]> {
+    return this.guarded(action, action.approvedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
+      const moved = await this.stores.actions.move(tx, this.organisation, current, 'intended', {
+        at: this.now,
+        actor: LINE,
+        detail: { gpus, replicas },
+        set: { token: `bursar-${current.id}`, before: seen, beforeAt: at, gpus, replicas, reasons: [] },
+      });
+      return moved.wakings;
+    });
+  }
+
+  /** An intent that was delayed: the target is read and guarded again before anything is sent. */
+  private async readAgain(action: Action): Promise<readonly Waking[]> {
+    return this.guarded(action, action.intendedAt, async (tx, current, { seen, at }, { gpus, replicas }) => {
+      const set = { before: seen, beforeAt: at, gpus, replicas, reasons: [] };
+      await this.note(tx, current, { code: 'read-again', set });
+      return [again(current)];
+    });
+  }
+
+  /**
+   * Reads the target, then under the action's lock asks the guard. What forbids for now is waited for, what forbids for
+   * good refuses it.
+   * @param since from when on it has been tried
+   */
+  private async guarded(
+    action: Action,
+    since: number | null,
+    allowed: (tx: Transaction, current: Action, reading: Reading, reach: Reach) => Promise<readonly Waking[]>,
+  ): Promise<readonly Waking[]> {
     const connection = this.connections.get(action.connection) ?? null;
+    // Before it is asked for: what is read is at least as new.
+    const at = this.now;
     let seen: FleetTarget | null = null;
     try {
       if (action.effect.kind !== 'purchase') seen = (await connection?.target?.(action.target)) ?? null;
     } catch (error) {
       if (error instanceof Failure && error.kind !== 'unavailable')
         return this.refuse(action, [{ code: `provider-${error.kind}`, message: error.message }]);
-      return [again(action, Math.min(action.expiresAt, askAgainAt(action.approvedAt ?? this.now, this.now)))];
+      return [again(action, Math.min(action.expiresAt, askAgainAt(since ?? this.now, this.now)))];
     }
     return this.commit(
       action,
       async (tx, current) => {
-        const verdict = await this.judge(tx, current, connection, seen);
-        if (!verdict.allowed)
-          return mayPass(verdict.reasons)
-            ? this.wait(tx, current, verdict.reasons)
-            : (await this.refused(tx, current, verdict.reasons)).wakings;
-        const { gpus, replicas } = verdict.reach;
-        return (
-          await this.stores.actions.move(tx, this.organisation, current, 'intended', {
-            at: this.now,
-            actor: LINE,
-            detail: { gpus, replicas },
-            set: { token: `bursar-${current.id}`, before: seen, beforeAt: this.now, gpus, replicas, reasons: [] },
-          })
-        ).wakings;
+        if (current.askedAt !== null) return [again(current)];
+        const verdict = await this.judge(tx, current, connection, { seen, at });
+        if (verdict.allowed) return allowed(tx, current, { seen, at }, verdict.reach);
+        return mayPass(verdict.reasons)
+          ? this.wait(tx, current, verdict.reasons)
+          : (await this.refused(tx, current, verdict.reasons)).wakings;
       },
       { serialised: true },
     );
@@ -128,7 +164,7 @@ class Execution {
     tx: Transaction,
     action: Action,
     connection: ProviderConnection | null,
-    seen: FleetTarget | null,
+    { seen, at }: Reading,
   ): Promise<Verdict> {
     const { safety, actions } = this.stores;
     const subject = await actions.subjectOf(tx, this.organisation, action.id);
@@ -140,7 +176,7 @@ class Execution {
       now: this.now,
       action,
       seen,
-      seenAt: this.now,
+      seenAt: at,
       connection:
         connection === null
           ? null
@@ -174,6 +210,7 @@ class Execution {
       return this.refuse(action, [
         { code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' },
       ]);
+    if (await this.isOld(action)) return this.readAgain(action);
     const asked = { mayAsk: false };
     const wakings = await this.commit(action, async (tx, current) => {
       if (current.askedAt !== null) return [again(current)];
@@ -196,6 +233,13 @@ class Execution {
             action.effect.kind === 'purchase',
           ),
     );
+  }
+
+  /** Whether what was read before an intent is older than the limits allow to act on. */
+  private async isOld({ team, effect, beforeAt }: Action): Promise<boolean> {
+    if (effect.kind === 'purchase' || beforeAt === null) return false;
+    const limits = await this.stores.safety.limits(this.stores.db, this.organisation, team);
+    return this.now - beforeAt > limits.team.readingSeconds * 1000;
   }
 
   /** What became of an effect that was asked for. */

@@ -123,6 +123,7 @@ export class Runner {
           lane: lane.lane,
           keys: claimed.map((c) => c.key),
           now,
+          clock: this.clock,
           tx,
         });
         await this.work.finish(tx, lane, claimed);

@@ -2,6 +2,7 @@
  * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it wakes; it runs in one
  * transaction and wakes only stages to its right.
  */
+import type { Clock } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
 import type { Waking } from '../store/work.js';
 
@@ -10,8 +11,10 @@ export interface StageCall {
   /** Team, source or day: the first part of every key of this call. */
   readonly lane: string;
   readonly keys: readonly string[];
-  /** Epoch milliseconds. */
+  /** Epoch milliseconds: when the run began. */
   readonly now: number;
+  /** The time as it goes on, for what waits for others within the run. */
+  readonly clock: Clock;
   readonly tx: Transaction;
 }
 
@@ -36,7 +39,7 @@ export interface Stage {
 
 /** @returns what saves it, told the time at which it does. */
 export type ApartWork = (
-  call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string },
+  call: Omit<StageCall, 'tx' | 'keys' | 'clock'> & { readonly key: string },
 ) => Promise<(tx: Transaction, now: number) => Promise<readonly Waking[]>>;
 
 /** A stage whose work is done apart. */

@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
+import { approveAction } from '../../src/store/action/set-action.js';
 import { setStop } from '../../src/store/action/set-safety.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
@@ -38,6 +39,57 @@ describe('the guard', async () => {
       }),
     );
     expect((await enforced('i-2')).state).toBe('confirmed');
+  });
+
+  it('leaves to a scaling group what one of its machines becomes, and sends nothing', async () => {
+    await w.document('approve');
+    w.cloud.add(instance('i-9'));
+    w.script.wants = [{ action: 'Stop', target: 'i-9' }];
+    await w.look(2 * HOUR_MS);
+    const { id } = (await w.all()).at(-1)!;
+    w.cloud.add(instance('i-9', { labels: { 'aws:autoscaling:groupName': 'web' } }));
+    const { arrived } = w.cloud;
+    await w.approve(id);
+    await w.pass(MINUTE_MS);
+    const action = (await w.all()).at(-1)!;
+    expect([action.id, action.state, codesOf(action)]).toEqual([id, 'refused', ['group-member']]);
+    expect(w.cloud.arrived).toBe(arrived);
+    await w.document('enforce');
+  });
+
+  it('acts on no reading that is older than the limit allows, however long a provider or a lock took', async () => {
+    w.cloud.add(instance('i-10'));
+    w.cloud.beforeRead = async () => {
+      w.clock.at += 5 * MINUTE_MS;
+      w.cloud.beforeRead = null;
+    };
+    const action = await enforced('i-10');
+    expect([action.state, codesOf(action)]).toEqual(['approved', ['reading-stale']]);
+    await w.pass(MINUTE_MS);
+    expect((await w.all()).at(-1)).toMatchObject({ id: action.id, state: 'confirmed' });
+  });
+
+  it('reads again what was delayed before it was sent, and sends nothing that would now be refused', async () => {
+    w.cloud.add(instance('i-11'), instance('i-12'));
+    await w.document('approve');
+    w.script.wants = ['i-11', 'i-12'].map((target) => ({ action: 'Stop', target }));
+    await w.look(2 * HOUR_MS);
+    const ids = (await w.all()).slice(-2).map(({ id }) => id);
+    const { arrived } = w.cloud;
+    for (const id of ids) {
+      await w.db.transaction((tx) => approveAction(w.stores, tx, 'default', id, 'boss', w.clock.at));
+      await step(w, id);
+    }
+    expect((await w.all()).slice(-2).map(({ state }) => state)).toEqual(['intended', 'intended']);
+    // A minute and a half in the queue, in which one of the two became a machine of a group.
+    w.cloud.add(instance('i-12', { labels: { 'aws:autoscaling:groupName': 'web' } }));
+    await w.pass(1.5 * MINUTE_MS);
+    const [first, second] = (await w.all()).slice(-2);
+    expect(first).toMatchObject({ state: 'confirmed', beforeAt: w.clock.at });
+    expect(await w.codes(ids[0]!)).toContain('read-again');
+    expect([second?.state, codesOf(second!)]).toEqual(['refused', ['group-member']]);
+    expect(w.cloud.arrived).toBe(arrived + 1);
+    await w.document('enforce');
   });
 
   it('leaves alone what its owner protects', async () => {

@@ -164,7 +164,7 @@ export async function step({ line, db, clock }: ActingWorld, id: string): Promis
     await wake(
       tx,
       'default',
-      await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, tx }),
+      await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, clock, tx }),
     );
   });
 }
