@@ -160,7 +160,7 @@ export const refused = (code: string, detail: string): EffectOutcome => ({ kind:
  */
 const SETTLING_MILLISECONDS = 60_000;
 
-const MOST_REMEMBERED = 1000;
+const MOST_REMEMBERED = 10_000;
 
 /** What this process knows of the tokens that it sent: neither cloud can be asked about a token. */
 export class Sent {
@@ -289,31 +289,60 @@ export async function readParts(parts: readonly FleetPart[], at: number): Promis
 export type Membership = ReadonlyMap<string, string>;
 
 /**
- * Machines of a region with the group that each lies in as a label (TARGET_TAG), so that their usage can be told to be
- * the group's. Where the cloud does not tell, they stay as they are, and that is said: the usage of a group is then not
- * known.
- * @param membersOf asks the cloud about machines, by their ids
- * @throws Failure unavailable, as of any reading
+ * Says of machines which group each lies in, as a label (TARGET_TAG), so that their usage can be told to be the group's
+ * and nothing is done to one that its group would undo.
  */
-export async function inGroups(
-  machines: readonly FleetTarget[],
-  region: string,
-  membersOf: (ids: readonly string[]) => Promise<Membership>,
-  lacks: (what: string) => void = () => undefined,
-): Promise<FleetTarget[]> {
-  const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
-  let members: Membership = new Map();
-  try {
-    members = await membersOf(machines.filter((one) => !isMember(one)).map(idOf));
-  } catch (failure) {
-    if (!(failure instanceof Failure) || failure.kind === 'unavailable') throw failure;
-    lacks(`the groups of the instances could not be read: ${failure.message}`);
+export class Members {
+  /** By machine: what was told last, for a look at which the service of groups does not answer. */
+  private readonly last = new Map<string, string>();
+
+  /** @param ask asks the cloud for the groups of machines of a region, by their ids */
+  constructor(private readonly ask: (region: string, ids: readonly string[]) => Promise<Membership>) {}
+
+  /** One machine, or none. @throws Failure where its group cannot be told now: then nothing is to be done to it */
+  async named(machine: FleetTarget | null, region: string): Promise<FleetTarget | null> {
+    if (machine === null || isMember(machine)) return machine;
+    const id = idOf(machine);
+    this.learn([id], await this.ask(region, [id]));
+    return this.labelled(machine, region);
   }
-  return machines.map((one) => {
-    const group = members.get(idOf(one));
-    return group === undefined ? one : { ...one, labels: { ...one.labels, [TARGET_TAG]: groupTarget(region, group) } };
-  });
+
+  /**
+   * All machines of a region. Where the cloud does not tell, each keeps the group that it was last told to lie in.
+   * @param lacks is told that the groups could not be read: the machines stand
+   */
+  async all(
+    machines: readonly FleetTarget[],
+    region: string,
+    lacks: (what: string) => void,
+  ): Promise<readonly FleetTarget[]> {
+    const ids = machines.filter((one) => !isMember(one)).map(idOf);
+    try {
+      this.learn(ids, await this.ask(region, ids));
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      lacks(`the groups of the instances could not be read: ${failure.message}`);
+    }
+    return machines.map((one) => this.labelled(one, region));
+  }
+
+  private learn(ids: readonly string[], members: Membership): void {
+    for (const id of ids) {
+      const group = members.get(id);
+      if (group === undefined) this.last.delete(id);
+      else remember(this.last, id, group);
+    }
+  }
+
+  private labelled(machine: FleetTarget, region: string): FleetTarget {
+    const group = isMember(machine) ? undefined : this.last.get(idOf(machine));
+    return group === undefined
+      ? machine
+      : { ...machine, labels: { ...machine.labels, [TARGET_TAG]: groupTarget(region, group) } };
+  }
 }
+
+const idOf = ({ target }: FleetTarget): string => parseTarget(target)?.id ?? '';
 
 type Given = Readonly<Record<string, string | undefined>>;
 

@@ -4,17 +4,20 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { formatDecimal } from '../../src/core/decimal.js';
+import type { FleetReading } from '../../src/core/fleet/fleet.js';
 import type { ProviderConnection } from '../../src/core/ports.js';
 import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/alibaba/alibaba.js';
+import { addressOf } from '../../src/providers/alibaba/client.js';
 import { errorReply, reply, rpcServer, type RpcServer } from '../support/rpc-server.js';
-import { describeProviderContract } from './contract.js';
+import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
 const READ = { id: 'LTAIreader', secret: 'reader-secret-7f3a' };
 const ACT = { id: 'LTAIactor', secret: 'actor-secret-91cc' };
 const NOW = Date.UTC(2026, 10, 20, 8);
 const TRAIN = 'instance/cn-beijing/i-2zetrain';
+const SPOT = 'instance/cn-beijing/i-2zespot';
 const GROUP = 'asg/cn-beijing/asg-2zeinfer';
 
 const own = (name: string): { readonly body: unknown } => ({ body: reply('alibaba', name) });
@@ -260,13 +263,50 @@ describe('the fleet', () => {
       ],
     });
     expect(reading?.targets.filter(({ kind }) => kind === 'instance')).toHaveLength(5);
-    server.play('DescribeScalingInstances', error('Throttling.User', 'slow down', 400));
-    expect(await connect().fleet?.()).toMatchObject({
+  });
+
+  it('keeps the machines, and the groups that they were told to lie in, where Auto Scaling does not answer', async () => {
+    const connection = connect();
+    const groupOf = (reading: FleetReading | undefined): string | undefined =>
+      reading?.targets.find(({ target }) => target === SPOT)?.labels['bursar:target'];
+    expect(groupOf(await connection.fleet?.())).toBe(GROUP);
+    for (const action of ['DescribeScalingInstances', 'DescribeScalingGroups']) server.play(action, 'drop');
+    const reading = await connection.fleet?.();
+    expect(groupOf(reading)).toBe(GROUP);
+    expect(reading?.targets.map(({ target }) => target)).toHaveLength(5);
+    expect(reading).toMatchObject({
       complete: false,
       problems: [
-        expect.stringContaining('cn-beijing: instances: Alibaba Cloud throttled ess:DescribeScalingInstances'),
+        expect.stringContaining('cn-beijing: scaling groups: Alibaba Cloud gave no answer'),
+        expect.stringContaining('cn-beijing: instances: the groups of the instances could not be read'),
       ],
     });
+  });
+
+  it('leaves to its group what a machine becomes, and does nothing where the group cannot be read', async () => {
+    const connection = connect();
+    expect(await memberRefusals(connection, SPOT)).toEqual(REFUSED_TO_MEMBERS);
+    server.play('DescribeScalingInstances', error('Forbidden.RAM', 'no', 403));
+    await expect(connection.target?.(SPOT)).rejects.toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('ess:DescribeScalingInstances'),
+    });
+    expect(server.taken.filter(({ key }) => key === ACT.id)).toEqual([]);
+  });
+
+  it.each([
+    ['cn-beijing', 'https://ess.aliyuncs.com'],
+    ['cn-qingdao', 'https://ess.aliyuncs.com'],
+    ['cn-zhangjiakou', 'https://ess.cn-zhangjiakou.aliyuncs.com'],
+    ['cn-hongkong', 'https://ess.cn-hongkong.aliyuncs.com'],
+    ['ap-southeast-1', 'https://ess.ap-southeast-1.aliyuncs.com'],
+    ['us-west-1', 'https://ess.us-west-1.aliyuncs.com'],
+    ['cn-shanghai-finance-1', 'https://ess.cn-shanghai-finance-1.aliyuncs.com'],
+  ])('asks Auto Scaling of %s at %s', (region, address) => {
+    expect(addressOf({ endpoints: { ecs: null, ess: null, bss: null } }, 'ess', region)).toBe(address);
+    expect(addressOf({ endpoints: { ecs: null, ess: 'http://{region}.test', bss: null } }, 'ess', region)).toBe(
+      `http://${region}.test`,
+    );
   });
 
   it('says that it is not complete where a region cannot be read', async () => {

@@ -9,7 +9,7 @@ import type { PriceEvent } from '../../src/core/price/price.js';
 import type { RecordBatch } from '../../src/core/usage.js';
 import { provider } from '../../src/providers/tencent/tencent.js';
 import { errorReply, reply, rpcServer, type RpcServer } from '../support/rpc-server.js';
-import { describeProviderContract } from './contract.js';
+import { describeProviderContract, memberRefusals, REFUSED_TO_MEMBERS } from './contract.js';
 
 const READ = { id: 'AKIDreader', secret: 'reader-key-7f3a' };
 const ACT = { id: 'AKIDactor', secret: 'actor-key-91cc' };
@@ -293,6 +293,17 @@ describe('the fleet', () => {
     });
     server.play('DescribeInstances', { status: 502, body: '<html>bad gateway</html>' });
     await expect(connect().target?.(TRAIN)).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+describe('a machine of a group', () => {
+  it('is left to its group, and left alone where the group cannot be read', async () => {
+    const connection = connect();
+    const member = 'instance/ap-guangzhou/ins-spot01';
+    expect(await memberRefusals(connection, member)).toEqual(REFUSED_TO_MEMBERS);
+    server.play('DescribeAutoScalingInstances', error('UnauthorizedOperation'));
+    await expect(connection.target?.(member)).rejects.toMatchObject({ kind: 'denied' });
+    expect(server.taken.filter(({ key }) => key === ACT.id)).toEqual([]);
   });
 });
 

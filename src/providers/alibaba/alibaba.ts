@@ -11,7 +11,7 @@ import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
 import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { AlibabaClient } from './client.js';
-import { FLEET_PERMISSIONS, IN_USE_PERMISSIONS, readFleet, readTarget } from './fleet.js';
+import { FLEET_PERMISSIONS, IN_USE_PERMISSIONS, membersIn, readFleet, readTarget } from './fleet.js';
 import { HISTORY_PERMISSIONS, PRICES_PERMISSIONS, readPrices, readSpotHistory } from './prices.js';
 import { Permissions } from './permissions.js';
 import { parseSettings, SETTINGS, type AlibabaSettings } from './settings.js';
@@ -42,10 +42,11 @@ export const provider: Provider = {
 function connectionOf(settings: AlibabaSettings, clock: Clock): ProviderConnection {
   const client = new AlibabaClient(settings);
   const types = new InstanceTypes(client);
+  const members = membersIn(client);
   const sent = new Sent(clock.now());
   const seen = new SeenPrices();
   const permissions = new Permissions(client, settings.regions[0] ?? '');
-  const target: NonNullable<ProviderConnection['target']> = (name) => readTarget(client, types, name);
+  const target: NonNullable<ProviderConnection['target']> = (name) => readTarget(client, types, members, name);
   return {
     name: NAME,
     account: settings.account,
@@ -53,7 +54,7 @@ function connectionOf(settings: AlibabaSettings, clock: Clock): ProviderConnecti
     prices: (since) => readPrices(client, types, seen, since, clock.now()),
     bill: (from, to) => readBill(client, types, from, to, () => clock.now()),
     spotHistory: (since) => readSpotHistory(client, types, since, clock.now()),
-    fleet: () => readFleet(client, types, clock.now()),
+    fleet: () => readFleet(client, types, members, clock.now()),
     target,
     apply: (effect, token) => applyEffect(client, sent, effect, token, clock.now()),
     outcome: (effect, token) => outcomeOf(target, sent, effect, token, () => clock.now()),

@@ -23,14 +23,24 @@ const RAM_PREFIXES: Readonly<Record<Service, string>> = { ess: 'ess', ecs: 'ecs'
 
 export const permissionOf = (service: Service, action: string): string => `${RAM_PREFIXES[service]}:${action}`;
 
-/** Regions older than the rule `ecs.REGION.aliyuncs.com`, as the official ECS client has them. */
-const OLD_HOSTS: Readonly<Record<string, string>> = { 'cn-hangzhou': 'ecs-cn-hangzhou.aliyuncs.com' };
+/**
+ * Regions that the rule `SERVICE.REGION.aliyuncs.com` does not hold for. ECS: as its official client has them. Auto
+ * Scaling: "Endpoints" of its API Reference (2022-02-22), page of 2026-01-28. For cn-hongkong, ap-southeast-1,
+ * us-east-1, us-west-1 and the finance and government regions the official client (@alicloud/ess20220222) still has the
+ * central address, and the pages have one of the region's own: the pages are followed, and BURSAR_ALIBABA_ENDPOINT_ESS
+ * says otherwise where that is wanted.
+ */
+const CENTRAL_ESS = ['cn-beijing', 'cn-hangzhou', 'cn-shanghai', 'cn-shenzhen', 'cn-qingdao', 'cn-nanjing'];
+const OTHER_HOSTS: Readonly<Record<Exclude<Service, 'bss'>, Readonly<Record<string, string>>>> = {
+  ecs: { 'cn-hangzhou': 'ecs-cn-hangzhou.aliyuncs.com' },
+  ess: Object.fromEntries(CENTRAL_ESS.map((region) => [region, 'ess.aliyuncs.com'])),
+};
 
-function addressOf(settings: AlibabaSettings, service: Service, region: string): string {
+export function addressOf(settings: Pick<AlibabaSettings, 'endpoints'>, service: Service, region: string): string {
   const own = settings.endpoints[service];
   if (own !== null) return own.replaceAll('{region}', region);
   if (service === 'bss') return 'https://business.aliyuncs.com';
-  return `https://${(service === 'ecs' ? OLD_HOSTS[region] : undefined) ?? `${service}.${region}.aliyuncs.com`}`;
+  return `https://${OTHER_HOSTS[service][region] ?? `${service}.${region}.aliyuncs.com`}`;
 }
 
 export type Params = Readonly<Record<string, string | number | boolean | readonly string[]>>;

@@ -5,7 +5,7 @@
  * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import { inGroups, parseTarget, readParts } from '../rpc.js';
+import { Members, parseTarget, readParts } from '../rpc.js';
 import type { AlibabaClient } from './client.js';
 import {
   CONFIGURATIONS_PERMISSION,
@@ -27,14 +27,21 @@ export const IN_USE_PERMISSIONS: readonly string[] = [
 ];
 export const FLEET_PERMISSIONS: readonly string[] = [...IN_USE_PERMISSIONS, MEMBERS_PERMISSION];
 
+export const membersIn = (client: AlibabaClient): Members =>
+  new Members((region, ids) => membersOf(client, region, ids));
+
 /** @throws Failure where nothing at all could be read */
-export function readFleet(client: AlibabaClient, types: InstanceTypes, now: number): Promise<FleetReading> {
+export function readFleet(
+  client: AlibabaClient,
+  types: InstanceTypes,
+  members: Members,
+  now: number,
+): Promise<FleetReading> {
   return readParts(
     client.settings.regions.flatMap((region) => [
       {
         name: `${region}: instances`,
-        read: async (lacks) =>
-          inGroups(await gpuInstances(client, types, region), region, (ids) => membersOf(client, region, ids), lacks),
+        read: async (lacks) => members.all(await gpuInstances(client, types, region), region, lacks),
       },
       { name: `${region}: scaling groups`, read: () => gpuGroups(client, types, region) },
     ]),
@@ -46,6 +53,7 @@ export function readFleet(client: AlibabaClient, types: InstanceTypes, now: numb
 export async function readTarget(
   client: AlibabaClient,
   types: InstanceTypes,
+  members: Members,
   target: string,
 ): Promise<FleetTarget | null> {
   const named = parseTarget(target);
@@ -53,5 +61,5 @@ export async function readTarget(
   if (named.kind === 'asg') return readGroup(client, types, named.region, named.id);
   const one = await readInstance(client, named.region, named.id);
   const found = one === null ? [] : await instancesAsTargets(client, types, named.region, [one]);
-  return (await inGroups(found, named.region, (ids) => membersOf(client, named.region, ids)))[0] ?? null;
+  return members.named(found[0] ?? null, named.region);
 }

@@ -13,7 +13,16 @@ import { nanosOf } from '../../core/money.js';
 import type { SpotReading } from '../../core/price/spot-reading.js';
 import type { PriceEvent } from '../../core/price/price.js';
 import { DAY_MS } from '../../core/time.js';
-import { CallError, decimalOf, instancePrice, parseTarget, reading, type SeenPrices, type TypeGpus } from '../rpc.js';
+import {
+  CallError,
+  decimalOf,
+  instancePrice,
+  Members,
+  parseTarget,
+  reading,
+  type SeenPrices,
+  type TypeGpus,
+} from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';
 import { readFleet } from './fleet.js';
 import { CLOUD, TYPES_PERMISSION, type InstanceTypes } from './types.js';
@@ -59,7 +68,8 @@ interface Sold {
 
 /** The GPU types of the fleet and of the settings, by region. @throws Failure */
 async function soldTypes(client: AlibabaClient, types: InstanceTypes, now: number): Promise<Sold[]> {
-  const fleet = await readFleet(client, types, now);
+  // Which types there are: whose machines they are does not matter here.
+  const fleet = await readFleet(client, types, new Members(async () => new Map()), now);
   const sold: Sold[] = [];
   for (const region of client.settings.regions) {
     const used = fleet.targets.flatMap(({ target, sku }) =>

@@ -43,7 +43,11 @@ export const SETTINGS: readonly ProviderSetting[] = [
     'Instance types to price besides those of the fleet, such as `ecs.gn7i-c16g1.4xlarge`',
   ),
   setting('ENDPOINT_ECS', 'read', 'Address in place of `https://ecs.{region}.aliyuncs.com`'),
-  setting('ENDPOINT_ESS', 'read', 'Address in place of `https://ess.{region}.aliyuncs.com`'),
+  setting(
+    'ENDPOINT_ESS',
+    'read',
+    'Address in place of the official ones (`https://ess.aliyuncs.com` or `https://ess.{region}.aliyuncs.com`)',
+  ),
   setting(
     'ENDPOINT_BSS',
     'read',

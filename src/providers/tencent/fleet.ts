@@ -5,7 +5,7 @@
  * groups.
  */
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import { inGroups, parseTarget, readParts } from '../rpc.js';
+import { Members, parseTarget, readParts } from '../rpc.js';
 import type { TencentClient } from './client.js';
 import {
   CONFIGURATIONS_PERMISSION,
@@ -27,14 +27,21 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   TYPES_PERMISSION,
 ];
 
+export const membersIn = (client: TencentClient): Members =>
+  new Members((region, ids) => membersOf(client, region, ids));
+
 /** @throws Failure where nothing at all could be read */
-export function readFleet(client: TencentClient, types: InstanceTypes, now: number): Promise<FleetReading> {
+export function readFleet(
+  client: TencentClient,
+  types: InstanceTypes,
+  members: Members,
+  now: number,
+): Promise<FleetReading> {
   return readParts(
     client.settings.regions.flatMap((region) => [
       {
         name: `${region}: instances`,
-        read: async (lacks) =>
-          inGroups(await gpuInstances(client, region), region, (ids) => membersOf(client, region, ids), lacks),
+        read: async (lacks) => members.all(await gpuInstances(client, region), region, lacks),
       },
       { name: `${region}: auto scaling groups`, read: () => gpuGroups(client, types, region, now) },
     ]),
@@ -46,18 +53,13 @@ export function readFleet(client: TencentClient, types: InstanceTypes, now: numb
 export async function readTarget(
   client: TencentClient,
   types: InstanceTypes,
+  members: Members,
   target: string,
   now: number,
 ): Promise<FleetTarget | null> {
   const named = parseTarget(target);
   if (named === null) return null;
-  if (named.kind === 'instance') {
-    const one = await readInstance(client, named.region, named.id);
-    return (
-      (await inGroups(one === null ? [] : [one], named.region, (ids) => membersOf(client, named.region, ids)))[0] ??
-      null
-    );
-  }
+  if (named.kind === 'instance') return members.named(await readInstance(client, named.region, named.id), named.region);
   const group = await readGroup(client, named.region, named.id);
   return group === null ? null : ((await groupsAsTargets(client, types, named.region, [group], now))[0] ?? null);
 }

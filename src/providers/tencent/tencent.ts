@@ -11,7 +11,7 @@ import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
 import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { CLOUD, TencentClient } from './client.js';
-import { FLEET_PERMISSIONS, readFleet, readTarget } from './fleet.js';
+import { FLEET_PERMISSIONS, membersIn, readFleet, readTarget } from './fleet.js';
 import { readPrices, readSpot } from './prices.js';
 import { granted } from './permissions.js';
 import { parseSettings, SETTINGS, type TencentSettings } from './settings.js';
@@ -42,9 +42,11 @@ export const provider: Provider = {
 function connectionOf(settings: TencentSettings, clock: Clock): ProviderConnection {
   const client = new TencentClient(settings);
   const types = new InstanceTypes(client);
+  const members = membersIn(client);
   const sent = new Sent(clock.now());
   const seen = new SeenPrices();
-  const target: NonNullable<ProviderConnection['target']> = (name) => readTarget(client, types, name, clock.now());
+  const target: NonNullable<ProviderConnection['target']> = (name) =>
+    readTarget(client, types, members, name, clock.now());
   return {
     name: NAME,
     account: settings.account,
@@ -52,7 +54,7 @@ function connectionOf(settings: TencentSettings, clock: Clock): ProviderConnecti
     prices: (since) => readPrices(client, seen, since, clock.now()),
     bill: (from, to) => readBill(client, from, to, clock.now()),
     spotHistory: (since) => readSpot(client, since, clock.now()),
-    fleet: () => readFleet(client, types, clock.now()),
+    fleet: () => readFleet(client, types, members, clock.now()),
     target,
     apply: (effect, token) => applyEffect(client, sent, effect, token, clock.now()),
     outcome: (effect, token) => outcomeOf(target, sent, effect, token, () => clock.now()),
