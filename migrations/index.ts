@@ -19,6 +19,7 @@ import { CountedOnce1764000000017 } from './0017-counted-once.js';
 import { RemainingHolds1764000000018 } from './0018-remaining-holds.js';
 import { RecordedJobs1764000000019 } from './0019-recorded-jobs.js';
 import { Measurements1764000000020 } from './0020-measurements.js';
+import { PriceStatements1764000000023 } from './0023-price-statements.js';
 import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.js';
 
 export const migrations = [
@@ -42,5 +43,6 @@ export const migrations = [
   RemainingHolds1764000000018,
   RecordedJobs1764000000019,
   Measurements1764000000020,
+  PriceStatements1764000000023,
   TypedRecommendations1764000000027,
 ];

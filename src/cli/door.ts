@@ -16,6 +16,7 @@ import type { BudgetStateJson, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
 import type { RulePreview } from '../store/cost/preview.js';
+import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/usage/rejects.js';
@@ -32,6 +33,11 @@ import type { QuoteDoor } from './quotes-door.js';
 import type { ReportDoor } from './reports-door.js';
 import type { SavingDoor } from './savings-door.js';
 import type { ThroughputDoor } from './throughput-door.js';
+
+export interface PriceFilter {
+  readonly provider?: string;
+  readonly sku?: string;
+}
 
 export interface FilesToImport {
   readonly paths: readonly string[];
@@ -107,6 +113,10 @@ export interface Door {
   imports(limit: number): Promise<readonly StoredImport[]>;
   /** Of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]>;
+  /** Statements of prices, taken back ones too. */
+  prices(filter: PriceFilter): Promise<readonly PriceVersion[]>;
+  /** Takes the statement of a price back, or restores it. */
+  setPriceWithdrawn(id: string, isWithdrawn: boolean): Promise<PriceVersion>;
   costs(query: SpendQuery): Promise<CostsAnswer>;
   budgets(): Promise<readonly BudgetView[]>;
   saveBudget(budget: Budget): Promise<BudgetView>;

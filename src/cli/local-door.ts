@@ -11,6 +11,7 @@ import type { Budget } from '../core/budget/budget.js';
 import { Failure, invalid, missing, type Problem } from '../core/errors.js';
 import { quotesOfRates, type FxRate } from '../core/price/fx.js';
 import type { CreditSpec } from '../core/cost/credit.js';
+import { providerName } from '../core/price/price.js';
 import type { PeakRule } from '../core/price/peak.js';
 import { creditViews, type CreditView } from '../store/cost/credits.js';
 import {
@@ -30,9 +31,10 @@ import type { RecommendationStatus, StoredRecommendation } from '../store/policy
 import { previewRules, type RulePreview } from '../store/cost/preview.js';
 import { withWarnings, type CostsAnswer } from '../store/usage/doubts.js';
 import type { SpendQuery } from '../store/cost/spend.js';
+import { priceVersion, type PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
 import { setBudget } from '../store/budget/set-budget.js';
-import { setFx, setPeak, type FxChange } from '../store/price/set-rates.js';
+import { setFx, setPeak, setPriceWithdrawn, type FxChange } from '../store/price/set-rates.js';
 import { removeTeam, setTeam } from '../store/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
@@ -43,6 +45,7 @@ import {
   type BudgetView,
   type Door,
   type FilesToImport,
+  type PriceFilter,
   type PricesCount,
   type RuleSetView,
 } from './door.js';
@@ -124,6 +127,28 @@ export class LocalDoor implements Door {
     await this.noteWrite(this.stores.db, 'price.import', request.paths.join(' '), { lists: counts });
     if (request.wait) await this.drained();
     return counts;
+  }
+
+  async prices({ provider, sku }: PriceFilter): Promise<readonly PriceVersion[]> {
+    const filter = { provider: provider === undefined ? undefined : providerName(provider), sku };
+    const all: PriceVersion[] = [];
+    for (let more = true; more; ) {
+      const page = await this.stores.prices.list(this.organisation, filter, all.at(-1)?.id ?? null, PAGE);
+      all.push(...page.map(priceVersion));
+      more = page.length === PAGE;
+    }
+    return all;
+  }
+
+  async setPriceWithdrawn(id: string, isWithdrawn: boolean): Promise<PriceVersion> {
+    const withdrawn = isWithdrawn ? { by: this.actor, at: this.clock.now() } : null;
+    const price = await this.stores.db.transaction(async (tx) => {
+      const made = await setPriceWithdrawn(this.stores, tx, this.organisation, id, withdrawn);
+      await this.noteWrite(tx, isWithdrawn ? 'price.withdraw' : 'price.restore', id, {});
+      return made;
+    });
+    await this.drained();
+    return priceVersion(price);
   }
 
   imports(limit: number): ReturnType<Door['imports']> {

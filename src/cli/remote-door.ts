@@ -18,6 +18,7 @@ import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
+import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/usage/rejects.js';
@@ -31,6 +32,7 @@ import {
   type BudgetView,
   type Door,
   type FilesToImport,
+  type PriceFilter,
   type PricesCount,
   type RuleSetView,
 } from './door.js';
@@ -93,6 +95,19 @@ export class RemoteDoor implements Door {
 
   async importPrices(request: FilesToImport): Promise<readonly PricesCount[]> {
     return (await this.upload<ImportedPrices>('/v1/prices', request)).map(countOf);
+  }
+
+  prices({ provider, sku }: PriceFilter): Promise<readonly PriceVersion[]> {
+    return this.remote.list('/v1/prices', Infinity, { provider, sku });
+  }
+
+  async setPriceWithdrawn(id: string, isWithdrawn: boolean): Promise<PriceVersion> {
+    const price = await this.remote.call<PriceVersion>(
+      'POST',
+      `${at('prices', id)}/${isWithdrawn ? 'withdraw' : 'restore'}`,
+    );
+    await this.drained();
+    return price;
   }
 
   imports(limit: number): Promise<readonly StoredImport[]> {

@@ -12,7 +12,7 @@ import type { SpotReading } from './price/spot-reading.js';
 import type { CommitmentOffer } from './price/commitment-offer.js';
 import type { BacktestReport } from './policy/backtest.js';
 import type { Effect, EffectKind, FleetReading, FleetTarget } from './fleet/fleet.js';
-import type { PriceEvent } from './price/price.js';
+import type { PriceEvent, PriceOrigin } from './price/price.js';
 import type { Reader, ReportFormat } from './report/reader.js';
 import type { Report } from './report/report.js';
 import type { RecordBatch, Reject } from './usage.js';
@@ -52,6 +52,8 @@ export interface PriceFormat {
   readonly kind: 'price';
   readonly name: string;
   readonly description: string;
+  /** Who states what such a list says; absent: the provider. */
+  readonly origin?: PriceOrigin;
   recognises(input: Input): boolean;
   read(input: Input): AsyncIterable<{ readonly events: readonly PriceEvent[]; readonly rejects: readonly Reject[] }>;
 }

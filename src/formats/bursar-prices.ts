@@ -68,6 +68,7 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: "Bursar's own price list as CSV or JSON",
+  origin: 'own',
   recognises: (input) => isJson(input) || hasColumns(input, 'provider', 'sku', 'price', 'currency', 'effectiveFrom'),
   read: (input) => (isJson(input) ? readJson(input) : readCsv(input)),
 };

@@ -21,6 +21,7 @@ export const format: PriceFormat = {
   kind: 'price',
   name: NAME,
   description: 'GPU prices across clouds, collected by hand (instances or serverless)',
+  origin: 'third-party',
   recognises: (input) =>
     hasColumns(input, 'GPU Type', 'GPUs', 'Per-GPU') &&
     (hasColumns(input, 'Cloud', 'On-demand') || hasColumns(input, 'Vendor', 'Per-Hour')),

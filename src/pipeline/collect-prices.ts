@@ -58,16 +58,20 @@ async function collectPrices(
   // Read before anything is added: a book made from what may be rolled back would be remembered.
   const known = [...(await stores.prices.book(tx, organisation)).prices];
   const fresh: PriceEvent[] = [];
-  for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? []) {
-    for (const event of events) if (event.kind === 'price') known.push(event.price);
-    fresh.push(...(await stores.prices.add(tx, organisation, events, lane)));
-  }
+  const listed: PriceEvent[] = [];
+  for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? [])
+    for (const event of events) listed.push(event);
+  for (const event of listed) if (event.kind === 'price') known.push(event.price);
+  // One look is one statement: its pages do not contradict each other by the order in which they came.
+  fresh.push(...(await stores.prices.add(tx, organisation, listed, lane)));
   const stated = await connection.offers?.();
   if (stated !== undefined) {
     const offers = offersOf(stated, lane, known);
     await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
     const source = `${lane} savings plans`;
-    fresh.push(...(await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source)));
+    fresh.push(
+      ...(await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source, 'derived')),
+    );
   }
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
@@ -122,7 +126,7 @@ async function collectSpot(
       (provider, sku) => (listed.has(`${provider}\u0001${sku}`) ? null : sizeOf(provider, sku)),
       source,
     );
-    fresh.push(...(await stores.prices.add(tx, organisation, events, source)));
+    fresh.push(...(await stores.prices.add(tx, organisation, events, source, 'derived')));
     pending = [];
   };
   for await (const readings of connection.spotHistory(
@@ -132,7 +136,9 @@ async function collectSpot(
     if (pending.length >= SPOT_BATCH) await flush();
   }
   await flush();
-  fresh.push(...(await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source)));
+  fresh.push(
+    ...(await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source, 'derived')),
+  );
   await stores.collections.saveCollected(tx, organisation, collection, now, now);
   return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
 }

@@ -91,6 +91,7 @@ export class Collector implements Importer {
       chosen.map(async ({ input, format }) => ({
         name: input.name,
         format: format.name,
+        origin: format.origin,
         ...(await readList(input, format)),
       })),
     );
@@ -110,7 +111,7 @@ export class Collector implements Importer {
       for (const list of lists) {
         const added = options.dryRun
           ? list.events
-          : await this.stores.prices.add(tx, organisation, list.events, list.name);
+          : await this.stores.prices.add(tx, organisation, list.events, list.name, list.origin);
         fresh.push(...added);
         const rows = list.events.length + list.rejects.length;
         const result = {

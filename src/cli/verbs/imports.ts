@@ -1,10 +1,12 @@
 /** bursar import, prices, imports, rejects: files that come in, and what became of their rows. */
 import type { Command } from 'commander';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
-import type { Door, FilesToImport } from '../door.js';
+import type { PriceVersion } from '../../store/price/price-version.js';
+import type { Door, FilesToImport, PriceFilter } from '../door.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
 import { grouped, printable, table } from '../table.js';
+import { WrongUse } from '../usage-error.js';
 
 interface ImportFlags {
   readonly format: string;
@@ -37,23 +39,75 @@ Example:
       session.print({ files }, () => usageText(files) + firsts + afterword(flags));
     });
 
-  filesVerb(program, 'prices', 'auto, or the name of a price format')
+  const prices = filesVerb(program, 'prices', 'auto, or the name of a price format')
     .description('Take in price lists and price again what they change.')
     .addHelpText(
       'after',
       `
-Prices are kept with the time from which they hold; a list never changes a past price silently.
+Prices are kept with the time from which they hold. Of two prices from one instant the later statement holds; what people
+write themselves goes before the provider's list, and that before tables of others. A mistake is corrected by another list, or
+taken back by its id.
 
-Example:
-  bursar prices gcp-2026-10.json aws-history.csv`,
+Examples:
+  bursar prices gcp-2026-10.json aws-history.csv
+  bursar prices list --sku p5.48xlarge
+  bursar prices withdraw 0123456789abcdef0123456789abcdef`,
     )
     .action(async (paths: string[], flags: ImportFlags) => {
       const files = await (await session.door()).importPrices(requestOf(paths, flags));
       session.print({ files }, () => countsTable(files) + afterword(flags));
     });
 
+  addStatements(prices, session);
   addLists(program, session);
 }
+
+function addStatements(prices: Command, session: Session): void {
+  prices
+    .command('list')
+    .description('List the prices that were stated, by whom, and which were taken back.')
+    .option('--provider <name>', 'only of this provider')
+    .option('--sku <sku>', 'only of this instance type or SKU')
+    .addHelpText('after', '\nExample:\n  bursar prices list --sku p5.48xlarge')
+    .action(async (filter: PriceFilter) => {
+      const listed = await (await session.door()).prices(filter);
+      session.print({ prices: listed }, () => (listed.length === 0 ? 'No price was stated.\n' : pricesTable(listed)));
+    });
+
+  for (const [verb, isWithdrawn, description] of [
+    ['withdraw', true, 'Take the statement of a price back; what it priced is priced again.'],
+    ['restore', false, 'Restore the statement of a price that was taken back.'],
+  ] as const)
+    prices
+      .command(verb)
+      .description(description)
+      .argument('<id>', 'as bursar prices list shows it')
+      .addHelpText('after', `\nExample:\n  bursar prices ${verb} 0123456789abcdef0123456789abcdef`)
+      .action(async (id: string) => {
+        if (!/^[0-9a-f]{32}$/.test(id))
+          throw new WrongUse(`${id} is not the id of a price: bursar prices list shows them`);
+        const price = await (await session.door()).setPriceWithdrawn(id, isWithdrawn);
+        session.print({ price }, () => pricesTable([price]));
+      });
+}
+
+const pricesTable = (prices: readonly PriceVersion[]): string =>
+  table(
+    ['id', 'provider', 'sku', 'region', 'term', 'from', 'price', 'for', 'stated by', 'in', 'taken back'],
+    prices.map((p) => [
+      p.id,
+      p.provider,
+      p.sku,
+      p.region ?? '',
+      p.term ?? '',
+      p.effectiveFrom,
+      p.price === null ? 'gone from the catalogue' : `${p.price.amount} ${p.price.currency}`,
+      p.price === null ? '' : `${p.price.per} ${p.price.unit}`,
+      p.origin,
+      p.source,
+      p.withdrawnAt === null ? '' : `${p.withdrawnAt} by ${p.withdrawnBy ?? ''}`,
+    ]),
+  );
 
 function filesVerb(program: Command, name: string, formats: string): Command {
   return program

@@ -1,13 +1,14 @@
 /**
  * The price book: which price held for a SKU (or a GPU model) at an instant, and where it changed in between.
  *
- * Built from facts (price versions and withdrawals from a catalogue), never from the order in which they arrived. It
- * never converts money and never makes up a price: where none holds it says why. Removing a price can only lower what
- * is priced: a version that no longer hides an older one lets that one hold again, and nothing else is taken for it.
+ * Built from facts (price versions, when and by whom each was stated, withdrawals from a catalogue), never from the
+ * order in which they are read. It never converts money and never makes up a price: where none holds it says why.
+ * Removing a price can only lower what is priced: a version that no longer hides an older one lets that one hold again,
+ * and nothing else is taken for it.
  */
 import { DAY_MS } from '../time.js';
 import type { Rate } from '../money.js';
-import type { Component, Price, PriceEvent, Upfront } from './price.js';
+import { PRICE_ORIGINS, type Component, type Price, type PriceEvent, type Upfront } from './price.js';
 import { termHours } from './term.js';
 import type { Term } from '../usage.js';
 
@@ -121,8 +122,11 @@ export function applyPriceEvents(existing: PriceHistory, events: readonly PriceE
   const prices = new Map(existing.prices.map((price) => [priceKey(price), price]));
   const withdrawals = new Map(existing.withdrawals.map((gone) => [key(catalogueKey(gone), gone.at), gone]));
   for (const event of events) {
-    if (event.kind === 'price') prices.set(priceKey(event.price), event.price);
-    else {
+    if (event.kind === 'price') {
+      const known = prices.get(priceKey(event.price));
+      if (known === undefined || compareStatements(event.price, known) >= 0)
+        prices.set(priceKey(event.price), event.price);
+    } else {
       const { provider, sku, region, at } = event;
       withdrawals.set(key(catalogueKey(event), at), { provider, sku, region, at });
     }
@@ -355,11 +359,22 @@ function candidatesFor(query: PriceQuery, index: ProviderIndex | undefined): Ver
   return usable.length === 0 ? { unpriced: 'gpu-count-unknown' } : usable;
 }
 
+/** Positive where `a` was stated by who counts before who stated `b`, or later by the same. */
+function compareStatements(a: Price, b: Price): number {
+  const rank = ({ origin = 'provider' }: Price): number => PRICE_ORIGINS.indexOf(origin);
+  return (
+    rank(b) - rank(a) || (a.stated?.list ?? 0) - (b.stated?.list ?? 0) || (a.stated?.row ?? 0) - (b.stated?.row ?? 0)
+  );
+}
+
 /**
- * Which of two versions of one slot hides the other: the later; of two from one instant the dearer, then the source.
+ * Which of two versions of one slot hides the other: the one that holds from later on; of two from one instant the one
+ * that counts by who stated it and when; of two that one list states the dearer, then by name.
  */
 function hides(a: Price, b: Price): boolean {
   if (a.effectiveFrom !== b.effectiveFrom) return a.effectiveFrom > b.effectiveFrom;
+  const stated = compareStatements(a, b);
+  if (stated !== 0) return stated > 0;
   const dearer = compareRates(a.rate, b.rate);
   return dearer === 0 ? priceKey(a) > priceKey(b) : dearer > 0;
 }

@@ -35,7 +35,27 @@ export interface Price {
   readonly minimumSeconds: number;
   /** The price list that it came from. */
   readonly source: string;
+  /** Who stated it; absent: the provider. */
+  readonly origin?: PriceOrigin;
+  /** When it was stated, counted by statements; absent: before all that are numbered. */
+  readonly stated?: Stated;
 }
+
+/** Place in the order of statements: the list, and the row within it where the rows of a list have an order. */
+export interface Stated {
+  readonly list: number;
+  readonly row: number;
+}
+
+/**
+ * Who states a price, in their written order: of prices that hold from one instant, that of an earlier origin holds,
+ * and of one origin the later statement.
+ *
+ * `own`: what people write themselves (contracts, a price list of their own). `provider`: the seller's list or API.
+ * `derived`: worked out from what the seller says (spot history, savings plans). `third-party`: tables that others keep.
+ */
+export const PRICE_ORIGINS = ['own', 'provider', 'derived', 'third-party'] as const;
+export type PriceOrigin = (typeof PRICE_ORIGINS)[number];
 
 /** An entry of a price list says that a price holds from a date, or that the SKU has gone from the catalogue. */
 export type PriceEvent =

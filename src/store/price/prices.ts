@@ -1,14 +1,16 @@
 /**
  * Price events and exchange rates, kept as they were stated; the price book is made from all of them.
  *
- * Append-only: the same list again changes nothing, and the order of arrival does not matter. The book in memory is as
- * old as the organisation's price version says.
+ * Each price carries when it was stated, so that the later statement of one instant's price holds. The same list again
+ * changes nothing, unless another list has contradicted it since: then it is the later statement. What was withdrawn
+ * stays so until it is restored. The book in memory is as old as the organisation's price version says.
  */
 import { hash } from 'node:crypto';
+import { missing } from '../../core/errors.js';
 import { formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
 import { FxTable, type FxQuote, type FxRate } from '../../core/price/fx.js';
 import { ANY_SKU, applyPriceEvents, NO_PRICES, PriceBook, type PriceHistory } from '../../core/price/price-book.js';
-import type { Price, PriceEvent } from '../../core/price/price.js';
+import type { Price, PriceEvent, PriceOrigin } from '../../core/price/price.js';
 import { formatInstant, HOUR_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { TeamDay } from '../usage/raw.js';
@@ -27,14 +29,36 @@ export interface StoredFxRate extends FxRate {
   readonly source: string;
 }
 
+/** A price as it was stated, and whether it was taken back. */
+export interface ListedPrice {
+  readonly id: string;
+  readonly event: PriceEvent;
+  readonly source: string;
+  readonly origin: PriceOrigin;
+  readonly withdrawnAt: string | null;
+  readonly withdrawnBy: string | null;
+}
+
+/** What two prices of one instant must share for one to take the place of the other. */
+const SLOT = (table: string): string =>
+  `(${['region', 'term', 'upfront', 'component'].map((name) => `coalesce(${table}.event #>> '{price,${name}}', '')`).join(', ')})`;
+
 export class PriceStore {
   private readonly cache = new Map<string, CurrentPrices>();
   private readonly loading = new Map<string, Promise<CurrentPrices>>();
 
   constructor(private readonly db: Queryable) {}
 
-  /** Adds what is new; returns how many events were. The caller wakes what they may re-price. */
-  async add(tx: Queryable, organisation: string, events: readonly PriceEvent[], source: string): Promise<PriceEvent[]> {
+  /** Adds what is new, and what is stated again after it was contradicted; returns both. The caller wakes the days. */
+  async add(
+    tx: Queryable,
+    organisation: string,
+    events: readonly PriceEvent[],
+    source: string,
+    origin: PriceOrigin = 'provider',
+  ): Promise<PriceEvent[]> {
+    if (events.length === 0) return [];
+    const stated = await this.nextStatement(tx, organisation);
     const byId = new Map(events.map((event) => [hash('md5', eventText(event)), event]));
     const ids = [...byId.keys()];
     const fresh: PriceEvent[] = [];
@@ -42,9 +66,9 @@ export class PriceStore {
       const portion = ids.slice(at, at + 2000);
       const all = portion.flatMap((id) => byId.get(id) ?? []);
       const rows = await tx.query<{ id: string }>(
-        `insert into price_event (organisation, id, provider, sku, at, source, event)
-         select $1, decode(id, 'hex'), provider, sku, at, $2, event::jsonb
-         from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) as e(id, provider, sku, at, event)
+        `insert into price_event (organisation, id, provider, sku, at, source, event, origin, stated, stated_row)
+         select $1, decode(id, 'hex'), provider, sku, at, $2, event::jsonb, $8, $9, line
+         from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[], $10::int[]) as e(id, provider, sku, at, event, line)
          on conflict (organisation, id) do nothing returning encode(id, 'hex') as id`,
         [
           organisation,
@@ -54,15 +78,73 @@ export class PriceStore {
           all.map((e) => skuOf(e).sku),
           all.map((e) => formatInstant(instantOf(e))),
           all.map(eventText),
+          origin,
+          stated,
+          // The rows of one's own list have an order; those of a seller's come as its API happens to give them.
+          all.map((_, n) => (origin === 'own' ? at + n : 0)),
         ],
       );
-      for (const row of rows) {
-        const event = byId.get(row.id);
-        if (event !== undefined) fresh.push(event);
-      }
+      const isNew = new Set(rows.map(({ id }) => id));
+      const known = portion.filter((id) => !isNew.has(id));
+      const again = known.length === 0 ? [] : await this.stateAgain(tx, organisation, known, stated);
+      for (const id of [...isNew, ...again]) fresh.push(...[byId.get(id)].filter((event) => event !== undefined));
     }
     if (fresh.length > 0) await this.raiseVersion(tx, organisation);
     return fresh;
+  }
+
+  /** The number of a statement made now. Statements of one organisation wait for each other, so that they have an order. */
+  private async nextStatement(tx: Queryable, organisation: string): Promise<string> {
+    const [row] = await tx.query<{ next: string }>(
+      `select (price_version + 1)::text as next from organisation where id = $1 for no key update`,
+      [organisation],
+    );
+    return row?.next ?? '1';
+  }
+
+  /** Makes those of the known prices the later statement again that another list has contradicted since. */
+  private async stateAgain(
+    tx: Queryable,
+    organisation: string,
+    ids: readonly string[],
+    stated: string,
+  ): Promise<string[]> {
+    const rows = await tx.query<{ id: string }>(
+      `update price_event p set stated = $3
+       where p.organisation = $1 and p.id = any(array(select decode(k, 'hex') from unnest($2::text[]) k)) and p.withdrawn_at is null and exists (
+         select 1 from price_event q where q.organisation = p.organisation and q.provider = p.provider and q.sku = p.sku and q.at = p.at
+           and q.origin = p.origin and q.stated > p.stated and q.stated < $3 and q.withdrawn_at is null and ${SLOT('q')} = ${SLOT('p')})
+       returning encode(p.id, 'hex') as id`,
+      [organisation, ids, stated],
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /**
+   * Takes a statement back, or restores one that was taken back. Null: it was so already, and nothing changed.
+   * @throws Failure missing
+   */
+  async setWithdrawn(
+    tx: Queryable,
+    organisation: string,
+    id: string,
+    withdrawn: { readonly by: string; readonly at: number } | null,
+  ): Promise<PriceEvent | null> {
+    const { event } = await this.one(tx, organisation, id);
+    const [row] = await tx.query<{ id: string }>(
+      `update price_event set withdrawn_at = $3, withdrawn_by = $4
+       where organisation = $1 and id = decode($2, 'hex') and (withdrawn_at is null) = $5 returning encode(id, 'hex') as id`,
+      [
+        organisation,
+        id,
+        withdrawn === null ? null : formatInstant(withdrawn.at),
+        withdrawn?.by ?? null,
+        withdrawn !== null,
+      ],
+    );
+    if (row === undefined) return null;
+    await this.raiseVersion(tx, organisation);
+    return event;
   }
 
   /**
@@ -129,13 +211,14 @@ export class PriceStore {
   }
 
   private async load(db: Queryable, organisation: string, version: string): Promise<CurrentPrices> {
-    const events = await db.query<{ event: string }>(
-      `select event::text as event from price_event where organisation = $1`,
+    const events = await db.query<{ event: string; origin: PriceOrigin; stated: string; row: number }>(
+      `select event::text as event, origin, stated::text as stated, stated_row as row from price_event
+       where organisation = $1 and withdrawn_at is null`,
       [organisation],
     );
     const history = applyPriceEvents(
       NO_PRICES,
-      events.map((e) => eventOf(e.event)),
+      events.map((e) => statedEvent(eventOf(e.event), e.origin, { list: Number(e.stated), row: e.row })),
     );
     const quotes = await db.query<{ day: string; currency: string; rate: string }>(
       `select day::text as day, currency, per_usd::text as rate from fx_rate where organisation = $1`,
@@ -190,22 +273,39 @@ export class PriceStore {
     );
   }
 
-  /** A page of price versions for people and callers, newest first. */
+  /** A page of price versions for people and callers, in the order of their ids. */
   async list(
     organisation: string,
     filter: { provider?: string; sku?: string },
     after: string | null,
     limit: number,
-  ): Promise<{ id: string; event: PriceEvent; source: string }[]> {
-    const rows = await this.db.query<{ id: string; event: string; source: string }>(
-      `select encode(id, 'hex') as id, event::text as event, source from price_event
-       where organisation = $1 and ($2::text is null or provider = $2) and ($3::text is null or sku = $3) and ($4::text is null or encode(id, 'hex') > $4)
+  ): Promise<ListedPrice[]> {
+    const rows = await this.db.query<ListedRow>(
+      `${LISTED} and ($2::text is null or provider = $2) and ($3::text is null or sku = $3) and ($4::text is null or encode(id, 'hex') > $4)
        order by encode(id, 'hex') limit $5`,
       [organisation, filter.provider ?? null, filter.sku ?? null, after, limit],
     );
-    return rows.map((r) => ({ id: r.id, event: eventOf(r.event), source: r.source }));
+    return rows.map(listedOf);
+  }
+
+  /** @throws Failure missing */
+  async one(db: Queryable, organisation: string, id: string): Promise<ListedPrice> {
+    const [row] = await db.query<ListedRow>(`${LISTED} and id = decode($2, 'hex')`, [organisation, id]);
+    if (row === undefined) throw missing(`there is no price "${id}"`);
+    return listedOf(row);
   }
 }
+
+type ListedRow = Omit<ListedPrice, 'event' | 'withdrawnAt'> & { event: string; at: Date | null };
+
+const LISTED = `select encode(id, 'hex') as id, event::text as event, source, origin, withdrawn_at as at, withdrawn_by as "withdrawnBy"
+  from price_event where organisation = $1`;
+
+const listedOf = ({ event, at, ...row }: ListedRow): ListedPrice => ({
+  ...row,
+  event: eventOf(event),
+  withdrawnAt: at?.toISOString() ?? null,
+});
 
 function decimal(text: string): Decimal {
   const value = parseDecimal(text);
@@ -219,6 +319,10 @@ function skuOf(event: PriceEvent): { provider: string; sku: string } {
 
 function instantOf(event: PriceEvent): number {
   return event.kind === 'price' ? event.price.effectiveFrom : event.at;
+}
+
+function statedEvent(event: PriceEvent, origin: PriceOrigin, stated: Price['stated']): PriceEvent {
+  return event.kind === 'price' ? { kind: 'price', price: { ...event.price, origin, stated } } : event;
 }
 
 /** One text per fact; bigints as strings. */

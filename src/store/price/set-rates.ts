@@ -1,11 +1,12 @@
 /**
- * Setting what metered usage is priced with besides the price lists: exchange rates, and the peak schedule. The line
- * then prices anew what they may change. Both doors do it here, so that they do the same. A bill's own amounts stay as
- * they are.
+ * Setting what metered usage is priced with: exchange rates, the peak schedule, and which statements of prices are taken
+ * back. The line then prices anew what they may change. Both doors do it here, so that they do the same. A bill's own
+ * amounts stay as they are.
  */
 import type { FxQuote } from '../../core/price/fx.js';
 import { compilePeak, type PeakRule } from '../../core/price/peak.js';
 import type { Transaction } from '../database.js';
+import type { ListedPrice } from './prices.js';
 import type { Stores } from '../stores.js';
 import { wakeAtOnce } from '../work.js';
 
@@ -51,6 +52,29 @@ export async function setPeak(
   await stores.organisations.saveSetting(tx, organisation, 'peak', rules);
   await wakePricing(stores, tx, organisation);
   return before;
+}
+
+/**
+ * Takes the statement of a price back, or (null) restores it; what it priced is priced anew.
+ * @throws Failure missing
+ */
+export async function setPriceWithdrawn(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  withdrawn: { readonly by: string; readonly at: number } | null,
+): Promise<ListedPrice> {
+  const event = await stores.prices.setWithdrawn(tx, organisation, id, withdrawn);
+  if (event !== null) {
+    const days = await stores.prices.affected(tx, organisation, [event]);
+    await wakeAtOnce(
+      tx,
+      organisation,
+      days.map(({ team, day }) => ({ stage: 'cost.price', lane: team, key: `${team}/${day}` })),
+    );
+  }
+  return stores.prices.one(tx, organisation, id);
 }
 
 /** Wakes the pricing of metered days: all, those of a team, or those from a UTC day on. */

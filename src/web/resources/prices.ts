@@ -2,14 +2,15 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import type { ImportedPrices } from '../../core/ports.js';
-import { providerName } from '../../core/price/price.js';
-import { formatMoney } from '../../core/money.js';
-import { formatInstant } from '../../core/time.js';
-import type { PriceStore } from '../../store/price/prices.js';
+import { PRICE_ORIGINS, providerName } from '../../core/price/price.js';
+import { priceVersion, type PriceVersion } from '../../store/price/price-version.js';
+import type { ListedPrice } from '../../store/price/prices.js';
+import { setPriceWithdrawn } from '../../store/price/set-rates.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
-import { Endpoint, QueryInput } from '../endpoint.js';
+import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuery, pageSchema, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
+import { write } from '../writes.js';
 import { uploadQuerySchema, withInput, type UploadQuery } from './imports.js';
 
 const MOST_REJECTS_SHOWN = 1000;
@@ -19,6 +20,8 @@ const querySchema = z.strictObject({
   provider: z.string().min(1).max(200).optional(),
   sku: z.string().min(1).max(200).optional(),
 });
+
+const priceId = z.string().regex(/^[0-9a-f]{32}$/, 'is not the id of a price');
 
 const count = z.int().nonnegative();
 const importedSchema = z
@@ -61,45 +64,11 @@ const versionSchema = z
     incrementSeconds: z.number().nullable(),
     minimumSeconds: z.number().nullable(),
     source: z.string(),
+    origin: z.enum(PRICE_ORIGINS).describe('Who stated it: of prices of one instant that of an earlier origin holds'),
+    withdrawnAt: z.iso.datetime().nullable().describe('When the statement was taken back'),
+    withdrawnBy: z.string().nullable(),
   })
   .meta({ id: 'PriceVersion' });
-
-type PriceVersion = z.infer<typeof versionSchema>;
-
-type ListedPrice = Awaited<ReturnType<PriceStore['list']>>[number];
-
-function versionOf({ id, event, source }: ListedPrice): PriceVersion {
-  if (event.kind === 'withdrawn') {
-    const { kind, provider, sku, region } = event;
-    return {
-      id,
-      kind,
-      provider,
-      sku,
-      region,
-      term: null,
-      upfront: null,
-      component: null,
-      gpuModel: null,
-      gpus: null,
-      price: null,
-      effectiveFrom: formatInstant(event.at),
-      effectiveTo: null,
-      incrementSeconds: null,
-      minimumSeconds: null,
-      source,
-    };
-  }
-  const { rate, effectiveFrom, effectiveTo, ...price } = event.price;
-  return {
-    id,
-    kind: 'price',
-    ...price,
-    price: { amount: formatMoney(rate), currency: rate.currency, per: String(rate.quantity), unit: rate.unit },
-    effectiveFrom: formatInstant(effectiveFrom),
-    effectiveTo: effectiveTo === null ? null : formatInstant(effectiveTo),
-  };
-}
 
 @Controller()
 export class PricesController {
@@ -149,6 +118,39 @@ export class PricesController {
         return this.parts.stores.prices.list(principal.organisation, filter, after, limit);
       },
     );
-    return { ...page, items: page.items.map(versionOf) };
+    return { ...page, items: page.items.map(priceVersion) };
+  }
+
+  @Endpoint('POST /v1/prices/:id/withdraw', {
+    summary: 'Take the statement of a price back',
+    description:
+      'The price stated before it holds again, and what it priced is priced anew. It stays withdrawn when a list states it again.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: versionSchema,
+  })
+  async withdraw(@Calling() caller: Caller, @PathInput('id', priceId) id: string): Promise<PriceVersion> {
+    return this.setWithdrawn(caller, id, true);
+  }
+
+  @Endpoint('POST /v1/prices/:id/restore', {
+    summary: 'Restore the statement of a price that was taken back',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: versionSchema,
+  })
+  async restore(@Calling() caller: Caller, @PathInput('id', priceId) id: string): Promise<PriceVersion> {
+    return this.setWithdrawn(caller, id, false);
+  }
+
+  private setWithdrawn(caller: Caller, id: string, isWithdrawn: boolean): Promise<PriceVersion> {
+    const { stores, clock } = this.parts;
+    const withdrawn = isWithdrawn ? { by: actorOf(caller), at: clock.now() } : null;
+    return write(stores, caller, isWithdrawn ? 'price.withdraw' : 'price.restore', async (tx) => ({
+      body: priceVersion(await setPriceWithdrawn(stores, tx, caller.principal.organisation, id, withdrawn)),
+      target: id,
+    }));
   }
 }
