@@ -2,12 +2,13 @@
  * Folds usage records into sums per (team, hour, dimension): what pricing and reading work on afterwards.
  *
  * A metered record is split at UTC hours so that its pieces sum to it exactly. A bill's line is not split: its amounts
- * belong to the hour in which its charge period starts. Sums do not depend on the order of the records.
+ * belong to the hour in which its charge period starts, or, of whole days, to the first of its civil dates. Sums do not depend on the order of the records.
  * This file never prices, and never drops a record: what it cannot place is `unallocated` by the rules that it is
  * given.
  */
 import { addDecimal, type Decimal } from '../decimal.js';
 import type { ChargeCategory, Term, UsageRecord } from '../usage.js';
+import { datingOf, type Dating } from './dating.js';
 
 const HOUR_MS = 3_600_000;
 /** Above this a sum of part-milliseconds moves into a bigint, far below where numbers stop being exact. */
@@ -29,7 +30,16 @@ export interface Dimension {
   readonly currency: string | null;
   /** Only the tag keys that budgets filter by. */
   readonly tags: Readonly<Record<string, string>> | null;
+  /** Whether its lines are of civil dates of a bill (dating.ts): their hour is midnight UTC of the date. */
+  readonly civil: boolean;
+  /** Days that its lines reach over; 1 for metered usage. */
+  readonly days: number;
+  /** Amounts that the bill leaves out: where the billed one is known, these are unknown. */
+  readonly unstated: readonly Unstated[];
 }
+
+/** An amount that a bill may leave out. */
+export type Unstated = 'effective' | 'list';
 
 /** Records that agree in everything but time, amount and identity. */
 export interface Group {
@@ -69,6 +79,14 @@ function groupKey(r: UsageRecord): string {
         SEPARATOR +
         r.charge.periodEnd;
   return `${r.provider}\u0001${r.account}\u0001${r.subAccount}\u0001${r.resource}\u0001${r.namespace}\u0001${r.service}\u0001${r.sku}\u0001${r.region}\u0001${r.term}\u0001${r.gpuModel}\u0001${charge}\u0001${tagText(r.tags)}`;
+}
+
+/** What a line of a bill is besides its words, as one number: two lines of one group have the same. */
+function natureOf({ charge }: UsageRecord, dating: Dating | null): number {
+  if (charge === null || dating === null) return 0;
+  return (
+    dating.days * 8 + (dating.civil ? 4 : 0) + (charge.effective === null ? 2 : 0) + (charge.list === null ? 1 : 0)
+  );
 }
 
 function sameTags(a: UsageRecord['tags'], b: UsageRecord['tags']): boolean {
@@ -111,7 +129,7 @@ function sameGroup(a: UsageRecord, b: UsageRecord): boolean {
   );
 }
 
-function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension {
+function dimensionOf(r: UsageRecord, dating: Dating | null, trackedTags: readonly string[]): Dimension {
   const kept = trackedTags.flatMap((key) => {
     const value = r.tags?.[key];
     return value === undefined ? [] : [[key, value] as const];
@@ -129,6 +147,9 @@ function dimensionOf(r: UsageRecord, trackedTags: readonly string[]): Dimension 
     category: r.charge?.category ?? 'Usage',
     currency: r.charge?.currency ?? null,
     tags: kept.length === 0 ? null : Object.fromEntries(kept),
+    civil: dating?.civil ?? false,
+    days: dating?.days ?? 1,
+    unstated: r.charge === null ? [] : (['effective', 'list'] as const).filter((amount) => r.charge?.[amount] === null),
   };
 }
 
@@ -148,6 +169,8 @@ export function dimensionKey(d: Dimension): string {
     d.category,
     d.currency,
     tags,
+    // Absent for what is metered, so that dimensions of before keep their keys.
+    ...(d.civil || d.days !== 1 || d.unstated.length > 0 ? [d.civil, d.days, d.unstated] : []),
   ]);
 }
 
@@ -156,7 +179,10 @@ export class Grouping {
   private readonly groups = new Map<string, Group>();
   private readonly cells = new Map<string, Cell>();
   /** The group seen last for each resource: records of one resource are nearly always of one group. */
-  private readonly recent = new Map<string | null, { readonly record: UsageRecord; readonly group: Group }>();
+  private readonly recent = new Map<
+    string | null,
+    { readonly record: UsageRecord; readonly nature: number; readonly group: Group }
+  >();
   private numbered = 0;
 
   constructor(
@@ -165,16 +191,23 @@ export class Grouping {
   ) {}
 
   groupOf(record: UsageRecord): Group {
+    const dating = record.charge === null ? null : datingOf(record, record.charge);
+    const nature = natureOf(record, dating);
     const recent = this.recent.get(record.resource);
-    if (recent !== undefined && sameGroup(recent.record, record)) return recent.group;
-    const key = groupKey(record);
+    if (recent !== undefined && recent.nature === nature && sameGroup(recent.record, record)) return recent.group;
+    const key = nature === 0 ? groupKey(record) : `${groupKey(record)}${SEPARATOR}${nature}`;
     let group = this.groups.get(key);
     if (group === undefined) {
       const team = this.teamOf(record);
-      group = { index: this.numbered++, key, team, cell: this.cellOf(team, dimensionOf(record, this.trackedTags)) };
+      group = {
+        index: this.numbered++,
+        key,
+        team,
+        cell: this.cellOf(team, dimensionOf(record, dating, this.trackedTags)),
+      };
       this.groups.set(key, group);
     }
-    this.recent.set(record.resource, { record, group });
+    this.recent.set(record.resource, { record, nature, group });
     return group;
   }
 
@@ -321,7 +354,7 @@ export class HourSums {
   private addCharge(group: Group, record: UsageRecord): void {
     const charge = record.charge;
     if (charge === null) return;
-    const sum = this.sumOf(group.cell, Math.floor(record.start / HOUR_MS) * HOUR_MS);
+    const sum = this.sumOf(group.cell, datingOf(record, charge).hour);
     sum.records += 1;
     sum.billed = sum.billed === null ? charge.billed : addDecimal(sum.billed, charge.billed);
     if (charge.effective !== null)

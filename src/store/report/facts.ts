@@ -2,8 +2,8 @@
  * Loads what a team's monthly report is made of. Reads only, and judges nothing: sums are handed over as the tables
  * hold them.
  *
- * An hour belongs to the month in which it begins in the report's zone, as for budgets; shared costs, which are split
- * per UTC day, count at that day's first hour. Which lines count is the API's own rule for the basis `actual`, so that
+ * An hour belongs to the month in which it begins in the report's zone, as for budgets; what is of civil dates (whole
+ * days of a bill, shared costs, credits) belongs to the month of its date in any zone. Which lines count is the API's own rule for the basis `actual`, so that
  * a report in UTC says what /v1/costs says.
  */
 import type { Reason } from '../../core/action/action.js';
@@ -63,12 +63,15 @@ group by 1, 2, 3, 4, 5, 6, 7, 8`;
 const LOCAL_CELLS = `
 select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
   select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms) as unpriced
-  from hour_line l left join team t on t.organisation = l.organisation and t.id = l.team
+  from hour_line l join dimension i on i.organisation = l.organisation and i.id = l.dimension and not i.civil
+  left join team t on t.organisation = l.organisation and t.id = l.team
   where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4
   group by 1, 2, 3, 4 having sum(l.actual) is not null or sum(l.unpriced_lines) > 0
   union all
-  select c.team, to_char((c.day::timestamp at time zone 'UTC') at time zone $5, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms
-  from cost_day c where c.organisation = $1 and c.team = any($2::text[]) and c.shared_from <> '' and c.day::timestamp at time zone 'UTC' >= $3 and c.day::timestamp at time zone 'UTC' < $4
+  select c.team, to_char(c.day, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms
+  from cost_day c join dimension i on i.organisation = c.organisation and i.id = c.dimension
+  where c.organisation = $1 and c.team = any($2::text[]) and (c.shared_from <> '' or i.civil)
+    and c.day >= ($3::timestamptz at time zone $5)::date and c.day < ($4::timestamptz at time zone $5)::date
     and (c.actual is not null or c.unpriced_lines > 0)
 ) as line join dimension d on d.organisation = $1 and d.id = line.dimension
 group by 1, 2, 3, 4, 5, 6, 7, 8`;

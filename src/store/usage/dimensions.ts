@@ -21,7 +21,13 @@ const COLUMNS = [
   'category',
   'currency',
 ] as const;
-type Row = { id: string; tags: Record<string, string> | null } & Record<(typeof COLUMNS)[number], string | null>;
+type Row = {
+  id: string;
+  tags: Record<string, string> | null;
+  civil: boolean;
+  days: number;
+  unstated: string[];
+} & Record<(typeof COLUMNS)[number], string | null>;
 
 export class Dimensions {
   private readonly ids = new Map<string, string>();
@@ -59,7 +65,7 @@ export class Dimensions {
     if (absent.length > 0) {
       const rows = await db.query<Row>(
         `select id::text as id, kind, provider, account, sub_account as "subAccount", service, sku, region, term,
-           gpu_model as "gpuModel", category, currency, tags
+           gpu_model as "gpuModel", category, currency, tags, civil, days, unstated
          from dimension where organisation = $1 and id = any($2::bigint[])`,
         [organisation, absent],
       );
@@ -83,17 +89,22 @@ async function insertAndSelect(
   const dimensions = keys.flatMap((key) => unknown.get(key) ?? []);
   const column = (name: (typeof COLUMNS)[number]): (string | null)[] => dimensions.map((d) => d[name]);
   await db.query(
-    `insert into dimension (organisation, key, kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags)
-     select $1, decode(key, 'hex'), kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags::jsonb
+    `insert into dimension (organisation, key, kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags,
+       civil, days, unstated)
+     select $1, decode(key, 'hex'), kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags::jsonb,
+       civil, days, string_to_array(unstated, ',')
      from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[], $11::text[],
-       $12::text[], $13::text[], $14::text[])
-       as d(key, kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags)
+       $12::text[], $13::text[], $14::text[], $15::boolean[], $16::int[], $17::text[])
+       as d(key, kind, provider, account, sub_account, service, sku, region, term, gpu_model, category, currency, tags, civil, days, unstated)
      on conflict (organisation, key) do nothing`,
     [
       organisation,
       keys,
       ...COLUMNS.map(column),
       dimensions.map((d) => (d.tags === null ? null : JSON.stringify(d.tags))),
+      dimensions.map((d) => d.civil),
+      dimensions.map((d) => d.days),
+      dimensions.map((d) => d.unstated.join(',')),
     ],
   );
   return db.query<{ key: string; id: string }>(

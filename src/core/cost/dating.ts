@@ -1,0 +1,56 @@
+/**
+ * When a bill's line counts, and over which days.
+ *
+ * A line of whole days (a day, a month, a year) is a matter of the calendar: it belongs to the civil dates that the bill
+ * names, whatever the zone of the bill and of whoever reads it. An hour's line is an instant, as metered usage is. Pure;
+ * knows no zone database: a bill's own midnights are known from where its period begins and ends. The invariant: each
+ * civil day of a bill lies in the month that the bill gives it, read in any zone.
+ */
+import { civilFromDays, DAY_MS, HOUR_MS, hourOf } from '../time.js';
+import type { Charge } from '../usage.js';
+
+export interface Dating {
+  /** Where its amounts are kept: the UTC hour of its start; of civil dates, midnight UTC of the first of them. */
+  readonly hour: number;
+  /** Whether it is of civil dates, not of an instant. */
+  readonly civil: boolean;
+  /** Days that its charge period reaches over, 1 at least. */
+  readonly days: number;
+}
+
+/** Bills write the last second of a day, or its last minute, where they mean its end. */
+const LAST_MINUTE_MS = 60_000;
+/** The shortest day of the year has an hour less, and may want its last minute. */
+const SHORTEST_DAY_MS = 23 * HOUR_MS - LAST_MINUTE_MS;
+/** As far as civil time is ahead of UTC anywhere (Kiritimati). */
+const MOST_AHEAD_MS = 14 * HOUR_MS;
+
+/** How far a bill's clock is ahead of UTC where one of its periods begins (or ends, as the next one begins there). */
+function aheadAt(periodEdge: number): number {
+  const east = (DAY_MS - (((periodEdge % DAY_MS) + DAY_MS) % DAY_MS)) % DAY_MS;
+  const west = east - DAY_MS;
+  const isFirst = (ahead: number): boolean => civilFromDays((periodEdge + ahead) / DAY_MS).day === 1;
+  if (east === 0 || isFirst(east)) return east;
+  return isFirst(west) || east > MOST_AHEAD_MS ? west : east;
+}
+
+const sinceMidnight = (instant: number, ahead: number): number => (((instant + ahead) % DAY_MS) + DAY_MS) % DAY_MS;
+
+/** @param record a line of a bill: its charge period, and the billing period that it stands in */
+export function datingOf(
+  { start, end }: { readonly start: number; readonly end: number },
+  { periodStart, periodEnd }: Pick<Charge, 'periodStart' | 'periodEnd'>,
+): Dating {
+  // Two where summer time begins or ends within the period.
+  const clocks = [aheadAt(periodStart), aheadAt(periodEnd)];
+  const ahead = clocks.find((one) => sinceMidnight(start, one) === 0);
+  const length = end - start;
+  const endsDay = clocks.some((one) => {
+    const time = sinceMidnight(end, one);
+    return time === 0 || time >= DAY_MS - LAST_MINUTE_MS;
+  });
+  if (ahead !== undefined && (length === 0 || (endsDay && length >= SHORTEST_DAY_MS)))
+    return { hour: start + ahead, civil: true, days: Math.max(1, Math.round(length / DAY_MS)) };
+  const days = Math.ceil(end / DAY_MS) - Math.floor(start / DAY_MS);
+  return { hour: hourOf(start), civil: false, days: Math.max(1, days) };
+}
