@@ -122,7 +122,7 @@ export function makeLine(
     allocateStage(organisations, raw),
     priceStage(organisations, prices, costs, learnedRates),
     rollupStage(organisations, costs, credits, budgets, savings, reconciliation),
-    shareStage(organisations, shares, credits, budgets),
+    shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),
     weighStage(organisations, prices, budgets, reservations),
     recommendStage(stores, policies),

@@ -1,9 +1,11 @@
 /**
- * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use.
+ * cost.share (shared/day): splits the shared costs of a day over the teams that share them, by fixed shares or by use;
+ * use of a day splits anew whatever longer charge reaches over it.
  */
 import type { BudgetStore } from '../store/budget/budgets.js';
 import { CREDIT_WAKING, type CreditStore } from '../store/cost/credits.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
+import type { PriceStore } from '../store/price/prices.js';
 import type { ShareStore } from '../store/cost/shares.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
@@ -15,6 +17,7 @@ export function shareStage(
   shares: ShareStore,
   credits: CreditStore,
   budgets: BudgetStore,
+  prices: PriceStore,
 ): Stage {
   return {
     name: 'cost.share',
@@ -22,9 +25,9 @@ export function shareStage(
     async run({ organisation, keys, tx }): Promise<Waking[]> {
       const rules = await organisations.rules(tx, organisation);
       const changed: { team: string; days: string[] }[] = [];
-      for (const key of keys) {
-        const day = lastPart(key);
-        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn)))
+      const { fx } = await prices.book(tx, organisation);
+      for (const day of await shares.touched(tx, organisation, keys.map(lastPart))) {
+        for (const team of await shares.share(tx, organisation, day, (standIn) => rules.assignmentOf(standIn), fx))
           changed.push({ team, days: [day] });
       }
       const creditsToo = (await credits.some(tx, organisation)) ? [CREDIT_WAKING] : [];

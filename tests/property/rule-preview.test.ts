@@ -1,4 +1,5 @@
 /** Dividing and sharing lose nothing and make nothing, whatever the portions and the rules. */
+import { FxTable } from '../../src/core/price/fx.js';
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { addDecimal, compareDecimal, ZERO, type Decimal } from '../../src/core/decimal.js';
@@ -30,6 +31,8 @@ it('every sum stays as it is', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(cost, portions), { maxLength: 8 }), fc.constantFrom('use', 'fixed'), (costs, way) => {
       const sharing = {
+        daysOf: (dimension: string) => 1 + (dimension.length % 3),
+        fx: new FxTable('USD', [{ day: '2020-01-01', currency: 'CNY', perBase: { unscaled: 72n, scale: 1 } }]),
         isShared: (team: string) => team.startsWith('shared:'),
         assignmentOf: () =>
           way === 'use'

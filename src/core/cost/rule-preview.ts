@@ -8,6 +8,7 @@
  */
 import { splitShared, UNALLOCATED, type Assignment } from './allocation.js';
 import { applyCredits, type Credit } from './credit.js';
+import { UseWeights, type DirectUse } from './sharing.js';
 import { addDecimal, negateDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven, splitByLargestRemainder } from '../money.js';
 import type { FxTable } from '../price/fx.js';
@@ -53,6 +54,9 @@ export type Portion =
 export interface Sharing {
   /** Whether a team is a stand-in of what several share. */
   isShared(team: string): boolean;
+  /** How many days a dimension's charges reach over. */
+  daysOf(dimension: string): number;
+  readonly fx: FxTable;
   assignmentOf(standIn: string): Assignment | null;
 }
 
@@ -131,14 +135,18 @@ function split(
   return parts.map(({ team }, at) => [team, amounts[at] ?? 0n]);
 }
 
-/** The costs with what stand-ins have given to those who share it, day by day. */
+/** The costs with what stand-ins have given to those who share it, each charge by the use of its own days. */
 export function share(costs: readonly DayCost[], sharing: Sharing): DayCost[] {
-  const use = directUse(costs.filter(({ team }) => !sharing.isShared(team) && team !== UNALLOCATED));
+  const use = new UseWeights(
+    directUse(costs.filter(({ team }) => !sharing.isShared(team) && team !== UNALLOCATED)),
+    sharing.fx,
+  );
   return merged(costs).flatMap((cost) => {
     if (!sharing.isShared(cost.team)) return [cost];
     const assignment = sharing.assignmentOf(cost.team);
     if (assignment === null) return [];
-    const weights = use.get(`${cost.day} ${cost.currency}`) ?? new Map<string, bigint>();
+    const span = { first: parseDay(cost.day) ?? 0, count: sharing.daysOf(cost.dimension) };
+    const weights = use.of(cost.currency, span);
     const parts = new Map<string, Open>();
     const add = (team: string, more: Partial<Open>): void =>
       void parts.set(team, { ...(parts.get(team) ?? { accrued: null, actual: null, unpriced: 0n }), ...more });
@@ -174,21 +182,21 @@ function merged(costs: readonly DayCost[]): DayCost[] {
   return [...rows.values()];
 }
 
-/** What each team itself used, by day and currency, in nanos of its actual cost, never below zero. */
-function directUse(costs: readonly DayCost[]): Map<string, Map<string, bigint>> {
-  const sums = new Map<string, Map<string, Decimal>>();
-  for (const { team, day, currency, actual } of costs) {
-    if (actual === null) continue;
-    const key = `${day} ${currency}`;
-    const teams = sums.get(key) ?? new Map<string, Decimal>();
-    sums.set(key, teams.set(team, addDecimal(teams.get(team) ?? ZERO, actual)));
+/** What each team itself used, by day and currency. GPU time is not previewed: without a rate what converts decides. */
+function directUse(costs: readonly DayCost[]): DirectUse[] {
+  const sums = new Map<string, { readonly cost: DayCost; sum: Decimal }>();
+  for (const cost of costs) {
+    if (cost.actual === null) continue;
+    const key = JSON.stringify([cost.team, cost.day, cost.currency]);
+    sums.set(key, { cost, sum: addDecimal(sums.get(key)?.sum ?? ZERO, cost.actual) });
   }
-  return new Map(
-    [...sums].map(([key, teams]) => [
-      key,
-      new Map([...teams].map(([team, sum]) => [team, sum.unscaled <= 0n ? 0n : nanosDown(sum)])),
-    ]),
-  );
+  return [...sums.values()].map(({ cost: { team, day, currency }, sum }) => ({
+    team,
+    day: parseDay(day) ?? 0,
+    currency,
+    nanos: nanosDown(sum),
+    gpuPartMs: 0n,
+  }));
 }
 
 /**

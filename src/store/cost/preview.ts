@@ -9,6 +9,7 @@
  */
 import { compileRules, type AllocationRule } from '../../core/cost/allocation.js';
 import type { CostContext } from '../../core/cost/cost.js';
+import { datingOf } from '../../core/cost/dating.js';
 import { readCredits } from '../../core/cost/credit.js';
 import { addDecimal, formatDecimal, parseDecimal, type Decimal } from '../../core/decimal.js';
 import { priceFromRecords, priceFromSums } from '../../core/cost/hour-pricing.js';
@@ -23,7 +24,7 @@ import {
   type PortionCost,
   type TeamSum,
 } from '../../core/cost/rule-preview.js';
-import { DAY_MS, formatDay, HOUR_MS, hourOf, type Interval } from '../../core/time.js';
+import { DAY_MS, formatDay, HOUR_MS, type Interval } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 import { isShared, type RuleSet } from '../access/organisation.js';
@@ -82,8 +83,13 @@ export async function previewRules(
           new Map<string, Portion>(),
       );
     });
-    const after = share(divided, { isShared, assignmentOf: (standIn) => wanted.assignmentOf(standIn) });
     const { fx } = await stores.prices.book(tx, organisation);
+    const after = share(divided, {
+      isShared,
+      assignmentOf: (standIn) => wanted.assignmentOf(standIn),
+      daysOf: (id) => dimensions.get(id)?.days ?? 1,
+      fx,
+    });
     const credits = readCredits(await stores.credits.specs(tx, organisation));
     const of = (id: string): { provider: string; isMetered: boolean } | null => {
       const dimension = dimensions.get(id);
@@ -237,10 +243,10 @@ class Apportioning {
     for (const sum of sums.drain()) await this.addMetered(sum, own.get(sum.cell) ?? []);
   }
 
-  private addBilled({ team, dimension }: Cell, { start, charge }: UsageRecord, isClosed: boolean): void {
+  private addBilled({ team, dimension }: Cell, { start, end, charge }: UsageRecord, isClosed: boolean): void {
     const counts = isClosed || !this.metered.has(accountOf(dimension));
     if (charge === null || !counts) return;
-    const { portions, to } = this.placeOf(team, hourOf(start), dimensionKey(dimension));
+    const { portions, to } = this.placeOf(team, datingOf({ start, end }, charge).hour, dimensionKey(dimension));
     const known = portions.get(to);
     portions.set(to, {
       kind: 'billed',

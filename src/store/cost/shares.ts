@@ -2,12 +2,17 @@
  * Shared costs of a day, split over the teams that share them: rows of cost_day with `shared_from`.
  *
  * A day's shares are written whole, every basis by largest remainder at its own scale, so they sum to the shared cost
- * exactly. The stand-in's own rows stay and are left out of reading.
+ * exactly. What is split by use goes by the use over the charge's own period (core/cost/sharing.ts): a month's fee is
+ * split anew as its month's use comes in. The stand-in's own rows stay and are left out of reading.
  */
 import { splitShared, type Assignment } from '../../core/cost/allocation.js';
+import { UseWeights } from '../../core/cost/sharing.js';
 import { assert } from '../../core/errors.js';
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
+import type { FxTable } from '../../core/price/fx.js';
+import { formatDay, parseDay } from '../../core/time.js';
 import { copyText, type Transaction } from '../database.js';
+import type { Waking } from '../work.js';
 
 const BASES = ['accrued', 'actual', 'billed', 'effective', 'list'] as const;
 type Basis = (typeof BASES)[number];
@@ -25,36 +30,66 @@ const COLUMNS = [
   ...BASES,
 ];
 
-type SharedRow = { team: string; dimension: string; currency: string; unpriced: string; lines: number } & Record<
-  Basis,
-  string | null
->;
+type SharedRow = {
+  team: string;
+  dimension: string;
+  days: number;
+  currency: string;
+  unpriced: string;
+  lines: number;
+} & Record<Basis, string | null>;
 
 export class ShareStore {
+  /** UTC days with shared costs that use on some days bears on: these days, and where a longer charge reaches over one. */
+  async touched(tx: Transaction, organisation: string, days: readonly string[]): Promise<string[]> {
+    const rows = await tx.query<{ day: string }>(
+      `select distinct c.day::text as day from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       join unnest($2::date[]) as used on c.day <= used and c.day + d.days > used
+       where c.organisation = $1 and c.team like 'shared:%' and c.shared_from = '' and d.days > 1`,
+      [organisation, days],
+    );
+    return [...new Set([...days, ...rows.map(({ day }) => day)])].sort();
+  }
+
+  /** The sharing of every day with shared costs whose charges reach beyond a day, as what wakes it. */
+  async from(tx: Transaction, organisation: string, day: string): Promise<Waking[]> {
+    const rows = await tx.query<{ day: string }>(
+      `select distinct c.day::text as day from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and c.team like 'shared:%' and c.shared_from = '' and c.day + d.days > $2::date`,
+      [organisation, day],
+    );
+    return rows.map((row) => ({ stage: 'cost.share', lane: 'shared', key: `shared/${row.day}` }));
+  }
+
   /** Splits the shared costs of a UTC day anew; returns the teams whose day changed. */
   async share(
     tx: Transaction,
     organisation: string,
     day: string,
     assignmentOf: (standIn: string) => Assignment | null,
+    fx: FxTable,
   ): Promise<string[]> {
     const before = await tx.query<{ team: string }>(
       `delete from cost_day where organisation = $1 and day = $2 and shared_from like 'shared:%' returning team`,
       [organisation, day],
     );
     const shared = await tx.query<SharedRow>(
-      `select team, dimension::text as dimension, currency, unpriced_part_ms::text as unpriced, unpriced_lines as lines,
-         accrued::text as accrued, actual::text as actual, billed::text as billed, effective::text as effective, list::text as list
-       from cost_day where organisation = $1 and day = $2 and team like 'shared:%' and shared_from = '' order by team, dimension, currency`,
+      `select c.team, c.dimension::text as dimension, d.days, c.currency, c.unpriced_part_ms::text as unpriced, c.unpriced_lines as lines,
+         c.accrued::text as accrued, c.actual::text as actual, c.billed::text as billed, c.effective::text as effective, c.list::text as list
+       from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and c.day = $2 and c.team like 'shared:%' and c.shared_from = '' order by c.team, c.dimension, c.currency`,
       [organisation, day],
     );
-    const use = await this.use(tx, organisation, day);
     const rows: string[] = [];
     const teams = new Set(before.map((row) => row.team));
+    const first = parseDay(day) ?? 0;
+    const isByUse = shared.some(({ team }) => assignmentOf(team)?.kind === 'use');
+    const most = Math.max(1, ...shared.map(({ days }) => days));
+    const use = isByUse ? await this.use(tx, organisation, first, most, fx) : new UseWeights([], fx);
     for (const row of shared) {
       const assignment = assignmentOf(row.team);
       if (assignment === null) continue;
-      for (const [team, share] of sharesOf(row, assignment, use.get(row.currency) ?? new Map())) {
+      for (const [team, share] of sharesOf(row, assignment, use.of(row.currency, { first, count: row.days }))) {
         teams.add(team);
         rows.push(
           `${copyText(organisation)}\t${copyText(team)}\t${day}\t${row.dimension}\t${copyText(row.currency)}\t${copyText(row.team)}\t0\t\\N\t${share.unpriced}\t${row.lines}\t${BASES.map((basis) => copyText(share[basis] ?? null)).join('\t')}\n`,
@@ -65,20 +100,30 @@ export class ShareStore {
     return [...teams];
   }
 
-  /** What each team used directly on the day, by currency, in nanos of its actual cost (never below zero). */
-  private async use(tx: Transaction, organisation: string, day: string): Promise<Map<string, Map<string, bigint>>> {
-    const rows = await tx.query<{ team: string; currency: string; nanos: string }>(
-      `select team, currency, trunc(greatest(sum(actual), 0) * 1000000000)::text as nanos from cost_day
-       where organisation = $1 and day = $2 and shared_from = '' and team not like 'shared:%' and team <> 'unallocated' and actual is not null
-       group by team, currency`,
-      [organisation, day],
+  /** What each team used directly over some days. */
+  private async use(
+    tx: Transaction,
+    organisation: string,
+    first: number,
+    count: number,
+    fx: FxTable,
+  ): Promise<UseWeights> {
+    const rows = await tx.query<{ team: string; day: string; currency: string; nanos: string | null; parts: string }>(
+      `select team, day::text as day, currency, trunc(sum(actual) * 1000000000)::text as nanos, coalesce(sum(gpu_part_ms), 0)::text as parts
+       from cost_day where organisation = $1 and day >= $2::date and day < $3::date and shared_from = '' and team not like 'shared:%' and team <> 'unallocated'
+       group by team, day, currency`,
+      [organisation, formatDay(first), formatDay(first + count)],
     );
-    const use = new Map<string, Map<string, bigint>>();
-    for (const { team, currency, nanos } of rows) {
-      const teams = use.get(currency) ?? new Map<string, bigint>();
-      use.set(currency, teams.set(team, BigInt(nanos)));
-    }
-    return use;
+    return new UseWeights(
+      rows.map(({ team, day, currency, nanos, parts }) => ({
+        team,
+        day: parseDay(day) ?? 0,
+        currency,
+        nanos: nanos === null ? null : BigInt(nanos),
+        gpuPartMs: BigInt(parts),
+      })),
+      fx,
+    );
   }
 }
 

@@ -8,6 +8,7 @@ import { compilePeak, type PeakRule } from '../../core/price/peak.js';
 import type { Transaction } from '../database.js';
 import type { ListedPrice } from './prices.js';
 import type { Stores } from '../stores.js';
+import { CREDIT_WAKING } from '../cost/credits.js';
 import { wakeAtOnce } from '../work.js';
 
 export interface FxChange {
@@ -34,6 +35,11 @@ export async function setFx(
   const from = days[0] ?? null;
   if (from !== null) {
     await wakePricing(stores, tx, organisation, { from });
+    // Shares by use are weighed in one currency, and credits are taken in theirs.
+    await wakeAtOnce(tx, organisation, [
+      ...(await stores.shares.from(tx, organisation, from)),
+      ...((await stores.credits.some(tx, organisation)) ? [CREDIT_WAKING] : []),
+    ]);
     // What a bill states in another currency is converted where a budget is weighed.
     await stores.budgets.wakeWeighed(tx, organisation, Date.parse(from));
   }

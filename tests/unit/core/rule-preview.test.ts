@@ -115,6 +115,8 @@ describe('what is shared', () => {
   const by = (assignment: Assignment | null) => ({
     isShared: (team: string) => team.startsWith('shared:'),
     assignmentOf: () => assignment,
+    daysOf: () => 1,
+    fx: new FxTable('USD', []),
   });
   const costs = [
     cost('a', '30'),
