@@ -13,6 +13,7 @@ interface CostFlags {
   readonly groupBy?: string[];
   readonly basis: string;
   readonly currency?: string;
+  readonly zone?: string;
   readonly team?: string[];
 }
 
@@ -20,8 +21,9 @@ export function addCosts(program: Command, session: Session): void {
   program
     .command('costs')
     .description('Show what was spent.')
-    .option('--from <time>', 'from this UTC day on: 2026-10-01, 2026-10')
-    .option('--to <time>', 'before this UTC day')
+    .option('--from <time>', 'from this day on: 2026-10-01, 2026-10')
+    .option('--to <time>', 'before this day')
+    .option('--zone <zone>', 'whose days and months, such as Europe/Berlin', 'UTC')
     .option('--group-by <keys>', `separated by commas: ${GROUP_KEYS.join(', ')}`, repeated)
     .option('--basis <basis>', BASES.join(', '), 'actual')
     .option('--currency <code>', 'convert every amount by the rate of its day')
@@ -31,14 +33,15 @@ export function addCosts(program: Command, session: Session): void {
       `
 Bases: actual is, per account and hour, the bill once its period is closed, else the accrual; accrued is metered usage
 times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
-amount: its GPU-hours stand beside it.
+amount: its GPU-hours stand beside it, and below the total what else is in none of it. Whole days of a bill are the
+bill's own dates in any zone.
 
 Example:
   bursar costs --from 2026-10-01 --to 2026-11-01 --group-by team,provider`,
     )
-    .action(async ({ from, to, groupBy, basis, currency, team }: CostFlags) => {
+    .action(async ({ from, to, groupBy, basis, currency, zone, team }: CostFlags) => {
       const query = typed(() =>
-        parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, teams: team ?? null }),
+        parseSpendQuery({ from, to, groupBy: groupBy?.join(','), basis, currency, zone, teams: team ?? null }),
       );
       const spend = await (await session.door()).costs(query);
       session.print(spend, () => textOf(spend, query.groupBy));
@@ -53,9 +56,18 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
     shortAmount(row.gpuHours),
     shortAmount(row.unpricedQuantity),
   ]);
+  const { unstated, unbilled, unconverted } = spend.lacking;
+  const lacking = [
+    ...unstated.map(
+      ({ currency, cost }) => `${shortAmount(cost)} ${currency} billed without a stated ${spend.basis} cost`,
+    ),
+    ...unbilled.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} of metered usage without a bill`),
+    ...unconverted.map(({ currency, cost }) => `${shortAmount(cost)} ${currency} without an exchange rate`),
+  ];
+  const inNone = lacking.map((text) => `Not in it: ${text}\n`).join('');
   const totals = spend.totals.map(({ currency, cost }) => `${shortAmount(cost)} ${currency}`).join(' and ');
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
 }

@@ -49,6 +49,8 @@ export interface SumsQuery {
   readonly groupBy: readonly GroupKey[];
   readonly basis: Basis;
   readonly teams: readonly string[] | null;
+  /** IANA name: whose days they are. */
+  readonly zone: string;
 }
 
 /** An exact number that stays the text that it came as until something is added to it. */
@@ -78,6 +80,8 @@ export interface Sums {
   /** Per currency, over all sums. */
   readonly totals: ReadonlyMap<string, Figure>;
   readonly unpriced: bigint;
+  /** Per currency: billed amounts of which the bill does not state what is asked for. */
+  readonly unstated: ReadonlyMap<string, Figure>;
 }
 
 /**
@@ -96,6 +100,8 @@ interface Pack {
   readonly parts: string;
   /** Where anything has no price: by turns, which line (its day, else its dimension) and how much. */
   readonly without: string | null;
+  /** The same of amounts that are billed, of which the bill does not state what is asked for. */
+  readonly unstated: string | null;
   readonly total: string | null;
 }
 
@@ -116,35 +122,96 @@ export async function readSums(
   const adding = new Adding(query.groupBy, await dimensions.byIds(db, organisation, [...distinct]), apart);
   for (const pack of packs) adding.addPack(pack);
   const totals = new Map<string, Figure>();
+  const unstated = new Map<string, Figure>();
   let unpriced = 0n;
-  for (const { currency, total, without } of packs) {
-    for (const more of withoutPrice(without)?.values() ?? []) unpriced += BigInt(more);
+  for (const { currency, total, without, unstated: billed } of packs) {
+    for (const more of byLine(billed)?.values() ?? [])
+      unstated.set(currency, plus(unstated.get(currency) ?? null, more) ?? more);
+    for (const more of byLine(without)?.values() ?? []) unpriced += BigInt(more);
     const sum = plus(totals.get(currency) ?? null, total ?? '');
     if (sum !== null) totals.set(currency, sum);
   }
-  return { sums: adding.sorted(), totals, unpriced };
+  return { sums: adding.sorted(), totals, unpriced, unstated };
 }
+
+/** Amounts that a bill may leave out; of the others every line that counts has one. */
+const UNSTATED: Readonly<Record<Basis, string>> = {
+  actual: 'null::numeric',
+  accrued: 'null::numeric',
+  billed: 'null::numeric',
+  effective: 'case when c.effective is null then c.billed end',
+  list: 'case when c.list is null then c.billed end',
+};
+
+const COLUMNS = [
+  'gpu_part_ms',
+  'unpriced_part_ms',
+  'unpriced_lines',
+  'accrued',
+  'actual',
+  'billed',
+  'effective',
+  'list',
+] as const;
+
+/**
+ * Sums by the days of a zone, as cost_day has them by those of UTC: instants are summed from their hours; what is of
+ * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone.
+ */
+const LOCAL_DAYS = `(
+  select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
+  from cost_day x join dimension i on i.organisation = x.organisation and i.id = x.dimension
+  where x.organisation = $1 and (x.shared_from <> '' or i.civil)
+  union all
+  select l.organisation, l.team, (l.hour at time zone $5)::date, l.dimension, coalesce(l.currency, t.currency, 'USD'), '', ${COLUMNS.map((column) => `sum(l.${column})`).join(', ')}
+  from hour_line l join dimension i on i.organisation = l.organisation and i.id = l.dimension and not i.civil
+  left join team t on t.organisation = l.organisation and t.id = l.team
+  where l.organisation = $1 and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
+    and ($3::date is null or l.hour < $3::date::timestamp at time zone $5)
+  group by 1, 2, 3, 4, 5)`;
 
 function fetchPacks(
   db: Queryable,
   organisation: string,
-  { basis, from, to, teams }: SumsQuery,
+  { basis, from, to, teams, zone }: SumsQuery,
   byDay: boolean,
 ): Promise<Pack[]> {
-  const lines = `from cost_day c
+  const lines = `from ${daysOf(zone)} c
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
   const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
+  const beside = (line: string): string =>
+    `string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without,
+         string_agg(${line} || ' ' || unstated, ' ') filter (where unstated <> 0) as unstated`;
   return db.query<Pack>(
     byDay
-      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, string_agg(day || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
-         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced ${lines}) l
+      ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${beside('day')}
+         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced,
+                 ${UNSTATED[basis]} as unstated ${lines}) l
          group by team, currency, shared_from, dimension`
-      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, string_agg(dimension || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without
-         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced ${lines}
+      : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${beside('dimension')}
+         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced,
+                 sum(${UNSTATED[basis]}) as unstated ${lines}
                group by c.team, c.currency, c.shared_from, c.dimension) l
          group by team, currency, shared_from`,
-    [organisation, from, to, teams],
+    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
+  );
+}
+
+const daysOf = (zone: string): string => (zone === 'UTC' ? 'cost_day' : LOCAL_DAYS);
+
+/** By currency: the actual cost of metered usage that no bill has taken the place of. No basis of bills has it. */
+export async function unbilledSums(
+  db: Queryable,
+  organisation: string,
+  { from, to, teams, zone }: SumsQuery,
+): Promise<{ currency: string; cost: string }[]> {
+  return db.query(
+    `select c.currency, sum(c.actual)::text as cost from ${daysOf(zone)} c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+     where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
+       and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and d.kind = 'metered' and c.actual <> 0
+     group by 1 order by 1`,
+    zone === 'UTC' ? [organisation, from, to, teams] : [organisation, from, to, teams, zone],
   );
 }
 
@@ -168,6 +235,8 @@ export class Sum {
   parts: Figure | null = null;
   /** Of them without a price; null: none. */
   unpriced: Figure | null = null;
+  /** Billed amounts of which the bill does not state what is asked for; null: none. */
+  unstated: Figure | null = null;
 
   /** @param dayApart UTC day, where days are kept apart; else null */
   constructor(
@@ -183,10 +252,11 @@ export class Sum {
     return this.team.values[place] ?? this.dimension.values[place] ?? this.day.values[place] ?? null;
   }
 
-  add(cost: string, parts: string, unpriced: string): void {
+  add(cost: string, parts: string, unpriced: string, unstated: string): void {
     this.cost = plus(this.cost, cost);
     this.parts = plus(this.parts, parts);
     this.unpriced = plus(this.unpriced, unpriced);
+    this.unstated = plus(this.unstated, unstated);
   }
 }
 
@@ -248,7 +318,7 @@ class Adding {
     const ofTeam = (this.byNumbers[team.number] ??= []);
     const [dimensions, costs, parts] = [pack.dimensions.split(' '), pack.costs.split(' '), pack.parts.split(' ')];
     const days = pack.days === null ? null : this.daysOf(pack.days);
-    const without = withoutPrice(pack.without);
+    const [without, unstated] = [byLine(pack.without), byLine(pack.unstated)];
     for (let at = 0; at < costs.length; at++) {
       const id = (days === null ? dimensions[at] : dimensions[0]) ?? '';
       const dimension = this.dimensionOf(id);
@@ -260,7 +330,7 @@ class Adding {
         day.side ?? this.allDays,
         pack.currency,
         this.apart ? day.day : null,
-      ).add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '');
+      ).add(costs[at] ?? '', parts[at] ?? '', without?.get(day.text ?? id) ?? '', unstated?.get(day.text ?? id) ?? '');
     }
   }
 
@@ -358,10 +428,11 @@ class Adding {
 const sideOf = (key: GroupKey | 'currency'): 'team' | 'dimension' | 'day' =>
   key === 'day' || key === 'month' ? 'day' : key !== 'currency' && isOfDimension(key) ? 'dimension' : 'team';
 
-function withoutPrice(text: string | null): ReadonlyMap<string, string> | null {
+/** What stands by turns with its line. */
+function byLine(text: string | null): ReadonlyMap<string, string> | null {
   if (text === null) return null;
   const words = text.split(' ');
-  const byLine = new Map<string, string>();
-  for (let at = 0; at + 1 < words.length; at += 2) byLine.set(words[at] ?? '', words[at + 1] ?? '');
-  return byLine;
+  const amounts = new Map<string, string>();
+  for (let at = 0; at + 1 < words.length; at += 2) amounts.set(words[at] ?? '', words[at + 1] ?? '');
+  return amounts;
 }

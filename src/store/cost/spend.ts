@@ -1,14 +1,14 @@
 /**
  * Reads what was spent, from the sums per day: grouped, filtered, converted. Never writes.
  *
- * A sum always carries its unpriced quantity. Amounts of several currencies are never added: without a currency to
+ * A sum always carries its unpriced quantity, and what else is in none of it. Amounts of several currencies are never added: without a currency to
  * convert to, each currency is a row of its own; what has no exchange rate on its day stays in its own currency.
  */
 import { addDecimal, formatDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
 import { invalid, type Problem } from '../../core/errors.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
-import { parseInstant } from '../../core/time.js';
+import { dayLabel, isZone, localDays, parseDay, parseInstant, startOfLocalDay } from '../../core/time.js';
 import { PART_MS_PER_GPU_HOUR } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
@@ -17,6 +17,7 @@ import {
   GROUP_KEYS,
   readSums,
   textOf,
+  unbilledSums,
   valueOf,
   wholeOf,
   type Basis,
@@ -28,10 +29,12 @@ import {
 export { BASES, GROUP_KEYS, type Basis, type GroupKey };
 
 export interface SpendQuery {
-  /** Inclusive UTC day, null for the first that is known. */
+  /** Inclusive day of the zone, null for the first that is known. */
   readonly from: string | null;
-  /** Exclusive UTC day, null for no end. */
+  /** Exclusive day of the zone, null for no end. */
   readonly to: string | null;
+  /** IANA name: whose days and months they are. Whole days of a bill are the bill's own dates in any zone. */
+  readonly zone: string;
   readonly groupBy: readonly GroupKey[];
   readonly basis: Basis;
   /** Convert every amount to this currency by the rate of its day. */
@@ -48,7 +51,25 @@ export type SpendRow = Readonly<Record<string, string | null>> & {
   readonly gpuHours: string | null;
   /** GPU-hours without a price: they are not in `cost`. */
   readonly unpricedQuantity: string;
+  /** On the bases effective and list: billed amounts whose bill states no such amount. They are not in `cost`. */
+  readonly unstated?: string;
 };
+
+/** Amounts in one currency, as decimal strings. */
+export interface CurrencyCost {
+  readonly currency: string;
+  readonly cost: string;
+}
+
+/** What is in no total, besides what has no price. */
+export interface Lacking {
+  /** Billed amounts of which the bill does not state what the basis asks for. */
+  readonly unstated: readonly CurrencyCost[];
+  /** Of a basis of bills: the actual cost of metered usage that no bill has taken the place of. */
+  readonly unbilled: readonly CurrencyCost[];
+  /** Amounts without an exchange rate to the currency that was asked for: they stay in their own. */
+  readonly unconverted: readonly CurrencyCost[];
+}
 
 export interface Spend {
   readonly basis: Basis;
@@ -58,6 +79,7 @@ export interface Spend {
   readonly currency: string | null;
   readonly totals: readonly { readonly currency: string; readonly cost: string }[];
   readonly unpricedQuantity: string;
+  readonly lacking: Lacking;
 }
 
 /** What a sum and a converted sum have in common. */
@@ -68,6 +90,7 @@ interface Answer extends Grouped {
   cost: Decimal | null;
   parts: Figure | null;
   unpriced: Figure | null;
+  unstated: Decimal | null;
 }
 
 const NONE = '0.000000';
@@ -80,17 +103,29 @@ export function parseSpendQuery(texts: {
   basis?: string | null;
   currency?: string | null;
   teams?: readonly string[] | null;
+  zone?: string | null;
 }): SpendQuery {
   const problems: Problem[] = [];
+  const asked = texts.zone ?? 'UTC';
+  const zone = isZone(asked) ? asked : 'UTC';
+  if (!isZone(asked)) problems.push({ path: 'zone', message: `"${asked}" is not an IANA time zone` });
   const day = (name: 'from' | 'to'): string | null => {
     const text = texts[name];
     if (text === undefined || text === null || text === '') return null;
-    const instant = parseInstant(/^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text);
-    if (instant === null)
+    const date = /^\d{4}-\d{2}$/.test(text) ? `${text}-01` : text;
+    if (parseDay(date) !== null) return date;
+    const instant = parseInstant(date);
+    if (instant === null) {
       problems.push({ path: name, message: `"${text}" is not a time: write 2026-10-01 or 2026-10-01T00:00:00Z` });
-    else if (instant % 86_400_000 !== 0)
-      problems.push({ path: name, message: `"${text}" is not the start of a UTC day` });
-    return instant === null ? null : new Date(instant).toISOString().slice(0, 10);
+      return null;
+    }
+    const start = startOfLocalDay(zone, localDays(zone, instant));
+    if (start !== instant)
+      problems.push({
+        path: name,
+        message: `"${text}" is not the start of a ${zone === 'UTC' ? 'UTC day' : `day in ${zone}`}`,
+      });
+    return dayLabel(instant, zone);
   };
   const groupBy = (texts.groupBy ?? '')
     .split(',')
@@ -117,6 +152,7 @@ export function parseSpendQuery(texts: {
     basis: basis as Basis,
     currency,
     teams: texts.teams ?? null,
+    zone,
   };
 }
 
@@ -128,38 +164,51 @@ export class SpendStore {
 
   async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
     const { currency: wanted, basis } = query;
-    const rowOf = rowMaker(query.groupBy);
+    const rowOf = rowMaker(query.groupBy, basis === 'effective' || basis === 'list');
     const {
       sums,
       totals: stated,
       unpriced,
+      unstated,
     } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
+    const lacking = {
+      unstated: [...unstated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency),
+      unbilled: BILLS.has(basis) ? await unbilledSums(this.db, organisation, query) : [],
+    };
     if (wanted === null) {
-      const rows = sums.map((sum) => rowOf(sum, sum.cost === null ? null : textOf(sum.cost), sum.parts, sum.unpriced));
-      return answer(
-        basis,
-        rows,
-        [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })),
-        unpriced,
-        null,
+      const rows = sums.map((sum) =>
+        rowOf(
+          sum,
+          sum.cost === null ? null : textOf(sum.cost),
+          sum,
+          sum.unstated === null ? null : textOf(sum.unstated),
+        ),
       );
+      const totals = [...stated].map(([currency, cost]) => ({ currency, cost: textOf(cost) }));
+      return answer(basis, rows, totals, unpriced, null, { ...lacking, unconverted: [] });
     }
     const answers = convertedSums(sums, query.groupBy, wanted, fx);
-    const totals = new Map<string, Decimal>();
+    const sumsOf = new Map<string, Decimal>();
     for (const { currency, cost } of answers)
-      if (cost !== null) totals.set(currency, addDecimal(totals.get(currency) ?? ZERO, cost));
+      if (cost !== null) sumsOf.set(currency, addDecimal(sumsOf.get(currency) ?? ZERO, cost));
     const rows = answers.map((one) =>
-      rowOf(one, one.cost === null ? null : formatDecimal(one.cost), one.parts, one.unpriced),
+      rowOf(
+        one,
+        one.cost === null ? null : formatDecimal(one.cost),
+        one,
+        one.unstated === null ? null : formatDecimal(one.unstated),
+      ),
     );
-    return answer(
-      basis,
-      rows,
-      [...totals].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) })),
-      unpriced,
-      wanted,
-    );
+    const totals = [...sumsOf].map(([currency, cost]) => ({ currency, cost: formatDecimal(cost) }));
+    const unconverted = totals.filter(({ currency }) => currency !== wanted).sort(byCurrency);
+    return answer(basis, rows, totals, unpriced, wanted, { ...lacking, unconverted });
   }
 }
+
+/** Whose amounts bills state, and nobody else. */
+const BILLS: ReadonlySet<Basis> = new Set(['billed', 'effective', 'list']);
+
+const byCurrency = (a: CurrencyCost, b: CurrencyCost): number => (a.currency < b.currency ? -1 : 1);
 
 function answer(
   basis: Basis,
@@ -167,6 +216,7 @@ function answer(
   totals: Spend['totals'],
   unpriced: bigint,
   wanted: string | null,
+  lacking: Lacking,
 ): Spend {
   const single = totals.length === 1 ? totals[0] : undefined;
   const nothing = totals.length === 0 && unpriced === 0n;
@@ -177,13 +227,20 @@ function answer(
     currency: single?.currency ?? wanted,
     totals,
     unpricedQuantity: gpuHours(unpriced),
+    lacking,
   };
 }
 
 /** Makes rows of one shape: copies of a template, which are smaller than objects that grow key by key. */
 function rowMaker(
   groupBy: readonly GroupKey[],
-): (of: Grouped, cost: string | null, parts: Figure | null, unpriced: Figure | null) => SpendRow {
+  saysUnstated: boolean,
+): (
+  of: Grouped,
+  cost: string | null,
+  quantities: Pick<Answer, 'parts' | 'unpriced'>,
+  unstated: string | null,
+) => SpendRow {
   // What runs steadily has the same hours day after day.
   const hours = new Map<string, string>();
   const hoursOf = (partMs: Figure): string => {
@@ -193,15 +250,18 @@ function rowMaker(
     return text;
   };
   const template: Readonly<Record<string, string | null>> = Object.fromEntries(
-    [...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity'].map((key) => [key, null]),
+    [...groupBy, 'cost', 'currency', 'gpuHours', 'unpricedQuantity', ...(saysUnstated ? ['unstated'] : [])].map(
+      (key) => [key, null],
+    ),
   );
-  return (of, cost, parts, unpriced) => {
+  return (of, cost, { parts, unpriced }, unstated) => {
     const row = { ...template };
     for (let at = 0; at < groupBy.length; at++) row[groupBy[at] ?? ''] = of.group(at);
     row['cost'] = cost;
     row['currency'] = of.currency;
     row['gpuHours'] = parts === null ? null : hoursOf(parts);
     row['unpricedQuantity'] = unpriced === null ? NONE : hoursOf(unpriced);
+    if (saysUnstated) row['unstated'] = unstated ?? '0';
     return row as SpendRow;
   };
 }
@@ -210,7 +270,7 @@ function rowMaker(
 function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wanted: string, fx: FxTable): Answer[] {
   const answers = new Map<string, Answer>();
   for (const sum of sums) {
-    const { currency, cost } = converted(sum, wanted, fx);
+    const { currency, cost, unstated } = converted(sum, wanted, fx);
     const key = JSON.stringify([groupBy.map((_, place) => sum.group(place)), currency]);
     const known = answers.get(key);
     if (known === undefined) {
@@ -220,12 +280,14 @@ function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wante
         cost,
         parts: sum.parts,
         unpriced: sum.unpriced,
+        unstated,
       });
       continue;
     }
     if (cost !== null) known.cost = addDecimal(known.cost ?? ZERO, cost);
     known.parts = sumOf(known.parts, sum.parts);
     known.unpriced = sumOf(known.unpriced, sum.unpriced);
+    if (unstated !== null) known.unstated = addDecimal(known.unstated ?? ZERO, unstated);
   }
   return [...answers.values()];
 }
@@ -233,22 +295,25 @@ function convertedSums(sums: readonly Sum[], groupBy: readonly GroupKey[], wante
 const sumOf = (a: Figure | null, b: Figure | null): Figure | null =>
   a === null ? b : b === null ? a : addDecimal(valueOf(a), valueOf(b));
 
+/** By the rate of the sum's day; without one all of it stays in its own currency. */
 function converted(
-  { currency, cost, dayApart }: Sum,
+  { currency, cost, unstated, dayApart }: Sum,
   wanted: string,
   fx: FxTable,
-): { currency: string; cost: Decimal | null } {
-  if (cost === null) return { currency: wanted, cost };
-  const amount = valueOf(cost);
-  if (currency === wanted) return { currency, cost: amount };
+): { currency: string; cost: Decimal | null; unstated: Decimal | null } {
+  const [amount, without] = [cost, unstated].map((figure) => (figure === null ? null : valueOf(figure)));
+  const stated = { cost: amount ?? null, unstated: without ?? null };
+  if (cost === null && unstated === null) return { currency: wanted, ...stated };
+  if (currency === wanted) return { currency, ...stated };
   const used = fx.rate(currency, wanted, Date.parse(dayApart ?? ''));
-  if (used === null) return { currency, cost: amount };
-  const scale = Math.max(9, amount.scale);
-  const unscaled = divideHalfEven(
-    amount.unscaled * tenTo(scale - amount.scale) * used.rate.numerator,
-    used.rate.denominator,
-  );
-  return { currency: wanted, cost: { unscaled, scale } };
+  if (used === null) return { currency, ...stated };
+  const exchanged = (of: Decimal | null): Decimal | null => {
+    if (of === null) return null;
+    const scale = Math.max(9, of.scale);
+    const unscaled = divideHalfEven(of.unscaled * tenTo(scale - of.scale) * used.rate.numerator, used.rate.denominator);
+    return { unscaled, scale };
+  };
+  return { currency: wanted, cost: exchanged(stated.cost), unstated: exchanged(stated.unstated) };
 }
 
 /** GPU-hours with six digits after the point, of part-milliseconds. */

@@ -10,13 +10,16 @@ import { InjectParts, type WebParts } from '../parts.js';
 const text = z.string().max(200);
 
 const querySchema = z.strictObject({
-  from: text.optional().describe('Inclusive: 2026-10, 2026-10-01 or a time at the start of a UTC day'),
+  from: text.optional().describe('Inclusive: 2026-10, 2026-10-01 or a time at the start of a day of the zone'),
   to: text.optional().describe('Exclusive'),
   'group-by': text.optional().describe(`Comma-separated: ${GROUP_KEYS.join(', ')}`),
   basis: z
     .enum(BASES)
     .optional()
     .describe('actual (the default): the bill once its period is closed, else the accrual'),
+  zone: text
+    .optional()
+    .describe('IANA zone of the days and months, UTC where absent; whole days of a bill are its own dates in any zone'),
   currency: text.optional().describe('Convert to this ISO 4217 code, each day by its own rate'),
   team: z
     .union([text, z.array(text).max(1000)])
@@ -25,6 +28,8 @@ const querySchema = z.strictObject({
 });
 
 const decimal = z.string().describe('Decimal string');
+
+const amounts = z.array(z.strictObject({ currency: z.string(), cost: decimal })).readonly();
 
 const answerSchema = z
   .strictObject({
@@ -36,6 +41,11 @@ const answerSchema = z
           currency: z.string(),
           gpuHours: decimal.nullable(),
           unpricedQuantity: decimal.describe('GPU-hours without a price: they are not in the cost'),
+          unstated: decimal
+            .optional()
+            .describe(
+              'On effective and list: billed amounts whose bill states no such amount: they are not in the cost',
+            ),
         }),
       )
       .describe('With the keys that they are grouped by'),
@@ -43,6 +53,13 @@ const answerSchema = z
     currency: z.string().nullable(),
     totals: z.array(z.strictObject({ currency: z.string(), cost: decimal })),
     unpricedQuantity: decimal,
+    lacking: z
+      .strictObject({
+        unstated: amounts.describe('Billed amounts of which the bill does not state what the basis asks for'),
+        unbilled: amounts.describe('On billed, effective and list: actual cost of metered usage without a bill'),
+        unconverted: amounts.describe('Amounts without an exchange rate to the currency that was asked for'),
+      })
+      .describe('What is in no total, besides what has no price'),
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without, such as usage that may be counted twice'),

@@ -1,0 +1,84 @@
+/**
+ * What a question about costs says of what is in none of its sums, and whose days and months it means. Amounts are
+ * counted by hand.
+ */
+import { describe, expect, it } from 'vitest';
+import { parseDecimal } from '../../src/core/decimal.js';
+import { instancePrice, testBursar } from '../support/bursar.js';
+import { billed, HOUR, metered } from '../support/records.js';
+import { testApi } from '../support/web.js';
+
+const OCTOBER = Date.UTC(2026, 9, 1);
+const NOVEMBER = Date.UTC(2026, 10, 1);
+
+describe('a sum', async () => {
+  const bursar = await testBursar({ now: NOVEMBER });
+
+  it('says which amounts its bill does not state, what is metered without a bill, and what has no rate', async () => {
+    await bursar.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
+    const bill = { account: 'bills', start: OCTOBER, end: OCTOBER + HOUR };
+    await bursar.take([
+      billed('used', '600.00', bill, { effective: parseDecimal('552.80') }),
+      billed('bought', '238000.00', bill, { category: 'Purchase' }),
+      billed('euros', '7.00', { ...bill, account: 'euros' }, { currency: 'EUR', effective: parseDecimal('6.00') }),
+      metered('m', { account: 'meters', start: OCTOBER, end: OCTOBER + HOUR }),
+    ]);
+    await bursar.runner.drain();
+    const spend = await bursar.spend({ basis: 'effective', groupBy: 'category', currency: 'USD' });
+    expect(spend.lacking).toEqual({
+      unstated: [{ currency: 'USD', cost: '238000.00' }],
+      unbilled: [{ currency: 'USD', cost: '10.000000000' }],
+      unconverted: [{ currency: 'EUR', cost: '6.00' }],
+    });
+    expect(spend.rows.map(({ category, cost, currency, unstated }) => [category, cost, currency, unstated])).toEqual([
+      ['Purchase', null, 'USD', '238000.00'],
+      ['Usage', '6.00', 'EUR', '0'],
+      ['Usage', '552.80', 'USD', '0'],
+    ]);
+    // A list price is stated by none of them.
+    expect((await bursar.spend({ basis: 'list' })).lacking.unstated).toEqual([
+      { currency: 'EUR', cost: '7.00' },
+      { currency: 'USD', cost: '238600.00' },
+    ]);
+    const { lacking } = await bursar.spend({});
+    expect(lacking).toEqual({ unstated: [], unbilled: [], unconverted: [] });
+  });
+});
+
+describe('days and months', async () => {
+  const bursar = await testBursar({ now: NOVEMBER });
+  const months = async (zone: string) =>
+    (await bursar.spend({ groupBy: 'month', zone })).rows.map(({ month, cost }) => `${month}: ${Number(cost)}`);
+
+  it("are those of the zone, of a bill's whole days the bill's own", async () => {
+    await bursar.setPrices([instancePrice('10.00', { minimumSeconds: 0 })]);
+    await bursar.take([
+      billed('fee', '100.00', { account: 'bills', start: OCTOBER, end: NOVEMBER }),
+      billed('day', '3.00', { account: 'bills', start: OCTOBER, end: OCTOBER + 24 * HOUR }),
+      metered('first', { start: OCTOBER + 3 * HOUR, end: OCTOBER + 4 * HOUR }),
+      metered('last', { start: NOVEMBER - HOUR, end: NOVEMBER }),
+    ]);
+    await bursar.runner.drain();
+    expect(await months('UTC')).toEqual(['2026-10: 123']);
+    expect(await months('America/Los_Angeles')).toEqual(['2026-09: 10', '2026-10: 113']);
+    expect(await months('Europe/Berlin')).toEqual(['2026-10: 113', '2026-11: 10']);
+    const day = { from: '2026-10-01', to: '2026-10-02', zone: 'America/Los_Angeles' };
+    expect((await bursar.spend(day)).total).toBe('103.00');
+    expect((await bursar.spend({ ...day, from: '2026-10-01T07:00:00Z' })).total).toBe('103.00');
+    await expect(async () => bursar.spend({ ...day, from: '2026-10-01T00:00:00Z' })).rejects.toThrow(
+      expect.objectContaining({
+        problems: [{ path: 'from', message: expect.stringContaining('America/Los_Angeles') as string }],
+      }) as Error,
+    );
+  });
+});
+
+describe('the door of costs', async () => {
+  const api = await testApi();
+
+  it('takes a zone, and refuses what is none', async () => {
+    const answer = await api.call('GET', '/v1/costs?zone=Europe/Berlin&basis=effective&from=2026-10');
+    expect([answer.status, answer.body['lacking']]).toEqual([200, { unstated: [], unbilled: [], unconverted: [] }]);
+    expect((await api.call('GET', '/v1/costs?zone=Nowhere')).status).toBe(400);
+  });
+});
