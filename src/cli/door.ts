@@ -12,7 +12,7 @@ import type { CreditView } from '../store/cost/credits.js';
 import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { AuditEntry } from '../store/audit.js';
-import type { BudgetStateJson, StoredState } from '../store/budget/budgets.js';
+import type { BudgetPeriod, BudgetStateJson, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
 import type { RulePreview } from '../store/cost/preview.js';
@@ -120,6 +120,8 @@ export interface Door {
   costs(query: SpendQuery): Promise<CostsAnswer>;
   budgets(): Promise<readonly BudgetView[]>;
   saveBudget(budget: Budget): Promise<BudgetView>;
+  /** Newest first. */
+  budgetPeriods(id: string): Promise<readonly BudgetPeriod[]>;
   removeBudget(id: string): Promise<void>;
   teams(): Promise<readonly Team[]>;
   saveTeam(team: Team): Promise<Team>;

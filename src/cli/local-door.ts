@@ -26,6 +26,7 @@ import {
 import type { ImportedFile, ImportOptions, Input } from '../core/ports.js';
 import type { Queryable, Transaction } from '../store/database.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
+import type { BudgetPeriod } from '../store/budget/budgets.js';
 import { isShared, type Team } from '../store/access/organisation.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
 import { previewRules, type RulePreview } from '../store/cost/preview.js';
@@ -181,6 +182,17 @@ export class LocalDoor implements Door {
     await this.drained();
     const [view] = await this.budgetViews([budget]);
     return view ?? budgetView(budget, null, []);
+  }
+
+  async budgetPeriods(id: string): Promise<readonly BudgetPeriod[]> {
+    const { db, organisations, budgets } = this.stores;
+    const budget = await budgets.get(db, this.organisation, id);
+    if (budget === null) throw missing(`budget ${id} does not exist`);
+    return budgets.periods(
+      this.organisation,
+      budget,
+      await organisations.asOf(db, this.organisation, this.clock.now()),
+    );
   }
 
   async removeBudget(id: string): Promise<void> {

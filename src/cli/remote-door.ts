@@ -15,7 +15,7 @@ import type { PeakRule } from '../core/price/peak.js';
 import type { CreditView } from '../store/cost/credits.js';
 import type { LeaseJson, LeaseTerms } from '../store/workload/leases.js';
 import type { ImportedFile, ImportedPrices } from '../core/ports.js';
-import type { StoredState } from '../store/budget/budgets.js';
+import type { BudgetPeriod, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
 import type { PriceVersion } from '../store/price/price-version.js';
@@ -118,7 +118,7 @@ export class RemoteDoor implements Door {
     return this.remote.list(importId === null ? '/v1/rejects' : `${at('imports', importId)}/rejects`, limit);
   }
 
-  costs({ from, to, groupBy, basis, currency, teams }: SpendQuery): Promise<CostsAnswer> {
+  costs({ from, to, groupBy, basis, currency, teams, zone }: SpendQuery): Promise<CostsAnswer> {
     if (teams !== null && teams.length > 1)
       throw new WrongUse('the API takes one --team at a time: leave it out and --group-by team');
     return this.remote.call('GET', '/v1/costs', {
@@ -128,6 +128,7 @@ export class RemoteDoor implements Door {
         'group-by': groupBy.length === 0 ? null : groupBy.join(','),
         basis,
         currency,
+        zone,
         team: teams?.[0],
       },
     });
@@ -143,6 +144,10 @@ export class RemoteDoor implements Door {
     const saved = await this.remote.call<Budget>('PUT', at('budgets', id), { json: settings });
     await this.drained();
     return this.viewOf(saved);
+  }
+
+  budgetPeriods(id: string): Promise<readonly BudgetPeriod[]> {
+    return this.remote.list<BudgetPeriod>(`${at('budgets', id)}/periods`);
   }
 
   async removeBudget(id: string): Promise<void> {

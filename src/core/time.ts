@@ -264,6 +264,19 @@ function customPeriod(start: string, lengthDays: number, today: number, zone: st
   return { start: startOfLocalDay(zone, begin), end: startOfLocalDay(zone, begin + lengthDays) };
 }
 
+/**
+ * A period by its local days, as people name it: `2026-11`, `2026-Q4`, `2026`, or its first day and how many days it
+ * has, `2026-11-02/14`.
+ */
+export function periodName({ start, end }: Interval, zone: string): string {
+  const [first, after] = [localDays(zone, start), localDays(zone, end)];
+  const { year, month, day } = civilFromDays(first);
+  const months = ([1, 3, 12] as const).find((count) => daysFromCivil(year, month + count, 1) === after);
+  if (day !== 1 || months === undefined || (month - 1) % months !== 0) return `${formatDay(first)}/${after - first}`;
+  if (months === 12) return pad(year, 4);
+  return months === 3 ? `${pad(year, 4)}-Q${(month + 2) / 3}` : formatDay(first).slice(0, 7);
+}
+
 /** `2026-10-03`: the local day at the instant. */
 export const dayLabel = (instant: number, zone: string): string => formatDay(localDays(zone, instant));
 

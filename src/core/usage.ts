@@ -33,7 +33,8 @@ export const TERMS: readonly Term[] = [
 ];
 
 /** FOCUS 1.2 ChargeCategory. */
-export type ChargeCategory = 'Usage' | 'Purchase' | 'Tax' | 'Credit' | 'Adjustment';
+export const CHARGE_CATEGORIES = ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'] as const;
+export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 
 /** What a bill states about a line, in the source's own decimals. Present on bill lines only. */
 export interface Charge {

@@ -121,21 +121,21 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     return rested;
   }
 
-  /** Every budget's current period, and deliveries that were allocated under older rules. */
+  /** Every budget's current period, those that have ended since, and deliveries that were allocated under older rules. */
   private async wakeByCalendar(now: number): Promise<void> {
     const { db, budgets, organisations } = this.stores;
     for (const organisation of await organisations.ids(db)) {
       const asOf = await organisations.asOf(db, organisation, now);
       const all = await budgets.list(db, organisation);
-      await wake(
-        db,
-        organisation,
-        all.map((budget) => ({
+      await wake(db, organisation, [
+        ...all.map((budget) => ({
           stage: 'budget.weigh',
           lane: budget.id,
           key: `${budget.id}/${periodLabel(budget, asOf)}`,
         })),
-      );
+        // Once more when it is over: what was still to come then has come.
+        ...(await budgets.ended(db, organisation, asOf)),
+      ]);
       await organisations.wakeStale(db, organisation);
     }
     for (const { organisation, wakings } of this.standing) await wake(db, organisation, wakings);

@@ -1,11 +1,12 @@
 /**
  * budget.weigh (budget/period): the state of a budget in one period, and the thresholds that it crosses.
  *
- * Late usage weighs a past period again. A threshold is crossed once per period whatever comes later. Of the present
+ * Late usage weighs a past period again. A threshold is told once per period whatever comes later, unless the budget is
+ * raised beyond the spend. Of the present
  * period it also notes what runs have cost of the budget that was reserved for them, and weighs again when a
  * reservation expires.
  */
-import { crossings, weighBudget, type Forecaster } from '../core/budget/budget.js';
+import { crossings, raised, weighBudget, type Forecaster, type ToldCrossing } from '../core/budget/budget.js';
 import { periodOf, parseDay, startOfLocalDay, DAY_MS } from '../core/time.js';
 import { forecastPeriodEnd } from '../planning/forecast/forecast.js';
 import { periodLabel, type BudgetStore } from '../store/budget/budgets.js';
@@ -49,7 +50,7 @@ export function weighStage(
           () => budgets.teamsUnder(tx, organisation, budget.team),
           fx,
         );
-        const { points, unconverted } = await budgets.spend(tx, organisation, budget, period, fx);
+        const { points, unconverted, unstated } = await budgets.spend(tx, organisation, budget, period, fx);
         const owed = points.filter((point) => point.at > asOf && point.at >= period.start && point.at < period.end);
         const state = weighBudget({
           budget,
@@ -64,13 +65,18 @@ export function weighStage(
           tx,
           organisation,
           state,
-          [...new Set([...unconverted, ...held.unconverted])],
+          { unconverted: [...new Set([...unconverted, ...held.unconverted])], unstated },
           now,
           held.nanos,
         );
         if (held.nextExpiry !== null) wakings.push({ stage: 'budget.weigh', lane, key, notBefore: held.nextExpiry });
-        const found = crossings(budget, state, await budgets.crossed(tx, organisation, budget.id, period));
-        await budgets.saveCrossings(tx, organisation, found, now);
+        const told = await budgets.told(tx, organisation, budget.id, period);
+        const changed = raised(state, told);
+        await budgets.saveTold(tx, organisation, budget.id, period, changed, now);
+        const sameAs = (one: ToldCrossing) => (other: ToldCrossing) =>
+          one.kind === other.kind && one.ratio === other.ratio;
+        const standing = told.map((one) => changed.find(sameAs(one)) ?? one);
+        await budgets.saveCrossings(tx, organisation, crossings(budget, state, standing), now);
       }
       return wakings;
     },

@@ -70,7 +70,7 @@ describe('the admission webhook', async () => {
       forecaster: null,
       spend: [{ at: NOW - 3_600_000, nanos, creditNanos: 0n, unpricedQuantity: 0n }],
     });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, [], NOW);
+    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
   };
   const choose = async (settings: Json): Promise<void> => {
     expect((await api.call('PUT', '/v1/admission', { body: settings })).status).toBe(200);

@@ -79,7 +79,7 @@ describe('the admission webhook', async () => {
       forecaster: null,
       spend: [{ at: NOW - 3_600_000, nanos: BigInt(units) * 1_000_000_000n, creditNanos: 0n, unpricedQuantity: 0n }],
     });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, [], NOW);
+    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
   };
 
   beforeAll(async () => {

@@ -74,7 +74,7 @@ describe('a reservation of eight GPUs', async () => {
       forecaster: null,
       spend: [{ at: NOW - 3_600_000, nanos: BigInt(units) * 1_000_000_000n, creditNanos: 0n, unpricedQuantity: 0n }],
     });
-    await api.stores.budgets.saveState(api.stores.db, 'default', state, [], NOW);
+    await api.stores.budgets.saveState(api.stores.db, 'default', state, { unconverted: [], unstated: [] }, NOW);
   };
 
   beforeAll(async () => {

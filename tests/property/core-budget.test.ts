@@ -1,6 +1,14 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { crossings, weighBudget, type Budget, type SpendPoint } from '../../src/core/budget/budget.js';
+import {
+  crossings,
+  raised,
+  weighBudget,
+  type Budget,
+  type BudgetState,
+  type SpendPoint,
+  type ToldCrossing,
+} from '../../src/core/budget/budget.js';
 import {
   DAY_MS,
   formatInstant,
@@ -39,7 +47,71 @@ const forecaster = (spend: readonly number[], elapsed: number, daysLeft: number)
   return { mean, low: mean / 2, high: mean * 2, method: 'mean' };
 };
 
+const TEAM_BUDGET: Budget = {
+  id: 'b',
+  team: 't',
+  period: 'month',
+  zone: 'UTC',
+  currency: 'USD',
+  filters: {},
+  planned: { default: null, periods: {} },
+  includeCredits: true,
+  thresholds: [],
+};
+/** A telling with the period that it was in. */
+type Told = ToldCrossing & { readonly period: number };
+const here = (told: readonly Told[], state: BudgetState): Told[] =>
+  told.filter(({ period }) => period === state.period.start);
+
 describe('a budget', () => {
+  it('tells a threshold again only where the plan was raised beyond the spend in between, however it is changed', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ plan: fc.integer({ min: 1, max: 40 }), spent: fc.integer({ min: 0, max: 40 }) }), {
+          minLength: 1,
+          maxLength: 12,
+        }),
+        (steps) => {
+          let told: ToldCrossing[] = [];
+          /** Whether a plan above all that it was told under has left its amount unreached since. */
+          let isArmed = true;
+          let highest = 0n;
+          for (const { plan, spent } of steps) {
+            const one: Budget = {
+              ...TEAM_BUDGET,
+              planned: { default: String(plan), periods: {} },
+              thresholds: [{ kind: 'actual', ratio: '0.5' }],
+            };
+            const whole = { at: START, nanos: BigInt(spent) * 10n ** 9n, creditNanos: 0n, unpricedQuantity: 0n };
+            const state = weighBudget({
+              budget: one,
+              spend: [whole],
+              committed: 0n,
+              now: START + HOUR_MS,
+              forecaster: null,
+            });
+            const [planned, isReached] = [BigInt(plan) * 10n ** 9n, spent * 2 >= plan];
+            if (!isArmed && planned > highest) {
+              isArmed = !isReached;
+              if (isReached) highest = planned;
+            }
+            const changed = raised(state, told);
+            told = told.map((each) => changed[0] ?? each);
+            const found = crossings(one, state, told);
+            expect(found.length).toBe(isArmed && isReached ? 1 : 0);
+            for (const { kind, ratio, planned: under, round } of found) {
+              told = [{ kind, ratio, round, planned: under, holds: true }];
+              [isArmed, highest] = [false, under];
+            }
+            // The same again, as after a removal: nothing is told.
+            expect(crossings(one, state, told)).toEqual([]);
+            expect(raised(state, told).every(({ holds }) => holds)).toBe(true);
+          }
+        },
+      ),
+    );
+  });
+
   it('crosses each threshold at most once per period, in whatever portions the spend arrives', () => {
     fc.assert(
       fc.property(
@@ -47,7 +119,7 @@ describe('a budget', () => {
         fc.array(point, { maxLength: 20 }),
         fc.array(fc.tuple(fc.nat(20), fc.nat(40 * 24)), { maxLength: 10 }),
         (one, points, steps) => {
-          const already = new Set<string>();
+          const already: Told[] = [];
           const seen: string[] = [];
           for (const [count, hour] of steps) {
             const state = weighBudget({
@@ -57,8 +129,9 @@ describe('a budget', () => {
               now: START + hour * HOUR_MS,
               forecaster,
             });
-            for (const { id } of crossings(one, state, already)) {
-              already.add(id);
+            expect(raised(state, here(already, state))).toEqual([]);
+            for (const { id, kind, ratio, planned } of crossings(one, state, here(already, state))) {
+              already.push({ kind, ratio, planned, round: 1, holds: true, period: state.period.start });
               seen.push(id);
             }
           }
@@ -75,12 +148,16 @@ describe('a budget', () => {
         const spend = points.map((each) => ({ ...each, creditNanos: 0n }));
         const now = START + 3 * DAY_MS;
         const run = (portions: SpendPoint[][]): string[] => {
-          const already = new Set<string>();
+          const already: Told[] = [];
+          const seen: string[] = [];
           for (const portion of portions) {
             const state = weighBudget({ budget: one, spend: portion, committed: 0n, now, forecaster: null });
-            for (const { id } of crossings(one, state, already)) already.add(id);
+            for (const { id, kind, ratio, planned } of crossings(one, state, here(already, state))) {
+              already.push({ kind, ratio, planned, round: 1, holds: true, period: state.period.start });
+              seen.push(id);
+            }
           }
-          return [...already].sort();
+          return seen.sort();
         };
         expect(run([spend.slice(0, cut), spend])).toEqual(run([spend.slice(cut), [...spend].reverse()]));
       }),

@@ -1,15 +1,24 @@
 /** bursar budgets: what each team planned, spent and will probably spend; set or remove a plan. */
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { checkBudget, type Budget, type Threshold } from '../../core/budget/budget.js';
-import type { PeriodKind } from '../../core/time.js';
-import { TERMS, type Term } from '../../core/usage.js';
+import {
+  BUDGET_BASES,
+  BUDGET_FILTERS,
+  checkBudget,
+  type Budget,
+  type BudgetBasis,
+  type BudgetFilters,
+  type Threshold,
+} from '../../core/budget/budget.js';
+import { periodName, type PeriodKind } from '../../core/time.js';
+import { CHARGE_CATEGORIES, TERMS, type ChargeCategory, type Term } from '../../core/usage.js';
+import type { BudgetPeriod, BudgetStateJson } from '../../store/budget/budgets.js';
 import type { BudgetView, Door } from '../door.js';
 import { amount, pair, repeated } from '../flags.js';
 import type { Session } from '../session.js';
 import { percent, printable, shortAmount, table } from '../table.js';
 import { typed } from '../usage-error.js';
 
-interface BudgetFlags {
+interface BudgetFlags extends BudgetFilters {
   readonly team: string;
   readonly amount?: string;
   readonly planned?: Readonly<Record<string, string>>;
@@ -17,10 +26,7 @@ interface BudgetFlags {
   readonly currency?: string;
   readonly zone?: string;
   readonly threshold?: readonly Threshold[];
-  readonly provider?: readonly string[];
-  readonly sku?: readonly string[];
-  readonly term?: readonly Term[];
-  readonly tag?: readonly { readonly key: string; readonly value: string }[];
+  readonly basis?: BudgetBasis;
   readonly credits: boolean;
 }
 
@@ -48,6 +54,16 @@ export function addBudgets(program: Command, session: Session): void {
       session.print({ budgets: all }, () =>
         all.length === 0 ? 'No budget is set: bursar budgets set --help\n' : budgetsTable(all),
       );
+    });
+
+  budgets
+    .command('history')
+    .description('Show the periods of a budget, newest first, with what each came to.')
+    .argument('<id>')
+    .addHelpText('after', '\nExample:\n  bursar budgets history vision-monthly')
+    .action(async (id: string) => {
+      const periods = await (await session.door()).budgetPeriods(id);
+      session.print({ periods }, () => periodsTable(periods));
     });
 
   addSet(budgets, session);
@@ -85,13 +101,32 @@ function addSet(budgets: Command, session: Session): void {
       thresholds,
     )
     .option('--provider <name>', 'only this provider; may be repeated', repeated)
+    .option('--account <id>', 'only this billing account; may be repeated', repeated)
+    .option('--sub-account <id>', 'only this sub-account; may be repeated', repeated)
+    .option('--region <region>', 'only this region; may be repeated', repeated)
+    .option('--service <name>', 'only this service; may be repeated', repeated)
+    .addOption(
+      new Option(
+        '--category <category>',
+        `only this charge category; may be repeated: ${CHARGE_CATEGORIES.join(', ')}`,
+      ).argParser(oneOf<ChargeCategory>(CHARGE_CATEGORIES)),
+    )
     .option('--sku <sku>', 'only this SKU; may be repeated', repeated)
-    .addOption(new Option('--term <term>', 'only this term; may be repeated').argParser(terms))
+    .addOption(new Option('--term <term>', 'only this term; may be repeated').argParser(oneOf<Term>(TERMS)))
     .option('--tag <key=value>', 'only what bears this tag; may be repeated', tags)
+    .addOption(new Option('--basis <basis>', 'what it counts (default: actual)').choices(BUDGET_BASES))
     .option('--credits', 'credits lower the spend', false)
     .addHelpText(
       'after',
-      '\nExample:\n  bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1',
+      `
+A threshold is told once per period. Removing a budget and setting it again, or lowering it, tells nothing twice. A
+raised budget takes back what it no longer reaches: that is told again when the spend reaches it.
+
+Bases: actual is the bill where it counts, else the accrual; effective is the bill's amortised cost instead; accrued is
+metered usage times price, whatever bills say.
+
+Example:
+  bursar budgets set vision-monthly --team vision --amount 12000 --period month --threshold actual:0.8 --threshold forecast:1`,
     )
     .action(async (id: string, flags: BudgetFlags) => {
       const door = await session.door();
@@ -102,7 +137,9 @@ function addSet(budgets: Command, session: Session): void {
 }
 
 async function budgetOf(id: string, flags: BudgetFlags, door: Door): Promise<Budget> {
-  const { provider, sku, term, tag } = flags;
+  const filters = Object.fromEntries(
+    BUDGET_FILTERS.flatMap((name) => (flags[name] === undefined ? [] : [[name, flags[name]]])),
+  ) as BudgetFilters;
   const known =
     flags.currency !== undefined && flags.zone !== undefined
       ? undefined
@@ -113,7 +150,8 @@ async function budgetOf(id: string, flags: BudgetFlags, door: Door): Promise<Bud
     period: flags.period,
     zone: flags.zone ?? known?.zone ?? 'UTC',
     currency: flags.currency ?? known?.currency ?? 'USD',
-    filters: { ...(provider && { provider }), ...(sku && { sku }), ...(term && { term }), ...(tag && { tag }) },
+    filters,
+    ...(flags.basis === undefined ? {} : { basis: flags.basis }),
     planned: { default: flags.amount ?? null, periods: flags.planned ?? {} },
     includeCredits: flags.credits,
     thresholds: flags.threshold ?? USUAL_THRESHOLDS,
@@ -142,11 +180,13 @@ function thresholds(text: string, before: readonly Threshold[] | undefined): Thr
   return [...(before ?? []), { kind, ratio }];
 }
 
-function terms(text: string, before: readonly Term[] | undefined): Term[] {
-  const term = TERMS.find((known) => known === text);
-  if (term === undefined) throw new InvalidArgumentError(`It is none of ${TERMS.join(', ')}.`);
-  return [...(before ?? []), term];
-}
+const oneOf =
+  <Word extends string>(known: readonly Word[]) =>
+  (text: string, before: readonly Word[] | undefined): Word[] => {
+    const word = known.find((one) => one === text);
+    if (word === undefined) throw new InvalidArgumentError(`It is none of ${known.join(', ')}.`);
+    return [...(before ?? []), word];
+  };
 
 function tags(
   text: string,
@@ -156,13 +196,41 @@ function tags(
   return [...(before ?? []), { key, value }];
 }
 
+/** What is in none of a state's amounts. */
+function notesOf(name: string, state: BudgetStateJson | null): string[] {
+  const note = (text: string): string => `${printable(name)}: ${text}, and is not counted\n`;
+  return [
+    ...(state?.unconverted.length ? [note(`spend in ${state.unconverted.join(', ')} has no exchange rate`)] : []),
+    ...(state?.unstated ?? []).map(({ currency, amount: billed }) =>
+      note(`${shortAmount(billed)} ${currency} of bills has no amortised cost stated`),
+    ),
+  ];
+}
+
+function periodsTable(periods: readonly BudgetPeriod[]): string {
+  if (periods.length === 0) return 'No period has been weighed yet.\n';
+  const rows = periods.map(({ label, isOver, state, crossings }) => [
+    label,
+    isOver ? 'over' : 'running',
+    state.status === 'not-planned' ? 'not planned' : shortAmount(state.planned),
+    shortAmount(state.spent),
+    percent(state.ratio),
+    isOver ? null : shortAmount(state.forecast?.mean ?? null),
+    shortAmount(state.unpricedGpuHours),
+    state.currency,
+    [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' '),
+  ]);
+  const columns = ['period', 'is', 'planned', 'spent', 'used', 'forecast', 'unpriced GPU-hours', 'currency', 'crossed'];
+  return table(columns, rows) + periods.flatMap(({ label, state }) => notesOf(label, state)).join('');
+}
+
 function budgetsTable(budgets: readonly BudgetView[]): string {
-  const rows = budgets.map(({ id, team, currency, periodStart, periodEnd, state, crossings }) => [
+  const rows = budgets.map(({ id, team, currency, zone, periodStart, periodEnd, state, crossings }) => [
     id,
     team,
     periodStart === null || periodEnd === null
       ? 'not weighed yet'
-      : `${periodStart.slice(0, 10)} to ${periodEnd.slice(0, 10)}`,
+      : periodName({ start: Date.parse(periodStart), end: Date.parse(periodEnd) }, zone),
     state?.status === 'not-planned' ? 'not planned' : shortAmount(state?.planned ?? null),
     shortAmount(state?.spent ?? null),
     percent(state?.ratio ?? null),
@@ -171,14 +239,9 @@ function budgetsTable(budgets: readonly BudgetView[]): string {
     state?.exhaustionAt?.slice(0, 10),
     shortAmount(state?.unpricedGpuHours ?? null),
     currency,
-    crossings.map(({ kind, ratio }) => `${kind}:${ratio}`).join(' '),
+    [...new Set(crossings.map(({ kind, ratio }) => `${kind}:${ratio}`))].join(' '),
   ]);
-  const notes = budgets
-    .filter(({ state }) => (state?.unconverted.length ?? 0) > 0)
-    .map(
-      ({ id, state }) =>
-        `${printable(id)}: spend in ${state?.unconverted.join(', ')} has no exchange rate and is not counted\n`,
-    );
+  const notes = budgets.flatMap(({ id, state }) => notesOf(id, state));
   return (
     table(
       [

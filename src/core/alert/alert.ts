@@ -52,6 +52,8 @@ export interface BudgetNews {
   readonly periodStart: string;
   readonly periodEnd: string;
   readonly threshold: { readonly kind: 'actual' | 'forecast'; readonly ratio: string };
+  /** 2 and on: it was told in this period before its budget was raised. Absent: 1. */
+  readonly round?: number;
   readonly currency: string;
   readonly planned: string;
   readonly spent: string;
@@ -278,8 +280,9 @@ export const crossingIdentity = ({
   budget,
   periodStart,
   threshold,
-}: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold'>): string =>
-  joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio);
+  round = 1,
+}: Pick<BudgetNews, 'team' | 'budget' | 'periodStart' | 'threshold' | 'round'>): string =>
+  joined('budget', team, budget, periodStart, threshold.kind, threshold.ratio, ...(round === 1 ? [] : [String(round)]));
 
 /** Of the news that a month's report is there. */
 export const digestIdentity = ({ team, month }: Pick<DigestNews, 'team' | 'month'>): string =>

@@ -4,7 +4,7 @@
  * Pure. Unknown is never zero: a day whose spend is not known is a gap, and a share without a whole is null.
  */
 import type { Driver, NextStep } from './alert.js';
-import type { BudgetFilters } from '../budget/budget.js';
+import { BUDGET_FILTERS, type BudgetFilters } from '../budget/budget.js';
 import { compareDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven } from '../money.js';
 import type { Price } from '../price/price.js';
@@ -22,7 +22,7 @@ const SHARE_DIGITS = 10_000n;
 
 /**
  * The largest parts of what was spent in one currency; what has no price is in none of them.
- * @param rows grouped by provider and sku (and term, where the filters look at it)
+ * @param rows grouped by provider and sku, and by what the filters look at
  */
 export function driversOf(rows: readonly SpendLine[], currency: string, filters: BudgetFilters = {}): Driver[] {
   // Sums by tag are not kept apart: nothing is said rather than something wrong.
@@ -32,8 +32,7 @@ export function driversOf(rows: readonly SpendLine[], currency: string, filters:
   const costs = new Map<string, bigint>();
   for (const row of rows) {
     if (row.cost === null || row.currency !== currency) continue;
-    if (!fits(filters.provider, row['provider']) || !fits(filters.sku, row['sku']) || !fits(filters.term, row['term']))
-      continue;
+    if (!BUDGET_FILTERS.every((name) => name === 'tag' || fits(filters[name], row[name]))) continue;
     const name = [row['provider'], row['sku'] ?? 'other']
       .filter((part) => part !== null && part !== undefined)
       .join(' ');

@@ -139,6 +139,9 @@ export interface ClusterPlace {
   readonly cluster: string | null;
 }
 
+/** FOCUS ServiceName of metered pods. */
+const KUBERNETES = 'Kubernetes';
+
 /** The launch as allocation rules look at it. */
 export const allocatableOf = (
   { namespace, name, labels, sku }: Launch,
@@ -149,7 +152,7 @@ export const allocatableOf = (
   subAccount: cluster,
   resource: `pod/${namespace}/${name}`,
   namespace,
-  service: 'Kubernetes',
+  service: KUBERNETES,
   sku,
   tags: labels,
 });
@@ -393,7 +396,16 @@ function objectionsTo(launch: Launch, place: ClusterPlace, team: string, facts: 
   const over = facts.budgets.filter(
     ({ budget }) =>
       line.includes(budget.team) &&
-      covers(budget.filters, { provider: place.provider, sku: launch.sku, term: launch.term, tags: launch.labels }),
+      covers(budget.filters, {
+        provider: place.provider,
+        account: place.account,
+        subAccount: place.cluster,
+        service: KUBERNETES,
+        category: 'Usage',
+        sku: launch.sku,
+        term: launch.term,
+        tags: launch.labels,
+      }),
   );
   const empty = over
     .filter((standing) => isSpent(standing, launch, line))

@@ -2,8 +2,8 @@
  * Budgets in AWS Budgets' terms: what a team (and all teams below it) planned for a period, what it spent, has
  * committed and will probably spend, and which thresholds that crosses.
  *
- * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is crossed once per
- * period, in whatever order the data comes; a limit of 0 allows nothing; a period that nobody planned is `not-planned`,
+ * Never reads a clock, a price or a rule; the forecaster is handed in. The invariants: a threshold is told once per
+ * period, in whatever order the data comes, unless its budget is raised beyond the spend; a limit of 0 allows nothing; a period that nobody planned is `not-planned`,
  * never unlimited; unpriced use is carried beside the money, never counted as 0.
  */
 import { compareDecimal, formatDecimal, parseDecimal, tenTo } from '../decimal.js';
@@ -22,7 +22,7 @@ import {
   type Interval,
   type PeriodKind,
 } from '../time.js';
-import { TERMS, type Term } from '../usage.js';
+import { CHARGE_CATEGORIES, TERMS, type ChargeCategory, type Term } from '../usage.js';
 
 /** AWS: NotificationType ACTUAL or FORECASTED, ThresholdType PERCENTAGE, as a ratio of the planned amount. */
 export interface Threshold {
@@ -34,10 +34,36 @@ export interface Threshold {
 /** Each list is any-of, all given lists must hold. Values are exact. */
 export interface BudgetFilters {
   readonly provider?: readonly string[];
+  /** FOCUS BillingAccountId, SubAccountId, RegionId, ServiceName, ChargeCategory. */
+  readonly account?: readonly string[];
+  readonly subAccount?: readonly string[];
+  readonly region?: readonly string[];
+  readonly service?: readonly string[];
+  readonly category?: readonly ChargeCategory[];
   readonly sku?: readonly string[];
   readonly term?: readonly Term[];
   readonly tag?: readonly { readonly key: string; readonly value: string }[];
 }
+
+export const BUDGET_FILTERS = [
+  'provider',
+  'account',
+  'subAccount',
+  'region',
+  'service',
+  'category',
+  'sku',
+  'term',
+  'tag',
+] as const satisfies readonly (keyof BudgetFilters)[];
+
+/**
+ * Which amounts a budget counts. `actual`: where a bill counts its billed cost, else the accrual. `effective`: where a
+ * bill counts its amortised cost, else the accrual (AWS: CostTypes.UseAmortized). `accrued`: metered usage at its
+ * price, whatever bills say.
+ */
+export const BUDGET_BASES = ['actual', 'effective', 'accrued'] as const;
+export type BudgetBasis = (typeof BUDGET_BASES)[number];
 
 /** As stored and sent: plain JSON, amounts as decimal strings. */
 export interface Budget {
@@ -50,6 +76,8 @@ export interface Budget {
   /** ISO 4217 code. */
   readonly currency: string;
   readonly filters: BudgetFilters;
+  /** Absent: `actual`. */
+  readonly basis?: BudgetBasis | undefined;
   readonly planned: {
     /** For each period without an amount of its own; null: such a period is not planned. */
     readonly default: string | null;
@@ -125,7 +153,7 @@ export interface BudgetState {
 }
 
 export interface Crossing {
-  /** `budget/period start/kind/ratio`: the same crossing has the same id, whoever finds it, and when. */
+  /** `budget/period start/kind/ratio`: the same threshold has the same id, whoever finds it, and when. */
   readonly id: string;
   readonly budget: string;
   readonly periodStart: number;
@@ -134,6 +162,19 @@ export interface Crossing {
   readonly ratio: string;
   /** The actual or forecast nanos that crossed. */
   readonly nanos: bigint;
+  readonly planned: bigint;
+  /** 1, or how often it is told in this period: again after its budget was raised beyond the spend. */
+  readonly round: number;
+}
+
+/** A crossing that was told, by its threshold's last telling in a period. */
+export interface ToldCrossing {
+  readonly kind: Threshold['kind'];
+  readonly ratio: string;
+  readonly round: number;
+  /** Whether it holds still: then it is not told again. */
+  readonly holds: boolean;
+  /** The highest plan under which it has held, nanos. */
   readonly planned: bigint;
 }
 
@@ -165,6 +206,12 @@ export function teamsUnder(team: string, parents: ReadonlyMap<string, string | n
 /** The fields of a cost line that filters look at. */
 export interface Filterable {
   readonly provider: string;
+  /** Absent: not known. */
+  readonly account?: string | null;
+  readonly subAccount?: string | null;
+  readonly region?: string | null;
+  readonly service?: string | null;
+  readonly category?: ChargeCategory;
   readonly sku: string | null;
   readonly term: Term | null;
   readonly tags: Readonly<Record<string, string>> | null;
@@ -172,11 +219,11 @@ export interface Filterable {
 
 /** Whether a cost line passes the filters. A field that the line does not know passes no filter on it. */
 export function covers(filters: BudgetFilters, line: Filterable): boolean {
-  const { provider, sku, term, tag } = filters;
+  const { tag, ...plain } = filters;
+  const holds = (allowed: readonly string[] | undefined, value: string | null | undefined): boolean =>
+    allowed === undefined || (value !== null && value !== undefined && allowed.includes(value));
   return (
-    (provider === undefined || provider.includes(line.provider)) &&
-    (sku === undefined || (line.sku !== null && sku.includes(line.sku))) &&
-    (term === undefined || (line.term !== null && term.includes(line.term))) &&
+    (Object.keys(plain) as (keyof typeof plain)[]).every((name) => holds(plain[name], line[name])) &&
     (tag === undefined ||
       tag.some(({ key, value }) => line.tags !== null && Object.hasOwn(line.tags, key) && line.tags[key] === value))
   );
@@ -333,21 +380,28 @@ function canonicalRatio(
   return { text: formatDecimal({ unscaled, scale }), unscaled, scale };
 }
 
+const valueOf = (kind: Threshold['kind'], { spent, forecast }: BudgetState): bigint | undefined =>
+  kind === 'actual' ? spent : forecast?.mean;
+
+/** A threshold in a period; the ratio without zeros at the end. */
+const thresholdName = (kind: string, ratio: string): string => `${kind}/${canonicalRatio(ratio)?.text ?? ratio}`;
+
 /**
- * Thresholds that the state has reached and that are not in `already` (ids of this and other periods, in any order). A
- * threshold once crossed stays crossed, also where late data lowers the spend again. A ratio of 1 is reached at exactly
- * the planned amount.
+ * Thresholds that the state has reached and that were not told in this period, or no longer hold since. A ratio of 1 is
+ * reached at exactly the planned amount.
  */
-export function crossings(budget: Budget, state: BudgetState, already: ReadonlySet<string>): Crossing[] {
+export function crossings(budget: Budget, state: BudgetState, told: readonly ToldCrossing[]): Crossing[] {
   const { planned, period } = state;
   if (planned === null) return [];
+  const last = new Map(told.map((one) => [thresholdName(one.kind, one.ratio), one]));
   const found = new Map<string, Crossing>();
   for (const threshold of budget.thresholds) {
     const ratio = canonicalRatio(threshold.ratio);
-    const nanos = threshold.kind === 'actual' ? state.spent : state.forecast?.mean;
+    const nanos = valueOf(threshold.kind, state);
     if (ratio === null || nanos === undefined) continue;
+    const before = last.get(thresholdName(threshold.kind, ratio.text));
+    if (before?.holds === true || !reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled)) continue;
     const id = `${budget.id}/${formatInstant(period.start)}/${threshold.kind}/${ratio.text}`;
-    if (already.has(id) || !reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled)) continue;
     found.set(id, {
       id,
       budget: budget.id,
@@ -356,9 +410,28 @@ export function crossings(budget: Budget, state: BudgetState, already: ReadonlyS
       ratio: ratio.text,
       nanos,
       planned,
+      round: (before?.round ?? 0) + 1,
     });
   }
   return [...found.values()];
+}
+
+/**
+ * What has become of the tellings of a period: one whose budget was raised so far that its amount is no longer reached
+ * holds no more, and is told again when it is. Nothing else ends it: neither late data that lowers the spend, nor a
+ * lower plan, nor the same budget removed and made anew. One that holds under a higher plan holds from then on as if it
+ * had been told under that. Only what changes is in the answer.
+ */
+export function raised(state: BudgetState, told: readonly ToldCrossing[]): ToldCrossing[] {
+  const { planned } = state;
+  if (planned === null) return [];
+  return told.flatMap((one) => {
+    const ratio = canonicalRatio(one.ratio);
+    const nanos = valueOf(one.kind, state);
+    if (!one.holds || ratio === null || nanos === undefined || planned <= one.planned) return [];
+    const holds = reaches(nanos * tenTo(ratio.scale), planned * ratio.unscaled);
+    return [{ ...one, holds, planned: holds ? planned : one.planned }];
+  });
 }
 
 /** Every problem of a budget, by path. Empty where it is fine. */
@@ -390,7 +463,12 @@ export function problemsOfBudget(budget: Budget): Problem[] {
   budget.filters.term?.forEach((term, index) =>
     check(`filters/term/${index}`, terms.includes(term), `is none of ${TERMS.join(', ')}`),
   );
-  for (const field of ['provider', 'sku', 'term', 'tag'] as const)
+  const categories: readonly string[] = CHARGE_CATEGORIES;
+  budget.filters.category?.forEach((category, index) =>
+    check(`filters/category/${index}`, categories.includes(category), `is none of ${CHARGE_CATEGORIES.join(', ')}`),
+  );
+  check('basis', BUDGET_BASES.includes(budget.basis ?? 'actual'), `is none of ${BUDGET_BASES.join(', ')}`);
+  for (const field of BUDGET_FILTERS)
     check(`filters/${field}`, budget.filters[field]?.length !== 0, 'is an empty list: nothing would pass');
   budget.thresholds.forEach(({ kind, ratio }, index) => {
     check(`thresholds/${index}/kind`, kind === 'actual' || kind === 'forecast', 'is neither actual nor forecast');

@@ -100,7 +100,7 @@ export function judgeBudgets(
   question: BudgetQuestion,
 ): JudgedBudget[] {
   return budgets.flatMap((facts) => {
-    const covered = coverage(facts.budget.filters, question);
+    const covered = coverage(facts.budget.filters, detail.quote.region, question);
     return covered === 'no' ? [] : [judge(detail, facts, question, covered === 'unknown')];
   });
 }
@@ -111,12 +111,18 @@ export function overall(judged: readonly { readonly view: Pick<BudgetVerdict, 'v
   return VERDICTS[Math.max(...judged.map(({ view }) => VERDICTS.indexOf(view.verdict)))] ?? 'unknown';
 }
 
-/** Whether the filters let the run through; without tags a filter by tags leaves it open. */
-function coverage(filters: BudgetFilters, { provider, sku, term, tags }: BudgetQuestion): 'yes' | 'no' | 'unknown' {
-  const line: Filterable = { provider, sku, term, tags };
+/** Whether the filters let the run through; a filter by what nobody has said yet leaves it open. */
+function coverage(
+  filters: BudgetFilters,
+  region: string | null,
+  { provider, sku, term, tags }: BudgetQuestion,
+): 'yes' | 'no' | 'unknown' {
+  const line: Filterable = { provider, region, category: 'Usage', sku, term, tags };
   if (covers(filters, line)) return 'yes';
-  const { tag: _, ...others } = filters;
-  return tags === null && filters.tag !== undefined && covers(others, line) ? 'unknown' : 'no';
+  const { tag, account, subAccount, service, ...others } = filters;
+  const known = tags === null ? others : { ...others, ...(tag && { tag }) };
+  const isOpen = [account, subAccount, service, tags === null ? tag : undefined].some((one) => one !== undefined);
+  return isOpen && covers(known, line) ? 'unknown' : 'no';
 }
 
 function judge(detail: QuoteDetail, facts: BudgetFacts, question: BudgetQuestion, tagsOpen: boolean): JudgedBudget {

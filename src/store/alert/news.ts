@@ -25,10 +25,10 @@ import {
 } from '../../core/alert/alert.js';
 import { driversOf, nextStepOf } from '../../core/alert/numbers.js';
 import { effectToJson, type Action, type ActionState } from '../../core/action/action.js';
-import type { Budget } from '../../core/budget/budget.js';
+import { BUDGET_FILTERS, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Report } from '../../core/report/report.js';
-import { DAY_MS, dayOf, formatInstant, MINUTE_MS } from '../../core/time.js';
+import { DAY_MS, dayLabel, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -122,13 +122,20 @@ async function unkept<Row>(
 }
 
 async function crossed(stores: Needs, db: Queryable, organisation: string, since: string): Promise<News[]> {
-  const all = await db.query<{ team: string; budget: string; start: Date; kind: 'actual' | 'forecast'; ratio: string }>(
-    `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
+  const all = await db.query<{
+    team: string;
+    budget: string;
+    start: Date;
+    kind: 'actual' | 'forecast';
+    ratio: string;
+    round: number;
+  }>(
+    `select b.team, c.budget, c.period_start as start, c.kind, trim_scale(c.ratio)::text as ratio, c.round from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      where c.organisation = $1 and c.crossed_at > $2`,
     [organisation, since],
   );
-  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio }) =>
-    crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio } }),
+  const fresh = await unkept(stores, db, organisation, all, ({ team, budget, start, kind, ratio, round }) =>
+    crossingIdentity({ team, budget, periodStart: formatInstant(start.getTime()), threshold: { kind, ratio }, round }),
   );
   if (fresh.length === 0) return [];
   const rows = await db.query<{
@@ -137,22 +144,24 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
     until: Date;
     kind: 'actual' | 'forecast';
     ratio: string;
+    round: number;
     state: BudgetStateJson;
   }>(
-    `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, s.state
+    `select b.spec, c.period_start as start, s.period_end as until, c.kind, trim_scale(c.ratio)::text as ratio, c.round, s.state
      from crossing c join budget b on b.organisation = c.organisation and b.id = c.budget
      join budget_state s on s.organisation = c.organisation and s.budget = c.budget and s.period_start = c.period_start
      where c.organisation = $1 and c.crossed_at > $2 and c.budget = any($3::text[]) order by c.crossed_at, c.budget, c.kind, c.ratio`,
     [organisation, since, fresh.map(({ budget }) => budget)],
   );
   return rows.map(
-    ({ spec, start, until, kind, ratio, state }): BudgetNews => ({
+    ({ spec, start, until, kind, ratio, round, state }): BudgetNews => ({
       kind: 'budget',
       team: spec.team,
       budget: spec.id,
       periodStart: formatInstant(start.getTime()),
       periodEnd: formatInstant(until.getTime()),
       threshold: { kind, ratio },
+      ...(round === 1 ? {} : { round }),
       currency: state.currency,
       planned: state.planned ?? '0',
       spent: state.spent,
@@ -168,7 +177,7 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
   );
 }
 
-/** With what drives the spend, and where to begin. The days are UTC's: those that the period touches. */
+/** With what drives the spend, and where to begin. */
 async function explained(
   { db, budgets, recommendations, spend, prices }: Needs,
   organisation: string,
@@ -176,11 +185,13 @@ async function explained(
 ): Promise<BudgetNews> {
   const budget = await budgets.get(db, organisation, news.budget);
   const teams = await budgets.teamsUnder(db, organisation, news.team);
-  const day = (instant: number): string => formatInstant(dayOf(instant)).slice(0, 10);
+  const zone = budget?.zone ?? 'UTC';
   const query = parseSpendQuery({
-    from: day(Date.parse(news.periodStart)),
-    to: day(Date.parse(news.periodEnd) + DAY_MS - 1),
-    groupBy: 'provider,sku,term',
+    from: dayLabel(Date.parse(news.periodStart), zone),
+    to: dayLabel(Date.parse(news.periodEnd), zone),
+    zone,
+    groupBy: ['provider', 'sku', ...BUDGET_FILTERS.filter((one) => one !== 'tag' && budget?.filters[one])].join(','),
+    basis: budget?.basis === 'accrued' ? 'accrued' : 'actual',
     currency: news.currency,
     teams,
   });

@@ -1,17 +1,34 @@
 /**
  * Budgets, their states and the thresholds that they crossed.
  *
- * A crossing is written once per (budget, period, kind, ratio) by the table's own key, whoever finds it. Spend is read
- * from the sums: per UTC day where the budget's zone is UTC, else per hour (shared costs, split per UTC day, count at
- * that day's first hour).
+ * A crossing is written once per (budget, period, kind, ratio, round) by the table's own key, whoever finds it, and
+ * stays when its budget is removed. Spend is read from the sums: per UTC day where the budget's zone is UTC, else per
+ * hour; what is of civil dates (whole days of a bill, shared costs, credits) counts on these dates in any zone.
  */
-import { formatDecimal, parseDecimal, tenTo, type Decimal } from '../../core/decimal.js';
-import { periodAt, type Budget, type BudgetState, type Crossing, type SpendPoint } from '../../core/budget/budget.js';
+import { addDecimal, formatDecimal, parseDecimal, tenTo, ZERO, type Decimal } from '../../core/decimal.js';
+import {
+  periodAt,
+  type Budget,
+  type BudgetBasis,
+  type BudgetState,
+  type Crossing,
+  type SpendPoint,
+  type ToldCrossing,
+} from '../../core/budget/budget.js';
 import type { FxTable } from '../../core/price/fx.js';
 import { divideHalfEven } from '../../core/money.js';
-import { dayLabel, formatInstant, type Interval } from '../../core/time.js';
+import {
+  DAY_MS,
+  dayLabel,
+  formatInstant,
+  parseDay,
+  periodName,
+  startOfLocalDay,
+  type Interval,
+} from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { wake } from '../work.js';
+import { wake, type Waking } from '../work.js';
+import { filterParameter, passes } from './filters.js';
 
 export interface StoredState {
   readonly budget: string;
@@ -20,6 +37,29 @@ export interface StoredState {
   readonly periodEnd: string;
   readonly weighedAt: string;
   readonly state: BudgetStateJson;
+}
+
+/** What one period of a budget came to. */
+export interface BudgetPeriod {
+  /** ISO 8601. */
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  /** `2026-11`, `2026-Q4`, `2026` or `2026-11-02/14`, of the budget's zone. */
+  readonly label: string;
+  readonly isOver: boolean;
+  readonly weighedAt: string;
+  readonly state: BudgetStateJson;
+  readonly crossings: readonly StoredCrossing[];
+}
+
+/** A threshold that was told. */
+export interface StoredCrossing {
+  readonly budget: string;
+  readonly periodStart: string;
+  readonly kind: string;
+  readonly ratio: string;
+  readonly crossedAt: string;
+  readonly round: number;
 }
 
 /** A BudgetState as people and callers read it: amounts as decimal strings, instants as ISO 8601. */
@@ -44,23 +84,39 @@ export interface BudgetStateJson {
   readonly ratio: number | null;
   /** Currencies whose spend could not be converted and is not in `spent`. */
   readonly unconverted: readonly string[];
+  /**
+   * Billed amounts of a budget on the basis `effective` whose bill states no amortised cost: they are not in `spent`.
+   * Absent in states of before there were any.
+   */
+  readonly unstated?: readonly CurrencyAmount[];
+}
+
+/** A decimal string. */
+export interface CurrencyAmount {
+  readonly currency: string;
+  readonly amount: string;
 }
 
 export interface BudgetSpend {
   readonly points: SpendPoint[];
+  /** Of the period alone, as the next. */
   readonly unconverted: string[];
+  readonly unstated: readonly CurrencyAmount[];
 }
 
 interface PointRow {
-  at: Date;
+  /** Null: it is of a civil date. */
+  at: Date | null;
+  day: string | null;
   currency: string;
   category: string;
   amount: string | null;
   unpriced: string;
+  unstated: string | null;
 }
 
 /** Days of history before a period that its forecast may use. */
-const HISTORY_MS = 91 * 86_400_000;
+const HISTORY_MS = 91 * DAY_MS;
 
 export class BudgetStore {
   constructor(private readonly db: Queryable) {}
@@ -89,8 +145,10 @@ export class BudgetStore {
     );
   }
 
+  /**
+   * What its periods came to and crossed stays on record: made anew, it tells nothing twice, and knows how it ended.
+   */
   async remove(tx: Queryable, organisation: string, id: string): Promise<boolean> {
-    await tx.query(`delete from budget_state where organisation = $1 and budget = $2`, [organisation, id]);
     return (
       (await tx.query(`delete from budget where organisation = $1 and id = $2 returning id`, [organisation, id]))
         .length > 0
@@ -117,43 +175,49 @@ export class BudgetStore {
     fx: FxTable,
   ): Promise<BudgetSpend> {
     const teams = await this.teamsUnder(db, organisation, budget.team);
-    const rows = await db.query<PointRow>(budget.zone === 'UTC' ? DAILY : HOURLY, [
+    const { zone, basis = 'actual' } = budget;
+    const from = period.start - HISTORY_MS;
+    const rows = await db.query<PointRow>(spendQuery(zone, basis), [
       organisation,
       teams,
-      formatInstant(period.start - HISTORY_MS),
+      formatInstant(from),
       formatInstant(period.end),
-      budget.filters.provider ?? null,
-      budget.filters.sku ?? null,
-      budget.filters.term ?? null,
-      budget.filters.tag === undefined ? null : budget.filters.tag.map((t) => JSON.stringify({ [t.key]: t.value })),
+      dayLabel(from, zone),
+      dayLabel(period.end, zone),
+      filterParameter(budget.filters),
     ]);
     const unconverted = new Set<string>();
-    const unknown = (currency: string, at: number): bigint => {
-      // What lies before the period is history for the forecast, not spend of the period.
-      if (at >= period.start) unconverted.add(currency);
-      return 0n;
-    };
+    const unstated = new Map<string, Decimal>();
     const points = rows.map((row): SpendPoint => {
-      const at = row.at.getTime();
+      const at = row.at?.getTime() ?? startOfLocalDay(zone, parseDay(row.day ?? '') ?? 0);
       const amount = row.amount === null ? null : parseDecimal(row.amount);
-      const nanos =
-        amount === null ? 0n : (inCurrency(amount, row.currency, budget.currency, at, fx) ?? unknown(row.currency, at));
+      const nanos = amount === null ? 0n : inCurrency(amount, row.currency, budget.currency, at, fx);
+      // What lies before the period is history for the forecast, not spend of the period.
+      if (at >= period.start) {
+        if (nanos === null) unconverted.add(row.currency);
+        const without = row.unstated === null ? null : parseDecimal(row.unstated);
+        if (without !== null) unstated.set(row.currency, addDecimal(unstated.get(row.currency) ?? ZERO, without));
+      }
       const credit = row.category === 'Credit';
       return {
         at,
-        nanos: credit ? 0n : nanos,
-        creditNanos: credit ? nanos : 0n,
+        nanos: credit ? 0n : (nanos ?? 0n),
+        creditNanos: credit ? (nanos ?? 0n) : 0n,
         unpricedQuantity: BigInt(row.unpriced),
       };
     });
-    return { points, unconverted: [...unconverted] };
+    return {
+      points,
+      unconverted: [...unconverted],
+      unstated: [...unstated].map(([currency, amount]) => ({ currency, amount: formatDecimal(amount) })),
+    };
   }
 
   async saveState(
     tx: Queryable,
     organisation: string,
     state: BudgetState,
-    unconverted: readonly string[],
+    { unconverted, unstated }: Pick<BudgetSpend, 'unconverted' | 'unstated'>,
     now: number,
     reserved = 0n,
   ): Promise<void> {
@@ -165,19 +229,53 @@ export class BudgetStore {
         state.budget,
         formatInstant(state.period.start),
         formatInstant(state.period.end),
-        JSON.stringify(stateJson(state, unconverted, reserved)),
+        JSON.stringify(stateJson(state, { unconverted, unstated }, reserved)),
         formatInstant(now),
       ],
     );
   }
 
-  /** Ids of what a budget has crossed in a period. */
-  async crossed(db: Queryable, organisation: string, budget: string, period: Interval): Promise<Set<string>> {
-    const rows = await db.query<{ kind: string; ratio: string }>(
-      `select kind, trim_scale(ratio)::text as ratio from crossing where organisation = $1 and budget = $2 and period_start = $3`,
+  /** The last telling of each threshold of a budget in a period. */
+  async told(db: Queryable, organisation: string, budget: string, period: Interval): Promise<ToldCrossing[]> {
+    const rows = await db.query<{
+      kind: ToldCrossing['kind'];
+      ratio: string;
+      round: number;
+      holds: boolean;
+      planned: string;
+    }>(
+      `select distinct on (kind, ratio) kind, trim_scale(ratio)::text as ratio, round, rearmed_at is null as holds,
+         coalesce(plan_nanos::text, value->>'planned') as planned
+       from crossing where organisation = $1 and budget = $2 and period_start = $3 order by kind, ratio, round desc`,
       [organisation, budget, formatInstant(period.start)],
     );
-    return new Set(rows.map((row) => `${budget}/${formatInstant(period.start)}/${row.kind}/${row.ratio}`));
+    return rows.map(({ planned, ...row }) => ({ ...row, planned: BigInt(planned) }));
+  }
+
+  /** Notes what has become of tellings (core's `raised`); what was told stays as it was told. */
+  async saveTold(
+    tx: Queryable,
+    organisation: string,
+    budget: string,
+    period: Interval,
+    told: readonly ToldCrossing[],
+    now: number,
+  ): Promise<void> {
+    for (const { kind, ratio, round, holds, planned } of told)
+      await tx.query(
+        `update crossing set plan_nanos = $7, rearmed_at = $8
+         where organisation = $1 and budget = $2 and period_start = $3 and kind = $4 and ratio = $5 and round = $6`,
+        [
+          organisation,
+          budget,
+          formatInstant(period.start),
+          kind,
+          ratio,
+          round,
+          String(planned),
+          holds ? null : formatInstant(now),
+        ],
+      );
   }
 
   /** Writes crossings; returns those that were new: exactly one caller gets each. */
@@ -190,14 +288,15 @@ export class BudgetStore {
     const fresh: Crossing[] = [];
     for (const crossing of crossings) {
       const rows = await tx.query(
-        `insert into crossing (organisation, budget, period_start, kind, ratio, crossed_at, value) values ($1,$2,$3,$4,$5,$6,$7)
-         on conflict do nothing returning 1 as written`,
+        `insert into crossing (organisation, budget, period_start, kind, ratio, round, crossed_at, value)
+         values ($1,$2,$3,$4,$5,$6,$7,$8) on conflict do nothing returning 1 as written`,
         [
           organisation,
           crossing.budget,
           formatInstant(crossing.periodStart),
           crossing.kind,
           crossing.ratio,
+          crossing.round,
           formatInstant(now),
           JSON.stringify({ nanos: String(crossing.nanos), planned: String(crossing.planned) }),
         ],
@@ -207,13 +306,17 @@ export class BudgetStore {
     return fresh;
   }
 
-  async crossings(
-    organisation: string,
-    budget: string | null,
-  ): Promise<{ budget: string; periodStart: string; kind: string; ratio: string; crossedAt: string }[]> {
-    const rows = await this.db.query<{ budget: string; period: Date; kind: string; ratio: string; at: Date }>(
-      `select budget, period_start as period, kind, trim_scale(ratio)::text as ratio, crossed_at as at from crossing
-       where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio limit 1000`,
+  async crossings(organisation: string, budget: string | null): Promise<StoredCrossing[]> {
+    const rows = await this.db.query<{
+      budget: string;
+      period: Date;
+      kind: string;
+      ratio: string;
+      at: Date;
+      round: number;
+    }>(
+      `select budget, period_start as period, kind, trim_scale(ratio)::text as ratio, crossed_at as at, round from crossing
+       where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio, round limit 1000`,
       [organisation, budget],
     );
     return rows.map((r) => ({
@@ -222,6 +325,40 @@ export class BudgetStore {
       kind: r.kind,
       ratio: r.ratio,
       crossedAt: r.at.toISOString(),
+      round: r.round,
+    }));
+  }
+
+  /** Every weighed period of a budget that has begun by `at`, newest first, with what it came to. */
+  async periods(organisation: string, budget: Budget, at: number): Promise<BudgetPeriod[]> {
+    const rows = await this.db.query<{ start: Date; until: Date; weighed: Date; state: BudgetStateJson }>(
+      `select period_start as start, period_end as until, weighed_at as weighed, state from budget_state
+       where organisation = $1 and budget = $2 and period_start <= $3 order by period_start desc limit 1000`,
+      [organisation, budget.id, formatInstant(at)],
+    );
+    const crossings = await this.crossings(organisation, budget.id);
+    return rows.map(({ start, until, weighed, state }) => ({
+      periodStart: start.toISOString(),
+      periodEnd: until.toISOString(),
+      label: periodName({ start: start.getTime(), end: until.getTime() }, budget.zone),
+      isOver: until.getTime() <= at,
+      weighedAt: weighed.toISOString(),
+      state,
+      crossings: crossings.filter(({ periodStart }) => periodStart === start.toISOString()),
+    }));
+  }
+
+  /** Periods that have ended since they were weighed last: as keys of their weighing. */
+  async ended(db: Queryable, organisation: string, now: number): Promise<Waking[]> {
+    const rows = await db.query<{ spec: Budget; start: Date }>(
+      `select b.spec, s.period_start as start from budget_state s join budget b on b.organisation = s.organisation and b.id = s.budget
+       where s.organisation = $1 and s.period_end <= $2 and s.weighed_at < s.period_end`,
+      [organisation, formatInstant(now)],
+    );
+    return rows.map(({ spec, start }) => ({
+      stage: 'budget.weigh',
+      lane: spec.id,
+      key: `${spec.id}/${periodLabel(spec, start.getTime())}`,
     }));
   }
 
@@ -285,23 +422,42 @@ export function periodLabel(budget: Budget, instant: number): string {
   return dayLabel(periodAt(budget, instant).start, budget.zone);
 }
 
-const FILTERS = `($5::text[] is null or d.provider = any($5::text[])) and ($6::text[] is null or d.sku = any($6::text[]))
-  and ($7::text[] is null or d.term = any($7::text[])) and ($8::jsonb[] is null or d.tags @> any($8::jsonb[]))`;
-const DAILY = `
-select c.day::timestamp at time zone 'UTC' as at, c.currency, d.category, sum(c.actual)::text as amount, sum(c.unpriced_part_ms)::text as unpriced
-from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-where c.organisation = $1 and c.team = any($2::text[]) and c.day >= ($3::timestamptz at time zone 'UTC')::date and c.day < ($4::timestamptz at time zone 'UTC')::date and ${FILTERS}
-group by 1, 2, 3 order by 1, 2, 3`;
-const HOURLY = `
-select at, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced from (
-  select l.hour as at, coalesce(l.currency, '') as currency, d.category, l.actual as amount, l.unpriced_part_ms as unpriced
-  from hour_line l join dimension d on d.organisation = l.organisation and d.id = l.dimension
-  where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4 and ${FILTERS}
-  union all
-  select c.day::timestamp at time zone 'UTC', c.currency, d.category, c.actual, c.unpriced_part_ms
+/** What a row of a basis counts, and what of it is not stated. Of a bill, only what is actual counts. */
+const AMOUNTS: Readonly<Record<BudgetBasis, (row: string) => { readonly amount: string; readonly unstated: string }>> =
+  {
+    actual: (row) => ({ amount: `${row}.actual`, unstated: 'null::numeric' }),
+    accrued: (row) => ({ amount: `${row}.accrued`, unstated: 'null::numeric' }),
+    effective: (row) => ({
+      amount: `case when d.kind = 'metered' then ${row}.actual when ${row}.actual is not null then ${row}.effective end`,
+      unstated: `case when d.kind = 'billed' and ${row}.effective is null then ${row}.actual end`,
+    }),
+  };
+
+/** Metered usage is of instants; whole days of a bill, and what was shared or credited by the day, are of civil dates. */
+function spendQuery(zone: string, basis: BudgetBasis): string {
+  const select = (row: string, at: string, day: string): string => {
+    const { amount, unstated } = AMOUNTS[basis](row);
+    return `select ${at} as at, ${day} as day, coalesce(${row}.currency, '') as currency, d.category, ${amount} as amount,
+       ${row}.unpriced_part_ms as unpriced, ${unstated} as unstated`;
+  };
+  const days = `${select('c', 'null::timestamptz', 'c.day')}
   from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-  where c.organisation = $1 and c.team = any($2::text[]) and c.shared_from <> '' and c.day::timestamp at time zone 'UTC' >= $3 and c.day::timestamp at time zone 'UTC' < $4 and ${FILTERS}
-) as point group by 1, 2, 3 order by 1, 2, 3`;
+  where c.organisation = $1 and c.team = any($2::text[]) and c.day >= $5::date and c.day < $6::date and ${passes('$7')}`;
+  // Lines of one bill may count or not, hour by hour: only the hours tell which of a day's amortised cost counts.
+  const lines =
+    zone === 'UTC' && basis !== 'effective'
+      ? `${days} and $3::timestamptz < $4::timestamptz`
+      : `${select('l', 'case when not d.civil then l.hour end', `case when d.civil then (l.hour at time zone 'UTC')::date end`)}
+  from hour_line l join dimension d on d.organisation = l.organisation and d.id = l.dimension
+  where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3::timestamptz - interval '1 day' and l.hour < $4::timestamptz + interval '1 day'
+    and case when d.civil then (l.hour at time zone 'UTC')::date >= $5::date and (l.hour at time zone 'UTC')::date < $6::date
+      else l.hour >= $3 and l.hour < $4 end and ${passes('$7')}
+  union all
+  ${days} and c.shared_from <> ''`;
+  return `
+select at, day::text as day, currency, category, sum(amount)::text as amount, sum(unpriced)::text as unpriced, sum(unstated)::text as unstated
+from (${lines}) as point group by 1, 2, 3, 4 order by 1, 2, 3, 4`;
+}
 
 /** Nanos in another currency by the rate of the day; null where there is none. */
 export function inCurrency(amount: Decimal, from: string, to: string, at: number, fx: FxTable): bigint | null {
@@ -316,7 +472,11 @@ export function inCurrency(amount: Decimal, from: string, to: string, at: number
 
 const money = (nanos: bigint): string => formatDecimal({ unscaled: nanos, scale: 9 });
 
-function stateJson(state: BudgetState, unconverted: readonly string[], reserved: bigint): BudgetStateJson {
+function stateJson(
+  state: BudgetState,
+  { unconverted, unstated }: Pick<BudgetSpend, 'unconverted' | 'unstated'>,
+  reserved: bigint,
+): BudgetStateJson {
   const { forecast } = state;
   return {
     status: state.status,
@@ -338,5 +498,6 @@ function stateJson(state: BudgetState, unconverted: readonly string[], reserved:
     }),
     ratio: state.ratio,
     unconverted: [...unconverted],
+    unstated,
   };
 }

@@ -23,6 +23,7 @@ import {
 } from '../../core/budget/reservation.js';
 import { formatInstant, type Interval, type Clock } from '../../core/time.js';
 import { inCurrency, periodLabel } from './budgets.js';
+import { filterParameter, passes } from './filters.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import type { QuoteQuestion } from '../price/quotes.js';
 import type { Stores } from '../stores.js';
@@ -119,8 +120,7 @@ from reservation_hold h
 join dimension d on d.organisation = h.organisation and d.category <> 'Credit' and d.tags->>'${RESERVATION_TAG}' = h.reservation
 join cost_day c on c.organisation = h.organisation and c.dimension = d.id and c.team = any($3::text[]) and c.day >= (h.at at time zone 'UTC')::date
 where h.organisation = $1 and h.budget = $2 and h.expires_at > $4 and c.actual is not null
-  and ($5::text[] is null or d.provider = any($5::text[])) and ($6::text[] is null or d.sku = any($6::text[]))
-  and ($7::text[] is null or d.term = any($7::text[])) and ($8::jsonb[] is null or d.tags @> any($8::jsonb[]))
+  and ${passes('$5')}
 group by 1, 2, 3 order by 1, 2, 3`;
 
 export class ReservationStore {
@@ -217,10 +217,7 @@ export class ReservationStore {
       id,
       teams,
       formatInstant(now),
-      filters.provider ?? null,
-      filters.sku ?? null,
-      filters.term ?? null,
-      filters.tag === undefined ? null : filters.tag.map(({ key, value }) => JSON.stringify({ [key]: value })),
+      filterParameter(filters),
     ]);
     const used = new Map(holds.map(({ reservation }) => [reservation, 0n]));
     const currencyOf = new Map(holds.map(({ reservation, currency }) => [reservation, currency]));

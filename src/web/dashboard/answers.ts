@@ -52,6 +52,8 @@ export interface BudgetState {
   readonly unpricedGpuHours: string;
   readonly ratio: number | null;
   readonly unconverted: readonly string[];
+  /** On the basis effective: billed amounts whose bill states no amortised cost. */
+  readonly unstated?: readonly { readonly currency: string; readonly amount: string }[];
 }
 
 export interface Standing {
@@ -315,6 +317,14 @@ export type BacktestResult = BacktestReport;
 
 /** A budget as it is set. */
 export type { BudgetSettings };
+
+export interface BudgetPeriod {
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly label: string;
+  readonly isOver: boolean;
+  readonly state: BudgetState;
+}
 
 /** Its newest weighed period. */
 export interface WeighedBudget extends Standing {

@@ -1,6 +1,7 @@
 /** Budgets as rows and as pictures: what is planned, spent and to come. Shared by the pages that show them. */
 import type { JSX } from 'preact';
 import type { BudgetState, BurnDown, Standing } from './answers.js';
+import { formatDay, localDays } from '../../core/time.js';
 import { get } from './api.js';
 import { day, money, percent, unknown } from './format.js';
 import { say } from './language.js';
@@ -120,13 +121,10 @@ export function Budgets({
   );
 }
 
-/** Every day of the period, those to come too. */
-function daysOf({ periodStart, periodEnd, days }: BurnDown): string[] {
-  const first = days[0]?.day ?? periodStart.slice(0, 10);
-  const start = Math.min(Date.parse(first), Date.parse(periodStart.slice(0, 10)));
-  const all: string[] = [];
-  for (let at = start; at < Date.parse(periodEnd); at += 86_400_000) all.push(new Date(at).toISOString().slice(0, 10));
-  return all;
+/** Every day of the period in its zone, those to come too. */
+function daysOf({ periodStart, periodEnd, zone }: BurnDown): string[] {
+  const [first, after] = [periodStart, periodEnd].map((at) => localDays(zone, Date.parse(at)));
+  return Array.from({ length: (after ?? 0) - (first ?? 0) }, (_, at) => formatDay((first ?? 0) + at));
 }
 
 /** From what is known to the forecast of the period's end on a straight line: the API tells the end alone. */

@@ -1,15 +1,15 @@
 /** /v1/budgets: what teams planned, and how it stands. A changed budget is weighed anew by the line. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
-import { checkBudget, type Budget } from '../../core/budget/budget.js';
+import { BUDGET_BASES, checkBudget, type Budget } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import { missing } from '../../core/errors.js';
-import { TERMS, type Term } from '../../core/usage.js';
-import type { StoredState } from '../../store/budget/budgets.js';
+import { CHARGE_CATEGORIES, TERMS, type Term } from '../../core/usage.js';
+import type { BudgetPeriod, StoredState } from '../../store/budget/budgets.js';
 import { setBudget } from '../../store/budget/set-budget.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
-import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
+import { pageOf, pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { currency, teamId, zone } from './teams.js';
@@ -38,6 +38,11 @@ const settable = {
   filters: z
     .strictObject({
       provider: names.optional(),
+      account: names.optional().describe('FOCUS BillingAccountId'),
+      subAccount: names.optional().describe('FOCUS SubAccountId'),
+      region: names.optional(),
+      service: names.optional(),
+      category: z.array(z.enum(CHARGE_CATEGORIES)).min(1).optional().describe('FOCUS ChargeCategory'),
       sku: names.optional(),
       term: z
         .array(z.enum(TERMS as readonly [Term, ...Term[]]))
@@ -50,6 +55,12 @@ const settable = {
     })
     .default({})
     .describe('All that are given must hold'),
+  basis: z
+    .enum(BUDGET_BASES)
+    .optional()
+    .describe(
+      'actual (where absent): where a bill counts its billed cost, else the accrual; effective: its amortised cost instead; accrued: metered usage at its price, whatever bills say',
+    ),
   planned: z
     .strictObject({
       default: amount
@@ -82,7 +93,23 @@ export const budgetStateFields = z.strictObject({
   exhaustionAt: z.string().nullable(),
   unpricedGpuHours: amount,
   ratio: z.number().nullable(),
-  unconverted: z.array(z.string()).describe('Currencies whose spend could not be converted and is not in spent'),
+  unconverted: z
+    .array(z.string())
+    .readonly()
+    .describe('Currencies whose spend could not be converted and is not in spent'),
+  unstated: z
+    .array(z.strictObject({ currency: z.string(), amount }))
+    .readonly()
+    .optional()
+    .describe('On the basis effective: billed amounts whose bill states no amortised cost; they are not in spent'),
+});
+const crossingSchema = z.strictObject({
+  budget: z.string(),
+  periodStart: z.iso.datetime(),
+  kind: z.string(),
+  ratio: z.string(),
+  crossedAt: z.iso.datetime(),
+  round: z.int().min(1).describe('2 and on: told again, after the budget was raised beyond the spend'),
 });
 
 const stateSchema = z
@@ -93,19 +120,21 @@ const stateSchema = z
     periodEnd: z.iso.datetime(),
     weighedAt: z.iso.datetime(),
     state: budgetStateFields,
-    crossings: z
-      .array(
-        z.strictObject({
-          budget: z.string(),
-          periodStart: z.iso.datetime(),
-          kind: z.string(),
-          ratio: z.string(),
-          crossedAt: z.iso.datetime(),
-        }),
-      )
-      .describe('Thresholds crossed in any period, newest first'),
+    crossings: z.array(crossingSchema).describe('Thresholds crossed in any period, newest first'),
   })
   .meta({ id: 'BudgetState' });
+
+const periodState = z
+  .strictObject({
+    periodStart: z.iso.datetime(),
+    periodEnd: z.iso.datetime(),
+    label: z.string().describe("In the budget's zone: 2026-11, 2026-Q4, 2026, or 2026-11-02/14 for so many days"),
+    isOver: z.boolean().describe('Whether the period has ended: spent is what it ended at, as far as is known'),
+    weighedAt: z.iso.datetime(),
+    state: budgetStateFields,
+    crossings: z.array(crossingSchema),
+  })
+  .meta({ id: 'BudgetPeriod' });
 
 type Settings = z.infer<typeof bodySchema>;
 type State = StoredState & { readonly crossings: z.infer<typeof stateSchema>['crossings'] };
@@ -143,6 +172,29 @@ export class BudgetsController {
     const [state] = await stores.budgets.states(organisation, asOf, id);
     if (state === undefined) throw missing(`budget ${id} has not been weighed yet`);
     return { ...state, crossings: await stores.budgets.crossings(organisation, id) };
+  }
+
+  @Endpoint('GET /v1/budgets/:id/periods', {
+    summary: 'List the periods of a budget that were weighed, newest first, with what each came to',
+    access: 'viewer',
+    answer: pageSchema(periodState),
+  })
+  async periods(
+    @Calling() caller: Caller,
+    @PathInput('id', budgetId) id: string,
+    @QueryInput(pageQuerySchema) query: PageQuery,
+  ): Promise<Page<BudgetPeriod>> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    const budget = await this.known(caller, id);
+    const asOf = await stores.organisations.asOf(stores.db, organisation, clock.now());
+    const all = await stores.budgets.periods(organisation, budget, asOf);
+    return pageOf(
+      query,
+      ({ periodStart }) => periodStart,
+      (after, limit) =>
+        Promise.resolve(all.filter(({ periodStart }) => after === null || periodStart < after).slice(0, limit)),
+    );
   }
 
   @Endpoint('PUT /v1/budgets/:id', {

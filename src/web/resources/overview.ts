@@ -279,7 +279,7 @@ export class OverviewController {
           team,
           periodStart: found?.periodStart ?? null,
           periodEnd: found?.periodEnd ?? null,
-          state: found === undefined ? null : { ...found.state, unconverted: [...found.state.unconverted] },
+          state: found?.state ?? null,
         };
       });
   }

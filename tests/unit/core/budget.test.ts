@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest';
 import {
   covers,
   crossings,
+  raised,
+  type ToldCrossing,
   plannedFor,
   problemsOfBudget,
   teamsUnder,
@@ -143,9 +145,9 @@ describe('planned amounts', () => {
   it('a plan of 0 allows nothing: the first nano crosses everything', () => {
     const none = weigh([], '2026-12-05');
     expect(none).toMatchObject({ planned: 0n, ratio: null });
-    expect(crossings(budget, none, new Set())).toEqual([]);
+    expect(crossings(budget, none, [])).toEqual([]);
     const some = weigh([{ ...point('2026-12-02', 0), nanos: 1n }], '2026-12-05');
-    expect(crossings(budget, some, new Set()).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual([
+    expect(crossings(budget, some, []).map(({ kind, ratio }) => `${kind} ${ratio}`)).toEqual([
       'actual 0.5',
       'actual 0.8',
       'forecast 1',
@@ -155,8 +157,17 @@ describe('planned amounts', () => {
 });
 
 describe('crossings', () => {
+  /** A telling of October's plan of 3100, by its id. */
+  const told = (id: string, over: Partial<ToldCrossing> = {}): ToldCrossing => {
+    const [, , kind, ratio = ''] = id.split('/');
+    return { kind: kind as ToldCrossing['kind'], ratio, round: 1, holds: true, planned: 3100n * UNIT, ...over };
+  };
   const ids = (state: BudgetState, already: string[] = []): string[] =>
-    crossings(budget, state, new Set(already)).map(({ id }) => id);
+    crossings(
+      budget,
+      state,
+      already.map((id) => told(id)),
+    ).map(({ id }) => id);
   const half = 'b1/2026-10-01T00:00:00Z/actual/0.5';
   const forecast = 'b1/2026-10-01T00:00:00Z/forecast/1';
 
@@ -178,6 +189,27 @@ describe('crossings', () => {
     expect(ids(weigh(daily('2026-10-01', 9, 200), '2026-10-11'), [half, forecast])).toEqual([]);
   });
 
+  it('hold under a higher plan as long as it is reached, and are told again once it was not', () => {
+    const plan = (amount: string) => ({ budget: { ...budget, planned: { default: amount, periods: {} } } });
+    const now = '2026-10-11';
+    // 2000 are spent: half of 3900 is reached, half of 4400 is not.
+    const [still, below] = ['3900', '4400'].map((amount) => weigh(daily('2026-10-01', 10, 200), now, plan(amount)));
+    const one = told(half);
+    expect(raised(still!, [one])).toEqual([{ ...one, planned: 3900n * UNIT }]);
+    expect(raised(below!, [one])).toEqual([{ ...one, holds: false }]);
+    const again = weigh(daily('2026-10-01', 11, 200), '2026-10-12', plan('4400'));
+    expect(crossings(budget, again, [{ ...one, holds: false }])).toMatchObject([
+      { kind: 'actual', ratio: '0.5', round: 2 },
+      { kind: 'forecast', ratio: '1', round: 1 },
+    ]);
+    // A lower plan, and the same one again, end nothing; nor does late data under a plan that it has held.
+    expect(raised(weigh(daily('2026-10-01', 10, 200), now, plan('100')), [one])).toEqual([]);
+    expect(raised(weigh(daily('2026-10-01', 1, 200), now, plan('3100')), [one])).toEqual([]);
+    expect(raised(weigh(daily('2026-10-01', 1, 200), now, plan('3900')), [{ ...one, planned: 3900n * UNIT }])).toEqual(
+      [],
+    );
+  });
+
   it('are reached at exactly the ratio', () => {
     expect(ids(weigh([point('2026-10-01', 1550)], '2026-10-11', { forecaster: null }))).toEqual([half]);
     expect(
@@ -187,12 +219,12 @@ describe('crossings', () => {
 
   it('belong to their period: the next month starts afresh', () => {
     const november = weigh([point('2026-11-02', 400)], '2026-11-05', { forecaster: null });
-    expect(ids(november, [half])).toEqual(['b1/2026-11-01T00:00:00Z/actual/0.5']);
+    expect(ids(november)).toEqual(['b1/2026-11-01T00:00:00Z/actual/0.5']);
   });
 
   it('none where nothing is planned', () => {
     const bare = { ...budget, planned: { default: null, periods: {} } };
-    expect(crossings(bare, weigh(daily('2026-10-01', 10, 200), '2026-10-11', { budget: bare }), new Set())).toEqual([]);
+    expect(crossings(bare, weigh(daily('2026-10-01', 10, 200), '2026-10-11', { budget: bare }), [])).toEqual([]);
   });
 });
 

@@ -5,7 +5,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { driversOf, nextStepOf } from '../../../core/alert/numbers.js';
 import type { Driver, NextStep } from '../../../core/alert/alert.js';
-import { teamsUnder } from '../../../core/budget/budget.js';
+import { BUDGET_FILTERS, teamsUnder } from '../../../core/budget/budget.js';
 import {
   addDecimal,
   compareDecimal,
@@ -15,6 +15,7 @@ import {
   ZERO,
   type Decimal,
 } from '../../../core/decimal.js';
+import { dayLabel } from '../../../core/time.js';
 import { AlertLines } from '../alert-lines.js';
 import type {
   Alert,
@@ -28,6 +29,7 @@ import type {
   WeighedBudget,
 } from '../answers.js';
 import { get, list, Trouble } from '../api.js';
+import { Periods } from '../budget-periods.js';
 import { Budgets, BurnDrawn, standing } from '../budgets.js';
 import { DriverTable } from '../drivers.js';
 import { code, day, instant, money, percent, within } from '../format.js';
@@ -39,7 +41,6 @@ import { Table, type Column } from '../table.js';
 import { Amount, Badge, Card, Empty, Facts, Figure, Instant, Page, Show, Unpriced } from '../ui.js';
 
 const MOST_STEPS = 3;
-const DAY_MS = 86_400_000;
 
 export function BudgetsPage(): JSX.Element {
   const loaded = useLoaded('budgets', (halt) => list<Standing>('/v1/budget-states', {}, halt));
@@ -109,8 +110,8 @@ function Lead({ answer: { budget, weighed, burn } }: { readonly answer: Answer }
         of="budget.lead"
         given={{
           team: <a href={link('teams', budget.team)}>{budget.team}</a>,
-          from: day(burn.periodStart),
-          to: day(burn.periodEnd),
+          from: day(dayLabel(Date.parse(burn.periodStart), burn.zone)),
+          to: day(dayLabel(Date.parse(burn.periodEnd) - 1, burn.zone)),
           zone: burn.zone,
         }}
       />
@@ -142,6 +143,9 @@ function Whole({ answer }: { readonly answer: Answer }): JSX.Element {
           <Steps currency={budget.currency} teams={teams} />
         </Card>
       </div>
+      <Card title={say('budget.periods')}>
+        <Periods budget={budget} />
+      </Card>
       <Card title={say('budget.held')}>
         <Held budget={budget} weighed={weighed} />
       </Card>
@@ -157,7 +161,7 @@ const product = (a: Decimal, b: Decimal): Decimal => ({ unscaled: a.unscaled * b
 
 function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): JSX.Element {
   if (weighed === null) return <Empty>{say('budget.not-weighed')}</Empty>;
-  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted } =
+  const { planned, spent, forecast, ratio, burnRatePerDay, exhaustionAt, unpricedGpuHours, unconverted, unstated } =
     weighed.state;
   const { currency } = budget;
   const shown = (text: string | null): JSX.Element => <Amount amount={text} currency={currency} />;
@@ -200,6 +204,9 @@ function Figures({ answer: { budget, weighed } }: { readonly answer: Answer }): 
       {unconverted.length === 0 ? null : (
         <p class="warning">{say('budget.unconverted', { currencies: joined(unconverted) })}</p>
       )}
+      {(unstated ?? []).map((one) => (
+        <p class="warning">{say('budget.unstated', { amount: money(one.amount, one.currency) })}</p>
+      ))}
       <p class="note">{say('budget.weighed', { at: instant(weighed.weighedAt) })}</p>
     </>
   );
@@ -315,12 +322,20 @@ function Drivers({
   readonly teams: readonly string[];
 }): JSX.Element {
   const { id, currency, filters, team } = budget;
-  // The days are UTC's: those that the period touches, as the alerts have it.
-  const to = new Date(Math.ceil(Date.parse(burn.periodEnd) / DAY_MS) * DAY_MS).toISOString().slice(0, 10);
+  const { zone, basis } = budget;
+  const groups = ['provider', 'sku', ...BUDGET_FILTERS.filter((one) => one !== 'tag' && filters[one] !== undefined)];
   const loaded = useLoaded(`drivers ${id}`, async (halt): Promise<readonly Driver[]> => {
     const { rows } = await get<Costs>(
       '/v1/costs',
-      { from: burn.periodStart.slice(0, 10), to, 'group-by': 'provider,sku,term', currency, team: teams },
+      {
+        from: dayLabel(Date.parse(burn.periodStart), zone),
+        to: dayLabel(Date.parse(burn.periodEnd), zone),
+        zone,
+        basis: basis === 'accrued' ? basis : 'actual',
+        'group-by': [...new Set(groups)].join(','),
+        currency,
+        team: teams,
+      },
       halt,
     );
     return driversOf(rows, currency, filters);
@@ -474,11 +489,12 @@ function Settings({
 }): JSX.Element {
   const { period, zone, filters, includeCredits } = budget;
   const filtered: readonly (readonly [string, ComponentChildren])[] = [
-    ...(filters.provider === undefined ? [] : [[say('column.provider'), joined(filters.provider)] as const]),
-    ...(filters.sku === undefined ? [] : [[code('dimension', 'sku'), joined(filters.sku)] as const]),
-    ...(filters.term === undefined
-      ? []
-      : [[code('dimension', 'term'), joined(filters.term.map((term) => within(code('term', term))))] as const]),
+    ...BUDGET_FILTERS.flatMap((name) => {
+      const wanted = name === 'tag' ? undefined : filters[name];
+      if (wanted === undefined) return [];
+      const words = name === 'term' ? wanted.map((term) => within(code('term', term))) : wanted;
+      return [[code('dimension', name), joined(words)] as const];
+    }),
     ...(filters.tag === undefined
       ? []
       : [[say('budget.tags'), joined(filters.tag.map(({ key, value }) => `${key}=${value}`))] as const]),
@@ -492,6 +508,7 @@ function Settings({
         ],
         [say('budget.zone'), zone],
         [say('budget.counts'), say('count.teams', { n: teams.length })],
+        [say('budget.basis'), say(`budget.basis.${budget.basis ?? 'actual'}`)],
         [say('budget.credits'), includeCredits ? say('budget.credits-in') : say('budget.credits-out')],
         ...(filtered.length === 0 ? [[say('budget.filters'), say('none')] as const] : filtered),
       ]}

@@ -1,0 +1,83 @@
+/** The periods of a budget, each by its name in the budget's zone, with what it came to or ended at. */
+import type { JSX } from 'preact';
+import { list } from './api.js';
+import type { BudgetPeriod, BudgetSettings } from './answers.js';
+import { month, percent } from './format.js';
+import { say } from './language.js';
+import { useLoaded } from './loading.js';
+import { Table, type Column } from './table.js';
+import { Amount, Empty, Show } from './ui.js';
+
+/** `2026-11` as November 2026; other names speak for themselves. */
+export const periodLabel = (label: string): string => (/^\d{4}-\d{2}$/.test(label) ? month(label) : label);
+
+const columns = (): readonly Column<BudgetPeriod>[] => [
+  {
+    name: say('budget.period'),
+    text: ({ label }) => label,
+    cell: ({ label, isOver }) => (
+      <>
+        {periodLabel(label)} {isOver ? null : <span class="quiet">{say('period.running')}</span>}
+      </>
+    ),
+  },
+  {
+    name: say('column.planned'),
+    text: ({ state }) => state.planned ?? '',
+    number: ({ state }) => (state.planned === null ? null : Number(state.planned)),
+    cell: ({ state }) =>
+      state.planned === null ? (
+        say('standing.not-planned')
+      ) : (
+        <Amount amount={state.planned} currency={state.currency} whole />
+      ),
+  },
+  {
+    name: say('column.spent'),
+    text: ({ state }) => state.spent,
+    number: ({ state }) => Number(state.spent),
+    cell: ({ state }) => <Amount amount={state.spent} currency={state.currency} whole />,
+  },
+  {
+    name: say('column.used'),
+    text: ({ state }) => String(state.ratio ?? ''),
+    number: ({ state }) => state.ratio,
+    cell: ({ state }) => percent(state.ratio),
+  },
+  {
+    name: say('teams.unpriced'),
+    text: ({ state }) => state.unpricedGpuHours,
+    number: ({ state }) => Number(state.unpricedGpuHours),
+  },
+  {
+    name: say('period.not-in-it'),
+    text: ({ state }) =>
+      [...state.unconverted, ...(state.unstated ?? []).map(({ currency, amount }) => `${amount} ${currency}`)].join(
+        ' ',
+      ),
+  },
+];
+
+export function Periods({ budget: { id } }: { readonly budget: BudgetSettings }): JSX.Element {
+  const loaded = useLoaded(`budget periods ${id}`, (halt) =>
+    list<BudgetPeriod>(`/v1/budgets/${encodeURIComponent(id)}/periods`, {}, halt, 200),
+  );
+  return (
+    <Show loaded={loaded}>
+      {({ items }) =>
+        items.length === 0 ? (
+          <Empty>{say('budget.not-weighed')}</Empty>
+        ) : (
+          <Table
+            caption={say('budget.periods')}
+            file={`periods-${id}`}
+            columns={columns()}
+            rows={items}
+            keyOf={({ periodStart }) => periodStart}
+            isCaptionHidden
+          />
+        )
+      }
+    </Show>
+  );
+}
