@@ -11,7 +11,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import type { UsageRecord } from '../../src/core/usage.js';
 import { undeclared } from '../../src/parts.js';
 import { provider } from '../../src/providers/kubernetes/kubernetes.js';
-import { KubernetesApi, refusal, reply } from '../support/kubernetes-api.js';
+import { KubernetesApi, refusal, reply, type KubernetesObject } from '../support/kubernetes-api.js';
 import type { WireRequest } from '../support/wire-server.js';
 import { describeProviderContract } from './contract.js';
 
@@ -79,7 +79,10 @@ describe('fleet', () => {
     expect(new Set(api.wire.requests.map(({ headers }) => headers.authorization))).toEqual(
       new Set(['Bearer token-for-reading']),
     );
-    const shown = targets.map(({ target, kind, gpus, gpuModel, sku, term, state, replicas, revision }) => [
+    // A revision is what is set, in sixteen characters; a pool is nobody's object.
+    for (const { kind, revision } of targets)
+      expect(revision ?? 'none').toMatch(kind === 'node-pool' ? /^none$/ : /^[0-9a-f]{16}$/);
+    const shown = targets.map(({ target, kind, gpus, gpuModel, sku, term, state, replicas }) => [
       target,
       kind,
       gpus,
@@ -88,19 +91,18 @@ describe('fleet', () => {
       term,
       state,
       replicas === null ? null : Object.values(replicas).join(' '),
-      revision,
     ]);
     expect(shown).toEqual([
-      ['deployment/ml/trainer', 'workload', 2, 'A100-40GB', null, 'spot', 'running', '4 3  ', '7001'],
-      ['deployment/serving/chat', 'workload', 0.143, null, null, null, 'running', '3 3 2 10', '7002+8001'],
-      ['deployment/ml/notebook', 'workload', 1, null, null, null, 'stopped', '0 0  ', '7003'],
-      ['statefulset/ml/vector-store', 'workload', 0, null, null, null, 'running', '1 1  ', '7004'],
-      ['node/gpu-a', 'instance', 8, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', null, '9001'],
-      ['node/gpu-b', 'instance', 1, 'A100-40GB', 'p4d.24xlarge', 'on-demand', 'running', null, '9002'],
-      ['node/cpu-c', 'instance', 0, null, 'm6i.xlarge', 'on-demand', 'unknown', null, '9003'],
-      ['node-pool/a100', 'node-pool', 8, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', '1 1  ', null],
-      ['node-pool/mig', 'node-pool', 1, 'A100-40GB', 'p4d.24xlarge', 'on-demand', 'running', '1 1  ', null],
-      ['node-pool/system', 'node-pool', 0, null, 'm6i.xlarge', 'on-demand', 'unknown', '1 0  ', null],
+      ['deployment/ml/trainer', 'workload', 2, 'A100-40GB', null, 'spot', 'running', '4 3  '],
+      ['deployment/serving/chat', 'workload', 0.143, null, null, null, 'running', '3 3 2 10'],
+      ['deployment/ml/notebook', 'workload', 1, null, null, null, 'stopped', '0 0  '],
+      ['statefulset/ml/vector-store', 'workload', 0, null, null, null, 'running', '1 1  '],
+      ['node/gpu-a', 'instance', 8, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', null],
+      ['node/gpu-b', 'instance', 1, 'A100-40GB', 'p4d.24xlarge', 'on-demand', 'running', null],
+      ['node/cpu-c', 'instance', 0, null, 'm6i.xlarge', 'on-demand', 'unknown', null],
+      ['node-pool/a100', 'node-pool', 8, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', '1 1  '],
+      ['node-pool/mig', 'node-pool', 1, 'A100-40GB', 'p4d.24xlarge', 'on-demand', 'running', '1 1  '],
+      ['node-pool/system', 'node-pool', 0, null, 'm6i.xlarge', 'on-demand', 'unknown', '1 0  '],
     ]);
     expect(targets[0]).toMatchObject({
       provider: 'AWS',
@@ -226,7 +228,9 @@ describe('scaling', () => {
       reference: null,
       detail: '2 replicas',
     });
-    expect(api.writes.map(lineOf)).toEqual(['PATCH /apis/apps/v1/namespaces/ml/deployments/trainer']);
+    expect(api.writes.map(lineOf)).toEqual([
+      'PATCH /apis/apps/v1/namespaces/ml/deployments/trainer?fieldManager=bursar',
+    ]);
     const [write] = api.writes;
     expect(write?.headers).toMatchObject({
       authorization: 'Bearer token-for-acting',
@@ -254,6 +258,78 @@ describe('scaling', () => {
     expect(await act(effect)).toMatchObject({ kind: 'refused', code: 'changed' });
     expect(api.one('deployments', 'trainer').spec['replicas']).toBe(7);
     expect(await connection.outcome(effect, 'token-1')).toEqual({ kind: 'absent' });
+  });
+
+  it('is not refused because its status has moved meanwhile: then it is read again, and written once', async () => {
+    const connection = connect();
+    const effect = { kind: 'scale', target: 'deployment/ml/trainer', replicas: 2 } as const;
+    const before = await connection.target(effect.target);
+    const moves = (): void =>
+      api.edit('deployments', 'trainer', (one) => (one.status = { ...one.status, replicas: 3 }));
+    moves();
+    api.meanwhile = moves;
+    expect(await connection.apply(effect, 'token-1', before)).toMatchObject({ kind: 'taken' });
+    expect(api.writes).toHaveLength(2);
+    expect(api.appliedCount('token-1')).toBe(1);
+    api.meanwhile = () => api.edit('nodes', 'gpu-a', (one) => (one.status = { ...one.status, phase: 'Running' }));
+    expect(await act({ kind: 'cordon', target: 'node/gpu-a', cordoned: true }, 'token-2')).toMatchObject({
+      kind: 'taken',
+    });
+    expect(api.appliedCount('token-2')).toBe(1);
+    // A label that protects is somebody's word, and no status.
+    const seen = await connection.target(effect.target);
+    api.edit('deployments', 'trainer', ({ metadata }) => (metadata.labels = { 'bursar.io/protected': 'true' }));
+    expect(await connection.apply({ ...effect, replicas: 1 }, 'token-3', seen)).toMatchObject({
+      kind: 'refused',
+      code: 'changed',
+    });
+  });
+
+  it('that a rule of the cluster refuses is an answer, not a missing permission and not an unknown outcome', async () => {
+    const scale = { kind: 'scale', target: 'deployment/ml/trainer', replicas: 2 } as const;
+    const saying = (code: number, reason: string, message: string): void =>
+      api.wire.on(({ method }) => method === 'PATCH', refusal(code, reason, message));
+    const cases: readonly [number, string, string, object][] = [
+      [
+        403,
+        'Forbidden',
+        'deployments.apps "trainer" is forbidden: exceeded quota: gpus',
+        { kind: 'refused', code: 'Forbidden' },
+      ],
+      [
+        403,
+        'Forbidden',
+        'admission webhook "policy.example" denied the request: never on Fridays',
+        { kind: 'refused' },
+      ],
+      [500, 'InternalError', 'Internal error occurred: failed calling webhook "policy.example"', { kind: 'refused' }],
+      [500, 'InternalError', 'etcdserver: request timed out', { kind: 'unknown' }],
+    ];
+    for (const [code, reason, message, expected] of cases) {
+      saying(code, reason, message);
+      expect([message, await act(scale)]).toEqual([message, expect.objectContaining(expected)]);
+    }
+    saying(403, 'Forbidden', 'User "actor" cannot patch resource "deployments" in API group "apps"');
+    await expect(act(scale)).rejects.toMatchObject({ kind: 'denied' });
+  });
+
+  it.each<
+    [string, (metadata: { labels?: Record<string, string>; annotations?: Record<string, string> }) => object, string]
+  >([
+    [
+      'Argo CD',
+      () => ({ annotations: { 'argocd.argoproj.io/tracking-id': 'shop:apps/Deployment:ml/trainer' } }),
+      'shop',
+    ],
+    ['Flux', () => ({ labels: { 'kustomize.toolkit.fluxcd.io/name': 'apps' } }), 'apps'],
+    ['Helm', () => ({ annotations: { 'meta.helm.sh/release-name': 'chat' } }), 'chat'],
+    ['Argo CD', () => ({ managedFields: [{ manager: 'argocd-controller', operation: 'Apply' }] }), 'its source'],
+  ])('tells that %s keeps an object as its source says', async (tool, marks, source) => {
+    expect((await connect().target('deployment/ml/trainer'))?.managedBy).toBeUndefined();
+    api.edit('deployments', 'trainer', ({ metadata }) => void Object.assign(metadata, marks(metadata)));
+    expect((await connect().target('deployment/ml/trainer'))?.managedBy).toEqual([
+      `${tool} keeps it as ${source} says`,
+    ]);
   });
 
   it('of a request that arrives after all and its repetition takes hold once', async () => {
@@ -292,7 +368,9 @@ describe('scaling', () => {
 
   it('of a StatefulSet goes to the StatefulSet', async () => {
     await act({ kind: 'scale', target: 'statefulset/ml/vector-store', replicas: 3 });
-    expect(api.writes.map(lineOf)).toEqual(['PATCH /apis/apps/v1/namespaces/ml/statefulsets/vector-store']);
+    expect(api.writes.map(lineOf)).toEqual([
+      'PATCH /apis/apps/v1/namespaces/ml/statefulsets/vector-store?fieldManager=bursar',
+    ]);
   });
 
   it('pins an autoscaler, which would undo anything else; set-bounds frees it; 0 pauses it', async () => {
@@ -302,7 +380,7 @@ describe('scaling', () => {
       detail: 'pinned to 4 replicas (bounds before: 2-10)',
     });
     expect(api.writes.map(lineOf)).toEqual([
-      'PATCH /apis/autoscaling/v2/namespaces/serving/horizontalpodautoscalers/chat',
+      'PATCH /apis/autoscaling/v2/namespaces/serving/horizontalpodautoscalers/chat?fieldManager=bursar',
     ]);
     expect(bodyOf(api.writes[0])).toEqual({
       metadata: {
@@ -397,7 +475,7 @@ describe('scaling', () => {
 describe('nodes', () => {
   it('are cordoned and opened by a patch of spec.unschedulable', async () => {
     await act({ kind: 'cordon', target: 'node/gpu-a', cordoned: true });
-    expect(lineOf(api.writes[0] as WireRequest)).toBe('PATCH /api/v1/nodes/gpu-a');
+    expect(lineOf(api.writes[0] as WireRequest)).toBe('PATCH /api/v1/nodes/gpu-a?fieldManager=bursar');
     expect(bodyOf(api.writes[0])).toEqual({
       metadata: { resourceVersion: '9001', annotations: { [LAST_TOKEN]: 'token-1' } },
       spec: { unschedulable: true },
@@ -413,7 +491,11 @@ describe('nodes', () => {
     const drain = { kind: 'drain', target: 'node/gpu-a' } as const;
     expect(await act(drain)).toEqual({ kind: 'taken', reference: null, detail: 'cordoned; 1 pod(s) evicted' });
     const eviction = 'POST /api/v1/namespaces/ml/pods/trainer-5d9f7c6b8-aaaaa/eviction';
-    expect(api.writes.map(lineOf)).toEqual([`${eviction}?dryRun=All`, 'PATCH /api/v1/nodes/gpu-a', eviction]);
+    expect(api.writes.map(lineOf)).toEqual([
+      `${eviction}?dryRun=All&fieldManager=bursar`,
+      'PATCH /api/v1/nodes/gpu-a?fieldManager=bursar',
+      `${eviction}?fieldManager=bursar`,
+    ]);
     expect(bodyOf(api.writes[2])).toEqual({
       apiVersion: 'policy/v1',
       kind: 'Eviction',
@@ -455,10 +537,38 @@ describe('nodes', () => {
     expect(await connect().outcome(replace, 'token-1')).toEqual({ kind: 'absent' });
     expect(await act(replace)).toMatchObject({ kind: 'taken' });
     expect(api.writes.map(lineOf)).toEqual(['DELETE /api/v1/nodes/gpu-a']);
-    expect(bodyOf(api.writes[0])).toEqual({
-      preconditions: { uid: '0a000000-0000-4000-8000-00000000000a', resourceVersion: '9001' },
-    });
+    expect(bodyOf(api.writes[0])).toEqual({ preconditions: { uid: '0a000000-0000-4000-8000-00000000000a' } });
     expect(await connect().outcome(replace, 'token-1')).toMatchObject({ kind: 'taken' });
+  });
+});
+
+describe('resource claims', () => {
+  const claim = (device: string, users: number, driver = 'gpu.nvidia.com'): KubernetesObject => ({
+    metadata: { name: 'two-gpus', namespace: 'ml', uid: 'c1', resourceVersion: '1' },
+    spec: {},
+    status: {
+      allocation: { devices: { results: [{ request: 'gpu', driver, pool: 'gpu-a', device }] } },
+      reservedFor: Array.from({ length: users }, (_, n) => ({ resource: 'pods', name: `p${n}`, uid: `u${n}` })),
+    },
+  });
+  const target = 'pod/ml/trainer-5d9f7c6b8-aaaaa';
+  const gpusWith = async (claims: readonly KubernetesObject[] | null): Promise<number | null | undefined> => {
+    if (claims !== null) api.objects['resourceclaims'] = [...claims];
+    api.edit('pods', 'trainer-5d9f7c6b8-aaaaa', ({ spec }) => {
+      spec['containers'] = [{ name: 'c' }];
+      spec['resourceClaims'] = [{ name: 'gpu', resourceClaimName: 'two-gpus' }];
+    });
+    return (await connect().target(target))?.gpus;
+  };
+
+  it('are counted by what is allocated: whole GPUs, evenly shared; a part, or nothing to read, is not known', async () => {
+    expect(await gpusWith([claim('gpu-3', 1)])).toBe(1);
+    expect(await gpusWith([claim('gpu-3', 2)])).toBe(0.5);
+    expect(await gpusWith([claim('gpu-3-mig-1g.10gb-19-0', 1)])).toBeNull();
+    expect(await gpusWith([claim('nic-0', 1, 'net.example')])).toBe(0);
+    expect(await gpusWith([])).toBeNull();
+    delete api.objects['resourceclaims'];
+    expect(await gpusWith(null)).toBeNull();
   });
 });
 

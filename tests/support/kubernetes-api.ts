@@ -33,7 +33,7 @@ export const reply = <T = Json>(name: string): T =>
   JSON.parse(readFileSync(path.join(REPLIES, `${name}.json`), 'utf8')) as T;
 
 const items = (name: string): KubernetesObject[] => reply<{ items: KubernetesObject[] }>(name).items;
-const PATH = /^\/(?:api|apis\/[a-z.]+)\/v\d(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(eviction))?$/;
+const PATH = /^\/(?:api|apis\/[a-z0-9.]+)\/v\d(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?(?:\/(eviction))?$/;
 
 /** RFC 7386. */
 function merged(target: unknown, patch: unknown): unknown {

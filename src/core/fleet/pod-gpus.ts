@@ -3,8 +3,8 @@
  * shares by percent.
  *
  * Reads the pod's own words and never a node: what one unit is worth there is handed in. A share that cannot be told is
- * null, which is not zero: the pod has asked for GPUs all the same. Devices by resource claims (DRA) are named
- * elsewhere and are not seen here.
+ * null, which is not zero: the pod has asked for GPUs all the same. What resource claims (DRA) hold is named in the
+ * claims, and handed in by whoever has read them.
  */
 import { migParts } from './gpu-model.js';
 import { GPU_PARTS } from '../usage.js';
@@ -22,6 +22,7 @@ type Quantities = Readonly<Record<string, string | number>>;
 export interface PodSpec {
   readonly containers?: readonly PodContainer[] | undefined;
   readonly initContainers?: readonly PodContainer[] | undefined;
+  readonly resourceClaims?: readonly unknown[] | undefined;
 }
 
 /** What one unit of a GPU resource is on a node, as the node's labels tell it. */
@@ -56,8 +57,9 @@ const MIG = /^nvidia\.com\/mig-([1-7]g\.\d+gb)((?:\.[a-z]+)*?)(\.shared)?$/;
  * What the scheduler sets aside for the pod: per resource the greater of what its containers (and its sidecars) hold
  * together and what any init container holds beside the sidecars started before it (Kubernetes, "Init Containers:
  * Resource sharing within containers").
+ * @param claimed parts of GPUs that its resource claims hold; null: not known; 0 also where nobody has read them
  */
-export function podGpus(spec: PodSpec, units: GpuUnits): PodGpus {
+export function podGpus(spec: PodSpec, units: GpuUnits, claimed: number | null = 0): PodGpus {
   const running = new Map<string, number | null>();
   const most = new Map<string, number | null>();
   for (const container of spec.initContainers ?? []) {
@@ -69,7 +71,8 @@ export function podGpus(spec: PodSpec, units: GpuUnits): PodGpus {
   }
   for (const container of spec.containers ?? []) add(running, containerParts(container, units));
   raise(most, running);
-  const amounts = [...most.values()];
+  const claims = (spec.resourceClaims ?? []).length > 0 && claimed !== 0 ? [claimed] : [];
+  const amounts = [...most.values(), ...claims];
   return { requested: amounts.length > 0, parts: amounts.reduce(plus, 0) };
 }
 

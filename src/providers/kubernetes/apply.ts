@@ -8,11 +8,14 @@ import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import type { Effect, FleetTarget } from '../../core/fleet/fleet.js';
 import type { EffectOutcome } from '../../core/ports.js';
 import { changeOf, LAST_TOKEN, refused, type Change } from './change.js';
-import type { Cluster } from './client.js';
+import { FIELD_MANAGER as fieldManager, type Cluster } from './client.js';
 import { cordon, drain, mustMove } from './drain.js';
 import { write, type Written } from './failures.js';
 import type { FleetReader, WorkloadAddress } from './fleet.js';
 import { addressOf, controllerOf, revisionOf, type Address, type Autoscaler, type Workload } from './objects.js';
+
+/** Of a write that the status alone has overtaken. */
+const MOST_ATTEMPTS = 4;
 
 const KARPENTER = 'karpenter.sh/nodepool';
 
@@ -63,26 +66,32 @@ export class Actor {
     return { kind: 'absent' };
   }
 
+  /**
+   * A write is refused where the object has changed at all since it was read, its status too. Where only that has moved
+   * it is read again and written anew: what was refused has surely changed nothing.
+   */
   private async resize(
     effect: Effect,
     token: string,
     before: FleetTarget | null,
     address: WorkloadAddress,
+    attempts = MOST_ATTEMPTS,
+    revision = before?.revision ?? null,
   ): Promise<EffectOutcome> {
     const workload = await this.reader.workload(address);
     if (workload === null) return gone(effect.target);
     const scaler = await this.reader.scaler(address);
     if (tokenOf(workload) === token || tokenOf(scaler) === token)
       return taken('it was taken before, under the same token');
-    if (before !== null && before.revision !== null && before.revision !== revisionOf(workload, scaler))
-      return changed(effect.target);
+    const read = revisionOf(workload, scaler);
+    if (revision !== null && revision !== read) return changed(effect.target);
     const change = changeOf(effect, token, workload, scaler);
     if ('kind' in change) return change;
     const written = await this.patch(address, scaler, change);
     if (written.done) return taken(change.detail);
-    // Of two writes under one token the first has arrived after all.
-    return written.code === 409 && (await this.outcome(effect, token)).kind === 'taken'
-      ? taken(change.detail)
+    // Of two writes under one token the first may have arrived after all: it is looked for before anything else.
+    return written.code === 409 && attempts > 1
+      ? this.resize(effect, token, before, address, attempts - 1, read)
       : written.outcome;
   }
 
@@ -95,13 +104,13 @@ export class Actor {
     if (object === 'scaler') {
       const own = scaler?.metadata?.name ?? '';
       return write(`patch horizontalpodautoscalers.autoscaling ${namespace}/${own}`, () =>
-        autoscaling.patchNamespacedHorizontalPodAutoscaler({ namespace, name: own, body }),
+        autoscaling.patchNamespacedHorizontalPodAutoscaler({ namespace, name: own, body, fieldManager }),
       );
     }
     return write<unknown>(`patch ${kind}s.apps ${namespace}/${name}`, () =>
       kind === 'deployment'
-        ? apps.patchNamespacedDeployment({ namespace, name, body })
-        : apps.patchNamespacedStatefulSet({ namespace, name, body }),
+        ? apps.patchNamespacedDeployment({ namespace, name, body, fieldManager })
+        : apps.patchNamespacedStatefulSet({ namespace, name, body, fieldManager }),
     );
   }
 
@@ -115,20 +124,17 @@ export class Actor {
     if (node === null) return gone(effect.target);
     // A drain that was cut short goes on under its token.
     if (tokenOf(node) === token && effect.kind !== 'drain') return taken('it was taken before, under the same token');
-    if (
-      tokenOf(node) !== token &&
-      before !== null &&
-      before.revision !== null &&
-      before.revision !== node.metadata?.resourceVersion
-    )
+    if (tokenOf(node) !== token && before !== null && before.revision !== null && before.revision !== revisionOf(node))
       return changed(effect.target);
     switch (effect.kind) {
       case 'cordon': {
-        const written = await cordon(this.cluster, node, effect.cordoned, token);
+        const written = await cordon(this.cluster, node, effect.cordoned, token, () => this.reader.node(name));
         return written.done ? taken(effect.cordoned ? 'cordoned' : 'open again') : written.outcome;
       }
       case 'drain':
-        return drain(this.cluster, node, (await this.reader.podsOn(name)).filter(mustMove), token);
+        return drain(this.cluster, node, (await this.reader.podsOn(name)).filter(mustMove), token, () =>
+          this.reader.node(name),
+        );
       case 'replace':
       case 'terminate':
         return this.endNode(node, name);
@@ -143,7 +149,7 @@ export class Actor {
         'not-supported',
         "Karpenter has not made this node: its machine is ended by its cloud's own connection, after a drain",
       );
-    const preconditions = { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
+    const preconditions = { uid: metadata.uid };
     const written = await write(`delete nodes ${name}`, () =>
       this.cluster.core.deleteNode({ name, body: { preconditions } }),
     );
@@ -157,7 +163,7 @@ export class Actor {
   ): Promise<EffectOutcome> {
     const pod = await this.reader.pod(address);
     if (pod === null) return gone(effect.target);
-    if (before !== null && before.revision !== null && before.revision !== pod.metadata?.resourceVersion)
+    if (before !== null && before.revision !== null && before.revision !== revisionOf(pod))
       return changed(effect.target);
     const controller = controllerOf(pod);
     if (effect.kind === 'replace' && controller === null)

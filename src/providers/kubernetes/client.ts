@@ -10,6 +10,7 @@ import {
   CoreV1Api,
   createConfiguration,
   PatchStrategy,
+  ResourceV1Api,
   ServerConfiguration,
   type KubeConfig,
   type Middleware,
@@ -18,6 +19,9 @@ import {
 } from '@kubernetes/client-node';
 import { invalid } from '../../core/errors.js';
 import { failureOf, statusOf, type Asked } from './failures.js';
+
+/** The name under which the cluster keeps what Bursar has written (managedFields). */
+export const FIELD_MANAGER = 'bursar';
 
 /** Items of a page; kubectl's own number. */
 const PAGE_ITEMS = 500;
@@ -30,6 +34,7 @@ export interface Cluster {
   readonly apps: AppsV1Api;
   readonly autoscaling: AutoscalingV2Api;
   readonly authorization: AuthorizationV1Api;
+  readonly resource: ResourceV1Api;
 }
 
 export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Cluster {
@@ -54,6 +59,7 @@ export function clusterOf(config: KubeConfig, timeoutMilliseconds: number): Clus
     apps: new AppsV1Api(configuration),
     autoscaling: new AutoscalingV2Api(configuration),
     authorization: new AuthorizationV1Api(configuration),
+    resource: new ResourceV1Api(configuration),
   };
 }
 

@@ -8,9 +8,9 @@
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import type { EffectOutcome } from '../../core/ports.js';
 import { LAST_TOKEN, refused } from './change.js';
-import type { Cluster } from './client.js';
-import { failureOf, write } from './failures.js';
-import { controllerOf, isOver } from './objects.js';
+import { FIELD_MANAGER as fieldManager, type Cluster } from './client.js';
+import { failureOf, write, type Written } from './failures.js';
+import { controllerOf, isOver, revisionOf } from './objects.js';
 
 const STATIC = 'kubernetes.io/config.mirror';
 const MOST_NAMED = 5;
@@ -27,18 +27,28 @@ export const mustMove = (pod: V1Pod): boolean =>
   pod.metadata?.annotations?.[STATIC] === undefined &&
   pod.metadata?.deletionTimestamp === undefined;
 
-/** Sets or lifts a cordon under a token, on the node as it was read. */
-export function cordon(
+/**
+ * Sets or lifts a cordon under a token, on the node as it was read. A kubelet writes its status all the time: where
+ * nothing but that has changed it is written anew on the node as it is read again.
+ */
+export async function cordon(
   cluster: Cluster,
   node: V1Node,
   cordoned: boolean,
   token: string,
-): ReturnType<typeof write<V1Node>> {
+  readAgain: () => Promise<V1Node | null>,
+  attempts = 4,
+): Promise<Written<V1Node>> {
   const name = node.metadata?.name ?? '';
   const metadata = { resourceVersion: node.metadata?.resourceVersion, annotations: { [LAST_TOKEN]: token } };
-  return write(`patch nodes ${name}`, () =>
-    cluster.core.patchNode({ name, body: { metadata, spec: { unschedulable: cordoned ? true : null } } }),
+  const written = await write(`patch nodes ${name}`, () =>
+    cluster.core.patchNode({ name, body: { metadata, spec: { unschedulable: cordoned ? true : null } }, fieldManager }),
   );
+  if (written.done || written.code !== 409 || attempts <= 1) return written;
+  const now = await readAgain();
+  return now !== null && revisionOf(now) === revisionOf(node)
+    ? cordon(cluster, now, cordoned, token, readAgain, attempts - 1)
+    : written;
 }
 
 /**
@@ -50,6 +60,7 @@ export async function drain(
   node: V1Node,
   moving: readonly V1Pod[],
   token: string,
+  readAgain: () => Promise<V1Node | null>,
 ): Promise<EffectOutcome> {
   const isFirst = node.metadata?.annotations?.[LAST_TOKEN] !== token;
   if (isFirst && moving.length > 0) {
@@ -59,7 +70,7 @@ export async function drain(
       return refused('disruption-budget', `disruption budgets hold every pod of the node: ${named(held.blocked)}`);
   }
   if (isFirst) {
-    const cordoned = await cordon(cluster, node, true, token);
+    const cordoned = await cordon(cluster, node, true, token, readAgain);
     if (!cordoned.done) return cordoned.outcome;
   }
   // From here on something has been changed: what fails is told by the outcome, never thrown.
@@ -118,7 +129,14 @@ async function evict(cluster: Cluster, pod: V1Pod, dryRun: boolean): Promise<'go
   };
   const written = await write(
     `create pods/eviction ${namespace}/${name}`,
-    () => cluster.core.createNamespacedPodEviction({ namespace, name, body, ...(dryRun ? { dryRun: 'All' } : {}) }),
+    () =>
+      cluster.core.createNamespacedPodEviction({
+        namespace,
+        name,
+        body,
+        fieldManager,
+        ...(dryRun ? { dryRun: 'All' } : {}),
+      }),
     [429],
   );
   if (written.done || written.code === 404 || written.code === 409) return 'gone';

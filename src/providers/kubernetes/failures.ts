@@ -111,10 +111,18 @@ export async function write<T>(
   }
 }
 
+/** RBAC's own words; any other 403 is a rule of the cluster that said no: a quota, an admission policy or webhook. */
+const NO_ACCESS = /^$|^Forbidden$| cannot \w+ (?:resource|path) /;
+/** What a webhook could not be asked about is not written (Kubernetes, "Dynamic Admission Control": failurePolicy). */
+const UNASKED_HOOK = /failed calling webhook|failed to call webhook/;
+
 function refusalOf(error: ApiException<unknown>, asked: Asked): EffectOutcome {
   const { code } = error;
   if (code === 404) return { kind: 'refused', code: 'missing', detail: `${asked}: it is not there` };
   if (code === 409) return { kind: 'refused', code: 'changed', detail: `${asked}: it has changed since it was read` };
+  const { reason, message = '' } = answerOf(error);
+  if ((code === 403 && !NO_ACCESS.test(message)) || (code === 500 && UNASKED_HOOK.test(message)))
+    return { kind: 'refused', code: reason ?? `http-${code}`, detail: `${asked}: ${told(error)}` };
   // The server turns away what it has no room for before it looks at it (Kubernetes, "API Priority and Fairness").
   if (code === 401 || code === 403 || code === 429 || (code === 503 && answerOf(error).reason === 'ServiceUnavailable'))
     throw failureOf(error, asked);

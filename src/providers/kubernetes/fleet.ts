@@ -8,6 +8,7 @@ import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';
 import { ANY_NODE, podGpus } from '../../core/fleet/pod-gpus.js';
 import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import { claimedParts, claimsOf } from './claims.js';
 import { allOf, type Cluster } from './client.js';
 import { read } from './failures.js';
 import {
@@ -109,7 +110,9 @@ export class FleetReader {
     if (address.kind === 'pod') {
       const pod = await this.pod(address);
       const node = pod?.spec?.nodeName === undefined ? null : await this.node(pod.spec.nodeName);
-      return pod === null ? null : podTarget(pod, target, node?.metadata?.labels ?? {}, identity);
+      if (pod === null) return null;
+      const claimed = claimedParts(pod, await claimsOf(this.cluster, [pod]));
+      return podTarget(pod, target, node?.metadata?.labels ?? {}, identity, claimed);
     }
     const workload = await this.workload(address);
     if (workload === null) return null;
@@ -163,7 +166,11 @@ export class FleetReader {
   private async podsLeft({ metadata, spec }: Workload): Promise<boolean | null> {
     const labelSelector = selectorText(spec?.selector ?? {});
     const namespace = metadata?.namespace ?? '';
-    if ((spec?.replicas ?? 1) > 0 || labelSelector === null || !podGpus(spec?.template.spec ?? {}, ANY_NODE).requested)
+    if (
+      (spec?.replicas ?? 1) > 0 ||
+      labelSelector === null ||
+      !podGpus(spec?.template.spec ?? {}, ANY_NODE, null).requested
+    )
       return null;
     const pods = await allOf(`list pods in ${namespace}`, (page) =>
       this.cluster.core.listNamespacedPod({ namespace, labelSelector, ...page }),

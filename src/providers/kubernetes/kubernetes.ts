@@ -17,6 +17,7 @@ import { grants } from './permissions.js';
 import { accessOf, SETTINGS, type Access } from './settings.js';
 import { podUsage, type Place } from './usage.js';
 
+const CLAIMS = 'list resourceclaims.resource.k8s.io';
 const READS = [
   'list nodes',
   'get nodes',
@@ -27,6 +28,7 @@ const READS = [
   'list horizontalpodautoscalers.autoscaling',
   'list pods',
   'get pods',
+  CLAIMS,
 ];
 const RESIZES = ['patch deployments.apps', 'patch statefulsets.apps'];
 const BOUNDS = ['patch horizontalpodautoscalers.autoscaling'];
@@ -38,7 +40,7 @@ export const provider: Provider = {
   description: 'Deployments, StatefulSets, autoscalers, nodes and the GPUs that pods hold in a Kubernetes cluster',
   abilities: {
     prices: null,
-    usage: ['list pods', 'list nodes'],
+    usage: ['list pods', 'list nodes', CLAIMS],
     bill: null,
     spotHistory: null,
     offers: null,

@@ -1,9 +1,11 @@
 /**
  * The cluster's objects as fleet targets: workloads, nodes, pools of nodes; and the names by which they are asked for.
  *
- * Pure. What an object leaves open is null or `unknown`. A target's revision is its resourceVersion, and with an
- * autoscaler `its+the autoscaler's`.
+ * Pure. What an object leaves open is null or `unknown`. A target's revision tells what somebody has set: it changes
+ * with the spec and the labels, and not with the status, which a kubelet or a controller writes all the time (Kubernetes
+ * API Conventions, "Metadata": generation and resourceVersion).
  */
+import { createHash } from 'node:crypto';
 import type {
   V1Deployment,
   V1LabelSelector,
@@ -117,7 +119,8 @@ export function workloadTarget(
   const pod = spec?.template.spec;
   const selector: Labels = pod?.nodeSelector ?? {};
   const units = unitsOf(selector);
-  const gpus = podGpus(pod ?? {}, units);
+  // What a claim will hold is known when it is allocated, to a pod.
+  const gpus = podGpus(pod ?? {}, units, null);
   const desired = spec?.replicas ?? 1;
   // The API leaves out a count of 0; before the controller's first look none is known.
   const ready = status?.observedGeneration === undefined ? null : (status.readyReplicas ?? 0);
@@ -145,7 +148,47 @@ export function workloadTarget(
     labels: { ...metadata?.labels, ...spec?.template.metadata?.labels },
     launchedAt: launchedAt(metadata),
     revision: revisionOf(workload, scaler),
+    ...managedBy(metadata, scaler?.metadata),
   };
+}
+
+const OWNERS: readonly (readonly [owner: (meta: V1ObjectMeta) => string | null, managers: RegExp, tool: string])[] = [
+  [argoApplication, /^argocd-(?:application-)?controller$/, 'Argo CD'],
+  [
+    ({ labels }) => labels?.['kustomize.toolkit.fluxcd.io/name'] ?? labels?.['helm.toolkit.fluxcd.io/name'] ?? null,
+    /^(?:kustomize|helm)-controller$/,
+    'Flux',
+  ],
+  [
+    ({ labels, annotations }) =>
+      annotations?.['meta.helm.sh/release-name'] ?? (labels?.['app.kubernetes.io/managed-by'] === 'Helm' ? '' : null),
+    /^helm$/,
+    'Helm',
+  ],
+];
+
+/** `shop:apps/Deployment:web/front`, or the label of Argo CD's own (Argo CD, "Resource Tracking"). */
+function argoApplication({ labels, annotations }: V1ObjectMeta): string | null {
+  const tracked = annotations?.['argocd.argoproj.io/tracking-id']?.split(':')[0];
+  return tracked ?? labels?.['argocd.argoproj.io/instance'] ?? null;
+}
+
+/**
+ * Tools that hold objects to what a repository or a chart says, by the marks that they leave: Argo CD's tracking, Flux'
+ * and Helm's labels and annotations (Flux, "Kustomization"; Helm, "Labels and Annotations"), or what they have written
+ * as field managers (Kubernetes, "Server-Side Apply": managedFields).
+ */
+export function managedBy(...metas: readonly (V1ObjectMeta | undefined)[]): { readonly managedBy?: readonly string[] } {
+  const found = new Set<string>();
+  for (const meta of metas) {
+    for (const [owner, managers, tool] of OWNERS) {
+      const name = meta === undefined ? null : owner(meta);
+      const writes = (meta?.managedFields ?? []).some(({ manager }) => managers.test(manager ?? ''));
+      if (name !== null || writes)
+        found.add(`${tool} keeps it as ${name === null || name === '' ? 'its source' : name} says`);
+    }
+  }
+  return found.size === 0 ? {} : { managedBy: [...found] };
 }
 
 function workloadState(desired: number, ready: number | null, left: boolean | null): RunState {
@@ -153,10 +196,24 @@ function workloadState(desired: number, ready: number | null, left: boolean | nu
   return ready === null ? 'unknown' : ready > 0 ? 'running' : 'starting';
 }
 
-export function revisionOf(workload: Workload, scaler: Autoscaler | null): string | null {
-  const own = workload.metadata?.resourceVersion;
-  if (own === undefined) return null;
-  return scaler === null ? own : `${own}+${scaler.metadata?.resourceVersion ?? ''}`;
+type Settable = { readonly metadata?: V1ObjectMeta; readonly spec?: unknown };
+
+const settingOf = ({ metadata, spec }: Settable): unknown => [
+  metadata?.uid,
+  metadata?.generation,
+  Object.entries(metadata?.labels ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)),
+  spec,
+  metadata?.deletionTimestamp !== undefined,
+];
+
+/** What is set of some objects together; null where one has no identity. */
+export function revisionOf(...objects: readonly (Settable | null)[]): string | null {
+  const all = objects.filter((one) => one !== null);
+  if (all.some(({ metadata }) => metadata?.uid === undefined)) return null;
+  return createHash('sha256')
+    .update(JSON.stringify(all.map(settingOf)))
+    .digest('hex')
+    .slice(0, 16);
 }
 
 /** Autoscalers by the target that they own, `deployment/ns/name`; the first by name where several claim one. */
@@ -204,7 +261,7 @@ export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
     spotRatio: null,
     labels: spec?.unschedulable === true ? { ...labels, [CORDONED]: 'true' } : labels,
     launchedAt: launchedAt(metadata),
-    revision: metadata?.resourceVersion ?? null,
+    revision: revisionOf(node),
   };
 }
 
@@ -250,7 +307,14 @@ export const isOver = ({ status }: V1Pod): boolean => status?.phase === 'Succeed
 export const controllerOf = ({ metadata }: V1Pod): { readonly kind: string; readonly name: string } | null =>
   metadata?.ownerReferences?.find(({ controller }) => controller === true) ?? null;
 
-export function podTarget(pod: V1Pod, target: string, node: Labels, identity: Identity): FleetTarget {
+/** @param claimed parts of GPUs that it holds by resource claims; null: not known */
+export function podTarget(
+  pod: V1Pod,
+  target: string,
+  node: Labels,
+  identity: Identity,
+  claimed: number | null,
+): FleetTarget {
   const { metadata, spec, status } = pod;
   const units = unitsOf(node);
   const state: RunState = isOver(pod)
@@ -271,7 +335,7 @@ export function podTarget(pod: V1Pod, target: string, node: Labels, identity: Id
     region: node[REGION] ?? null,
     sku: node[INSTANCE_TYPE] ?? null,
     gpuModel: units.model,
-    gpus: gpusOfParts(podGpus(spec ?? {}, units).parts),
+    gpus: gpusOfParts(podGpus(spec ?? {}, units, claimed).parts),
     term: termOf(node),
     state,
     billing: isOver(pod) || (spec?.nodeName ?? '') === '' ? 'ended' : 'billed',
@@ -279,7 +343,7 @@ export function podTarget(pod: V1Pod, target: string, node: Labels, identity: Id
     spotRatio: null,
     labels: metadata?.labels ?? {},
     launchedAt: status?.startTime?.getTime() ?? null,
-    revision: metadata?.resourceVersion ?? null,
+    revision: revisionOf(pod),
   };
 }
 

@@ -11,6 +11,7 @@ import { formatInstant, MINUTE_MS, type Interval } from '../../core/time.js';
 import { podGpus, type GpuUnits } from '../../core/fleet/pod-gpus.js';
 import { RESERVATION_TAG, reservationIn } from '../../core/budget/reservation.js';
 import type { RecordBatch, Term, UsageRecord } from '../../core/usage.js';
+import { claimedParts, claimsOf } from './claims.js';
 import { pagesOf, type Cluster } from './client.js';
 import { cloudOf, isOver, placeOf, type Identity } from './objects.js';
 import { unitsOf } from './quantity.js';
@@ -60,9 +61,11 @@ export async function* podUsage(
   for (const node of nodes) places.set(node.metadata?.name ?? '', placeOfNode(node, meter));
   let records: UsageRecord[] = [];
   for await (const pods of pagesOf('list pods', (page) => cluster.core.listPodForAllNamespaces(page))) {
+    const claims = await claimsOf(cluster, pods);
     for (const pod of pods) {
       for (const record of recordsOf(
         pod,
+        claimedParts(pod, claims),
         places.get(pod.spec?.nodeName ?? '') ?? placeOfNode({}, meter),
         meter,
         window,
@@ -89,6 +92,7 @@ function placeOfNode(node: V1Node, { identity, isNamed }: Meter): Place {
 /** One pod's records, a minute each. */
 function* recordsOf(
   pod: V1Pod,
+  claimed: number | null,
   place: Place,
   { identity, cluster }: Meter,
   { from, to, now }: { readonly from: number; readonly to: number; readonly now: number },
@@ -96,7 +100,7 @@ function* recordsOf(
   const uid = pod.metadata?.uid;
   const held = heldBy(pod, now);
   if (uid === undefined || held === null) return;
-  const gpus = podGpus(pod.spec ?? {}, place.units);
+  const gpus = podGpus(pod.spec ?? {}, place.units, claimed);
   if (!gpus.requested) return;
   const { namespace = null, name = '', labels = {} } = pod.metadata ?? {};
   // Its cost takes the place of what is held, whichever way it names it.
