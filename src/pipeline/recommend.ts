@@ -7,6 +7,8 @@
  */
 import { decide } from '../core/policy/decision.js';
 import type { Policy } from '../core/policy/policy.js';
+import type { Recommendation } from '../core/policy/recommendation.js';
+import { withRisks } from '../store/action/carry-out.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';
@@ -34,16 +36,21 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
         );
         const applied = (await documents.list(tx, organisation, policies)).filter(({ paused }) => !paused);
         const decisions = decide(view, applied, policies);
-        const of = (status: 'open' | 'observed') =>
-          decisions.filter((one) => one.status === status).map(({ recommendation }) => recommendation);
+        const of = async (status: 'open' | 'observed') => {
+          const found: Recommendation[] = [];
+          for (const one of decisions)
+            if (one.status === status) found.push(await withRisks(stores, tx, organisation, one.recommendation));
+          return found;
+        };
+        const open = await of('open');
         await recommendations.replaceOpen(
           tx,
           organisation,
           team,
           policies.map((policy) => policy.name),
-          of('open'),
+          open,
           now,
-          of('observed'),
+          await of('observed'),
         );
         wakings.push(
           ...(await settleActions(stores, tx, {
@@ -51,7 +58,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
             team,
             now,
             view,
-            recommendations: of('open'),
+            recommendations: open,
             documents: applied,
             policies,
           })),

@@ -225,7 +225,8 @@ const refuse = (view: PolicyView, braking: Braking): Proposal => ({
 
 function toSpot(view: PolicyView, braking: Braking, one: WorkloadView, replicas: number, given: Params): Proposal[] {
   const prices = spotPrices(view, one);
-  if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null) return [];
+  if (prices === null || prices.spot >= prices.onDemand || one.gpusPerReplica === null || one.spotIsFixed === true)
+    return [];
   const record = recordOf(view, marketOf(view, one.provider, one.region, one.gpuModel), given.historyDays);
   const perGpu = record === null ? null : spotSaving(prices, record, one.job?.restartHours ?? given.restartHours).mean;
   const shown = shared(view, braking, {

@@ -89,8 +89,8 @@ function forWorkload(view: PolicyView, one: WorkloadView, given: Params): Propos
     return [toOnDemand(view, found, word === null ? 'spot is gone' : 'its deadline needs it')];
   // A deadline of which too little is known to plan for it is not risked.
   const mayRisk = word !== null || own === null || own.deadline === null;
-  if (wish === 'spot' && found.term === 'on-demand' && one.interruptible === true && mayRisk)
-    return toSpot(view, found);
+  const mayBe = one.interruptible === true && one.spotIsFixed !== true;
+  if (wish === 'spot' && found.term === 'on-demand' && mayBe && mayRisk) return toSpot(view, found);
   return [];
 }
 

@@ -129,6 +129,16 @@ export async function orAbsent(call: Promise<unknown>, none: unknown): Promise<u
   }
 }
 
+/** What is read, or null where the permission to read it is missing: it is then not known. @throws Failure otherwise */
+export async function unlessDenied<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (failure) {
+    if (failure instanceof Failure && failure.kind === 'denied') return null;
+    throw failure;
+  }
+}
+
 /**
  * Sends a request that acts, once.
  * @param call sends it and answers with the cloud's id of the request

@@ -81,6 +81,8 @@ function playAccount(on: RpcServer): void {
         : whole.ScalingGroups.filter(({ ScalingGroupId }) => ScalingGroupId === one);
     return { body: { ...whole, TotalCount: groups.length, ScalingGroups: groups } };
   });
+  on.play('DescribeLifecycleHooks', own('DescribeLifecycleHooks'));
+  on.play('DescribeScalingRules', own('DescribeScalingRules'));
   on.play('DescribeScalingConfigurations', own('DescribeScalingConfigurations'));
   on.play('DescribeScalingInstances', ({ params }) => {
     const whole = reply<{ ScalingInstances: { InstanceId: string }[] }>('alibaba', 'DescribeScalingInstances');
@@ -225,6 +227,37 @@ describe('the fleet', () => {
       'ScalingConfigurationIds.1': 'asc-2zea10',
       'ScalingConfigurationIds.3': 'asc-2zeweb',
     });
+  });
+
+  it("knows a group's own settings, and rules out what nothing would take back", async () => {
+    const whole = reply<{ ScalingGroups: Record<string, unknown>[] }>('alibaba', 'DescribeScalingGroups');
+    const [infer, mixed] = whole.ScalingGroups;
+    const over = { ProtectedCapacity: 2, SuspendedProcesses: ['ScaleIn', 'HealthCheck'] };
+    const ScalingGroups = [
+      { ...infer, ...over },
+      { ...mixed, MultiAZPolicy: 'PRIORITY' },
+    ];
+    server.play('DescribeScalingGroups', { body: { ...whole, TotalCount: 2, ScalingGroups } });
+    const groups = (await connect().fleet?.())?.targets.filter(({ kind }) => kind === 'group') ?? [];
+    expect(groups.map(({ group }) => group)[0]).toEqual({
+      protectedMembers: 2,
+      suspended: ['terminate'],
+      hooks: [{ name: 'save-state', seconds: 600 }],
+      policies: [
+        { name: 'cpu-50', follows: true },
+        { name: 'night', follows: false },
+      ],
+    });
+    expect(groups.map(({ ruledOut }) => ruledOut)).toEqual([
+      {},
+      {
+        'set-spot-ratio': expect.stringContaining('MultiAZPolicy is PRIORITY'),
+        scale: expect.stringContaining('no expected number'),
+      },
+    ]);
+    for (const action of ['DescribeLifecycleHooks', 'DescribeScalingRules'])
+      server.play(action, error('Forbidden.RAM', 'no', 403));
+    expect((await connect().target?.(GROUP))?.group).toMatchObject({ hooks: null, policies: null });
   });
 
   it('counts no share of a card as a card', async () => {
@@ -390,12 +423,7 @@ describe('acting', () => {
     [
       'ModifyScalingGroup',
       { kind: 'set-spot-ratio', target: GROUP, spotRatio: 0.9 },
-      {
-        RegionId: 'cn-beijing',
-        ScalingGroupId: 'asg-2zeinfer',
-        OnDemandPercentageAboveBaseCapacity: '10',
-        SpotInstanceRemedy: 'true',
-      },
+      { RegionId: 'cn-beijing', ScalingGroupId: 'asg-2zeinfer', OnDemandPercentageAboveBaseCapacity: '10' },
     ],
     [
       'ModifyScalingGroup',

@@ -3,6 +3,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Failure } from '../../src/core/errors.js';
+import { effectOf } from '../../src/core/action/acting.js';
 import { awsInstanceGpus } from '../../src/formats/reading/aws-instances.js';
 import { undeclared } from '../../src/parts.js';
 import { provider } from '../../src/providers/aws/aws.js';
@@ -110,6 +111,46 @@ describe('the GPUs of instance types', () => {
     for (const [type, { model, gpus }] of found) expect([type, { model, gpus }]).toEqual([type, awsInstanceGpus(type)]);
     expect(found.get('p4d.24xlarge')).toEqual({ model: 'A100-40GB', gpus: 8, memoryMib: 327_680 });
     expect(found.get('g6f.large')).toEqual({ model: 'L4', gpus: 0.125, memoryMib: 2861 });
+  });
+});
+
+describe("a group's own settings", () => {
+  const settingsOf = async (name: string) => {
+    const { targets } = await connect(acting(server)).fleet();
+    return targets.find(({ target }) => target === `asg/us-east-1/${name}`);
+  };
+
+  it('are its protected machines, suspended processes, hooks on ending and policies in force', async () => {
+    playFleet(server);
+    server.on(
+      call('DescribeAutoScalingGroups'),
+      reply('describe-auto-scaling-groups-1.xml', {
+        '<NextToken>groups-2</NextToken>': '',
+        '<ProtectedFromScaleIn>false': '<ProtectedFromScaleIn>true',
+        '<DefaultCooldown>300</DefaultCooldown>':
+          '<SuspendedProcesses><member><ProcessName>Terminate</ProcessName></member><member><ProcessName>AZRebalance</ProcessName></member></SuspendedProcesses>',
+      }),
+    );
+    expect((await settingsOf('serve-g5'))?.group).toEqual({
+      protectedMembers: 3,
+      suspended: ['terminate'],
+      hooks: [{ name: 'drain-queue', seconds: 3600 }],
+      policies: [
+        { name: 'cpu-50', follows: true },
+        { name: 'queue-steps', follows: false },
+      ],
+    });
+    expect((await settingsOf('serve-g5'))?.ruledOut).toBeUndefined();
+  });
+
+  it('are not known where they may not be read, and rule out a share of spot where nothing mixes it', async () => {
+    playFleet(server);
+    for (const action of ['DescribeLifecycleHooks', 'DescribePolicies'])
+      server.on(call(action), groupError('AccessDenied', `not authorized to perform: autoscaling:${action}`, 403));
+    const plain = await settingsOf('train-p4d');
+    expect(plain?.group).toMatchObject({ hooks: null, policies: null });
+    expect(plain?.ruledOut).toEqual({ 'set-spot-ratio': expect.stringContaining('no mixed instances policy') });
+    expect(effectOf({ action: 'MoveToSpot', change: {} }, plain!)).toMatchObject({ obstacle: { code: 'ruled-out' } });
   });
 });
 

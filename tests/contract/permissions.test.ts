@@ -78,6 +78,8 @@ describe('AWS', () => {
     server.on(call('DescribeInstances'), awsReply('describe-instances-1.xml', { '<nextToken>page-2</nextToken>': '' }));
     server.on(call('DescribeInstanceTypes'), awsReply('describe-instance-types.xml'));
     server.on(call('DescribeAutoScalingGroups'), awsReply('describe-auto-scaling-groups-none.xml'));
+    server.on(call('DescribeLifecycleHooks'), awsReply('describe-lifecycle-hooks.xml'));
+    server.on(call('DescribePolicies'), awsReply('describe-policies.xml'));
     server.on(call('DescribeLaunchTemplateVersions'), awsReply('describe-launch-template-versions.xml'));
     server.on(
       call('GetProducts'),
@@ -201,6 +203,8 @@ describe('Alibaba Cloud', () => {
       'DescribeScalingGroups',
       'DescribeScalingConfigurations',
       'DescribeScalingInstances',
+      'DescribeLifecycleHooks',
+      'DescribeScalingRules',
       'DescribePrice',
     ])
       answer(action, reply('alibaba', action));
@@ -281,6 +285,8 @@ describe('Tencent Cloud', () => {
       'DescribeZoneInstanceConfigInfos',
       'DescribeAutoScalingGroups',
       'DescribeAutoScalingInstances',
+      'DescribeLifecycleHooks',
+      'DescribeScalingPolicies',
       'DescribeBillDetail',
     ])
       server.play(action, { body: { Response: { RequestId: 'req-1', TotalCount: 0, InstanceSet: [] } } });

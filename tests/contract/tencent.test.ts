@@ -88,8 +88,11 @@ function playAccount(on: RpcServer): void {
     return answer({ TotalCount: groups.length, AutoScalingGroupSet: groups });
   });
   on.play('DescribeLaunchConfigurations', own('DescribeLaunchConfigurations'));
+  on.play('DescribeLifecycleHooks', own('DescribeLifecycleHooks'));
+  on.play('DescribeScalingPolicies', own('DescribeScalingPolicies'));
   on.play('DescribeAutoScalingInstances', ({ params }) => {
-    const ids = params['InstanceIds'] as string[];
+    const ids = params['InstanceIds'] as string[] | undefined;
+    if (ids === undefined) return own('DescribeAutoScalingInstances');
     const members = reply<MembersReply>(
       'tencent',
       'DescribeAutoScalingInstances',
@@ -233,7 +236,8 @@ describe('the fleet', () => {
       ['ins-share01', {}],
       ['ins-paid01', {}],
     ]);
-    expect(server.of('DescribeAutoScalingInstances')).toMatchObject([
+    const asked = server.of('DescribeAutoScalingInstances').filter(({ params }) => 'InstanceIds' in params);
+    expect(asked).toMatchObject([
       {
         version: '2018-04-19',
         key: READ.id,
@@ -293,6 +297,42 @@ describe('the fleet', () => {
     });
     server.play('DescribeInstances', { status: 502, body: '<html>bad gateway</html>' });
     await expect(connect().target?.(TRAIN)).rejects.toMatchObject({ kind: 'unavailable' });
+  });
+});
+
+describe("a group's own settings", () => {
+  it('are its protected machines, hooks, policies and whether it is disabled; spot is mixed where it already is', async () => {
+    const [infer] = reply<{ Response: { AutoScalingGroupSet: Record<string, unknown>[] } }>(
+      'tencent',
+      'DescribeAutoScalingGroups',
+    ).Response.AutoScalingGroupSet;
+    const groups = [{ ...infer, EnabledStatus: 'DISABLED', InstanceAllocationPolicy: 'LAUNCH_CONFIGURATION' }];
+    server.play('DescribeAutoScalingGroups', answer({ TotalCount: 1, AutoScalingGroupSet: groups }));
+    const [member] = reply<{ Response: { AutoScalingInstanceSet: Record<string, unknown>[] } }>(
+      'tencent',
+      'DescribeAutoScalingInstances',
+    ).Response.AutoScalingInstanceSet;
+    server.play(
+      'DescribeAutoScalingInstances',
+      answer({ TotalCount: 1, AutoScalingInstanceSet: [{ ...member, ProtectedFromScaleIn: true }] }),
+    );
+    const seen = await connect().target?.(GROUP);
+    expect(seen?.group).toEqual({
+      protectedMembers: 1,
+      suspended: ['launch', 'terminate'],
+      hooks: [{ name: 'save-state', seconds: 300 }],
+      policies: [
+        { name: 'cpu-50', follows: true },
+        { name: 'alarm', follows: false },
+      ],
+    });
+    expect(seen?.ruledOut).toEqual({ 'set-spot-ratio': expect.stringContaining('not SPOT_MIXED') });
+    expect(server.of('DescribeLifecycleHooks').map(({ params, key }) => [params['Filters'], key])).toEqual([
+      [[{ Name: 'auto-scaling-group-id', Values: ['asg-infer01'] }], READ.id],
+    ]);
+    for (const action of ['DescribeLifecycleHooks', 'DescribeScalingPolicies', 'DescribeAutoScalingInstances'])
+      server.play(action, error('UnauthorizedOperation'));
+    expect((await connect().target?.(GROUP))?.group).toMatchObject({ protectedMembers: null, hooks: null });
   });
 });
 

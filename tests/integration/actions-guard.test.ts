@@ -41,6 +41,30 @@ describe('the guard', async () => {
     expect((await enforced('i-2')).state).toBe('confirmed');
   });
 
+  it('tells with a recommendation what else would happen, and does not ask about what would be refused', async () => {
+    await w.document('approve');
+    const settings = { protectedMembers: 0, suspended: [], policies: [] };
+    w.cloud.add(
+      group('hooked', 4, { group: { ...settings, hooks: [{ name: 'drain-queue', seconds: 900 }] } }),
+      group('kept', 4, { group: { ...settings, protectedMembers: 4, hooks: [] } }),
+    );
+    w.script.wants = ['hooked', 'kept'].map((target) => ({ action: 'ScaleIn', target, change: { replicas: 3 } }));
+    await w.look(2 * HOUR_MS);
+    const made = (await w.stores.recommendations.list('default', {}, null, 10)).filter(({ target }) =>
+      ['hooked', 'kept'].includes(target),
+    );
+    const told = new Map(made.map((one) => [one.target, one]));
+    expect(told.get('hooked')?.risk.note).toContain('drain-queue holds each machine that ends');
+    expect(told.get('hooked')?.obstacle ?? null).toBeNull();
+    expect(told.get('kept')?.obstacle).toMatchObject({ code: 'scale-in-protection' });
+    const open = (await w.all()).filter(({ state }) => state === 'proposed').map(({ target }) => target);
+    expect(open).toContain('asg/hooked');
+    expect(open).not.toContain('asg/kept');
+    w.script.wants = [];
+    await w.look(HOUR_MS);
+    await w.document('enforce');
+  });
+
   it('leaves to a scaling group what one of its machines becomes, and sends nothing', async () => {
     await w.document('approve');
     w.cloud.add(instance('i-9'));

@@ -132,6 +132,8 @@ export const jsonError = (code: string, message: string, status = 400): WireRepl
 
 /** The account of most tests: instances and groups of us-east-1 in two pages each. */
 export function playFleet(server: WireServer): void {
+  server.on(call('DescribeLifecycleHooks'), reply('describe-lifecycle-hooks.xml'));
+  server.on(call('DescribePolicies'), reply('describe-policies.xml'));
   server.on(call('DescribeInstances'), reply('describe-instances-1.xml'));
   server.on(call('DescribeInstances', { NextToken: 'page-2' }), reply('describe-instances-2.xml'));
   server.on(call('DescribeInstanceTypes'), reply('describe-instance-types.xml'));

@@ -8,6 +8,7 @@
 import type { Action, Next, Reason } from './action.js';
 import { inverseOf, type Effect, type FleetTarget, type TargetKind } from '../fleet/fleet.js';
 import { undoingGroup } from '../fleet/membership.js';
+import { obstaclesTo } from '../fleet/settings.js';
 import type { PolicyView, ResourceView, WorkloadView } from '../policy/view.js';
 import { planPurchase, type PlanPurchase } from '../price/plan-rates.js';
 import type { CommitmentOffer } from '../price/commitment-offer.js';
@@ -41,10 +42,35 @@ const byHand = (why: string): Carrying => none('by-hand', `a person has to carry
 const LATE_START_MS = 6 * HOUR_MS;
 
 /**
+ * What stands against an effect for as long as the target is as it was read: said of a recommendation before anybody is
+ * asked to approve it, and by the guard.
+ */
+export function obstaclesOf(effect: Effect, seen: FleetTarget): Reason[] {
+  const group = undoingGroup(effect, seen);
+  const member: Reason[] =
+    group === null
+      ? []
+      : [
+          {
+            code: 'group-member',
+            message: `${seen.target} belongs to ${group}, which would bring another or release it with its disks: scale the group, or change what it launches`,
+          },
+        ];
+  return [...member, ...obstaclesTo(effect, seen)];
+}
+
+/**
  * The effect on a target that carries a recommendation out. Purchases have no target: see `purchaseOf`.
  * @param seen the target as it was last seen
  */
 export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
+  const carrying = fittingEffect(wanted, seen);
+  if ('obstacle' in carrying) return carrying;
+  const [obstacle] = obstaclesOf(carrying.effect, seen);
+  return obstacle === undefined ? carrying : { obstacle };
+}
+
+function fittingEffect(wanted: Wanted, seen: FleetTarget): Carrying {
   const { action, change } = wanted;
   const why = NOT_ACTED_ON[action];
   if (why !== undefined) return none('not-an-effect', why);
@@ -75,20 +101,7 @@ export function effectOf(wanted: Wanted, seen: FleetTarget): Carrying {
   }
 }
 
-/** Why an effect on one machine of a scaling group is left to the group; null: it is none, or the effect is its own. */
-export function memberObstacle(effect: Effect, seen: FleetTarget): Reason | null {
-  const group = undoingGroup(effect, seen);
-  return group === null
-    ? null
-    : {
-        code: 'group-member',
-        message: `${seen.target} belongs to ${group}, which would bring another or release it with its disks: scale the group, or change what it launches`,
-      };
-}
-
 function onInstance(seen: FleetTarget, effect: Effect): Carrying {
-  const obstacle = memberObstacle(effect, seen);
-  if (obstacle !== null) return { obstacle };
   return seen.kind === 'instance'
     ? { effect }
     : none('no-effect-fits', `a ${seen.kind} is neither stopped, started nor replaced as one`);
@@ -135,11 +148,12 @@ function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {
       `${seen.target} launches ${seen.sku ?? 'what its template says'}, and which instances a ${seen.kind} launches is its template's to say, not an effect`,
     );
   if (typeof replicas === 'number' && replicas !== 1) return byHand(`a single instance cannot become ${replicas}`);
-  const obstacle = memberObstacle({ kind: 'resize', target: seen.target, sku }, seen);
-  if (obstacle !== null) return { obstacle };
+  const resize: Effect = { kind: 'resize', target: seen.target, sku };
+  const [obstacle] = obstaclesOf(resize, seen);
+  if (obstacle !== undefined) return { obstacle };
   if (STOPPED_TO_RESIZE.has(seen.provider) && seen.state !== 'stopped')
     return byHand(`${seen.target} has to be stopped before it can become ${sku}, and started after that`);
-  return { effect: { kind: 'resize', target: seen.target, sku } };
+  return { effect: resize };
 }
 
 /**
@@ -161,8 +175,6 @@ function shifted({ change }: Wanted, seen: FleetTarget): Carrying {
     return byHand(
       `a ${seen.kind} is not stopped and started as one job: its scheduler, or who runs it, has to start it at ${String(change['startsAt'])}`,
     );
-  const obstacle = memberObstacle({ kind: 'stop', target: seen.target }, seen);
-  if (obstacle !== null) return { obstacle };
   return seen.state === 'running' || seen.state === 'starting'
     ? {
         effect: { kind: 'stop', target: seen.target },

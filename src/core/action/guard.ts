@@ -11,7 +11,7 @@
  * unless whoever asks for it says otherwise.
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
-import { memberObstacle, reachOf, sizeAfter, type Reach } from './acting.js';
+import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
 import type { Effect, FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
@@ -158,8 +158,7 @@ function aboutTarget({ action, seen }: GuardFacts): GuardReason[] {
     return [wait('target-unknown', `${action.connection} cannot tell the state of ${action.target}`)];
   if (progressOf(action.effect, seen) === 'done')
     return [against('already-so', `${action.target} already is as it should become`)];
-  const obstacle = memberObstacle(action.effect, seen);
-  return obstacle === null ? [] : [against(obstacle.code, obstacle.message)];
+  return obstaclesOf(action.effect, seen).map(({ code, message }) => against(code, message));
 }
 
 /** What holds every action but a rollback to its pace and off what is not to be touched. */

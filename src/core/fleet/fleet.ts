@@ -5,6 +5,7 @@
  * reading that is missing never makes a target look stopped, idle or free of charge.
  */
 import type { Term } from '../usage.js';
+import type { GroupSettings, RuledOut } from './settings.js';
 
 export const TARGET_KINDS = ['instance', 'group', 'workload', 'node-pool', 'commitment'] as const;
 /**
@@ -53,6 +54,12 @@ export interface FleetTarget {
   readonly launchedAt: number | null;
   /** The provider's own version of the target, where it has one: a later write with an older revision is refused. */
   readonly revision: string | null;
+  /** Of a scaling group: what its own settings say of its size; absent: the provider's part does not read them. */
+  readonly group?: GroupSettings;
+  /** Effects that its settings rule out, each with why; absent: none that is known. */
+  readonly ruledOut?: RuledOut;
+  /** Tools that hold it to what they have written down, each as a clause (`Argo CD keeps it as …`). */
+  readonly managedBy?: readonly string[];
 }
 
 export interface FleetReading {

@@ -92,6 +92,7 @@ export function workloadOf(target: FleetTarget, workload: string, changedAt: num
     fleet,
     service: serviceOf(target),
     ...jobOf(target, fleet),
+    ...(target.kind === 'instance' && target.spotRatio === null ? { spotIsFixed: true as const } : {}),
     performance: [],
     ...runsOf(labels),
   };

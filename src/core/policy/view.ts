@@ -146,6 +146,8 @@ export interface WorkloadView {
   readonly runs?: RunFacts;
   /** What is found about the health of its GPUs and not cleared; absent: nothing. */
   readonly health?: readonly HealthFinding[];
+  /** It is one machine, which no cloud here turns into spot or back; absent: it is a group, or nobody knows. */
+  readonly spotIsFixed?: true;
   /** Hot spares that its fleet declares, ready to take over, first to be used first; absent: none. */
   readonly spares?: readonly string[];
 }

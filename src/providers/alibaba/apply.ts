@@ -102,11 +102,10 @@ function groupRequest(effect: Effect, region: string, id: string): Request | nul
     case 'set-bounds':
       return modify({ MinSize: effect.min, MaxSize: effect.max }, `from ${effect.min} to ${effect.max} instances`);
     case 'set-spot-ratio': {
+      // The one number: what else there is to set for spot is the group's own, and would stay behind.
       const onDemand = Math.round(100 * (1 - effect.spotRatio));
-      // Spot instances that are called back are replaced ahead of time.
-      const remedy: Params = onDemand < 100 ? { SpotInstanceRemedy: true } : {};
       return modify(
-        { OnDemandPercentageAboveBaseCapacity: onDemand, ...remedy },
+        { OnDemandPercentageAboveBaseCapacity: onDemand },
         `${onDemand} % pay-as-you-go above the base capacity`,
       );
     }

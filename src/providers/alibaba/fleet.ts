@@ -14,6 +14,7 @@ import {
   MEMBERS_PERMISSION,
   membersOf,
   readGroup,
+  SETTINGS_PERMISSIONS,
 } from './groups.js';
 import { gpuInstances, INSTANCES_PERMISSION, instancesAsTargets, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
@@ -25,7 +26,11 @@ export const IN_USE_PERMISSIONS: readonly string[] = [
   GROUPS_PERMISSION,
   CONFIGURATIONS_PERMISSION,
 ];
-export const FLEET_PERMISSIONS: readonly string[] = [...IN_USE_PERMISSIONS, MEMBERS_PERMISSION];
+export const FLEET_PERMISSIONS: readonly string[] = [
+  ...IN_USE_PERMISSIONS,
+  MEMBERS_PERMISSION,
+  ...SETTINGS_PERMISSIONS,
+];
 
 export const membersIn = (client: AlibabaClient): Members =>
   new Members((region, ids) => membersOf(client, region, ids));

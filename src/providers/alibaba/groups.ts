@@ -9,13 +9,16 @@
 import { z } from 'zod';
 import type { BillingState, FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, reading, type Membership, type TypeGpus } from '../rpc.js';
+import { groupTarget, reading, unlessDenied, type Membership, type TypeGpus } from '../rpc.js';
 import { permissionOf, type AlibabaClient, type Params } from './client.js';
 import { CLOUD, type InstanceTypes } from './types.js';
 
 export const GROUPS_PERMISSION = permissionOf('ess', 'DescribeScalingGroups');
 export const CONFIGURATIONS_PERMISSION = permissionOf('ess', 'DescribeScalingConfigurations');
 export const MEMBERS_PERMISSION = permissionOf('ess', 'DescribeScalingInstances');
+const HOOKS_PERMISSION = permissionOf('ess', 'DescribeLifecycleHooks');
+const RULES_PERMISSION = permissionOf('ess', 'DescribeScalingRules');
+export const SETTINGS_PERMISSIONS: readonly string[] = [HOOKS_PERMISSION, RULES_PERMISSION];
 const PAGE_SIZE = 50;
 /** Ids in one request (ScalingConfigurationIds.N). */
 const MOST_CONFIGURATIONS = 10;
@@ -35,6 +38,9 @@ const GROUP = z.object({
   StoppedCapacity: count,
   TotalInstanceCount: count,
   OnDemandPercentageAboveBaseCapacity: count,
+  MultiAZPolicy: z.string().optional(),
+  ProtectedCapacity: count,
+  SuspendedProcesses: z.array(z.string()).optional(),
   ActiveScalingConfigurationId: z.string().optional(),
   LaunchTemplateOverrides: z
     .array(z.object({ InstanceType: z.string().optional(), WeightedCapacity: z.number().optional() }))
@@ -54,6 +60,20 @@ const CONFIGURATION = z.object({
 });
 type Configuration = z.output<typeof CONFIGURATION>;
 const CONFIGURATIONS = z.object({ ScalingConfigurations: z.array(CONFIGURATION) });
+
+const HOOKS = z.object({
+  LifecycleHooks: z.array(
+    z.object({
+      LifecycleHookName: z.string(),
+      LifecycleTransition: z.string(),
+      LifecycleHookStatus: z.string().optional(),
+      HeartbeatTimeout: z.number().optional(),
+    }),
+  ),
+});
+const RULES = z.object({
+  ScalingRules: z.array(z.object({ ScalingRuleName: z.string(), ScalingRuleType: z.string().optional() })),
+});
 
 const MEMBERS = z.object({
   ScalingInstances: z.array(z.object({ InstanceId: z.string(), ScalingGroupId: z.string() })),
@@ -101,8 +121,12 @@ async function readConfigurations(
 
 /** The groups of a region whose machines have GPUs, or may have. @throws Failure */
 export async function gpuGroups(client: AlibabaClient, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
-  const targets = await asTargets(client, types, region, await readGroups(client, region));
-  return targets.filter(({ gpus }) => gpus !== 0);
+  const groups = await readGroups(client, region);
+  const targets = await asTargets(client, types, region, groups);
+  const found: FleetTarget[] = [];
+  for (const [at, target] of targets.entries())
+    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target));
+  return found;
 }
 
 /** Null: the cloud says that it is not there. @throws Failure */
@@ -115,7 +139,67 @@ export async function readGroup(
   const found = (await readGroups(client, region, { ScalingGroupIds: [id] })).filter(
     ({ ScalingGroupId }) => ScalingGroupId === id,
   );
-  return (await asTargets(client, types, region, found))[0] ?? null;
+  const [target] = await asTargets(client, types, region, found);
+  return target === undefined ? null : withSettings(client, region, found[0], target);
+}
+
+/**
+ * What the group's own settings say of its size. The share of pay-as-you-go instances is set only where the group has
+ * one (or has its default, 100), and the expected number only where it is in use: otherwise setting them would change
+ * how the group works, and nothing would take that back (Auto Scaling API Reference, "ModifyScalingGroup":
+ * MultiAZPolicy, OnDemandPercentageAboveBaseCapacity, DesiredCapacity).
+ * @throws Failure where it cannot be asked now
+ */
+async function withSettings(
+  client: AlibabaClient,
+  region: string,
+  group: Group | undefined,
+  target: FleetTarget,
+): Promise<FleetTarget> {
+  if (group === undefined) return target;
+  const { MultiAZPolicy, OnDemandPercentageAboveBaseCapacity, DesiredCapacity, ScalingGroupId } = group;
+  const ask = { RegionId: region, ScalingGroupId, PageSize: PAGE_SIZE };
+  const hooks = await unlessDenied(() =>
+    reading(CLOUD, HOOKS_PERMISSION, HOOKS, () => client.call('ess', 'DescribeLifecycleHooks', region, ask)),
+  );
+  const rules = await unlessDenied(() =>
+    reading(CLOUD, RULES_PERMISSION, RULES, () => client.call('ess', 'DescribeScalingRules', region, ask)),
+  );
+  const isMixed = MultiAZPolicy === 'COMPOSABLE' || OnDemandPercentageAboveBaseCapacity !== undefined;
+  return {
+    ...target,
+    group: {
+      protectedMembers: group.ProtectedCapacity ?? null,
+      suspended: (group.SuspendedProcesses ?? []).flatMap((process) =>
+        process === 'ScaleOut' ? ['launch' as const] : process === 'ScaleIn' ? ['terminate' as const] : [],
+      ),
+      hooks:
+        hooks?.LifecycleHooks.filter(
+          ({ LifecycleTransition, LifecycleHookStatus }) =>
+            LifecycleTransition === 'SCALE_IN' && LifecycleHookStatus !== 'InActive',
+        ).map(({ LifecycleHookName, HeartbeatTimeout }) => ({
+          name: LifecycleHookName,
+          seconds: HeartbeatTimeout ?? null,
+        })) ?? null,
+      policies:
+        rules?.ScalingRules.map(({ ScalingRuleName, ScalingRuleType }) => ({
+          name: ScalingRuleName,
+          follows: ScalingRuleType === 'TargetTrackingScalingRule',
+        })) ?? null,
+    },
+    ruledOut: {
+      ...(isMixed
+        ? {}
+        : {
+            'set-spot-ratio': `its MultiAZPolicy is ${MultiAZPolicy ?? 'not stated'}: only a COMPOSABLE group, or one that states a share of pay-as-you-go instances, mixes spot`,
+          }),
+      ...(DesiredCapacity === undefined
+        ? {
+            scale: 'it keeps no expected number of instances: switch that on first, since nothing here switches it off',
+          }
+        : {}),
+    },
+  };
 }
 
 /**

@@ -66,6 +66,8 @@ function readings(region: string, sku: string | null, now: number): readonly Que
     { service: 'ecs', action: 'DescribeRegions', params: {} },
     { service: 'ess', action: 'DescribeScalingGroups', params: { RegionId, PageSize: 1, PageNumber: 1 } },
     { service: 'ess', action: 'DescribeScalingConfigurations', params: { RegionId, PageSize: 1 } },
+    { service: 'ess', action: 'DescribeLifecycleHooks', params: { RegionId, PageSize: 1, PageNumber: 1 } },
+    { service: 'ess', action: 'DescribeScalingRules', params: { RegionId, PageSize: 1, PageNumber: 1 } },
     { service: 'ess', action: 'DescribeScalingInstances', params: { RegionId, PageSize: 1, PageNumber: 1 } },
     {
       service: 'bss',

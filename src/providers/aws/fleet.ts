@@ -9,7 +9,8 @@ import { Failure } from '../../core/errors.js';
 import type { Clock } from '../../core/time.js';
 import type { Clients } from './clients.js';
 import { PERMISSION as TYPE_PERMISSION, type InstanceTypes } from './gpus.js';
-import { gpuGroups, groupsAsTargets, GROUP_PERMISSION, readGroups, TEMPLATE_PERMISSION } from './groups.js';
+import { SETTINGS_PERMISSIONS } from './group-settings.js';
+import { gpuGroups, GROUP_PERMISSION, readGroup, TEMPLATE_PERMISSION } from './groups.js';
 import { gpuInstances, instanceAsTarget, PERMISSION as INSTANCE_PERMISSION, readInstances } from './instances.js';
 import { parseTarget } from './targets.js';
 
@@ -18,6 +19,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   GROUP_PERMISSION,
   TYPE_PERMISSION,
   TEMPLATE_PERMISSION,
+  ...SETTINGS_PERMISSIONS,
 ];
 
 /** @throws Failure where nothing at all could be read: that of the first region */
@@ -63,10 +65,7 @@ export async function readTarget(clients: Clients, types: InstanceTypes, target:
   const named = parseTarget(target);
   if (named === null) return null;
   const { region } = named;
-  if (named.kind === 'asg') {
-    const [found] = await groupsAsTargets(clients, types, region, await readGroups(clients, region, [named.name]));
-    return found?.target ?? null;
-  }
+  if (named.kind === 'asg') return readGroup(clients, types, region, named.name);
   // As a filter, an id that is not there is an empty answer, not an error.
   const [one] = await readInstances(clients, region, { Filters: [{ Name: 'instance-id', Values: [named.id] }] });
   if (one === undefined) return null;

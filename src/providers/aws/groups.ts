@@ -15,6 +15,7 @@ import type { Term } from '../../core/usage.js';
 import type { Clients } from './clients.js';
 import { codeOf, reading, readingPages } from './failures.js';
 import type { InstanceTypes, TypeGpus } from './gpus.js';
+import { withSettings } from './group-settings.js';
 import { groupTarget, labelsOf } from './targets.js';
 
 export const GROUP_PERMISSION = 'autoscaling:DescribeAutoScalingGroups';
@@ -41,17 +42,31 @@ export async function readGroups(clients: Clients, region: string, names?: strin
 
 /** The groups of a region that may launch GPUs, or of which that is not known. @throws Failure */
 export async function gpuGroups(clients: Clients, types: InstanceTypes, region: string): Promise<FleetTarget[]> {
-  const targets = await groupsAsTargets(clients, types, region, await readGroups(clients, region));
-  return targets.flatMap(({ target, hasGpus }) => (hasGpus === false ? [] : [target]));
+  const found = await groupsAsTargets(clients, types, region, await readGroups(clients, region));
+  const targets: FleetTarget[] = [];
+  for (const { group, target, hasGpus } of found)
+    if (hasGpus !== false) targets.push(await withSettings(clients, region, group, target));
+  return targets;
+}
+
+/** Null: AWS does not know it. @throws Failure */
+export async function readGroup(
+  clients: Clients,
+  types: InstanceTypes,
+  region: string,
+  name: string,
+): Promise<FleetTarget | null> {
+  const [found] = await groupsAsTargets(clients, types, region, await readGroups(clients, region, [name]));
+  return found === undefined ? null : withSettings(clients, region, found.group, found.target);
 }
 
 /** Groups as targets, each with whether any of its types has a GPU (null: not known). @throws Failure */
-export async function groupsAsTargets(
+async function groupsAsTargets(
   clients: Clients,
   types: InstanceTypes,
   region: string,
   groups: readonly AutoScalingGroup[],
-): Promise<{ readonly target: FleetTarget; readonly hasGpus: boolean | null }[]> {
+): Promise<{ readonly group: AutoScalingGroup; readonly target: FleetTarget; readonly hasGpus: boolean | null }[]> {
   const templates = new Map<string, Promise<Launch | null>>();
   const launchOf = (group: AutoScalingGroup): Promise<Launch | null> => {
     const template = group.MixedInstancesPolicy?.LaunchTemplate?.LaunchTemplateSpecification ?? group.LaunchTemplate;
@@ -73,7 +88,8 @@ export async function groupsAsTargets(
   return withTypes.map(({ group, launch, names }) => {
     const known = names.map((name) => gpus.get(name));
     const hasGpus = names.length === 0 || known.includes(undefined) ? null : known.some((type) => type !== null);
-    return { target: groupAsTarget(group, { launch, names, known }, region, clients.settings.account), hasGpus };
+    const target = groupAsTarget(group, { launch, names, known }, region, clients.settings.account);
+    return { group, target, hasGpus };
   });
 }
 

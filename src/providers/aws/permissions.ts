@@ -9,7 +9,11 @@
  * Sources: Amazon EC2 API Reference, DryRun of each action (DryRunOperation, UnauthorizedOperation); IAM User Guide,
  * "Troubleshoot access denied error messages" (the action that is denied stands in the message).
  */
-import { DescribeAutoScalingGroupsCommand } from '@aws-sdk/client-auto-scaling';
+import {
+  DescribeAutoScalingGroupsCommand,
+  DescribeLifecycleHooksCommand,
+  DescribePoliciesCommand,
+} from '@aws-sdk/client-auto-scaling';
 import {
   DescribeInstancesCommand,
   DescribeInstanceTypesCommand,
@@ -58,6 +62,11 @@ const READINGS: Readonly<Record<string, (clients: Clients, region: string) => Pr
     clients.ec2(region).send(new DescribeReservedInstancesOfferingsCommand(DRY)),
   'autoscaling:DescribeAutoScalingGroups': (clients, region) =>
     clients.autoScaling(region).send(new DescribeAutoScalingGroupsCommand({ MaxRecords: 1 })),
+  // Asked of a group that is not there: whoever may not ask is told that first.
+  'autoscaling:DescribeLifecycleHooks': (clients, region) =>
+    clients.autoScaling(region).send(new DescribeLifecycleHooksCommand({ AutoScalingGroupName: 'bursar-none' })),
+  'autoscaling:DescribePolicies': (clients, region) =>
+    clients.autoScaling(region).send(new DescribePoliciesCommand({ MaxRecords: 1 })),
   'pricing:GetProducts': (clients) =>
     clients.pricing().send(new GetProductsCommand({ ServiceCode: 'AmazonEC2', MaxResults: 1 })),
   'savingsplans:DescribeSavingsPlans': (clients) =>

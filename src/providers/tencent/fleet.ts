@@ -10,11 +10,11 @@ import type { TencentClient } from './client.js';
 import {
   CONFIGURATIONS_PERMISSION,
   gpuGroups,
-  groupsAsTargets,
   GROUPS_PERMISSION,
   MEMBERS_PERMISSION,
   membersOf,
-  readGroup,
+  readGroupTarget,
+  SETTINGS_PERMISSIONS,
 } from './groups.js';
 import { gpuInstances, INSTANCES_PERMISSION, readInstance } from './instances.js';
 import { TYPES_PERMISSION, type InstanceTypes } from './types.js';
@@ -25,6 +25,7 @@ export const FLEET_PERMISSIONS: readonly string[] = [
   CONFIGURATIONS_PERMISSION,
   MEMBERS_PERMISSION,
   TYPES_PERMISSION,
+  ...SETTINGS_PERMISSIONS,
 ];
 
 export const membersIn = (client: TencentClient): Members =>
@@ -60,6 +61,5 @@ export async function readTarget(
   const named = parseTarget(target);
   if (named === null) return null;
   if (named.kind === 'instance') return members.named(await readInstance(client, named.region, named.id), named.region);
-  const group = await readGroup(client, named.region, named.id);
-  return group === null ? null : ((await groupsAsTargets(client, types, named.region, [group], now))[0] ?? null);
+  return readGroupTarget(client, types, named.region, named.id, now);
 }

@@ -9,13 +9,16 @@
 import { z } from 'zod';
 import type { FleetTarget } from '../../core/fleet/fleet.js';
 import type { Term } from '../../core/usage.js';
-import { groupTarget, orAbsent, reading, type Membership, type TypeGpus } from '../rpc.js';
+import { groupTarget, orAbsent, reading, unlessDenied, type Membership, type TypeGpus } from '../rpc.js';
 import { CLOUD, permissionOf, type Params, type TencentClient } from './client.js';
 import type { InstanceTypes } from './types.js';
 
 export const GROUPS_PERMISSION = permissionOf('as', 'DescribeAutoScalingGroups');
 export const CONFIGURATIONS_PERMISSION = permissionOf('as', 'DescribeLaunchConfigurations');
 export const MEMBERS_PERMISSION = permissionOf('as', 'DescribeAutoScalingInstances');
+const HOOKS_PERMISSION = permissionOf('as', 'DescribeLifecycleHooks');
+const POLICIES_PERMISSION = permissionOf('as', 'DescribeScalingPolicies');
+export const SETTINGS_PERMISSIONS: readonly string[] = [HOOKS_PERMISSION, POLICIES_PERMISSION];
 /** Of a page, and ids in one request. */
 const LIMIT = 100;
 
@@ -38,6 +41,7 @@ const GROUP = z.object({
   InServiceInstanceCount: count,
   LaunchConfigurationId: text,
   InstanceAllocationPolicy: text,
+  EnabledStatus: text,
   SpotMixedAllocationPolicy: SPOT_POLICY.nullish(),
   CreatedTime: text,
   Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).nullish(),
@@ -57,6 +61,18 @@ const CONFIGURATIONS = z.object({ LaunchConfigurationSet: z.array(CONFIGURATION)
 
 const MEMBERS = z.object({
   AutoScalingInstanceSet: z.array(z.object({ InstanceId: z.string(), AutoScalingGroupId: z.string() })),
+});
+const PROTECTED = z.object({
+  TotalCount: z.number(),
+  AutoScalingInstanceSet: z.array(z.object({ ProtectedFromScaleIn: z.boolean().nullish() })),
+});
+const HOOKS = z.object({
+  LifecycleHookSet: z.array(
+    z.object({ LifecycleHookName: z.string(), LifecycleTransition: text, HeartbeatTimeout: count }),
+  ),
+});
+const POLICIES = z.object({
+  ScalingPolicySet: z.array(z.object({ ScalingPolicyName: z.string(), ScalingPolicyType: text })),
 });
 const NO_MEMBERS = { AutoScalingInstanceSet: [] };
 
@@ -118,12 +134,89 @@ export async function gpuGroups(
   region: string,
   now: number,
 ): Promise<FleetTarget[]> {
-  const targets = await groupsAsTargets(client, types, region, await readGroups(client, region), now);
-  return targets.filter(({ gpus }) => gpus !== 0);
+  const groups = await readGroups(client, region);
+  const targets = await groupsAsTargets(client, types, region, groups, now);
+  const found: FleetTarget[] = [];
+  for (const [at, target] of targets.entries())
+    if (target.gpus !== 0) found.push(await withSettings(client, region, groups[at], target));
+  return found;
+}
+
+/** Null: the cloud says that it is not there. @throws Failure */
+export async function readGroupTarget(
+  client: TencentClient,
+  types: InstanceTypes,
+  region: string,
+  id: string,
+  now: number,
+): Promise<FleetTarget | null> {
+  const group = await readGroup(client, region, id);
+  if (group === null) return null;
+  const [target] = await groupsAsTargets(client, types, region, [group], now);
+  return target === undefined ? null : withSettings(client, region, group, target);
+}
+
+/**
+ * What the group's own settings say of its size. Spot is mixed only where the group already mixes it: switching it to
+ * SPOT_MIXED would stay behind when the share is put back (Auto Scaling API Reference, "ModifyAutoScalingGroup":
+ * InstanceAllocationPolicy).
+ * @throws Failure where it cannot be asked now
+ */
+async function withSettings(
+  client: TencentClient,
+  region: string,
+  group: Group | undefined,
+  target: FleetTarget,
+): Promise<FleetTarget> {
+  if (group === undefined) return target;
+  const Filters = [{ Name: 'auto-scaling-group-id', Values: [group.AutoScalingGroupId] }];
+  const asked = <Schema extends z.ZodType>(action: string, schema: Schema, params: Params) =>
+    unlessDenied(() =>
+      reading(CLOUD, permissionOf('as', action), schema, () =>
+        client.call('as', action, region, { Filters, Limit: LIMIT, ...params }),
+      ),
+    );
+  const hooks = await asked('DescribeLifecycleHooks', HOOKS, {});
+  const policies = await asked('DescribeScalingPolicies', POLICIES, {});
+  return {
+    ...target,
+    group: {
+      protectedMembers: await protectedMembers((Offset) =>
+        asked('DescribeAutoScalingInstances', PROTECTED, { Offset }),
+      ),
+      // A disabled group starts no activity of its own.
+      suspended: group.EnabledStatus === 'DISABLED' ? ['launch', 'terminate'] : [],
+      hooks:
+        hooks?.LifecycleHookSet.filter(({ LifecycleTransition }) => LifecycleTransition === 'INSTANCE_TERMINATING').map(
+          ({ LifecycleHookName, HeartbeatTimeout }) => ({ name: LifecycleHookName, seconds: HeartbeatTimeout ?? null }),
+        ) ?? null,
+      policies:
+        policies?.ScalingPolicySet.map(({ ScalingPolicyName, ScalingPolicyType }) => ({
+          name: ScalingPolicyName,
+          follows: ScalingPolicyType === 'TARGET_TRACKING',
+        })) ?? null,
+    },
+    ...(group.InstanceAllocationPolicy === 'SPOT_MIXED'
+      ? {}
+      : { ruledOut: { 'set-spot-ratio': 'its InstanceAllocationPolicy is not SPOT_MIXED: it does not mix spot' } }),
+  };
+}
+
+/** @param page members from an offset on; null: they may not be read */
+async function protectedMembers(
+  page: (offset: number) => Promise<z.output<typeof PROTECTED> | null>,
+): Promise<number | null> {
+  let found = 0;
+  for (let offset = 0; ; offset += LIMIT) {
+    const reply = await page(offset);
+    if (reply === null) return null;
+    found += reply.AutoScalingInstanceSet.filter(({ ProtectedFromScaleIn }) => ProtectedFromScaleIn === true).length;
+    if (reply.AutoScalingInstanceSet.length === 0 || offset + LIMIT >= reply.TotalCount) return found;
+  }
 }
 
 /** @throws Failure */
-export async function groupsAsTargets(
+async function groupsAsTargets(
   client: TencentClient,
   types: InstanceTypes,
   region: string,

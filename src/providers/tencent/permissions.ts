@@ -29,6 +29,8 @@ const readings = (now: number): readonly Question[] => [
   { service: 'as', action: 'DescribeAutoScalingGroups', params: { Limit: 1 } },
   { service: 'as', action: 'DescribeLaunchConfigurations', params: { Limit: 1 } },
   { service: 'as', action: 'DescribeAutoScalingInstances', params: { Limit: 1 } },
+  { service: 'as', action: 'DescribeLifecycleHooks', params: { Limit: 1 } },
+  { service: 'as', action: 'DescribeScalingPolicies', params: { Limit: 1 } },
   {
     service: 'billing',
     action: 'DescribeBillDetail',

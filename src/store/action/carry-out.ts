@@ -8,6 +8,7 @@
 import { effectOf, isPurchase, newestEvidence, purchaseOf, type Subject } from '../../core/action/acting.js';
 import { policyActor, progressOf, type Next, type Reason } from '../../core/action/action.js';
 import type { Effect } from '../../core/fleet/fleet.js';
+import { risksOf } from '../../core/fleet/settings.js';
 import type { PolicyMode, Recommendation } from '../../core/policy/recommendation.js';
 import { MINUTE_MS, parseInstant } from '../../core/time.js';
 import type { Moved } from './actions.js';
@@ -52,6 +53,25 @@ export async function planOf(
       `its hours begin in less than ${LEAST_REST_MS / MINUTE_MS} minutes: a stop would not pay`,
     );
   return { connection: found.connection, effect, ...(next === undefined ? {} : { next }) };
+}
+
+/** A recommendation with what else would happen told beside its own risk, as the target was last seen. */
+export async function withRisks(
+  { targets }: Pick<Stores, 'targets'>,
+  tx: Transaction,
+  organisation: string,
+  recommendation: Recommendation,
+): Promise<Recommendation> {
+  const { action, team, target, risk } = recommendation;
+  const found = isPurchase(action) ? null : await targets.find(tx, organisation, team, target);
+  const carrying = found === null ? null : effectOf(recommendation, found.seen);
+  if (found === null || carrying === null || 'obstacle' in carrying) return recommendation;
+  const sentences = risksOf(carrying.effect, found.seen).map(
+    ({ message }) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`,
+  );
+  return sentences.length === 0
+    ? recommendation
+    : { ...recommendation, risk: { ...risk, note: [risk.note, ...sentences].filter((one) => one !== '').join(' ') } };
 }
 
 export interface ProposeRequest {

@@ -1,0 +1,86 @@
+/**
+ * What a target's own settings say of changing it: a scaling group's protection, suspended processes, hooks and
+ * policies; what its cloud does not take, or could not take back; tools that would put back what is changed.
+ *
+ * Pure. The invariant: what nobody has read stands against nothing, and is never said to be absent.
+ */
+import type { Effect, EffectKind, FleetTarget } from './fleet.js';
+
+/** Of a scaling group. Null: it could not be read. */
+export interface GroupSettings {
+  /** Machines that a scale-in passes over (scale-in protection). */
+  readonly protectedMembers: number | null;
+  /** What the group does not do now. */
+  readonly suspended: readonly ('launch' | 'terminate')[] | null;
+  /** Lifecycle hooks that hold a machine before it ends, and for how long at most; seconds null: not stated. */
+  readonly hooks: readonly { readonly name: string; readonly seconds: number | null }[] | null;
+  /** The group's own scaling policies that are in force; `follows` a target or a forecast, and so sets the size back. */
+  readonly policies: readonly { readonly name: string; readonly follows: boolean }[] | null;
+}
+
+/** What its settings rule out, with why, as a clause. */
+export type RuledOut = Readonly<Partial<Record<EffectKind, string>>>;
+
+export interface SettingsWord {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** What stands against an effect: it would be refused, come to nothing, be undone at once or not be taken back. */
+export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
+  const ruledOut = seen.ruledOut?.[effect.kind];
+  const found: SettingsWord[] =
+    ruledOut === undefined ? [] : [{ code: 'ruled-out', message: `${seen.target}: ${ruledOut}` }];
+  const change = sizeChange(effect, seen);
+  const group = seen.group;
+  if (group === undefined || change === null || change === 0) return found;
+  const process = change < 0 ? 'terminate' : 'launch';
+  if (group.suspended?.includes(process) === true)
+    found.push({
+      code: 'process-suspended',
+      message: `${seen.target} has suspended its process to ${process} machines: it would change its number, and nothing else`,
+    });
+  const members = seen.replicas?.desired ?? 0;
+  if (group.protectedMembers !== null && -change > members - group.protectedMembers)
+    found.push({
+      code: 'scale-in-protection',
+      message: `${group.protectedMembers} of the ${members} machines of ${seen.target} are protected from scale-in: ${-change} cannot go`,
+    });
+  const follower = effect.kind === 'scale' ? group.policies?.find(({ follows }) => follows) : undefined;
+  if (follower !== undefined)
+    found.push({
+      code: 'own-policy',
+      message: `${seen.target} follows its own policy ${follower.name}, which would set its size back: set its bounds instead`,
+    });
+  return found;
+}
+
+/** What happens besides, or may undo an effect later. */
+export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
+  const found = (seen.managedBy ?? []).map(
+    (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may put back what is changed here` }),
+  );
+  const change = sizeChange(effect, seen);
+  if (seen.group === undefined || change === null || change === 0) return found;
+  const { hooks, policies } = seen.group;
+  for (const { name, seconds } of change < 0 ? (hooks ?? []) : [])
+    found.push({
+      code: 'lifecycle-hook',
+      message: `the lifecycle hook ${name} holds each machine that ends${seconds === null ? '' : ` for up to ${seconds} seconds`}, and it is billed so long`,
+    });
+  const others = (policies ?? []).filter(({ follows }) => effect.kind !== 'scale' || !follows);
+  if (others.length > 0)
+    found.push({
+      code: 'own-policies',
+      message: `${seen.target} has scaling policies of its own that may change its size again: ${others.map(({ name }) => name).join(', ')}`,
+    });
+  return found;
+}
+
+/** How many machines more (or fewer) an effect brings about; null: it is none of that kind, or nobody knows. */
+function sizeChange(effect: Effect, { replicas }: FleetTarget): number | null {
+  if (replicas === null) return null;
+  const { desired } = replicas;
+  if (effect.kind === 'scale') return effect.replicas - desired;
+  return effect.kind === 'set-bounds' ? Math.min(Math.max(desired, effect.min), effect.max) - desired : null;
+}
