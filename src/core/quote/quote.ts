@@ -15,11 +15,12 @@ import { divideHalfEven, formatMoney } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
 import type { Price, Upfront } from '../price/price.js';
 import { providerName } from '../price/price.js';
-import type { PriceBook, Priced, PriceQuery } from '../price/price-book.js';
+import type { PriceBook, Priced, PriceQuery, UnpricedReason } from '../price/price-book.js';
 import { besidesOf, MOST_QUOTED_GIB, type Besides, type BesidesAsked, type BesidesUnpriced } from './besides.js';
 import { catalogueOf, noBesides, noQuote, type NoQuote } from './close.js';
 import { exchangeTo, perGpuHour, RunCosts, type BilledRun, type Exchange } from './cost.js';
 import { intervalOf, type RunInterval } from './interval.js';
+import { REFERENCE } from './reference-prices.js';
 import type { DirtyPrices, Interruptions } from '../price/spot-history.js';
 import { formatInstant, HOUR_MS } from '../time.js';
 import { TERMS, type Term } from '../usage.js';
@@ -56,6 +57,8 @@ export interface QuoteContext {
   readonly prices: readonly Price[];
   /** Tells what of the book bills have taught; absent: all of it is what the lists say. */
   readonly effective?: Pick<EffectivePrices, 'learnedOf' | 'taught'>;
+  /** Public list prices, for what no list that was read knows; absent: none stand in. */
+  readonly references?: { readonly book: PriceBook; readonly prices: readonly Price[] };
   readonly fx: FxTable;
   readonly peak: PeakSchedule;
   /** Epoch milliseconds: when the run begins, and whose prices hold. */
@@ -173,8 +176,8 @@ export function quote(request: QuoteRequest, context: QuoteContext): Quote | NoQ
 /** As `quote`, with the costs of any beginning of the run. */
 export function quoteInDetail(request: QuoteRequest, given: QuoteContext): QuoteDetail | NoQuote {
   checkQuote(request);
-  const context: Run = { ...given, costs: new RunCosts(given.peak, given.at, request.gpus) };
-  const { found, question } = findPrice(request, given);
+  const { found, question, context: by } = priceFor(request, given);
+  const context: Run = { ...by, costs: new RunCosts(given.peak, given.at, request.gpus) };
   if ('unpriced' in found) return noQuote(found.unpriced, question, request.sku, context.prices);
   const costed = costOfRun(found.price, request, context);
   if ('component' in costed) return noBesides(costed, question, request.sku);
@@ -241,6 +244,23 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
       alternatives: alternativesTo(found, costed, request, context),
     },
   };
+}
+
+/** Why a price is looked for among the references: nothing that was read says anything of it. */
+const UNHEARD_OF: ReadonlySet<UnpricedReason> = new Set(['no-price-list', 'unknown-sku', 'unknown-model', 'no-region']);
+
+/** The price of the lists that were read, whatever it is; a reference price where these know nothing of it. */
+function priceFor(
+  request: QuoteRequest,
+  given: QuoteContext,
+): ReturnType<typeof findPrice> & { readonly context: QuoteContext } {
+  const own = { ...findPrice(request, given), context: given };
+  const { references } = given;
+  if (references === undefined || !('unpriced' in own.found) || !UNHEARD_OF.has(own.found.unpriced)) return own;
+  const { effective: _, ...rest } = given;
+  const context: QuoteContext = { ...rest, book: references.book, prices: references.prices };
+  const reference = findPrice(request, context);
+  return 'unpriced' in reference.found ? own : { ...reference, context };
 }
 
 const NONE_DIRTY: DirtyPrices = () => new Set();
@@ -378,6 +398,10 @@ function assumptionsOf(
 ): string[] {
   const texts: string[] = [];
   if (assumed.includes('sku')) texts.push(`${price.sku} is the cheapest SKU with a ${price.gpuModel ?? request.sku}`);
+  if (price.source.startsWith(REFERENCE))
+    texts.push(
+      `no price list that was read knows it: this is a reference price (${price.source.slice(REFERENCE.length)}), which may differ from what you are charged`,
+    );
   if (assumed.includes('region')) texts.push(`${price.region ?? 'any region'} is the cheapest region`);
   if (assumed.includes('upfront')) texts.push(`the reservation is paid with ${price.upfront} upfront`);
   if (learned !== null)

@@ -12,6 +12,7 @@ import { effectivePrices, type EffectivePrices } from '../../core/price/effectiv
 import { nanosOf } from '../../core/money.js';
 import { compilePeak, NO_PEAK, type PeakRule, type PeakSchedule } from '../../core/price/peak.js';
 import { findPrice, type QuoteContext, type QuoteRequest } from '../../core/quote/quote.js';
+import { REFERENCE_PRICES, referenceBook } from '../../core/quote/reference-prices.js';
 import type { BudgetFacts, WeighedFacts } from '../../core/quote/budget.js';
 import {
   interruptionsIn,
@@ -186,6 +187,7 @@ export class QuoteStore {
         book,
         prices: prices.prices,
         effective: prices.effective,
+        references: { book: referenceBook(), prices: REFERENCE_PRICES },
         fx,
         peak: this.peakOf(organisation, head?.peak ?? null),
         at: now,
