@@ -5,7 +5,6 @@
  * reading that is missing never makes a target look stopped, idle or free of charge.
  */
 import type { Term } from '../usage.js';
-import type { GroupSettings, RuledOut } from './settings.js';
 
 export const TARGET_KINDS = ['instance', 'group', 'workload', 'node-pool', 'commitment'] as const;
 /**
@@ -26,6 +25,21 @@ export interface Replicas {
   readonly min: number | null;
   readonly max: number | null;
 }
+
+/** Of a scaling group. Null: it could not be read. */
+export interface GroupSettings {
+  /** Machines that a scale-in passes over (scale-in protection). */
+  readonly protectedMembers: number | null;
+  /** What the group does not do now. */
+  readonly suspended: readonly ('launch' | 'terminate')[] | null;
+  /** Lifecycle hooks that hold a machine before it ends, and for how long at most; seconds null: not stated. */
+  readonly hooks: readonly { readonly name: string; readonly seconds: number | null }[] | null;
+  /** The group's own scaling policies that are in force; `follows` a target or a forecast, and so sets the size back. */
+  readonly policies: readonly { readonly name: string; readonly follows: boolean }[] | null;
+}
+
+/** What its settings rule out, with why, as a clause. */
+export type RuledOut = Readonly<Partial<Record<EffectKind, string>>>;
 
 /** One target as it was seen. */
 export interface FleetTarget {

@@ -4,22 +4,7 @@
  *
  * Pure. The invariant: what nobody has read stands against nothing, and is never said to be absent.
  */
-import type { Effect, EffectKind, FleetTarget } from './fleet.js';
-
-/** Of a scaling group. Null: it could not be read. */
-export interface GroupSettings {
-  /** Machines that a scale-in passes over (scale-in protection). */
-  readonly protectedMembers: number | null;
-  /** What the group does not do now. */
-  readonly suspended: readonly ('launch' | 'terminate')[] | null;
-  /** Lifecycle hooks that hold a machine before it ends, and for how long at most; seconds null: not stated. */
-  readonly hooks: readonly { readonly name: string; readonly seconds: number | null }[] | null;
-  /** The group's own scaling policies that are in force; `follows` a target or a forecast, and so sets the size back. */
-  readonly policies: readonly { readonly name: string; readonly follows: boolean }[] | null;
-}
-
-/** What its settings rule out, with why, as a clause. */
-export type RuledOut = Readonly<Partial<Record<EffectKind, string>>>;
+import type { Effect, FleetTarget } from './fleet.js';
 
 export interface SettingsWord {
   readonly code: string;
@@ -34,11 +19,11 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const change = sizeChange(effect, seen);
   const group = seen.group;
   if (group === undefined || change === null || change === 0) return found;
-  const process = change < 0 ? 'terminate' : 'launch';
-  if (group.suspended?.includes(process) === true)
+  const step = change < 0 ? 'terminate' : 'launch';
+  if (group.suspended?.includes(step) === true)
     found.push({
       code: 'process-suspended',
-      message: `${seen.target} has suspended its process to ${process} machines: it would change its number, and nothing else`,
+      message: `${seen.target} has suspended its process to ${step} machines: it would change its number, and nothing else`,
     });
   const members = seen.replicas?.desired ?? 0;
   if (group.protectedMembers !== null && -change > members - group.protectedMembers)

@@ -12,8 +12,7 @@ import {
   type ScalingPolicy,
 } from '@aws-sdk/client-auto-scaling';
 import { Failure } from '../../core/errors.js';
-import type { FleetTarget } from '../../core/fleet/fleet.js';
-import type { GroupSettings } from '../../core/fleet/settings.js';
+import type { FleetTarget, GroupSettings } from '../../core/fleet/fleet.js';
 import type { Clients } from './clients.js';
 import { reading, readingPages } from './failures.js';
 

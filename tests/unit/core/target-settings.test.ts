@@ -3,8 +3,8 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { effectOf, obstaclesOf } from '../../../src/core/action/acting.js';
 import { guard } from '../../../src/core/action/guard.js';
-import type { Effect, FleetTarget } from '../../../src/core/fleet/fleet.js';
-import { obstaclesTo, risksOf, type GroupSettings } from '../../../src/core/fleet/settings.js';
+import type { Effect, FleetTarget, GroupSettings } from '../../../src/core/fleet/fleet.js';
+import { obstaclesTo, risksOf } from '../../../src/core/fleet/settings.js';
 import { facts } from '../../support/guard-facts.js';
 import { group, instance } from '../../support/memory-cloud.js';
 
