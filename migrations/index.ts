@@ -20,6 +20,7 @@ import { RemainingHolds1764000000018 } from './0018-remaining-holds.js';
 import { RecordedJobs1764000000019 } from './0019-recorded-jobs.js';
 import { Measurements1764000000020 } from './0020-measurements.js';
 import { PriceStatements1764000000023 } from './0023-price-statements.js';
+import { CorrectedUsage1764000000024 } from './0024-corrected-usage.js';
 import { DatedBills1764000000025 } from './0025-dated-bills.js';
 import { ToldAgain1764000000026 } from './0026-told-again.js';
 import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.js';
@@ -46,6 +47,7 @@ export const migrations = [
   RecordedJobs1764000000019,
   Measurements1764000000020,
   PriceStatements1764000000023,
+  CorrectedUsage1764000000024,
   DatedBills1764000000025,
   ToldAgain1764000000026,
   TypedRecommendations1764000000027,

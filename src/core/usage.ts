@@ -48,6 +48,13 @@ export interface Charge {
   readonly periodEnd: number;
 }
 
+/** Which statement of a record counts: that of the highest revision, of one revision the latest. */
+export interface RecordVersion {
+  readonly revision: number | null;
+  /** Epoch milliseconds. */
+  readonly updatedAt: number | null;
+}
+
 export interface UsageRecord {
   /** Identity within its source: the same id again is the same record. */
   readonly id: string;
@@ -81,6 +88,35 @@ export interface UsageRecord {
   /** Bytes sent over the interval. */
   readonly networkBytes: number | null;
   readonly charge: Charge | null;
+  /** Absent where the record states none. */
+  readonly version?: RecordVersion;
+  /** Of a correction, whose quantities are below zero: the id of the record that it corrects, of the same source. */
+  readonly corrects?: string;
+}
+
+/** Above zero where `a` is the later statement of a record, below where `b` is. What states no version is the earliest. */
+export function compareVersions(a: RecordVersion | undefined, b: RecordVersion | undefined): number {
+  const one = (x: number | null | undefined, y: number | null | undefined): number =>
+    (x ?? null) === (y ?? null) ? 0 : (x ?? -Infinity) > (y ?? -Infinity) ? 1 : -1;
+  return one(a?.revision, b?.revision) || one(a?.updatedAt, b?.updatedAt);
+}
+
+/** Whether two records state the same, whatever the order of their tags. */
+export function isSameRecord(a: UsageRecord, b: UsageRecord): boolean {
+  return comparable(a) === comparable(b);
+}
+
+/** A text that is equal where two metered records are. */
+function comparable({ tags, version, corrects, ...rest }: UsageRecord): string {
+  const names = Object.keys({ ...rest, charge: null }).sort() as (keyof typeof rest)[];
+  const sorted = Object.entries(tags ?? {}).sort(([x], [y]) => (x < y ? -1 : x > y ? 1 : 0));
+  return JSON.stringify([
+    names.map((name) => (name === 'charge' ? null : rest[name])),
+    sorted,
+    version?.revision ?? null,
+    version?.updatedAt ?? null,
+    corrects ?? null,
+  ]);
 }
 
 /** A row that could not be read. Kept, listed, never dropped. */

@@ -16,7 +16,7 @@
  *   usage.allocate       allocate.ts          assigns history anew when the rules change
  *                                             wakes cost.price, cost.rollup
  *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
- *                                             wakes cost.rollup
+ *                                             wakes cost.rollup; itself, where a run changes many days
  *   cost.rollup          rollup.ts            sums the day: accrued, billed, actual
  *                                             wakes cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
  *   cost.share           share.ts             splits the day's shared costs over the teams

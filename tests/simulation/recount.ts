@@ -42,9 +42,24 @@ function costOf(
   return divideHalfEven(partMs * hourly, PART_MS_PER_GPU_HOUR * BigInt(kindOf(sku ?? '')?.gpus ?? 1));
 }
 
-/** The cloud bills by the second: what is begun counts. */
-const partMsOf = ({ gpuParts, start, end }: UsageRecord): bigint =>
-  BigInt(gpuParts ?? 0) * BigInt(Math.ceil((end - start) / 1000) * 1000);
+/**
+ * What the cloud bills of each record: by the second, and of a run what is begun counts once, at its end. A run is what
+ * one machine was used for under one term without a gap.
+ */
+function billedPartMs(records: readonly UsageRecord[]): Map<UsageRecord, bigint> {
+  const billed = new Map<UsageRecord, bigint>();
+  for (const own of grouped(records, ({ resource, sku, term }) => `${resource} ${sku} ${term}`).values()) {
+    let begun = Number.NaN;
+    const inOrder = own.toSorted((a, b) => a.start - b.start);
+    for (const [at, record] of inOrder.entries()) {
+      if (inOrder[at - 1]?.end !== record.start) begun = record.start;
+      const ended = inOrder[at + 1]?.start !== record.end;
+      const added = ended ? Math.ceil((record.end - begun) / 1000) * 1000 - (record.end - begun) : 0;
+      billed.set(record, BigInt(record.gpuParts ?? 0) * BigInt(record.end - record.start + added));
+    }
+  }
+  return billed;
+}
 
 const teamOf = ({ moved }: World, { resource, tags }: UsageRecord): string =>
   moved.get(resource ?? '') ?? tags?.['team'] ?? 'unallocated';
@@ -53,16 +68,18 @@ const teamOf = ({ moved }: World, { resource, tags }: UsageRecord): string =>
  * Every hour that was used until an instant stands in the books with its cost, priced, to the nano, of the right team.
  */
 export async function costsMatchTheCloud(world: World, until: number): Promise<void> {
-  const { db, organisation, broken, cloud, plan } = world;
+  const { db, organisation, broken, clock, cloud, plan } = world;
   const records = truth(world, until);
   const gpuMs = records.reduce((sum, { gpuParts, start, end }) => sum + ((gpuParts ?? 0) / 7000) * (end - start), 0);
   if (gpuMs !== recount(cloud.runs(), plan.start, until))
     broken.push(`the meter has ${gpuMs} GPU-milliseconds, the runs ${recount(cloud.runs(), plan.start, until)}`);
   const lines = new Map<string, { record: UsageRecord; partMs: bigint }>();
+  const billed = billedPartMs(truth(world, clock.at));
+  const partMsOf = new Map([...billed].map(([record, partMs]) => [record.id, partMs]));
   for (const record of records) {
     const key = `${teamOf(world, record)} ${record.sku} ${record.region} ${record.term} ${Math.floor(record.start / HOUR_MS)}`;
     const line = lines.get(key) ?? { record, partMs: 0n };
-    line.partMs += partMsOf(record);
+    line.partMs += partMsOf.get(record.id) ?? 0n;
     lines.set(key, line);
   }
   const sums = new Map<string, bigint>();
@@ -194,7 +211,8 @@ function checkHour(
       costOf(
         world,
         group[0] as UsageRecord,
-        group.reduce((parts, record) => parts + partMsOf(record), 0n),
+        // The ledger looks at an hour by itself: a run goes on within it.
+        [...billedPartMs(group).values()].reduce((parts, partMs) => parts + partMs, 0n),
       ),
     0n,
   );

@@ -17,7 +17,8 @@ export interface TestCommand {
   empty(): Promise<void>;
 }
 
-const TABLES = `usage_hour, cost_hour, cost_day, block, usage_id, delivery, import, reject, work, source, price_event, audit`;
+const TABLES = `usage_hour, cost_hour, cost_day, block, usage_id, usage_statement, carried_run,
+  delivery, delivery_replaced, import, reject, work, source, price_event, audit`;
 
 export async function testCommand(now: number): Promise<TestCommand> {
   const { url } = await freshDatabase();
@@ -49,7 +50,9 @@ export async function testCommand(now: number): Promise<TestCommand> {
           connect,
           remote: null,
         });
-        if (code !== 0) throw new Error(`${argv.join(' ')} ended with ${code}: ${err}${out}`);
+        // doctor ends with 1 where it finds something wrong with the machine of the tests, and answers.
+        if (code !== 0 && !(code === 1 && argv[0] === 'doctor'))
+          throw new Error(`${argv.join(' ')} ended with ${code}: ${err}${out}`);
         return JSON.parse(out) as T;
       },
       async file(name: string, content: unknown) {

@@ -270,7 +270,7 @@ function addBasis(open: Map<string, OpenLine>, component: Component, basis: Cost
 /**
  * Milliseconds that the seller bills for a run: up to the next increment, at least the minimum, nothing for nothing
  * (AWS: "per second, with a minimum of 60 seconds", EC2 On-Demand Pricing). A run that arrives in several records is
- * asked for as a whole, from its first start to its end.
+ * asked for as a whole, from its first start to its end (run.ts).
  */
 export function billableMs(durationMs: number, price: Pick<Price, 'incrementSeconds' | 'minimumSeconds'>): number {
   assert(

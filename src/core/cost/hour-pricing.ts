@@ -2,11 +2,10 @@
  * Prices one hour of one dimension: from its sums where that is exact, else from its records.
  *
  * Pricing is linear, so sums are enough unless the price or the peak factor changes inside the hour, or the seller's
- * billing increment or minimum lengthens a run. Then the same hour is priced record by record; both ways agree wherever
+ * billing increment or minimum lengthens a run. Then the same hour is priced from its records; both ways agree wherever
  * both apply (a property test holds them to it). Never reads anything itself: the caller fetches the records when told.
  */
 import {
-  billableMs,
   cutsWithin,
   priceHour,
   quantitiesWithin,
@@ -17,7 +16,8 @@ import {
   type UnpricedLine,
   type UsageSlice,
 } from './cost.js';
-import { isLinear, splitAtHours } from './rollup.js';
+import { isLinear } from './rollup.js';
+import { addedMs, linkRuns, type Linked } from './run.js';
 import { HOUR_MS, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
@@ -28,6 +28,15 @@ export interface HourTotals extends Quantities {
   readonly granuleMs: number;
 }
 
+/** Whether only the records can tell what an hour costs. */
+export function isUnclear(usage: PriceKey, totals: HourTotals, context: CostContext): boolean {
+  if (cutsWithin(usage, totals.hour, totals.hour + HOUR_MS, context).length > 0) return true;
+  const found = context.book.find({ ...usage, component: 'gpu', at: totals.hour });
+  if (!('price' in found) || totals.gpuPartMs === null) return false;
+  const { incrementSeconds, minimumSeconds } = found.price;
+  return !isLinear(totals.shortestMs, totals.granuleMs, incrementSeconds, minimumSeconds);
+}
+
 /** Cost lines from the sums, or null where only the records can tell. */
 export function priceFromSums(
   team: string,
@@ -35,56 +44,54 @@ export function priceFromSums(
   totals: HourTotals,
   context: CostContext,
 ): (CostLine | UnpricedLine)[] | null {
-  const end = totals.hour + HOUR_MS;
-  if (cutsWithin(usage, totals.hour, end, context).length > 0) return null;
-  const found = context.book.find({ ...usage, component: 'gpu', at: totals.hour });
-  if ('price' in found && totals.gpuPartMs !== null) {
-    const { incrementSeconds, minimumSeconds } = found.price;
-    if (!isLinear(totals.shortestMs, totals.granuleMs, incrementSeconds, minimumSeconds)) return null;
-  }
-  return priceHour(team, usage, [{ ...totals, start: totals.hour, end }], context);
+  if (isUnclear(usage, totals, context)) return null;
+  return priceHour(team, usage, [{ ...totals, start: totals.hour, end: totals.hour + HOUR_MS }], context);
 }
 
-/**
- * Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends.
- * @param within a piece of the hour, where only that is to be priced
- */
+/** What the seller adds to a run, at the last instant of the run. */
+export interface Surcharge {
+  readonly at: number;
+  readonly partMs: bigint;
+}
+
+/** What the seller adds to the runs that end among linked records. */
+export function surchargesOf(usage: PriceKey, linked: readonly Linked[], { book }: CostContext): Surcharge[] {
+  return linked.flatMap((one) => {
+    const at = one.record.end - 1;
+    const found = one.continues ? null : book.find({ ...usage, component: 'gpu', at });
+    const extraMs = found !== null && 'price' in found ? addedMs(one, found.price) : 0;
+    return extraMs === 0 ? [] : [{ at, partMs: BigInt(one.record.gpuParts ?? 0) * BigInt(extraMs) }];
+  });
+}
+
+/** What priceFromRecords may be told besides the records. */
+export interface RecordPricing {
+  /** A piece of the hour, where only that is to be priced. */
+  readonly within?: Interval;
+  /** What is added to the runs; absent: what the given records show by themselves. */
+  readonly surcharges?: readonly Surcharge[];
+}
+
+/** Cost lines from the records that overlap the hour; what the seller adds to a run goes to the hour in which it ends. */
 export function priceFromRecords(
   team: string,
   usage: PriceKey,
   hour: number,
   records: readonly UsageRecord[],
   context: CostContext,
-  within: Interval = { start: hour, end: hour + HOUR_MS },
+  {
+    within: { start, end } = { start: hour, end: hour + HOUR_MS },
+    surcharges = surchargesOf(usage, linkRuns(records), context),
+  }: RecordPricing = {},
 ): (CostLine | UnpricedLine)[] {
-  const { start, end } = within;
   const bounds = [start, ...cutsWithin(usage, start, end, context), end];
   const slices = bounds.slice(1).map((until, at) => quantitiesWithin(records, bounds[at] ?? start, until));
-  for (const record of records) addSurcharge(slices, usage, hour, record, context);
+  for (const surcharge of surcharges) addSurcharge(slices, surcharge);
   return priceHour(team, usage, slices, context);
 }
 
-function addSurcharge(
-  slices: UsageSlice[],
-  usage: PriceKey,
-  hour: number,
-  record: UsageRecord,
-  { book }: CostContext,
-): void {
-  if (record.gpuParts === null || lastHourOf(record) !== hour) return;
-  const lastInstant = Math.max(record.start, record.end - 1);
-  const found = book.find({ ...usage, component: 'gpu', at: lastInstant });
-  if (!('price' in found)) return;
-  const duration = record.end - record.start;
-  const extraMs = billableMs(duration, found.price) - duration;
-  const at = slices.findIndex((slice) => slice.start <= lastInstant && lastInstant < slice.end);
+function addSurcharge(slices: UsageSlice[], { at: instant, partMs }: Surcharge): void {
+  const at = slices.findIndex((slice) => slice.start <= instant && instant < slice.end);
   const slice = slices[at];
-  if (slice === undefined || extraMs === 0) return;
-  slices[at] = { ...slice, gpuPartMs: (slice.gpuPartMs ?? 0n) + BigInt(record.gpuParts) * BigInt(extraMs) };
-}
-
-function lastHourOf(record: UsageRecord): number {
-  let hour = NaN;
-  for (const piece of splitAtHours(record)) if (piece.last) hour = piece.hour;
-  return hour;
+  if (slice !== undefined) slices[at] = { ...slice, gpuPartMs: (slice.gpuPartMs ?? 0n) + partMs };
 }

@@ -386,7 +386,7 @@ export function gpuCostOf(all: readonly UsageRecord[], window: Interval, context
   }
   return summed(
     [...groups.values()].flatMap(({ key, records }) =>
-      priceFromRecords('', key, hourOf(window.start), records, context, window),
+      priceFromRecords('', key, hourOf(window.start), records, context, { within: window }),
     ),
   );
 }

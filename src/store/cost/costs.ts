@@ -8,9 +8,10 @@
 import type { CostLine, UnpricedLine } from '../../core/cost/cost.js';
 import type { HourTotals } from '../../core/cost/hour-pricing.js';
 import { commonDivisor, dimensionKey, type Dimension, type Grouping } from '../../core/cost/rollup.js';
-import { formatInstant } from '../../core/time.js';
+import type { CarriedRun } from '../../core/cost/run.js';
+import { formatInstant, hourOf } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
-import { decodeBlock } from '../usage/block.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 
@@ -103,15 +104,15 @@ export class CostStore {
     grouping: Grouping,
     ids: ReadonlyMap<string, string>,
   ): Promise<Map<string, UsageRecord[]>> {
-    const blocks = await tx.query<{ payload: Buffer }>(
-      `select b.payload from block b where b.organisation = $1 and b.first_start < $4 and b.last_end >= $3
-         and b.delivery in (select distinct delivery from usage_hour where organisation = $1 and team = $2 and hour >= $3 and hour < $4)
+    const blocks = await tx.query<StoredBlock>(
+      `select b.payload, b.set_aside from block b where b.organisation = $1 and b.first_start < $4 and b.last_end >= $3
+         and b.delivery in (select distinct delivery from usage_hour where organisation = $1 and team = $2 and hour >= $5 and hour < $4)
        order by b.delivery, b.no`,
-      [organisation, team, formatInstant(from), formatInstant(to)],
+      [organisation, team, formatInstant(from), formatInstant(to), formatInstant(hourOf(from))],
     );
     const records = new Map<string, UsageRecord[]>();
-    for (const { payload } of blocks) {
-      for (const record of decodeBlock(payload)) {
+    for (const block of blocks) {
+      for (const record of countedRecords(block)) {
         if (
           record.charge !== null ||
           record.start >= to ||
@@ -128,6 +129,53 @@ export class CostStore {
       }
     }
     return records;
+  }
+
+  /** The runs that reach into some days of a team from the day before, by day; days without any are absent. */
+  async carriedInto(
+    tx: Queryable,
+    organisation: string,
+    team: string,
+    days: readonly string[],
+  ): Promise<Map<string, readonly CarriedRun[]>> {
+    const rows = await tx.query<{ day: string; runs: CarriedRun[] }>(
+      `select day::text as day, runs from carried_run where organisation = $1 and team = $2 and day = any($3::date[])`,
+      [organisation, team, days],
+    );
+    return new Map(
+      rows.map(({ day, runs }) => [
+        day,
+        runs.map(({ dimension, record, beforeMs, matters, continues }) => ({
+          dimension,
+          record,
+          beforeMs,
+          matters,
+          continues,
+        })),
+      ]),
+    );
+  }
+
+  /** Keeps what reaches into a day from the day before. */
+  async carry(
+    tx: Transaction,
+    organisation: string,
+    team: string,
+    day: string,
+    runs: readonly CarriedRun[],
+  ): Promise<void> {
+    if (runs.length === 0)
+      await tx.query(`delete from carried_run where organisation = $1 and team = $2 and day = $3`, [
+        organisation,
+        team,
+        day,
+      ]);
+    else
+      await tx.query(
+        `insert into carried_run (organisation, team, day, runs) values ($1, $2, $3, $4)
+         on conflict (organisation, team, day) do update set runs = excluded.runs`,
+        [organisation, team, day, JSON.stringify(runs)],
+      );
   }
 
   async replaceHours(

@@ -21,6 +21,17 @@ interface Head {
   readonly billed: string[];
   readonly effective: string[];
   readonly list: string[];
+  /** Of the few records that state one: their place, and the revision and instant. */
+  versions?: [at: number, revision: number | null, updatedAt: number | null][];
+  /** Of the few that correct another: their place, and its id. */
+  corrects?: [at: number, id: string][];
+}
+
+/** A block as it is stored, and which of its records do not count. */
+export interface StoredBlock {
+  readonly payload: Buffer;
+  /** Places of records in whose stead a later statement counts. */
+  readonly set_aside: readonly number[];
 }
 
 const NUMBERS = ['start', 'end', 'gpuParts', 'storageMib', 'networkBytes'] as const;
@@ -33,6 +44,8 @@ export class BlockBuilder {
   private readonly groupOf = new Uint32Array(BLOCK_RECORDS);
   private readonly numbers = NUMBERS.map(() => new Float64Array(BLOCK_RECORDS));
   private count = 0;
+  /** Places of records that do not count. */
+  readonly setAside: number[] = [];
   firstStart = Number.MAX_SAFE_INTEGER;
   lastEnd = Number.MIN_SAFE_INTEGER;
 
@@ -71,6 +84,11 @@ export class BlockBuilder {
       this.head.effective.push(textOf(record.charge.effective));
       this.head.list.push(textOf(record.charge.list));
     }
+    if (record.version !== undefined) {
+      const { revision, updatedAt } = record.version;
+      (this.head.versions ??= []).push([at, revision, updatedAt]);
+    }
+    if (record.corrects !== undefined) (this.head.corrects ??= []).push([at, record.corrects]);
     if (record.start < this.firstStart) this.firstStart = record.start;
     if (record.end > this.lastEnd) this.lastEnd = record.end;
   }
@@ -206,7 +224,7 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
     Float64Array,
     Float64Array,
   ];
-  return Array.from({ length: count }, (_, at) => {
+  const records = Array.from({ length: count }, (_, at): UsageRecord => {
     const shared = head.groups[groupOf[at] ?? 0];
     const id = head.ids[at];
     assert(shared !== undefined && id !== undefined, 'a block names the group and the id of every record');
@@ -237,4 +255,16 @@ export function decodeBlock(payload: Buffer): UsageRecord[] {
           : chargeOf(shared.charge, billed, decimalOf(head.effective[at]), decimalOf(head.list[at])),
     };
   });
+  for (const [at, revision, updatedAt] of head.versions ?? [])
+    records[at] = { ...(records[at] as UsageRecord), version: { revision, updatedAt } };
+  for (const [at, corrects] of head.corrects ?? []) records[at] = { ...(records[at] as UsageRecord), corrects };
+  return records;
+}
+
+/** The records of a block that count, in their order. */
+export function countedRecords({ payload, set_aside }: StoredBlock): UsageRecord[] {
+  const records = decodeBlock(payload);
+  if (set_aside.length === 0) return records;
+  const aside = new Set(set_aside);
+  return records.filter((_, at) => !aside.has(at));
 }

@@ -1,0 +1,203 @@
+/**
+ * Prices days of a team, in the order of time, each with the runs that reach into it from the day before.
+ *
+ * A day that hands on something else than before has the next one priced too; one that finds a run going on where the
+ * day before saw its end has that priced again. Beyond so many days the rest is left to a later call. Knows no SQL.
+ */
+import type { CostContext } from '../core/cost/cost.js';
+import { isUnclear, priceFromRecords, priceFromSums, surchargesOf } from '../core/cost/hour-pricing.js';
+import { dimensionKey, Grouping } from '../core/cost/rollup.js';
+import { carriedOver, linkRuns, recordKey, type CarriedRun, type Linked } from '../core/cost/run.js';
+import { DAY_MS, formatDay, HOUR_MS, hourOf } from '../core/time.js';
+import type { UsageRecord } from '../core/usage.js';
+import type { OrganisationStore } from '../store/access/organisation.js';
+import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/costs.js';
+import type { Transaction } from '../store/database.js';
+
+/** Days that one call prices at most, besides those that it was asked for. */
+const MOST_FOLLOWING = 60;
+
+type Hours = readonly HourOfDimension[];
+
+interface PricedDay {
+  readonly lines: LineOfDimension[];
+  readonly handsOn: readonly CarriedRun[];
+  /** A run goes on at the day's beginning of which the day before does not know. */
+  readonly goesOn: boolean;
+}
+
+export class DayPricing {
+  private readonly hours = new Map<string, Hours>();
+  /** What reaches into a day, as it is stored or was worked out here. */
+  private readonly carried = new Map<string, readonly CarriedRun[]>();
+  private readonly changed = new Set<string>();
+  private grouping: Grouping | null = null;
+
+  constructor(
+    private readonly organisations: OrganisationStore,
+    private readonly costs: CostStore,
+    private readonly tx: Transaction,
+    private readonly organisation: string,
+    private readonly team: string,
+    private readonly context: CostContext,
+  ) {}
+
+  /** Prices the days and those that follow from them; says which were priced and which are left to a later call. */
+  async all(asked: readonly string[]): Promise<{ readonly days: string[]; readonly later: string[] }> {
+    await this.load(asked);
+    const [due, lookedBack, later] = [new Set(asked), new Set<string>(), new Set<string>()];
+    const priced = new Map<string, LineOfDimension[]>();
+    for (let day = least(due); day !== null; day = least(due)) {
+      due.delete(day);
+      const { lines, handsOn, goesOn } = await this.price(day);
+      const before = dayAfter(day, -1);
+      if (goesOn && !lookedBack.has(day)) {
+        lookedBack.add(day);
+        await this.load([before]);
+        for (const again of [before, day]) due.add(again);
+        continue;
+      }
+      priced.set(day, lines);
+      const next = dayAfter(day, 1);
+      if (JSON.stringify(handsOn) === JSON.stringify(this.carried.get(next) ?? [])) continue;
+      this.carried.set(next, handsOn);
+      this.changed.add(next);
+      if (priced.size >= asked.length + MOST_FOLLOWING) later.add(next);
+      else {
+        await this.load([next]);
+        if ((this.hours.get(next) ?? []).length > 0) due.add(next);
+      }
+    }
+    const { tx, organisation, team } = this;
+    for (const day of this.changed) await this.costs.carry(tx, organisation, team, day, this.carried.get(day) ?? []);
+    const days = [...priced.keys()];
+    await this.costs.replaceHours(tx, organisation, team, days, [...priced.values()].flat());
+    return { days, later: [...later].filter((day) => !priced.has(day)) };
+  }
+
+  private async load(days: readonly string[]): Promise<void> {
+    const absent = days.filter((day) => !this.hours.has(day));
+    if (absent.length === 0) return;
+    const { tx, organisation, team } = this;
+    for (const day of absent) this.hours.set(day, []);
+    const byDay = grouped(await this.costs.meteredHours(tx, organisation, team, absent), ({ hour }) => dayOf(hour));
+    for (const [day, hours] of byDay) this.hours.set(day, hours);
+    const reached = [...new Set(absent.flatMap((day) => [day, dayAfter(day, 1)]))].filter(
+      (day) => !this.carried.has(day),
+    );
+    const stored = await this.costs.carriedInto(tx, organisation, team, reached);
+    for (const day of reached) this.carried.set(day, stored.get(day) ?? []);
+  }
+
+  private async price(day: string): Promise<PricedDay> {
+    const { team, context } = this;
+    const [hours, carried] = [this.hours.get(day) ?? [], this.carried.get(day) ?? []];
+    const byRuns = new Set(carried.filter(({ matters }) => matters).map(({ dimension }) => dimension));
+    for (const hour of hours) if (isUnclear(hour.dimension, hour, context)) byRuns.add(hour.dimensionId);
+    const lines = hours.flatMap((hour) =>
+      byRuns.has(hour.dimensionId)
+        ? []
+        : (priceFromSums(team, hour.dimension, hour, context) ?? []).map((line) => lineOf(hour, line)),
+    );
+    const unclear = hours.filter(({ dimensionId }) => byRuns.has(dimensionId));
+    if (unclear.length === 0) return { lines, handsOn: [], goesOn: false };
+    const records = await this.recordsOf(day, unclear);
+    const handsOn: CarriedRun[] = [];
+    let goesOn = false;
+    for (const [id, own] of grouped(unclear, ({ dimensionId }) => dimensionId)) {
+      const reaching = carried.filter(({ dimension }) => dimension === id);
+      const linked = linkRuns(
+        records.get(id) ?? [],
+        new Map(reaching.map(({ record, beforeMs }) => [record, beforeMs])),
+      );
+      goesOn ||= isSeenOtherwise(reaching, linked, startOf(day));
+      const { lines: priced, carried: next } = this.priceDimension(id, day, own, linked, records.get(id) ?? []);
+      lines.push(...priced);
+      handsOn.push(...next);
+    }
+    return { lines, handsOn: handsOn.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)), goesOn };
+  }
+
+  private priceDimension(
+    id: string,
+    day: string,
+    hours: Hours,
+    linked: readonly Linked[],
+    records: readonly UsageRecord[],
+  ): { readonly lines: LineOfDimension[]; readonly carried: CarriedRun[] } {
+    const { team, context } = this;
+    const [first] = hours;
+    if (first === undefined) return { lines: [], carried: [] };
+    const { dimension } = first;
+    const surcharges = surchargesOf(dimension, linked, context);
+    const byHour = new Map(hours.map(({ hour }) => [hour, [] as UsageRecord[]]));
+    for (const record of records)
+      for (let hour = Math.max(hourOf(record.start), startOf(day)); hour <= record.end; hour += HOUR_MS) {
+        if (hour >= startOf(day) + DAY_MS) break;
+        byHour.get(hour)?.push(record);
+      }
+    const lines = hours.flatMap((hour) =>
+      priceFromRecords(team, dimension, hour.hour, byHour.get(hour.hour) ?? [], context, { surcharges }).map((line) =>
+        lineOf(hour, line),
+      ),
+    );
+    const priceAt = (at: number) => {
+      const found = context.book.find({ ...dimension, component: 'gpu', at });
+      return 'price' in found ? found.price : null;
+    };
+    return { lines, carried: carriedOver(id, linked, startOf(day) + DAY_MS, priceAt) };
+  }
+
+  /** The records of a day, those that end shortly before it and those that begin at its end. */
+  private async recordsOf(day: string, unclear: Hours): Promise<Map<string, UsageRecord[]>> {
+    const { organisations, tx, organisation, team, context } = this;
+    if (this.grouping === null) {
+      const rules = await organisations.rules(tx, organisation);
+      const tags = await organisations.trackedTags(tx, organisation);
+      this.grouping = new Grouping((record) => rules.teamOf(record), tags);
+    }
+    const minimums = unclear.map(({ dimension, hour }) => {
+      const found = context.book.find({ ...dimension, component: 'gpu', at: hour });
+      return 'price' in found ? found.price.minimumSeconds : 0;
+    });
+    const ids = new Map(unclear.map((hour) => [dimensionKey(hour.dimension), hour.dimensionId]));
+    const from = startOf(day) - Math.max(1, ...minimums) * 1000;
+    return this.costs.recordsOf(tx, organisation, team, from, startOf(day) + DAY_MS + 1, this.grouping, ids);
+  }
+}
+
+const lineOf = ({ dimensionId }: HourOfDimension, line: LineOfDimension['line']): LineOfDimension => ({
+  dimensionId,
+  line,
+});
+const startOf = (day: string): number => Date.parse(`${day}T00:00:00Z`);
+const dayOf = (instant: number): string => formatDay(Math.floor(instant / DAY_MS));
+const dayAfter = (day: string, days: number): string => dayOf(startOf(day) + days * DAY_MS);
+const nameOf = ({ dimension, record }: CarriedRun): string => `${dimension} ${record}`;
+
+function least(days: ReadonlySet<string>): string | null {
+  let found: string | null = null;
+  for (const day of days) if (found === null || day < found) found = day;
+  return found;
+}
+
+/** Whether a run that ends at midnight for the day before goes on, or the other way round. */
+function isSeenOtherwise(reaching: readonly CarriedRun[], linked: readonly Linked[], midnight: number): boolean {
+  const ends = new Map(
+    linked.filter(({ record }) => record.end === midnight).map((one) => [recordKey(one.record), one]),
+  );
+  return reaching.some(({ record, matters, continues }) => {
+    const one = ends.get(record);
+    return matters && one !== undefined && one.continues !== continues;
+  });
+}
+
+function grouped<T>(all: readonly T[], keyOf: (one: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const one of all) {
+    const group = groups.get(keyOf(one));
+    if (group === undefined) groups.set(keyOf(one), [one]);
+    else group.push(one);
+  }
+  return groups;
+}
