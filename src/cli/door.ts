@@ -20,6 +20,7 @@ import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
 import type { StoredImport, StoredReject } from '../store/usage/rejects.js';
+import type { UndoneImport } from '../store/usage/undo.js';
 import type { FxChange } from '../store/price/set-rates.js';
 import type { CostsAnswer } from '../store/usage/doubts.js';
 import type { SpendQuery } from '../store/cost/spend.js';
@@ -111,6 +112,8 @@ export interface Door {
   importPrices(request: FilesToImport): Promise<readonly PricesCount[]>;
   /** Newest first. */
   imports(limit: number): Promise<readonly StoredImport[]>;
+  /** Takes an import back, whole. */
+  undoImport(id: string): Promise<UndoneImport>;
   /** Of one import, or of all, newest import first. */
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]>;
   /** Statements of prices, taken back ones too. */

@@ -36,6 +36,7 @@ import { priceVersion, type PriceVersion } from '../store/price/price-version.js
 import type { StoredFxRate } from '../store/price/prices.js';
 import { setBudget } from '../store/budget/set-budget.js';
 import { setFx, setPeak, setPriceWithdrawn, type FxChange } from '../store/price/set-rates.js';
+import { undoImport, type UndoneImport } from '../store/usage/undo.js';
 import { removeTeam, setTeam } from '../store/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
@@ -154,6 +155,16 @@ export class LocalDoor implements Door {
 
   imports(limit: number): ReturnType<Door['imports']> {
     return this.stores.rejects.imports(this.organisation, null, limit);
+  }
+
+  async undoImport(id: string): Promise<UndoneImport> {
+    const undone = await this.stores.db.transaction(async (tx) => {
+      const made = await undoImport(this.stores, tx, this.organisation, id, this.actor, this.clock.now());
+      await this.noteWrite(tx, 'usage.undo', id, {});
+      return made;
+    });
+    await this.drained();
+    return undone;
   }
 
   rejects(importId: string | null, limit: number): ReturnType<Door['rejects']> {

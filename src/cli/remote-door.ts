@@ -18,6 +18,7 @@ import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { BudgetPeriod, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
+import type { UndoneImport } from '../store/usage/undo.js';
 import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
 import type { RecommendationStatus, StoredRecommendation } from '../store/policy/recommendations.js';
@@ -112,6 +113,12 @@ export class RemoteDoor implements Door {
 
   imports(limit: number): Promise<readonly StoredImport[]> {
     return this.remote.list('/v1/imports', limit);
+  }
+
+  async undoImport(id: string): Promise<UndoneImport> {
+    const undone = await this.remote.call<UndoneImport>('POST', `${at('imports', id)}/undo`);
+    await this.drained();
+    return undone;
   }
 
   rejects(importId: string | null, limit: number): Promise<readonly StoredReject[]> {

@@ -78,6 +78,10 @@ export interface ImportedFile {
   readonly billed: readonly BilledTotal[];
   /** Bill periods that this file restated. */
   readonly replaced: readonly { provider: string; account: string | null; periodStart: string; records: number }[];
+  /** Records that count in the stead of an earlier statement of the same id; among the accepted. */
+  readonly restated: number;
+  /** What should be looked at, for people: records of one GPU that overlap. */
+  readonly warnings: readonly string[];
   readonly unknownColumns: readonly string[];
 }
 

@@ -7,8 +7,10 @@ import { statfs } from 'node:fs/promises';
 import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
+import { DAY_MS } from '../../core/time.js';
 import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
+import { storedOverlaps } from '../../store/usage/overlaps.js';
 import { parseSpendQuery } from '../../store/cost/spend.js';
 import type { CliContext, LocalBursar } from '../context.js';
 import { grouped } from '../table.js';
@@ -36,6 +38,7 @@ export async function examineDatabase(
     await prices(bursar),
     ...(await unpriced(bursar, context)),
     ...(await doubts(bursar, context)),
+    ...(await overlaps(bursar, context)),
   ];
 }
 
@@ -243,4 +246,19 @@ async function unpriced({ stores, organisation }: LocalBursar, { clock }: CliCon
     ...(shown.length === 0 ? [ok('unpriced usage', `none in ${month}`)] : []),
     ...(more > 0 ? [attend('unpriced usage', `and ${grouped(more)} more SKUs`, 'the same')] : []),
   ];
+}
+
+const OVERLAP_DAYS = 7;
+
+async function overlaps({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const { warnings } = await storedOverlaps(stores.db, organisation, clock.now() - OVERLAP_DAYS * DAY_MS);
+  return warnings.length === 0
+    ? [ok('overlapping usage', `none in ${OVERLAP_DAYS} days`)]
+    : warnings.map((warning) =>
+        attend(
+          'overlapping usage',
+          warning,
+          'take the import of the other meter back (bursar imports undo), or send a later revision',
+        ),
+      );
 }

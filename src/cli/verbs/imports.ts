@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { PriceVersion } from '../../store/price/price-version.js';
+import type { UndoneImport } from '../../store/usage/undo.js';
 import type { Door, FilesToImport, PriceFilter } from '../door.js';
 import { count } from '../flags.js';
 import type { Session } from '../session.js';
@@ -27,7 +28,7 @@ export function addImports(program: Command, session: Session): void {
       `
 Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing (through the API each file
 is its own). A row that cannot be read is kept aside with its reason (bursar rejects) and stops nothing. The same file
-again changes nothing; a restated bill replaces its period.
+again changes nothing; a restated bill replaces its period, and a later revision of a record the one before.
 
 Example:
   bursar import bill-2026-10.csv.gz --format focus --source aws`,
@@ -130,17 +131,17 @@ const requestOf = (paths: readonly string[], { format, source, strict, dryRun, w
 });
 
 function addLists(program: Command, session: Session): void {
-  program
+  const imports = program
     .command('imports')
-    .description('List what was imported, newest first.')
+    .description('List what was imported, newest first; take an import back.')
     .option('--limit <n>', 'at most so many', count, MOST_LISTED)
-    .addHelpText('after', '\nExample:\n  bursar imports --limit 10')
+    .addHelpText('after', '\nExamples:\n  bursar imports --limit 10\n  bursar imports undo 12')
     .action(async ({ limit }: { limit: number }) => {
-      const imports = await (await session.door()).imports(limit);
-      session.print({ imports }, () =>
+      const listed = await (await session.door()).imports(limit);
+      session.print({ imports: listed }, () =>
         table(
-          ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged'],
-          imports.map((i) => [
+          ['import', 'at', 'by', 'source', 'file', 'format', 'rows', 'accepted', 'rejected', 'unchanged', 'taken back'],
+          listed.map((i) => [
             i.id,
             i.importedAt,
             i.importedBy,
@@ -151,9 +152,29 @@ function addLists(program: Command, session: Session): void {
             i.accepted,
             i.rejected,
             i.unchanged,
+            i.undoneAt === null ? '' : `${i.undoneAt} by ${i.undoneBy ?? ''}`,
           ]),
         ),
       );
+    });
+
+  imports
+    .command('undo')
+    .description('Take an import back, whole: everything that its call brought, bills and metered usage alike.')
+    .argument('<id>', 'as bursar imports shows it')
+    .addHelpText(
+      'after',
+      `
+Bills that it replaced are there again, and of records that it stated anew the statement before counts again. A record that a
+later import only repeated goes too: send it again.
+
+Example:
+  bursar imports undo 12`,
+    )
+    .action(async (id: string) => {
+      if (!/^\d{1,18}$/.test(id)) throw new WrongUse(`${id} is not the id of an import: bursar imports shows them`);
+      const undone = await (await session.door()).undoImport(id);
+      session.print({ undone }, () => undoneText(undone));
     });
 
   program
@@ -173,6 +194,19 @@ function addLists(program: Command, session: Session): void {
             ),
       );
     });
+}
+
+function undoneText({ files, records, restored, restoredRecords }: UndoneImport): string {
+  return [
+    `${files.map(({ file }) => file).join(', ')}: ${grouped(records)} records and bill lines are taken back.`,
+    ...restored.map(
+      (r) =>
+        `The bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} that it had replaced is there again (${grouped(r.records)} records).`,
+    ),
+    ...(restoredRecords === 0 ? [] : [`${grouped(restoredRecords)} records count again as they were stated before.`]),
+  ]
+    .map((line) => `${printable(line)}\n`)
+    .join('');
 }
 
 type Counts = Pick<ImportedPrices, 'file' | 'format' | 'rows' | 'accepted' | 'rejected' | 'unchanged'>;
@@ -198,6 +232,8 @@ function usageText(files: readonly ImportedFile[]): string {
       (r) =>
         `${f.file} replaced the bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} (${r.records} records)`,
     ),
+    ...(f.restated === 0 ? [] : [`${f.file} restated ${grouped(f.restated)} record(s) that were sent before`]),
+    ...f.warnings.map((warning) => `${f.file}: ${warning}`),
     ...(f.unknownColumns.length === 0
       ? []
       : [

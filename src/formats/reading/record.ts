@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { migParts, modelOf } from '../../core/fleet/gpu-model.js';
 import type { Problem } from '../../core/errors.js';
 import { providerName } from '../../core/price/price.js';
-import { GPU_PARTS, MOST_GPU_PARTS, TERMS, type Term, type UsageRecord } from '../../core/usage.js';
+import { GPU_PARTS, MOST_GPU_PARTS, TERMS, type RecordVersion, type Term, type UsageRecord } from '../../core/usage.js';
 import { MOST_KEY_CHARACTERS, MOST_RESOURCE_CHARACTERS } from './bill.js';
 import { Memo } from './memo.js';
 import { decimalOf, decimalOfNumber, scaledInteger } from './numbers.js';
@@ -49,6 +49,9 @@ const FIELDS: ReadonlySet<string> = new Set([
   'end',
   'tags',
   'labels',
+  'revision',
+  'updatedAt',
+  'corrects',
 ]);
 
 export type Fields = Readonly<Record<string, unknown>>;
@@ -82,6 +85,16 @@ function partsOfGpus(value: unknown): number | null {
 function partsOfMilli(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) ? partsWithin(value * (GPU_PARTS / 1000)) : null;
 }
+
+/** What a correction takes back: the same below zero. */
+const below =
+  (convert: (value: unknown) => number | null) =>
+  (value: unknown): number | null => {
+    const text =
+      typeof value === 'number' ? -value : typeof value === 'string' && value.startsWith('-') ? value.slice(1) : null;
+    const amount = text === null ? null : convert(text);
+    return amount === null ? null : 0 - amount;
+  };
 
 const partsWithin = (parts: number | null): number | null =>
   parts !== null && parts >= 0 && parts <= MOST_GPU_PARTS ? Math.abs(parts) : null;
@@ -133,6 +146,8 @@ const WRONG = {
   tags: `is not an object of at most ${MOST_TAGS} texts`,
   term: `is none of ${TERMS.join(', ')}`,
   missing: 'is missing',
+  revision: 'is not a whole number from 0',
+  correction: 'is not below zero: a correction takes back what the record that it names states too much of',
   unknown: 'is not a field of a usage record',
   end: 'is before the start',
   span: 'is more than 366 days after the start',
@@ -207,22 +222,42 @@ class FieldReader {
     return value !== undefined && value !== null;
   }
 
+  /** A quantity; of a correction its negative. */
+  private quantity(name: string, convert: (value: unknown) => number | null, message: string): number | null {
+    return this.isCorrection ? this.read(name, below(convert), WRONG.correction) : this.read(name, convert, message);
+  }
+
+  private get isCorrection(): boolean {
+    return this.states('corrects');
+  }
+
+  storageMib(): number | null {
+    return this.quantity('storageGib', storageOf, WRONG.storageGib);
+  }
+
+  /** Which statement of the record this is; undefined: it does not say. */
+  version(): RecordVersion | undefined {
+    if (!this.states('revision') && !this.states('updatedAt')) return undefined;
+    const revision = this.read('revision', revisionOf, WRONG.revision);
+    return { revision, updatedAt: this.read('updatedAt', instantOf, WRONG.instant) };
+  }
+
   gpuParts(model: string | null): number | null {
     const profile = this.read(
       'migProfile',
       (value) => (typeof value === 'string' ? migParts(value, model) : null),
       WRONG.migProfile,
     );
-    const milli = this.read('gpuMilli', partsOfMilli, WRONG.gpuMilli);
-    const gpus = this.read('gpus', partsOfGpus, WRONG.gpus);
+    const milli = this.quantity('gpuMilli', partsOfMilli, WRONG.gpuMilli);
+    const gpus = this.quantity('gpus', partsOfGpus, WRONG.gpus);
     const stated = ['migProfile', 'gpuMilli', 'gpus'].filter((name) => this.states(name));
     if (stated.length > 1) this.wrong(stated[stated.length - 1] ?? null, WRONG.twoGpus);
     return gpus ?? milli ?? profile;
   }
 
   networkBytes(): number | null {
-    const bytes = this.read('networkBytes', bytesOf, WRONG.networkBytes);
-    const gib = this.read('networkGib', networkOfGib, WRONG.networkGib);
+    const bytes = this.quantity('networkBytes', bytesOf, WRONG.networkBytes);
+    const gib = this.quantity('networkGib', networkOfGib, WRONG.networkGib);
     if (this.states('networkBytes') && this.states('networkGib')) this.wrong('networkGib', WRONG.twoNetworks);
     return bytes ?? gib;
   }
@@ -230,6 +265,8 @@ class FieldReader {
 
 const storageOf = (value: unknown): number | null => unitsOfGib(value, MIB_PER_GIB, MOST_STORAGE_MIB);
 const networkOfGib = (value: unknown): number | null => unitsOfGib(value, BYTES_PER_GIB, Number.MAX_SAFE_INTEGER);
+const revisionOf = (value: unknown): number | null =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 const termOf = (value: unknown): Term | null => (isTerm(value) ? value : null);
 
 /** The envelope's identity; an id inside must still be one. */
@@ -282,7 +319,7 @@ export function readFields(
     start,
     end,
     gpuParts: reader.gpuParts(gpuModel),
-    storageMib: reader.read('storageGib', storageOf, WRONG.storageGib),
+    storageMib: reader.storageMib(),
     networkBytes: reader.networkBytes(),
     charge: null,
   };
@@ -294,7 +331,13 @@ export function readFields(
   ) {
     reader.wrong(null, WRONG.nothing);
   }
-  return reader.sound ? record : null;
+  const version = reader.version();
+  const corrects = reader.key('corrects');
+  if (!reader.sound) return null;
+  // Few records state these: the others keep one shape, which is read faster.
+  return version === undefined && corrects === null
+    ? record
+    : { ...record, ...(version === undefined ? {} : { version }), ...(corrects === null ? {} : { corrects }) };
 }
 
 const keySchema = z.string().min(1).max(MOST_KEY_CHARACTERS).refine(isStorable, 'the text holds what cannot be stored');
@@ -312,7 +355,9 @@ const tagsSchema = z
     maxProperties: MOST_TAGS,
   });
 const quantitySchema = (convert: (value: unknown) => number | null, message: string) =>
-  z.union([z.number(), z.string()]).refine((value) => convert(value) !== null, message);
+  z
+    .union([z.number(), z.string()])
+    .refine((value) => convert(value) !== null || below(convert)(value) !== null, message);
 
 const fieldShape = {
   provider: keySchema.describe('FOCUS ProviderName, or a name that people use for it (aws, azure, gcp)'),
@@ -337,17 +382,26 @@ const fieldShape = {
   gpuMilli: z
     .number()
     .int()
-    .refine((value) => partsOfMilli(value) !== null, WRONG.gpuMilli)
+    .refine((value) => partsOfMilli(Math.abs(value)) !== null, WRONG.gpuMilli)
     .nullish()
     .describe('Thousandths of a GPU'),
   migProfile: z.string().nullish().describe('NVIDIA MIG profile of one instance: 1g.10gb'),
   storageGib: quantitySchema(storageOf, WRONG.storageGib).nullish(),
   networkGib: quantitySchema(networkOfGib, WRONG.networkGib).nullish(),
-  networkBytes: z.number().int().nonnegative().nullish(),
+  networkBytes: z.number().int().nullish(),
   start: instantSchema.describe('Inclusive, ISO 8601, UTC where no zone is named'),
   end: instantSchema.describe('Exclusive'),
   tags: tagsSchema.nullish(),
   labels: tagsSchema.nullish().describe('Joined with tags; a label wins over a tag of the same name'),
+  revision: z
+    .number()
+    .refine((value) => revisionOf(value) !== null, WRONG.revision)
+    .nullish()
+    .describe('Of two statements of one id that of the higher revision counts; none is the lowest'),
+  updatedAt: instantSchema.nullish().describe('Of two statements of one id and revision the later one counts'),
+  corrects: keySchema
+    .nullish()
+    .describe('The id of the record that this one corrects: its quantities are below zero, within what that one holds'),
 };
 
 /** The rules that concern two fields, for both schemas. */

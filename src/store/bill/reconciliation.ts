@@ -17,7 +17,7 @@ import {
 } from '../../core/bill/reconciliation.js';
 import type { Component } from '../../core/price/price.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
-import { decodeBlock } from '../usage/block.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
 import type { OrganisationStore } from '../access/organisation.js';
@@ -241,8 +241,8 @@ export class ReconciliationStore {
     const found = new Map<string, CellKey>();
     let last: { source: string; delivery: string; no: number } | null = null;
     for (let page = 0; page < MOST_PAGES && found.size < resources.size; page++) {
-      const blocks: { source: string; delivery: string; no: number; payload: Buffer }[] = await tx.query(
-        `select b.source, b.delivery::text as delivery, b.no, b.payload from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
+      const blocks: (StoredBlock & { source: string; delivery: string; no: number })[] = await tx.query(
+        `select b.source, b.delivery::text as delivery, b.no, b.payload, b.set_aside from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
          where b.organisation = $1 and b.first_start < $3 and b.last_end >= $2 and ($4::bigint is null or (b.delivery, b.no, b.source) < ($4, $5::int, $6::text))
          order by b.delivery desc, b.no desc, b.source desc limit ${PAGE_BLOCKS}`,
         [
@@ -254,8 +254,8 @@ export class ReconciliationStore {
           last?.source ?? null,
         ],
       );
-      for (const { payload } of blocks) {
-        for (const record of decodeBlock(payload)) {
+      for (const block of blocks) {
+        for (const record of countedRecords(block)) {
           if (
             record.charge === null &&
             record.resource !== null &&

@@ -12,17 +12,16 @@ import type { Grouping } from '../../core/cost/rollup.js';
 import type { BillEvidence, TargetUsage } from '../../core/saving/bill.js';
 import { formatInstant, hourOf, type Interval } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
-import { decodeBlock } from '../usage/block.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
 import type { Queryable } from '../database.js';
 
 /** Blocks that are decoded at a time: about 100,000 records. */
 const PAGE_BLOCKS = 6;
 
-interface BlockRow {
+interface BlockRow extends StoredBlock {
   source: string;
   delivery: string;
   no: number;
-  payload: Buffer;
 }
 
 export class SavingEvidence {
@@ -125,7 +124,7 @@ export class SavingEvidence {
     const ids = deliveries.map(({ delivery }) => delivery);
     for (let last: BlockRow | undefined; ids.length > 0; ) {
       const page: BlockRow[] = await db.query<BlockRow>(
-        `select source, delivery::text as delivery, no, payload from block
+        `select source, delivery::text as delivery, no, payload, set_aside from block
          where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
          order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
         [
@@ -138,7 +137,7 @@ export class SavingEvidence {
           last?.no ?? null,
         ],
       );
-      for (const { source, payload } of page) yield { source, records: decodeBlock(payload) };
+      for (const block of page) yield { source: block.source, records: countedRecords(block) };
       last = page.at(-1);
       if (page.length < PAGE_BLOCKS) return;
     }

@@ -53,15 +53,25 @@ export class DeliveryWriter {
   /** Touched `team/day` keys. */
   readonly touched = new Map<string, { team: string; day: string }>();
 
-  /** With `sumsOnly` the records are there already and only their sums are written. */
+  /**
+   * With `sumsOnly` the records are there already and only their sums are written, where `hours` is given only those of
+   * these hours.
+   */
   constructor(
     private readonly target: DeliveryTarget,
-    private readonly options: { sumsOnly: boolean } = { sumsOnly: false },
+    private readonly options: { sumsOnly: boolean; hours?: ReadonlySet<number> } = { sumsOnly: false },
   ) {}
 
   add(group: Group, record: UsageRecord): void {
     if (!this.options.sumsOnly) this.block.add(group.index, record);
     this.sums.add(group, record);
+    this.records += 1;
+  }
+
+  /** Keeps a record that does not count: a later statement of it does. */
+  addAside(group: Group, record: UsageRecord): void {
+    this.block.setAside.push(this.block.records);
+    this.block.add(group.index, record);
     this.records += 1;
   }
 
@@ -75,10 +85,15 @@ export class DeliveryWriter {
     if (this.sums.size >= MOST_SUMS) await this.writeSums(this.sums.drain());
   }
 
-  /** Writes what is left; returns the digest of all records in their order. */
-  async finish(): Promise<Buffer> {
+  /** Writes all that was added, so that it can be read. */
+  async flushAll(): Promise<void> {
     if (this.block.records > 0) await this.writeBlock();
     if (this.sums.size > 0) await this.writeSums(this.sums.drain());
+  }
+
+  /** Writes what is left; returns the digest of all records in their order. */
+  async finish(): Promise<Buffer> {
+    await this.flushAll();
     return this.content.digest();
   }
 
@@ -88,7 +103,7 @@ export class DeliveryWriter {
     const payload = block.encode();
     this.content.update(payload);
     await target.tx.query(
-      `insert into block (organisation, source, delivery, no, records, first_start, last_end, payload) values ($1,$2,$3,$4,$5,$6,$7,$8)`,
+      `insert into block (organisation, source, delivery, no, records, first_start, last_end, payload, set_aside) values ($1,$2,$3,$4,$5,$6,$7,$8,$9)`,
       [
         target.organisation,
         target.source,
@@ -98,12 +113,16 @@ export class DeliveryWriter {
         new Date(block.firstStart),
         new Date(block.lastEnd),
         payload,
+        block.setAside,
       ],
     );
   }
 
-  private async writeSums(sums: HourSum[]): Promise<void> {
+  private async writeSums(all: HourSum[]): Promise<void> {
     const { target } = this;
+    const { hours } = this.options;
+    const sums = hours === undefined ? all : all.filter(({ hour }) => hours.has(hour));
+    if (sums.length === 0) return;
     const cells = [...new Map(sums.map((sum) => [sum.cell.index, sum.cell])).values()];
     const ids = await target.dimensions.idsOf(
       target.dimensionDb,

@@ -1,8 +1,10 @@
 /**
  * Takes usage in: bills and metered records become blocks, hour sums and wakings, in one transaction.
  *
- * Either all of an import is there or nothing. The same record or bill again changes nothing; a restated bill replaces
- * its period (provider, account, billing period) whole. What could not be read is kept as rejects. Never prices.
+ * Either all of an import is there or nothing. The same record or bill again changes nothing; a later statement of a
+ * record counts in the stead of the one before (restating.ts); a restated bill replaces its period (provider, account,
+ * billing period) whole, and the bill before it is kept, so that the import can be taken back (undo.ts). What could not
+ * be read is kept as rejects. Never prices.
  */
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
 import { invalid } from '../../core/errors.js';
@@ -10,15 +12,18 @@ import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
 import type { ImportedFile } from '../../core/ports.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../../core/usage.js';
+import { hourOf } from '../../core/time.js';
 import type { Database, Transaction } from '../database.js';
-import { DeliveryWriter } from './delivery.js';
+import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
-import { digestBytes, SeenIds } from './seen.js';
+import { Overlaps, OverlapWatch } from './overlaps.js';
+import { keepReplaced } from './replaced.js';
+import { refusal, Restating, type Incoming, type Restated } from './restating.js';
+import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { wake, type Waking } from '../work.js';
 
-const HOUR_MS = 3_600_000;
 const MOST_GROUPS = 200_000;
 
 export interface ImportRequest {
@@ -50,6 +55,8 @@ interface FileCount {
   readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
   readonly unknownColumns: Set<string>;
   readonly replaced: ImportedFile['replaced'][number][];
+  readonly overlaps: Overlaps;
+  restated: number;
   id: string;
 }
 
@@ -68,11 +75,17 @@ class RolledBack extends Error {}
 
 export class Intake {
   private readonly seen = new SeenIds();
+  private readonly watch = new OverlapWatch();
 
   constructor(
     private readonly db: Database,
     private readonly dimensions: Dimensions,
   ) {}
+
+  /** After something was taken back: what is remembered of overlaps may be of it. */
+  forgetOverlaps(): void {
+    this.watch.forget();
+  }
 
   /**
    * Takes one file in within a transaction of the caller's: what came before changes nothing and leaves no import
@@ -81,7 +94,7 @@ export class Intake {
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
     try {
-      const [result] = await new ImportRun(this.db, tx, request, this.dimensions, this.seen).all([file]);
+      const [result] = await new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch).all([file]);
       if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
       await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
       return null;
@@ -100,7 +113,7 @@ export class Intake {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
-        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen);
+        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch);
         result = await run.all(files, progress);
         if (request.dryRun) throw new RolledBack();
       });
@@ -117,7 +130,10 @@ class ImportRun {
   private readonly grouping: Grouping;
   private readonly scopes = new Map<string, Scope>();
   private metered: { writer: DeliveryWriter; id: string } | null = null;
-  private version = 0n;
+  private version: SourceVersion = { version: 0n, forgot: 0n };
+  /** The first import of the call: everything that the call brings is taken back together. */
+  private takenWith: string | null = null;
+  private readonly restating: Restating;
   private digestPart = 0;
   private pending: Promise<void> = Promise.resolve();
 
@@ -127,18 +143,20 @@ class ImportRun {
     private readonly request: ImportRequest,
     private readonly dimensions: Dimensions,
     private readonly seen: SeenIds,
+    private readonly watch: OverlapWatch,
   ) {
     this.grouping = new Grouping(request.teamOf, request.trackedTags);
+    this.restating = new Restating(tx, request.organisation, request.source);
   }
 
   async all(files: readonly FileToImport[], progress?: (rows: number) => void): Promise<ImportedFile[]> {
     const { organisation, source } = this.request;
-    const [row] = await this.tx.query<{ version: string }>(
+    const [row] = await this.tx.query<{ version: string; forgot: string }>(
       `insert into source (organisation, name, version) values ($1, $2, 1)
-       on conflict (organisation, name) do update set version = source.version + 1 returning version`,
+       on conflict (organisation, name) do update set version = source.version + 1 returning version, forgot`,
       [organisation, source],
     );
-    this.version = BigInt(row?.version ?? 1);
+    this.version = { version: BigInt(row?.version ?? 1), forgot: BigInt(row?.forgot ?? 0) };
     const counts: FileCount[] = [];
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
@@ -172,10 +190,11 @@ class ImportRun {
   private async file(file: FileToImport, progress?: (rows: number) => void): Promise<FileCount> {
     const { organisation, source, now, by } = this.request;
     const [row] = await this.tx.query<{ id: string }>(
-      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by)
-       values ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6) returning id::text as id`,
-      [organisation, source, file.name, file.format, new Date(now), by],
+      `insert into import (organisation, source, file, format, rows, accepted, rejected, unchanged, billed, imported_at, imported_by, taken_with)
+       values ($1, $2, $3, $4, 0, 0, 0, 0, '[]', $5, $6, $7) returning id::text as id`,
+      [organisation, source, file.name, file.format, new Date(now), by, this.takenWith],
     );
+    this.takenWith ??= row?.id ?? null;
     const count: FileCount = {
       accepted: 0,
       unchanged: 0,
@@ -183,6 +202,8 @@ class ImportRun {
       billed: new Map(),
       unknownColumns: new Set(),
       replaced: [],
+      overlaps: new Overlaps(),
+      restated: 0,
       id: row?.id ?? '',
     };
     for await (const batch of file.batches((columns) => columns.forEach((c) => count.unknownColumns.add(c)))) {
@@ -227,31 +248,91 @@ class ImportRun {
   ): Promise<void> {
     const { organisation, source } = this.request;
     await this.pending;
-    const hours = new Set(metered.map(({ record }) => Math.floor(record.start / HOUR_MS) * HOUR_MS));
+    const hours = new Set(metered.map(({ record }) => hourOf(record.start)));
     const sightings = await this.seen.sightings(this.tx, organisation, source, this.version, this, hours);
     this.metered ??= await this.openDelivery();
-    const conflicts: Reject[] = [];
-    for (const { group, record } of metered) {
-      const sighting = sightings.see(Math.floor(record.start / HOUR_MS) * HOUR_MS, group, record);
-      if (sighting === 'new') {
-        this.metered.writer.add(group, record);
+    const { writer } = this.metered;
+    const [known, corrections]: [Incoming[], Incoming[]] = [[], []];
+    for (const one of metered) {
+      const { group, record } = one;
+      if (record.corrects !== undefined) {
+        corrections.push(one);
+        continue;
+      }
+      this.watch.see(organisation, record, count.overlaps);
+      const sighting = sightings.see(hourOf(record.start), group, record);
+      if (sighting === 'known') known.push(one);
+      else if (sighting === 'repeated') count.unchanged += 1;
+      else {
+        writer.add(group, record);
         count.accepted += 1;
-        if (this.metered.writer.full) await this.metered.writer.flush();
-      } else if (sighting === 'repeated') count.unchanged += 1;
-      else
-        conflicts.push({
-          line: count.accepted + count.unchanged + conflicts.length + 1,
-          column: 'id',
-          reason: `the id "${record.id}" was sent before with other content`,
-          raw: JSON.stringify(record).slice(0, 4000),
-        });
+        if (writer.full) await writer.flush();
+      }
     }
-    if (conflicts.length > 0) await this.reject(file, count, conflicts);
-    await this.writeDigests(sightings.fresh, this.metered.id);
+    if (known.length > 0) await this.knownRecords(file, count, sightings, known);
+    if (corrections.length > 0) await this.corrections(file, count, sightings, corrections);
+    await this.writeDigests(sightings, this.metered.id);
   }
 
-  private async writeDigests(fresh: ReadonlyMap<number, number[]>, delivery: string): Promise<void> {
+  /** Records of which the id has come before, or may have. */
+  private async knownRecords(
+    file: FileToImport,
+    count: FileCount,
+    sightings: Sightings,
+    known: readonly Incoming[],
+  ): Promise<void> {
+    const delivery = this.metered;
+    if (delivery === null) throw new Error('broken invariant: metered records have a delivery');
+    const taken = await this.restating.take(known, delivery, sightings, async () => {
+      await delivery.writer.flushAll();
+      await this.writeDigests(sightings, delivery.id);
+    });
+    count.accepted += taken.accepted;
+    count.restated += taken.later;
+    count.unchanged += taken.unchanged;
+    await this.refuse(file, count, taken.refused);
+  }
+
+  /** Records with quantities below zero, each of which names what it corrects. */
+  private async corrections(
+    file: FileToImport,
+    count: FileCount,
+    sightings: Sightings,
+    corrections: readonly Incoming[],
+  ): Promise<void> {
+    const delivery = this.metered;
+    if (delivery === null) throw new Error('broken invariant: metered records have a delivery');
+    const fresh: Incoming[] = [];
+    const known: Incoming[] = [];
+    await delivery.writer.flushAll();
+    await this.writeDigests(sightings, delivery.id);
+    const { sound, refused } = await this.restating.checked(corrections, delivery.id, sightings);
+    for (const one of sound) {
+      const sighting = sightings.see(hourOf(one.record.start), one.group, one.record);
+      if (sighting === 'repeated') count.unchanged += 1;
+      else if (sighting === 'known') known.push(one);
+      else fresh.push(one);
+    }
+    for (const { group, record } of fresh) delivery.writer.add(group, record);
+    count.accepted += fresh.length;
+    if (known.length > 0) await this.knownRecords(file, count, sightings, known);
+    await this.refuse(file, count, refused);
+  }
+
+  private async refuse(file: FileToImport, count: FileCount, refused: Restated['refused']): Promise<void> {
+    if (refused.length === 0) return;
+    const line = count.accepted + count.unchanged + 1;
+    await this.reject(
+      file,
+      count,
+      refused.map((one, at) => refusal(one, line + at)),
+    );
+  }
+
+  private async writeDigests(sightings: Sightings, delivery: string): Promise<void> {
+    const { fresh } = sightings;
     if (fresh.size === 0) return;
+    sightings.fresh = new Map();
     const { organisation, source } = this.request;
     const hours = [...fresh.keys()];
     await this.tx.query(
@@ -262,7 +343,7 @@ class ImportRun {
         source,
         delivery,
         this.digestPart++,
-        String(this.version),
+        String(this.version.version),
         hours.map((hour) => new Date(hour)),
         hours.map((hour) => digestBytes(fresh.get(hour) ?? [])),
       ],
@@ -286,13 +367,18 @@ class ImportRun {
 
   private async openDelivery(): Promise<{ writer: DeliveryWriter; id: string }> {
     await this.pending;
-    const { organisation, source, rulesVersion, now, dryRun } = this.request;
+    const { organisation, source, rulesVersion, now } = this.request;
     const [row] = await this.tx.query<{ id: string }>(
-      `insert into delivery (organisation, source, records, rules_version, delivered_at) values ($1, $2, 0, $3, $4) returning id::text as id`,
-      [organisation, source, rulesVersion, new Date(now)],
+      `insert into delivery (organisation, source, records, rules_version, delivered_at, import) values ($1, $2, 0, $3, $4, $5) returning id::text as id`,
+      [organisation, source, rulesVersion, new Date(now), this.takenWith],
     );
     const id = row?.id ?? '';
-    const writer = new DeliveryWriter({
+    return { writer: new DeliveryWriter(this.target(id)), id };
+  }
+
+  private target(id: string): DeliveryTarget {
+    const { organisation, source, dryRun } = this.request;
+    return {
       organisation,
       source,
       id,
@@ -300,8 +386,7 @@ class ImportRun {
       dimensions: this.dimensions,
       dimensionDb: dryRun ? this.tx : this.db,
       remember: !dryRun,
-    });
-    return { writer, id };
+    };
   }
 
   private async finish(): Promise<Waking[]> {
@@ -317,7 +402,8 @@ class ImportRun {
           this.metered.writer.records,
           digest,
         ]);
-      for (const { team, day } of this.metered.writer.touched.values())
+      const restated = await this.restating.finish((id) => this.target(id), this.grouping);
+      for (const { team, day } of [...this.metered.writer.touched.values(), ...restated])
         wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
     }
     for (const [key, scope] of this.scopes) wakings.push(...(await this.finishScope(key, scope)));
@@ -342,7 +428,7 @@ class ImportRun {
     const touched = new Map(scope.writer.touched);
     if (old !== undefined) {
       for (const row of await this.daysOf(old.id)) touched.set(`${row.team}/${row.day}`, row);
-      await this.drop(old.id);
+      await keepReplaced(this.tx, organisation, source, old.id, scope.id);
       const replaced = {
         provider: scope.provider,
         account: scope.account,
@@ -443,8 +529,8 @@ class ImportRun {
     }));
     const rows = count.accepted + count.rejected + count.unchanged;
     await this.tx.query(
-      `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9
-       where organisation = $1 and id = $2`,
+      `update import set rows = $3, accepted = $4, rejected = $5, unchanged = $6, billed = $7, unknown_columns = $8, replaced = $9,
+         warnings = $10, taken_with = $11 where organisation = $1 and id = $2`,
       [
         this.request.organisation,
         count.id,
@@ -455,6 +541,8 @@ class ImportRun {
         JSON.stringify(billed),
         [...count.unknownColumns],
         JSON.stringify(count.replaced),
+        JSON.stringify(count.overlaps.warnings),
+        this.takenWith,
       ],
     );
     return {
@@ -467,6 +555,8 @@ class ImportRun {
       unchanged: count.unchanged,
       billed,
       replaced: count.replaced,
+      restated: count.restated,
+      warnings: count.overlaps.warnings,
       unknownColumns: [...count.unknownColumns],
     };
   }

@@ -5,7 +5,7 @@
  */
 import { Grouping } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
-import { decodeBlock } from './block.js';
+import { countedRecords, type StoredBlock } from './block.js';
 import type { Database, Queryable, Transaction } from '../database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
@@ -22,15 +22,15 @@ export class RawStore {
     private readonly dimensions: Dimensions,
   ) {}
 
-  /** Every record of a source's delivery, block by block. */
+  /** Every record of a source's delivery that counts, block by block. */
   async *records(db: Queryable, organisation: string, source: string, delivery: string): AsyncGenerator<UsageRecord[]> {
     for (let no = 0; ; no++) {
-      const [row] = await db.query<{ payload: Buffer }>(
-        `select payload from block where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
+      const [row] = await db.query<StoredBlock>(
+        `select payload, set_aside from block where organisation = $1 and source = $2 and delivery = $3 and no = $4`,
         [organisation, source, delivery, no],
       );
       if (row === undefined) return;
-      yield decodeBlock(row.payload);
+      yield countedRecords(row);
     }
   }
 

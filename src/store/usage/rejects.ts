@@ -13,11 +13,13 @@ export interface StoredReject {
   readonly raw: string;
 }
 
-export interface StoredImport extends Omit<ImportedFile, 'import' | 'replaced'> {
+export interface StoredImport extends Omit<ImportedFile, 'import' | 'replaced' | 'restated'> {
   readonly id: string;
   readonly source: string;
   readonly importedAt: string;
   readonly importedBy: string;
+  readonly undoneAt: string | null;
+  readonly undoneBy: string | null;
 }
 
 export class RejectStore {
@@ -67,13 +69,19 @@ export class RejectStore {
   }
 
   async imports(organisation: string, before: string | null, limit: number): Promise<StoredImport[]> {
-    const rows = await this.db.query<Omit<StoredImport, 'importedAt'> & { importedAt: Date }>(
+    const rows = await this.db.query<
+      Omit<StoredImport, 'importedAt' | 'undoneAt'> & { importedAt: Date; undoneAt: Date | null }
+    >(
       `select id::text as id, source, file, format, rows::int as rows, accepted::int as accepted, rejected::int as rejected, unchanged::int as unchanged,
-         billed, unknown_columns as "unknownColumns", imported_at as "importedAt", imported_by as "importedBy"
-       from import where organisation = $1 and ($2::bigint is null or id < $2) order by import.id desc limit $3`,
+         billed, unknown_columns as "unknownColumns", imported_at as "importedAt", imported_by as "importedBy", warnings,
+         undone_at as "undoneAt", undone_by as "undoneBy" from import where organisation = $1 and ($2::bigint is null or id < $2) order by import.id desc limit $3`,
       [organisation, before, limit],
     );
-    return rows.map((row) => ({ ...row, importedAt: row.importedAt.toISOString() }));
+    return rows.map((row) => ({
+      ...row,
+      importedAt: row.importedAt.toISOString(),
+      undoneAt: row.undoneAt?.toISOString() ?? null,
+    }));
   }
 }
 

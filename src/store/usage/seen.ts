@@ -1,45 +1,59 @@
 /**
  * Which metered records have come before: sixteen bytes a record, kept by (source, hour), instead of a unique index.
  *
- * Twelve bytes name the record's id, four its content: the same id with other content is a conflict and is told apart
- * from a repetition. The sets are a cache of usage_id; a source's version, locked by whoever writes, says whether the
- * cache is current, so any number of processes may write.
+ * Twelve bytes name the record's id, four its content: the same id with other content is told apart from a repetition.
+ * An id that its hour does not know is looked for in all hours by a filter in memory (id-filter.ts), so that a record
+ * whose start moved is known again. Sets and filters are a cache of usage_id; a source's version, locked by whoever
+ * writes, says whether they are current, so any number of processes may write.
  */
 import type { Group } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
+import { IdFilter, type IdWords } from './id-filter.js';
 
 const DIGEST_BYTES = 16;
 /** Digests kept in memory over all sources; the hours used longest ago go first. */
 const MOST_DIGESTS = 8_000_000;
 
-export type Sighting = 'new' | 'repeated' | 'conflicting';
+/** Filters of all sources together; those used longest ago go first, and are read again when they are needed. */
+const MOST_FILTER_BYTES = 256 << 20;
+
+/** `known`: the id has come, or (rarely) may have come, with other content or in another hour. */
+export type Sighting = 'new' | 'repeated' | 'known';
 
 /** A set of digests with open addressing: four words a slot, an all-zero slot is free. */
 class DigestSet {
   private slots = new Uint32Array(4 * 64);
   size = 0;
 
-  /** Adds the digest in `words` unless its id is there. */
-  add(a: number, b: number, c: number, content: number): Sighting {
-    if (this.size * 8 >= this.slots.length) this.grow();
-    const at = this.find(a, b, c);
-    if (this.slots[at] !== 0 || this.slots[at + 1] !== 0 || this.slots[at + 2] !== 0) {
-      return this.slots[at + 3] === content ? 'repeated' : 'conflicting';
+  /** Whether the id came with this content, with other content only, or not at all. */
+  look(a: number, b: number, c: number, content: number): Sighting {
+    const mask = this.slots.length - 4;
+    let found: Sighting = 'new';
+    for (let at = placeOf(a, b, mask); !this.isFree(at); at = (at + 4) & mask) {
+      if (this.slots[at] !== a || this.slots[at + 1] !== b || this.slots[at + 2] !== c) continue;
+      if (this.slots[at + 3] === content) return 'repeated';
+      found = 'known';
     }
-    this.slots.set([a, b, c, content], at);
-    this.size += 1;
-    return 'new';
+    return found;
   }
 
-  private find(a: number, b: number, c: number): number {
+  /** Adds a digest that is not there. An id may have several, one for each statement of it. */
+  add(a: number, b: number, c: number, content: number): void {
+    if (this.size * 8 >= this.slots.length) this.grow();
+    this.slots.set([a, b, c, content], this.freeFor(a, b));
+    this.size += 1;
+  }
+
+  private freeFor(a: number, b: number): number {
     const mask = this.slots.length - 4;
-    let at = ((a ^ Math.imul(b, 0x9e3779b1)) << 2) & mask;
-    while (true) {
-      const [x, y, z] = [this.slots[at], this.slots[at + 1], this.slots[at + 2]];
-      if ((x === a && y === b && z === c) || (x === 0 && y === 0 && z === 0)) return at;
-      at = (at + 4) & mask;
-    }
+    let at = placeOf(a, b, mask);
+    while (!this.isFree(at)) at = (at + 4) & mask;
+    return at;
+  }
+
+  private isFree(at: number): boolean {
+    return this.slots[at] === 0 && this.slots[at + 1] === 0 && this.slots[at + 2] === 0;
   }
 
   private grow(): void {
@@ -47,10 +61,12 @@ class DigestSet {
     this.slots = new Uint32Array(old.length * 2);
     for (let at = 0; at < old.length; at += 4) {
       const [a, b, c] = [old[at] ?? 0, old[at + 1] ?? 0, old[at + 2] ?? 0];
-      if (a !== 0 || b !== 0 || c !== 0) this.slots.set(old.subarray(at, at + 4), this.find(a, b, c));
+      if (a !== 0 || b !== 0 || c !== 0) this.slots.set(old.subarray(at, at + 4), this.freeFor(a, b));
     }
   }
 }
+
+const placeOf = (a: number, b: number, mask: number): number => ((a ^ Math.imul(b, 0x9e3779b1)) << 2) & mask;
 
 interface SourceCache {
   version: bigint;
@@ -98,29 +114,54 @@ function contentHash(group: Group, r: UsageRecord): number {
   words[3] = r.storageMib ?? -1;
   words[4] = r.networkBytes ?? -1;
   for (const half of halves) state = mix(state, half);
+  if (r.version !== undefined || r.corrects !== undefined)
+    state = mix(state, textHash(JSON.stringify([r.version, r.corrects]), 0x27d4eb2f));
   return state;
+}
+
+/** The digest of a record: three words for its id, one for its content. */
+export type Digest = readonly [...IdWords, content: number];
+
+export function idWords(id: string): IdWords {
+  return [textHash(id, 0x9e3779b1), textHash(id, 0x85ebca77), (textHash(id, 0xc2b2ae3d) | 1) >>> 0];
 }
 
 /** What a batch found: the new digests by hour, to be written with the batch. */
 export class Sightings {
-  readonly fresh = new Map<number, number[]>();
+  fresh = new Map<number, number[]>();
 
-  constructor(private readonly hours: Map<number, DigestSet>) {}
+  constructor(
+    private readonly hours: Map<number, DigestSet>,
+    private readonly filter: IdFilter,
+    private readonly version: bigint,
+  ) {}
 
   see(hour: number, group: Group, record: UsageRecord): Sighting {
-    const [a, b, c] = [
-      textHash(record.id, 0x9e3779b1),
-      textHash(record.id, 0x85ebca77),
-      textHash(record.id, 0xc2b2ae3d) | 1,
-    ];
+    const [a, b, c] = idWords(record.id);
     const content = contentHash(group, record);
-    const sighting = this.hours.get(hour)?.add(a, b, c >>> 0, content) ?? 'new';
-    if (sighting === 'new') {
-      let list = this.fresh.get(hour);
-      if (list === undefined) this.fresh.set(hour, (list = []));
-      list.push(a, b, c >>> 0, content);
-    }
-    return sighting;
+    const sighting = this.hours.get(hour)?.look(a, b, c, content) ?? 'new';
+    if (sighting !== 'new') return sighting;
+    if (this.filter.find([a, b, c]) !== null) return 'known';
+    this.admitDigest(hour, [a, b, c, content]);
+    return 'new';
+  }
+
+  /** Remembers a statement of which `see` said that its id is known. */
+  admit(hour: number, group: Group, record: UsageRecord): void {
+    this.admitDigest(hour, [...idWords(record.id), contentHash(group, record)]);
+  }
+
+  /** The versions of the source in which an id may have come. */
+  versionsOf(id: string): { readonly from: bigint; readonly to: bigint } | null {
+    return this.filter.find(idWords(id));
+  }
+
+  private admitDigest(hour: number, [a, b, c, content]: Digest): void {
+    this.hours.get(hour)?.add(a, b, c, content);
+    this.filter.add([a, b, c], this.version);
+    let list = this.fresh.get(hour);
+    if (list === undefined) this.fresh.set(hour, (list = []));
+    list.push(a, b, c, content);
   }
 }
 
@@ -131,21 +172,25 @@ export function digestBytes(list: readonly number[]): Buffer {
 
 export class SeenIds {
   private readonly sources = new Map<string, SourceCache>();
+  private readonly filters = new Map<string, IdFilter>();
+
+  constructor(private readonly mostFilterBytes = MOST_FILTER_BYTES) {}
 
   /**
    * The sets of the given hours, current as of `version`, the version that the caller has just locked and raised.
    * `run` is the caller's own object, one per import: another run at the same version means that the first was rolled
-   * back, and what it put into the sets is thrown away.
+   * back, and what it put into the sets is thrown away. So is everything where ids were taken back at or after the
+   * version that is known (`forgot`).
    */
   async sightings(
     db: Queryable,
     organisation: string,
     source: string,
-    version: bigint,
+    { version, forgot }: SourceVersion,
     run: object,
     hours: ReadonlySet<number>,
   ): Promise<Sightings> {
-    const cache = await this.current(db, organisation, source, version, run);
+    const cache = await this.current(db, organisation, source, version, forgot, run);
     const absent = [...hours].filter((hour) => !cache.hours.has(hour));
     for (const hour of absent) cache.hours.set(hour, new DigestSet());
     if (absent.length > 0) {
@@ -157,11 +202,12 @@ export class SeenIds {
     }
     for (const hour of hours) touch(cache.hours, hour);
     this.evict(cache, hours);
-    return new Sightings(cache.hours);
+    return new Sightings(cache.hours, await this.filterOf(db, organisation, source, version, forgot), version);
   }
 
+  /** What a run that was rolled back saw. Its ids stay in the filter: they are looked for once, and not found. */
   forget(organisation: string, source: string): void {
-    this.sources.delete(`${organisation}\u0001${source}`);
+    this.sources.delete(nameOf(organisation, source));
   }
 
   private async current(
@@ -169,11 +215,12 @@ export class SeenIds {
     organisation: string,
     source: string,
     version: bigint,
+    forgot: bigint,
     run: object,
   ): Promise<SourceCache> {
-    const name = `${organisation}\u0001${source}`;
+    const name = nameOf(organisation, source);
     let cache = this.sources.get(name);
-    if (cache === undefined || (cache.run !== run && cache.version >= version)) {
+    if (cache === undefined || (cache.run !== run && cache.version >= version) || cache.version < forgot) {
       cache = { version, run, hours: new Map() };
       this.sources.set(name, cache);
     }
@@ -187,6 +234,40 @@ export class SeenIds {
     }
     cache.version = version;
     return cache;
+  }
+
+  /** The filter of a source with every id that was committed before `version`. */
+  private async filterOf(
+    db: Queryable,
+    organisation: string,
+    source: string,
+    version: bigint,
+    forgot: bigint,
+  ): Promise<IdFilter> {
+    const name = nameOf(organisation, source);
+    const known = this.filters.get(name);
+    const filter = known === undefined || known.knownTo < forgot ? new IdFilter(this.mostFilterBytes) : known;
+    this.filters.delete(name);
+    this.filters.set(name, filter);
+    if (filter.knownTo < version - 1n) {
+      const from = filter.knownTo;
+      for await (const row of digestRows(db, organisation, source, from + 1n, version - 1n)) {
+        const { digests } = row;
+        for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
+          const id = [digests.readUInt32LE(at), digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)] as const;
+          if (filter.find(id) === null) filter.add(id, BigInt(row.version));
+        }
+      }
+      filter.knownTo = version - 1n;
+    }
+    let bytes = 0;
+    for (const one of this.filters.values()) bytes += one.bytes;
+    for (const [other, one] of this.filters) {
+      if (bytes <= this.mostFilterBytes || other === name) break;
+      this.filters.delete(other);
+      bytes -= one.bytes;
+    }
+    return filter;
   }
 
   private evict(cache: SourceCache, wanted: ReadonlySet<number>): void {
@@ -211,11 +292,73 @@ function touch(hours: Map<number, DigestSet>, hour: number): void {
 function fill(set: DigestSet | undefined, digests: Buffer): void {
   if (set === undefined) return;
   for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
-    set.add(
+    const [a, b, c, content] = [
       digests.readUInt32LE(at),
       digests.readUInt32LE(at + 4),
       digests.readUInt32LE(at + 8),
       digests.readUInt32LE(at + 12),
-    );
+    ];
+    if (set.look(a, b, c, content) !== 'repeated') set.add(a, b, c, content);
   }
 }
+
+/** The version of a source that an import has raised, and that at which ids were last taken back. */
+export interface SourceVersion {
+  readonly version: bigint;
+  readonly forgot: bigint;
+}
+
+interface DigestRow {
+  readonly version: string;
+  readonly hour: Date;
+  readonly delivery: string;
+  readonly part: number;
+  readonly digests: Buffer;
+}
+
+const PAGE_ROWS = 500;
+
+/** What was written of a source's ids in some versions, both inclusive, a page at a time. */
+export async function* digestRows(
+  db: Queryable,
+  organisation: string,
+  source: string,
+  from: bigint,
+  to: bigint,
+): AsyncGenerator<DigestRow> {
+  for (let last: DigestRow | undefined; ; ) {
+    const page: DigestRow[] = await db.query<DigestRow>(
+      `select version::text as version, hour, delivery::text as delivery, part, digests from usage_id
+       where organisation = $1 and source = $2 and version >= $3 and version <= $4
+         and ($5::bigint is null or (version, hour, delivery, part) > ($5, $6::timestamptz, $7::bigint, $8::int))
+       order by usage_id.version, usage_id.hour, usage_id.delivery, usage_id.part limit ${PAGE_ROWS}`,
+      [
+        organisation,
+        source,
+        String(last?.version ?? from),
+        String(to),
+        last?.version ?? null,
+        last?.hour ?? null,
+        last?.delivery ?? null,
+        last?.part ?? null,
+      ],
+    );
+    yield* page;
+    last = page.at(-1);
+    if (page.length < PAGE_ROWS) return;
+  }
+}
+
+/** The ids among `wanted` (their words as a text) that a row of digests holds. */
+export function idsIn(digests: Buffer, wanted: ReadonlySet<string>): string[] {
+  const found = new Set<string>();
+  for (let at = 0; at + DIGEST_BYTES <= digests.length; at += DIGEST_BYTES) {
+    const key = wordsKey([digests.readUInt32LE(at), digests.readUInt32LE(at + 4), digests.readUInt32LE(at + 8)]);
+    if (wanted.has(key)) found.add(key);
+  }
+  return [...found];
+}
+
+export const wordsKey = ([a, b, c]: IdWords): string => `${a}.${b}.${c}`;
+
+const nameOf = (organisation: string, source: string): string => `${organisation}\u0001${source}`;

@@ -8,7 +8,7 @@
 import { tellsOf, workLeft, type JobWork, type MeteredRun } from '../../core/workload/job-work.js';
 import type { FleetFacts, WorkloadView } from '../../core/policy/policy.js';
 import { DAY_MS, formatInstant, HOUR_MS, hourOf } from '../../core/time.js';
-import { decodeBlock } from '../usage/block.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
 import type { Queryable } from '../database.js';
 
 /** What began or was said longer ago is not counted: it has to be said anew. */
@@ -24,11 +24,10 @@ interface Counted {
   readonly runs: MeteredRun[];
 }
 
-interface BlockRow {
+interface BlockRow extends StoredBlock {
   source: string;
   delivery: string;
   no: number;
-  payload: Buffer;
 }
 
 export class JobUsage {
@@ -71,8 +70,8 @@ export class JobUsage {
   ): Promise<void> {
     const since = Math.min(...jobs.map(({ work }) => work.since));
     if (since >= asOf) return;
-    for await (const payload of this.payloads(db, organisation, team, since, asOf)) {
-      for (const record of decodeBlock(payload)) {
+    for await (const block of this.blocks(db, organisation, team, since, asOf)) {
+      for (const record of countedRecords(block)) {
         if (record.start >= asOf) continue;
         for (const { work, runs } of jobs)
           if (tellsOf(record, work))
@@ -82,13 +81,13 @@ export class JobUsage {
   }
 
   /** Blocks of a team's metered usage within [since, asOf], and of the hour before. */
-  private async *payloads(
+  private async *blocks(
     db: Queryable,
     organisation: string,
     team: string,
     since: number,
     asOf: number,
-  ): AsyncGenerator<Buffer> {
+  ): AsyncGenerator<StoredBlock> {
     const deliveries = await db.query<{ delivery: string }>(
       `select distinct u.delivery::text as delivery from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension and d.kind = 'metered'
        where u.organisation = $1 and u.team = $2 and u.hour >= $3 and u.hour < $4 order by 1`,
@@ -96,20 +95,20 @@ export class JobUsage {
     );
     for (let first = 0; first < deliveries.length; first += DELIVERIES_AT_A_TIME) {
       const ids = deliveries.slice(first, first + DELIVERIES_AT_A_TIME).map(({ delivery }) => delivery);
-      yield* this.payloadsOf(db, organisation, ids, since, asOf);
+      yield* this.blocksOf(db, organisation, ids, since, asOf);
     }
   }
 
-  private async *payloadsOf(
+  private async *blocksOf(
     db: Queryable,
     organisation: string,
     deliveries: readonly string[],
     since: number,
     asOf: number,
-  ): AsyncGenerator<Buffer> {
+  ): AsyncGenerator<StoredBlock> {
     for (let last: BlockRow | undefined; ; ) {
       const page: BlockRow[] = await db.query<BlockRow>(
-        `select source, delivery::text as delivery, no, payload from block
+        `select source, delivery::text as delivery, no, payload, set_aside from block
          where organisation = $1 and delivery = any($2::bigint[]) and first_start < $4 and last_end >= $3 and ($5::text is null or (source, delivery, no) > ($5, $6::bigint, $7::int))
          order by block.source, block.delivery, block.no limit ${PAGE_BLOCKS}`,
         [
@@ -122,7 +121,7 @@ export class JobUsage {
           last?.no ?? null,
         ],
       );
-      for (const { payload } of page) yield payload;
+      yield* page;
       last = page.at(-1);
       if (page.length < PAGE_BLOCKS) return;
     }

@@ -8,12 +8,13 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ImportedFile } from '../../core/ports.js';
 import type { StoredImport, StoredReject } from '../../store/usage/rejects.js';
+import { undoImport, type UndoneImport } from '../../store/usage/undo.js';
 import { withUpload } from '../body.js';
 import { actorOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { notACursor, pageOf, pageQuerySchema, pageSchema, rowId, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
-import { repeatable } from '../writes.js';
+import { repeatable, write } from '../writes.js';
 
 /** What imports of every kind take. */
 export const importQuery = {
@@ -62,6 +63,8 @@ export const importedSchema = z
         }),
       )
       .describe('Bill periods that were restated'),
+    restated: count.describe('Records that count in the stead of an earlier statement of their id'),
+    warnings: z.array(z.string()).describe('Records of one GPU that overlap'),
     unknownColumns: z.array(z.string()),
   })
   .meta({ id: 'ImportedFile', description: 'rows = accepted + rejected + unchanged' });
@@ -80,6 +83,9 @@ const storedSchema = z
     unknownColumns: z.array(z.string()),
     importedAt: z.iso.datetime(),
     importedBy: z.string(),
+    warnings: z.array(z.string()),
+    undoneAt: z.iso.datetime().nullable().describe('When it was taken back'),
+    undoneBy: z.string().nullable(),
   })
   .meta({ id: 'Import' });
 
@@ -94,6 +100,25 @@ const rejectSchema = z
     raw: z.string().describe('The row as it came'),
   })
   .meta({ id: 'Reject' });
+
+const undoneSchema = z
+  .strictObject({
+    import: z.string(),
+    files: z.array(z.strictObject({ import: z.string(), file: z.string() })).describe('All files of the call'),
+    records: count.describe('Records and bill lines that are gone'),
+    restored: z
+      .array(
+        z.strictObject({
+          provider: z.string(),
+          account: z.string().nullable(),
+          periodStart: z.string(),
+          records: count,
+        }),
+      )
+      .describe('Bills that are there again'),
+    restoredRecords: count.describe('Records of which an earlier statement counts again'),
+  })
+  .meta({ id: 'UndoneImport' });
 
 const importId = z.string().regex(/^\d{1,18}$/, 'is not the id of an import');
 
@@ -163,6 +188,23 @@ export class ImportsController {
       (item) => item.id,
       (after, limit) => this.parts.stores.rejects.imports(principal.organisation, rowId(after), limit),
     );
+  }
+
+  @Endpoint('POST /v1/imports/:id/undo', {
+    summary: 'Take an import back, whole',
+    description:
+      'Everything that its call brought goes; bills and statements of records that it replaced are there again; what changes is priced anew.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: undoneSchema,
+  })
+  async undo(@Calling() caller: Caller, @PathInput('id', importId) id: string): Promise<UndoneImport> {
+    const { stores, clock } = this.parts;
+    return write(stores, caller, 'usage.undo', async (tx) => ({
+      body: await undoImport(stores, tx, caller.principal.organisation, id, actorOf(caller), clock.now()),
+      target: id,
+    }));
   }
 
   @Endpoint('GET /v1/imports/:id/rejects', {

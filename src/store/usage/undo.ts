@@ -1,0 +1,258 @@
+/**
+ * Takes an import back, whole: everything that its call brought, bills and metered usage alike. Both doors do it here.
+ *
+ * What is left is what would be there if the call had never been: bills that it replaced come back, and of records
+ * that it stated again the latest other statement counts. A record that a later import only repeated belongs to the
+ * first one and goes with it: sending it again brings it back. What cannot be undone whole is refused.
+ */
+import { monthOfPeriod } from '../../core/bill/reconciliation.js';
+import { Grouping } from '../../core/cost/rollup.js';
+import { conflict, missing } from '../../core/errors.js';
+import { compareVersions } from '../../core/usage.js';
+import type { Transaction } from '../database.js';
+import { reconcileWaking } from '../bill/reconciliation.js';
+import type { Stores } from '../stores.js';
+import { wakeAtOnce, type Waking } from '../work.js';
+import type { TeamDay } from './raw.js';
+import { dropReplaced, restoreReplaced } from './replaced.js';
+import { idWords, wordsKey } from './seen.js';
+import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
+
+export interface UndoneImport {
+  readonly import: string;
+  /** Files of the call that brought it, all of which are taken back. */
+  readonly files: readonly { readonly import: string; readonly file: string }[];
+  /** Records and bill lines that are gone. */
+  readonly records: number;
+  /** Bills that are there again. */
+  readonly restored: readonly {
+    readonly provider: string;
+    readonly account: string | null;
+    readonly periodStart: string;
+    readonly records: number;
+  }[];
+  /** Records of which an earlier statement counts again. */
+  readonly restoredRecords: number;
+}
+
+interface Delivery {
+  readonly id: string;
+  readonly scope: string | null;
+  readonly provider: string | null;
+  readonly account: string | null;
+  readonly start: Date | null;
+  readonly end: Date | null;
+  readonly records: string;
+}
+
+const DELIVERY = `select id::text as id, scope, provider, account, period_start as start, period_end as "end", records::text as records from delivery`;
+
+/** @throws Failure missing, or conflict: undone already, a price list, or others build on it. */
+export async function undoImport(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  id: string,
+  by: string,
+  now: number,
+): Promise<UndoneImport> {
+  const [row] = await tx.query<{ source: string; call: string | null; undone: Date | null }>(
+    `select source, taken_with::text as call, undone_at as undone from import where organisation = $1 and id = $2`,
+    [organisation, id],
+  );
+  if (row === undefined) throw missing(`there is no import "${id}"`);
+  if (row.undone !== null) throw conflict(`the import ${id} was undone already, at ${row.undone.toISOString()}`);
+  if (row.call === null)
+    throw conflict(
+      `the import ${id} cannot be undone: it is a price list (bursar prices withdraw), or older than undoing`,
+    );
+  const undoing = new Undoing(stores, tx, organisation, row.source, now);
+  await undoing.all(row.call);
+  const files = await tx.query<{ import: string; file: string }>(
+    `update import set undone_at = $3, undone_by = $4 where organisation = $1 and taken_with = $2 returning id::text as import, file`,
+    [organisation, row.call, new Date(now), by],
+  );
+  await wakeAtOnce(tx, organisation, undoing.wakings);
+  stores.intake.forgetOverlaps();
+  const { records, restored, restoredRecords } = undoing;
+  return { import: id, files, records, restored, restoredRecords };
+}
+
+class Undoing {
+  readonly wakings: Waking[] = [];
+  readonly restored: UndoneImport['restored'][number][] = [];
+  records = 0;
+  restoredRecords = 0;
+
+  constructor(
+    private readonly stores: Stores,
+    private readonly tx: Transaction,
+    private readonly organisation: string,
+    private readonly source: string,
+    private readonly now: number,
+  ) {}
+
+  async all(call: string): Promise<void> {
+    const { tx, organisation, source } = this;
+    // Imports of the source wait, and no process remembers the ids that go.
+    await tx.query(
+      `update source set version = version + 1, forgot = version + 1 where organisation = $1 and name = $2`,
+      [organisation, source],
+    );
+    const replaced = await tx.query<{ id: string; by: string; records: string }>(
+      `select id::text as id, replaced_by::text as by, bill ->> 'records' as records from delivery_replaced where organisation = $1 and import = $2`,
+      [organisation, call],
+    );
+    for (const one of replaced) {
+      // What it had replaced is what its successor has replaced now.
+      await tx.query(`update delivery_replaced set replaced_by = $3 where organisation = $1 and replaced_by = $2`, [
+        organisation,
+        one.id,
+        one.by,
+      ]);
+      await dropReplaced(tx, organisation, source, one.id);
+      this.records += Number(one.records);
+    }
+    const deliveries = await tx.query<Delivery>(
+      `${DELIVERY} where organisation = $1 and import = $2 order by delivery.id`,
+      [organisation, call],
+    );
+    for (const delivery of deliveries) {
+      this.records += Number(delivery.records);
+      if (delivery.scope === null) await this.metered(delivery);
+      else await this.bill(delivery);
+    }
+  }
+
+  private async bill(delivery: Delivery): Promise<void> {
+    const { stores, tx, organisation, source } = this;
+    const days = await this.daysOf(delivery.id);
+    await this.drop(delivery.id);
+    const restored = await restoreReplaced(tx, organisation, delivery.id);
+    const rules = await stores.organisations.rules(tx, organisation);
+    const tags = await stores.organisations.trackedTags(tx, organisation);
+    for (const id of restored) {
+      const made = await stores.raw.reallocate(tx, organisation, source, id, rules, tags);
+      days.push(...(made?.days ?? []));
+      const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
+      await tx.query(`update delivery set closed = true where organisation = $1 and id = $2 and period_end <= $3`, [
+        organisation,
+        id,
+        new Date(this.now),
+      ]);
+      this.restored.push({
+        provider: bill?.provider ?? '',
+        account: bill?.account ?? null,
+        periodStart: bill?.start?.toISOString() ?? '',
+        records: Number(bill?.records ?? 0),
+      });
+    }
+    days.push(...(await this.daysOfPeriod(delivery)));
+    this.wake('cost.rollup', days);
+    const { start, end } = delivery;
+    if (start !== null && end !== null)
+      this.wakings.push(reconcileWaking(source, monthOfPeriod(start.getTime(), end.getTime())));
+  }
+
+  private async metered({ id }: Delivery): Promise<void> {
+    const { stores, tx, organisation, source } = this;
+    const days = await this.daysOf(id);
+    const again = await this.otherStatements(id);
+    await this.drop(id);
+    for (const table of ['usage_id', 'usage_statement'])
+      await tx.query(`delete from ${table} where organisation = $1 and source = $2 and delivery = $3`, [
+        organisation,
+        source,
+        id,
+      ]);
+    await setAside(tx, organisation, source, again, false);
+    this.restoredRecords += again.length;
+    const places = new Places();
+    for (const one of again) places.addAll(one.delivery, one.record);
+    const rules = await stores.organisations.rules(tx, organisation);
+    const grouping = new Grouping(
+      (record) => rules.teamOf(record),
+      await stores.organisations.trackedTags(tx, organisation),
+    );
+    const target = { organisation, source, tx, dimensions: stores.dimensions, dimensionDb: stores.db, remember: true };
+    for (const [delivery, hours] of places.hours)
+      days.push(...(await sumAnew({ ...target, id: delivery }, hours, grouping)));
+    this.wake('cost.price', days);
+  }
+
+  /** What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set aside. */
+  private async otherStatements(delivery: string): Promise<Statement[]> {
+    const { tx, organisation, source } = this;
+    const noted = await tx.query<{ key: Buffer; delivery: string; hour: Date }>(
+      `select key, delivery::text as delivery, hour from usage_statement
+       where organisation = $1 and source = $2 and key in (select key from usage_statement where organisation = $1 and source = $2 and delivery = $3)`,
+      [organisation, source, delivery],
+    );
+    const keys = new Set(
+      noted.map(({ key }) => wordsKey([key.readUInt32LE(0), key.readUInt32LE(4), key.readUInt32LE(8)])),
+    );
+    const places = new Places();
+    for (const one of noted) places.add(one.delivery, one.hour.getTime());
+    const latest = new Map<string, Statement>();
+    const [corrected, stated] = [new Set<string>(), new Set<string>()];
+    const keyOf = (id: string): string => wordsKey(idWords(id));
+    for await (const one of recordsAt(
+      tx,
+      organisation,
+      source,
+      places,
+      (record) => keys.has(keyOf(record.corrects ?? record.id)) || keys.has(keyOf(record.id)),
+    )) {
+      const { id, version, corrects } = one.record;
+      if (one.delivery === delivery) {
+        stated.add(id);
+        continue;
+      }
+      if (corrects !== undefined) corrected.add(corrects);
+      const known = latest.get(id);
+      if (keys.has(keyOf(id)) && (known === undefined || compareVersions(version, known.record.version) > 0))
+        latest.set(id, one);
+    }
+    for (const id of corrected)
+      if (stated.has(id) && !latest.has(id))
+        throw conflict(`a later import corrects the record "${id}", which would be gone: undo that import first`);
+    return [...latest.values()].filter(({ aside }) => aside);
+  }
+
+  private wake(stage: string, days: readonly TeamDay[]): void {
+    for (const { team, day } of days) this.wakings.push({ stage, lane: team, key: `${team}/${day}` });
+  }
+
+  private daysOf(delivery: string): Promise<TeamDay[]> {
+    return this.tx.query<TeamDay>(
+      `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
+      [this.organisation, delivery],
+    );
+  }
+
+  /** Every day of the bill's provider within its period: whose word counts there may change. */
+  private daysOfPeriod({ provider, start, end }: Delivery): Promise<TeamDay[]> {
+    return this.tx.query<TeamDay>(
+      `select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day
+       from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       where c.organisation = $1 and d.provider = $2 and c.hour >= $3 and c.hour < $4
+       union
+       select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD')
+       from delivery v join usage_hour u on u.organisation = v.organisation and u.delivery = v.id
+       where v.organisation = $1 and v.scope is not null and v.provider = $2 and v.period_start < $4 and v.period_end > $3`,
+      [this.organisation, provider, start, end],
+    );
+  }
+
+  private async drop(delivery: string): Promise<void> {
+    const { tx, organisation, source } = this;
+    await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
+      organisation,
+      source,
+      delivery,
+    ]);
+    await tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
+  }
+}

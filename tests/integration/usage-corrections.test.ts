@@ -1,0 +1,228 @@
+/** Metered usage that is sent again, corrected, taken back or metered twice: what counts is what was stated last. */
+import * as fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { UsageRecord } from '../../src/core/usage.js';
+import { undoImport } from '../../src/store/usage/undo.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { testCommand } from '../support/command.js';
+import { HOUR, metered, MONDAY } from '../support/records.js';
+import { testApi } from '../support/web.js';
+
+const LIST =
+  'provider,sku,region,term,gpus,price,currency,per,effectiveFrom\nAWS,p5.48xlarge,us-east-1,on-demand,8,55.04,USD,instance-hour,2020-01-01\n';
+const usage = (over: Readonly<Record<string, unknown>> = {}) => ({
+  id: 'r1',
+  provider: 'AWS',
+  resource: 'i-1',
+  sku: 'p5.48xlarge',
+  region: 'us-east-1',
+  term: 'on-demand',
+  gpus: 8,
+  start: '2026-10-05T00:00:00Z',
+  end: '2026-10-05T01:00:00Z',
+  ...over,
+});
+
+interface Imported {
+  readonly files: readonly {
+    import: string;
+    accepted: number;
+    unchanged: number;
+    rejected: number;
+    restated: number;
+    warnings: string[];
+  }[];
+}
+
+describe('usage at the command line', async () => {
+  const command = await testCommand(Date.UTC(2026, 9, 7));
+  beforeEach(async () => {
+    await command.empty();
+    await command.ask('prices', await command.file('prices.csv', LIST));
+  });
+  const total = async (): Promise<string | null> => (await command.ask<{ total: string | null }>('costs')).total;
+  const take = async (...records: readonly object[]) => {
+    const { files } = await command.ask<Imported>('import', await command.file('usage.json', { records }));
+    const [one] = files;
+    if (one === undefined) throw new Error('one file gives one answer');
+    return one;
+  };
+
+  it('is the same record when its start moves to another hour or day', async () => {
+    await take(usage());
+    const moved = usage({ start: '2026-10-04T23:30:00Z' });
+    expect(await take(moved)).toMatchObject({ accepted: 0, rejected: 1 });
+    expect(await total()).toBe('55.040000000');
+    expect(await take({ ...moved, revision: 1 })).toMatchObject({ accepted: 1, restated: 1 });
+    expect(await total()).toBe('82.560000000');
+    expect(await take(usage())).toMatchObject({ accepted: 0, unchanged: 1 });
+    expect(await total()).toBe('82.560000000');
+  });
+
+  it('is restated by a revision or a later instant, and an earlier one that comes late changes nothing', async () => {
+    await take(usage({ updatedAt: '2026-10-06T00:00:00Z' }));
+    expect(await take(usage({ gpus: 4, updatedAt: '2026-10-06T02:00:00Z' }))).toMatchObject({ restated: 1 });
+    expect(await total()).toBe('27.520000000');
+    expect(await take(usage({ gpus: 2, updatedAt: '2026-10-06T01:00:00Z' }))).toMatchObject({
+      accepted: 1,
+      restated: 0,
+    });
+    expect(await total()).toBe('27.520000000');
+    expect(await take(usage({ gpus: 6, revision: 1 }), usage({ gpus: 1, revision: 2 }))).toMatchObject({ restated: 2 });
+    expect(await total()).toBe('6.880000000');
+  });
+
+  it('is unchanged with its fields and tags in another order', async () => {
+    await take(usage({ tags: { team: 'red', job: 'a' } }));
+    const { id, ...rest } = usage({ tags: { job: 'a', team: 'red' } });
+    expect(await take({ ...rest, id })).toMatchObject({ unchanged: 1, rejected: 0 });
+  });
+
+  it('is taken back whole, and what it restated is there again', async () => {
+    await take(usage());
+    const second = await take(usage({ gpus: 4, revision: 1 }), usage({ id: 'r2', resource: 'i-2' }));
+    const third = await take(usage({ gpus: 1, revision: 2 }));
+    expect(await total()).toBe('61.920000000');
+    const { undone } = await command.ask<{ undone: unknown }>('imports', 'undo', second.import);
+    expect(undone).toMatchObject({
+      files: [{ import: second.import, file: 'usage.json' }],
+      records: 2,
+      restoredRecords: 0,
+    });
+    expect(await total()).toBe('6.880000000');
+    expect(await command.ask('imports', 'undo', third.import)).toMatchObject({ undone: { restoredRecords: 1 } });
+    expect(await total()).toBe('55.040000000');
+    await expect(command.ask('imports', 'undo', third.import)).rejects.toThrow('was undone already');
+    // What was taken back may be sent again.
+    expect(await take(usage({ id: 'r2', resource: 'i-2' }))).toMatchObject({ accepted: 1 });
+    const { audit } = await command.ask<{ audit: { verb: string; target: string }[] }>('audit');
+    expect(audit.filter(({ verb }) => verb === 'usage.undo').map(({ target }) => target)).toEqual([
+      third.import,
+      second.import,
+    ]);
+  });
+
+  it('takes a correction below zero that names what it corrects, and no other', async () => {
+    const first = await take(usage());
+    const correction = usage({ id: 'c1', gpus: -8, start: '2026-10-05T00:30:00Z' });
+    expect(await take(correction)).toMatchObject({ rejected: 1 });
+    expect(await take({ ...correction, corrects: 'nothing' })).toMatchObject({ rejected: 1 });
+    expect(await take({ ...correction, corrects: 'r1', gpus: -9 })).toMatchObject({ rejected: 1 });
+    expect(await take({ ...correction, corrects: 'r1' })).toMatchObject({ accepted: 1 });
+    expect(await total()).toBe('27.520000000');
+    expect(await take({ ...correction, corrects: 'r1' })).toMatchObject({ unchanged: 1 });
+    await expect(command.ask('imports', 'undo', first.import)).rejects.toThrow('undo that import first');
+  });
+
+  it('of one GPU that overlaps is told at import and by doctor, and counts', async () => {
+    await take(usage());
+    const { warnings } = await take(usage({ id: 'other', start: '2026-10-05T00:30:00Z' }));
+    expect(warnings).toEqual([expect.stringContaining('"r1" and "other" overlap from 2026-10-05T00:30:00Z')]);
+    expect(await total()).toBe('82.560000000');
+    const { findings } = await command.ask<{ findings: { check: string; detail: string }[] }>('doctor');
+    expect(findings.find(({ check }) => check === 'overlapping usage')?.detail).toContain('i-1');
+  });
+
+  it('of a bill is taken back, and the bill that it replaced is there again', async () => {
+    const bill = (amount: string): string =>
+      `BilledCost,EffectiveCost,ListCost,BillingAccountId,BillingCurrency,BillingPeriodStart,BillingPeriodEnd,ChargePeriodStart,ChargePeriodEnd,ChargeCategory,ProviderName,ServiceName,ResourceId\n${amount},${amount},${amount},a1,USD,2026-09-01T00:00:00Z,2026-10-01T00:00:00Z,2026-09-05T00:00:00Z,2026-09-06T00:00:00Z,Usage,AWS,Compute,i-1\n`;
+    const send = async (amount: string) =>
+      (await command.ask<Imported>('import', await command.file('bill.csv', bill(amount)), '--format', 'focus'))
+        .files[0];
+    await send('10.00');
+    const second = await send('20.00');
+    const third = await send('30.00');
+    expect(await total()).toBe('30.00');
+    await command.ask('imports', 'undo', second?.import ?? '');
+    expect(await total()).toBe('30.00');
+    expect(await command.ask('imports', 'undo', third?.import ?? '')).toMatchObject({
+      undone: { records: 1, restored: [{ provider: 'AWS', account: 'a1', records: 1 }] },
+    });
+    expect(await total()).toBe('10.00');
+  });
+});
+
+describe('taking an import back through the API', async () => {
+  const api = await testApi();
+  it('answers what is gone, and is for operators', async () => {
+    const sent = await api.call<{ import: string }>('POST', '/v1/usage', { body: { records: [usage()] } });
+    const key = await api.keyFor({ role: 'viewer' });
+    expect((await api.call('POST', `/v1/imports/${sent.body.import}/undo`, { key })).status).toBe(403);
+    expect(await api.call('POST', `/v1/imports/${sent.body.import}/undo`)).toMatchObject({
+      status: 200,
+      body: { records: 1 },
+    });
+    expect((await api.call('POST', `/v1/imports/${sent.body.import}/undo`)).status).toBe(409);
+    expect((await api.call('POST', `/v1/imports/999999/undo`)).status).toBe(404);
+  });
+});
+
+/** Statements of a few ids, each with a version of its own, in deliveries of which some are taken back. */
+const statement = fc.record({
+  id: fc.constantFrom('a', 'b', 'c'),
+  hour: fc.integer({ min: 20, max: 27 }),
+  gpus: fc.integer({ min: 1, max: 8 }),
+  delivery: fc.integer({ min: 0, max: 3 }),
+});
+const history = fc.record({
+  statements: fc.array(statement, { minLength: 1, maxLength: 8 }),
+  undone: fc.uniqueArray(fc.integer({ min: 0, max: 3 }), { maxLength: 2 }),
+  order: fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4, maxLength: 4 }),
+});
+
+describe('statements of usage', async () => {
+  const [straight, crooked] = [await testBursar(), await testBursar()];
+  const books = async (bursar: TestBursar): Promise<string> =>
+    JSON.stringify(
+      await bursar.db.query(
+        `select team, hour, sum(quantity)::text as quantity, sum(nanos)::text as nanos from cost_hour group by 1, 2 order by 1, 2`,
+      ),
+    );
+  const empty = async (bursar: TestBursar): Promise<void> => {
+    await bursar.db.query(
+      `truncate usage_hour, cost_hour, cost_day, block, usage_id, usage_statement, carried_run, delivery, import, work, source`,
+    );
+  };
+
+  it('leave the same in any order, and after an undo what would be there without it', async () => {
+    for (const bursar of [straight, crooked]) await bursar.setPrices([instancePrice('55.04')]);
+    await fc.assert(
+      fc.asyncProperty(history, async ({ statements, undone, order }) => {
+        for (const bursar of [straight, crooked]) await empty(bursar);
+        const records = statements.map(({ id, hour, gpus, delivery }, revision) => ({
+          delivery,
+          record: metered(id, {
+            resource: `i-${id}`,
+            gpuParts: gpus * 7000,
+            start: MONDAY + hour * HOUR,
+            end: MONDAY + hour * HOUR + HOUR,
+            version: { revision, updatedAt: null },
+          }),
+        }));
+        const last = new Map<string, UsageRecord>();
+        for (const { delivery, record } of records) if (!undone.includes(delivery)) last.set(record.id, record);
+        await straight.take([...last.values()].map((record) => ({ ...record, version: undefined })));
+        await straight.runner.drain();
+        const imports = new Map<number, string>();
+        for (const delivery of order) {
+          const own = records.filter((one) => one.delivery === delivery).map(({ record }) => record);
+          if (own.length === 0) continue;
+          await crooked.take(own);
+          const [row] = await crooked.db.query<{ id: string }>(`select max(id)::text as id from import`);
+          imports.set(delivery, row?.id ?? '');
+          await crooked.runner.drain();
+        }
+        for (const delivery of undone) {
+          const id = imports.get(delivery);
+          if (id !== undefined)
+            await crooked.db.transaction((tx) =>
+              undoImport(crooked.stores, tx, 'default', id, 'test', crooked.clock.at),
+            );
+        }
+        await crooked.runner.drain();
+        expect(await books(crooked)).toBe(await books(straight));
+      }),
+      { numRuns: 25, seed: 13 },
+    );
+  });
+});
