@@ -494,6 +494,7 @@ describe('the command line', async () => {
       prices: 'ok',
       'unpriced usage': 'attend',
       'double counting': 'ok',
+      'overlapping usage': 'ok',
     });
     await opened.stores.db.query(
       `update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`,
