@@ -90,9 +90,9 @@ describe('a budget that is changed', async () => {
 
   it('is alerted to as often as it is told', async () => {
     const { news } = await happened(bursar.stores, bursar.db, 'default', bursar.clock.now());
-    expect(news.map((one) => (one.kind === 'budget' ? [one.threshold.ratio, one.round] : one))).toEqual([
-      ['0.5', undefined],
-      ['0.5', 2],
+    expect(news.map((one) => (one.kind === 'budget' ? [one.threshold.ratio, one.round, one.period] : one))).toEqual([
+      ['0.5', undefined, '2026-10'],
+      ['0.5', 2, '2026-10'],
     ]);
   });
 });

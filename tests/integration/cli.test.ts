@@ -316,7 +316,12 @@ describe('the command line', async () => {
         ],
       });
       expect((await json<{ budgets: unknown[] }>('budgets')).budgets).toEqual([budget]);
-      expect((await local('budgets')).out).toMatch(/red-monthly +red +2026-10-01 to 2026-11-01 +1000\.00/);
+      expect((await local('budgets')).out).toMatch(/red-monthly +red +2026-10 +1000\.00/);
+      expect(await json('budgets', 'history', 'red-monthly')).toMatchObject({
+        periods: [{ label: '2026-10', isOver: false, state: { planned: '1000.000000000' } }],
+      });
+      expect((await local('budgets', 'history', 'red-monthly')).out).toMatch(/2026-10 +running +1000\.00/);
+      expect((await local('budgets', 'history', 'nobody')).code).toBe(1);
       expect(
         await local(
           'budgets',
@@ -594,6 +599,13 @@ describe('the command line', async () => {
       });
       expect(await answer('budgets', 'set', 'green', '--team', 'green', '--amount', '5')).toMatchObject({
         budget: { id: 'green', state: { planned: '5.000000000' } },
+      });
+      expect(await answer('budgets', 'history', 'green')).toMatchObject({
+        periods: [{ label: '2026-10', state: { planned: '5.000000000' } }],
+      });
+      expect(await answer('costs', '--zone', 'Europe/Berlin', '--basis', 'list')).toMatchObject({
+        basis: 'list',
+        lacking: { unconverted: [] },
       });
       expect(await answer('budgets', 'remove', 'green')).toEqual({ removed: 'green' });
       expect(await answer('teams', 'remove', 'green')).toEqual({ removed: 'green' });

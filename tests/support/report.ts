@@ -117,6 +117,10 @@ export function factsOf(over: Partial<ReportFacts> = {}): ReportFacts {
         forecast: { mean: '1683.365007888', low: '1683.365007888', high: '1683.365007888' },
         exhaustionAt: '2026-10-30T00:00:00Z',
         unpricedGpuHours: '12.000000',
+        lacking: [
+          { currency: 'CNY', amount: null },
+          { currency: 'USD', amount: '77.10' },
+        ],
         crossings: [{ kind: 'actual', ratio: '1', crossedAt: '2026-10-30T01:00:00.000Z' }],
       },
     ],

@@ -51,6 +51,8 @@ export interface BudgetNews {
   /** ISO 8601. */
   readonly periodStart: string;
   readonly periodEnd: string;
+  /** The period by its name in the budget's zone, `2026-11`; absent in alerts of before it was kept. */
+  readonly period?: string;
   readonly threshold: { readonly kind: 'actual' | 'forecast'; readonly ratio: string };
   /** 2 and on: it was told in this period before its budget was raised. Absent: 1. */
   readonly round?: number;

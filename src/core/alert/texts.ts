@@ -70,7 +70,7 @@ function budget(news: BudgetNews): Content {
         value:
           forecast === null ? 'unknown' : `${money(forecast.mean)} (${money(forecast.low)} to ${money(forecast.high)})`,
       },
-      { name: 'Period', value: `${shownDay(news.periodStart)} to ${shownDay(news.periodEnd)}` },
+      { name: 'Period', value: news.period ?? `${shownDay(news.periodStart)} to ${shownDay(news.periodEnd)}` },
     ],
     lists: [
       ...drivers(news.drivers, money),

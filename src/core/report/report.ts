@@ -72,6 +72,8 @@ export interface ReportBudget {
   readonly forecast: { readonly mean: string; readonly low: string; readonly high: string } | null;
   readonly exhaustionAt: string | null;
   readonly unpricedGpuHours: string;
+  /** What else is in none of its amounts: spend without an exchange rate, bills without an amortised cost. */
+  readonly lacking?: readonly { readonly currency: string; readonly amount: string | null }[];
   readonly crossings: readonly { readonly kind: string; readonly ratio: string; readonly crossedAt: string }[];
 }
 

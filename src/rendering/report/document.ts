@@ -171,6 +171,7 @@ class Writer {
         forecast,
         exhaustionAt,
         unpricedGpuHours,
+        lacking = [],
         currency,
       }) => [
         name(budget),
@@ -185,6 +186,7 @@ class Writer {
         money(forecast?.high ?? null, currency),
         exhaustionAt === null ? text(this.texts.of('none')) : instant(exhaustionAt),
         hours(unpricedGpuHours),
+        name(lacking.map((one) => [one.amount, one.currency].filter((part) => part !== null).join(' ')).join(', ')),
       ],
     );
     return this.section('budgets', [
@@ -203,6 +205,7 @@ class Writer {
           'high',
           'exhaustion',
           'unpriced',
+          'lacking',
         ],
         2,
         rows,

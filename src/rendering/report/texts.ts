@@ -69,6 +69,7 @@ const TEXTS = {
   'column.high': ['High', '上限'],
   'column.exhaustion': ['Runs out', '耗尽时间'],
   'column.unpriced': ['Unpriced GPU-hours', '未定价 GPU 小时'],
+  'column.lacking': ['Not in it', '未计入'],
   'column.name': ['Name', '名称'],
   'column.amount': ['Amount', '金额'],
   'column.before': ['Month before', '上月'],

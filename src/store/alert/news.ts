@@ -28,7 +28,7 @@ import { effectToJson, type Action, type ActionState } from '../../core/action/a
 import { BUDGET_FILTERS, type Budget } from '../../core/budget/budget.js';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { Report } from '../../core/report/report.js';
-import { DAY_MS, dayLabel, formatInstant, MINUTE_MS } from '../../core/time.js';
+import { DAY_MS, dayLabel, formatInstant, MINUTE_MS, periodName } from '../../core/time.js';
 import type { BudgetStateJson } from '../budget/budgets.js';
 import type { Queryable } from '../database.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
@@ -160,6 +160,7 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
       budget: spec.id,
       periodStart: formatInstant(start.getTime()),
       periodEnd: formatInstant(until.getTime()),
+      period: periodName({ start: start.getTime(), end: until.getTime() }, spec.zone),
       threshold: { kind, ratio },
       ...(round === 1 ? {} : { round }),
       currency: state.currency,

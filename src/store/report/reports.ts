@@ -244,6 +244,7 @@ export class ReportStore {
         forecast: forecast === null ? null : { mean: forecast.mean, low: forecast.low, high: forecast.high },
         exhaustionAt,
         unpricedGpuHours,
+        lacking: [...state.unconverted.map((one) => ({ currency: one, amount: null })), ...(state.unstated ?? [])],
         crossings: crossings.map(({ kind, ratio: threshold, crossedAt }) => ({ kind, ratio: threshold, crossedAt })),
       });
     }

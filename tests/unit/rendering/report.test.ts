@@ -86,6 +86,7 @@ describe('the figures', () => {
     expect(valueOf('by-gpu', 'A100-40GB', 'amount')).toBe('99.99');
     expect(valueOf('bridge', 'Credits', 'amount')).toBe('-20.25');
     expect(valueOf('budgets', 'red-monthly / red', 'planned')).toBe('1500.000000000');
+    expect(valueOf('budgets', 'red-monthly / red', 'lacking')).toBe('CNY, 77.10 USD');
     expect(compareDecimal(decimal(REPORT.spend.total ?? ''), decimal('1683.3650078877'))).toBe(0);
   });
 });
