@@ -269,6 +269,7 @@ export class AppModule {
                 plotter,
                 reports: renderers,
                 signIn: config.signIn,
+                gate: config.gate,
                 recordSchemas: { record: recordSchema, event: eventSchema },
                 ...(slackSigningSecret === null ? {} : { slack: { organisation, signingSecret: slackSigningSecret } }),
               }),

@@ -84,6 +84,54 @@ const schema = z.object({
     .max(64)
     .default(2)
     .describe('Jobs that one worker process does at a time'),
+  BURSAR_REQUESTS_PER_KEY: z.coerce
+    .number({ error: 'is not a number' })
+    .min(1)
+    .max(1_000_000)
+    .default(500)
+    .describe(
+      'Requests a second that one process takes of one key or user, on average over ten seconds; more are answered with 429',
+    ),
+  BURSAR_REQUESTS_PER_ADDRESS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(1)
+    .max(1_000_000)
+    .default(100)
+    .describe('The same of an address that shows no key; /healthz and /readyz are not counted'),
+  BURSAR_WRONG_KEYS_PER_MINUTE: z.coerce
+    .number({ error: 'is not a number' })
+    .min(1)
+    .max(1_000_000)
+    .default(30)
+    .describe('Keys that do not hold, from one address; after that it is answered with 429 and no key is looked up'),
+  BURSAR_BODIES_AT_ONCE: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(256)
+    .describe('Request bodies that one key may be sending at once; without a key an eighth; all together four times'),
+  BURSAR_SLOW_BODY_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(1)
+    .max(600)
+    .default(10)
+    .describe(
+      'A request body that brings less than 1 KiB for each second of this long is given up (408); one without a key must be there by then',
+    ),
+  BURSAR_TRUSTED_PROXIES: z
+    .string()
+    .transform((text) =>
+      text
+        .split(',')
+        .map((one) => one.trim())
+        .filter((one) => one !== ''),
+    )
+    .pipe(z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], { error: 'is not a list of addresses' })))
+    .optional()
+    .describe(
+      'Addresses or networks of proxies, with commas between: the address of a request is then the one that they name in X-Forwarded-For',
+    ),
   BURSAR_COLLECT_FLEET_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
@@ -213,6 +261,16 @@ export interface Config {
       readonly teamsClaim: string | null;
     } | null;
   };
+  /** What one caller may ask of a process. */
+  readonly gate: {
+    readonly requestsPerKey: number;
+    readonly requestsPerAddress: number;
+    readonly wrongKeysPerMinute: number;
+    readonly bodiesAtOnce: number;
+    readonly slowBodySeconds: number;
+  };
+  /** Whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
   readonly tickSeconds: number;
   readonly concurrency: number;
   readonly collectSeconds: { readonly fleet: number; readonly usage: number; readonly prices: number };
@@ -260,6 +318,14 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     example: parsed.data.BURSAR_EXAMPLE === 'on',
     remote:
       BURSAR_URL !== undefined && BURSAR_API_KEY !== undefined ? { url: BURSAR_URL, apiKey: BURSAR_API_KEY } : null,
+    gate: {
+      requestsPerKey: parsed.data.BURSAR_REQUESTS_PER_KEY,
+      requestsPerAddress: parsed.data.BURSAR_REQUESTS_PER_ADDRESS,
+      wrongKeysPerMinute: parsed.data.BURSAR_WRONG_KEYS_PER_MINUTE,
+      bodiesAtOnce: parsed.data.BURSAR_BODIES_AT_ONCE,
+      slowBodySeconds: parsed.data.BURSAR_SLOW_BODY_SECONDS,
+    },
+    trustedProxies: parsed.data.BURSAR_TRUSTED_PROXIES ?? [],
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
     concurrency: parsed.data.BURSAR_CONCURRENCY,
     collectSeconds: {

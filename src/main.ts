@@ -151,7 +151,7 @@ async function serve(role: Role): Promise<void> {
 type Started = { address: string | null; close(): Promise<void> };
 
 async function startApi(module: ReturnType<typeof AppModule.of>, config: Config): Promise<Started> {
-  const app = await createWebApp(module, { logger: log });
+  const app = await createWebApp(module, { logger: log, trustedProxies: config.trustedProxies });
   try {
     const address = await listen(app, config);
     const tls = config.admissionTls === null ? null : await listenTls(app, config.admissionTls);
@@ -201,11 +201,30 @@ function portTrouble(error: unknown, host: string, port: number, setting: string
   return error;
 }
 
-/** The first request to stop; a second one ends the process at once. */
+/** Within this the same request may come twice: of a Ctrl-C the terminal tells every process, and npm tells its own. */
+const ONE_REQUEST_MILLISECONDS = 2000;
+const PARENT_LOOK_MILLISECONDS = 1000;
+
+/**
+ * The first request to stop; a second one ends the process at once. Under npm the end of npm, or of its shell, is a
+ * request too: whoever started the server would otherwise not know that it goes on.
+ */
 function stopped(): Promise<'stop'> {
   return new Promise((resolve) => {
-    process.once('SIGTERM', () => resolve('stop'));
-    process.once('SIGINT', () => resolve('stop'));
+    let first: number | null = null;
+    const heard = (signal: 'SIGTERM' | 'SIGINT'): void => {
+      first ??= performance.now();
+      resolve('stop');
+      if (performance.now() - first < ONE_REQUEST_MILLISECONDS) return;
+      process.removeListener(signal, heard);
+      process.kill(process.pid, signal);
+    };
+    process.on('SIGTERM', heard).on('SIGINT', heard);
+    if (process.env['npm_lifecycle_event'] === undefined) return;
+    const parent = process.ppid;
+    setInterval(() => {
+      if (process.ppid !== parent) resolve('stop');
+    }, PARENT_LOOK_MILLISECONDS).unref();
   });
 }
 

@@ -1,8 +1,8 @@
 /**
- * Reads request bodies: JSON and JSON lines into values, plain or gzip, within a limit that holds for the unpacked
- * bytes.
+ * Reads request bodies: JSON and JSON lines into values, plain or gzip, within limits of bytes, depth and number of
+ * values that hold for what was unpacked.
  *
- * An upload is never read here, and never held in memory: its route gets the stream. No body is parsed twice.
+ * An upload is never read here, and never held in memory: its route gets the chunks as they come. No body is parsed twice.
  */
 import type { FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
@@ -11,99 +11,153 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { Transform, type Readable } from 'node:stream';
+import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
-import { invalid, unavailable } from '../core/errors.js';
+import { Failure, invalid, unavailable } from '../core/errors.js';
+import { arriving } from './arriving.js';
 import type { RouteFacts } from './endpoint.js';
+import { isSuspect, measured, MOST_DEPTH, mostValues, parseBounded, textProblems } from './json.js';
 import { Refusal } from './problem.js';
 
 const JSON_MEDIA = /^application\/(?:[\w.-]+\+)?json$/;
 export const LINES_MEDIA = 'application/x-ndjson';
 /** Uploads lie in the system's temporary folder while they are read. */
 export const MOST_UPLOAD_BYTES = 32 * 2 ** 30;
+/** JSON of records packs to a tenth or a thirtieth; gzip itself reaches 1032. */
+const MOST_UNPACKING_RATIO = 200;
+const FREELY_UNPACKED_BYTES = 1 << 20;
+
+/** The parsed body of a request; for an upload its chunks. Whoever is not known may send little, and nothing packed. */
+export async function readBody(request: FastifyRequest, payload: IncomingMessage, facts: RouteFacts): Promise<unknown> {
+  const { gate } = request.server;
+  const isKnown = request.principal !== null;
+  const over = gate.body(request.principal, request.ip);
+  payload.once('close', over);
+  const chunks = arriving(payload, { windowSeconds: gate.limits.slowBodySeconds, isOneWindow: !isKnown });
+  // It is being read for as long as the request lasts.
+  if (facts.takes === 'upload') return chunks;
+  try {
+    const most =
+      isKnown || request.mayBeWhole ? facts.mostBodyBytes : Math.min(facts.mostUnknownBytes, facts.mostBodyBytes);
+    if (facts.takes !== 'bytes') checkMedia(request, facts);
+    const bytes = await readBytes(request, chunks, { most, isPackedTaken: isKnown });
+    return facts.takes === 'bytes' ? bytes : valueOf(request, bytes, facts);
+  } finally {
+    over();
+  }
+}
 
 /** The media type without its parameters, in lower case; null where none is given. */
 const mediaOf = (request: FastifyRequest): string | null =>
   request.headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase() ?? null;
 
-/** The parsed body of a request; for an upload the stream itself. */
-export async function readBody(request: FastifyRequest, payload: IncomingMessage, facts: RouteFacts): Promise<unknown> {
-  if (facts.takes === 'upload') return payload;
-  if (facts.takes === 'bytes') return readBytes(request, payload, facts.mostBodyBytes);
+function checkMedia(request: FastifyRequest, { takes }: RouteFacts): void {
   const media = mediaOf(request);
-  const lines = media === LINES_MEDIA;
-  if (media !== null && (lines ? !facts.takes.includes(LINES_MEDIA) : !JSON_MEDIA.test(media))) {
-    throw new Refusal(
-      415,
-      `the media type ${media.slice(0, 100)} is not taken here: ${['application/json', ...facts.takes].join(', ')}`,
-    );
-  }
-  const bytes = await readBytes(request, payload, facts.mostBodyBytes);
+  if (media === null || (media === LINES_MEDIA ? takes.includes(LINES_MEDIA) : JSON_MEDIA.test(media))) return;
+  throw new Refusal(
+    415,
+    `the media type ${media.slice(0, 100)} is not taken here: ${['application/json', ...takes].join(', ')}`,
+  );
+}
+
+function valueOf(request: FastifyRequest, bytes: Buffer, { anyText, mostBodyBytes }: RouteFacts): unknown {
   if (request.headers['idempotency-key'] !== undefined)
     request.bodyDigest = createHash('sha256').update(bytes).digest();
   if (bytes.length === 0) return undefined;
-  return lines ? parseLines(bytes) : parseJson(bytes);
+  const text = bytes.toString('utf8');
+  const most = mostValues(mostBodyBytes);
+  if (mediaOf(request) === LINES_MEDIA) return parseLines(text, most);
+  const value = parseBounded(text, most);
+  if (anyText === 'all' || !isSuspect(text)) return value;
+  const problems = textProblems(value).filter(
+    ({ path }) => path === null || !anyText.includes(path.split('/', 1)[0] ?? ''),
+  );
+  if (problems.length > 0) throw invalid(`the request has ${problems.length} problem(s)`, problems);
+  return value;
 }
 
-async function readBytes(request: FastifyRequest, payload: Readable, most: number): Promise<Buffer> {
+interface Reading {
+  /** Of bytes, unpacked. */
+  readonly most: number;
+  readonly isPackedTaken: boolean;
+}
+
+async function readBytes(
+  request: FastifyRequest,
+  chunks: AsyncIterable<Buffer>,
+  { most, isPackedTaken }: Reading,
+): Promise<Buffer> {
   const stated = Number(request.headers['content-length'] ?? 0);
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (encoding !== 'identity' && encoding !== 'gzip')
-    throw new Refusal(415, `the content encoding ${encoding.slice(0, 100)} is not taken: gzip is`);
-  const tooLarge = (): Refusal => {
-    // What is still on its way is let go, so that the sender gets to read the answer.
-    payload.resume();
-    return new Refusal(413, `the body is longer than ${most} bytes`);
-  };
+  if (encoding !== 'identity' && (encoding !== 'gzip' || !isPackedTaken))
+    throw new Refusal(
+      415,
+      isPackedTaken
+        ? `the content encoding ${encoding.slice(0, 100)} is not taken: gzip is`
+        : 'a body without a key that holds is not taken compressed',
+    );
+  const tooLarge = (): Refusal => new Refusal(413, `the body is longer than ${most} bytes`);
   if (stated > most) throw tooLarge();
-  const chunks: Buffer[] = [];
+  const parts: Buffer[] = [];
   let size = 0;
   const collect = async (stream: AsyncIterable<Buffer>): Promise<void> => {
     for await (const chunk of stream) {
       size += chunk.length;
       if (size > most) throw tooLarge();
-      chunks.push(chunk);
+      parts.push(chunk);
     }
   };
-  if (encoding === 'identity') await collect(payload.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>);
-  else await gunzipped(payload, collect);
-  return chunks.length === 1 ? (chunks[0] ?? Buffer.alloc(0)) : Buffer.concat(chunks, size);
+  if (encoding === 'identity') await collect(chunks);
+  else await collect(gunzipped(chunks));
+  return parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts, size);
 }
 
-async function gunzipped(payload: Readable, collect: (stream: AsyncIterable<Buffer>) => Promise<void>): Promise<void> {
+/**
+ * The unpacked bytes.
+ * @throws Failure invalid where they are no gzip, Refusal 413 where they grow more than any batch of records does
+ */
+async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
   const gunzip = createGunzip({ chunkSize: 1 << 18 });
-  payload.on('error', (error) => gunzip.destroy(error));
-  payload.pipe(gunzip);
+  let [packed, unpacked] = [0, 0];
+  const count = async function* (): AsyncGenerator<Buffer, void, undefined> {
+    for await (const chunk of chunks) {
+      packed += chunk.length;
+      yield chunk;
+    }
+  };
+  const fed = pipeline(count, gunzip);
+  // What went wrong comes out of the reading below too, but for what the sender did.
+  fed.catch(() => undefined);
   try {
-    await collect(gunzip as AsyncIterable<Buffer>);
+    for await (const chunk of gunzip as AsyncIterable<Buffer>) {
+      unpacked += chunk.length;
+      if (unpacked > FREELY_UNPACKED_BYTES && unpacked > packed * MOST_UNPACKING_RATIO)
+        throw new Refusal(413, `the gzip data grows to more than ${MOST_UNPACKING_RATIO} times its size`);
+      yield chunk;
+    }
   } catch (error) {
-    if (error instanceof Refusal) throw error;
-    payload.resume();
+    if (error instanceof Refusal || error instanceof Failure) throw error;
     throw invalid('the gzip data of the body cannot be read');
   } finally {
-    payload.unpipe(gunzip);
     gunzip.destroy();
   }
 }
 
-function parseJson(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8')) as unknown;
-  } catch (error) {
-    throw invalid('the body is not JSON', [
-      { path: null, message: error instanceof Error ? error.message.slice(0, 300) : 'is not JSON' },
-    ]);
-  }
-}
-
-/** One value per line that is not blank. A line that is not JSON stays a text, which no reader takes for a record. */
-function parseLines(bytes: Buffer): unknown[] {
-  return bytes
-    .toString('utf8')
+/**
+ * One value per line that is not blank. A line that is not JSON, or too deep, stays a text, which no reader takes for a
+ * record.
+ */
+function parseLines(text: string, most: number): unknown[] {
+  let left = most;
+  return text
     .split('\n')
     .filter((line) => line.trim() !== '')
     .map((line) => {
+      const { depth, values } = measured(line, left);
+      left -= values;
+      if (left < 0) throw invalid(`the body holds more than ${most} values`);
+      if (depth > MOST_DEPTH) return line;
       try {
         return JSON.parse(line) as unknown;
       } catch {
@@ -127,7 +181,7 @@ export interface UploadedFile {
  * Hands an upload to `use` as a temporary file of the given name, which is gone afterwards. The bytes are as they came.
  */
 export async function withUpload<T>(
-  stream: Readable,
+  stream: AsyncIterable<Buffer>,
   name: string,
   use: (file: UploadedFile) => Promise<T>,
 ): Promise<T> {

@@ -6,9 +6,11 @@
  */
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { denied } from '../core/errors.js';
 import { ROLES, type KeyStore, type Principal } from '../store/access/keys.js';
-import type { RouteFacts } from './endpoint.js';
+import type { Knock, RouteFacts } from './endpoint.js';
+import type { Gate } from './gate.js';
 import { NO_SIGN_IN } from './sign-in.js';
 import type { WebParts } from './parts.js';
 import { Refusal } from './problem.js';
@@ -18,10 +20,18 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on open routes, without a key. */
     principal: Principal | null;
+    /** Without a principal: the key that was shown holds, or nobody could say in time. */
+    mayBeWhole: boolean;
+    /** Milliseconds that were spent on finding that out. */
+    knockedMilliseconds: number;
     /** SHA-256 of the body, where an Idempotency-Key needs it. */
     bodyDigest: Buffer | null;
     /** The answer is that of an earlier request with the same Idempotency-Key. */
     repeated: boolean;
+  }
+
+  interface FastifyInstance {
+    gate: Gate;
   }
 }
 
@@ -43,10 +53,12 @@ export const Calling = createParamDecorator((_: unknown, context: ExecutionConte
 });
 
 /** The key in an Authorization header, or null. */
-async function principalOf(header: string | undefined, keys: KeyStore): Promise<Principal | null> {
-  const text = /^bearer +(\S+) *$/i.exec(header ?? '')?.[1];
-  return text === undefined ? null : keys.authenticate(text);
-}
+export const bearerOf = ({ headers }: FastifyRequest): string | null =>
+  /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null;
+
+/** Who the key stands for that a request shows, wherever it does. @throws Refusal 429 where too many were wrong. */
+export const authenticate = (request: FastifyRequest, keys: KeyStore, text: string): Promise<Principal | null> =>
+  request.server.gate.authenticate(keys, text, request.ip);
 
 /** Name of the cookie that holds a session. */
 export const SESSION_COOKIE = 'session';
@@ -59,8 +71,10 @@ async function callerOf(
   request: FastifyRequest,
   { stores, clock, signIn = NO_SIGN_IN }: WebParts,
 ): Promise<Principal | null> {
-  const { authorization } = request.headers;
-  if (authorization !== undefined) return principalOf(authorization, stores.keys);
+  if (request.headers.authorization !== undefined) {
+    const key = bearerOf(request);
+    return key === null ? null : authenticate(request, stores.keys, key);
+  }
   const session = readCookie(request, signIn, SESSION_COOKIE);
   if (session === null) return null;
   const principal = await stores.sessions.authenticate(session, clock.now());
@@ -73,12 +87,16 @@ async function callerOf(
  * @throws Refusal 401 without a key or a session that holds, Failure denied where the key's role or teams do not reach.
  */
 export async function admit(request: FastifyRequest, facts: RouteFacts, parts: WebParts): Promise<void> {
+  const { gate } = request.server;
   if (facts.access === 'open') {
+    if (facts.knock !== null) return gate.pass(await knock(request, facts.knock, parts), request.ip);
     // An open route tells more to a key; a key that does not hold is as none.
     if (!facts.checksKey) request.principal = await callerOf(request, parts).catch(() => null);
+    if (!facts.isProbe) gate.pass(request.principal, request.ip);
     return;
   }
   const principal = await callerOf(request, parts);
+  gate.pass(principal, request.ip);
   if (principal === null) {
     const { authorization, cookie } = request.headers;
     throw new Refusal(
@@ -96,6 +114,31 @@ export async function admit(request: FastifyRequest, facts: RouteFacts, parts: W
   if (facts.allTeams && principal.teams !== null)
     throw denied('this concerns all teams; this key is restricted to some');
   request.principal = principal;
+}
+
+/**
+ * Who knocks, null where that is not known: the route decides about it. The whole body is taken with a key that holds,
+ * or where nobody can say so in time.
+ */
+async function knock(request: FastifyRequest, ask: Knock, { stores }: WebParts): Promise<Principal | null> {
+  const { key, milliseconds } = ask(request);
+  if (key === null) return null;
+  const began = performance.now();
+  const timer = new AbortController();
+  try {
+    const found = await Promise.race([
+      authenticate(request, stores.keys, key),
+      sleep(milliseconds, 'late' as const, { signal: timer.signal }),
+    ]);
+    request.mayBeWhole = found !== null;
+    return found === 'late' ? null : found;
+  } catch (error) {
+    request.mayBeWhole = !(error instanceof Refusal);
+    return null;
+  } finally {
+    timer.abort();
+    request.knockedMilliseconds = performance.now() - began;
+  }
 }
 
 /** @throws Failure denied where the key is restricted to other teams. */

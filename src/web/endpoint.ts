@@ -18,6 +18,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { RouteConfig } from '@nestjs/platform-fastify';
+import type { FastifyRequest } from 'fastify';
 import type { ZodType } from 'zod';
 import type { Role } from '../store/access/keys.js';
 
@@ -34,6 +35,10 @@ export interface EndpointOptions {
   readonly allTeams?: boolean;
   /** Open, and looks at its key itself: nobody else waits for the database first. */
   readonly checksKey?: boolean;
+  /** Open, with a key that it looks at itself: whoever shows one that holds may send the whole body. */
+  readonly knock?: Knock;
+  /** Asked by an orchestrator, which is never told to come later. */
+  readonly isProbe?: boolean;
   /** Changes something: takes an Idempotency-Key. */
   readonly writes?: boolean;
   readonly answer: ZodType | { readonly media: string };
@@ -46,7 +51,17 @@ export interface EndpointOptions {
   readonly takes?: 'upload' | 'bytes' | readonly string[];
   /** Of the body, unpacked; 1 MiB where absent. Not for uploads. */
   readonly mostBodyBytes?: number;
+  /** The same for somebody who is not known, on an open route; 16 KiB where absent. Never compressed. */
+  readonly mostUnknownBytes?: number;
+  /**
+   * Texts of the body that are not refused for characters that cannot be stored: all, or those of these fields. Whoever
+   * takes them sees to it.
+   */
+  readonly anyText?: 'all' | readonly string[];
 }
+
+/** The key that a request shows, and how long, in milliseconds, is waited to know whether it holds. */
+export type Knock = (request: FastifyRequest) => { readonly key: string | null; readonly milliseconds: number };
 
 /** What the hooks and the body parser are told about the route of a request. */
 export interface RouteFacts {
@@ -56,6 +71,10 @@ export interface RouteFacts {
   readonly writes: boolean;
   readonly takes: 'upload' | 'bytes' | readonly string[];
   readonly mostBodyBytes: number;
+  readonly mostUnknownBytes: number;
+  readonly anyText: 'all' | readonly string[];
+  readonly knock: Knock | null;
+  readonly isProbe: boolean;
 }
 
 interface Inputs {
@@ -77,6 +96,7 @@ const ENDPOINT = 'bursar:endpoint';
 const INPUTS = 'bursar:inputs';
 const NEST = { GET: Get, POST: Post, PUT: Put, DELETE: Delete } as const;
 const MOST_BODY_BYTES = 1 << 20;
+const MOST_UNKNOWN_BYTES = 16 << 10;
 
 /** `@Endpoint('GET /v1/teams/:id', { ... })` on a method of a controller. */
 export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions): MethodDecorator {
@@ -88,6 +108,10 @@ export function Endpoint(route: `${Method} /${string}`, options: EndpointOptions
     writes: options.writes ?? false,
     takes: options.takes ?? [],
     mostBodyBytes: options.mostBodyBytes ?? MOST_BODY_BYTES,
+    mostUnknownBytes: options.mostUnknownBytes ?? MOST_UNKNOWN_BYTES,
+    anyText: options.anyText ?? [],
+    knock: options.knock ?? null,
+    isProbe: options.isProbe ?? false,
   };
   return applyDecorators(
     NEST[method](path),

@@ -45,8 +45,10 @@ const PROBLEMS: Readonly<Record<number, string>> = {
   403: 'The key may not do this',
   404: 'There is no such thing',
   409: 'It contradicts what is there',
+  408: 'The body comes too slowly',
   413: 'The body is too large',
   415: 'The media type is not taken',
+  429: 'Too much was asked at once: try again after the seconds of Retry-After',
   503: 'Try again later',
 };
 
@@ -111,11 +113,12 @@ function operationOf(endpoint: DescribedEndpoint, components: Components, proble
   const body = requestBodyOf(endpoint, components);
   const statuses = [
     400,
+    429,
     503,
     ...(access === 'open' ? [] : [401, 403]),
     ...(inputs.path.size > 0 ? [404] : []),
     ...(endpoint.writes ? [409] : []),
-    ...(body === null ? [] : [413, 415]),
+    ...(body === null ? [] : [408, 413, 415]),
   ];
   return {
     operationId: endpoint.handler.replace(/Controller\./, '_'),

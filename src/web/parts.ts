@@ -5,6 +5,7 @@ import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy/policy.js';
 import type { BacktestPlotter, Importer, ReportRenderers } from '../core/ports.js';
 import type { Stores } from '../store/stores.js';
+import type { GateLimits } from './gate.js';
 import type { SignInSettings } from './sign-in.js';
 
 export interface WebParts {
@@ -19,6 +20,8 @@ export interface WebParts {
   readonly reports?: ReportRenderers;
   /** One usage record and one usage event as the formats define them, for the documentation. */
   readonly recordSchemas?: { readonly record: ZodType; readonly event: ZodType };
+  /** Absent: the usual limits. */
+  readonly gate?: GateLimits;
   /** Absent: people sign in with keys, at the address that they asked for. */
   readonly signIn?: SignInSettings;
   /** Absent: nothing is taken from Slack. */

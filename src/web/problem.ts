@@ -16,6 +16,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { Failure, invalid, type FailureKind, type Problem } from '../core/errors.js';
+import { textProblems } from './json.js';
 
 const STATUS: Readonly<Record<FailureKind, number>> = {
   invalid: 400,
@@ -48,6 +49,8 @@ export class Refusal extends Error {
   constructor(
     readonly statusCode: number,
     message: string,
+    /** When to try again; null: it would not help. */
+    readonly retryAfterSeconds: number | null = null,
   ) {
     super(message);
   }
@@ -72,30 +75,35 @@ function problemsOf(issues: readonly SchemaIssue[]): Problem[] {
   });
 }
 
-/** Whether a text in the value holds a NUL, which PostgreSQL's text cannot. */
-function holdsNul(value: unknown): boolean {
-  if (typeof value === 'string') return value.includes('\u0000');
-  if (typeof value !== 'object' || value === null) return false;
-  return Array.isArray(value)
-    ? value.some(holdsNul)
-    : Object.entries(value).some(([key, inner]) => key.includes('\u0000') || holdsNul(inner));
-}
+/** So many problems are listed; how many there are is said. */
+const MOST_PROBLEMS = 1000;
 
 class Validation extends StandardSchemaValidationPipe {
   override async transform<T>(value: T, metadata: ArgumentMetadata): Promise<T> {
-    if (metadata.schema !== undefined && holdsNul(value))
-      throw invalid('the request has 1 problem(s)', [
-        { path: metadata.data ?? null, message: 'holds a NUL character' },
-      ]);
+    if (metadata.schema === undefined) return value;
+    // The texts of a body were looked at where it was read; what is in an address is short.
+    const problems = metadata.type === 'body' ? [] : textProblems(value);
+    if (problems.length > 0)
+      throw invalid(
+        `the request has ${problems.length} problem(s)`,
+        problems.map(({ path, message }) => ({ path: path ?? metadata.data ?? null, message })),
+      );
     return super.transform(value, metadata);
   }
+
+  /**
+   * Nest's own walk takes seconds of processor for a large body. What it is against cannot come here: a body that names
+   * `__proto__` was refused, and schemas make new objects of the fields that they know.
+   */
+  protected override stripProtoKeys(): void {}
 }
 
 /** Validates what a parameter's schema describes; the error names every problem. */
 export const validation = new Validation({
   exceptionFactory: (issues) => {
     const problems = problemsOf(issues);
-    return invalid(`the request has ${problems.length} problem(s)`, problems);
+    const beyond = problems.length > MOST_PROBLEMS ? `; the first ${MOST_PROBLEMS} are listed` : '';
+    return invalid(`the request has ${problems.length} problem(s)${beyond}`, problems.slice(0, MOST_PROBLEMS));
   },
 });
 
@@ -157,7 +165,8 @@ export class ProblemFilter implements ExceptionFilter {
     };
     if (status === 401) reply.header('www-authenticate', 'Bearer');
     if (status === 503) reply.header('retry-after', '5');
-    if (status === 413) reply.header('connection', 'close');
+    const wait = error instanceof Refusal ? error.retryAfterSeconds : null;
+    if (wait !== null) reply.header('retry-after', String(wait));
     reply
       .status(status)
       .header('content-type', 'application/problem+json; charset=utf-8')

@@ -10,9 +10,11 @@ import type { FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { denied } from '../core/errors.js';
+import { letGo } from './arriving.js';
 import { readBody } from './body.js';
 import { admit } from './caller.js';
 import type { RouteFacts } from './endpoint.js';
+import { Gate } from './gate.js';
 import { WEB_PARTS, type WebParts } from './parts.js';
 import { logRequests } from './request-log.js';
 import { traceRequests } from './tracing.js';
@@ -22,13 +24,19 @@ const REQUEST_ID = /^[\w.-]{1,100}$/;
 /** Keep-alive connections are closed after this; proxies in front usually wait 60 s. */
 const KEEP_ALIVE_MILLISECONDS = 65_000;
 
+/** Within this a request must have sent its headers. */
+const HEADERS_MILLISECONDS = 20_000;
+
 /** The application of a root module that imports WebModule. Call `listen` on it. */
 export async function createWebApp(
   root: Type | DynamicModule,
-  options: NestApplicationOptions = {},
+  { trustedProxies = [], ...options }: NestApplicationOptions & { readonly trustedProxies?: readonly string[] } = {},
 ): Promise<NestFastifyApplication> {
   const adapter = new FastifyAdapter({
     genReqId: requestId,
+    trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
+    // A request that has sent its headers has its body watched: see arriving.ts. Nest's types do not know the option.
+    http: { headersTimeout: HEADERS_MILLISECONDS, connectionsCheckingInterval: HEADERS_MILLISECONDS / 4 },
     requestIdHeader: false,
     keepAliveTimeout: KEEP_ALIVE_MILLISECONDS,
     routerOptions: { maxParamLength: 500 },
@@ -71,7 +79,10 @@ function factsOf(request: FastifyRequest): RouteFacts | null {
 
 function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   const server = app.getHttpAdapter().getInstance();
+  server.decorate('gate', new Gate(parts.gate));
   server.decorateRequest('principal', null);
+  server.decorateRequest('mayBeWhole', false);
+  server.decorateRequest('knockedMilliseconds', 0);
   server.decorateRequest('bodyDigest', null);
   server.decorateRequest('repeated', false);
   // The event first: it names the span that the next one ends.
@@ -80,8 +91,10 @@ function installHooks(app: NestFastifyApplication, parts: WebParts): void {
   server.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('cache-control', 'no-store');
     const facts = factsOf(request);
-    if (facts !== null) await admit(request, facts, parts);
+    if (facts === null) request.server.gate.pass(null, request.ip);
+    else await admit(request, facts, parts);
   });
+  server.addHook('onResponse', async (request) => letGo(request.raw));
   server.addHook('onSend', async (request, reply) => {
     if (request.repeated) reply.header('idempotency-replayed', 'true');
   });

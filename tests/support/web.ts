@@ -16,6 +16,7 @@ import { Database } from '../../src/store/database.js';
 import type { KeyRequest } from '../../src/store/access/keys.js';
 import { Stores } from '../../src/store/stores.js';
 import { createWebApp, listen } from '../../src/web/server.js';
+import type { WebParts } from '../../src/web/parts.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { freshDatabase } from './database.js';
 import { MONDAY } from './records.js';
@@ -49,7 +50,7 @@ export interface TestApi {
 export const NOW = MONDAY + 2 * 86_400_000;
 
 /** Starts it before the tests of the file or block, and stops it after them. The object is filled by then. */
-export async function testApi(): Promise<TestApi> {
+export async function testApi(given: Partial<WebParts> = {}): Promise<TestApi> {
   const { url: databaseUrl } = await freshDatabase();
   const api = {} as { -readonly [K in keyof TestApi]: TestApi[K] };
   beforeAll(async () => {
@@ -78,6 +79,7 @@ export async function testApi(): Promise<TestApi> {
         plotter,
         reports: renderers,
         recordSchemas: { record: recordSchema, event: eventSchema },
+        ...given,
       }),
       { logger: false },
     );

@@ -59,6 +59,7 @@ const digestOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
 export class KeyStore {
   private readonly cache = new Map<string, { readonly principal: Principal; readonly until: number }>();
+  private readonly pending = new Map<string, Promise<Principal | null>>();
 
   constructor(private readonly db: Database) {}
 
@@ -117,7 +118,15 @@ export class KeyStore {
     return keyOf(revoked ?? row);
   }
 
-  /** Who the key's text stands for; null for a text that is no key, an unknown or a revoked one. */
+  /** Whether this process has let the key in before, and not found since that it no longer holds. */
+  hasHeld(text: string): boolean {
+    return FORM.test(text) && this.cache.has(digestOf(text).toString('hex'));
+  }
+
+  /**
+   * Who the key's text stands for; null for a text that is no key, an unknown or a revoked one. One look-up of a key is
+   * under way at a time, so that a database that hangs does not lose all its connections to one caller.
+   */
   async authenticate(text: string): Promise<Principal | null> {
     const id = FORM.exec(text)?.[1];
     if (id === undefined) return null;
@@ -125,7 +134,14 @@ export class KeyStore {
     const name = digest.toString('hex');
     const cached = this.cache.get(name);
     if (cached !== undefined && cached.until > performance.now()) return cached.principal;
-    this.cache.delete(name);
+    const under = this.pending.get(name);
+    if (under !== undefined) return under;
+    const looking = this.lookUp(id, digest, name).finally(() => this.pending.delete(name));
+    this.pending.set(name, looking);
+    return looking;
+  }
+
+  private async lookUp(id: string, digest: Buffer, name: string): Promise<Principal | null> {
     const rows = await this.db.query<{
       organisation: string;
       name: string;
@@ -134,7 +150,10 @@ export class KeyStore {
       hash: Buffer;
     }>(`select organisation, name, role, teams, hash from api_key where id = $1 and revoked_at is null`, [id]);
     const row = rows.find((candidate) => timingSafeEqual(candidate.hash, digest));
-    if (row === undefined) return null;
+    if (row === undefined) {
+      this.cache.delete(name);
+      return null;
+    }
     const teams = row.teams === null ? null : await teamsBelow(this.db, row.organisation, row.teams);
     await this.noteUse(row.organisation, id);
     const principal = { organisation: row.organisation, id, name: row.name, role: row.role, teams };

@@ -3,8 +3,8 @@
  *
  * It decides without changing anything but one: a pod that is let in takes its GPUs of the reservation that it names,
  * and a deleted one gives them back. What it refused or warned about is noted behind the answer. A dry run leaves
- * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed before any
- * key is looked at. Paths outside /v1, since their form is Kubernetes'.
+ * nothing. An API server that cannot send a header shows its key in the path; a pod without GPUs is allowed whatever key
+ * there is, as long as it is small: who shows no key that holds may send little. Paths outside /v1, since their form is Kubernetes'.
  */
 import { Controller, Logger, Req, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
@@ -28,7 +28,7 @@ import { providerName } from '../../core/price/price.js';
 import { leavingOf, whyTurnedAway } from '../../core/budget/reservation-pods.js';
 import { admissionSettings, saveAdmissionSettings } from '../../store/budget/admission.js';
 import { AdmissionDesk } from '../admission-desk.js';
-import { Calling, type Caller } from '../caller.js';
+import { bearerOf, Calling, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { Refusal } from '../problem.js';
@@ -149,11 +149,18 @@ const DEFAULT_WAIT_MS = 10_000;
 const MOST_LOOK_MS = 3000;
 const SHARE_OF_WAIT = 0.8;
 
+/** A pod without GPUs is let in whoever asks: as long as it is no larger than pods are. */
+const MOST_UNKNOWN_BYTES = 256 << 10;
+
+/** How long is waited for the key, of the time that the API server waits for all. */
+const waiting = ({ query }: FastifyRequest): number =>
+  lookMs(z.object({ timeout: z.string() }).safeParse(query).data?.timeout);
+
 const OPTIONS = {
   summary: 'Review a pod before it is launched',
   access: 'open',
-  checksKey: true,
   mostBodyBytes: MOST_BODY_BYTES,
+  mostUnknownBytes: MOST_UNKNOWN_BYTES,
   answer: answerSchema,
 } as const;
 
@@ -177,27 +184,30 @@ export class AdmissionController implements OnModuleDestroy {
 
   @Endpoint('POST /admission/v1/reviews', {
     ...OPTIONS,
+    knock: (request) => ({ key: bearerOf(request), milliseconds: waiting(request) }),
     description:
       'Called by an API server, with an API key as bearer token (any role, all teams). A pod may name its reservation by the annotation or label bursar.io/reservation, and takes its GPUs of it; deletions of such pods give them back. What is refused or warned about is listed by /v1/admissions.',
   })
   async review(
-    @Req() { headers }: FastifyRequest,
+    @Req() request: FastifyRequest,
     @QueryInput(querySchema) query: Query,
     @JsonBody(reviewSchema) body: Review,
   ): Promise<Answer> {
-    return this.answer(/^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1] ?? null, query, body);
+    return this.answer(request, bearerOf(request), query, body);
   }
 
   @Endpoint('POST /admission/v1/reviews/:key', {
     ...OPTIONS,
+    knock: (request) => ({ key: keyInPath(request), milliseconds: waiting(request) }),
     description: 'The same with the API key in the path, for an API server that sends no header.',
   })
   async reviewByPath(
+    @Req() request: FastifyRequest,
     @PathInput('key', z.string().min(1).max(200)) key: string,
     @QueryInput(querySchema) query: Query,
     @JsonBody(reviewSchema) body: Review,
   ): Promise<Answer> {
-    return this.answer(key, query, body);
+    return this.answer(request, key, query, body);
   }
 
   @Endpoint('GET /v1/admission', {
@@ -231,22 +241,30 @@ export class AdmissionController implements OnModuleDestroy {
     });
   }
 
-  private async answer(key: string | null, query: Query, { request }: Review): Promise<Answer> {
-    return answerOf(request.uid, await this.verdict(key, query, request));
+  private async answer(asked: FastifyRequest, key: string | null, query: Query, { request }: Review): Promise<Answer> {
+    const known = asked.mayBeWhole ? key : null;
+    const milliseconds = Math.max(1, lookMs(query.timeout) - asked.knockedMilliseconds);
+    return answerOf(request.uid, await this.verdict(known, query, request, milliseconds));
   }
 
-  private async verdict(key: string | null, query: Query, request: Review['request']): Promise<AdmissionVerdict> {
+  /** @param key null where none is shown, or one that does not hold */
+  private async verdict(
+    key: string | null,
+    query: Query,
+    request: Review['request'],
+    milliseconds: number,
+  ): Promise<AdmissionVerdict> {
     // Other objects pass as they are: only a pod has the form of one.
     const launch =
       request.kind.kind !== 'Pod' || request.operation !== 'CREATE'
         ? null
         : launchOf({ ...request, object: podOf(request.object) });
-    if (launch === null) return this.leaving(key, query, request);
+    if (launch === null) return this.leaving(key, query, request, milliseconds);
     if (key === null)
-      throw new Refusal(401, 'the webhook needs an API key: Authorization: Bearer <key>, or in the path');
+      throw new Refusal(401, 'the webhook needs an API key that holds: Authorization: Bearer <key>, or in the path');
     const { clock, stores } = this.parts;
-    const until = clock.now() + lookMs(query.timeout);
-    const looked = await this.desk.look(key, lookMs(query.timeout));
+    const until = clock.now() + milliseconds;
+    const looked = await this.desk.look(key, milliseconds);
     if (looked.kind === 'unknown')
       return admitUnseen(launch, looked.settings?.onFailure ?? query.onFailure, looked.settings?.exemptNamespaces);
     const { organisation, facts } = looked;
@@ -309,12 +327,13 @@ export class AdmissionController implements OnModuleDestroy {
   /** Everything else is allowed; a pod that goes gives back what it took of its reservation. */
   private async leaving(
     key: string | null,
-    { timeout, cluster }: Query,
+    { cluster }: Query,
     { oldObject, dryRun, ...review }: Review['request'],
+    milliseconds: number,
   ): Promise<AdmissionVerdict> {
     const old = leavingPod.safeParse(oldObject);
     const gone = key === null || dryRun === true || !old.success ? null : leavingOf({ ...review, oldObject: old.data });
-    if (key !== null && gone !== null) await this.desk.leave(key, { ...gone, cluster: cluster ?? '' }, lookMs(timeout));
+    if (key !== null && gone !== null) await this.desk.leave(key, { ...gone, cluster: cluster ?? '' }, milliseconds);
     return ALLOWED;
   }
 }
@@ -337,6 +356,9 @@ function waitOf(timeout: string | undefined): number {
   const [, number, unit] = /^(\d{1,6}(?:\.\d{1,9})?)(ms|s)$/.exec(timeout ?? '') ?? [];
   return number === undefined ? DEFAULT_WAIT_MS : Number(number) * (unit === 's' ? 1000 : 1);
 }
+
+const keyInPath = ({ params }: FastifyRequest): string | null =>
+  z.object({ key: z.string() }).safeParse(params).data?.key ?? null;
 
 /** How long is waited for the database, in milliseconds. */
 const lookMs = (timeout: string | undefined): number => Math.min(MOST_LOOK_MS, waitOf(timeout) * SHARE_OF_WAIT);

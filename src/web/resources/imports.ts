@@ -4,7 +4,6 @@
  * The body is the file. It is streamed to a temporary file and never held in memory.
  */
 import { Controller } from '@nestjs/common';
-import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { ImportedFile } from '../../core/ports.js';
 import type { StoredImport, StoredReject } from '../../store/usage/rejects.js';
@@ -129,7 +128,7 @@ export function withInput<T>(
   name: string,
   use: (input: Awaited<ReturnType<typeof importer.openFile>>) => Promise<T>,
 ): Promise<T> {
-  return withUpload(caller.request.body as Readable, name, ({ path, digest }) => {
+  return withUpload(caller.request.body as AsyncIterable<Buffer>, name, ({ path, digest }) => {
     caller.request.bodyDigest = digest;
     return repeatable(stores, caller, async () => {
       const input = await importer.openFile(path);

@@ -23,12 +23,12 @@ const readySchema = z
 export class ProcessController {
   constructor(@InjectParts() private readonly parts: WebParts) {}
 
-  @Endpoint('GET /healthz', { summary: 'Is the process live?', access: 'open', answer: liveSchema })
+  @Endpoint('GET /healthz', { summary: 'Is the process live?', access: 'open', isProbe: true, answer: liveSchema })
   live(): z.infer<typeof liveSchema> {
     return { status: 'live' };
   }
 
-  @Endpoint('GET /readyz', { summary: 'Is it ready to be asked?', access: 'open', answer: readySchema })
+  @Endpoint('GET /readyz', { summary: 'Is it ready to be asked?', access: 'open', isProbe: true, answer: readySchema })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<z.infer<typeof readySchema>> {
     const readiness = await this.parts.stores.health.readiness(this.parts.clock.now());
     const ready = readiness.database && readiness.migrated;

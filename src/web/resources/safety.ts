@@ -7,6 +7,7 @@ import type { StoredStop } from '../../store/action/safety.js';
 import { setStop } from '../../store/action/set-safety.js';
 import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput, UncheckedBody } from '../endpoint.js';
+import { storable } from '../json.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
 import { denied } from '../../core/errors.js';
@@ -16,8 +17,9 @@ const scope = {
   team: name.optional().describe('Only this team, and the teams below it'),
   provider: name.optional().describe('Only this provider, or one connection to it'),
 };
+const MOST_REASON_CHARACTERS = 1000;
 const stopSchema = z
-  .strictObject({ ...scope, reason: z.string().max(1000).default('') })
+  .strictObject({ ...scope, reason: z.unknown().optional().describe('Any text; the first 1000 characters are kept') })
   .prefault({})
   .meta({ id: 'StopRequest' });
 const liftSchema = z.strictObject(scope).prefault({}).meta({ id: 'LiftRequest' });
@@ -78,6 +80,12 @@ const answerSchema = z
   })
   .meta({ id: 'BindingLimits' });
 
+/** Nothing that is said about a stop keeps it from being made. */
+function reasonOf(given: unknown): string {
+  const text = given === undefined || given === null ? '' : typeof given === 'string' ? given : JSON.stringify(given);
+  return storable(storable(text).slice(0, MOST_REASON_CHARACTERS));
+}
+
 type LimitsAnswer = { readonly team: string | null; readonly document: LimitsDocument; readonly limits: Limits };
 type StopsAnswer = { readonly stops: readonly StoredStop[] };
 
@@ -99,16 +107,18 @@ export class SafetyController {
 
   @Endpoint('POST /v1/stop', {
     summary: 'Stop all actions, of a team, or of a provider',
-    description: 'Takes effect at once. Without a team it needs a key that is not restricted to teams.',
+    description:
+      'Takes effect at once, whatever the reason says. Without a team it needs a key that is not restricted to teams.',
     access: 'operator',
     writes: true,
+    anyText: ['reason'],
     answer: stopsSchema,
   })
   async stop(
     @Calling() caller: Caller,
     @JsonBody(stopSchema) { team, provider, reason }: z.infer<typeof stopSchema>,
   ): Promise<StopsAnswer> {
-    return this.set(caller, { team, provider }, { lift: false, reason });
+    return this.set(caller, { team, provider }, { lift: false, reason: reasonOf(reason) });
   }
 
   @Endpoint('POST /v1/stop/lift', {

@@ -12,7 +12,7 @@ import { missing } from '../../core/errors.js';
 import { DEFAULT_ORGANISATION } from '../../store/access/organisation.js';
 import { ROLES, type Principal } from '../../store/access/keys.js';
 import { SESSION_SECONDS, type SessionUser } from '../../store/access/sessions.js';
-import { actorOf, SESSION_COOKIE } from '../caller.js';
+import { actorOf, authenticate, SESSION_COOKIE } from '../caller.js';
 import { Endpoint, JsonBody } from '../endpoint.js';
 import { OidcClient, type Attempt } from '../oidc.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -82,7 +82,7 @@ export class SessionController {
   ): Promise<Session> {
     checkSameSite(request);
     const { stores, clock } = this.parts;
-    const principal = await stores.keys.authenticate(key.trim());
+    const principal = await authenticate(request, stores.keys, key.trim());
     if (principal === null) throw new Refusal(401, 'the API key is unknown, revoked or not a key');
     const { text } = await stores.db.transaction(async (tx) => {
       await stores.audit.audit(tx, principal.organisation, actorOf({ principal }), 'session.start', principal.id);

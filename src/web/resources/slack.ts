@@ -44,7 +44,7 @@ const OPTIONS = {
   access: 'open',
   writes: true,
   takes: 'bytes',
-  mostBodyBytes: 256 << 10,
+  mostUnknownBytes: 256 << 10,
   answer: { media: 'text/plain' },
 } as const;
 

@@ -62,6 +62,7 @@ export class UsageController {
     answer: answerSchema,
     takes: [...EVENTS_MEDIA, LINES_MEDIA],
     mostBodyBytes: MOST_BATCH_BYTES,
+    anyText: 'all',
   })
   async send(
     @Calling() caller: Caller,

@@ -1,0 +1,145 @@
+/**
+ * How much one caller may ask of this process: requests of a key or of an address, bodies on their way, and keys that
+ * do not hold.
+ *
+ * Whoever asks too much is refused before any work is done for it, with the seconds until it may come again. What is
+ * counted is forgotten with the process; each process counts for itself.
+ */
+import type { KeyStore, Principal } from '../store/access/keys.js';
+import { Refusal } from './problem.js';
+
+export interface GateLimits {
+  /** Requests a second of one key or signed-in user, on average over ten seconds. */
+  readonly requestsPerKey: number;
+  /** The same of an address that shows no key. */
+  readonly requestsPerAddress: number;
+  /** Keys that do not hold, from one address within a minute; after that no other key is looked up for it. */
+  readonly wrongKeysPerMinute: number;
+  /** Bodies that one key may be sending at once; an address without a key: an eighth of that. */
+  readonly bodiesAtOnce: number;
+  /** A body that brings less than 1 KiB for each second of such a while is given up. */
+  readonly slowBodySeconds: number;
+}
+
+export const DEFAULT_GATE: GateLimits = {
+  requestsPerKey: 500,
+  requestsPerAddress: 100,
+  wrongKeysPerMinute: 30,
+  bodiesAtOnce: 256,
+  slowBodySeconds: 10,
+};
+
+/** How long a burst may be made up for, in seconds. */
+const BURST_SECONDS = 10;
+const MOST_REMEMBERED = 20_000;
+/** All bodies at once: four callers may send as many as one may. */
+const CALLERS_AT_ONCE = 4;
+
+/** A bucket of tokens for each name, filled evenly. Whose bucket is full is forgotten first. */
+class Buckets {
+  private readonly buckets = new Map<string, { tokens: number; at: number }>();
+
+  constructor(
+    private readonly size: number,
+    private readonly perSecond: number,
+    private readonly now: () => number,
+  ) {}
+
+  /** Takes a token. Seconds until there is one; 0: it was taken. */
+  take(name: string): number {
+    const wait = this.wait(name);
+    if (wait > 0) return wait;
+    const now = this.now();
+    const tokens = this.tokens(name, now) - 1;
+    // Last is who asked last: the first in the map has been silent for the longest time.
+    this.buckets.delete(name);
+    this.buckets.set(name, { tokens, at: now });
+    if (this.buckets.size > MOST_REMEMBERED)
+      for (const first of this.buckets.keys()) {
+        this.buckets.delete(first);
+        break;
+      }
+    return 0;
+  }
+
+  /** Seconds until there is a token; 0: there is one. */
+  wait(name: string): number {
+    const tokens = this.tokens(name, this.now());
+    return tokens >= 1 ? 0 : (1 - tokens) / this.perSecond;
+  }
+
+  private tokens(name: string, now: number): number {
+    const bucket = this.buckets.get(name);
+    if (bucket === undefined) return this.size;
+    return Math.min(this.size, bucket.tokens + ((now - bucket.at) / 1000) * this.perSecond);
+  }
+}
+
+const nameOf = ({ organisation, id, isUser }: Principal): string =>
+  `${isUser === true ? 'user' : 'key'}:${organisation}/${id}`;
+
+export class Gate {
+  private readonly keys: Buckets;
+  private readonly addresses: Buckets;
+  private readonly wrong: Buckets;
+  private readonly bodies = new Map<string, number>();
+  private allBodies = 0;
+
+  /** @param now monotonic milliseconds */
+  constructor(
+    readonly limits: GateLimits = DEFAULT_GATE,
+    now: () => number = () => performance.now(),
+  ) {
+    const { requestsPerKey, requestsPerAddress, wrongKeysPerMinute } = limits;
+    this.keys = new Buckets(requestsPerKey * BURST_SECONDS, requestsPerKey, now);
+    this.addresses = new Buckets(requestsPerAddress * BURST_SECONDS, requestsPerAddress, now);
+    this.wrong = new Buckets(wrongKeysPerMinute, wrongKeysPerMinute / 60, now);
+  }
+
+  /** One more request. @throws Refusal 429 */
+  pass(principal: Principal | null, address: string): void {
+    const wait = principal === null ? this.addresses.take(address) : this.keys.take(nameOf(principal));
+    if (wait > 0)
+      throw tooMany(
+        principal === null ? 'too many requests without a key come from here' : 'this key asks too much at once',
+        wait,
+      );
+  }
+
+  /**
+   * Who a key stands for. From an address that has shown too many wrong ones only keys are looked at that have been
+   * right before: guessing stops, and whoever else is behind the same proxy goes on.
+   * @throws Refusal 429
+   */
+  async authenticate(keys: KeyStore, text: string, address: string): Promise<Principal | null> {
+    const wait = this.wrong.wait(address);
+    if (wait > 0 && !keys.hasHeld(text)) throw tooMany('too many keys that do not hold came from here', wait);
+    const principal = await keys.authenticate(text);
+    if (principal === null) this.wrong.take(address);
+    return principal;
+  }
+
+  /** A body begins; what is returned is called when it has ended. @throws Refusal 429 */
+  body(principal: Principal | null, address: string): () => void {
+    const { bodiesAtOnce } = this.limits;
+    const name = principal === null ? `address:${address}` : nameOf(principal);
+    const under = this.bodies.get(name) ?? 0;
+    const most = principal === null ? Math.ceil(bodiesAtOnce / 8) : bodiesAtOnce;
+    if (under >= most || this.allBodies >= bodiesAtOnce * CALLERS_AT_ONCE)
+      throw tooMany('too many bodies are being sent at once', 1);
+    this.bodies.set(name, under + 1);
+    this.allBodies++;
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.allBodies--;
+      const left = (this.bodies.get(name) ?? 1) - 1;
+      if (left === 0) this.bodies.delete(name);
+      else this.bodies.set(name, left);
+    };
+  }
+}
+
+const tooMany = (what: string, waitSeconds: number): Refusal =>
+  new Refusal(429, `${what}: try again in a moment`, Math.max(1, Math.ceil(waitSeconds)));

@@ -1,0 +1,107 @@
+/**
+ * JSON of a request body within bounds: depth and number of values are counted on the text, before anything is built
+ * of it, and what no database column holds is found after.
+ *
+ * A few kilobytes of gzip are many megabytes of `{},{},{}`: without the count each of them becomes an object that is
+ * walked and complained about. Nothing here calls itself, so that no depth is too much for it.
+ */
+import { invalid, type Problem } from '../core/errors.js';
+
+/** No document of this API, and no pod, is nested deeper than a few dozen. */
+export const MOST_DEPTH = 100;
+/** A record of usage needs about 20 bytes a value. Half of that and less is padding. */
+export const BYTES_PER_VALUE = 8;
+/** Small bodies are not worth refusing. */
+const LEAST_VALUES = 1000;
+
+/** How many values a body of at most so many bytes may hold. */
+export const mostValues = (mostBytes: number): number =>
+  Math.max(LEAST_VALUES, Math.floor(mostBytes / BYTES_PER_VALUE));
+
+const [OPENS, CLOSES, SEPARATES, QUOTES] = [1, 2, 3, 4];
+/** What a character does outside of texts, by its code. */
+const DOES = new Uint8Array(128);
+for (const [characters, does] of [
+  ['{[', OPENS],
+  ['}]', CLOSES],
+  [',', SEPARATES],
+  ['"', QUOTES],
+] as const)
+  for (const character of characters) DOES[character.charCodeAt(0)] = does ?? 0;
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+
+/** Depth and number of values of a JSON text, counted no further than the bounds: beyond is beyond. */
+export function measured(text: string, mostCounted: number): { readonly depth: number; readonly values: number } {
+  let [depth, deepest, values] = [0, 0, 1];
+  const { length } = text;
+  for (let at = 0; at < length; at++) {
+    const code = text.charCodeAt(at);
+    const does = code < 128 ? DOES[code] : 0;
+    if (does === 0) continue;
+    if (does === QUOTES) {
+      for (at++; at < length; at++) {
+        const inside = text.charCodeAt(at);
+        if (inside === QUOTE) break;
+        if (inside === BACKSLASH) at++;
+      }
+    } else if (does === CLOSES) depth--;
+    else {
+      // A list or an object with something in it has one value more than it has commas.
+      values++;
+      if (does === OPENS && ++depth > deepest) deepest = depth;
+      if (deepest > MOST_DEPTH || values > mostCounted) break;
+    }
+  }
+  return { depth: deepest, values };
+}
+
+/**
+ * The value of a JSON text.
+ * @throws Failure invalid where it is not JSON, or deeper or of more values than is taken
+ */
+export function parseBounded(text: string, most: number): unknown {
+  const { depth, values } = measured(text, most);
+  if (depth > MOST_DEPTH) throw bounded(`is nested deeper than ${MOST_DEPTH}`);
+  if (values > most) throw bounded(`holds more than ${most} values`);
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw invalid('the body is not JSON', [
+      { path: null, message: error instanceof Error ? error.message.slice(0, 300) : 'is not JSON' },
+    ]);
+  }
+}
+
+const bounded = (message: string): Error => invalid('the body is more than is taken here', [{ path: null, message }]);
+
+/** Whether a text holds what PostgreSQL's text and jsonb cannot: a NUL, or half of a surrogate pair. */
+export const isStorable = (text: string): boolean => !text.includes('\u0000') && text.isWellFormed();
+
+/** The same text with a replacement character where it could not be stored. */
+export const storable = (text: string): string => text.toWellFormed().replaceAll('\u0000', '\uFFFD');
+
+/** A value's texts and names that cannot be stored, and names that would reach an object's prototype. At most 100. */
+export function textProblems(value: unknown): Problem[] {
+  const problems: Problem[] = [];
+  const stack: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }];
+  for (let one = stack.pop(); one !== undefined && problems.length < 100; one = stack.pop()) {
+    const { path } = one;
+    if (typeof one.value === 'string') {
+      if (!isStorable(one.value)) problems.push({ path: path === '' ? null : path, message: whyNot(one.value) });
+    } else if (typeof one.value === 'object' && one.value !== null) {
+      for (const [name, inner] of Object.entries(one.value)) {
+        const under = path === '' ? storable(name) : `${path}/${storable(name)}`;
+        if (!isStorable(name)) problems.push({ path: under, message: whyNot(name) });
+        if (name === '__proto__') problems.push({ path: under, message: 'is not a name that is taken' });
+        if (typeof inner === 'string' || typeof inner === 'object') stack.push({ path: under, value: inner });
+      }
+    }
+  }
+  return problems.reverse();
+}
+
+const whyNot = (text: string): string =>
+  text.includes('\u0000') ? 'holds a NUL character' : 'holds half of a surrogate pair';
+
+/** Whether `textProblems` can find anything in the value of a JSON text: all of it must be written with an escape. */
+export const isSuspect = (text: string): boolean => text.includes('\\u') || text.includes('__proto__');
