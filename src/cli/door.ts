@@ -15,6 +15,7 @@ import type { AuditEntry } from '../store/audit.js';
 import type { BudgetPeriod, BudgetStateJson, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
+import type { TeamChange } from '../store/access/set-team.js';
 import type { RulePreview } from '../store/cost/preview.js';
 import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
@@ -127,7 +128,7 @@ export interface Door {
   budgetPeriods(id: string): Promise<readonly BudgetPeriod[]>;
   removeBudget(id: string): Promise<void>;
   teams(): Promise<readonly Team[]>;
-  saveTeam(team: Team): Promise<Team>;
+  saveTeam(change: TeamChange): Promise<Team>;
   removeTeam(id: string): Promise<void>;
   rules(): Promise<RuleSetView>;
   saveRules(rules: readonly AllocationRule[]): Promise<RuleSetView>;

@@ -37,7 +37,7 @@ import type { StoredFxRate } from '../store/price/prices.js';
 import { setBudget } from '../store/budget/set-budget.js';
 import { setFx, setPeak, setPriceWithdrawn, type FxChange } from '../store/price/set-rates.js';
 import { undoImport, type UndoneImport } from '../store/usage/undo.js';
-import { removeTeam, setTeam } from '../store/access/set-team.js';
+import { changeTeam, removeTeam, type TeamChange } from '../store/access/set-team.js';
 import type { Stores } from '../store/stores.js';
 import { WAKING_CHANNEL } from '../store/work.js';
 import type { LocalBursar } from './context.js';
@@ -219,12 +219,13 @@ export class LocalDoor implements Door {
     return this.stores.organisations.teams(this.stores.db, this.organisation);
   }
 
-  async saveTeam(team: Team): Promise<Team> {
+  async saveTeam(change: TeamChange): Promise<Team> {
     // The stand-ins of shared costs are not for people to give away.
-    if (isShared(team.id)) throw invalid(`"${team.id}" is not a name for a team`);
-    await this.write('team.save', team.id, async (tx) => {
-      await setTeam(this.stores, tx, this.organisation, team);
-      return { ...team };
+    if (isShared(change.id)) throw invalid(`"${change.id}" is not a name for a team`);
+    const team = await this.stores.db.transaction(async (tx) => {
+      const saved = await changeTeam(this.stores, tx, this.organisation, change);
+      await this.noteWrite(tx, 'team.save', change.id, { ...change });
+      return saved;
     });
     await this.drained();
     return team;

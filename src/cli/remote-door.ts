@@ -18,6 +18,7 @@ import type { ImportedFile, ImportedPrices } from '../core/ports.js';
 import type { BudgetPeriod, StoredState } from '../store/budget/budgets.js';
 import type { KeyRequest, StoredKey } from '../store/access/keys.js';
 import type { Team } from '../store/access/organisation.js';
+import type { TeamChange } from '../store/access/set-team.js';
 import type { UndoneImport } from '../store/usage/undo.js';
 import type { PriceVersion } from '../store/price/price-version.js';
 import type { StoredFxRate } from '../store/price/prices.js';
@@ -165,7 +166,7 @@ export class RemoteDoor implements Door {
     return this.remote.list('/v1/teams');
   }
 
-  saveTeam({ id, name, parent, zone, currency }: Team): Promise<Team> {
+  saveTeam({ id, name, parent, zone, currency }: TeamChange): Promise<Team> {
     return this.remote.call('PUT', at('teams', id), { json: { name, parent, zone, currency } });
   }
 

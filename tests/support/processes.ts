@@ -66,6 +66,8 @@ export interface Home {
   /** A file beside the data. */
   file(name: string): string;
   start(argv: readonly string[], environment?: Readonly<Record<string, string>>): BursarProcess;
+  /** `npm start`, of what is built already. */
+  npmStart(environment?: Readonly<Record<string, string>>): BursarProcess;
   run(argv: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Ended>;
   /** The process id of the folder's PostgreSQL. @throws Error where none has said that it runs. */
   postmaster(): Promise<number>;
@@ -76,12 +78,17 @@ export async function home(): Promise<Home> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bursar-home-'));
   const dataDir = path.join(folder, 'data');
   const started = new Set<BursarProcess>();
-  const start: Home['start'] = (argv, environment) => {
+  const begin = (
+    command: string,
+    argv: readonly string[],
+    cwd: string,
+    environment?: Readonly<Record<string, string>>,
+  ): BursarProcess => {
     const given = Object.fromEntries(
       Object.entries(process.env).filter(([name]) => !/^(BURSAR_|DATABASE_URL$|REDIS_URL$|HOST$|PORT$)/.test(name)),
     );
-    const child = spawn(process.execPath, [path.join(ROOT, 'dist/src/main.js'), ...argv], {
-      cwd: folder,
+    const child = spawn(command, [...argv], {
+      cwd,
       env: { ...given, BURSAR_DATA_DIR: dataDir, PORT: '0', ...environment },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -90,6 +97,10 @@ export async function home(): Promise<Home> {
     void made.ended.then(() => started.delete(made));
     return made;
   };
+  const start: Home['start'] = (argv, environment) =>
+    begin(process.execPath, [path.join(ROOT, 'dist/src/main.js'), ...argv], folder, environment);
+  const npmStart: Home['npmStart'] = (environment) =>
+    begin('npm', ['start', '--ignore-scripts', '--no-update-notifier'], ROOT, environment);
   const postmaster = async (): Promise<number> => {
     const pid = Number((await readFile(path.join(dataDir, 'postgres/postmaster.pid'), 'utf8')).split('\n')[0]);
     if (!(pid > 0)) throw new Error('postmaster.pid names no process');
@@ -109,6 +120,7 @@ export async function home(): Promise<Home> {
     dataDir,
     file: (name) => path.join(folder, name),
     start,
+    npmStart,
     run: (argv, environment) => start(argv, environment).ended,
     postmaster,
   };

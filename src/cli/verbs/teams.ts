@@ -8,8 +8,8 @@ import { WrongUse } from '../usage-error.js';
 interface TeamFlags {
   readonly name?: string;
   readonly parent?: string;
-  readonly zone: string;
-  readonly currency: string;
+  readonly zone?: string;
+  readonly currency?: string;
 }
 
 export function addTeams(program: Command, session: Session): void {
@@ -36,28 +36,23 @@ export function addTeams(program: Command, session: Session): void {
 
   teams
     .command('set')
-    .description('Add a team, or replace what is known of it.')
+    .description('Add a team, or change what the options name of it.')
     .argument('<id>', 'as the allocation rules name it')
-    .option('--name <name>', 'for people; the id where absent')
-    .option('--parent <team>', 'the team above it')
-    .option('--zone <zone>', "IANA time zone of the team's periods", 'UTC')
-    .option('--currency <code>', "ISO 4217 code of the team's accruals", 'USD')
+    .option('--name <name>', 'for people; a new team has its id')
+    .option('--parent <team>', 'the team above it; a new team has none')
+    .option('--zone <zone>', "IANA time zone of the team's periods; for a new team UTC")
+    .option('--currency <code>', "ISO 4217 code of the team's accruals; for a new team USD")
     .addHelpText('after', '\nExample:\n  bursar teams set vision --parent research')
     .action(async (id: string, { name, parent, zone, currency }: TeamFlags) => {
       const problems = [
         ...(id.trim() === '' ? [{ path: 'id', message: 'is empty' }] : []),
-        ...(isZone(zone) ? [] : [{ path: '--zone', message: 'is not an IANA time zone' }]),
-        ...(/^[A-Z]{3}$/.test(currency) ? [] : [{ path: '--currency', message: 'is not an ISO 4217 code' }]),
+        ...(zone === undefined || isZone(zone) ? [] : [{ path: '--zone', message: 'is not an IANA time zone' }]),
+        ...(currency === undefined || /^[A-Z]{3}$/.test(currency)
+          ? []
+          : [{ path: '--currency', message: 'is not an ISO 4217 code' }]),
       ];
       if (problems.length > 0) throw new WrongUse('the team has problems', problems);
-      const team = await (await session.door()).saveTeam({
-        id,
-        name: name ?? id,
-        parent: parent ?? null,
-        zone,
-        currency,
-        assignedBy: null,
-      });
+      const team = await (await session.door()).saveTeam({ id, name, parent, zone, currency });
       session.print({ team }, () => `Team ${id} is set.\n`);
     });
 

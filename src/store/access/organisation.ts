@@ -159,9 +159,15 @@ export class OrganisationStore {
     return set;
   }
 
+  /** Lets nobody else change the rules until the transaction ends: of two at once the second sees the first one's. */
+  async lockRules(tx: Queryable, organisation: string): Promise<void> {
+    await tx.query(`select 1 from organisation where id = $1 for update`, [organisation]);
+  }
+
   /** Adds a version of the rules, wakes the re-allocation of everything delivered so far and of what runs. */
   async saveRules(tx: Queryable, organisation: string, rules: readonly AllocationRule[], by: string): Promise<RuleSet> {
     compileRules(rules);
+    await this.lockRules(tx, organisation);
     const [row] = await tx.query<{ version: number }>(
       `insert into rule_set (organisation, version, rules, created_by)
        select $1, coalesce(max(version), 0) + 1, $2, $3 from rule_set where organisation = $1 returning version`,

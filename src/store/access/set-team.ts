@@ -22,6 +22,33 @@ export async function setTeam(stores: Stores, tx: Transaction, organisation: str
   if (team.parent !== (before?.parent ?? null)) await stores.budgets.wakeWeighed(tx, organisation);
 }
 
+/** A team with what is to change of it; the rest stays as it is. */
+export type TeamChange = Pick<Team, 'id'> & {
+  readonly [Field in 'name' | 'parent' | 'zone' | 'currency']?: Team[Field] | undefined;
+};
+
+/**
+ * Adds a team, or changes what is named of it and nothing else. A new one has its id for a name, no parent, UTC and USD
+ * where nothing else is said. Throws as `setTeam`.
+ */
+export async function changeTeam(
+  stores: Stores,
+  tx: Transaction,
+  organisation: string,
+  { id, ...change }: TeamChange,
+): Promise<Team> {
+  // Two changes of different fields at once both hold.
+  await tx.query(`select 1 from team where organisation = $1 and id = $2 for update`, [organisation, id]);
+  const before = await stores.organisations.team(tx, organisation, id);
+  const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
+  if (before !== null && Object.keys(named).length === 0) return before;
+  const unset = { name: id, parent: null, zone: 'UTC', currency: 'USD' };
+  // Whatever a person has set is a person's from then on.
+  const team: Team = { ...unset, ...before, ...named, id, assignedBy: null };
+  await setTeam(stores, tx, organisation, team);
+  return team;
+}
+
 /**
  * Removes what is known of a team, not its spend.
  * @throws Failure missing where there is no such team, conflict while teams lie below it or budgets are set for it.

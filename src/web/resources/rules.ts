@@ -106,6 +106,7 @@ export class RulesController {
     const { stores } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'rules.save', async (tx) => {
+      await stores.organisations.lockRules(tx, organisation);
       const before = await stores.organisations.rules(tx, organisation);
       if (body.replaces !== undefined && body.replaces !== before.version)
         throw conflict(`the rules are at version ${before.version}, not ${body.replaces}`);

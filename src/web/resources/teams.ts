@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { denied, missing } from '../../core/errors.js';
 import { isZone } from '../../core/time.js';
 import type { Team } from '../../store/access/organisation.js';
-import { removeTeam, setTeam } from '../../store/access/set-team.js';
+import { changeTeam, removeTeam } from '../../store/access/set-team.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
@@ -32,13 +32,12 @@ const settable = {
 
 const bodySchema = z
   .strictObject({
-    ...settable,
-    name: settable.name.optional().describe('The id where absent'),
-    parent: settable.parent.default(null),
-    zone: settable.zone.default('UTC'),
-    currency: settable.currency.default('USD'),
+    name: settable.name.optional().describe('A new team has its id'),
+    parent: settable.parent.optional().describe('A new team has none'),
+    zone: settable.zone.optional().describe("Where the team's days begin; for a new team UTC"),
+    currency: settable.currency.optional().describe("Of the team's budgets and accruals; for a new team USD"),
   })
-  .meta({ id: 'TeamSettings' });
+  .meta({ id: 'TeamSettings', description: 'What is absent stays as it is' });
 
 const teamSchema = z
   .strictObject({
@@ -74,6 +73,7 @@ export class TeamsController {
 
   @Endpoint('PUT /v1/teams/:id', {
     summary: 'Add or change a team',
+    description: 'What the body does not name stays as it is.',
     access: 'operator',
     writes: true,
     answer: teamSchema,
@@ -86,12 +86,16 @@ export class TeamsController {
     const { stores } = this.parts;
     const { principal } = caller;
     checkTeam(caller, id);
-    // Under another team it would be somebody else's budget that pays.
-    if (principal.teams !== null && (body.parent === null || !sees(principal, body.parent)))
-      throw denied('this key may put a team only under a team that it is for');
-    const team: Team = { id, ...body, name: body.name ?? id, assignedBy: null };
     return write(stores, caller, 'team.save', async (tx) => {
-      await setTeam(stores, tx, principal.organisation, team);
+      const parent =
+        body.parent === undefined
+          ? (await stores.organisations.team(tx, principal.organisation, id))?.parent
+          : body.parent;
+      // Under another team it would be somebody else's budget that pays; a team of its own that stays is no move.
+      const moves = body.parent !== undefined || parent === undefined;
+      if (principal.teams !== null && moves && (parent === undefined || parent === null || !sees(principal, parent)))
+        throw denied('this key may put a team only under a team that it is for');
+      const team = await changeTeam(stores, tx, principal.organisation, { id, ...body });
       return { body: team, target: id, detail: body };
     });
   }
