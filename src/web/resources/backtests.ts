@@ -19,6 +19,7 @@ import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuerySchema, pageSchema, rowId, type Page, type PageQuery } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { write } from '../writes.js';
+import { isFor } from './policies.js';
 
 const name = z.string().min(1).max(200);
 const idSchema = z.string().regex(/^\d{1,18}$/, 'is not the id of a backtest');
@@ -118,7 +119,7 @@ export class BacktestsController implements BeforeApplicationShutdown {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     const [{ document, problems }, { window, problems: late }] = [
-      await this.documentOf(organisation, body),
+      await this.documentOf(caller, body),
       checkWindow(body, await stores.organisations.asOf(stores.db, organisation, clock.now())),
     ];
     if (document === null || window === null) throw wrong([...problems, ...late]);
@@ -225,12 +226,14 @@ export class BacktestsController implements BeforeApplicationShutdown {
   }
 
   private async documentOf(
-    organisation: string,
+    caller: Caller,
     { policy }: Order,
   ): Promise<{ readonly document: PolicyDocument | null; readonly problems: readonly Problem[] }> {
     const { stores, policies = [] } = this.parts;
     if (typeof policy === 'string') {
-      const found = (await stores.policies.list(stores.db, organisation, policies)).find((one) => one.name === policy);
+      const all = await stores.policies.list(stores.db, caller.principal.organisation, policies);
+      // Whoever may not read a document gets no backtest of it either: the backtest shows it whole.
+      const found = all.find((one) => one.name === policy && isFor(caller, one));
       if (found === undefined)
         return {
           document: null,

@@ -46,7 +46,9 @@ const storedSchema = z
     paused: z.boolean(),
     version: z.int(),
     updatedAt: z.iso.datetime().nullable(),
-    updatedBy: z.string().nullable(),
+    updatedBy: z.string().nullable().describe('Who wrote the document as it is'),
+    pausedAt: z.iso.datetime().nullable(),
+    pausedBy: z.string().nullable().describe('Who last paused or resumed it; null where nobody has'),
   })
   .meta({ id: 'StoredPolicy' });
 const problem = z.strictObject({ path: z.string().nullable(), message: z.string() });
@@ -207,7 +209,7 @@ export class PoliciesController {
 }
 
 /** Whether a key may see a document: one that holds for a team of the key. */
-const isFor = ({ principal }: Caller, { teams }: Pick<PolicyDocument, 'teams'>): boolean =>
+export const isFor = ({ principal }: Caller, { teams }: Pick<PolicyDocument, 'teams'>): boolean =>
   teams === '*' || teams.some((team) => sees(principal, team));
 
 /** @throws Failure denied where a document holds for teams that the key is not for. */

@@ -5,7 +5,7 @@ import type { Stop } from '../../core/action/guard.js';
 import { readLimits, type Limits, type LimitsDocument } from '../../core/action/limits.js';
 import type { StoredStop } from '../../store/action/safety.js';
 import { setStop } from '../../store/action/set-safety.js';
-import { actorOf, Calling, checkTeam, type Caller } from '../caller.js';
+import { actorOf, Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, QueryInput, UncheckedBody } from '../endpoint.js';
 import { storable } from '../json.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -60,7 +60,8 @@ const limitFields = {
   readingSeconds: count,
   protectedLabels: z.record(z.string(), z.string()).describe('By name; * for any value'),
   quietHours: z.array(window),
-  separateApprover: z.boolean(),
+  separateApprover: z.boolean().describe('Whoever wrote the policy document, or proposed, may not approve'),
+  separatePurchaseApprover: z.boolean().describe('The same for purchases alone; true unless somebody sets it to false'),
   purchasesPerMonth: z
     .strictObject({ amount: z.string().describe('Decimal string'), currency: z.string() })
     .nullable()
@@ -80,6 +81,11 @@ const answerSchema = z
   })
   .meta({ id: 'BindingLimits' });
 
+/** A team's own switch names the team: it is shown to who may see the team. */
+const shownTo = ({ principal }: Caller, stops: readonly StoredStop[]): StopsAnswer => ({
+  stops: stops.filter((one) => one.scope !== 'team' || sees(principal, one.name)),
+});
+
 /** Nothing that is said about a stop keeps it from being made. */
 function reasonOf(given: unknown): string {
   const text = given === undefined || given === null ? '' : typeof given === 'string' ? given : JSON.stringify(given);
@@ -96,13 +102,7 @@ export class SafetyController {
   @Endpoint('GET /v1/stop', { summary: 'What the kill switch holds back', access: 'viewer', answer: stopsSchema })
   async stops(@Calling() caller: Caller): Promise<StopsAnswer> {
     const { stores } = this.parts;
-    const all = await stores.safety.stops(stores.db, caller.principal.organisation);
-    // A team's own switch names the team.
-    return {
-      stops: all.filter(
-        (one) => one.scope !== 'team' || caller.principal.teams === null || caller.principal.teams.includes(one.name),
-      ),
-    };
+    return shownTo(caller, await stores.safety.stops(stores.db, caller.principal.organisation));
   }
 
   @Endpoint('POST /v1/stop', {
@@ -195,7 +195,7 @@ export class SafetyController {
         now: clock.now(),
       });
       return {
-        body: { stops: await stores.safety.stops(tx, organisation) },
+        body: shownTo(caller, await stores.safety.stops(tx, organisation)),
         target: stop.scope === 'all' ? 'all' : `${stop.scope}/${stop.name}`,
         detail: { reason },
       };
