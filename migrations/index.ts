@@ -24,6 +24,7 @@ import { CorrectedUsage1764000000024 } from './0024-corrected-usage.js';
 import { DatedBills1764000000025 } from './0025-dated-bills.js';
 import { ToldAgain1764000000026 } from './0026-told-again.js';
 import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.js';
+import { WhoPaused1764000000029 } from './0029-who-paused.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -51,4 +52,5 @@ export const migrations = [
   DatedBills1764000000025,
   ToldAgain1764000000026,
   TypedRecommendations1764000000027,
+  WhoPaused1764000000029,
 ];

@@ -5,6 +5,7 @@
  * the API goes, with the same rights, the same functions and the same name in the audit; the decision and its answer
  * are one commit. The answer is sent at most once: it tells one person what everybody can see.
  */
+import { actorText } from '../core/actor.js';
 import { replyOf, type Act, type Message } from '../core/alert/message.js';
 import type { Alert } from '../core/alert/alert.js';
 import { effectToJson } from '../core/action/action.js';
@@ -125,7 +126,7 @@ class Answering {
     slack: string,
   ): Promise<'approved' | 'rejected' | 'acknowledged' | null> {
     const { audit } = this.stores;
-    const by = `key:${who.id} (${who.name})`;
+    const by = actorText({ kind: 'key', id: who.id, name: who.name });
     if (act === 'acknowledge') {
       await audit.audit(tx, this.organisation, by, 'alert.acknowledge', id, { team, slack });
       return 'acknowledged';

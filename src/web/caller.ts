@@ -7,6 +7,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { actorText, principalText, type Actor } from '../core/actor.js';
 import { denied } from '../core/errors.js';
 import { ROLES, type KeyStore, type Principal } from '../store/access/keys.js';
 import type { Knock, RouteFacts } from './endpoint.js';
@@ -42,8 +43,12 @@ export interface Caller {
 }
 
 /** For the audit: which key, or which user of the identity provider, did it. */
-export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string =>
-  `${principal.isUser === true ? 'user' : 'key'}:${principal.id} (${principal.name})`;
+export const actorOf = ({ principal }: Pick<Caller, 'principal'>): string => actorText(actor(principal));
+
+/** What it is known by, whatever its name. */
+export const principalOf = (principal: Principal): string => principalText(actor(principal));
+
+const actor = ({ id, name, isUser }: Principal): Actor => ({ kind: isUser === true ? 'user' : 'key', id, name });
 
 /** The caller of a route that needs a key. */
 export const Calling = createParamDecorator((_: unknown, context: ExecutionContext): Caller => {

@@ -6,7 +6,7 @@ import { invalid } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
 import type { Answered, OnceRequest } from '../store/idempotency.js';
 import type { Stores } from '../store/stores.js';
-import { actorOf, type Caller } from './caller.js';
+import { actorOf, principalOf, type Caller } from './caller.js';
 
 /** What a write did: its answer, and what the audit says about it. */
 export interface Written<T> {
@@ -71,5 +71,5 @@ export function onceRequest({ principal, request }: Caller): OnceRequest | null 
     .update(`${request.method} ${request.url}\n`)
     .update(request.bodyDigest ?? '')
     .digest();
-  return { organisation: principal.organisation, key: `${principal.id}/${key}`, requestHash };
+  return { organisation: principal.organisation, key: `${principalOf(principal)}/${key}`, requestHash };
 }

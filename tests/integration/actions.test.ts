@@ -444,7 +444,17 @@ describe('decisions of people', async () => {
     await w.limits({ separateApprover: true }, 'lab');
     const { id } = await propose('i-3');
     await expect(w.approve(id, 'author')).rejects.toMatchObject({ kind: 'denied' });
-    expect(await w.approve(id, 'boss')).toMatchObject({ state: 'approved' });
+    // Another name is nobody else, and who pauses a document has not written it.
+    await w.db.query(`update policy set updated_by = 'user:42 (Ann)'`);
+    for (const { document } of await w.all())
+      for (const paused of [true, false])
+        await w.db.transaction((tx) =>
+          w.stores.policies
+            .setPaused(tx, 'default', document ?? '', paused, 'user:7 (Bob)', w.clock.at)
+            .catch(() => null),
+        );
+    await expect(w.approve(id, 'user:42 (Anna)')).rejects.toMatchObject({ kind: 'denied' });
+    expect(await w.approve(id, 'user:7 (Bob)')).toMatchObject({ state: 'approved' });
     await w.pass(0);
   });
 

@@ -40,6 +40,8 @@ export interface Limits {
   readonly quietHours: readonly QuietWindow[];
   /** Whoever wrote the policy document, or proposed, may not approve. */
   readonly separateApprover: boolean;
+  /** The same for purchases alone: money that is spent for months. */
+  readonly separatePurchaseApprover: boolean;
   /** What may be committed to per calendar month (UTC) without a person's approval; null: nothing. */
   readonly purchasesPerMonth: { readonly amount: string; readonly currency: string } | null;
 }
@@ -66,6 +68,7 @@ export const DEFAULT_LIMITS: Limits = {
   protectedLabels: { 'bursar.io/protected': 'true' },
   quietHours: [],
   separateApprover: false,
+  separatePurchaseApprover: true,
   purchasesPerMonth: null,
 };
 
@@ -101,8 +104,9 @@ export function readLimits(value: unknown): LimitsDocument {
     const fine = typeof given === 'number' && given >= 0 && given <= most && (!whole || Number.isInteger(given));
     if (!fine) problems.push({ path: key, message: `is not a ${whole ? 'whole ' : ''}number from 0 to ${most}` });
   }
-  if (value['separateApprover'] !== undefined && typeof value['separateApprover'] !== 'boolean')
-    problems.push({ path: 'separateApprover', message: 'is neither true nor false' });
+  for (const path of ['separateApprover', 'separatePurchaseApprover'])
+    if (value[path] !== undefined && typeof value[path] !== 'boolean')
+      problems.push({ path, message: 'is neither true nor false' });
   problems.push(
     ...labelProblems(value['protectedLabels']),
     ...quietProblems(value['quietHours']),
@@ -218,6 +222,7 @@ export function bindingLimits(organisation: LimitsDocument, team: LimitsDocument
       protectedLabels: team.protectedLabels ?? over.protectedLabels,
       quietHours: [...over.quietHours, ...(team.quietHours ?? [])],
       separateApprover: over.separateApprover || (team.separateApprover ?? false),
+      separatePurchaseApprover: over.separatePurchaseApprover || (team.separatePurchaseApprover ?? false),
       // Not said by the team: the organisation's holds for it too. Nothing that the organisation does not allow.
       purchasesPerMonth:
         over.purchasesPerMonth === null

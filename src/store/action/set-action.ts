@@ -6,6 +6,7 @@
  */
 import type { Subject } from '../../core/action/acting.js';
 import { isFinal, policyActor, type Action } from '../../core/action/action.js';
+import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
@@ -70,7 +71,10 @@ async function approve(
   );
 }
 
-/** Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve. */
+/**
+ * Where the limits ask for it, neither who proposed nor who wrote the document that proposes may approve: the same key or
+ * user, whatever it is called by now.
+ */
 async function checkApprover(
   { safety, policies }: Stores,
   tx: Transaction,
@@ -79,10 +83,10 @@ async function checkApprover(
   by: string,
 ): Promise<void> {
   const { team } = await safety.limits(tx, organisation, action.team);
-  if (!team.separateApprover) return;
+  if (!team.separateApprover && !(team.separatePurchaseApprover && action.effect.kind === 'purchase')) return;
   const author =
     action.document === null ? null : ((await policies.get(tx, organisation, action.document))?.updatedBy ?? null);
-  if (by === action.proposedBy || by === author)
+  if ([action.proposedBy, author].some((one) => one !== null && isSameActor(by, one)))
     throw denied(
       `whoever proposed ${action.id}, or wrote its policy document, may not approve it: ${action.team} asks for somebody else`,
     );

@@ -21,6 +21,9 @@ export interface StoredPolicy extends PolicyDocument {
   /** Null for a default. */
   readonly updatedAt: string | null;
   readonly updatedBy: string | null;
+  /** When it was last paused or resumed, and by whom; null where nobody has. */
+  readonly pausedAt: string | null;
+  readonly pausedBy: string | null;
 }
 
 export interface PolicyBacktest {
@@ -40,17 +43,21 @@ interface Row {
   version: number;
   updated_at: Date;
   updated_by: string | null;
+  paused_at: Date | null;
+  paused_by: string | null;
 }
 
-const COLUMNS = 'spec, paused, version, updated_at, updated_by';
+const COLUMNS = 'spec, paused, version, updated_at, updated_by, paused_at, paused_by';
 
-const storedOf = ({ spec, paused, version, updated_at, updated_by }: Row): StoredPolicy => ({
+const storedOf = ({ spec, paused, version, updated_at, updated_by, paused_at, paused_by }: Row): StoredPolicy => ({
   ...spec,
   isDefault: false,
   paused,
   version,
   updatedAt: updated_at.toISOString(),
   updatedBy: updated_by,
+  pausedAt: paused_at?.toISOString() ?? null,
+  pausedBy: paused_by,
 });
 
 export class PolicyStore {
@@ -67,6 +74,8 @@ export class PolicyStore {
       version: 0,
       updatedAt: null,
       updatedBy: null,
+      pausedAt: null,
+      pausedBy: null,
     }));
   }
 
@@ -95,7 +104,10 @@ export class PolicyStore {
     return this.known(tx, organisation, document.name);
   }
 
-  /** @throws Failure missing, also for a default: nobody has applied it. */
+  /**
+   * Who wrote the document stays its author: whoever pauses it has written nothing.
+   * @throws Failure missing, also for a default: nobody has applied it.
+   */
   async setPaused(
     tx: Queryable,
     organisation: string,
@@ -105,7 +117,7 @@ export class PolicyStore {
     now: number,
   ): Promise<StoredPolicy> {
     await tx.query(
-      `update policy set paused = $3, updated_at = $4, updated_by = $5, version = version + 1 where organisation = $1 and id = $2 and paused <> $3`,
+      `update policy set paused = $3, paused_at = $4, paused_by = $5, version = version + 1 where organisation = $1 and id = $2 and paused <> $3`,
       [organisation, name, paused, formatInstant(now), by],
     );
     return this.known(tx, organisation, name);

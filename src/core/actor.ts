@@ -1,0 +1,26 @@
+/**
+ * Who did something, as it is kept beside what was done: a stable principal, its kind and its id, and the name that it
+ * had then. `key:0f3a… (night meter)`, `user:auth0%7C42 (Ann)`, `cli:ann`.
+ *
+ * Whether two are the same is asked of the principal alone: names change, and are chosen by who has them. An id is
+ * written so that nothing in it, and nothing in a name, can be taken for another part.
+ */
+
+export interface Actor {
+  readonly kind: 'key' | 'user';
+  /** Of the key, or the identity provider's subject. */
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Kind and id, without the name. */
+export const principalText = ({ kind, id }: Pick<Actor, 'kind' | 'id'>): string =>
+  `${kind}:${encodeURIComponent(id.toWellFormed()).replaceAll('(', '%28').replaceAll(')', '%29')}`;
+
+export const actorText = (actor: Actor): string => `${principalText(actor)} (${actor.name})`;
+
+/** The principal of a text that was kept; for one without a name the whole text. */
+const principalIn = (text: string): string => text.split(' (', 1)[0] ?? text;
+
+/** Whether two texts are of the same principal, whatever its name was. */
+export const isSameActor = (one: string, other: string): boolean => principalIn(one) === principalIn(other);
