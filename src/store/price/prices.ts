@@ -110,13 +110,19 @@ export class PriceStore {
     stated: string,
   ): Promise<string[]> {
     const rows = await tx.query<{ id: string }>(
-      `update price_event p set stated = $3
+      `select encode(p.id, 'hex') as id from price_event p
        where p.organisation = $1 and p.id = any(array(select decode(k, 'hex') from unnest($2::text[]) k)) and p.withdrawn_at is null and exists (
          select 1 from price_event q where q.organisation = p.organisation and q.provider = p.provider and q.sku = p.sku and q.at = p.at
-           and q.origin = p.origin and q.stated > p.stated and q.stated < $3 and q.withdrawn_at is null and ${SLOT('q')} = ${SLOT('p')})
-       returning encode(p.id, 'hex') as id`,
+           and q.origin = p.origin and q.stated > p.stated and q.stated < $3 and q.withdrawn_at is null and ${SLOT('q')} = ${SLOT('p')})`,
       [organisation, ids, stated],
     );
+    // Nearly always there is none, and then nothing of what was stated is touched.
+    if (rows.length > 0)
+      await tx.query(
+        `update price_event set stated = $3
+         where organisation = $1 and id = any(array(select decode(k, 'hex') from unnest($2::text[]) k))`,
+        [organisation, rows.map(({ id }) => id), stated],
+      );
     return rows.map(({ id }) => id);
   }
 
