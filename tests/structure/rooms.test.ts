@@ -51,7 +51,7 @@ const ROOMS: Readonly<Record<string, Room>> = {
   },
   pipeline: {
     rooms: ['core', 'planning', 'store'],
-    packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/bullmq', '@nestjs/common', '@opentelemetry/api', NODE],
+    packages: ['bullmq', 'ioredis', '@nestjs/schedule', '@nestjs/common', '@opentelemetry/api', NODE],
   },
   web: {
     rooms: ['core', 'planning', 'store'],
