@@ -12,7 +12,7 @@
  */
 import { askAgainAt, PATIENCE } from '../core/action/action.js';
 import type { Alert } from '../core/alert/alert.js';
-import { messageOf } from '../core/alert/message.js';
+import { messageOf } from '../core/alert/compose.js';
 import type { AlertTexts } from '../core/alert/texts.js';
 import type { ChannelConnection, Telling, ToldOutcome } from '../core/alert/channel.js';
 import type { Report } from '../core/report/report.js';

@@ -59,7 +59,7 @@ export interface QuoteAnswer extends Quote {
  * Places are compared by GPUs and egress: where the quote holds more than that, their costs do not stand beside its
  * own.
  */
-const besidesLeftOut = ({ storageGib, networkGib }: QuoteRequest, found: Shortlist): Shortlist =>
+const withoutStorageNetwork = ({ storageGib, networkGib }: QuoteRequest, found: Shortlist): Shortlist =>
   (storageGib ?? 0) === 0 && (networkGib ?? 0) === 0
     ? found
     : {
@@ -81,7 +81,8 @@ export function answerQuote(
   return {
     ...detail.quote,
     budgets: team === null ? null : budgetsAnswer(team, tags, detail, world),
-    placements: placement === null ? null : besidesLeftOut(request, placements(request, placement, currency, world)),
+    placements:
+      placement === null ? null : withoutStorageNetwork(request, placements(request, placement, currency, world)),
   };
 }
 

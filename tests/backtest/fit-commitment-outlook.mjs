@@ -196,9 +196,7 @@ const text = `/**
  * demand (tests/backtest/commitment-prior.mjs): ${rows.x.length} samples of ${tenants} tenants, ${epochs} epochs. Never
  * edited by hand.
  */
-import type { OutlookWeights } from './outlook.js';
-
-export const OUTLOOK_WEIGHTS: OutlookWeights = {
+export const OUTLOOK_WEIGHTS = {
   centre: ${rowsOf(centre)},
   scale: ${rowsOf(scale)},
   first: ${rowsOf(first.weights)},

@@ -4,7 +4,7 @@
  * tests/support/dashboard.ts, reckoned by hand.
  */
 import { expect, it } from 'vitest';
-import { messageOf } from '../../src/core/alert/message.js';
+import { messageOf } from '../../src/core/alert/compose.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
 import { axe, browserFor, expectNoOverflow, quiet, type Visit } from '../support/browser.js';
 import { dashboardWorld } from '../support/dashboard.js';

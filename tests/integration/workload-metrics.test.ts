@@ -3,7 +3,7 @@
  * and forgotten with the samples.
  */
 import { beforeAll, expect, it } from 'vitest';
-import type { WorkloadFacts } from '../../src/store/workload/workloads.js';
+import type { WorkloadFacts } from '../../src/store/workload/recorded-jobs.js';
 import { NOW, testApi } from '../support/web.js';
 
 const api = await testApi();

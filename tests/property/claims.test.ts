@@ -5,7 +5,8 @@
  */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { calibrationKey, LEAST_RATIO, MOST_RATIO, type Calibration } from '../../src/core/policy/calibration.js';
+import { calibrationKey, LEAST_RATIO, MOST_RATIO } from '../../src/core/policy/calibration.js';
+import type { Calibration } from '../../src/core/policy/view.js';
 import { CLAIM_ENTRIES } from '../../src/core/policy/claim.js';
 import { candidatesOf, decide } from '../../src/core/policy/decision.js';
 import type { PolicyDocument } from '../../src/core/policy/document.js';

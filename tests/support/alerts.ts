@@ -8,7 +8,7 @@ import {
   type BudgetNews,
   type News,
 } from '../../src/core/alert/alert.js';
-import { messageOf } from '../../src/core/alert/message.js';
+import { messageOf } from '../../src/core/alert/compose.js';
 import { ENGLISH } from '../../src/core/alert/texts.js';
 import type { Telling } from '../../src/core/alert/channel.js';
 

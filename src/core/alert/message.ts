@@ -1,11 +1,10 @@
 /**
  * The message of an alert, before any channel gives it its form: plain texts, no markup, nothing escaped.
  *
- * Pure: the same alert gives the same message. A channel cuts what it cannot hold and escapes what its markup means;
- * the words are in texts.ts. A button is there only as long as pressing it can do something.
+ * Pure shapes. A channel cuts what it cannot hold and escapes what its markup means; compose.ts makes the message of
+ * an alert, in the words of texts.ts.
  */
-import type { Alert, AlertKind, Severity } from './alert.js';
-import type { AlertTexts } from './texts.js';
+import type { AlertKind, Severity } from './alert.js';
 
 export interface Fact {
   readonly name: string;
@@ -45,31 +44,6 @@ export interface Message {
 
 /** What an alert says, without its buttons, link and answer. */
 export type Content = Pick<Message, 'title' | 'lines' | 'facts' | 'lists'>;
-
-/** @param publicUrl where people find Bursar, without a slash at its end; null: nobody said */
-export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | null): Message {
-  const { id, kind, severity, news, state, answer, level } = alert;
-  return {
-    alert: id,
-    kind,
-    severity,
-    ...texts.content(news),
-    note: answer !== null ? texts.answered(answer) : state === 'open' && level > 0 ? texts.escalated(level) : null,
-    link: publicUrl === null ? null : { text: texts.open, url: publicUrl + pathOf(alert) },
-    buttons: state !== 'open' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge],
-  };
-}
-
-/** The page about an alert's subject; the dashboard is one page, so the place is in the fragment. */
-function pathOf({ id, news }: Alert): string {
-  const [section, name] =
-    news.kind === 'budget'
-      ? ['budgets', news.budget]
-      : news.kind === 'approval' || news.kind === 'result'
-        ? ['actions', news.action]
-        : ['alerts', id];
-  return `/#/${section}/${encodeURIComponent(name)}`;
-}
 
 /** A message that answers one person. */
 export function replyOf(content: Partial<Content> & Pick<Content, 'title'>): Message {

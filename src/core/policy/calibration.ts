@@ -7,23 +7,13 @@
  */
 import { divideHalfEven } from '../money.js';
 import type { Proposal, SavingsEstimate } from './policy.js';
+import type { Calibration } from './view.js';
 
 /** One action: nanos that the policy predicted (above zero) and nanos that were realised, over the same time. */
 export interface CalibrationCase {
   readonly predicted: bigint;
   readonly realised: bigint;
 }
-
-export interface Calibration {
-  /** Realised over predicted; low and high are the ends of an 80 % interval. All between LEAST_RATIO and MOST_RATIO. */
-  readonly ratio: number;
-  readonly low: number;
-  readonly high: number;
-  readonly cases: number;
-}
-
-/** By `policy@version`: cases of another version say nothing about this one. */
-export type Calibrations = Readonly<Record<string, Calibration>>;
 
 /** The prior is worth as much as this many equal actions that saved exactly what was predicted ... */
 export const PRIOR_CASES = 10;

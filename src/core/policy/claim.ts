@@ -5,7 +5,8 @@
  * what a policy claims and for what calibration makes of it: whoever wrote the policy, no saving beyond the whole spend
  * leaves decision.ts.
  */
-import { withCalibration, type Calibration } from './calibration.js';
+import { withCalibration } from './calibration.js';
+import type { Calibration } from './view.js';
 import type { Proposal } from './policy.js';
 import type { Money } from '../money.js';
 

@@ -6,7 +6,6 @@
  * after `asOf`.
  */
 import type { Budget, BudgetState } from '../budget/budget.js';
-import type { Calibrations } from './calibration.js';
 import type { HealthFinding } from '../fleet/health.js';
 import type { RunFacts, TakenMeasurement } from '../workload/measurement.js';
 import type { Rate } from '../money.js';
@@ -229,3 +228,15 @@ export function viewOf(known: Pick<PolicyView, 'team' | 'asOf' | 'currency'> & P
     ...known,
   };
 }
+
+/** What a policy's estimates came to (calibration.ts says how). */
+export interface Calibration {
+  /** Realised over predicted; low and high are the ends of an 80 % interval. All between LEAST_RATIO and MOST_RATIO. */
+  readonly ratio: number;
+  readonly low: number;
+  readonly high: number;
+  readonly cases: number;
+}
+
+/** By `policy@version`: cases of another version say nothing about this one. */
+export type Calibrations = Readonly<Record<string, Calibration>>;

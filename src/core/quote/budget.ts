@@ -10,7 +10,7 @@ import { covers, plannedFor, type Budget, type BudgetFilters, type Filterable } 
 import type { FxTable } from '../price/fx.js';
 import { divideHalfEven, formatMoney } from '../money.js';
 import type { CostRange, QuoteDetail } from './quote.js';
-import { exchangeTo } from './cost.js';
+import { exchangeTo } from './exchange.js';
 import { formatInstant, type Interval } from '../time.js';
 import type { Term } from '../usage.js';
 

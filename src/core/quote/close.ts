@@ -5,7 +5,7 @@
  */
 import type { Price } from '../price/price.js';
 import type { PriceQuery, UnpricedReason } from '../price/price-book.js';
-import type { BesidesUnpriced } from './besides.js';
+import type { StorageNetworkUnpriced } from './storage-network.js';
 
 export interface NoQuote {
   readonly unpriced: UnpricedReason;
@@ -80,7 +80,7 @@ export function noQuote(
 
 /** Why there is no quote of a run that takes more than GPUs. */
 export function noBesides(
-  { unpriced, component }: BesidesUnpriced,
+  { unpriced, component }: StorageNetworkUnpriced,
   { provider }: Pick<PriceQuery, 'provider'>,
   asked: string,
 ): NoQuote {

@@ -1,38 +1,23 @@
 /**
- * What a run of some GPUs costs, with what it holds and sends besides: the cost model over its milliseconds, each times
- * its peak factor.
+ * What a run of some GPUs costs, with the storage that it holds and the traffic that it sends: the cost model over its
+ * milliseconds, each times its peak factor.
  *
  * Rounds each part once, at the end. A run is billed by the seller's increment and minimum; a part of it (up to the end
  * of a budget's period) is the beginning of the billed time, so that the parts of a run sum to it but for the rounding.
  */
 import { modelCost, QUANTITY_SCALE, type ModelPart } from '../cost/cost.js';
-import type { FxTable, FxUsed } from '../price/fx.js';
-import { divideHalfEven, ONE, type Rate, type Ratio } from '../money.js';
+import { divideHalfEven, type Rate, type Ratio } from '../money.js';
 import type { PeakSchedule } from '../price/peak.js';
 import { GPU_PARTS } from '../usage.js';
-import type { Besides } from './besides.js';
-
-/** A conversion into the currency of an answer. */
-export interface Exchange {
-  readonly currency: string;
-  readonly ratio: Ratio;
-  /** Null: nothing was converted. */
-  readonly used: FxUsed | null;
-}
-
-/** Null where there is no rate on or before the day. A currency of null stays as it is. */
-export function exchangeTo(currency: string | null, from: string, fx: FxTable, at: number): Exchange | null {
-  if (currency === null || currency === from) return { currency: from, ratio: ONE, used: null };
-  const used = fx.rate(from, currency, at);
-  return used === null ? null : { currency, ratio: used.rate, used };
-}
+import { through, type Exchange } from './exchange.js';
+import type { StorageNetwork } from './storage-network.js';
 
 /** One way in which a run may go: how long it is billed, and at what rate on average. */
 export interface BilledRun {
   readonly rate: Rate;
   readonly billedMs: number;
   /** Absent: GPUs alone. */
-  readonly besides?: Besides;
+  readonly storageNetwork?: StorageNetwork;
 }
 
 /** Nanos of each part of the model; null: the run has no such part. */
@@ -67,9 +52,9 @@ export class RunCosts {
   }
 
   /** What is held costs by the millisecond; what is sent leaves evenly over the run, as metered traffic is taken to. */
-  parts({ rate, billedMs, besides }: BilledRun, exchange: Exchange, withinMs = Infinity): RunParts {
+  parts({ rate, billedMs, storageNetwork }: BilledRun, exchange: Exchange, withinMs = Infinity): RunParts {
     const milliseconds = Math.min(billedMs, Math.max(0, withinMs));
-    const [storage, network] = [besides?.storage ?? null, besides?.network ?? null];
+    const [storage, network] = [storageNetwork?.storage ?? null, storageNetwork?.network ?? null];
     if (milliseconds === 0) return { gpu: 0n, storage: storage && 0n, network: network && 0n };
     const within = BigInt(milliseconds);
     const gpuParts = BigInt(Math.round(this.gpus * 1000)) * BigInt(GPU_PARTS / 1000);
@@ -128,14 +113,6 @@ export function reduced({ numerator, denominator }: Ratio): Ratio {
   while (b !== 0n) [a, b] = [b, a % b];
   return a === 0n ? { numerator: 0n, denominator: 1n } : { numerator: numerator / a, denominator: denominator / a };
 }
-
-/** A rate in the currency that it is exchanged into. */
-export const through = (rate: Rate, { currency, ratio }: Exchange): Rate => ({
-  ...rate,
-  nanos: rate.nanos * ratio.numerator,
-  quantity: rate.quantity * ratio.denominator,
-  currency,
-});
 
 /** Nanos of one GPU for an hour, before the peak factor. */
 export const perGpuHour = (rate: Rate, { ratio }: Exchange): bigint =>

@@ -16,9 +16,16 @@ import type { PeakSchedule } from '../price/peak.js';
 import type { Price, Upfront } from '../price/price.js';
 import { providerName } from '../price/price.js';
 import type { PriceBook, Priced, PriceQuery, UnpricedReason } from '../price/price-book.js';
-import { besidesOf, MOST_QUOTED_GIB, type Besides, type BesidesAsked, type BesidesUnpriced } from './besides.js';
+import {
+  storageNetworkOf,
+  MOST_QUOTED_GIB,
+  type StorageNetwork,
+  type StorageNetworkAsked,
+  type StorageNetworkUnpriced,
+} from './storage-network.js';
 import { catalogueOf, noBesides, noQuote, type NoQuote } from './close.js';
-import { exchangeTo, perGpuHour, RunCosts, type BilledRun, type Exchange } from './cost.js';
+import { perGpuHour, RunCosts, type BilledRun } from './cost.js';
+import { exchangeTo, type Exchange } from './exchange.js';
 import { intervalOf, type RunInterval } from './interval.js';
 import { REFERENCE } from './reference-prices.js';
 import type { DirtyPrices, Interruptions } from '../price/spot-history.js';
@@ -27,7 +34,7 @@ import { TERMS, type Term } from '../usage.js';
 
 export { closest, type NoQuote } from './close.js';
 
-export interface QuoteRequest extends BesidesAsked {
+export interface QuoteRequest extends StorageNetworkAsked {
   /** FOCUS ProviderName, or as people write it. */
   readonly provider: string;
   /** A SKU; a GPU model (`H100`) stands for the provider's cheapest SKU with it. */
@@ -150,7 +157,7 @@ interface Costed {
   readonly nanos: bigint;
   readonly exchange: Exchange;
   readonly billedMs: number;
-  readonly besides: Besides;
+  readonly storageNetwork: StorageNetwork;
 }
 
 /** Costs in nanos: as quoted, and at the ends of the interval. */
@@ -183,7 +190,7 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
   if ('component' in costed) return noBesides(costed, question, request.sku);
   if ('unpriced' in costed) return noQuote(costed.unpriced, question, request.sku, context.prices);
   const { price, stale } = found;
-  const { exchange, billedMs, besides } = costed;
+  const { exchange, billedMs, storageNetwork } = costed;
   const learned = context.effective?.learnedOf(price) ?? null;
   const ends = intervalOf(
     price,
@@ -202,10 +209,10 @@ export function quoteInDetail(request: QuoteRequest, given: QuoteContext): Quote
       learned,
     },
   );
-  const whole: BilledRun = { rate: price.rate, billedMs, besides };
+  const whole: BilledRun = { rate: price.rate, billedMs, storageNetwork };
   const costWithin = rangeOf(
     whole,
-    { low: { ...ends.low, besides }, high: { ...ends.high, besides } },
+    { low: { ...ends.low, storageNetwork }, high: { ...ends.high, storageNetwork } },
     exchange,
     context.costs,
   );
@@ -353,7 +360,7 @@ function rangeOf(
 
 function learnedText(
   { list, source, account, ratio }: LearnedPrice,
-  { exchange, billedMs, besides }: Costed,
+  { exchange, billedMs, storageNetwork }: Costed,
   costs: RunCosts,
 ): QuoteLearned {
   const { currency } = exchange;
@@ -361,7 +368,7 @@ function learnedText(
     source,
     account,
     ratio: ratioText(ratio),
-    listCost: amount(costs.nanos({ rate: list.rate, billedMs, besides }, exchange), currency),
+    listCost: amount(costs.nanos({ rate: list.rate, billedMs, storageNetwork }, exchange), currency),
     listUnitPrice: amount(perGpuHour(list.rate, exchange), currency),
   };
 }
@@ -374,25 +381,30 @@ const hoursText = (milliseconds: number): string =>
 
 /**
  * What a run costs at a price, or why that is not known: no exchange rate on that day, no price of what it takes
- * besides.
+ * storageNetwork.
  */
 function costOfRun(
   price: Price,
   request: QuoteRequest,
   { book, fx, at, costs }: Run,
-): Costed | BesidesUnpriced | { readonly unpriced: 'no-fx-rate' } {
+): Costed | StorageNetworkUnpriced | { readonly unpriced: 'no-fx-rate' } {
   const exchange = exchangeTo(request.currency, price.rate.currency, fx, at);
   if (exchange === null) return { unpriced: 'no-fx-rate' };
-  const besides = besidesOf(request, price, exchange.currency, { book, fx, at });
-  if ('unpriced' in besides) return besides;
+  const storageNetwork = storageNetworkOf(request, price, exchange.currency, { book, fx, at });
+  if ('unpriced' in storageNetwork) return storageNetwork;
   const billedMs = billableMs(Math.round(request.hours * HOUR_MS), price);
-  return { nanos: costs.nanos({ rate: price.rate, billedMs, besides }, exchange), exchange, billedMs, besides };
+  return {
+    nanos: costs.nanos({ rate: price.rate, billedMs, storageNetwork }, exchange),
+    exchange,
+    billedMs,
+    storageNetwork,
+  };
 }
 
 function assumptionsOf(
   { price, assumed, stale }: Priced,
   request: QuoteRequest,
-  { exchange, billedMs, besides }: Costed,
+  { exchange, billedMs, storageNetwork }: Costed,
   costs: RunCosts,
   learned: LearnedPrice | null,
 ): string[] {
@@ -416,8 +428,8 @@ function assumptionsOf(
   if (price.term === 'spot') texts.push('the spot price of now holds for the whole run, without interruptions');
   if (billedMs !== Math.round(request.hours * HOUR_MS))
     texts.push(`the seller bills at least ${price.minimumSeconds} s, in steps of ${price.incrementSeconds} s`);
-  if (besides.storage !== null) texts.push('the storage is held for as long as the GPUs are billed');
-  if (besides.network !== null) texts.push('the traffic leaves evenly over the run');
+  if (storageNetwork.storage !== null) texts.push('the storage is held for as long as the GPUs are billed');
+  if (storageNetwork.network !== null) texts.push('the traffic leaves evenly over the run');
   if (costs.isPeaked(billedMs)) texts.push('the peak schedule applies, with the run beginning now');
   if (exchange.used !== null) texts.push(`converted by the exchange rate of ${exchange.used.day}`);
   return texts;

@@ -9,27 +9,27 @@ import type { Rate } from '../money.js';
 import type { Price } from '../price/price.js';
 import type { PriceBook, UnpricedReason } from '../price/price-book.js';
 import { BYTES_PER_GIB } from '../usage.js';
-import { exchangeTo, through } from './cost.js';
+import { exchangeTo, through } from './exchange.js';
 
 /** GiB held and sent; absent, null or 0: none. */
-export interface BesidesAsked {
+export interface StorageNetworkAsked {
   readonly storageGib?: number | null;
   readonly networkGib?: number | null;
 }
 
 /** A quantity with its rate in the currency of the quote: MiB held, or bytes sent. */
-export interface Beside {
+export interface PricedQuantity {
   readonly quantity: bigint;
   readonly rate: Rate;
 }
 
 /** Null: the run has no such part. */
-export interface Besides {
-  readonly storage: Beside | null;
-  readonly network: Beside | null;
+export interface StorageNetwork {
+  readonly storage: PricedQuantity | null;
+  readonly network: PricedQuantity | null;
 }
 
-export interface BesidesUnpriced {
+export interface StorageNetworkUnpriced {
   readonly unpriced: UnpricedReason;
   readonly component: 'storage' | 'network';
 }
@@ -38,16 +38,16 @@ export const MOST_QUOTED_GIB = 1e9;
 const MIB_PER_GIB = 1024;
 
 /**
- * What is asked besides, at the prices of the place of a GPU price, in the currency of the quote; or which of it has no
+ * What is asked storageNetwork, at the prices of the place of a GPU price, in the currency of the quote; or which of it has no
  * price, and why.
  */
-export function besidesOf(
-  { storageGib, networkGib }: BesidesAsked,
+export function storageNetworkOf(
+  { storageGib, networkGib }: StorageNetworkAsked,
   price: Price,
   currency: string,
   { book, fx, at }: { readonly book: PriceBook; readonly fx: FxTable; readonly at: number },
-): Besides | BesidesUnpriced {
-  const rateOf = (component: 'storage' | 'network'): Rate | BesidesUnpriced => {
+): StorageNetwork | StorageNetworkUnpriced {
+  const rateOf = (component: 'storage' | 'network'): Rate | StorageNetworkUnpriced => {
     const { provider, sku, region, term } = price;
     const found = book.find({ provider, sku, gpuModel: null, region, term, component, at });
     if ('unpriced' in found) return { unpriced: found.unpriced, component };

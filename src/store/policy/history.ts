@@ -34,9 +34,9 @@ export async function readHistory(
   const days = Math.ceil((to - from) / DAY_MS);
   const running = await jobsOfWindow(
     db,
-    workloads,
-    { organisation, team, from, to, days: days + READINGS_DAYS },
+    { organisation, team, from, to },
     await workloads.workloads(db, organisation, team, to, days + READINGS_DAYS),
+    (seen) => workloads.viewsOf(db, organisation, seen, to, days + READINGS_DAYS),
   );
   const over = await budgets.over(db, organisation, new Set([team]));
   const spent = await Promise.all(

@@ -8,13 +8,8 @@
 import { createHash } from 'node:crypto';
 import { effectFromJson, effectToJson, type EffectJson } from '../../core/action/action.js';
 import type { AppliedEffect, HourSaving, Member, PriceUsed } from '../../core/saving/attribution.js';
-import {
-  calibrationKey,
-  calibrationOf,
-  estimateBefore,
-  type CalibrationCase,
-  type Calibrations,
-} from '../../core/policy/calibration.js';
+import { calibrationKey, calibrationOf, estimateBefore, type CalibrationCase } from '../../core/policy/calibration.js';
+import type { Calibrations } from '../../core/policy/view.js';
 import {
   chainOf,
   counterfactualOf,

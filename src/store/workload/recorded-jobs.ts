@@ -9,8 +9,8 @@ import type { RecordedJob } from '../../core/policy/history.js';
 import type { WorkloadView } from '../../core/policy/policy.js';
 import { jobsWithin, type SaidJob } from '../../core/policy/recorded-jobs.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
+import type { JobWork } from '../../core/workload/job-work.js';
 import type { Queryable } from '../database.js';
-import type { WorkloadFacts, WorkloadStore } from './workloads.js';
 
 /**
  * A fleet's reading forgets those that were last seen longer ago: as long as what was refused at admission, a year and
@@ -18,12 +18,30 @@ import type { WorkloadFacts, WorkloadStore } from './workloads.js';
  */
 export const JOBS_KEPT_MS = 400 * DAY_MS;
 
+/** A workload as its collector reports it; the load of a service is one of its metrics. */
+export type WorkloadFacts = Omit<WorkloadView, 'metrics' | 'service'> & {
+  readonly service: {
+    readonly bootMinutes: number;
+    readonly capacityPerReplica: number | null;
+    readonly loadMetric: string;
+  } | null;
+  /** From what the job's work left is to be counted (job-usage.ts); absent: `job` says all that is known. */
+  readonly work?: JobWork;
+};
+
 export interface SeenJob {
   readonly id: string;
   readonly team: string;
   /** ISO 8601. */
   readonly seen: string;
   readonly facts: Omit<WorkloadFacts, 'workload'>;
+}
+
+/** A workload's facts with the epoch milliseconds at which they were seen. */
+export interface SeenFacts {
+  readonly id: string;
+  readonly facts: Omit<WorkloadFacts, 'workload'>;
+  readonly seen: number;
 }
 
 /** Keeps those of a reading that end. */
@@ -57,24 +75,18 @@ export async function recordJobs(tx: Queryable, organisation: string, seen: read
  * A team's jobs of [from, to), and beside its workloads those that no longer run. The newest job of a workload bears
  * its name, an older one the instant of its word too.
  * @param running its workloads as they are now; those that are jobs are replaced by what was seen of them
+ * @param viewsOf what policies see of workloads, each as it was when it was seen
  */
 export async function jobsOfWindow(
   db: Queryable,
-  workloads: WorkloadStore,
   {
     organisation,
     team,
     from,
     to,
-    days,
-  }: {
-    readonly organisation: string;
-    readonly team: string;
-    readonly from: number;
-    readonly to: number;
-    readonly days: number;
-  },
+  }: { readonly organisation: string; readonly team: string; readonly from: number; readonly to: number },
   running: readonly WorkloadView[],
+  viewsOf: (seen: readonly SeenFacts[]) => Promise<WorkloadView[]>,
 ): Promise<{ readonly jobs: RecordedJob[]; readonly workloads: WorkloadView[] }> {
   const rows = await db.query<{ id: string; facts: SeenJob['facts']; seen: Date }>(
     `select workload as id, facts, seen_at as seen from recorded_job where organisation = $1 and team = $2 and (first_seen_at < $3 or facts ? 'work')
@@ -93,13 +105,7 @@ export async function jobsOfWindow(
     const isNewest = found[at + 1]?.workload !== one.workload;
     return isNewest && now.get(one.workload)?.job !== null ? one.workload : `${one.workload} since ${wordOf(one)}`;
   });
-  const views = await workloads.viewsOf(
-    db,
-    organisation,
-    found.map(({ workload, facts, seenAt }) => ({ id: workload, facts, seen: seenAt })),
-    to,
-    days,
-  );
+  const views = await viewsOf(found.map(({ workload, facts, seenAt }) => ({ id: workload, facts, seen: seenAt })));
   const own = new Set(names);
   return {
     jobs: found.map(({ work, fleet }, at) => ({ workload: names[at] ?? '', work, fleet })),

@@ -6,24 +6,12 @@
  * What was not seen lately is unknown: a fleet that nobody has reported for a while is no fleet of that size. Nothing
  * is ever filled in.
  */
-import type { JobWork } from '../../core/workload/job-work.js';
 import type { JobFacts, LeaseView, MinuteSeries, SpotMarket, WorkloadView } from '../../core/policy/policy.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import type { ModelAvailability } from '../../core/price/spot-reading.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
-import { recordJobs } from './recorded-jobs.js';
-
-/** A workload as its collector reports it; the load of a service is one of its metrics. */
-export type WorkloadFacts = Omit<WorkloadView, 'metrics' | 'service'> & {
-  readonly service: {
-    readonly bootMinutes: number;
-    readonly capacityPerReplica: number | null;
-    readonly loadMetric: string;
-  } | null;
-  /** From what the job's work left is to be counted (job-usage.ts); absent: `job` says all that is known. */
-  readonly work?: JobWork;
-};
+import { recordJobs, type SeenFacts, type WorkloadFacts } from './recorded-jobs.js';
 
 /** A lease as it was given; its price is looked up when it is seen. */
 export type LeaseFacts = Omit<LeaseView, 'hourlyNanos'> & {
@@ -187,7 +175,7 @@ export class WorkloadStore {
   async viewsOf(
     db: Queryable,
     organisation: string,
-    rows: readonly { readonly id: string; readonly facts: Omit<WorkloadFacts, 'workload'>; readonly seen: number }[],
+    rows: readonly SeenFacts[],
     asOf: number,
     days: number,
   ): Promise<WorkloadView[]> {

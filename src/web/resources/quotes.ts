@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { Failure, invalid } from '../../core/errors.js';
 import { modelOf } from '../../core/fleet/gpu-model.js';
 import { VERDICTS, type BudgetVerdict } from '../../core/quote/budget.js';
-import { MOST_QUOTED_GIB } from '../../core/quote/besides.js';
+import { MOST_QUOTED_GIB } from '../../core/quote/storage-network.js';
 import { MOST_QUOTED_GPUS, MOST_QUOTED_HOURS, type QuoteRequest } from '../../core/quote/quote.js';
 import { TERMS, type Term } from '../../core/usage.js';
 import { dirtyPrices } from '../../planning/anomaly/dirty-prices.js';

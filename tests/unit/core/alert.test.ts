@@ -13,7 +13,8 @@ import {
   type PriceNews,
   type ResultNews,
 } from '../../../src/core/alert/alert.js';
-import { messageOf, plainText } from '../../../src/core/alert/message.js';
+import { messageOf } from '../../../src/core/alert/compose.js';
+import { plainText } from '../../../src/core/alert/message.js';
 import { dailySeries, driversOf, nextStepOf, peersOf, priceSeries } from '../../../src/core/alert/numbers.js';
 import {
   checkRoutes,

@@ -7,8 +7,8 @@ import {
   LEAST_RATIO,
   MOST_RATIO,
   withCalibration,
-  type Calibrations,
 } from '../../../src/core/policy/calibration.js';
+import type { Calibrations } from '../../../src/core/policy/view.js';
 import { viewOf, type Policy, type Proposal } from '../../../src/core/policy/policy.js';
 import { decide } from '../../../src/core/policy/decision.js';
 

@@ -1,7 +1,8 @@
 /** No saving beyond the whole spend passes the one door between policies and people, whoever claims it. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { calibrationKey, type Calibration } from '../../../src/core/policy/calibration.js';
+import { calibrationKey } from '../../../src/core/policy/calibration.js';
+import type { Calibration } from '../../../src/core/policy/view.js';
 import { checkClaim, withinSpend } from '../../../src/core/policy/claim.js';
 import { decide } from '../../../src/core/policy/decision.js';
 import type { PolicyDocument } from '../../../src/core/policy/document.js';

@@ -1,7 +1,8 @@
 /** Slack's form of messages: what it shows, and that no text, however long or odd, breaks a limit or calls anybody. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { messageOf, type Message } from '../../../src/core/alert/message.js';
+import { messageOf } from '../../../src/core/alert/compose.js';
+import type { Message } from '../../../src/core/alert/message.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
 import { fit, slackMessage } from '../../../src/notify/slack/blocks.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { AlertKind, News } from '../../../src/core/alert/alert.js';
-import { messageOf } from '../../../src/core/alert/message.js';
+import { messageOf } from '../../../src/core/alert/compose.js';
 import { ENGLISH } from '../../../src/core/alert/texts.js';
 import { link, placeOf, routeOf, ROUTES } from '../../../src/web/dashboard/routes.js';
 import { alertOf, approvalNews, budgetNews } from '../../support/alerts.js';

@@ -1,0 +1,33 @@
+/**
+ * Makes the message of an alert in a language's words, with its link and buttons.
+ *
+ * Pure: the same alert gives the same message. A button is there only as long as pressing it can do something.
+ */
+import type { Alert } from './alert.js';
+import type { Message } from './message.js';
+import type { AlertTexts } from './texts.js';
+
+/** @param publicUrl where people find Bursar, without a slash at its end; null: nobody said */
+export function messageOf(alert: Alert, texts: AlertTexts, publicUrl: string | null): Message {
+  const { id, kind, severity, news, state, answer, level } = alert;
+  return {
+    alert: id,
+    kind,
+    severity,
+    ...texts.content(news),
+    note: answer !== null ? texts.answered(answer) : state === 'open' && level > 0 ? texts.escalated(level) : null,
+    link: publicUrl === null ? null : { text: texts.open, url: publicUrl + pathOf(alert) },
+    buttons: state !== 'open' ? [] : news.kind === 'approval' ? texts.decisions(news) : [texts.acknowledge],
+  };
+}
+
+/** The page about an alert's subject; the dashboard is one page, so the place is in the fragment. */
+function pathOf({ id, news }: Alert): string {
+  const [section, name] =
+    news.kind === 'budget'
+      ? ['budgets', news.budget]
+      : news.kind === 'approval' || news.kind === 'result'
+        ? ['actions', news.action]
+        : ['alerts', id];
+  return `/#/${section}/${encodeURIComponent(name)}`;
+}

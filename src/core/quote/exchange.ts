@@ -1,0 +1,30 @@
+/**
+ * Answers in one currency: a rate of exchange with where it comes from, and a price turned through it.
+ *
+ * Pure. Without a rate on or before the day there is no exchange: never 1 for want of a rate.
+ */
+import type { FxTable, FxUsed } from '../price/fx.js';
+import { ONE, type Rate, type Ratio } from '../money.js';
+
+/** A conversion into the currency of an answer. */
+export interface Exchange {
+  readonly currency: string;
+  readonly ratio: Ratio;
+  /** Null: nothing was converted. */
+  readonly used: FxUsed | null;
+}
+
+/** Null where there is no rate on or before the day. A currency of null stays as it is. */
+export function exchangeTo(currency: string | null, from: string, fx: FxTable, at: number): Exchange | null {
+  if (currency === null || currency === from) return { currency: from, ratio: ONE, used: null };
+  const used = fx.rate(from, currency, at);
+  return used === null ? null : { currency, ratio: used.rate, used };
+}
+
+/** A rate in the currency that it is exchanged into. */
+export const through = (rate: Rate, { currency, ratio }: Exchange): Rate => ({
+  ...rate,
+  nanos: rate.nanos * ratio.numerator,
+  quantity: rate.quantity * ratio.denominator,
+  currency,
+});
