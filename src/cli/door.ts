@@ -48,6 +48,8 @@ export interface FilesToImport {
   readonly source: string;
   readonly strict: boolean;
   readonly dryRun: boolean;
+  /** Bills: what another source has delivered is replaced. */
+  readonly replace?: boolean;
   /** Whether to return only when the line has drained. */
   readonly wait: boolean;
 }

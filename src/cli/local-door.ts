@@ -173,12 +173,8 @@ export class LocalDoor implements Door {
 
   async costs(query: SpendQuery): Promise<CostsAnswer> {
     const { fx } = await this.stores.prices.book(this.stores.db, this.organisation);
-    return withWarnings(
-      this.stores.db,
-      this.organisation,
-      await this.stores.spend.spend(this.organisation, query, fx),
-      query,
-    );
+    const spend = await this.stores.spend.spend(this.organisation, query, fx);
+    return withWarnings(this.stores, this.organisation, spend, query, this.clock.now());
   }
 
   async budgets(): Promise<readonly BudgetView[]> {
@@ -387,8 +383,8 @@ export class LocalDoor implements Door {
     );
   }
 
-  private options({ source, format, strict, dryRun }: FilesToImport): ImportOptions {
-    return { organisation: this.organisation, source, format, strict, dryRun, by: this.actor };
+  private options({ source, format, strict, dryRun, replace = false }: FilesToImport): ImportOptions {
+    return { organisation: this.organisation, source, format, strict, dryRun, replace, by: this.actor };
   }
 
   private checkFormat(format: string, known: readonly { readonly name: string }[]): void {

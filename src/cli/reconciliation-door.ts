@@ -1,5 +1,7 @@
 /** What the verb about bills and accruals asks, on this machine's database and through an API; both answer alike. */
 import type { Clock } from '../core/time.js';
+import { changeSettling, type Settling } from '../core/bill/settling.js';
+import { wake } from '../store/work.js';
 import type { StoredRate } from '../store/price/learned-rates.js';
 import type { StoredVariance, VarianceTotal } from '../store/bill/variances.js';
 import type { LocalBursar } from './context.js';
@@ -29,6 +31,8 @@ export interface ReconciliationDoor {
   rates(): Promise<LearnedRateList>;
   withdraw(id: string): Promise<StoredRate>;
   setApplied(on: boolean): Promise<LearnedRateList>;
+  /** Changes how long bills settle: `10`, or `AWS=7` of one provider. */
+  settle(change: string): Promise<Settling>;
 }
 
 const PAGE = 1000;
@@ -81,6 +85,20 @@ export class LocalReconciliation implements ReconciliationDoor {
     await this.drained();
     return this.rates();
   }
+
+  async settle(change: string): Promise<Settling> {
+    const { stores, organisation } = this.bursar;
+    const settling = await stores.db.transaction(async (tx) => {
+      const before = await stores.counting.settling(tx, organisation);
+      const after = changeSettling(before, change);
+      await wake(tx, organisation, await stores.counting.saveSettling(tx, organisation, after));
+      const detail = { before: { settling: before }, after: { settling: after } };
+      await stores.audit.audit(tx, organisation, this.actor, 'reconciliation.save', 'reconciliation', detail);
+      return after;
+    });
+    await this.drained();
+    return settling;
+  }
 }
 
 async function allOf<T extends { readonly place: string }>(
@@ -100,6 +118,7 @@ async function allOf<T extends { readonly place: string }>(
 interface Settings {
   readonly learnRates: boolean;
   readonly threshold: { readonly ratio: string; readonly amount: string };
+  readonly settling: Settling;
 }
 
 export class RemoteReconciliation implements ReconciliationDoor {
@@ -134,5 +153,13 @@ export class RemoteReconciliation implements ReconciliationDoor {
     await this.remote.call('PUT', '/v1/reconciliation/settings', { json: { learnRates: on, threshold } });
     await this.drained();
     return this.rates();
+  }
+
+  async settle(change: string): Promise<Settling> {
+    const settings = await this.remote.call<Settings>('GET', '/v1/reconciliation/settings');
+    const settling = changeSettling(settings.settling, change);
+    await this.remote.call('PUT', '/v1/reconciliation/settings', { json: { ...settings, settling } });
+    await this.drained();
+    return settling;
   }
 }

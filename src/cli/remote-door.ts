@@ -263,13 +263,23 @@ export class RemoteDoor implements Door {
   }
 
   /** One request, and so one delivery, per file: what came before a refused file stays. */
-  private async upload<T>(route: string, { paths, format, source, strict, dryRun, wait }: FilesToImport): Promise<T[]> {
+  private async upload<T>(
+    route: string,
+    { paths, format, source, strict, dryRun, replace, wait }: FilesToImport,
+  ): Promise<T[]> {
     await readable(paths);
     const results: T[] = [];
     try {
       for (const file of paths) {
         this.progress.show(`sending ${path.basename(file)}`);
-        const query = { filename: path.basename(file), format, source, strict, dryRun };
+        const query = {
+          filename: path.basename(file),
+          format,
+          source,
+          strict,
+          dryRun,
+          ...(replace === true ? { replace } : {}),
+        };
         const { files } = await this.remote.call<{ files: T[] }>('POST', route, {
           query,
           stream: createReadStream(file),

@@ -95,6 +95,8 @@ export interface ImportOptions {
   readonly strict: boolean;
   /** Everything is read and counted, nothing is written. */
   readonly dryRun: boolean;
+  /** Bills that another source has delivered are replaced; without it they are a conflict. */
+  readonly replace?: boolean;
   /** Who imports, for the audit. */
   readonly by: string;
 }

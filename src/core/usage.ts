@@ -46,6 +46,8 @@ export interface Charge {
   /** Half-open billing period, epoch milliseconds. A restated bill replaces its period. */
   readonly periodStart: number;
   readonly periodEnd: number;
+  /** The source says that this line changes no more: an invoice has it, or it is no estimate. Absent: it says nothing. */
+  readonly isFinal?: boolean;
 }
 
 /** Which statement of a record counts: that of the highest revision, of one revision the latest. */

@@ -85,6 +85,7 @@ function columnsOf(header: Header) {
     planTotal: optional('savingsPlan/TotalCommitmentToDate'),
     planUsed: optional('savingsPlan/UsedCommitment'),
     tags: optional('resource_tags'),
+    invoice: optional('bill/InvoiceId'),
   };
 }
 
@@ -110,6 +111,7 @@ function categoryOf(type: string): ChargeCategory | null {
   return CATEGORIES[type] ?? (type.endsWith('Discount') ? 'Adjustment' : null);
 }
 
+const INVOICED = { isFinal: true } as const;
 const TAG_COLUMN = /^(?:resourceTags\/|resource_tags_)(?:user[:_])?(.+)$/;
 
 class CurReader {
@@ -168,6 +170,8 @@ class CurReader {
         list: row.amount(columns.list, 'pricing/publicOnDemandCost'),
         periodStart,
         periodEnd,
+        // Blank until the report is final (AWS CUR data dictionary, bill/InvoiceId).
+        ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
       },
     };
   }

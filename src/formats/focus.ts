@@ -149,6 +149,7 @@ function columnsOf(header: Header) {
     quantity: header.optional('ConsumedQuantity'),
     unit: header.optional('ConsumedUnit'),
     tags: header.optional('Tags'),
+    invoice: header.optional('InvoiceId'),
   };
 }
 
@@ -208,6 +209,8 @@ class FocusReader {
         list: row.amount(columns.list, 'ListCost'),
         periodStart,
         periodEnd,
+        // Null until the charge is on an invoice (FOCUS 1.2, InvoiceId).
+        ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
       },
     };
   }
@@ -240,6 +243,7 @@ class FocusReader {
 }
 
 const HOURS = /^(?:1 )?(?:hours?|hrs?)$/i;
+const INVOICED = { isFinal: true } as const;
 const NOTHING: Decimal = { unscaled: 0n, scale: 0 };
 const THREE_YEARS = /\b(?:3|three)[ _-]?(?:y|yr|yrs|year|years)\b/i;
 

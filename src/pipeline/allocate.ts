@@ -3,12 +3,13 @@
  * have changed. Raw records stay as they are; only their hour sums are written again.
  */
 import type { OrganisationStore } from '../store/access/organisation.js';
+import type { CountingStore } from '../store/bill/counting.js';
 import type { RawStore } from '../store/usage/raw.js';
 import type { Waking } from '../store/work.js';
 import { lastPart, wakeTeamDays } from './keys.js';
 import type { Stage } from './stage.js';
 
-export function allocateStage(organisations: OrganisationStore, raw: RawStore): Stage {
+export function allocateStage(organisations: OrganisationStore, raw: RawStore, counting: CountingStore): Stage {
   return {
     name: 'usage.allocate',
     most: 20,
@@ -16,9 +17,16 @@ export function allocateStage(organisations: OrganisationStore, raw: RawStore): 
       const rules = await organisations.rules(tx, organisation);
       const tags = await organisations.trackedTags(tx, organisation);
       const wakings: Waking[] = [];
+      const providers: string[] = [];
       for (const key of keys) {
         const result = await raw.reallocate(tx, organisation, lane, lastPart(key), rules, tags);
-        if (result !== null) wakings.push(...wakeTeamDays(result.metered ? 'cost.price' : 'cost.rollup', result.days));
+        if (result === null) continue;
+        wakings.push(...wakeTeamDays(result.metered ? 'cost.price' : 'cost.rollup', result.days));
+        if (result.provider !== null) providers.push(result.provider);
+      }
+      if (providers.length > 0) {
+        await counting.lock(tx, organisation);
+        wakings.push(...(await counting.place(tx, organisation, providers)));
       }
       return wakings;
     },

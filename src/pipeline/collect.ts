@@ -159,12 +159,13 @@ export class Collector implements Importer {
     const { organisations, db } = this.stores;
     const rules = await organisations.rules(db, options.organisation);
     const trackedTags = await organisations.trackedTags(db, options.organisation);
-    const { organisation, source, strict, dryRun, by } = options;
+    const { organisation, source, strict, dryRun, by, replace = false } = options;
     return {
       organisation,
       source,
       strict,
       dryRun,
+      replace,
       by,
       now: this.clock.now(),
       teamOf: (record) => rules.teamOf(record),

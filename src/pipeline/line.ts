@@ -17,6 +17,8 @@
  *                                             wakes cost.price, cost.rollup
  *   cost.price           price.ts             prices a team's day, hour by hour, or says why not
  *                                             wakes cost.rollup; itself, where a run changes many days
+ *   bill.settle          settle-bills.ts      makes bills final whose settling time is over
+ *                                             wakes cost.rollup, bill.reconcile, itself
  *   cost.rollup          rollup.ts            sums the day: accrued, billed, actual
  *                                             wakes cost.share, cost.credit, budget.weigh, saving.verify, bill.reconcile
  *   cost.share           share.ts             splits the day's shared costs over the teams
@@ -80,6 +82,7 @@ import { reconcileStage } from './reconcile.js';
 import { reportStage } from './report.js';
 import { rollupStage } from './rollup.js';
 import { shareStage } from './share.js';
+import { settleBillsStage } from './settle-bills.js';
 import type { Stage } from './stage.js';
 import { verifyStage } from './verify.js';
 import { weighStage } from './weigh.js';
@@ -111,6 +114,7 @@ export function makeLine(
     savings,
     learnedRates,
     reconciliation,
+    counting,
   } = stores;
   const line: readonly Stage[] = [
     sampleStage(stores, telemetry),
@@ -119,8 +123,9 @@ export function makeLine(
     allocateFleetStage(stores),
     collectPricesStage(stores, connections),
     collectUsageStage(stores, connections),
-    allocateStage(organisations, raw),
-    priceStage(organisations, prices, costs, learnedRates),
+    allocateStage(organisations, raw, counting),
+    priceStage(organisations, prices, costs, learnedRates, counting),
+    settleBillsStage(counting),
     rollupStage(organisations, costs, credits, budgets, savings, reconciliation),
     shareStage(organisations, shares, credits, budgets, prices),
     creditStage(credits, budgets),

@@ -12,6 +12,7 @@ import { DAY_MS, formatDay, HOUR_MS, hourOf } from '../core/time.js';
 import type { UsageRecord } from '../core/usage.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { CostStore, HourOfDimension, LineOfDimension } from '../store/cost/costs.js';
+import type { MeteredDay } from '../store/bill/counting.js';
 import type { Transaction } from '../store/database.js';
 
 /** Days that one call prices at most, besides those that it was asked for. */
@@ -43,7 +44,9 @@ export class DayPricing {
   ) {}
 
   /** Prices the days and those that follow from them; says which were priced and which are left to a later call. */
-  async all(asked: readonly string[]): Promise<{ readonly days: string[]; readonly later: string[] }> {
+  async all(
+    asked: readonly string[],
+  ): Promise<{ readonly days: string[]; readonly later: string[]; readonly metered: MeteredDay[] }> {
     await this.load(asked);
     const [due, lookedBack, later] = [new Set(asked), new Set<string>(), new Set<string>()];
     const priced = new Map<string, LineOfDimension[]>();
@@ -72,7 +75,8 @@ export class DayPricing {
     for (const day of this.changed) await this.costs.carry(tx, organisation, team, day, this.carried.get(day) ?? []);
     const days = [...priced.keys()];
     await this.costs.replaceHours(tx, organisation, team, days, [...priced.values()].flat());
-    return { days, later: [...later].filter((day) => !priced.has(day)) };
+    const metered = days.flatMap((day) => meteredOn(day, this.hours.get(day) ?? [], priced.get(day) ?? []));
+    return { days, later: [...later].filter((day) => !priced.has(day)), metered };
   }
 
   private async load(days: readonly string[]): Promise<void> {
@@ -164,6 +168,13 @@ export class DayPricing {
     const from = startOf(day) - Math.max(1, ...minimums) * 1000;
     return this.costs.recordsOf(tx, organisation, team, from, startOf(day) + DAY_MS + 1, this.grouping, ids);
   }
+}
+
+/** What is metered on a day, and whether any of it has a price. */
+function meteredOn(day: string, hours: Hours, lines: readonly LineOfDimension[]): MeteredDay[] {
+  const priced = new Set(lines.flatMap(({ dimensionId, line }) => (line.kind === 'usage' ? [dimensionId] : [])));
+  const dimensions = new Map(hours.map(({ dimensionId, dimension }) => [dimensionId, dimension]));
+  return [...dimensions].map(([id, dimension]) => ({ day, dimension, isPriced: priced.has(id) }));
 }
 
 const lineOf = ({ dimensionId }: HourOfDimension, line: LineOfDimension['line']): LineOfDimension => ({

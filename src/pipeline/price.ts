@@ -8,6 +8,7 @@
  */
 import { DayPricing } from './price-day.js';
 import type { CostStore } from '../store/cost/costs.js';
+import type { CountingStore } from '../store/bill/counting.js';
 import type { LearnedRateStore } from '../store/price/learned-rates.js';
 import type { OrganisationStore } from '../store/access/organisation.js';
 import type { PriceStore } from '../store/price/prices.js';
@@ -19,6 +20,7 @@ export function priceStage(
   prices: PriceStore,
   costs: CostStore,
   learnedRates: LearnedRateStore,
+  counting: CountingStore,
 ): Stage {
   return {
     name: 'cost.price',
@@ -33,7 +35,7 @@ export function priceStage(
         learned: await learnedRates.applied(tx, organisation),
       };
       const pricing = new DayPricing(organisations, costs, tx, organisation, team, context);
-      const { days, later } = await pricing.all(keys.map(lastPart));
+      const { days, later, metered } = await pricing.all(keys.map(lastPart));
       return [
         ...wakeTeamDays(
           'cost.rollup',
@@ -43,6 +45,7 @@ export function priceStage(
           'cost.price',
           later.map((day) => ({ team, day })),
         ),
+        ...(await counting.noteMetered(tx, organisation, team, days, metered)),
       ];
     },
   };

@@ -12,13 +12,17 @@ import { Grouping } from '../core/cost/rollup.js';
 import { afterTheHour } from '../core/saving/saving.js';
 import type { Price } from '../core/price/price.js';
 import type { Queryable } from '../store/database.js';
+import type { BillName } from '../store/bill/counting.js';
 import type { BillScope, ReconciliationStore } from '../store/bill/reconciliation.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
 
-type Needs = Pick<Stores, 'organisations' | 'prices' | 'raw' | 'billCells' | 'reconciliation' | 'learnedRates'>;
+type Needs = Pick<
+  Stores,
+  'organisations' | 'prices' | 'raw' | 'billCells' | 'reconciliation' | 'learnedRates' | 'counting'
+>;
 
 /** Distinct groups of a bill that are kept at a time. */
 const MOST_GROUPS = 200_000;
@@ -53,12 +57,27 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
     bills.flatMap(({ resources }) => resources),
     names,
   );
+  for (const [at, { cells }] of bills.entries()) {
+    const scope = scopes[at];
+    if (scope !== undefined) await stores.counting.saveNames(tx, organisation, scope, namesOf(cells, names));
+  }
   const { rows, findings } = reconcile(
     { accrued, billed: inTeamsCurrencies(billed, currencyOf, fx), names },
     await reconciliation.readThreshold(tx, organisation),
   );
   await reconciliation.publish(tx, organisation, source, month, rows, findings, now);
   await learnedRates.learn(tx, organisation, source, month, rateEvidence({ accrued, billed, names }, fx), now);
+}
+
+/** What the meter calls those SKUs of a bill that are no names of its own. */
+function namesOf(cells: BillSummary['cells'], names: SkuNames): BillName[] {
+  return cells.flatMap((cell) => {
+    const named = cell.category === 'Usage' && cell.sku !== null ? names.of(cell) : null;
+    if (named === null || named.by === 'sku' || cell.sku === null) return [];
+    const [kind, ...rest] = named.name.split(':');
+    const name = rest.join(':');
+    return [{ sku: cell.sku, meterSku: kind === 'sku' ? name : '', meterGpuModel: kind === 'sku' ? '' : name }];
+  });
 }
 
 /** The GPU of a SKU by the price lists; null where they name none, undefined where they do not know the SKU. */

@@ -9,6 +9,7 @@ import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Clock } from '../core/time.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
+import { SETTLE } from '../store/bill/counting.js';
 import { wake, WAKING_CHANNEL, type DueLane, type Waking } from '../store/work.js';
 import type { LineQueue } from './queue.js';
 
@@ -135,6 +136,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
         })),
         // Once more when it is over: what was still to come then has come.
         ...(await budgets.ended(db, organisation, asOf)),
+        // Bills settle by time; and what an older process took in beside this one is in no claim yet.
+        SETTLE,
       ]);
       await organisations.wakeStale(db, organisation);
     }

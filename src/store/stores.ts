@@ -12,6 +12,7 @@ import { BacktestStore } from './policy/backtests.js';
 import { BillCellStore } from './bill/cells.js';
 import { BudgetStore } from './budget/budgets.js';
 import { CollectionStore } from './operation/collections.js';
+import { CountingStore } from './bill/counting.js';
 import { CostStore } from './cost/costs.js';
 import { CreditStore } from './cost/credits.js';
 import type { Database } from './database.js';
@@ -75,6 +76,7 @@ export class Stores {
   readonly reports: ReportStore;
   readonly savingEvidence = new SavingEvidence();
   readonly learnedRates = new LearnedRateStore(this.organisations);
+  readonly counting = new CountingStore(this.organisations);
   readonly billCells = new BillCellStore();
   readonly reconciliation: ReconciliationStore;
   readonly variances: VarianceStore;
@@ -107,7 +109,7 @@ export class Stores {
     readonly db: Database,
     readonly targets: TargetFinder = NO_TARGETS,
   ) {
-    this.intake = new Intake(db, this.dimensions);
+    this.intake = new Intake(db, this.dimensions, this.counting);
     this.raw = new RawStore(db, this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);

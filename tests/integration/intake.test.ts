@@ -3,6 +3,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import { decodeBlock } from '../../src/store/usage/block.js';
 import { Database } from '../../src/store/database.js';
+import { OrganisationStore } from '../../src/store/access/organisation.js';
+import { CountingStore } from '../../src/store/bill/counting.js';
 import { Dimensions } from '../../src/store/usage/dimensions.js';
 import { Intake, type FileToImport, type ImportRequest } from '../../src/store/usage/intake.js';
 import { freshDatabase } from '../support/database.js';
@@ -33,6 +35,7 @@ const request = (over: Partial<ImportRequest> = {}): ImportRequest => ({
 describe('intake', async () => {
   const { url } = await freshDatabase();
   let db: Database;
+  const counting = new CountingStore(new OrganisationStore());
   let intake: Intake;
   beforeAll(async () => {
     db = await Database.open(url);
@@ -40,7 +43,7 @@ describe('intake', async () => {
   afterAll(() => db.close());
   beforeEach(async () => {
     await db.query(`truncate usage_hour, block, usage_id, delivery, import, reject, work, source`);
-    intake = new Intake(db, new Dimensions());
+    intake = new Intake(db, new Dimensions(), counting);
   });
 
   const sums = () =>
@@ -60,7 +63,7 @@ describe('intake', async () => {
     expect(first).toMatchObject({ rows: 10, accepted: 10, rejected: 0, unchanged: 0 });
     const [again] = await intake.import(request(), [file([...records].reverse())]);
     expect(again).toMatchObject({ rows: 10, accepted: 0, rejected: 0, unchanged: 10 });
-    const elsewhere = new Intake(db, new Dimensions());
+    const elsewhere = new Intake(db, new Dimensions(), counting);
     const [mixed] = await elsewhere.import(request(), [file([...records, metered('m10')])]);
     expect(mixed).toMatchObject({ accepted: 1, unchanged: 10 });
     const [seenByFirst] = await intake.import(request(), [file([metered('m10')])]);
@@ -101,7 +104,7 @@ describe('intake', async () => {
   it('accepts each record once when many imports of one source run at the same time, some of them failing', async () => {
     const records = Array.from({ length: 40 }, (_, n) => metered(`m${n}`));
     const poisoned = file(records.slice(0, 20), [{ line: 1, column: null, reason: 'bad', raw: '' }]);
-    const others = Array.from({ length: 4 }, () => new Intake(db, new Dimensions()));
+    const others = Array.from({ length: 4 }, () => new Intake(db, new Dimensions(), counting));
     const results = await Promise.allSettled([
       intake.import(request(), [file(records.slice(0, 25))]),
       intake.import(request({ strict: true }), [poisoned]),

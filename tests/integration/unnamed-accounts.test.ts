@@ -86,7 +86,13 @@ describe('usage that names no account', () => {
     expect(await doubts(bursar)).toEqual([
       { provider: 'AWS', cost: '10', currency: 'USD', from: '2026-10-05', to: '2026-10-05', accounts: ['a1', 'a2'] },
     ]);
-    const { warnings } = await withWarnings(bursar.db, 'default', await bursar.spend({}), parseSpendQuery({}));
+    const { warnings } = await withWarnings(
+      bursar.stores,
+      'default',
+      await bursar.spend({}),
+      parseSpendQuery({}),
+      AFTER,
+    );
     expect(warnings).toEqual([
       '10 USD of metered usage of AWS from 2026-10-05 to 2026-10-05 may be counted twice: it names no account, and bills of several (a1, a2) cover its hours',
     ]);
@@ -95,10 +101,11 @@ describe('usage that names no account', () => {
     expect(
       (
         await withWarnings(
-          bursar.db,
+          bursar.stores,
           'default',
           await bursar.spend({ basis: 'accrued' }),
           parseSpendQuery({ basis: 'accrued' }),
+          AFTER,
         )
       ).warnings,
     ).toEqual([]);

@@ -199,6 +199,24 @@ const CANARIES: readonly Canary[] = [
     },
   },
   {
+    what: 'a book that does not note what is metered beside a bill',
+    breakage: {
+      stores({ counting }) {
+        counting.noteMetered = async () => [];
+      },
+    },
+    law: /each counted once/,
+  },
+  {
+    what: 'a bill that is final when its period is over',
+    breakage: {
+      stores({ counting }) {
+        counting.settling = async () => ({ days: 0, providers: {} });
+      },
+    },
+    law: /each counted once/,
+  },
+  {
     what: 'an intake that remembers what was rolled back',
     law: /and the books say/,
     breakage: { stores: neverForgets },

@@ -19,6 +19,7 @@ import {
   type BookedAction,
 } from './laws.js';
 import { giveFirstOrders, giveOrders, planInterference } from './person.js';
+import { everyDollarCountsOnce } from './counted-once.js';
 import { costsMatchTheCloud, savingsMatchTheCloud } from './recount.js';
 import type { Tally } from './tally.js';
 import { MOST_LATE_MS, RECOMMEND, World, type Breakage, type Plan } from './world.js';
@@ -142,6 +143,7 @@ async function finish(world: World): Promise<void> {
   await historiesAreWhole(world, actions);
   await nothingIsForgotten(world, actions);
   await costsMatchTheCloud(world, until);
+  await everyDollarCountsOnce(world);
   await savingsMatchTheCloud(world, actions, until);
   await count(world, actions);
 }

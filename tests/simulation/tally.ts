@@ -29,6 +29,9 @@ export interface Tally {
   /** Cost lines, and hours of savings, that were recounted from the cloud's truth. */
   linesRecounted: number;
   savingHoursRecounted: number;
+  /** Lines of bills that were counted anew beside the meters, and those of them whose bill was final. */
+  billLinesRecounted: number;
+  finalBillLines: number;
 }
 
 export const newTally = (): Tally => ({
@@ -55,6 +58,8 @@ export const newTally = (): Tally => ({
   crossings: 0,
   linesRecounted: 0,
   savingHoursRecounted: 0,
+  billLinesRecounted: 0,
+  finalBillLines: 0,
 });
 
 export function addTally(to: Tally, more: Tally): void {

@@ -11,7 +11,7 @@ import type { Policy } from '../../src/core/policy/policy.js';
 import type { ChannelConnection } from '../../src/core/alert/channel.js';
 import type { Importer, PriceFormat, ProviderConnection, UsageFormat } from '../../src/core/ports.js';
 import type { Price } from '../../src/core/price/price.js';
-import type { UsageRecord } from '../../src/core/usage.js';
+import type { Reject, UsageRecord } from '../../src/core/usage.js';
 import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
 import { readRecord } from '../../src/formats/bursar.js';
 import { openBytes, openFile } from '../../src/formats/reading/input.js';
@@ -34,7 +34,7 @@ export interface TestBursar {
   /** Epoch milliseconds; a test sets it. */
   readonly clock: { at: number; now(): number };
   /** Takes records in as one batch of a source. */
-  take(records: readonly UsageRecord[], over?: Partial<ImportRequest>): Promise<void>;
+  take(records: readonly UsageRecord[], over?: Partial<ImportRequest>, rejects?: readonly Reject[]): Promise<void>;
   setPrices(prices: readonly Price[]): Promise<void>;
   spend(question: Parameters<typeof parseSpendQuery>[0]): Promise<Spend>;
 }
@@ -46,12 +46,15 @@ export async function testBursar(
     targets?: TargetFinder;
     connections?: ReadonlyMap<string, ProviderConnection>;
     channels?: ReadonlyMap<string, ChannelConnection>;
+    /** Days after its period that a bill settles: none, unless the test is about that. */
+    settlingDays?: number;
   } = {},
 ): Promise<TestBursar> {
   const { url } = await freshDatabase();
   const db = await Database.open(url);
   afterAll(() => db.close());
   const stores = new Stores(db, options.targets);
+  await stores.counting.saveSettling(db, 'default', { days: options.settlingDays ?? 0, providers: {} });
   const clock = { at: options.now ?? Date.UTC(2026, 10, 21), now: () => clock.at };
   const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
     lacksFunctions(part, 'recognises', 'read'),
@@ -78,7 +81,7 @@ export async function testBursar(
     runner,
     line,
     clock,
-    async take(records, over = {}) {
+    async take(records, over = {}, rejects = []) {
       const rules = await stores.organisations.rules(db, 'default');
       await stores.intake.import(
         {
@@ -98,7 +101,7 @@ export async function testBursar(
             name: 'test',
             format: 'test',
             async *batches() {
-              yield { records: [...records], rejects: [] };
+              yield { records: [...records], rejects: [...rejects] };
             },
           },
         ],

@@ -38,6 +38,7 @@ export async function examineDatabase(
     await prices(bursar),
     ...(await unpriced(bursar, context)),
     ...(await doubts(bursar, context)),
+    ...(await bills(bursar, context)),
     ...(await overlaps(bursar, context)),
   ];
 }
@@ -212,6 +213,31 @@ async function doubts({ stores, organisation }: LocalBursar, { clock }: CliConte
   return found.length === 0
     ? [ok('double counting', `none in ${DOUBT_DAYS} days`)]
     : found.map((doubt) => attend('double counting', sayDoubt(doubt), REMEDY));
+}
+
+/** Bills that two sources have delivered, and metered accounts that no bill knows: both count beside a bill. */
+async function bills({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding[]> {
+  const twice = await stores.counting.duplicates(stores.db, organisation);
+  const unknown = await stores.counting.unknownAccounts(stores.db, organisation, clock.now() - DOUBT_DAYS * DAY_MS);
+  return [
+    ...(twice.length === 0 ? [ok('bills twice', 'none')] : []),
+    ...twice.map(({ provider, account, period, sources }) =>
+      wrong(
+        'bills twice',
+        `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${period} counts from ${sources.join(' and ')}`,
+        'import it once more as the source that is right, with --replace',
+      ),
+    ),
+    ...(unknown.length === 0 ? [ok('unknown accounts', `none in ${DOUBT_DAYS} days`)] : []),
+    ...unknown.slice(0, MOST_SHOWN).map(({ provider, account, subAccount, from, to }) => {
+      const name = [account, subAccount].filter((part) => part !== '').join(', sub-account ');
+      return attend(
+        'unknown accounts',
+        `${provider} ${name === '' ? 'without an account' : name}: metered from ${from} to ${to}, and no bill of the provider names it: it counts beside the bills`,
+        "let the meter send the bill's BillingAccountId or SubAccountId as the account, or import the bill that has it",
+      );
+    }),
+  ];
 }
 
 /** Use of the running month that is in no cost, by SKU. */

@@ -4,7 +4,7 @@ import type { CostsAnswer } from '../../store/usage/doubts.js';
 import { parseSpendQuery, BASES, GROUP_KEYS } from '../../store/cost/spend.js';
 import { repeated } from '../flags.js';
 import type { Session } from '../session.js';
-import { shortAmount, table } from '../table.js';
+import { printable, shortAmount, table } from '../table.js';
 import { typed } from '../usage-error.js';
 
 interface CostFlags {
@@ -31,8 +31,8 @@ export function addCosts(program: Command, session: Session): void {
     .addHelpText(
       'after',
       `
-Bases: actual is, per account and hour, the bill once its period is closed, else the accrual; accrued is metered usage
-times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
+Bases: actual is the bill where it is final, else the accrual, with those lines of the bill that no meter stands for;
+accrued is metered usage times price; billed, effective and list are FOCUS' BilledCost, EffectiveCost and ListCost. What has no price is in no
 amount: its GPU-hours stand beside it, and below the total what else is in none of it. Whole days of a bill are the
 bill's own dates in any zone.
 
@@ -69,5 +69,16 @@ function textOf(spend: CostsAnswer, groups: readonly string[]): string {
   const unpriced = /[1-9]/.test(spend.unpricedQuantity)
     ? `, and ${shortAmount(spend.unpricedQuantity)} GPU-hours without a price`
     : '';
-  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+  return `${table([...groups, 'cost', 'currency', 'GPU-hours', 'unpriced GPU-hours'], rows)}\nTotal (${spend.basis}): ${totals === '' ? 'nothing that has a price' : totals}${unpriced}\n${inNone}${billsText(spend.bills)}${spend.warnings.map((warning) => `Warning: ${warning}\n`).join('')}`;
+}
+
+/** Bills that may still change; those that are final are only counted. */
+function billsText(bills: CostsAnswer['bills']): string {
+  const unsettled = bills.filter(({ state }) => state !== 'final');
+  const final = bills.length - unsettled.length;
+  const lines = unsettled.map(
+    ({ provider, account, source, periodStart, state, finalAt }) =>
+      `Bill: ${printable(`${provider}${account === null ? '' : ` ${account}`}`)} from ${periodStart.slice(0, 10)} (${printable(source)}) is ${state}${finalAt === null ? '' : `, final from ${finalAt.slice(0, 10)}`}\n`,
+  );
+  return `${lines.join('')}${final === 0 ? '' : `Bills that are final: ${final}\n`}`;
 }

@@ -14,6 +14,7 @@ interface ImportFlags {
   readonly source: string;
   readonly strict?: true;
   readonly dryRun?: true;
+  readonly replace?: true;
   readonly wait: boolean;
 }
 
@@ -22,6 +23,7 @@ const MOST_LISTED = 100;
 
 export function addImports(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
+    .option('--replace', 'replace the same bill of another source')
     .description('Take in bills and metered usage, price and allocate them, and weigh the budgets.')
     .addHelpText(
       'after',
@@ -29,6 +31,7 @@ export function addImports(program: Command, session: Session): void {
 Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing (through the API each file
 is its own). A row that cannot be read is kept aside with its reason (bursar rejects) and stops nothing. The same file
 again changes nothing; a restated bill replaces its period, and a later revision of a record the one before.
+A bill that came from another source before is refused, unless --replace is set.
 
 Example:
   bursar import bill-2026-10.csv.gz --format focus --source aws`,
@@ -121,12 +124,16 @@ function filesVerb(program: Command, name: string, formats: string): Command {
     .option('--no-wait', 'return when the rows are in, before they are priced');
 }
 
-const requestOf = (paths: readonly string[], { format, source, strict, dryRun, wait }: ImportFlags): FilesToImport => ({
+const requestOf = (
+  paths: readonly string[],
+  { format, source, strict, dryRun, replace, wait }: ImportFlags,
+): FilesToImport => ({
   paths,
   format,
   source,
   strict: strict === true,
   dryRun: dryRun === true,
+  replace: replace === true,
   wait,
 });
 

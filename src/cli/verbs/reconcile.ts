@@ -15,6 +15,7 @@ interface Flags {
   readonly rates?: boolean;
   readonly withdraw?: string;
   readonly learn?: string;
+  readonly settling?: string;
 }
 
 export function addReconcile(program: Command, session: Session): void {
@@ -26,6 +27,7 @@ export function addReconcile(program: Command, session: Session): void {
     .option('--rates', 'show the rates that closed bills taught, and whether they are trusted')
     .option('--withdraw <rate>', 'take a learned rate back for good')
     .option('--learn <on|off>', 'whether learned rates correct accruals')
+    .option('--settling <days>', 'days after its period until a bill is final: 10, or AWS=7 of one provider')
     .addHelpText(
       'after',
       `
@@ -40,6 +42,12 @@ Examples:
     .action(async (flags: Flags) => {
       const action = actionOf(flags);
       const door = (await session.door()).reconciliation;
+      if (flags.settling !== undefined) {
+        const settling = await door.settle(flags.settling);
+        const others = Object.entries(settling.providers).map(([provider, days]) => `, of ${provider} ${days}`);
+        session.print({ settling }, () => `Bills settle for ${settling.days} days${others.join('')}.\n`);
+        return;
+      }
       if (action === 'withdraw') {
         const rate = await door.withdraw(flags.withdraw ?? '');
         session.print({ rate }, () => `${rate.id} is withdrawn.\n`);
@@ -53,7 +61,14 @@ Examples:
     });
 }
 
-function actionOf({ month, team, rates, withdraw, learn }: Flags): 'variance' | 'rates' | 'withdraw' | 'learn' {
+function actionOf({
+  month,
+  team,
+  rates,
+  withdraw,
+  learn,
+  settling,
+}: Flags): 'variance' | 'rates' | 'withdraw' | 'learn' | 'settling' {
   if (month !== undefined && !/^\d{4}-(0[1-9]|1[0-2])$/.test(month))
     throw new WrongUse(`--month ${month} is not a month written 2026-10`);
   if (learn !== undefined && learn !== 'on' && learn !== 'off')
@@ -62,10 +77,11 @@ function actionOf({ month, team, rates, withdraw, learn }: Flags): 'variance' | 
     withdraw === undefined ? null : ('withdraw' as const),
     learn === undefined ? null : ('learn' as const),
     rates === true ? ('rates' as const) : null,
+    settling === undefined ? null : ('settling' as const),
   ].filter((one) => one !== null);
   const [first] = asked;
   if (asked.length > 1 || (first !== undefined && (month !== undefined || team !== undefined)))
-    throw new WrongUse('--rates, --withdraw and --learn stand alone');
+    throw new WrongUse('--rates, --withdraw, --learn and --settling stand alone');
   return first ?? 'variance';
 }
 

@@ -31,6 +31,8 @@ export interface AccruedCell extends CellKey {
   /** `YYYY-MM-DD` */
   readonly day: string;
   readonly component: Component;
+  /** The account whose bills it meets, its payer's; absent: its own. */
+  readonly billedTo?: string | null;
   readonly currency: string;
   readonly nanos: bigint | null;
   /** Without learned rates. */
@@ -111,6 +113,10 @@ const rateOn = (fx: FxTable, day: string, from: string, to: string): FxUsed | nu
 function converted({ unscaled, scale }: Decimal, { numerator, denominator }: Ratio): Decimal {
   return { unscaled: divideHalfEven(unscaled * numerator * tenTo(9), denominator * tenTo(scale)), scale: 9 };
 }
+
+/** The account by which metered usage and lines of bills are compared. */
+export const payerOf = (cell: CellKey & { readonly billedTo?: string | null }): string | null =>
+  cell.billedTo === undefined ? cell.account : cell.billedTo;
 
 const keyParts = ({ provider, account, sku, gpuModel, region, term }: CellKey): readonly (string | null)[] => [
   provider,
@@ -226,20 +232,13 @@ export function matchCells(accrued: readonly AccruedCell[], billed: readonly Bil
     let bucket = buckets.get(name);
     if (bucket === undefined) buckets.set(name, (bucket = { metered: new Map(), billed: new Map() }));
     const isSpot = cell.term === null ? null : cell.term === 'spot';
-    const key = JSON.stringify([cell.account, cell.region, isSpot]);
+    const account = payerOf(cell);
+    const key = JSON.stringify([account, cell.region, isSpot]);
     let found = bucket[side].get(key);
     if (found === undefined)
       bucket[side].set(
         key,
-        (found = {
-          account: cell.account,
-          region: cell.region,
-          isSpot,
-          accrued: [],
-          billed: [],
-          by: new Set(),
-          root: null,
-        }),
+        (found = { account, region: cell.region, isSpot, accrued: [], billed: [], by: new Set(), root: null }),
       );
     return found;
   };

@@ -11,6 +11,7 @@
 import {
   accruedIn,
   matchCells,
+  payerOf,
   type AccruedCell,
   type BilledCell,
   type MatchedBy,
@@ -329,7 +330,7 @@ function rowOf({ accrued, billed, by }: Match, context: Context, whole: Match = 
     team: first.team,
     day: first.day,
     provider: first.provider,
-    account: unanimous(all.map((cell) => cell.account)),
+    account: unanimous(all.map(payerOf)),
     sku,
     gpuModel: unanimous(all.map((cell) => cell.gpuModel)),
     region: unanimous(all.map((cell) => cell.region)),

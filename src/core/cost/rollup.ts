@@ -245,6 +245,8 @@ export class HourSum {
   billed: Decimal | null = null;
   effective: Decimal | null = null;
   list: Decimal | null = null;
+  /** Where the last of a bill's lines ends. */
+  until = 0;
 
   constructor(
     readonly cell: Cell,
@@ -356,6 +358,7 @@ export class HourSums {
     if (charge === null) return;
     const sum = this.sumOf(group.cell, datingOf(record, charge).hour);
     sum.records += 1;
+    if (record.end > sum.until) sum.until = record.end;
     sum.billed = sum.billed === null ? charge.billed : addDecimal(sum.billed, charge.billed);
     if (charge.effective !== null)
       sum.effective = sum.effective === null ? charge.effective : addDecimal(sum.effective, charge.effective);

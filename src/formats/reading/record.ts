@@ -361,8 +361,10 @@ const quantitySchema = (convert: (value: unknown) => number | null, message: str
 
 const fieldShape = {
   provider: keySchema.describe('FOCUS ProviderName, or a name that people use for it (aws, azure, gcp)'),
-  account: keySchema.nullish(),
-  subAccount: keySchema.nullish(),
+  account: keySchema
+    .nullish()
+    .describe("Whose bill it is in: FOCUS BillingAccountId (the payer), or a SubAccountId of that payer's bill"),
+  subAccount: keySchema.nullish().describe('FOCUS SubAccountId: AWS linked account, Azure subscription, GCP project'),
   resource: z
     .string()
     .min(1)

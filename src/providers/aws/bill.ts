@@ -2,8 +2,8 @@
  * The bill by day, as Cost Explorer states it (GetCostAndUsage): per usage type, and per linked account or one cost
  * allocation tag.
  *
- * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it: a later answer
- * replaces the month.
+ * Each call costs money (0.01 USD a page), and the month's figures are estimates until AWS closes it (`Estimated` of each
+ * day): a later answer replaces the month.
  * The invariant: the categories share out every charge: what is none of the others is usage, so that the lines add up
  * to the bill.
  * Source: AWS Cost Management API Reference, GetCostAndUsage (at most two groups; metrics by day) and dimension
@@ -130,10 +130,10 @@ interface Context {
 function batchOf(days: readonly ResultByTime[], context: Context): RecordBatch {
   const records: UsageRecord[] = [];
   const rejects: Reject[] = [];
-  for (const { TimePeriod, Groups } of days) {
+  for (const { TimePeriod, Groups, Estimated } of days) {
     const start = Date.parse(`${TimePeriod?.Start ?? ''}T00:00:00Z`);
     for (const group of Groups ?? []) {
-      const record = Number.isNaN(start) ? null : recordOf(group, start, context);
+      const record = Number.isNaN(start) ? null : recordOf(group, start, Estimated === false, context);
       if (record !== null) records.push(record);
       else
         rejects.push({
@@ -151,6 +151,7 @@ function batchOf(days: readonly ResultByTime[], context: Context): RecordBatch {
 function recordOf(
   { Keys = [], Metrics = {} }: Group,
   start: number,
+  isFinal: boolean,
   { category, month, account, tag, models }: Context,
 ): UsageRecord | null {
   const [by = '', usageType = ''] = Keys;
@@ -187,6 +188,7 @@ function recordOf(
       list: null,
       periodStart: month.start,
       periodEnd: month.end,
+      ...(isFinal ? { isFinal } : {}),
     },
   };
 }

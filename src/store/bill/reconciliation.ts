@@ -38,6 +38,7 @@ interface AccruedRow {
   team: string;
   day: string;
   dimension: string;
+  payer: string;
   component: Component;
   currency: string | null;
   nanos: string | null;
@@ -176,14 +177,16 @@ export class ReconciliationStore {
   ): Promise<AccruedCell[]> {
     if (scopes.length === 0) return [];
     const rows = await tx.query<AccruedRow>(
-      `select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day, c.dimension::text as dimension, c.component, c.currency, sum(c.nanos)::text as nanos,
+      `select c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day, c.dimension::text as dimension, coalesce(b.bill, d.account, '') as payer, c.component, c.currency, sum(c.nanos)::text as nanos,
          sum(coalesce(c.list_nanos, c.nanos))::text as list, sum(c.quantity) filter (where c.unpriced_reason = '')::text as metered,
          coalesce(sum(c.quantity) filter (where c.unpriced_reason <> ''), 0)::text as unpriced, (count(*) filter (where c.unpriced_reason <> ''))::int as "unpricedLines", count(*)::int as lines
        from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
+       left join bill_claim b on b.organisation = c.organisation and b.provider = d.provider and b.account = coalesce(d.account, '')
+         and b.sub_account = coalesce(d.sub_account, '') and b.since <= c.hour and b.until > c.hour
        where c.organisation = $1 and c.hour >= $2 and c.hour < $3 and exists (
          select 1 from unnest($4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[]) as s(provider, account, start, until)
-         where s.provider = d.provider and (s.account is null or d.account is null or s.account = d.account) and c.hour >= s.start and c.hour < s.until)
-       group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`,
+         where s.provider = d.provider and (s.account is null or coalesce(b.bill, d.account, '') in ('', s.account)) and c.hour >= s.start and c.hour < s.until)
+       group by 1, 2, 3, 4, 5, 6 order by 1, 2, 3, 4, 5, 6`,
       [
         organisation,
         formatInstant(Math.min(...scopes.map(({ start }) => start))),
@@ -215,6 +218,7 @@ export class ReconciliationStore {
           region,
           term,
           component: row.component,
+          billedTo: row.payer === '' ? null : row.payer,
           currency: row.currency ?? currencyOf(row.team),
           nanos: bigintOf(row.nanos),
           listNanos: bigintOf(row.list),

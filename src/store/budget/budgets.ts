@@ -438,7 +438,7 @@ function spendQuery(zone: string, basis: BudgetBasis): string {
   const select = (row: string, at: string, day: string): string => {
     const { amount, unstated } = AMOUNTS[basis](row);
     return `select ${at} as at, ${day} as day, coalesce(${row}.currency, '') as currency, d.category, ${amount} as amount,
-       ${row}.unpriced_part_ms as unpriced, ${unstated} as unstated`;
+       ${row}.unpriced_part_ms${basis === 'accrued' ? '' : ` - ${row}.stated_part_ms`} as unpriced, ${unstated} as unstated`;
   };
   const days = `${select('c', 'null::timestamptz', 'c.day')}
   from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension

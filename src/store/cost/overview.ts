@@ -31,10 +31,10 @@ export async function spendByDay(
     cost: string | null;
     unpriced: string;
   }>(
-    `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms)::text as unpriced
+    `select c.day::text as day, c.currency, d.category = 'Credit' as credit, sum(c.actual)::text as cost, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
      from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
      where c.organisation = $1 and c.day >= $2::date and c.day < $3::date and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%'
-       and (c.actual is not null or c.unpriced_lines > 0)
+       and (c.actual is not null or c.unpriced_lines > c.stated_lines)
      group by 1, 2, 3 order by 1, 2, 3`,
     [organisation, from, to, teams],
   );

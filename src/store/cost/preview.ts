@@ -109,8 +109,8 @@ const amountOf = (text: string | null): Decimal | null => (text === null ? null 
 /** What is written, shares and credits included: what `bursar costs --group-by team` shows. */
 async function stated(tx: Transaction, organisation: string): Promise<TeamSum[]> {
   const rows = await tx.query<{ team: string; currency: string; actual: string | null; unpriced: string }>(
-    `select team, currency, sum(actual)::text as actual, sum(unpriced_part_ms)::text as unpriced from cost_day
-     where organisation = $1 and team not like 'shared:%' and (actual is not null or unpriced_lines > 0) group by team, currency`,
+    `select team, currency, sum(actual)::text as actual, sum(unpriced_part_ms - stated_part_ms)::text as unpriced from cost_day
+     where organisation = $1 and team not like 'shared:%' and (actual is not null or unpriced_lines > stated_lines) group by team, currency`,
     [organisation],
   );
   return rows.map(({ team, currency, actual, unpriced }) => ({
@@ -132,8 +132,8 @@ async function directCosts(tx: Transaction, organisation: string): Promise<DayCo
     actual: string | null;
     unpriced: string;
   }>(
-    `select team, day::text as day, dimension::text as dimension, currency, accrued::text as accrued, actual::text as actual, unpriced_part_ms::text as unpriced
-     from cost_day where organisation = $1 and shared_from = '' and (accrued is not null or actual is not null or unpriced_part_ms > 0)`,
+    `select team, day::text as day, dimension::text as dimension, currency, accrued::text as accrued, actual::text as actual, (unpriced_part_ms - stated_part_ms)::text as unpriced
+     from cost_day where organisation = $1 and shared_from = '' and (accrued is not null or actual is not null or unpriced_part_ms > stated_part_ms)`,
     [organisation],
   );
   return rows.map(({ accrued, actual, unpriced, ...row }) => ({

@@ -74,7 +74,7 @@ export class ShareStore {
       [organisation, day],
     );
     const shared = await tx.query<SharedRow>(
-      `select c.team, c.dimension::text as dimension, d.days, c.currency, c.unpriced_part_ms::text as unpriced, c.unpriced_lines as lines,
+      `select c.team, c.dimension::text as dimension, d.days, c.currency, (c.unpriced_part_ms - c.stated_part_ms)::text as unpriced, c.unpriced_lines - c.stated_lines as lines,
          c.accrued::text as accrued, c.actual::text as actual, c.billed::text as billed, c.effective::text as effective, c.list::text as list
        from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
        where c.organisation = $1 and c.day = $2 and c.team like 'shared:%' and c.shared_from = '' order by c.team, c.dimension, c.currency`,

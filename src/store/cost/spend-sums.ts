@@ -19,7 +19,7 @@ export type Basis = (typeof BASES)[number];
  * a billed cost, and no other line has one.
  */
 const LINES: Readonly<Record<Basis, string>> = {
-  actual: `(c.actual is not null or c.unpriced_lines > 0)`,
+  actual: `(c.actual is not null or c.unpriced_lines > c.stated_lines)`,
   accrued: `c.billed is null`,
   billed: `c.billed is not null`,
   effective: `c.billed is not null`,
@@ -147,6 +147,8 @@ const COLUMNS = [
   'gpu_part_ms',
   'unpriced_part_ms',
   'unpriced_lines',
+  'stated_part_ms',
+  'stated_lines',
   'accrued',
   'actual',
   'billed',
@@ -179,6 +181,8 @@ function fetchPacks(
   const lines = `from ${daysOf(zone)} c
        where c.organisation = $1 and ($2::date is null or c.day >= $2::date) and ($3::date is null or c.day < $3::date)
          and ($4::text[] is null or c.team = any($4::text[])) and c.team not like 'shared:%' and ${LINES[basis]}`;
+  // What a final bill states needs no price.
+  const unpriced = basis === 'actual' ? `c.unpriced_part_ms - c.stated_part_ms` : `c.unpriced_part_ms`;
   const columns = `sum(cost)::text as total, string_agg(coalesce(cost::text, ''), ' ') as costs, string_agg(coalesce(parts::text, ''), ' ') as parts`;
   const beside = (line: string): string =>
     `string_agg(${line} || ' ' || unpriced, ' ') filter (where unpriced <> 0) as without,
@@ -186,11 +190,11 @@ function fetchPacks(
   return db.query<Pack>(
     byDay
       ? `select team, currency, shared_from, dimension::text as dimensions, string_agg(day::text, ' ') as days, ${columns}, ${beside('day')}
-         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, c.unpriced_part_ms as unpriced,
+         from (select c.team, c.currency, c.shared_from, c.dimension, c.day - date '1970-01-01' as day, c.${basis} as cost, c.gpu_part_ms as parts, ${unpriced} as unpriced,
                  ${UNSTATED[basis]} as unstated ${lines}) l
          group by team, currency, shared_from, dimension`
       : `select team, currency, shared_from, string_agg(dimension::text, ' ') as dimensions, null as days, ${columns}, ${beside('dimension')}
-         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(c.unpriced_part_ms) as unpriced,
+         from (select c.team, c.currency, c.shared_from, c.dimension, sum(c.${basis}) as cost, sum(c.gpu_part_ms) as parts, sum(${unpriced}) as unpriced,
                  sum(${UNSTATED[basis]}) as unstated ${lines}
                group by c.team, c.currency, c.shared_from, c.dimension) l
          group by team, currency, shared_from`,

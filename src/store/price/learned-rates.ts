@@ -126,7 +126,7 @@ export class LearnedRateStore {
   async notePeriods(tx: Queryable, organisation: string): Promise<void> {
     await tx.query(
       `insert into bill_period (organisation, provider, account, period_start, period_end, closed_at)
-       select organisation, provider, coalesce(account, ''), period_start, period_end, min(delivered_at) from delivery where organisation = $1 and scope is not null and closed group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
+       select organisation, provider, coalesce(account, ''), period_start, period_end, min(coalesce(final_at, delivered_at)) from delivery where organisation = $1 and scope is not null and closed group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5
        on conflict (organisation, provider, account, period_start, period_end) do nothing`,
       [organisation],
     );

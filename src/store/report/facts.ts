@@ -53,26 +53,26 @@ interface CellRow {
 
 /** By UTC day, as /v1/costs has it. Sums over what tells no cell apart. */
 const UTC_CELLS = `
-select c.team, to_char(c.day, 'YYYY-MM-DD') as day, c.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(c.actual)::text as amount, sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms)::text as unpriced
+select c.team, to_char(c.day, 'YYYY-MM-DD') as day, c.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(c.actual)::text as amount, sum(c.gpu_part_ms)::text as parts, sum(c.unpriced_part_ms - c.stated_part_ms)::text as unpriced
 from cost_day c join dimension d on d.organisation = c.organisation and d.id = c.dimension
 where c.organisation = $1 and c.team = any($2::text[]) and c.day >= ($3::timestamptz at time zone 'UTC')::date and c.day < ($4::timestamptz at time zone 'UTC')::date
-  and (c.actual is not null or c.unpriced_lines > 0) and $5::text is not null
+  and (c.actual is not null or c.unpriced_lines > c.stated_lines) and $5::text is not null
 group by 1, 2, 3, 4, 5, 6, 7, 8`;
 
 /** By local day, from hours; metered hours and their cost lines meet in the team's currency, as in the roll-up. */
 const LOCAL_CELLS = `
 select line.team, line.day, line.currency, d.provider, d.sku, d.gpu_model, d.term, d.category, sum(line.amount)::text as amount, sum(line.parts)::text as parts, sum(line.unpriced)::text as unpriced from (
-  select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms) as unpriced
+  select l.team, to_char(l.hour at time zone $5, 'YYYY-MM-DD') as day, coalesce(l.currency, t.currency, 'USD') as currency, l.dimension, sum(l.actual) as amount, sum(l.gpu_part_ms) as parts, sum(l.unpriced_part_ms - l.stated_part_ms) as unpriced
   from hour_line l join dimension i on i.organisation = l.organisation and i.id = l.dimension and not i.civil
   left join team t on t.organisation = l.organisation and t.id = l.team
   where l.organisation = $1 and l.team = any($2::text[]) and l.hour >= $3 and l.hour < $4
-  group by 1, 2, 3, 4 having sum(l.actual) is not null or sum(l.unpriced_lines) > 0
+  group by 1, 2, 3, 4 having sum(l.actual) is not null or sum(l.unpriced_lines - l.stated_lines) > 0
   union all
-  select c.team, to_char(c.day, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms
+  select c.team, to_char(c.day, 'YYYY-MM-DD'), c.currency, c.dimension, c.actual, c.gpu_part_ms, c.unpriced_part_ms - c.stated_part_ms
   from cost_day c join dimension i on i.organisation = c.organisation and i.id = c.dimension
   where c.organisation = $1 and c.team = any($2::text[]) and (c.shared_from <> '' or i.civil)
     and c.day >= ($3::timestamptz at time zone $5)::date and c.day < ($4::timestamptz at time zone $5)::date
-    and (c.actual is not null or c.unpriced_lines > 0)
+    and (c.actual is not null or c.unpriced_lines > c.stated_lines)
 ) as line join dimension d on d.organisation = $1 and d.id = line.dimension
 group by 1, 2, 3, 4, 5, 6, 7, 8`;
 

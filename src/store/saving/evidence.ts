@@ -170,7 +170,7 @@ export class SavingEvidence {
     return new Set(rows.map(({ hour }) => hour.getTime()));
   }
 
-  /** Bill periods of a provider's account that are closed and touch the interval. */
+  /** The time that final bills of a provider's account reach, of those whose periods touch the interval. */
   private async closedPeriods(
     db: Queryable,
     organisation: string,
@@ -179,8 +179,10 @@ export class SavingEvidence {
     { start, end }: Interval,
   ): Promise<Interval[]> {
     const rows = await db.query<{ start: Date; until: Date }>(
-      `select distinct period_start as start, period_end as until from delivery
-       where organisation = $1 and closed and provider = $2 and ($3::text is null or account is null or account = $3) and period_start < $5 and period_end > $4`,
+      `select distinct lower(r) as start, upper(r) as until
+       from delivery, unnest(coalesce(reach, tstzmultirange(tstzrange(period_start, period_end)))) as r
+       where organisation = $1 and closed and provider = $2 and period_start < $5 and period_end > $4
+         and ($3::text is null or account is null or account = $3 or $3 = any(sub_accounts))`,
       [organisation, provider, account, formatInstant(start), formatInstant(end)],
     );
     return rows.map((row) => ({ start: row.start.getTime(), end: row.until.getTime() }));

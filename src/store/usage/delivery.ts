@@ -5,8 +5,10 @@
  * stays bounded whatever the size of the file.
  */
 import { createHash } from 'node:crypto';
+import { BillOutline } from '../../core/bill/counting.js';
 import { formatDecimal, type Decimal } from '../../core/decimal.js';
 import { HourSums, type Group, type HourSum } from '../../core/cost/rollup.js';
+import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { BlockBuilder } from './block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
@@ -29,6 +31,7 @@ const USAGE_HOUR = [
   'billed',
   'effective',
   'list',
+  'until',
 ];
 
 /** Where a delivery's rows go. */
@@ -52,6 +55,10 @@ export class DeliveryWriter {
   records = 0;
   /** Touched `team/day` keys. */
   readonly touched = new Map<string, { team: string; day: string }>();
+  /** Of a bill: what its lines are about. */
+  readonly outline = new BillOutline();
+  /** Days (UTC) on which lines begin that go on beyond them. */
+  private readonly longDays = new Set<string>();
 
   /**
    * With `sumsOnly` the records are there already and only their sums are written, where `hours` is given only those of
@@ -65,6 +72,7 @@ export class DeliveryWriter {
   add(group: Group, record: UsageRecord): void {
     if (!this.options.sumsOnly) this.block.add(group.index, record);
     this.sums.add(group, record);
+    this.outline.add(record);
     this.records += 1;
   }
 
@@ -73,6 +81,19 @@ export class DeliveryWriter {
     this.block.setAside.push(this.block.records);
     this.block.add(group.index, record);
     this.records += 1;
+  }
+
+  /** What a bill's delivery says of itself, by the columns of its row. */
+  get described(): Readonly<Record<string, unknown>> {
+    const { outline, touched, longDays } = this;
+    const reach = outline.reach().map(({ start, end }) => `[${formatInstant(start)},${formatInstant(end)})`);
+    return {
+      reach: `{${reach.join(',')}}`,
+      sub_accounts: [...outline.subAccounts].sort(),
+      has_usage: outline.hasUsage,
+      teams: [...new Set([...touched.values()].map(({ team }) => team))].sort(),
+      long_days: [...longDays].sort(),
+    };
   }
 
   /** True when `flush` should be called before more records are added. */
@@ -146,13 +167,24 @@ export class DeliveryWriter {
       this.touched.set(key, { team, day: new Date(day * 86_400_000).toISOString().slice(0, 10) });
   }
 
+  /** Where lines end that go on beyond their first day; null for all others. */
+  private until({ hour, until: end, cell }: HourSum): string {
+    const { civil, days } = cell.dimension;
+    const dayEnd = (Math.floor(hour / DAY_MS) + 1) * DAY_MS;
+    // Civil dates begin at midnight UTC in the sums, wherever the bill is made.
+    const until = civil ? hour + days * DAY_MS : end;
+    if (until <= dayEnd) return '\\N';
+    this.longDays.add(formatInstant(dayEnd - DAY_MS).slice(0, 10));
+    return formatInstant(until);
+  }
+
   private *lines(sums: readonly HourSum[], idOf: ReadonlyMap<number, string>, part: number): Generator<string> {
     const { organisation, id } = this.target;
     const hours = new Map<number, string>();
     for (const sum of sums) {
       let hour = hours.get(sum.hour);
       if (hour === undefined) hours.set(sum.hour, (hour = new Date(sum.hour).toISOString()));
-      yield `${copyText(organisation)}\t${copyText(sum.cell.team)}\t${hour}\t${idOf.get(sum.cell.index)}\t${id}\t${part}\t${sum.records}\t${copyText(sum.gpuPartMs)}\t${copyText(sum.storageMibMs)}\t${copyText(sum.networkBytes)}\t${sum.shortestMs}\t${sum.granuleMs}\t${amount(sum.billed)}\t${amount(sum.effective)}\t${amount(sum.list)}\n`;
+      yield `${copyText(organisation)}\t${copyText(sum.cell.team)}\t${hour}\t${idOf.get(sum.cell.index)}\t${id}\t${part}\t${sum.records}\t${copyText(sum.gpuPartMs)}\t${copyText(sum.storageMibMs)}\t${copyText(sum.networkBytes)}\t${sum.shortestMs}\t${sum.granuleMs}\t${amount(sum.billed)}\t${amount(sum.effective)}\t${amount(sum.list)}\t${this.until(sum)}\n`;
     }
   }
 }

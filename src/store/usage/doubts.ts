@@ -7,6 +7,7 @@
  */
 import { DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
+import type { CountingStore, StatedBill } from '../bill/counting.js';
 import type { Spend } from '../cost/spend.js';
 
 /** Accruals of one provider and currency that may be in a bill as well. */
@@ -31,7 +32,11 @@ export interface DoubtQuery {
 }
 
 /** What was spent, with what should be known before the sums are relied on. */
-export type CostsAnswer = Spend & { readonly warnings: readonly string[] };
+export type CostsAnswer = Spend & {
+  readonly warnings: readonly string[];
+  /** With their states; none for another basis. */
+  readonly bills: readonly StatedBill[];
+};
 
 /**
  * Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this
@@ -84,14 +89,17 @@ export const REMEDY =
 
 /** Only `actual` has metered usage beside bills. */
 export async function withWarnings(
-  db: Queryable,
+  { db, counting }: { readonly db: Queryable; readonly counting: CountingStore },
   organisation: string,
   spend: Spend,
   query: DoubtQuery,
+  now: number,
 ): Promise<CostsAnswer> {
+  if (spend.basis !== 'actual') return { ...spend, warnings: [], bills: [] };
   return {
     ...spend,
-    warnings: spend.basis === 'actual' ? (await doubtsOf(db, organisation, query)).map(sayDoubt) : [],
+    warnings: (await doubtsOf(db, organisation, query)).map(sayDoubt),
+    bills: await counting.bills(db, organisation, query, now),
   };
 }
 

@@ -6,9 +6,8 @@
  * billing period) whole, and the bill before it is kept, so that the import can be taken back (undo.ts). What could not
  * be read is kept as rejects. Never prices.
  */
-import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
+import { addDecimal, formatDecimal } from '../../core/decimal.js';
 import { invalid } from '../../core/errors.js';
-import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
 import type { ImportedFile } from '../../core/ports.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../../core/usage.js';
@@ -17,9 +16,9 @@ import type { Database, Transaction } from '../database.js';
 import { DeliveryWriter, type DeliveryTarget } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import { REJECT, rejectRows } from './rejects.js';
-import { reconcileWaking } from '../bill/reconciliation.js';
+import { SETTLE, type CountingStore } from '../bill/counting.js';
+import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
 import { Overlaps, OverlapWatch } from './overlaps.js';
-import { keepReplaced } from './replaced.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { wake, type Waking } from '../work.js';
@@ -35,7 +34,9 @@ export interface ImportRequest {
   /** Everything is done and counted, then rolled back. */
   readonly dryRun: boolean;
   readonly by: string;
-  /** Epoch milliseconds: bill periods that have ended by then are closed. */
+  /** A bill that another source has delivered is replaced; without it that is a conflict. */
+  readonly replace?: boolean;
+  /** Epoch milliseconds. */
   readonly now: number;
   readonly teamOf: (record: UsageRecord) => string;
   readonly rulesVersion: number;
@@ -48,29 +49,6 @@ export interface FileToImport {
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
 }
 
-interface FileCount {
-  accepted: number;
-  unchanged: number;
-  rejected: number;
-  readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
-  readonly unknownColumns: Set<string>;
-  readonly replaced: ImportedFile['replaced'][number][];
-  readonly overlaps: Overlaps;
-  restated: number;
-  id: string;
-}
-
-interface Scope {
-  readonly writer: DeliveryWriter;
-  readonly id: string;
-  /** Records by file, to count them as unchanged where the whole scope is. */
-  readonly perFile: Map<FileCount, number>;
-  readonly provider: string;
-  readonly account: string | null;
-  readonly periodStart: number;
-  readonly periodEnd: number;
-}
-
 class RolledBack extends Error {}
 
 export class Intake {
@@ -80,6 +58,7 @@ export class Intake {
   constructor(
     private readonly db: Database,
     private readonly dimensions: Dimensions,
+    private readonly counting: CountingStore,
   ) {}
 
   /** After something was taken back: what is remembered of overlaps may be of it. */
@@ -94,7 +73,15 @@ export class Intake {
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
     try {
-      const [result] = await new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch).all([file]);
+      const [result] = await new ImportRun(
+        this.db,
+        tx,
+        request,
+        this.dimensions,
+        this.seen,
+        this.watch,
+        this.counting,
+      ).all([file]);
       if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
       await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
       return null;
@@ -113,7 +100,7 @@ export class Intake {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
-        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch);
+        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch, this.counting);
         result = await run.all(files, progress);
         if (request.dryRun) throw new RolledBack();
       });
@@ -144,6 +131,7 @@ class ImportRun {
     private readonly dimensions: Dimensions,
     private readonly seen: SeenIds,
     private readonly watch: OverlapWatch,
+    private readonly counting: CountingStore,
   ) {
     this.grouping = new Grouping(request.teamOf, request.trackedTags);
     this.restating = new Restating(tx, request.organisation, request.source);
@@ -160,8 +148,12 @@ class ImportRun {
     const counts: FileCount[] = [];
     for (const file of files) counts.push(await this.file(file, progress));
     await this.pending;
-    const wakings = await this.finish();
-    await wake(this.tx, organisation, [...wakings, ...(await this.staleByTags())]);
+    const metered = await this.finishMetered();
+    // What is left of the roll-up is woken before the bills' lock is taken: who prices takes that lock too.
+    if (this.scopes.size > 0) metered.push(SETTLE);
+    await wake(this.tx, organisation, [...metered, ...(await this.staleByTags())]);
+    const bills = new BillDelivery(this.tx, this.request, this.counting);
+    await wake(this.tx, organisation, await bills.finish(this.scopes, counts));
     const results: ImportedFile[] = [];
     for (const [at, file] of files.entries()) results.push(await this.close(file, counts[at] as FileCount));
     return results;
@@ -360,6 +352,9 @@ class ImportRun {
       account: record.account,
       periodStart: charge.periodStart,
       periodEnd: charge.periodEnd,
+      bundle: this.takenWith ?? '',
+      oldBundle: null,
+      digest: NO_DIGEST,
     };
     this.scopes.set(scopeKey(record), scope);
     return scope;
@@ -389,121 +384,24 @@ class ImportRun {
     };
   }
 
-  private async finish(): Promise<Waking[]> {
-    const { organisation } = this.request;
-    const wakings: Waking[] = [];
-    if (this.metered !== null) {
-      const digest = await this.metered.writer.finish();
-      if (this.metered.writer.records === 0) await this.drop(this.metered.id);
-      else
-        await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`, [
-          organisation,
-          this.metered.id,
-          this.metered.writer.records,
-          digest,
-        ]);
-      const restated = await this.restating.finish((id) => this.target(id), this.grouping);
-      for (const { team, day } of [...this.metered.writer.touched.values(), ...restated])
-        wakings.push({ stage: 'cost.price', lane: team, key: `${team}/${day}` });
-    }
-    for (const [key, scope] of this.scopes) wakings.push(...(await this.finishScope(key, scope)));
-    return wakings;
-  }
-
-  private async finishScope(key: string, scope: Scope): Promise<Waking[]> {
-    const { organisation, source, now } = this.request;
-    const digest = await scope.writer.finish();
-    const [old] = await this.tx.query<{ id: string; digest: Buffer; records: string }>(
-      `select id::text as id, digest, records::text as records from delivery where organisation = $1 and source = $2 and scope = $3`,
-      [organisation, source, key],
-    );
-    if (old !== undefined && old.digest.equals(digest)) {
-      await this.drop(scope.id);
-      for (const [count, records] of scope.perFile) {
-        count.accepted -= records;
-        count.unchanged += records;
-      }
-      return [];
-    }
-    const touched = new Map(scope.writer.touched);
-    if (old !== undefined) {
-      for (const row of await this.daysOf(old.id)) touched.set(`${row.team}/${row.day}`, row);
-      await keepReplaced(this.tx, organisation, source, old.id, scope.id);
-      const replaced = {
-        provider: scope.provider,
-        account: scope.account,
-        periodStart: new Date(scope.periodStart).toISOString(),
-        records: Number(old.records),
-      };
-      for (const count of scope.perFile.keys()) count.replaced.push(replaced);
-    }
-    await this.tx.query(
-      `update delivery set scope = $3, provider = $4, account = $5, period_start = $6, period_end = $7, closed = $8, digest = $9, records = $10
-       where organisation = $1 and id = $2`,
-      [
+  private async finishMetered(): Promise<Waking[]> {
+    const { organisation, source } = this.request;
+    if (this.metered === null) return [];
+    const digest = await this.metered.writer.finish();
+    if (this.metered.writer.records === 0) await dropDelivery(this.tx, organisation, source, this.metered.id);
+    else
+      await this.tx.query(`update delivery set records = $3, digest = $4 where organisation = $1 and id = $2`, [
         organisation,
-        scope.id,
-        key,
-        scope.provider,
-        scope.account,
-        new Date(scope.periodStart),
-        new Date(scope.periodEnd),
-        scope.periodEnd <= now,
+        this.metered.id,
+        this.metered.writer.records,
         digest,
-        scope.writer.records,
-      ],
-    );
-    for (const row of await this.accrualDays(scope)) touched.set(`${row.team}/${row.day}`, row);
-    const rollups = [...touched.values()].map(({ team, day }) => ({
-      stage: 'cost.rollup',
+      ]);
+    const restated = await this.restating.finish((id) => this.target(id), this.grouping);
+    return [...this.metered.writer.touched.values(), ...restated].map(({ team, day }) => ({
+      stage: 'cost.price',
       lane: team,
       key: `${team}/${day}`,
     }));
-    return [...rollups, reconcileWaking(source, monthOfPeriod(scope.periodStart, scope.periodEnd))];
-  }
-
-  /**
-   * Days of this account's metered usage in the bill's period, and of usage that names no account: their actual cost
-   * changes hands to the bill; of a bill that names none, of all usage of its provider. Days of the provider's other
-   * open bills too, where usage may have been theirs alone until now: that names no account, or a bill that names none.
-   */
-  private async accrualDays(scope: Scope): Promise<{ team: string; day: string }[]> {
-    return this.tx.query(
-      `select distinct c.team, to_char(c.hour at time zone 'UTC', 'YYYY-MM-DD') as day
-       from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
-       where c.organisation = $1 and d.provider = $2 and (d.account is not distinct from $3 or coalesce(d.account, '') = '' or coalesce($3, '') = '') and c.hour >= $4 and c.hour < $5
-       union
-       select u.team, to_char(u.hour at time zone 'UTC', 'YYYY-MM-DD')
-       from delivery v join usage_hour u on u.organisation = v.organisation and u.delivery = v.id
-       where v.organisation = $1 and v.scope is not null and not v.closed and v.provider = $2 and v.account is distinct from $3 and v.period_start < $5 and v.period_end > $4
-         and (coalesce(v.account, '') = '' or exists (select 1 from dimension d where d.organisation = $1 and d.kind = 'metered' and d.provider = $2 and coalesce(d.account, '') = ''))`,
-      [
-        this.request.organisation,
-        scope.provider,
-        scope.account,
-        new Date(scope.periodStart),
-        new Date(scope.periodEnd),
-      ],
-    );
-  }
-
-  private async daysOf(delivery: string): Promise<{ team: string; day: string }[]> {
-    return this.tx.query(
-      `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
-      [this.request.organisation, delivery],
-    );
-  }
-
-  private async drop(delivery: string): Promise<void> {
-    const { organisation, source } = this.request;
-    await this.tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await this.tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await this.tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
-      organisation,
-      source,
-      delivery,
-    ]);
-    await this.tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
   }
 
   private async reject(file: FileToImport, count: FileCount, rejects: readonly Reject[]): Promise<void> {

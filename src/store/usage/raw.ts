@@ -53,9 +53,9 @@ export class RawStore {
     delivery: string,
     rules: RuleSet,
     trackedTags: readonly string[],
-  ): Promise<{ days: TeamDay[]; metered: boolean } | null> {
-    const [row] = await tx.query<{ scope: string | null }>(
-      `select scope from delivery where organisation = $1 and id = $2 for update`,
+  ): Promise<{ days: TeamDay[]; metered: boolean; provider: string | null } | null> {
+    const [row] = await tx.query<{ scope: string | null; provider: string | null }>(
+      `select scope, provider from delivery where organisation = $1 and id = $2 for update`,
       [organisation, delivery],
     );
     if (row === undefined) return null;
@@ -81,7 +81,24 @@ export class RawStore {
       delivery,
       rules.version,
     ]);
+    if (row.scope !== null) await describe(tx, organisation, delivery, writer);
     const days = new Map([...before, ...writer.touched.values()].map((d) => [`${d.team}/${d.day}`, d]));
-    return { days: [...days.values()], metered: row.scope === null };
+    return { days: [...days.values()], metered: row.scope === null, provider: row.provider };
   }
+}
+
+/** Writes into a bill's row what its lines are about. */
+export async function describe(
+  tx: Transaction,
+  organisation: string,
+  delivery: string,
+  writer: DeliveryWriter,
+): Promise<void> {
+  const row = writer.described;
+  const columns = Object.keys(row).map((name, at) => `${name} = $${at + 3}`);
+  await tx.query(`update delivery set ${columns.join(', ')} where organisation = $1 and id = $2`, [
+    organisation,
+    delivery,
+    ...Object.values(row),
+  ]);
 }

@@ -10,6 +10,7 @@ import { Grouping } from '../../core/cost/rollup.js';
 import { conflict, missing } from '../../core/errors.js';
 import { compareVersions } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
+import { SETTLE } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
 import type { Stores } from '../stores.js';
 import { wakeAtOnce, type Waking } from '../work.js';
@@ -66,7 +67,7 @@ export async function undoImport(
     throw conflict(
       `the import ${id} cannot be undone: it is a price list (bursar prices withdraw), or older than undoing`,
     );
-  const undoing = new Undoing(stores, tx, organisation, row.source, now);
+  const undoing = new Undoing(stores, tx, organisation, row.source);
   await undoing.all(row.call);
   const files = await tx.query<{ import: string; file: string }>(
     `update import set undone_at = $3, undone_by = $4 where organisation = $1 and taken_with = $2 returning id::text as import, file`,
@@ -89,7 +90,6 @@ class Undoing {
     private readonly tx: Transaction,
     private readonly organisation: string,
     private readonly source: string,
-    private readonly now: number,
   ) {}
 
   async all(call: string): Promise<void> {
@@ -135,11 +135,6 @@ class Undoing {
       const made = await stores.raw.reallocate(tx, organisation, source, id, rules, tags);
       days.push(...(made?.days ?? []));
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
-      await tx.query(`update delivery set closed = true where organisation = $1 and id = $2 and period_end <= $3`, [
-        organisation,
-        id,
-        new Date(this.now),
-      ]);
       this.restored.push({
         provider: bill?.provider ?? '',
         account: bill?.account ?? null,
@@ -148,6 +143,8 @@ class Undoing {
       });
     }
     days.push(...(await this.daysOfPeriod(delivery)));
+    await stores.counting.lock(tx, organisation);
+    this.wakings.push(SETTLE, ...(await stores.counting.place(tx, organisation, [delivery.provider ?? ''])));
     this.wake('cost.rollup', days);
     const { start, end } = delivery;
     if (start !== null && end !== null)

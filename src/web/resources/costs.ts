@@ -1,6 +1,7 @@
 /** /v1/costs: what was spent, grouped and converted. A sum always carries its unpriced quantity. */
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
+import { BILL_STATES } from '../../core/bill/counting.js';
 import { withWarnings, type CostsAnswer } from '../../store/usage/doubts.js';
 import { BASES, GROUP_KEYS, parseSpendQuery } from '../../store/cost/spend.js';
 import { Calling, sees, type Caller } from '../caller.js';
@@ -16,7 +17,7 @@ const querySchema = z.strictObject({
   basis: z
     .enum(BASES)
     .optional()
-    .describe('actual (the default): the bill once its period is closed, else the accrual'),
+    .describe('actual (the default): the bill where it is final, else the accrual, and what no meter stands for'),
   zone: text
     .optional()
     .describe('IANA zone of the days and months, UTC where absent; whole days of a bill are its own dates in any zone'),
@@ -63,6 +64,23 @@ const answerSchema = z
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
+    bills: z
+      .array(
+        z.strictObject({
+          source: z.string(),
+          provider: z.string(),
+          account: z.string().nullable(),
+          periodStart: z.iso.datetime(),
+          periodEnd: z.iso.datetime(),
+          state: z
+            .enum(BILL_STATES)
+            .describe(
+              'open: its period runs; settling: it is over, and the bill may change; final: it stands for usage',
+            ),
+          finalAt: z.iso.datetime().nullable().describe('When time alone makes it final; null: it is, or never does'),
+        }),
+      )
+      .describe('For the basis actual: the bills of the time that was asked for'),
   })
   .meta({ id: 'Costs' });
 
@@ -86,11 +104,7 @@ export class CostsController {
     const teams = asked === null ? principal.teams : asked.filter((one) => sees(principal, one));
     const spendQuery = parseSpendQuery({ ...rest, groupBy, teams });
     const { fx } = await stores.prices.book(stores.db, principal.organisation);
-    return withWarnings(
-      stores.db,
-      principal.organisation,
-      await stores.spend.spend(principal.organisation, spendQuery, fx),
-      spendQuery,
-    );
+    const spend = await stores.spend.spend(principal.organisation, spendQuery, fx);
+    return withWarnings(stores, principal.organisation, spend, spendQuery, this.parts.clock.now());
   }
 }

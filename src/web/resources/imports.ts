@@ -33,6 +33,13 @@ export const uploadQuerySchema = z.strictObject({
 
 export type UploadQuery = z.infer<typeof uploadQuerySchema>;
 
+const billQuerySchema = uploadQuerySchema.extend({
+  replace: z
+    .stringbool()
+    .default(false)
+    .describe('true: a bill that another source has delivered is replaced; else that is a conflict (409)'),
+});
+
 const count = z.int().nonnegative();
 const billed = z.array(
   z.strictObject({
@@ -147,7 +154,8 @@ export class ImportsController {
 
   @Endpoint('POST /v1/imports', {
     summary: 'Import a bill or a file of usage',
-    description: 'The body is the file. The same file again changes nothing; a restated bill replaces its period.',
+    description:
+      'The body is the file. The same file again changes nothing; a restated bill replaces its period. A bill that another source has delivered is a conflict, unless replace is true.',
     access: 'operator',
     allTeams: true,
     writes: true,
@@ -156,7 +164,7 @@ export class ImportsController {
   })
   async upload(
     @Calling() caller: Caller,
-    @QueryInput(uploadQuerySchema) query: UploadQuery,
+    @QueryInput(billQuerySchema) query: z.infer<typeof billQuerySchema>,
   ): Promise<{ files: ImportedFile[] }> {
     const { stores, importer } = this.parts;
     const { filename, ...options } = query;

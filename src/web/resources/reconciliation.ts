@@ -4,6 +4,7 @@
 import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { REASONS } from '../../core/bill/reconciliation.js';
+import type { Settling } from '../../core/bill/settling.js';
 import { parseDay } from '../../core/time.js';
 import type { StoredRate } from '../../store/price/learned-rates.js';
 import type { StoredThreshold } from '../../store/bill/reconciliation.js';
@@ -151,6 +152,12 @@ const rateSchema = z
   .meta({ id: 'LearnedRate' });
 const rateId = z.string().regex(/^rate-[0-9a-f]{16}$/, 'is not the id of a learned rate');
 
+const settlingSchema = z
+  .strictObject({
+    days: z.int().describe('Whole days after the end of the period: 10'),
+    providers: z.record(z.string(), z.int()).describe('Of providers that differ, such as { "AWS": 7 }'),
+  })
+  .describe('When a bill that its source does not call final becomes so; absent in a request: as it is');
 const settingsSchema = z
   .strictObject({
     learnRates: z
@@ -162,9 +169,15 @@ const settingsSchema = z
         amount: decimal.describe('In units of currency: 10'),
       })
       .describe('Beyond both is a finding'),
+    settling: settlingSchema.optional(),
   })
   .meta({ id: 'ReconciliationSettings' });
-type Settings = { readonly learnRates: boolean; readonly threshold: StoredThreshold };
+type Settings = {
+  readonly learnRates: boolean;
+  readonly threshold: StoredThreshold;
+  /** Absent in a request: it stays as it is. */
+  readonly settling?: Settling | undefined;
+};
 
 const PLACE = /^\d{4}-\d\d-\d\d [0-9a-f]{32}$/;
 const FINDING_PLACE = /^\d{4}-\d\d [0-9a-f]{32}$/;
@@ -273,20 +286,21 @@ export class ReconciliationController {
   }
 
   @Endpoint('GET /v1/reconciliation/settings', {
-    summary: 'Get whether learned rates are applied, and the threshold of findings',
+    summary: 'Get whether learned rates are applied, the threshold of findings, and how long bills settle',
     access: 'viewer',
     answer: settingsSchema,
   })
   async settings(@Calling() { principal }: Caller): Promise<Settings> {
-    const { db, learnedRates, reconciliation } = this.parts.stores;
+    const { db, learnedRates, reconciliation, counting } = this.parts.stores;
     return {
       learnRates: await learnedRates.areApplied(db, principal.organisation),
       threshold: await reconciliation.threshold(db, principal.organisation),
+      settling: await counting.settling(db, principal.organisation),
     };
   }
 
   @Endpoint('PUT /v1/reconciliation/settings', {
-    summary: 'Set whether learned rates are applied, and the threshold of findings',
+    summary: 'Set whether learned rates are applied, the threshold of findings, and how long bills settle',
     description: 'What that changes is priced and compared anew.',
     access: 'operator',
     allTeams: true,
@@ -303,10 +317,14 @@ export class ReconciliationController {
       const before = {
         learnRates: await stores.learnedRates.areApplied(tx, organisation),
         threshold: await stores.reconciliation.threshold(tx, organisation),
+        settling: await stores.counting.settling(tx, organisation),
       };
       await stores.learnedRates.setApplied(tx, organisation, settings.learnRates);
       await wake(tx, organisation, await stores.reconciliation.saveThreshold(tx, organisation, settings.threshold));
-      return { body: settings, target: 'reconciliation', detail: { before, after: settings } };
+      if (settings.settling !== undefined)
+        await wake(tx, organisation, await stores.counting.saveSettling(tx, organisation, settings.settling));
+      const body = { ...settings, settling: settings.settling ?? before.settling };
+      return { body, target: 'reconciliation', detail: { before, after: body } };
     });
   }
 }

@@ -1,0 +1,185 @@
+/**
+ * Which rows count in `actual`: the lines of bills, and the hours of meters.
+ *
+ *   row                                                      | bill is open or settling | bill is final
+ *   ---------------------------------------------------------|--------------------------|---------------------
+ *   a bill's line about usage that a meter stands for        | no                       | yes
+ *   any other line of a bill                                 | yes                      | yes
+ *   a metered hour that the bill reaches (account and time)  | yes                      | no
+ *   a metered hour that no bill reaches                      | yes                      | yes
+ *
+ * So every dollar of a bill, and every metered hour without one, is in `actual` exactly once. This file decides from
+ * facts that are handed in; the view `hour_line` (migrations/0021) applies what is decided here to the rows.
+ */
+import { DAY_MS, type Interval } from '../time.js';
+import type { UsageRecord } from '../usage.js';
+
+/** Open: its period runs. Settling: its period is over, and it may still change. Final: it stands for its usage. */
+export const BILL_STATES = ['open', 'settling', 'final'] as const;
+export type BillState = (typeof BILL_STATES)[number];
+
+/** What decides a bill's state. Epoch milliseconds. */
+export interface BillFacts {
+  readonly periodEnd: number;
+  /** When it was last delivered, changed or not. */
+  readonly deliveredAt: number;
+  /** The source says so of every line that charges something: an invoice's id, or no estimate any more. */
+  readonly isFinalBySource: boolean;
+  /** A bill of taxes and fees alone says nothing of usage. */
+  readonly hasUsage: boolean;
+  /** Rows of its file could not be read: they may be its own. */
+  readonly hasRejects: boolean;
+}
+
+/**
+ * The state of a bill, and the instant at which time alone makes it final: null where it is final, or where it first
+ * has to be delivered again.
+ */
+export function stateOf(
+  { periodEnd, deliveredAt, isFinalBySource, hasUsage, hasRejects }: BillFacts,
+  settlingMs: number,
+  now: number,
+): { readonly state: BillState; readonly finalAt: number | null } {
+  const running: BillState = now < periodEnd ? 'open' : 'settling';
+  if (!hasUsage || hasRejects) return { state: running, finalAt: null };
+  if (isFinalBySource) return { state: 'final', finalAt: null };
+  // What was delivered while the period ran lacks its end, however long ago that was.
+  if (deliveredAt < periodEnd) return { state: running, finalAt: null };
+  const finalAt = periodEnd + settlingMs;
+  return now >= finalAt ? { state: 'final', finalAt: null } : { state: running, finalAt };
+}
+
+/** What a bill's lines are about as a whole: gathered line by line. */
+export class BillOutline {
+  readonly subAccounts = new Set<string>();
+  hasUsage = false;
+  private readonly days = new Set<number>();
+  private readonly spans = new Map<string, Interval>();
+  private saysFinal = false;
+  private isUnsettled = false;
+  private last: Interval = { start: Number.NaN, end: Number.NaN };
+  private lastSubAccount: string | null = null;
+
+  add({ charge, subAccount, start, end }: UsageRecord): void {
+    if (charge === null) return;
+    if (subAccount !== this.lastSubAccount && subAccount !== null && subAccount !== '')
+      this.subAccounts.add(subAccount);
+    this.lastSubAccount = subAccount;
+    if (charge.isFinal === true) this.saysFinal = true;
+    else if (charge.billed.unscaled !== 0n) this.isUnsettled = true;
+    if (charge.category !== 'Usage') return;
+    this.hasUsage = true;
+    if (this.last.start === start && this.last.end === end) return;
+    this.last = { start, end };
+    if (end - start >= DAY_MS) this.spans.set(`${start} ${end}`, this.last);
+    else
+      for (let day = Math.floor(start / DAY_MS); day <= Math.floor(Math.max(start, end - 1) / DAY_MS); day++)
+        this.days.add(day);
+  }
+
+  get isFinalBySource(): boolean {
+    return this.saysFinal && !this.isUnsettled;
+  }
+
+  /**
+   * The time that its usage lines speak of: each line's own, and of one shorter than a day all of its UTC days.
+   * Ascending, apart from each other.
+   */
+  reach(): Interval[] {
+    const all = [
+      ...this.spans.values(),
+      ...[...this.days].map((day) => ({ start: day * DAY_MS, end: (day + 1) * DAY_MS })),
+    ];
+    all.sort((a, b) => a.start - b.start);
+    const merged: Interval[] = [];
+    for (const { start, end } of all) {
+      const before = merged.at(-1);
+      if (before !== undefined && start <= before.end)
+        merged[merged.length - 1] = { start: before.start, end: Math.max(before.end, end) };
+      else merged.push({ start, end });
+    }
+    return merged;
+  }
+}
+
+/** By what metered usage names whose it is. Empty: it names none. */
+export interface MeterKey {
+  readonly account: string;
+  readonly subAccount: string;
+}
+
+/** A bill, as far as it says whose usage it is about. `account` is the payer; empty: the bill names none. */
+export interface BilledAccounts {
+  readonly account: string;
+  readonly subAccounts: ReadonlySet<string>;
+  /** Its period: half-open, epoch milliseconds. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** In [start, end) the usage of a key is of the bills of an account; null: of one of several, and it cannot be told which. */
+export interface Claim extends MeterKey {
+  readonly start: number;
+  readonly end: number;
+  readonly bill: string | null;
+}
+
+/**
+ * Whose bill metered usage meets, among the bills of its provider, between any two ends of their periods:
+ *
+ *  1. an account that is a payer: that payer's;
+ *  2. an account, else a sub-account, that the bills of one payer name as a sub-account: that payer's; of several
+ *     payers: it cannot be told;
+ *  3. a bill that names no account: that one;
+ *  4. usage that names no account: the only payer's; where there are several it cannot be told.
+ *
+ * A key that is in no claim at some time is in no bill then.
+ */
+export function claimsOf(keys: readonly MeterKey[], bills: readonly BilledAccounts[]): Claim[] {
+  const ends = [...new Set(bills.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
+  const claims = keys.map((): Claim[] => []);
+  ends.slice(0, -1).forEach((start, at) => {
+    const end = ends[at + 1] ?? start;
+    const index = indexOf(bills.filter((bill) => bill.start <= start && bill.end >= end));
+    keys.forEach((key, place) => {
+      const bill = payerOf(key, index);
+      if (bill === undefined) return;
+      const own = claims[place] ?? [];
+      const before = own.at(-1);
+      if (before?.end === start && before.bill === bill) own[own.length - 1] = { ...before, end };
+      else own.push({ ...key, start, end, bill });
+    });
+  });
+  return claims.flat();
+}
+
+interface Index {
+  readonly payers: ReadonlySet<string>;
+  readonly ofSubAccount: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+function indexOf(bills: readonly BilledAccounts[]): Index {
+  const payers = new Set<string>();
+  const ofSubAccount = new Map<string, Set<string>>();
+  for (const { account, subAccounts } of bills) {
+    payers.add(account);
+    for (const name of subAccounts) {
+      const named = ofSubAccount.get(name);
+      if (named === undefined) ofSubAccount.set(name, new Set([account]));
+      else named.add(account);
+    }
+  }
+  return { payers, ofSubAccount };
+}
+
+/** Undefined: of no bill; null: of one of several. */
+function payerOf({ account, subAccount }: MeterKey, { payers, ofSubAccount }: Index): string | null | undefined {
+  if (payers.size === 0) return undefined;
+  if (payers.has(account)) return account;
+  const [first] = payers;
+  if (account === '' && payers.size === 1) return first;
+  const named = ofSubAccount.get(account) ?? ofSubAccount.get(subAccount);
+  if (named !== undefined) return named.size === 1 ? [...named][0] : null;
+  if (payers.has('')) return '';
+  return account === '' ? null : undefined;
+}

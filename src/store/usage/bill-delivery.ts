@@ -1,0 +1,276 @@
+/**
+ * Bills as an import finishes them: each replaces what was delivered of its account and period, and says of itself what
+ * decides which rows count (core/bill/counting.ts).
+ *
+ * Never reads a row of a file. The invariant: of one provider, account and period there is one bill, whatever source it
+ * comes from; the same bill again changes nothing but when it was delivered last.
+ */
+import { stateOf } from '../../core/bill/counting.js';
+import { monthOfPeriod } from '../../core/bill/reconciliation.js';
+import { settlingMs, type Settling } from '../../core/bill/settling.js';
+import type { Decimal } from '../../core/decimal.js';
+import { conflict, type Problem } from '../../core/errors.js';
+import type { ImportedFile } from '../../core/ports.js';
+import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
+import { reconcileWaking } from '../bill/reconciliation.js';
+import type { Transaction } from '../database.js';
+import type { Waking } from '../work.js';
+import type { DeliveryWriter } from './delivery.js';
+import type { Overlaps } from './overlaps.js';
+import { keepReplaced } from './replaced.js';
+
+export const NO_DIGEST = Buffer.alloc(0);
+
+export interface FileCount {
+  accepted: number;
+  unchanged: number;
+  rejected: number;
+  readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
+  readonly unknownColumns: Set<string>;
+  readonly replaced: ImportedFile['replaced'][number][];
+  readonly overlaps: Overlaps;
+  restated: number;
+  id: string;
+}
+
+/** One bill of a delivery: an account's period. */
+export interface Scope {
+  readonly writer: DeliveryWriter;
+  readonly id: string;
+  /** Records by file, to count them as unchanged where the whole scope is. */
+  readonly perFile: Map<FileCount, number>;
+  readonly provider: string;
+  readonly account: string | null;
+  readonly periodStart: number;
+  readonly periodEnd: number;
+  /** The first import of the call that delivers it: what is delivered together. */
+  readonly bundle: string;
+  /** That of the delivery before it; null: there was none, or it was delivered before bundles were kept. */
+  oldBundle: string | null;
+  digest: Buffer;
+}
+
+/** What of an import's request bears on bills. */
+interface BillRequest {
+  readonly organisation: string;
+  readonly source: string;
+  readonly replace?: boolean;
+  readonly now: number;
+}
+
+export class BillDelivery {
+  constructor(
+    private readonly tx: Transaction,
+    private readonly request: BillRequest,
+    private readonly counting: CountingStore,
+  ) {}
+
+  /** Everything that was delivered is written, or nothing; returns what that wakes. */
+  async finish(delivered: ReadonlyMap<string, Scope>, counts: readonly FileCount[]): Promise<Waking[]> {
+    const { organisation } = this.request;
+    if (delivered.size === 0) return [];
+    const scopes = [...delivered];
+    for (const [, scope] of scopes) scope.digest = await scope.writer.finish();
+    await this.counting.lock(this.tx, organisation);
+    const touched = await this.replaceOthers(scopes.map(([, scope]) => scope));
+    const settling = await this.counting.settling(this.tx, organisation);
+    const hasRejects = counts.some(({ rejected }) => rejected > 0);
+    const wakings: Waking[] = [];
+    for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
+    if (!hasRejects)
+      touched.push(
+        ...(await this.dropLost(
+          scopes.map(([, scope]) => scope),
+          counts,
+        )),
+      );
+    const providers = scopes.map(([, { provider }]) => provider);
+    wakings.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
+    for (const [, scope] of scopes)
+      wakings.push(
+        ...(
+          await this.counting.meteredDays(this.tx, organisation, scope, {
+            start: scope.periodStart,
+            end: scope.periodEnd,
+          })
+        ).map(rollupOf),
+      );
+    return wakings;
+  }
+
+  /**
+   * One bill per provider, account and period: what another source has delivered of it is replaced on request. Bills of
+   * one payer that name none of the same sub-accounts are two bills.
+   * @throws Failure conflict naming each bill and its source
+   */
+  private async replaceOthers(scopes: readonly Scope[]): Promise<TeamDay[]> {
+    const { organisation, source, replace } = this.request;
+    const problems: Problem[] = [];
+    const touched: TeamDay[] = [];
+    for (const scope of scopes) {
+      const others = await this.tx.query<{ id: string; source: string; records: string; start: Date; at: Date }>(
+        `select id::text as id, source, records::text as records, period_start as start, delivered_at as at from delivery
+         where organisation = $1 and scope is not null and source <> $2 and provider = $3
+           and coalesce(account, '') = $4 and period_start < $6 and period_end > $5
+           and (sub_accounts = '{}' or cardinality($7::text[]) = 0 or sub_accounts && $7) order by id`,
+        [
+          organisation,
+          source,
+          scope.provider,
+          scope.account ?? '',
+          new Date(scope.periodStart),
+          new Date(scope.periodEnd),
+          [...scope.writer.outline.subAccounts],
+        ],
+      );
+      for (const other of others) {
+        const what = `the bill of ${scope.provider}${scope.account === null ? '' : ` account ${scope.account}`} from ${other.start.toISOString().slice(0, 10)}`;
+        problems.push({
+          path: 'source',
+          message: `${what} came from the source "${other.source}" on ${other.at.toISOString().slice(0, 10)}`,
+        });
+        if (replace !== true) continue;
+        touched.push(...(await this.daysOf(other.id)));
+        await dropDelivery(this.tx, organisation, other.source, other.id);
+        noteReplaced(scope, Number(other.records));
+      }
+    }
+    if (problems.length > 0 && replace !== true)
+      throw conflict(
+        `${problems.map(({ message }) => message).join('; ')}: a bill from a second source would count twice. ` +
+          'Import it as that source, or replace what is there (--replace; through the API replace=true)',
+        problems,
+      );
+    return touched;
+  }
+
+  /**
+   * Takes back what was delivered together with a bill that is restated here without it: accounts that the bill has
+   * lost. What was delivered alone is another bill.
+   */
+  private async dropLost(scopes: readonly Scope[], counts: readonly FileCount[]): Promise<TeamDay[]> {
+    const { organisation, source } = this.request;
+    const touched: TeamDay[] = [];
+    const bundle = scopes[0]?.bundle ?? null;
+    for (const { id: replacedBy, oldBundle, provider, periodStart } of scopes) {
+      if (oldBundle === null || oldBundle === bundle) continue;
+      const lost = await this.tx.query<{ id: string; account: string | null; records: string; until: Date }>(
+        `select id::text as id, account, records::text as records, period_end as until from delivery
+         where organisation = $1 and source = $2 and scope is not null and bundle = $3 and provider = $4 and period_start = $5`,
+        [organisation, source, oldBundle, provider, new Date(periodStart)],
+      );
+      for (const { id, account, records, until } of lost) {
+        const period = { start: periodStart, end: until.getTime() };
+        touched.push(
+          ...(await this.daysOf(id)),
+          ...(await this.counting.meteredDays(this.tx, organisation, { provider, account }, period)),
+        );
+        await keepReplaced(this.tx, organisation, source, id, replacedBy);
+        const replaced = {
+          provider,
+          account,
+          periodStart: new Date(periodStart).toISOString(),
+          records: Number(records),
+        };
+        counts[0]?.replaced.push(replaced);
+      }
+    }
+    return touched;
+  }
+
+  private async finishScope(key: string, scope: Scope, hasRejects: boolean, settling: Settling): Promise<Waking[]> {
+    const { organisation, source, now } = this.request;
+    const { outline } = scope.writer;
+    const [old] = await this.tx.query<{ id: string; digest: Buffer; records: string; closed: boolean; bundle: string }>(
+      `select id::text as id, digest, records::text as records, closed, bundle::text as bundle from delivery
+       where organisation = $1 and source = $2 and scope = $3`,
+      [organisation, source, key],
+    );
+    const isFinal =
+      stateOf(
+        {
+          periodEnd: scope.periodEnd,
+          deliveredAt: now,
+          isFinalBySource: outline.isFinalBySource,
+          hasUsage: outline.hasUsage,
+          hasRejects,
+        },
+        settlingMs(settling, scope.provider),
+        now,
+      ).state === 'final';
+    const isUnchanged = old !== undefined && old.digest.equals(scope.digest);
+    scope.oldBundle = old?.bundle ?? null;
+    const touched = new Map(scope.writer.touched);
+    if (isUnchanged) {
+      await dropDelivery(this.tx, organisation, source, scope.id);
+      for (const [count, records] of scope.perFile) {
+        count.accepted -= records;
+        count.unchanged += records;
+      }
+    } else if (old !== undefined) {
+      for (const row of await this.daysOf(old.id)) touched.set(`${row.team}/${row.day}`, row);
+      await keepReplaced(this.tx, organisation, source, old.id, scope.id);
+      noteReplaced(scope, Number(old.records));
+    }
+    await this.describe(isUnchanged ? old.id : scope.id, key, scope, { isFinal, hasRejects });
+    if (isUnchanged && old.closed === isFinal) return [];
+    const month = monthOfPeriod(scope.periodStart, scope.periodEnd);
+    return [...[...touched.values()].map(rollupOf), reconcileWaking(source, month)];
+  }
+
+  /** Writes what a bill's delivery says of itself into its row. */
+  private async describe(
+    id: string,
+    key: string,
+    { writer, provider, account, periodStart, periodEnd, digest, bundle }: Scope,
+    { isFinal, hasRejects }: { readonly isFinal: boolean; readonly hasRejects: boolean },
+  ): Promise<void> {
+    const now = new Date(this.request.now);
+    const row = {
+      ...writer.described,
+      scope: key,
+      provider,
+      account,
+      period_start: new Date(periodStart),
+      period_end: new Date(periodEnd),
+      closed: isFinal,
+      final_at: isFinal ? now : null,
+      says_final: writer.outline.isFinalBySource,
+      has_rejects: hasRejects,
+      digest,
+      records: writer.records,
+      delivered_at: now,
+      bundle,
+    };
+    const columns = Object.keys(row).map((name, at) => `${name} = $${at + 3}`);
+    await this.tx.query(`update delivery set ${columns.join(', ')} where organisation = $1 and id = $2`, [
+      this.request.organisation,
+      id,
+      ...Object.values(row),
+    ]);
+  }
+
+  private async daysOf(delivery: string): Promise<TeamDay[]> {
+    return this.tx.query(
+      `select distinct team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day from usage_hour where organisation = $1 and delivery = $2`,
+      [this.request.organisation, delivery],
+    );
+  }
+}
+
+function noteReplaced({ perFile, provider, account, periodStart }: Scope, records: number): void {
+  const replaced = { provider, account, periodStart: new Date(periodStart).toISOString(), records };
+  for (const count of perFile.keys()) count.replaced.push(replaced);
+}
+
+/** Takes a delivery away with all that came of it; who does so wakes its days. */
+export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
+  for (const table of ['bill_name', 'usage_hour', 'bill_cells'])
+    await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
+  await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
+    organisation,
+    source,
+    id,
+  ]);
+  await tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, id]);
+}

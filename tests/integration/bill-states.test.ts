@@ -1,0 +1,247 @@
+/**
+ * Which rows count in `actual`: by the state of the bill, by the accounts and days that it reaches, and by what a meter
+ * stands for. The table is in docs/explanation/reconciliation.md.
+ */
+import { describe, expect, it } from 'vitest';
+import { parseSpendQuery } from '../../src/store/cost/spend.js';
+import { withWarnings } from '../../src/store/usage/doubts.js';
+import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
+import { billed, HOUR, metered, MONDAY } from '../support/records.js';
+
+const DAY = 24 * HOUR;
+/** October's bills settle until the 11th of November, November's until the 11th of December. */
+const SETTLED = Date.UTC(2026, 10, 21);
+const SETTLING = Date.UTC(2026, 10, 5);
+const NOVEMBER = { periodStart: Date.UTC(2026, 10, 1), periodEnd: Date.UTC(2026, 11, 1) };
+const november = (day: number) => ({ start: Date.UTC(2026, 10, day), end: Date.UTC(2026, 10, day) + HOUR });
+
+/** 10 USD per instance-hour. */
+async function world(now = SETTLED): Promise<TestBursar> {
+  const bursar = await testBursar({ now, settlingDays: 10 });
+  await bursar.setPrices([instancePrice('10')]);
+  return bursar;
+}
+
+async function actual(bursar: TestBursar): Promise<string> {
+  await bursar.runner.drain();
+  return ((await bursar.spend({})).total ?? '').replace(/\.0+$/, '');
+}
+
+async function states(bursar: TestBursar): Promise<string[]> {
+  const spend = await bursar.spend({});
+  const { bills } = await withWarnings(bursar.stores, 'default', spend, parseSpendQuery({}), bursar.clock.at);
+  return bills.map(({ account, state, finalAt }) => `${account} ${state} ${finalAt?.slice(0, 10) ?? '-'}`);
+}
+
+describe('a metered account that is a sub-account of a bill', () => {
+  const linked = { account: 'payer', subAccount: 'linked' };
+
+  it("is that bill's, in actual, in the comparison and in what it teaches, in every order", async () => {
+    for (const order of ['meter first', 'bill first']) {
+      const bursar = await world();
+      const days = Array.from({ length: 10 }, (_, n) => ({ start: MONDAY + n * DAY, end: MONDAY + n * DAY + HOUR }));
+      const takeMeter = () =>
+        bursar.take(
+          days.map((day, n) => metered(`m${n}`, { ...day, account: 'linked' })),
+          { source: 'meter' },
+        );
+      const takeBill = () =>
+        bursar.take(
+          days.map((day, n) => billed(`b${n}`, '4', { ...day, ...linked, gpuParts: 56_000 })),
+          { source: 'cur' },
+        );
+      for (const take of order === 'meter first' ? [takeMeter, takeBill] : [takeBill, takeMeter]) {
+        await take();
+        await bursar.runner.drain();
+      }
+      expect([order, await actual(bursar)]).toEqual([order, '40']);
+      const { rows } = await bursar.stores.variances
+        .list('default', { month: '2026-10' }, null, 100)
+        .then((list) => ({ rows: list.map(({ account, accrued, compared }) => [account, accrued, compared]) }));
+      expect(rows).toEqual(days.map(() => ['payer', '10.000000000', '4']));
+      const rates = await bursar.stores.learnedRates.list(bursar.db, 'default', null, 10);
+      expect(rates).toMatchObject([{ account: 'linked', ratio: '0.400000' }]);
+    }
+  });
+
+  it('is of no bill that does not name it', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m', { account: 'linked' }), metered('n', { account: 'other' })], { source: 'meter' });
+    await bursar.take([billed('b', '7', linked)], { source: 'cur' });
+    expect(await actual(bursar)).toBe('17');
+  });
+});
+
+describe('a bill that is not final', () => {
+  it('counts at once but for what a meter stands for', async () => {
+    const bursar = await world();
+    await bursar.take(
+      [
+        billed('machine', '7', november(5), NOVEMBER),
+        billed('other machine', '50', { ...november(5), sku: 'p4d.24xlarge' }, NOVEMBER),
+        billed('other day', '60', november(6), NOVEMBER),
+        billed('elsewhere', '70', { ...november(5), region: 'eu-west-1' }, NOVEMBER),
+        billed('spot', '80', { ...november(5), term: 'spot' }, NOVEMBER),
+        billed('storage', '30000', { start: NOVEMBER.periodStart, end: NOVEMBER.periodEnd, sku: 'gp3' }, NOVEMBER),
+        billed('tax', '1000', { ...november(5) }, { ...NOVEMBER, category: 'Tax' }),
+      ],
+      { source: 'cur' },
+    );
+    expect(await actual(bursar)).toBe('31267');
+    await bursar.take([metered('m', november(5))], { source: 'meter' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['31270', ['a1 open -']]);
+  });
+
+  it('is hidden by no meter of another time, and by none without a price', async () => {
+    const bursar = await world();
+    const january = { start: Date.UTC(2026, 0, 5), end: Date.UTC(2026, 0, 5) + HOUR };
+    await bursar.take([billed('b', '7', november(5), NOVEMBER)], { source: 'cur' });
+    await bursar.take([metered('m', january)], { source: 'meter' });
+    expect(await actual(bursar)).toBe('17');
+    await bursar.take([billed('c', '5', { ...november(5), sku: 'x1.new' }, NOVEMBER)], { source: 'cur' });
+    await bursar.take([metered('n', { ...november(5), sku: 'x1.new' })], { source: 'meter' });
+    expect(await actual(bursar)).toBe('15');
+  });
+
+  it('is set aside whole where a line of it spans the month, and across teams', async () => {
+    const bursar = await world();
+    await bursar.db.transaction((tx) =>
+      bursar.stores.organisations.saveRules(
+        tx,
+        'default',
+        [{ match: { label: { key: 'team', value: 'red' } }, team: 'red' }],
+        'test',
+      ),
+    );
+    const month = { start: NOVEMBER.periodStart, end: NOVEMBER.periodEnd };
+    await bursar.take([billed('b', '900', month, NOVEMBER)], { source: 'cur' });
+    expect(await actual(bursar)).toBe('900');
+    await bursar.take([metered('m', { ...november(9), tags: { team: 'red' } })], { source: 'meter' });
+    expect(await actual(bursar)).toBe('10');
+  });
+
+  it('knows a price id by the resource that both name', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m', { ...november(5), resource: 'i-1' })], { source: 'meter' });
+    await bursar.take([billed('b', '7', { ...november(5), resource: 'i-1', sku: 'HB5V2X8K' }, NOVEMBER)], {
+      source: 'cur',
+    });
+    expect(await actual(bursar)).toBe('10');
+  });
+});
+
+describe('a bill becomes final', () => {
+  it('by time alone, which wakes the roll-up by itself', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('b', '7')], { source: 'cur' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['10', ['a1 settling 2026-11-11']]);
+    bursar.clock.at = Date.UTC(2026, 10, 11);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['7', ['a1 final -']]);
+  });
+
+  it('sooner by its provider’s own setting', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('b', '7')], { source: 'cur' });
+    expect(await actual(bursar)).toBe('10');
+    const { wake } = await import('../../src/store/work.js');
+    await bursar.db.transaction(async (tx) =>
+      wake(
+        tx,
+        'default',
+        await bursar.stores.counting.saveSettling(tx, 'default', { days: 10, providers: { AWS: 3 } }),
+      ),
+    );
+    expect(await actual(bursar)).toBe('7');
+  });
+
+  it('by its source: when every line that charges something is on an invoice', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m')], { source: 'meter' });
+    const draft = billed('c', '2', { start: MONDAY + HOUR, end: MONDAY + 2 * HOUR });
+    await bursar.take([billed('b', '7', {}, { isFinal: true }), draft], { source: 'cur' });
+    expect(await actual(bursar)).toBe('10');
+    const free = billed('c', '0', { start: MONDAY + HOUR, end: MONDAY + 2 * HOUR });
+    await bursar.take([billed('b', '7', {}, { isFinal: true }), free], { source: 'cur' });
+    expect(await actual(bursar)).toBe('7');
+  });
+
+  it('for the days that it reaches: the accrual of the others stays', async () => {
+    const bursar = await world();
+    const day = (n: number) => ({ start: MONDAY + n * DAY, end: MONDAY + n * DAY + HOUR });
+    await bursar.take(
+      [0, 1, 2].map((n) => metered(`m${n}`, day(n))),
+      { source: 'meter' },
+    );
+    await bursar.take(
+      [0, 2].map((n) => billed(`b${n}`, '7', day(n))),
+      { source: 'cur' },
+    );
+    expect([await actual(bursar), await states(bursar)]).toEqual(['24', ['a1 final -']]);
+  });
+
+  it('never without usage lines, with rows that could not be read, or delivered before its period was over', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('tax', '7', {}, { category: 'Tax', isFinal: true })], { source: 'cur' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['17', ['a1 settling -']]);
+    const reject = { line: 2, column: null, reason: 'bad', raw: '' };
+    await bursar.take([billed('b', '7')], { source: 'cur', strict: false }, [reject]);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['10', ['a1 settling -']]);
+    await bursar.take([billed('b', '7')], { source: 'cur' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['7', ['a1 final -']]);
+
+    const early = await world(Date.UTC(2026, 9, 20));
+    await early.take([metered('m')], { source: 'meter' });
+    await early.take([billed('b', '7')], { source: 'cur' });
+    early.clock.at = SETTLED;
+    expect([await actual(early), await states(early)]).toEqual(['10', ['a1 settling -']]);
+    await early.take([billed('b', '7')], { source: 'cur' });
+    expect(await actual(early)).toBe('7');
+  });
+
+  it('and then says of no hour that it has no price', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m', { sku: 'x1.new' })], { source: 'meter' });
+    await bursar.runner.drain();
+    expect(await bursar.spend({})).toMatchObject({ total: null, unpricedQuantity: '8.000000' });
+    await bursar.take([billed('b', '7', { sku: 'x1.new' })], { source: 'cur' });
+    expect(await actual(bursar)).toBe('7');
+    expect(await bursar.spend({})).toMatchObject({ unpricedQuantity: '0.000000' });
+    expect(await bursar.spend({ basis: 'accrued' })).toMatchObject({ unpricedQuantity: '8.000000' });
+  });
+});
+
+describe('one bill from two sources', () => {
+  it('is refused by the name of the first, and replaced on request', async () => {
+    const bursar = await world();
+    await bursar.take([billed('b', '7')], { source: 'cur' });
+    await expect(bursar.take([billed('f', '7')], { source: 'focus' })).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringMatching(/bill of AWS account a1 from 2026-10-01 came from the source "cur"/),
+    });
+    expect(await actual(bursar)).toBe('7');
+    await bursar.take([billed('f', '8')], { source: 'focus', replace: true });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['8', ['a1 final -']]);
+  });
+
+  it('is two bills of one payer where they name none of the same sub-accounts', async () => {
+    const bursar = await world();
+    await bursar.take([billed('b', '7', { subAccount: 's1' })], { source: 'member-1' });
+    await bursar.take([billed('f', '8', { subAccount: 's2' })], { source: 'member-2' });
+    expect(await actual(bursar)).toBe('15');
+  });
+});
+
+describe('a restated bill', () => {
+  it('that lost an account takes back what came together with it, and leaves what came alone', async () => {
+    const bursar = await world();
+    await bursar.take([metered('m', { account: 'a2' })], { source: 'meter' });
+    await bursar.take([billed('x', '1', { account: 'a3' })], { source: 'bills' });
+    await bursar.take([billed('b', '7'), billed('c', '20', { account: 'a2' })], { source: 'bills' });
+    expect(await actual(bursar)).toBe('28');
+    await bursar.take([billed('b', '7')], { source: 'bills' });
+    expect(await actual(bursar)).toBe('18');
+  });
+});
