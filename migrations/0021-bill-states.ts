@@ -13,9 +13,12 @@ alter table delivery add column reach tstzmultirange, add column sub_accounts te
   add column has_rejects boolean not null default false, add column final_at timestamptz, add column bundle bigint,
   add column teams text[] not null default '{}', add column long_days date[] not null default '{}';
 alter table usage_hour add column until timestamptz;
-alter table cost_day add column stated_part_ms numeric not null default 0, add column stated_lines int not null default 0;
-create index delivery_final on delivery (organisation, provider, (coalesce(account, '')), period_start) where scope is not null and closed;
-create index dimension_billed_usage on dimension (organisation, provider, sku) where kind = 'billed' and category = 'Usage';
+alter table cost_day add column stated_part_ms numeric not null default 0,
+  add column stated_lines int not null default 0;
+create index delivery_final on delivery (organisation, provider, (coalesce(account, '')), period_start)
+  where scope is not null and closed;
+create index dimension_billed_usage on dimension (organisation, provider, sku)
+  where kind = 'billed' and category = 'Usage';
 create table metered_day (
   organisation text not null, team text not null, day date not null, provider text not null, account text not null,
   sub_account text not null, sku text not null, gpu_model text not null, region text not null, market text not null,
@@ -29,7 +32,8 @@ create table bill_claim (
   primary key (organisation, provider, account, sub_account, since)
 );
 create table bill_name (
-  organisation text not null, delivery bigint not null, sku text not null, meter_sku text not null, meter_gpu_model text not null,
+  organisation text not null, delivery bigint not null, sku text not null, meter_sku text not null,
+  meter_gpu_model text not null,
   primary key (organisation, delivery, sku, meter_sku, meter_gpu_model)
 );`;
 
@@ -45,8 +49,9 @@ end $$;`;
 /** What is metered already. A name that is unknown is an empty text. */
 const BACKFILL = `
 insert into metered_day (organisation, team, day, provider, account, sub_account, sku, gpu_model, region, market, priced)
-select c.organisation, c.team, (c.hour at time zone 'UTC')::date, d.provider, coalesce(d.account, ''), coalesce(d.sub_account, ''), coalesce(d.sku, ''),
-  coalesce(d.gpu_model, ''), coalesce(d.region, ''), case when d.term is null then '' when d.term = 'spot' then 'spot' else 'other' end, bool_or(c.nanos is not null)
+select c.organisation, c.team, (c.hour at time zone 'UTC')::date, d.provider, coalesce(d.account, ''),
+  coalesce(d.sub_account, ''), coalesce(d.sku, ''), coalesce(d.gpu_model, ''), coalesce(d.region, ''),
+  case when d.term is null then '' when d.term = 'spot' then 'spot' else 'other' end, bool_or(c.nanos is not null)
 from cost_hour c join dimension d on d.organisation = c.organisation and d.id = c.dimension
 group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`;
 
@@ -67,47 +72,58 @@ const SET_ASIDE = `
 create view set_aside as
 select distinct v.organisation, v.id as delivery, d.id as dimension, p.day
 from delivery v
-join bill_claim b on b.organisation = v.organisation and b.provider = v.provider and b.bill = coalesce(v.account, '') and b.since < v.period_end and b.until > v.period_start
-join metered_day p on p.organisation = b.organisation and p.provider = b.provider and p.account = b.account and p.sub_account = b.sub_account and p.priced
-  and p.day >= (greatest(b.since, v.period_start) at time zone 'UTC')::date and p.day::timestamp at time zone 'UTC' < least(b.until, v.period_end)
+join bill_claim b on b.organisation = v.organisation and b.provider = v.provider
+  and b.bill = coalesce(v.account, '') and b.since < v.period_end and b.until > v.period_start
+join metered_day p on p.organisation = b.organisation and p.provider = b.provider
+  and p.account = b.account and p.sub_account = b.sub_account and p.priced
+  and p.day >= (greatest(b.since, v.period_start) at time zone 'UTC')::date
+  and p.day::timestamp at time zone 'UTC' < least(b.until, v.period_end)
 join lateral (
   select p.sku, ''::text as gpu_model where p.sku <> ''
-  union all select n.sku, '' from bill_name n where n.organisation = v.organisation and n.delivery = v.id and n.meter_sku = p.sku and (p.sku <> '' or n.meter_gpu_model = p.gpu_model)
+  union all select n.sku, '' from bill_name n where n.organisation = v.organisation and n.delivery = v.id
+    and n.meter_sku = p.sku and (p.sku <> '' or n.meter_gpu_model = p.gpu_model)
   union all select '', p.gpu_model where p.gpu_model <> ''
 ) m on true
-join dimension d on d.organisation = v.organisation and d.kind = 'billed' and d.category = 'Usage' and d.provider = v.provider and coalesce(d.account, '') = coalesce(v.account, '')
+join dimension d on d.organisation = v.organisation and d.kind = 'billed' and d.category = 'Usage'
+  and d.provider = v.provider and coalesce(d.account, '') = coalesce(v.account, '')
   and (d.sku = m.sku or (m.gpu_model <> '' and d.gpu_model = m.gpu_model and (coalesce(d.sku, '') = '' or p.sku = '')))
   and (coalesce(d.region, '') = '' or p.region = '' or d.region = p.region)
   and (d.term is null or p.market = '' or (d.term = 'spot') = (p.market = 'spot'))
-  and (coalesce(d.sub_account, '') = '' or case when p.account in ('', coalesce(v.account, '')) then p.sub_account else p.account end in ('', d.sub_account))
+  and (coalesce(d.sub_account, '') = '' or case when p.account in ('', coalesce(v.account, '')) then p.sub_account
+    else p.account end in ('', d.sub_account))
 where v.scope is not null and not v.closed`;
 
 const LINES = `
 create or replace view hour_line as
-select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms, 0::numeric as unpriced_part_ms,
-  0 as unpriced_lines, null::numeric as accrued,
-  case when a.dimension is null and (u.until is null or v.closed or not exists (select 1 from set_aside s where s.organisation = u.organisation
-    and s.delivery = u.delivery and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date and s.day::timestamp at time zone 'UTC' < u.until))
-    then u.billed end as actual, u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
+select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
+  0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
+  case when a.dimension is null and (u.until is null or v.closed or not exists (
+      select 1 from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
+        and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
+        and s.day::timestamp at time zone 'UTC' < u.until)) then u.billed end as actual,
+  u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
 from usage_hour u
 join dimension d on d.organisation = u.organisation and d.id = u.dimension
 join delivery v on v.organisation = u.organisation and v.id = u.delivery
-left join set_aside a on a.organisation = u.organisation and a.delivery = u.delivery and a.dimension = u.dimension and a.day = (u.hour at time zone 'UTC')::date
+left join set_aside a on a.organisation = u.organisation and a.delivery = u.delivery and a.dimension = u.dimension
+  and a.day = (u.hour at time zone 'UTC')::date
 union all
 select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
   case when c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
   (c.unpriced_reason <> '')::int, c.nanos * 0.000000001,
-  case when f.reaches is null then c.nanos * 0.000000001 end,
-  null, null, null, case when b.provider is not null and b.bill is null then c.nanos * 0.000000001 end,
+  case when f.reaches is null then c.nanos * 0.000000001 end, null, null, null,
+  case when b.provider is not null and b.bill is null then c.nanos * 0.000000001 end,
   case when f.reaches and c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
   case when f.reaches and c.unpriced_reason <> '' then 1 else 0 end
 from cost_hour c
 join dimension d on d.organisation = c.organisation and d.id = c.dimension
-left join bill_claim b on b.organisation = c.organisation and b.provider = d.provider and b.account = coalesce(d.account, '')
-  and b.sub_account = coalesce(d.sub_account, '') and b.since <= c.hour and b.until > c.hour
+left join bill_claim b on b.organisation = c.organisation and b.provider = d.provider
+  and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
+  and b.since <= c.hour and b.until > c.hour
 left join lateral (
-  select true as reaches from delivery v where v.organisation = b.organisation and v.scope is not null and v.closed and v.provider = b.provider
-    and coalesce(v.account, '') = b.bill and v.period_start <= c.hour and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
+  select true as reaches from delivery v where v.organisation = b.organisation and v.scope is not null and v.closed
+    and v.provider = b.provider and coalesce(v.account, '') = b.bill and v.period_start <= c.hour
+    and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
 ) f on true`;
 
 /** As 0017 left it. */
@@ -153,7 +169,8 @@ export class BillStates1764000000021 implements MigrationInterface {
     await runner.query(`alter table cost_day drop column stated_lines, drop column stated_part_ms`);
     await runner.query(`alter table usage_hour drop column until`);
     await runner.query(
-      `alter table delivery drop column long_days, drop column teams, drop column bundle, drop column final_at, drop column has_rejects, drop column has_usage, drop column says_final, drop column sub_accounts, drop column reach`,
+      `alter table delivery drop column long_days, drop column teams, drop column bundle, drop column final_at,
+         drop column has_rejects, drop column has_usage, drop column says_final, drop column sub_accounts, drop column reach`,
     );
   }
 }

@@ -239,6 +239,7 @@ describe('the bill', () => {
         list: null,
         periodStart: SEPTEMBER[0],
         periodEnd: SEPTEMBER[1],
+        isFinal: true,
       },
     } satisfies UsageRecord);
     expect(
