@@ -1,5 +1,5 @@
 /** Whose bill metered usage meets, and when a bill is final: against the rule told anew, instant by instant. */
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   BillOutline,
