@@ -3,7 +3,8 @@
  *
  * Where the provider has no meter of its own, two readings are one (core/fleet/meter.ts); machines that belong to a
  * cluster whose pods are metered are left to that. A provider that does not answer leaves the fleet as it was last
- * seen. Teams of which something has changed have their recommendations made anew.
+ * seen. What was measured meanwhile and nobody knew is joined to what is there now. Teams of which something has changed
+ * have their recommendations made anew.
  *
  * fleet.allocate (connection): gives what runs to teams anew after the rules have changed, as it was last seen. Asks
  * nobody.
@@ -15,13 +16,15 @@ import { meterFleet } from '../core/fleet/meter.js';
 import { namespaceOf, unreadableLabels } from '../core/policy/fleet-workload.js';
 import type { ProviderConnection } from '../core/ports.js';
 import { isShared, type RuleSet } from '../store/access/organisation.js';
+import { rejoin } from '../store/fleet/take-samples.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';
 import { opened } from './collecting.js';
 import type { Stage } from './stage.js';
 
-type Needed = Pick<Stores, 'organisations' | 'fleet' | 'collections' | 'intake'>;
+type Placing = Pick<Stores, 'organisations' | 'fleet' | 'samples' | 'measured' | 'workloads'>;
+type Needed = Placing & Pick<Stores, 'collections' | 'intake'>;
 
 /** Tags by which a machine says that it is a node of a Kubernetes cluster. */
 const NODE_TAG = /^(?:kubernetes\.io\/cluster\/|(?:aws:)?eks:cluster-name$|karpenter\.sh\/|k8s\.io\/)/;
@@ -49,21 +52,25 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
           await takeRecords(stores, tx, organisation, lane, 'readings', now, [{ records, rejects: [] }]);
       }
       await collections.saveCollected(tx, organisation, { connection: lane, what: 'fleet' }, reading.at, now);
-      return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
+      return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     },
   };
 }
 
-export function allocateFleetStage({ organisations, fleet }: Pick<Needed, 'organisations' | 'fleet'>): Stage {
+export function allocateFleetStage(stores: Placing): Stage {
+  const { organisations, fleet } = stores;
   return {
     name: 'fleet.allocate',
     most: 1,
-    async run({ organisation, lane, tx }) {
+    async run({ organisation, lane, now, tx }) {
       const changed = await fleet.reassign(tx, organisation, lane, teamBy(await organisations.rules(tx, organisation)));
-      return changed.map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
+      return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
     },
   };
 }
+
+const lookedAtAnew = (teams: readonly string[]): Waking[] =>
+  [...new Set(teams)].map((team) => ({ stage: 'recommendation.make', lane: team, key: team }));
 
 /** Whose a target is. What several teams share is nobody's to act on. */
 const teamBy =

@@ -32,7 +32,7 @@ const PUSHED_MS = 60_000;
 /** While a machine may be lost: a replacement has to be under way within half a minute of the first sign. */
 const DOUBT_MS = 5000;
 
-type Needed = Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'healthFindings'>;
+type Needed = Pick<Stores, 'organisations' | 'samples' | 'measured' | 'workloads' | 'healthFindings'>;
 
 export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnection[]): Stage {
   return {
@@ -42,11 +42,14 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
       const wakings: Waking[] = [];
       for (const source of keys) {
         const connection = telemetry.find(({ name }) => name === source);
-        const isBehind = connection !== undefined && (await collect(stores, tx, organisation, connection, now));
+        const read = connection === undefined ? null : await collect(stores, tx, organisation, connection, now);
+        const isBehind = read?.isBehind === true;
         // A process without the source's settings (a command line) only leaves it to one that has them.
         const isReadElsewhere =
           connection === undefined && (await stores.samples.state(tx, organisation, source)) !== null;
         const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
+        // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
+        if (!isBehind) wakings.push(...lookAt(read?.teams ?? []));
         wakings.push(...lost);
         if (connection !== undefined || isReadElsewhere || stillOpen)
           wakings.push({
@@ -64,19 +67,32 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
   };
 }
 
-/** Reads on from where the source was left; tells whether there is more to read before now. */
+const lookAt = (teams: readonly string[]): Waking[] =>
+  teams
+    .filter((team) => !isShared(team))
+    .map((team): Waking => ({ stage: 'recommendation.make', lane: team, key: team }));
+
+interface Collected {
+  /** Whether there is more to read before now. */
+  readonly isBehind: boolean;
+  /** Whose samples were new. */
+  readonly teams: readonly string[];
+}
+
+/** Reads on from where the source was left. */
 async function collect(
   stores: Needed,
   tx: Queryable,
   organisation: string,
   connection: TelemetryConnection,
   now: number,
-): Promise<boolean> {
+): Promise<Collected> {
   const { samples } = stores;
   const before = await samples.state(tx, organisation, connection.name);
   const from = before?.readTo ?? now - FIRST_LOOK_MS;
   const to = Math.min(now, from + MOST_AT_ONCE_MS);
-  if (to <= from) return false;
+  if (to <= from) return { isBehind: false, teams: [] };
+  const teams = new Set<string>();
   const nothing: SourceState = { name: connection.name, readTo: from, coverage: null, exportersUp: null, problems: [] };
   let state = nothing;
   let hasFailed = false;
@@ -95,7 +111,7 @@ async function collect(
       // Evidence ages from the newest reading, also where a source lags behind the clock.
       state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, silent, startedAt, problems };
       if (pending.length < BATCH) continue;
-      await takeSamples(stores, tx, organisation, connection.name, pending);
+      for (const team of (await takeSamples(stores, tx, organisation, connection.name, pending)).teams) teams.add(team);
       pending = [];
     }
   } catch (error) {
@@ -106,9 +122,9 @@ async function collect(
   }
   // A source may lag behind the clock, so an empty stretch is asked for again, unless it lies hours back.
   if (!hasFailed && state.readTo <= from && to < now) state = { ...state, readTo: to };
-  await takeSamples(stores, tx, organisation, connection.name, pending);
+  for (const team of (await takeSamples(stores, tx, organisation, connection.name, pending)).teams) teams.add(team);
   await samples.saveState(tx, organisation, state, now);
-  return !hasFailed && to < now;
+  return { isBehind: !hasFailed && to < now, teams: [...teams] };
 }
 
 /** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */
@@ -149,7 +165,11 @@ async function settleHealth(
 }
 
 /** sample.purge: once an hour forgets samples that are older than they are kept. */
-export function purgeStage({ organisations, samples }: Pick<Stores, 'organisations' | 'samples'>): Stage {
+export function purgeStage({
+  organisations,
+  samples,
+  measured,
+}: Pick<Stores, 'organisations' | 'samples' | 'measured'>): Stage {
   return {
     name: 'sample.purge',
     most: 1,
@@ -160,6 +180,7 @@ export function purgeStage({ organisations, samples }: Pick<Stores, 'organisatio
         (await organisations.setting<number>(tx, organisation, RETENTION_SETTING)) ?? DEFAULT_RETENTION_DAYS,
         now,
       );
+      await measured.purge(tx, organisation, now);
       return [];
     },
   };

@@ -9,6 +9,9 @@
 import { z } from 'zod';
 import {
   READINGS_DAYS,
+  type LeftAlone,
+  type Look,
+  type MachineView,
   type Policy,
   type PolicyView,
   type Proposal,
@@ -16,8 +19,9 @@ import {
   type ResourceView,
   type SavingsEstimate,
 } from '../core/policy/policy.js';
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/time.js';
+import { DAY_MS, formatInstant, HOUR_MS, MINUTE_MS } from '../core/time.js';
 import { IDLE_DEFAULTS, IdlePlanner, type IdleDecision } from '../planning/idle/planner.js';
+import { activityOf, type IdleEvidence } from '../planning/idle/samples.js';
 import { AS_OF, exampleView } from './estimating/examples.js';
 import { EIGHTY_PERCENT, evidenceOf, monthlyBetween, monthlyCostOf, units } from './estimating/money.js';
 
@@ -47,6 +51,12 @@ const params = z.strictObject({
     .max(60)
     .default(1)
     .describe('Minutes that a reading may need to arrive: until then it is not missing'),
+  graceMinutes: z
+    .number()
+    .min(60)
+    .max(10_080)
+    .default(60)
+    .describe('Minutes after its start during which what has not worked yet is left alone'),
 });
 type Params = z.infer<typeof params>;
 
@@ -54,12 +64,21 @@ type Params = z.infer<typeof params>;
 interface Replay {
   /** At the last reading; null unless the rule has stopped the resource in its present quiet. */
   readonly open: IdleDecision | null;
+  readonly last: IdleDecision;
   /**
    * Minutes that each stop saved until the resource worked again, restart taken off; the open one until the last
    * reading.
    */
   readonly savedMinutes: readonly number[];
 }
+
+const UNSURE: IdleDecision = {
+  stop: false,
+  reason: 'unknown',
+  quietMinutes: 0,
+  falseStopProbability: null,
+  expectedSavedMinutes: null,
+};
 
 /** Where a reading should be and is not, something was done or nothing was: both are tried. */
 type Filling = 'at work' | 'at rest';
@@ -130,23 +149,26 @@ function filled(
     : { readings: [...head, ...rest] };
 }
 
+const evidenceAt = ({ resource, workload }: ResourceView, reading: Reading, minute: number): IdleEvidence => ({
+  resource,
+  minute,
+  gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
+  requestsPerSecond: reading.requestsPerSecond,
+  memoryUsedRatio: reading.memoryUsedRatio,
+  workload,
+});
+
 function replay(given: Params, resource: ResourceView, readings: readonly Reading[]): Replay {
   const planner = new IdlePlanner({ ...IDLE_DEFAULTS, ...given });
   const first = readings[0]?.at ?? 0;
   let stoppedAt: number | null = null;
   let open: IdleDecision | null = null;
+  let last = UNSURE;
   let minute = 0;
   const savedMinutes: number[] = [];
   for (const reading of readings) {
     minute = (reading.at - first) / MINUTE_MS;
-    const last = planner.decide({
-      resource: resource.resource,
-      minute,
-      gpuUtilPercent: reading.gpuUtilisationRatio === null ? null : reading.gpuUtilisationRatio * 100,
-      requestsPerSecond: reading.requestsPerSecond,
-      memoryUsedRatio: reading.memoryUsedRatio,
-      workload: resource.workload,
-    });
+    last = planner.decide(evidenceAt(resource, reading, minute));
     if (last.stop) {
       stoppedAt ??= minute;
       open = last;
@@ -156,27 +178,29 @@ function replay(given: Params, resource: ResourceView, readings: readonly Readin
     } else if (last.reason === 'unknown') open = null;
   }
   if (stoppedAt !== null) savedMinutes.push(minute - stoppedAt);
-  return { open, savedMinutes };
+  return { open, last, savedMinutes };
 }
 
 const total = ({ savedMinutes }: Replay): number => savedMinutes.reduce((sum, saved) => sum + saved, 0);
 
 /**
  * The verdict on which all readings of the evidence agree: a stop only where the rule stops whether what is missing was
- * work or rest, and of the savings the smallest. So a lost sample makes no stop and raises no saving.
+ * work or rest, and of the savings the smallest. So a lost sample makes no stop and raises no saving. Where one of them
+ * does not stop, it is that one.
  */
-function verdict(view: PolicyView, resource: ResourceView, given: Params): Replay | null {
+function verdict(view: PolicyView, resource: ResourceView, given: Params): Replay {
   const { readings } = resource;
   const asItIs = replay(given, resource, readings);
-  if (asItIs.open === null) return null;
+  if (asItIs.open === null) return asItIs;
   const pace = { intervalMinutes: intervalOf(readings), lagMinutes: given.lagMinutes };
   const others = Number.isFinite(pace.intervalMinutes)
     ? FILLINGS.flatMap((filling) => filled(resource, view.asOf, pace, filling) ?? [])
     : [];
   const replays = [asItIs, ...others.map((one) => replay(given, resource, one.readings))];
-  return replays.some(({ open }) => open === null)
-    ? null
-    : replays.reduce((least, one) => (total(one) < total(least) ? one : least));
+  const against = replays.find(({ open }) => open === null);
+  return against === undefined
+    ? replays.reduce((least, one) => (total(one) < total(least) ? one : least))
+    : { ...against, last: against.last.reason === 'idle' ? UNSURE : against.last };
 }
 
 /**
@@ -194,13 +218,130 @@ function savings(hourlyNanos: bigint, { savedMinutes }: Replay, watchedMinutes: 
   return monthlyBetween(perHour(sum), perHour(sum - spread), perHour(sum + spread));
 }
 
+/** What is made of a resource: it is proposed to stop it, or it is left alone. */
+type Judged = { readonly result: Replay; readonly open: IdleDecision; readonly hourlyNanos: bigint } | LeftAlone;
+
+const left = (code: string, message: string, toAct: string): LeftAlone => ({ code, message, toAct });
+
+function judge(view: PolicyView, resource: ResourceView, given: Params): Judged {
+  const { readings, hourlyNanos } = resource;
+  const newest = readings.at(-1);
+  const found = aboutMachine(resource) ?? aboutEvidence(view, resource, newest, given);
+  if (found !== null) return found;
+  if (hourlyNanos === null)
+    return left(
+      'no-price',
+      resource.unjoined === undefined
+        ? 'nobody knows what an hour of it costs'
+        : `nobody knows what an hour of it costs: ${resource.unjoined}`,
+      'a price of its provider, SKU, region and term (bursar prices), and a connection that knows the machine',
+    );
+  const result = verdict(view, resource, given);
+  return result.open === null ? notIdle(result.last, given) : { result, open: result.open, hourlyNanos };
+}
+
+/** What the fleet says against a stop. */
+function aboutMachine({ machine, gpus }: ResourceView): LeftAlone | null {
+  if (machine === undefined) return null;
+  const { state, group } = machine;
+  // An exporter may go on for a while after its machine was stopped.
+  if (state === 'stopped' || state === 'stopping' || state === 'gone')
+    return left('not-running', `it is ${state}`, 'that it runs again');
+  if (group !== null)
+    return left(
+      'member',
+      `it is one of the machines of ${group}, which would bring another`,
+      `a policy that scales ${group} (target-tracking, step-scaling)`,
+    );
+  if (machine.gpus !== null && gpus !== null && gpus < machine.gpus)
+    return left(
+      'part-measured',
+      `${gpus} of its ${machine.gpus} GPUs are measured as its own; what the others do is not known or is a pod's`,
+      'readings of all its GPUs',
+    );
+  return null;
+}
+
+function aboutEvidence(
+  view: PolicyView,
+  resource: ResourceView,
+  newest: Reading | undefined,
+  { staleMinutes, graceMinutes }: Params,
+): LeftAlone | null {
+  const { machine, observedFrom, readings } = resource;
+  if (newest === undefined) return left('no-readings', 'nothing of its GPUs was measured', 'readings of its GPUs');
+  const age = (view.asOf - newest.at) / MINUTE_MS;
+  if (age > staleMinutes)
+    return left(
+      'stale',
+      `its newest reading is ${Math.round(age)} minutes old, older than ${staleMinutes}`,
+      'readings that arrive again',
+    );
+  const since = machine?.launchedAt ?? observedFrom;
+  const hasWorked = readings.some(
+    (reading) => reading.at >= (since ?? 0) && activityOf(evidenceAt(resource, reading, 0)) === 'working',
+  );
+  return since === null || hasWorked || view.asOf - since >= graceMinutes * MINUTE_MS
+    ? null
+    : left(
+        'in-grace',
+        `it has not worked yet and runs for ${Math.round((view.asOf - since) / MINUTE_MS)} minutes`,
+        `${graceMinutes} minutes after its start (graceMinutes)`,
+      );
+}
+
+function notIdle({ reason, quietMinutes, falseStopProbability }: IdleDecision, given: Params): LeftAlone {
+  const quiet = `quiet for ${Math.round(quietMinutes)} minutes`;
+  switch (reason) {
+    case 'working':
+      return left('working', 'its GPUs work', `no work for ${given.minimumQuietMinutes} minutes or more`);
+    case 'too-soon':
+      return left('too-soon', quiet, `${given.minimumQuietMinutes} minutes of quiet (minimumQuietMinutes)`);
+    case 'may-return':
+      return left(
+        'may-return',
+        `${quiet}, and busy again within ten minutes with a probability of ${(falseStopProbability ?? 0).toFixed(2)}`,
+        `a probability of ${given.maximumFalseStopProbability} or less (maximumFalseStopProbability)`,
+      );
+    case 'wait-pays':
+      return left('wait-pays', `${quiet}: a stop now would save less than its restart costs`, 'a longer quiet');
+    default:
+      return left(
+        'unknown',
+        'whether its GPUs work is not known: readings are blank or missing, or it serves requests that nobody counts',
+        'utilisation of every GPU, and requests of what serves (BURSAR_PROMETHEUS_REQUESTS_QUERY)',
+      );
+  }
+}
+
 function evaluate(view: PolicyView, given: Params): Proposal[] {
   return view.resources.flatMap((resource) => {
-    const newest = resource.readings.at(-1);
-    if (newest === undefined || resource.hourlyNanos === null || view.asOf - newest.at > given.staleMinutes * MINUTE_MS)
-      return [];
-    const result = verdict(view, resource, given);
-    return result?.open ? [proposal(view, resource, resource.hourlyNanos, result, result.open)] : [];
+    const judged = judge(view, resource, given);
+    return 'code' in judged ? [] : [proposal(view, resource, judged.hourlyNanos, judged.result, judged.open)];
+  });
+}
+
+function explain(view: PolicyView, given: Params): Look[] {
+  return view.resources.map((resource) => {
+    const { readings, gpus, gpuModel, hourlyNanos } = resource;
+    const judged = judge(view, resource, given);
+    const newest = readings.at(-1);
+    const busy = newest?.gpuUtilisationRatio ?? null;
+    return {
+      target: resource.resource,
+      saw: [
+        `${readings.length} readings of ${gpus ?? 'an unknown number of'} x ${gpuModel ?? 'GPU'}`,
+        ...(newest === undefined
+          ? []
+          : [
+              `the newest of ${formatInstant(newest.at)}: ${busy === null ? 'unknown' : `${Math.round(busy * 100)} % busy`}`,
+            ]),
+        hourlyNanos === null
+          ? 'its price is not known'
+          : `an hour of it costs ${units(Number(hourlyNanos))} ${view.currency}`,
+      ],
+      leftAlone: 'code' in judged ? judged : null,
+    };
   });
 }
 
@@ -279,13 +420,30 @@ function idleView(
 
 const HOURS = HOUR_MS / MINUTE_MS;
 
+/** A training that ended twelve hours ago, on a machine of the fleet. */
+function onMachine(over: Partial<MachineView>): PolicyView {
+  const view = idleView('training', 5 * HOURS, 12 * HOURS, {});
+  const machine: MachineView = {
+    connection: 'aws',
+    kind: 'instance',
+    state: 'running',
+    term: 'on-demand',
+    gpus: 1,
+    launchedAt: view.asOf - 24 * HOUR_MS,
+    group: null,
+    ...over,
+  };
+  return { ...view, resources: view.resources.map((one) => ({ ...one, machine })) };
+}
+
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 4,
+  version: 5,
   description:
     'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
   evaluate,
+  explain,
   examples: [
     {
       title: 'A training that ended twelve hours ago',
@@ -315,6 +473,30 @@ export const policy: Policy<Params> = {
       title: 'Evidence of an hour ago is too old',
       params: {},
       view: idleView('training', 5 * HOURS, 12 * HOURS, {}, 60),
+      proposes: [],
+    },
+    {
+      title: 'A machine that was started half an hour ago has not worked yet',
+      params: {},
+      view: onMachine({ launchedAt: AS_OF - 30 * MINUTE_MS }),
+      proposes: [],
+    },
+    {
+      title: 'A machine that is stopped, whose exporter goes on',
+      params: {},
+      view: onMachine({ state: 'stopped' }),
+      proposes: [],
+    },
+    {
+      title: 'One of the machines of a group, which would bring another',
+      params: {},
+      view: onMachine({ group: 'asg/us-east-1/train' }),
+      proposes: [],
+    },
+    {
+      title: 'A machine with eight GPUs, of which one is measured',
+      params: {},
+      view: onMachine({ gpus: 8 }),
       proposes: [],
     },
   ],

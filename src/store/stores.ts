@@ -26,6 +26,7 @@ import { Intake } from './usage/intake.js';
 import { KeyStore } from './access/keys.js';
 import { LeaseStore } from './workload/leases.js';
 import { LearnedRateStore } from './price/learned-rates.js';
+import { MeasuredStore } from './fleet/measured.js';
 import { MeasurementStore } from './workload/measurements.js';
 import { OrganisationStore } from './access/organisation.js';
 import { PolicyStore } from './policy/policies.js';
@@ -94,6 +95,7 @@ export class Stores {
   readonly fleet = new FleetStore();
   readonly collections = new CollectionStore();
   readonly samples = new SampleStore();
+  readonly measured = new MeasuredStore();
   readonly healthFindings = new HealthFindingStore();
   readonly views: ViewStore;
   readonly keys: KeyStore;

@@ -6,13 +6,14 @@
  * has no point there (prometheus.io, "Querying basics", Staleness). It only reads.
  */
 import type { ProviderSetting } from '../core/setting.js';
+import { HOST_LABELS } from '../core/fleet/join.js';
 import type { SilentExporter } from '../core/fleet/silence.js';
 import { z } from 'zod';
 import { Failure, invalid, type Problem } from '../core/errors.js';
 import type { TelemetryConnection, TelemetryReading, TelemetrySource } from '../core/ports.js';
 import { METRICS, UNITS, type Unit } from './reading/measures.js';
 import { PrometheusApi, type PrometheusAnswer } from './reading/prometheus-api.js';
-import { exporterOf, HOST_LABELS, readingsOf } from './reading/series.js';
+import { exporterOf, readingsOf } from './reading/series.js';
 import { KnownExporter, SILENCE_WINDOW, silentExporters } from './reading/silence.js';
 
 const MINUTE_MS = 60_000;

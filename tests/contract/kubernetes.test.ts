@@ -74,6 +74,10 @@ describe('fleet', () => {
       'GET /apis/apps/v1/deployments?continue=2&limit=500',
       'GET /apis/apps/v1/statefulsets?limit=500',
       'GET /api/v1/nodes?limit=1',
+      'GET /api/v1/pods?limit=500',
+      'GET /api/v1/pods?continue=2&limit=500',
+      'GET /api/v1/pods?continue=4&limit=500',
+      'GET /api/v1/pods?continue=6&limit=500',
       'GET /api/v1/namespaces/ml/pods?labelSelector=app%3Dnotebook&limit=500',
     ]);
     expect(new Set(api.wire.requests.map(({ headers }) => headers.authorization))).toEqual(
@@ -82,6 +86,10 @@ describe('fleet', () => {
     // A revision is what is set, in sixteen characters; a pool is nobody's object.
     for (const { kind, revision } of targets)
       expect(revision ?? 'none').toMatch(kind === 'node-pool' ? /^none$/ : /^[0-9a-f]{16}$/);
+    expect(Object.fromEntries(targets.map(({ target, knownAs }) => [target, knownAs]))).toMatchObject({
+      'deployment/ml/trainer': ['pod/ml/trainer-5d9f7c6b8-aaaaa'],
+      'node/gpu-a': ['gpu-a', 'i-0aaaaaaaaaaaaaaaa'],
+    });
     const shown = targets.map(({ target, kind, gpus, gpuModel, sku, term, state, replicas }) => [
       target,
       kind,
@@ -93,8 +101,9 @@ describe('fleet', () => {
       replicas === null ? null : Object.values(replicas).join(' '),
     ]);
     expect(shown).toEqual([
-      ['deployment/ml/trainer', 'workload', 2, 'A100-40GB', null, 'spot', 'running', '4 3  '],
-      ['deployment/serving/chat', 'workload', 0.143, null, null, null, 'running', '3 3 2 10'],
+      // Where a workload does not say what it runs on, its pods' nodes do.
+      ['deployment/ml/trainer', 'workload', 2, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', '4 3  '],
+      ['deployment/serving/chat', 'workload', 0.143, 'A100-40GB', 'p4d.24xlarge', 'on-demand', 'running', '3 3 2 10'],
       ['deployment/ml/notebook', 'workload', 1, null, null, null, 'stopped', '0 0  '],
       ['statefulset/ml/vector-store', 'workload', 0, null, null, null, 'running', '1 1  '],
       ['node/gpu-a', 'instance', 8, 'A100-40GB', 'p4d.24xlarge', 'spot', 'running', null],
@@ -137,7 +146,7 @@ describe('fleet', () => {
     api.wire.on(({ path: url }) => url.includes('continue'), expired);
     await expect(connect().fleet()).resolves.toMatchObject({
       complete: false,
-      problems: [expect.stringContaining('list nodes'), expect.stringContaining('list deployments.apps')],
+      problems: ['list nodes', 'list deployments.apps', 'list pods'].map((asked) => expect.stringContaining(asked)),
     });
   });
 

@@ -448,7 +448,7 @@ describe('readings', async () => {
       ['group/other', null, true],
       ['one/group/mine', null, true],
     ]);
-    expect(all[1]?.fleet).toEqual({ ready: 1, booting: 1, minReplicas: 0, maxReplicas: 4, changedAt: null });
+    expect(all[1]?.fleet).toEqual({ ready: 1, booting: 1, minReplicas: 0, maxReplicas: 4, changedAt: at });
     await read([]);
     await read([]);
     expect((await bursar.stores.workloads.workloads(db, 'default', 'red', at)).map(({ workload }) => workload)).toEqual(

@@ -24,7 +24,7 @@ import { createWebApp, listen } from '../../src/web/server.js';
 import { WebModule } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { Pdf } from '../support/pdf.js';
-import { billed, HOUR, metered } from '../support/records.js';
+import { billed, HOUR, metered, NOWHERE } from '../support/records.js';
 import { readCsv, readPage, rounded } from '../support/report-formats.js';
 import { decimal } from '../support/report.js';
 import { machine } from '../support/savings.js';
@@ -100,6 +100,7 @@ const sample = (minute: number, ratio: number | null, over: Partial<GpuSample> =
   labels: {},
   team: 'red',
   workload: null,
+  ...NOWHERE,
   workloadKind: null,
   isPartitioned: false,
   ...over,

@@ -17,6 +17,7 @@ import { Tick } from '../../src/pipeline/tick.js';
 import { policy as shift } from '../../src/policies/spot-shift.js';
 import { wake, type DueLane } from '../../src/store/work.js';
 import { testBursar } from '../support/bursar.js';
+import { NOWHERE } from '../support/records.js';
 import { NOW as API_NOW, testApi } from '../support/web.js';
 
 const START = Date.UTC(2026, 10, 21, 8);
@@ -290,6 +291,7 @@ describe('a source that is read', async () => {
         ...sample('GPU-0', clock.now() - days * DAY_MS),
         team: 'lab',
         workload: null,
+        ...NOWHERE,
         workloadKind: null,
         isPartitioned: false,
       })),

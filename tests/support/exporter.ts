@@ -103,7 +103,12 @@ export interface PrometheusServer {
 }
 
 /** Starts Prometheus and waits until it answers. */
-export async function startPrometheus(program: string, jobs: readonly ScrapeJob[]): Promise<PrometheusServer> {
+export async function startPrometheus(
+  program: string,
+  jobs: readonly ScrapeJob[],
+  /** Puts earlier data into the folder that it keeps its data in, before it starts. */
+  prepare: (data: string) => Promise<void> = async () => {},
+): Promise<PrometheusServer> {
   const folder = await mkdtemp(path.join(tmpdir(), 'bursar-prometheus-'));
   const port = await freePort();
   const config = {
@@ -115,11 +120,13 @@ export async function startPrometheus(program: string, jobs: readonly ScrapeJob[
   };
   // YAML holds JSON.
   await writeFile(path.join(folder, 'prometheus.yml'), JSON.stringify(config));
+  await prepare(path.join(folder, 'data'));
   const child = spawn(
     program,
     [
       `--config.file=${folder}/prometheus.yml`,
       `--storage.tsdb.path=${folder}/data`,
+      '--storage.tsdb.retention.time=30y',
       `--web.listen-address=127.0.0.1:${port}`,
       '--log.level=error',
     ],

@@ -6,6 +6,9 @@ export const HOUR = 3_600_000;
 /** 2026-10-05T00:00:00Z, a Monday. */
 export const MONDAY = 1_791_158_400_000;
 
+/** The place of a sample of which the fleet knows nothing. */
+export const NOWHERE = { connection: null, target: null, provider: null, sku: null, region: null, term: null };
+
 export function metered(id: string, over: Partial<UsageRecord> = {}): UsageRecord {
   return {
     id,

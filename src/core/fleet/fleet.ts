@@ -74,6 +74,14 @@ export interface FleetTarget {
   readonly ruledOut?: RuledOut;
   /** Tools that hold it to what they have written down, each as a clause (`Argo CD keeps it as …`). */
   readonly managedBy?: readonly string[];
+  /**
+   * What others call it, beside its own id: the host names and addresses that it has within its network, the cloud's id
+   * of a node's machine; of a workload its pods (`pod/ml/trainer-0`). Absent: nothing is told. core/fleet/join.ts finds
+   * it by these.
+   */
+  readonly knownAs?: readonly string[];
+  /** The network (a VPC) within which its addresses are its alone; absent: not known. */
+  readonly network?: string;
 }
 
 export interface FleetReading {

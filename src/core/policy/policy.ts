@@ -59,6 +59,23 @@ export interface Proposal {
   readonly validDays: number;
 }
 
+/** What a policy made of one thing that it looked at. */
+export interface Look {
+  /** A target, a workload, a group or a budget, as a proposal would name it. */
+  readonly target: string;
+  /** What it saw of it, as sentences. */
+  readonly saw: readonly string[];
+  /** Null: it proposes something. */
+  readonly leftAlone: LeftAlone | null;
+}
+
+/** Why nothing is proposed, what was missing where something was, and what would make the policy act. */
+export interface LeftAlone {
+  readonly code: string;
+  readonly message: string;
+  readonly toAct: string;
+}
+
 export interface PolicyExample<Params> {
   readonly title: string;
   readonly params: Partial<Params>;
@@ -80,6 +97,11 @@ export interface Policy<Params = unknown> {
    */
   readonly holdsWhileProposed?: boolean;
   evaluate(view: PolicyView, params: Params): readonly Proposal[];
+  /**
+   * What it saw of each thing that it looked at, and why it leaves alone what it proposes nothing for. Absent: of this
+   * policy only what it proposes is known.
+   */
+  explain?(view: PolicyView, params: Params): readonly Look[];
   readonly examples: readonly PolicyExample<Params>[];
 }
 

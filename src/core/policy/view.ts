@@ -6,6 +6,7 @@
  * after `asOf`.
  */
 import type { Budget, BudgetState } from '../budget/budget.js';
+import type { RunState, TargetKind } from '../fleet/fleet.js';
 import type { HealthFinding } from '../fleet/health.js';
 import type { RunFacts, TakenMeasurement } from '../workload/measurement.js';
 import type { Rate } from '../money.js';
@@ -54,7 +55,23 @@ export interface Reading {
   readonly requestsPerSecond: number | null;
 }
 
+/** What the fleet says of the machine or the workload that a resource is. */
+export interface MachineView {
+  readonly connection: string;
+  readonly kind: TargetKind;
+  /** `unknown` where it was not seen lately. */
+  readonly state: RunState;
+  readonly term: Term | null;
+  /** GPUs that it holds in all, of all its replicas; null: not known. */
+  readonly gpus: number | null;
+  readonly launchedAt: number | null;
+  /** The scaling group that brings and takes it; null: none is known. */
+  readonly group: string | null;
+}
+
+/** A machine, or a workload with all its pods, of which GPUs are measured. */
 export interface ResourceView {
+  /** The fleet's target where it is known, else as the readings call it. */
   readonly resource: string;
   /** `training`, `inference`, `notebook`, ...; null: nobody said. */
   readonly workload: string | null;
@@ -65,6 +82,10 @@ export interface ResourceView {
   /** Since when it is watched, within the readings' window; null: not known, and then the whole window is taken. */
   readonly observedFrom: number | null;
   readonly readings: readonly Reading[];
+  /** Absent: no connection knows what it is, and `unjoined` says why. */
+  readonly machine?: MachineView;
+  /** Why no connection knows it, as a sentence; absent: one does, or nobody has looked. */
+  readonly unjoined?: string;
   /** What is found about the health of its GPUs and not cleared; absent: nothing. */
   readonly health?: readonly HealthFinding[];
 }

@@ -28,6 +28,17 @@ const INSTANCE = z.object({
   GPUSpec: z.string().optional(),
   StartTime: z.string().optional(),
   CreationTime: z.string().optional(),
+  HostName: z.string().optional(),
+  VpcAttributes: z
+    .object({
+      VpcId: z.string().optional(),
+      PrivateIpAddress: z.object({ IpAddress: z.array(z.string()).optional() }).optional(),
+    })
+    .optional(),
+  InnerIpAddress: z.object({ IpAddress: z.array(z.string()).optional() }).optional(),
+  NetworkInterfaces: z
+    .object({ NetworkInterface: z.array(z.object({ PrimaryIpAddress: z.string().optional() })).optional() })
+    .optional(),
   Tags: z.object({ Tag: z.array(z.object({ TagKey: z.string(), TagValue: z.string().optional() })) }).optional(),
 });
 export type Instance = z.output<typeof INSTANCE>;
@@ -120,7 +131,19 @@ function instanceAsTarget(
     labels: Object.fromEntries((one.Tags?.Tag ?? []).map(({ TagKey, TagValue }) => [TagKey, TagValue ?? ''])),
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,
+    knownAs: namesOf(one),
+    ...((one.VpcAttributes?.VpcId ?? '') === '' ? {} : { network: one.VpcAttributes?.VpcId }),
   };
+}
+
+function namesOf({ HostName, VpcAttributes, InnerIpAddress, NetworkInterfaces }: Instance): string[] {
+  const all = [
+    HostName,
+    ...(VpcAttributes?.PrivateIpAddress?.IpAddress ?? []),
+    ...(InnerIpAddress?.IpAddress ?? []),
+    ...(NetworkInterfaces?.NetworkInterface ?? []).map(({ PrimaryIpAddress }) => PrimaryIpAddress),
+  ];
+  return [...new Set(all.filter((name): name is string => name !== undefined && name !== ''))];
 }
 
 /** A subscription's length is not stated with the instance. */

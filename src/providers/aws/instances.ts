@@ -92,7 +92,26 @@ export function instanceAsTarget(
     labels,
     launchedAt: instance.LaunchTime?.getTime() ?? null,
     revision: null,
+    knownAs: namesOf(instance),
+    ...(instance.VpcId === undefined ? {} : { network: instance.VpcId }),
   };
+}
+
+/**
+ * Host names and addresses within its VPC: the private DNS name (by its address, or by its id where the subnet is set
+ * so), and every address of its interfaces, those that a cluster gives to pods included (Amazon EC2 User Guide, "EC2
+ * instance hostnames and domains"; Amazon EKS User Guide, "Amazon VPC CNI").
+ */
+function namesOf({ PrivateDnsName, PrivateIpAddress, NetworkInterfaces = [] }: Instance): string[] {
+  const interfaces = NetworkInterfaces.flatMap(
+    ({ PrivateDnsName: name, PrivateIpAddress: own, PrivateIpAddresses = [] }) => [
+      name,
+      own,
+      ...PrivateIpAddresses.map(({ PrivateIpAddress: address }) => address),
+    ],
+  );
+  const all = [PrivateDnsName, PrivateIpAddress, ...interfaces];
+  return [...new Set(all.filter((name): name is string => name !== undefined && name !== ''))];
 }
 
 /**

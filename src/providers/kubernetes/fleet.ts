@@ -2,7 +2,7 @@
  * Reads the fleet of a cluster: workloads with their autoscalers' bounds, nodes, pools; or one target.
  *
  * Never writes. Kinds that may not be read are said, and the reading is then not complete. Pods are targets too, asked
- * for by name; they are not listed, since their workloads and nodes are.
+ * for by name; they are not listed, since their workloads and nodes are: a workload says which pods are its own.
  */
 import type { V1Node, V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../core/errors.js';
@@ -27,6 +27,7 @@ import {
   type Identity,
   type Workload,
 } from './objects.js';
+import { ownedPods, withPods } from './owners.js';
 
 /** Where neither a setting nor a node says whose machines these are. */
 const UNKNOWN_PROVIDER = 'Kubernetes';
@@ -83,16 +84,27 @@ export class FleetReader {
       ...deployments.map((one) => ['deployment', one] as const),
       ...sets.map((one) => ['statefulset', one] as const),
     ];
+    // Whose pods are measured; where the list is refused nothing else is less known for it.
+    let unlisted: Failure | null = null;
+    const pods = await this.pods().catch((error: unknown) => {
+      if (!(error instanceof Failure)) throw error;
+      unlisted = error;
+      return [];
+    });
+    const owned = ownedPods(pods);
+    const nodeTargets = nodes.map((node) => nodeTarget(node, identity));
+    const byNode = new Map(nodeTargets.map((node) => [node.name, node]));
     const targets: FleetTarget[] = [];
     for (const [kind, one] of workloads) {
       const owner = owners.get(`${kind}/${one.metadata?.namespace ?? ''}/${one.metadata?.name ?? ''}`) ?? null;
-      targets.push(workloadTarget(kind, one, owner, identity, await this.podsLeft(one).catch(() => null)));
+      const target = workloadTarget(kind, one, owner, identity, await this.podsLeft(one).catch(() => null));
+      targets.push(withPods(target, owned.get(target.target), byNode));
     }
     return {
       at,
       complete: failures.length === 0,
-      problems: failures.map(({ message }) => message),
-      targets: [...targets, ...nodes.map((node) => nodeTarget(node, identity)), ...poolsOf(nodes, identity)],
+      problems: [...failures, ...(unlisted === null ? [] : [unlisted])].map(({ message }) => message),
+      targets: [...targets, ...nodeTargets, ...poolsOf(nodes, identity)],
     };
   }
 
@@ -116,7 +128,11 @@ export class FleetReader {
     }
     const workload = await this.workload(address);
     if (workload === null) return null;
-    return workloadTarget(address.kind, workload, await this.scaler(address), identity, await this.podsLeft(workload));
+    const scaler = await this.scaler(address);
+    const seen = workloadTarget(address.kind, workload, scaler, identity, await this.podsLeft(workload));
+    const owned = ownedPods(await this.podsOf(workload)).get(seen.target);
+    const nodes = owned === undefined ? [] : (await this.nodes()).map((node) => nodeTarget(node, identity));
+    return withPods(seen, owned, new Map(nodes.map((node) => [node.name, node])));
   }
 
   async nodes(): Promise<V1Node[]> {
@@ -125,6 +141,21 @@ export class FleetReader {
 
   async node(name: string): Promise<V1Node | null> {
     return read(`get nodes ${name}`, () => this.cluster.core.readNode({ name }));
+  }
+
+  /** The pods that a workload selects, where it asks for GPUs; others may be among them. */
+  private async podsOf(workload: Workload): Promise<V1Pod[]> {
+    const { metadata, spec } = workload;
+    const labelSelector = selectorText(spec?.selector ?? {});
+    const namespace = metadata?.namespace ?? '';
+    if (labelSelector === null || !asksForGpus(workload)) return [];
+    return allOf(`list pods in ${namespace}`, (page) =>
+      this.cluster.core.listNamespacedPod({ namespace, labelSelector, ...page }),
+    );
+  }
+
+  private pods(): Promise<V1Pod[]> {
+    return allOf('list pods', (page) => this.cluster.core.listPodForAllNamespaces(page));
   }
 
   async podsOn(node: string): Promise<V1Pod[]> {
@@ -163,21 +194,16 @@ export class FleetReader {
    * hold their GPUs still.
    * Null: it has a size, or asks for no GPU, and nobody has looked.
    */
-  private async podsLeft({ metadata, spec }: Workload): Promise<boolean | null> {
-    const labelSelector = selectorText(spec?.selector ?? {});
-    const namespace = metadata?.namespace ?? '';
-    if (
-      (spec?.replicas ?? 1) > 0 ||
-      labelSelector === null ||
-      !podGpus(spec?.template.spec ?? {}, ANY_NODE, null).requested
-    )
-      return null;
-    const pods = await allOf(`list pods in ${namespace}`, (page) =>
-      this.cluster.core.listNamespacedPod({ namespace, labelSelector, ...page }),
-    );
+  private async podsLeft(workload: Workload): Promise<boolean | null> {
+    if ((workload.spec?.replicas ?? 1) > 0 || !asksForGpus(workload)) return null;
+    const pods = await this.podsOf(workload);
     return pods.some((pod) => !isOver(pod));
   }
 }
+
+/** What selects no pod by labels has none that could be found. */
+const asksForGpus = ({ spec }: Workload): boolean =>
+  selectorText(spec?.selector ?? {}) !== null && podGpus(spec?.template.spec ?? {}, ANY_NODE, null).requested;
 
 function poolsOf(nodes: readonly V1Node[], identity: Identity): FleetTarget[] {
   const pools = new Map<string, V1Node[]>();

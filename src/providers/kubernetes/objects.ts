@@ -262,7 +262,15 @@ export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
     labels: spec?.unschedulable === true ? { ...labels, [CORDONED]: 'true' } : labels,
     launchedAt: launchedAt(metadata),
     revision: revisionOf(node),
+    knownAs: namesOfNode(node),
   };
+}
+
+/** Its addresses and host names, and the id of the cloud's machine under it: the end of `spec.providerID`. */
+function namesOfNode({ metadata, spec, status }: V1Node): string[] {
+  const addresses = (status?.addresses ?? []).filter(({ type }) => !type.startsWith('External'));
+  const all = [metadata?.name, ...addresses.map(({ address }) => address), spec?.providerID?.split('/').at(-1)];
+  return [...new Set(all.filter((name): name is string => name !== undefined && name !== ''))];
 }
 
 /** Null: the node is in no pool that its labels name. */

@@ -245,6 +245,7 @@ export class MatpoolApi {
       labels: {},
       launchedAt: instantAt(json, reading.launchedAt),
       revision: this.textAt(json, reading.revision),
+      knownAs: [reading.hostName, reading.address].flatMap((at) => this.textAt(json, at) ?? []),
     };
   }
 

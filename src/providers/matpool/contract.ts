@@ -88,6 +88,8 @@ const reading = z.strictObject({
   region: pointer.optional(),
   revision: pointer.optional(),
   launchedAt: pointer.optional(),
+  hostName: pointer.optional(),
+  address: pointer.optional(),
   desired: pointer.optional(),
   ready: pointer.optional(),
   min: pointer.optional(),

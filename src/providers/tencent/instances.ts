@@ -27,6 +27,8 @@ const INSTANCE = z.object({
   CreatedTime: text,
   GPUInfo: z.object({ GPUCount: z.number().nullish(), GPUType: text }).nullish(),
   Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).nullish(),
+  PrivateIpAddresses: z.array(z.string()).nullish(),
+  VirtualPrivateCloud: z.object({ VpcId: text }).nullish(),
 });
 export type Instance = z.output<typeof INSTANCE>;
 const REPLY = z.object({ TotalCount: z.number(), InstanceSet: z.array(INSTANCE) });
@@ -91,6 +93,9 @@ function instanceAsTarget(one: Instance, region: string, account: string | null)
     labels: Object.fromEntries((one.Tags ?? []).map(({ Key, Value }) => [Key, Value])),
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,
+    // CVM tells no host name of an instance: it is known by its addresses.
+    knownAs: [...new Set(one.PrivateIpAddresses ?? [])],
+    ...((one.VirtualPrivateCloud?.VpcId ?? '') === '' ? {} : { network: one.VirtualPrivateCloud?.VpcId ?? '' }),
   };
 }
 

@@ -81,6 +81,9 @@ const replicasSchema = z.strictObject({
   max: count.nullish(),
 });
 
+/** Names of one target. */
+const MOST_NAMES = 1000;
+
 export const targetSchema = z
   .strictObject({
     target: key.describe('Unique and stable: the key by which it is asked for and acted on'),
@@ -100,6 +103,12 @@ export const targetSchema = z
     labels: labels.nullish(),
     launchedAt: instant.nullish(),
     revision: text(200).nullish().describe('Changes whenever the target changes'),
+    knownAs: z
+      .array(key)
+      .max(MOST_NAMES)
+      .nullish()
+      .describe('Host names and private addresses by which GPU readings name it; of a workload its pods: pod/ml/a-0'),
+    network: key.nullish().describe('Within which its addresses are its alone, such as a VPC'),
   })
   .meta({ id: 'Target' });
 export type WireTarget = z.infer<typeof targetSchema>;

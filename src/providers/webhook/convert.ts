@@ -69,6 +69,8 @@ export function targetOf(wire: WireTarget, account: string | null): FleetTarget 
     labels: wire.labels ?? {},
     launchedAt: instantOf(wire.launchedAt),
     revision: wire.revision ?? null,
+    ...(Array.isArray(wire.knownAs) ? { knownAs: wire.knownAs } : {}),
+    ...(typeof wire.network === 'string' ? { network: wire.network } : {}),
   };
 }
 
@@ -90,6 +92,8 @@ export function wireTarget(target: FleetTarget): WireTarget {
     labels,
     launchedAt,
     revision,
+    knownAs,
+    network,
   } = target;
   return {
     target: target.target,
@@ -109,6 +113,8 @@ export function wireTarget(target: FleetTarget): WireTarget {
     labels,
     launchedAt: launchedAt === null ? null : iso(launchedAt),
     revision,
+    ...(knownAs === undefined ? {} : { knownAs: [...knownAs] }),
+    ...(network === undefined ? {} : { network }),
   };
 }
 

@@ -6,10 +6,13 @@ import type { FleetTarget } from '../../core/fleet/fleet.js';
 import { formatInstant } from '../../core/time.js';
 import type { FleetCoverage, SeenTarget } from './fleet.js';
 
-export type FleetTargetJson = Omit<FleetTarget, 'revision' | 'launchedAt'> & {
+export type FleetTargetJson = Omit<FleetTarget, 'revision' | 'launchedAt' | 'knownAs' | 'network'> & {
   readonly connection: string;
   readonly team: string;
   readonly launchedAt: string | null;
+  /** Host names and addresses by which readings name it; of a workload its pods. */
+  readonly knownAs: string[];
+  readonly network: string | null;
   readonly seenAt: string;
   /** Since it was last seen. */
   readonly ageSeconds: number;
@@ -24,12 +27,14 @@ export type FleetCoverageJson = Omit<FleetCoverage, 'readAt' | 'completeAt'> & {
 
 /** @param now epoch milliseconds */
 export function fleetTargetJson({ connection, team, seen, seenAt, missed }: SeenTarget, now: number): FleetTargetJson {
-  const { revision: _revision, launchedAt, ...shown } = seen;
+  const { revision: _revision, launchedAt, knownAs = [], network = null, ...shown } = seen;
   return {
     connection,
     team,
     ...shown,
     launchedAt: instantOf(launchedAt),
+    knownAs: [...knownAs],
+    network,
     seenAt: formatInstant(seenAt),
     ageSeconds: Math.max(0, (now - seenAt) / 1000),
     missed,

@@ -149,15 +149,16 @@ export class FleetStore implements TargetFinder {
    * What the targets say of themselves as workloads; a workload that somebody else reports is left as that one says.
    */
   private async saveWorkloads(tx: Queryable, organisation: string, connection: string): Promise<void> {
-    const rows = await tx.query<Row & { changed: Date | null; taken: boolean }>(
-      `select ${COLUMNS}, changed_at as changed,
+    // What has kept its size since it was first seen has kept it for so long at least.
+    const rows = await tx.query<Row & { changed: Date; taken: boolean }>(
+      `select ${COLUMNS}, coalesce(changed_at, first_seen_at) as changed,
          exists (select 1 from workload w where w.organisation = f.organisation and w.id = f.target and w.connection is distinct from f.connection) as taken
        from fleet_target f where organisation = $1 and connection = $2 and gone_at is null`,
       [organisation, connection],
     );
     const standingBy = sparesOf(rows.map(({ body }) => body));
     const all = rows.flatMap(({ target, team, body, seen, changed, taken }) => {
-      const found = workloadOf(body, taken ? `${connection}/${target}` : target, changed?.getTime() ?? null);
+      const found = workloadOf(body, taken ? `${connection}/${target}` : target, changed.getTime());
       if (found === null) return [];
       const { workload, ...own } = found;
       const spares = standingBy.get(target) ?? standingBy.get(body.name);
@@ -209,8 +210,8 @@ export class FleetStore implements TargetFinder {
   /**
    * The target of a name, of any team or of one; null: nobody knows it, it is gone, or the name is not one target's
    * alone.
-   * @param name the target itself, also after its connection and a slash, or the resource (an instance's own id) or
-   * name that it has
+   * @param name the target itself, also after its connection and a slash, the resource (an instance's own id) or name
+   * that it has, or what readings call it (a host name, an address, a pod of a workload)
    */
   async named(
     db: Queryable,
@@ -219,13 +220,28 @@ export class FleetStore implements TargetFinder {
     team: string | null = null,
   ): Promise<SeenTarget | null> {
     const rows = await db.query<Row & { rank: number }>(
-      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 else 3 end as rank
+      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 else 4 end as rank
        from fleet_target where organisation = $1 and gone_at is null and ($3::text is null or team = $3)
-         and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2) order by rank limit 50`,
+         and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2 or body -> 'knownAs' ? $2) order by rank limit 50`,
       [organisation, name, team],
     );
     const [best, ...others] = rows;
     return best === undefined || others.some(({ rank }) => rank === best.rank) ? null : seenOf(best);
+  }
+
+  /** Those of the named targets that are kept, gone ones too. @param names connection and target of each */
+  async those(
+    db: Queryable,
+    organisation: string,
+    names: readonly { readonly connection: string; readonly target: string }[],
+  ): Promise<SeenTarget[]> {
+    if (names.length === 0) return [];
+    const rows = await db.query<Row>(
+      `select ${COLUMNS} from fleet_target where organisation = $1
+         and (connection, target) in (select * from unnest($2::text[], $3::text[]))`,
+      [organisation, names.map(({ connection }) => connection), names.map(({ target }) => target)],
+    );
+    return rows.map(seenOf);
   }
 
   /**

@@ -94,7 +94,8 @@ function targetsNamed(db: Queryable, organisation: string, names: readonly strin
   return db.query<TargetRow>(
     `select t.connection, target, resource, body, seen_at as seen, missed, gone_at as gone, r.at as read from fleet_target t
      left join fleet_reading r on r.organisation = t.organisation and r.connection = t.connection
-     where t.organisation = $1 and (target = any($2::text[]) or resource = any($2::text[]) or body ->> 'name' = any($2::text[])) order by t.connection, target`,
+     where t.organisation = $1 and (target = any($2::text[]) or resource = any($2::text[]) or body ->> 'name' = any($2::text[])
+       or body -> 'knownAs' ?| $2::text[]) order by t.connection, target`,
     [organisation, names],
   );
 }
@@ -104,7 +105,7 @@ function machinesOf({ names, since }: SilentExporter, targets: readonly TargetRo
   const fitting = targets.filter(
     ({ target, resource, body, gone }) =>
       body.kind === 'instance' &&
-      [target, resource, body.name].some((name) => names.includes(name)) &&
+      [target, resource, body.name, ...(body.knownAs ?? [])].some((name) => names.includes(name)) &&
       (gone === null || gone.getTime() >= since),
   );
   return fitting.filter((one) => fitting.every((other) => other === one || other.connection !== one.connection));

@@ -10,13 +10,27 @@ import type { DeviceHistory, DeviceReading } from '../../core/fleet/health.js';
 import type { GpuSample } from '../../core/ports.js';
 import { READINGS_DAYS } from '../../core/policy/policy.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
+import type { Term } from '../../core/usage.js';
 import type { Queryable } from '../database.js';
 import { silencesOf, type Silences } from './machines.js';
 
-/** A sample with the team and the workload that it belongs to. */
-export interface PlacedSample extends GpuSample {
+/**
+ * What a sample is of, as the fleet knows it; what the fleet does not know is as the series' own labels say, or null.
+ */
+export interface Place {
   readonly team: string;
   readonly workload: string | null;
+  /** The connection and its target; null: the fleet knows none, and then nothing can be done to it. */
+  readonly connection: string | null;
+  readonly target: string | null;
+  readonly provider: string | null;
+  readonly sku: string | null;
+  readonly region: string | null;
+  readonly term: Term | null;
+}
+
+/** A sample with what it is of. */
+export interface PlacedSample extends GpuSample, Place {
   /** `training`, `inference`, ...; null: nobody said. */
   readonly workloadKind: string | null;
   /** A card whose MIG instances have samples of their own: it is no device to count beside them. */
@@ -50,7 +64,7 @@ export const DEFAULT_RETENTION_DAYS = 90;
 export const LEAST_RETENTION_DAYS = READINGS_DAYS;
 export const RETENTION_SETTING = 'sample-retention-days';
 
-/** Columns and how they are cast; what the labels say of the place is taken where it is there. */
+/** Columns and how they are cast. */
 const COLUMNS: readonly (readonly [
   name: string,
   type: string,
@@ -65,9 +79,12 @@ const COLUMNS: readonly (readonly [
   ['workload_id', 'text', (s) => s.workload],
   ['workload', 'text', (s) => s.workloadKind],
   ['partitioned', 'boolean', (s) => s.isPartitioned],
-  ['provider', 'text', (s) => s.labels['provider'] ?? null],
-  ['sku', 'text', (s) => labelOf(s, 'sku', 'instance_type', 'label_node_kubernetes_io_instance_type')],
-  ['region', 'text', (s) => labelOf(s, 'region', 'label_topology_kubernetes_io_region')],
+  ['connection', 'text', (s) => s.connection],
+  ['target', 'text', (s) => s.target],
+  ['provider', 'text', (s) => s.provider],
+  ['sku', 'text', (s) => s.sku],
+  ['region', 'text', (s) => s.region],
+  ['term', 'text', (s) => s.term],
   ['gpu_model', 'text', (s) => s.gpuModel],
   ['gpus', 'int', (s) => (s.migInstance === null ? 1 : null)],
   ['namespace', 'text', (s) => s.namespace],
@@ -84,9 +101,6 @@ const COLUMNS: readonly (readonly [
   ['fault', 'text', (s) => s.fault ?? null],
 ];
 const KEY = ['resource', 'at', 'gpu', 'mig_instance'];
-
-const labelOf = ({ labels }: PlacedSample, ...names: string[]): string | null =>
-  names.map((name) => labels[name]).find((value) => value !== undefined) ?? null;
 
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
 const UPSERT = `insert into sample (organisation, source, ${NAMES})
@@ -219,6 +233,38 @@ export class SampleStore {
         formatInstant(now),
         JSON.stringify(state.silent ?? []),
         JSON.stringify(state.startedAt ?? {}),
+      ],
+    );
+  }
+
+  /** Gives what was sampled of a resource since an instant its place anew, where that is another. */
+  async place(
+    tx: Queryable,
+    organisation: string,
+    source: string,
+    resource: string,
+    since: number,
+    { team, workload, connection, target, provider, sku, region, term }: Place,
+  ): Promise<void> {
+    await tx.query(
+      `update sample set team = $5, workload_id = $6, connection = $7, target = $8, provider = $9, sku = $10,
+         region = $11, term = $12
+       where organisation = $1 and source = $2 and resource = $3 and at >= $4
+         and (team, workload_id, connection, target, provider, sku, region, term)
+           is distinct from ($5, $6, $7, $8, $9, $10, $11, $12)`,
+      [
+        organisation,
+        source,
+        resource,
+        formatInstant(since),
+        team,
+        workload,
+        connection,
+        target,
+        provider,
+        sku,
+        region,
+        term,
       ],
     );
   }

@@ -1,11 +1,19 @@
 /**
- * Taking samples in, whoever brings them: the team by the allocation rules, the workload where it is known, the rows,
- * and the workloads' metrics.
- * The line and the API do it here, so that they do the same.
+ * Taking samples in, whoever brings them: the target of the fleet that each is of with its team, provider, price key and
+ * workload, the rows, what was measured, and the workloads' metrics.
+ * The line and the API do it here, so that they do the same. Labels of the series say only what the fleet does not.
  */
+import { isDeepStrictEqual } from 'node:util';
+import { UNALLOCATED } from '../../core/cost/allocation.js';
+import { cluesOf, FleetJoin, type Called, type Candidate, type Joined } from '../../core/fleet/join.js';
+import { groupOf } from '../../core/fleet/membership.js';
+import { READINGS_DAYS } from '../../core/policy/policy.js';
 import type { GpuSample } from '../../core/ports.js';
+import { DAY_MS } from '../../core/time.js';
+import type { RuleSet } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
-import type { PlacedSample } from './samples.js';
+import type { Measured } from './measured.js';
+import type { Place, PlacedSample } from './samples.js';
 import type { Stores } from '../stores.js';
 
 /**
@@ -45,44 +53,38 @@ export interface Taken {
 
 /** Saves samples of a source; the same again changes nothing. */
 export async function takeSamples(
-  { organisations, samples: store, workloads }: Pick<Stores, 'organisations' | 'samples' | 'workloads'>,
+  stores: Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'measured'>,
   tx: Queryable,
   organisation: string,
   source: string,
   samples: readonly GpuSample[],
 ): Promise<Taken> {
   if (samples.length === 0) return { samples: 0, teams: [] };
-  const rules = await organisations.rules(tx, organisation);
-  const kinds = await workloads.kinds(tx, organisation);
-  const known = [...kinds.keys()];
+  const kinds = await stores.workloads.kinds(tx, organisation);
+  const placing = new Placing(
+    new FleetJoin(await stores.measured.candidates(tx, organisation)),
+    await stores.organisations.rules(tx, organisation),
+    [...kinds.keys()],
+  );
   const partitioned = new Set(
     samples.flatMap(({ at, gpu, migInstance }) => (migInstance === null ? [] : [`${at} ${gpu}`])),
   );
-  const placed = samples
-    .map((sample) => ({ ...sample, workload: workloadOf(sample, known) }))
-    .map(
-      (sample): PlacedSample => ({
-        ...sample,
-        workloadKind: sample.labels['workload_kind'] ?? kinds.get(sample.workload ?? '') ?? null,
-        isPartitioned: sample.migInstance === null && partitioned.has(`${sample.at} ${sample.gpu}`),
-        team: rules.teamOf({
-          provider: sample.labels['provider'] ?? '',
-          account: null,
-          subAccount: null,
-          resource: sample.resource,
-          namespace: sample.namespace,
-          service: null,
-          sku: sample.labels['sku'] ?? null,
-          tags: sample.labels,
-        }),
-      }),
-    );
-  await store.save(tx, organisation, source, placed);
+  const placed = samples.map((sample): PlacedSample => {
+    const { place } = placing.of(sample);
+    return {
+      ...sample,
+      ...place,
+      workloadKind: sample.labels['workload_kind'] ?? kinds.get(place.workload ?? '') ?? null,
+      isPartitioned: sample.migInstance === null && partitioned.has(`${sample.at} ${sample.gpu}`),
+    };
+  });
+  await stores.samples.save(tx, organisation, source, placed);
+  await stores.measured.save(tx, organisation, source, measuredIn(placed, placing));
   const ats = placed.map(({ at }) => at);
   const named = [
     ...new Set(placed.flatMap(({ workload }) => (workload !== null && kinds.has(workload) ? [workload] : []))),
   ];
-  await store.saveWorkloadMinutes(
+  await stores.samples.saveWorkloadMinutes(
     tx,
     organisation,
     named,
@@ -90,4 +92,124 @@ export async function takeSamples(
     ats.reduce((a, b) => Math.max(a, b)),
   );
   return { samples: placed.length, teams: [...new Set(placed.map(({ team }) => team))].sort() };
+}
+
+/** Each resource as the newest of its samples show it. */
+function measuredIn(samples: readonly PlacedSample[], placing: Placing): Measured[] {
+  const newest = new Map<string, PlacedSample[]>();
+  for (const sample of samples) {
+    const before = newest.get(sample.resource) ?? [];
+    const at = before[0]?.at ?? -Infinity;
+    if (sample.at >= at) newest.set(sample.resource, sample.at === at ? [...before, sample] : [sample]);
+  }
+  return [...newest.values()].flatMap((all) => {
+    const [first] = all;
+    if (first === undefined) return [];
+    const { resource, namespace, pod, labels, gpuModel, at } = first;
+    const gpus = new Set(
+      all.filter(({ isPartitioned }) => !isPartitioned).map(({ gpu, migInstance }) => `${gpu} ${migInstance}`),
+    );
+    return [
+      { called: { resource, namespace, pod, labels, gpuModel }, gpus: gpus.size, seenAt: at, ...placing.of(first) },
+    ];
+  });
+}
+
+/**
+ * After the fleet or its teams have changed: gives what was measured lately its place anew, and what was sampled since
+ * its machine was started. What the fleet no longer knows stays as it was. Returns the teams that have got something.
+ */
+export async function rejoin(
+  stores: Pick<Stores, 'organisations' | 'samples' | 'workloads' | 'measured'>,
+  tx: Queryable,
+  organisation: string,
+  now: number,
+): Promise<string[]> {
+  const since = now - READINGS_DAYS * DAY_MS;
+  const all = await stores.measured.since(tx, organisation, since);
+  if (all.length === 0) return [];
+  const placing = new Placing(
+    new FleetJoin(await stores.measured.candidates(tx, organisation)),
+    await stores.organisations.rules(tx, organisation),
+    [...(await stores.workloads.kinds(tx, organisation)).keys()],
+  );
+  const teams = new Set<string>();
+  for (const { source, measured } of all) {
+    const { place, joined } = placing.of(measured.called);
+    // What was known stays as it was; of what was not the reason may be another now.
+    if (joined.found === null ? measured.place.target !== null : isDeepStrictEqual(place, measured.place)) continue;
+    await stores.measured.save(tx, organisation, source, [{ ...measured, place, joined }]);
+    if (joined.found === null) continue;
+    const from = Math.max(
+      since,
+      joined.found.seen.kind === 'instance' ? (joined.found.seen.launchedAt ?? since) : since,
+    );
+    await stores.samples.place(tx, organisation, source, measured.called.resource, from, place);
+    teams.add(place.team);
+  }
+  return [...teams].sort();
+}
+
+/** What samples are of, by the fleet first, and by the labels of their series where the fleet has no word. */
+class Placing {
+  private readonly known = new Map<string, { readonly place: Place; readonly joined: Joined }>();
+
+  constructor(
+    private readonly join: FleetJoin,
+    private readonly rules: RuleSet,
+    private readonly workloads: readonly string[],
+  ) {}
+
+  of(called: Called): { readonly place: Place; readonly joined: Joined } {
+    const { resource, namespace, pod, labels, gpuModel } = called;
+    const key = JSON.stringify([resource, namespace, pod, labels, gpuModel]);
+    const found = this.known.get(key) ?? this.find(called);
+    this.known.set(key, found);
+    return found;
+  }
+
+  private find(called: Called): { readonly place: Place; readonly joined: Joined } {
+    const joined = this.join.of(cluesOf(called));
+    const { found, machine } = joined;
+    const { labels } = called;
+    const label = (...names: string[]): string | null =>
+      names.map((name) => labels[name]).find((value) => value !== undefined) ?? null;
+    const of = <Value>(read: (seen: Candidate['seen']) => Value | null): Value | null =>
+      (found === null ? null : read(found.seen)) ?? (machine === null ? null : read(machine.seen));
+    const sku = of((seen) => seen.sku) ?? label('sku', 'instance_type', 'label_node_kubernetes_io_instance_type');
+    const provider = of((seen) => seen.provider) ?? label('provider');
+    const team = this.rules.teamOf({
+      provider: provider ?? '',
+      account: of((seen) => seen.account),
+      subAccount: null,
+      resource: called.resource,
+      namespace: called.namespace,
+      service: null,
+      sku,
+      tags: labels,
+    });
+    const owned = [found, machine].map((one) => one?.team).find((one) => one !== undefined && one !== UNALLOCATED);
+    // Of a pod that no cluster owns its own namespace and labels say more than the machine that others share.
+    const isOwn = found !== null && found.team !== UNALLOCATED;
+    return {
+      joined,
+      place: {
+        team: isOwn ? found.team : team === UNALLOCATED ? (owned ?? team) : team,
+        workload: this.workloadFor(called, found),
+        connection: found?.connection ?? null,
+        target: found?.seen.target ?? null,
+        provider,
+        sku,
+        region: of((seen) => seen.region) ?? label('region', 'label_topology_kubernetes_io_region'),
+        term: of((seen) => seen.term),
+      },
+    };
+  }
+
+  /** A joined target that is a workload, or the group that it is one of; else as the labels and the pod's name say. */
+  private workloadFor(called: Called, found: Candidate | null): string | null {
+    const owner = found === null ? null : (groupOf(found.seen) ?? found.seen.target);
+    const own = owner === null ? [] : [`${found?.connection ?? ''}/${owner}`, owner];
+    return own.find((id) => this.workloads.includes(id)) ?? workloadOf(called, this.workloads);
+  }
 }

@@ -7,11 +7,13 @@
 import { plannedFor, type BudgetState } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
+import { groupOf } from '../../core/fleet/membership.js';
 import { nanosOf } from '../../core/money.js';
 import type { PeakSchedule } from '../../core/price/peak.js';
 import {
   READINGS_DAYS,
   type DemandSeries,
+  type MachineView,
   type PolicyView,
   type Reading,
   type ResourceView,
@@ -26,7 +28,8 @@ import type { Queryable } from '../database.js';
 import { HealthFindingStore } from '../fleet/health-findings.js';
 import { JobUsage } from '../workload/job-usage.js';
 import { hourlyNanos, OfferBook, pricesOf } from '../price/offers.js';
-import { FleetStore } from '../fleet/fleet.js';
+import { FLEET_STALE_MS, FleetStore, type SeenTarget } from '../fleet/fleet.js';
+import { MeasuredStore } from '../fleet/measured.js';
 import { MeasurementStore } from '../workload/measurements.js';
 import type { CurrentPrices } from '../price/prices.js';
 import { SavingStore } from '../saving/savings.js';
@@ -47,6 +50,11 @@ interface DemandRow {
 
 interface SampleRow {
   resource: string;
+  connection: string | null;
+  target: string | null;
+  /** As its series call it, which findings about its health do. */
+  called: string[];
+  term: Term | null;
   workload: string | null;
   at: Date;
   gpu: number | null;
@@ -59,6 +67,11 @@ interface SampleRow {
   region: string | null;
   devices: number;
 }
+
+/** A resource with what its series call it. */
+type MeasuredResourceView = ResourceView & { readonly called: readonly string[] };
+
+const NOTHING_MEASURED = { workload: null, gpus: null, gpuModel: null, hourlyNanos: null, called: [] };
 
 /** Of whom, when and in what currency a view is. */
 export interface ViewRequest {
@@ -79,6 +92,7 @@ export class ViewStore {
     private readonly findings = new HealthFindingStore(),
     private readonly fleet = new FleetStore(),
     private readonly savings = new SavingStore(),
+    private readonly measured = new MeasuredStore(),
   ) {}
 
   async view(
@@ -126,10 +140,10 @@ export class ViewStore {
       demand,
       workloads,
       peak,
-      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map((one) =>
+      resources: (await this.resources(db, request, asOf - READINGS_DAYS * DAY_MS, prices)).map(({ called, ...one }) =>
         withHealth(
           one,
-          health.filter(({ resource }) => resource === one.resource),
+          health.filter(({ resource }) => resource === one.resource || called.includes(resource)),
         ),
       ),
       budgets: await this.budgetStates(db, organisation, team, asOf),
@@ -187,40 +201,45 @@ export class ViewStore {
   }
 
   /**
-   * Readings after `after` and up to the request's instant: a resource is as busy, and as full, as its busiest and
-   * fullest GPU. Where a GPU was blank, or fewer were reported than within the hour before, that is unknown: the one
-   * that nobody saw may be the one that works.
+   * Readings after `after` and up to the request's instant, by the fleet's target where it is known: of a workload all
+   * its pods are one resource. A resource is as busy, and as full, as its busiest and fullest GPU. Where a GPU was
+   * blank, or fewer were reported than within the hour before, that is unknown: the one that nobody saw may be the one
+   * that works. A card that two sources tell of is one.
    */
   async resources(
     db: Queryable,
-    { organisation, team, currency, asOf }: ViewRequest,
+    request: ViewRequest,
     after: number,
     prices: CurrentPrices,
-  ): Promise<ResourceView[]> {
+  ): Promise<MeasuredResourceView[]> {
+    const { organisation, team, currency, asOf } = request;
     const rows = await db.query<SampleRow>(
-      `select s.resource, s.at, count(*)::int as devices, max(s.workload) as workload, max(s.requests_per_second) as rps,
-         case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu, case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
-         case when count(*) = count(s.gpus) then sum(s.gpus)::int end as gpus, max(s.gpu_model) as gpu_model, max(s.provider) as provider, max(s.sku) as sku, max(s.region) as region
-       from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 and not s.partitioned group by s.resource, s.at order by s.resource, s.at`,
+      `select coalesce(s.target, s.resource) as resource, s.at, count(distinct (s.gpu, s.mig_instance))::int as devices,
+         max(s.workload) as workload, max(s.requests_per_second) as rps, max(s.connection) as connection,
+         max(s.target) as target, array_agg(distinct s.resource) as called, max(s.term) as term,
+         case when count(*) = count(s.gpu_utilisation_ratio) then max(s.gpu_utilisation_ratio) end as gpu,
+         case when count(*) = count(s.memory_used_ratio) then max(s.memory_used_ratio) end as memory,
+         case when count(*) = count(s.gpus) then count(distinct s.gpu)::int end as gpus, max(s.gpu_model) as gpu_model,
+         max(s.provider) as provider, max(s.sku) as sku, max(s.region) as region
+       from sample s where s.organisation = $1 and s.team = $2 and s.at > $3 and s.at <= $4 and not s.partitioned
+       group by 1, s.at order by 1, s.at`,
       [organisation, team, formatInstant(after), formatInstant(asOf)],
     );
-    const resources = new Map<string, ResourceView & { readings: Reading[] }>();
+    const resources = new Map<string, MeasuredResourceView & { readings: Reading[]; newest: SampleRow }>();
     let lately: { resource: string; at: number; devices: number }[] = [];
     for (const row of rows) {
       let resource = resources.get(row.resource);
       if (resource === undefined) {
-        const { provider, sku, region, gpus, gpu_model: gpuModel } = row;
         resource = {
+          ...NOTHING_MEASURED,
           resource: row.resource,
-          workload: row.workload,
-          gpus,
-          gpuModel,
-          hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel }, gpus, currency, asOf),
           observedFrom: row.at.getTime(),
           readings: [],
+          newest: row,
         };
         resources.set(row.resource, resource);
       }
+      resource.newest = row;
       const at = row.at.getTime();
       lately = [
         ...lately.filter((one) => one.resource === row.resource && one.at >= at - HOUR_MS && one.devices > row.devices),
@@ -234,7 +253,46 @@ export class ViewStore {
         requestsPerSecond: row.rps,
       });
     }
-    return [...resources.values()];
+    const machines = await this.machines(
+      db,
+      request,
+      [...resources.values()].map(({ newest }) => newest),
+    );
+    const measured = await this.measured.list(db, organisation, after, [team]);
+    const unjoined = new Map(measured.map(({ resource, detail }) => [resource, detail]));
+    return [...resources.values()].map(({ newest, ...resource }) => {
+      const { workload, gpus, gpu_model: gpuModel, provider, sku, region, term, called } = newest;
+      const machine = machines.get(newest.resource);
+      const held = machine?.gpus ?? gpus;
+      return {
+        ...resource,
+        called,
+        workload,
+        gpus,
+        gpuModel,
+        hourlyNanos: hourlyNanos(prices, { provider, sku, region, gpuModel, term }, held, currency, asOf),
+        ...(machine === undefined ? {} : { machine }),
+        ...unjoinedOf(unjoined.get(resource.resource)),
+      };
+    });
+  }
+
+  /** What the fleet says of the resources that it knows, by resource. */
+  private async machines(
+    db: Queryable,
+    { organisation, asOf }: ViewRequest,
+    rows: readonly SampleRow[],
+  ): Promise<Map<string, MachineView>> {
+    const names = rows.flatMap(({ connection, target }) =>
+      connection === null || target === null ? [] : [{ connection, target }],
+    );
+    const seen = await this.fleet.those(db, organisation, names);
+    return new Map(
+      rows.flatMap(({ resource, connection, target }): [string, MachineView][] => {
+        const found = seen.find((one) => one.connection === connection && one.seen.target === target);
+        return found === undefined ? [] : [[resource, machineOf(found, asOf)]];
+      }),
+    );
   }
 
   /** The newest weighed period of every budget over the team. What is planned is what the budget says now. */
@@ -270,6 +328,25 @@ export class ViewStore {
       ];
     });
   }
+}
+
+const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjoined'> =>
+  typeof detail === 'string' ? { unjoined: detail } : {};
+
+/** What was seen lately tells how it is now; what is gone is gone. */
+function machineOf({ connection, seen, seenAt, goneAt }: SeenTarget, asOf: number): MachineView {
+  const { kind, state, term, gpus, replicas, launchedAt } = seen;
+  const isCurrent = Math.abs(asOf - seenAt) <= FLEET_STALE_MS;
+  const count = kind === 'instance' ? 1 : isCurrent ? (replicas?.ready ?? null) : null;
+  return {
+    connection,
+    kind,
+    state: goneAt !== null && goneAt <= asOf ? 'gone' : isCurrent ? state : 'unknown',
+    term,
+    gpus: gpus === null || count === null ? null : gpus * count,
+    launchedAt,
+    group: groupOf(seen),
+  };
 }
 
 const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One =>

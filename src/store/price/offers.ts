@@ -133,18 +133,22 @@ export function pricesOf(
   return { onDemand: inCurrency(found.price, fx, currency, at), reserved };
 }
 
-/** What an hour of so many GPUs costs on demand; null: no price, or nobody knows how many they are. */
+/**
+ * What an hour of so many GPUs costs under their term, on demand where nobody says it; null: no price, or nobody knows
+ * how many they are.
+ */
 export function hourlyNanos(
   { book, fx }: CurrentPrices,
-  key: Omit<PriceKey, 'provider'> & { readonly provider: string | null },
+  key: Omit<PriceKey, 'provider'> & { readonly provider: string | null; readonly term?: Term | null },
   gpus: number | null,
   currency: string,
   at: number,
 ): bigint | null {
   if (key.provider === null || gpus === null) return null;
-  const found = book.find({ ...key, provider: key.provider, term: 'on-demand', component: 'gpu', at });
+  const found = book.find({ ...key, provider: key.provider, term: key.term ?? 'on-demand', component: 'gpu', at });
   const rate = 'unpriced' in found ? null : inCurrency(found.price, fx, currency, at);
-  return rate === null ? null : (rate.nanos * 3600n * BigInt(gpus)) / rate.quantity;
+  // Shares of a GPU are exact to a thousandth.
+  return rate === null ? null : (rate.nanos * 3600n * BigInt(Math.round(gpus * 1000))) / (rate.quantity * 1000n);
 }
 
 function inCurrency({ rate }: Price, fx: FxTable, currency: string, at: number): Rate | null {

@@ -6,6 +6,7 @@
  * there makes no sample.
  */
 import { modelOf } from '../../core/fleet/gpu-model.js';
+import { HOST_LABELS } from '../../core/fleet/join.js';
 import type { GpuSample, TelemetryReading } from '../../core/ports.js';
 import { faultOfXid, METRICS, valueOf, type Measure, type Unit } from './measures.js';
 
@@ -29,7 +30,6 @@ export interface Answers {
 
 type Labels = Readonly<Record<string, string>>;
 
-export const HOST_LABELS = ['Hostname', 'hostname', 'exported_node', 'node', 'kubernetes_node', 'host', 'nodename'];
 const WORKLOAD_LABELS = [
   'exported_workload',
   'workload',

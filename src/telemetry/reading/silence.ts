@@ -6,8 +6,9 @@
  * hosts or an address that is not the loopback names it; what cannot be told to stand on a machine is neither a witness
  * nor against one.
  */
+import { HOST_LABELS } from '../../core/fleet/join.js';
 import type { SilentExporter } from '../../core/fleet/silence.js';
-import { exporterOf, HOST_LABELS, type Series } from './series.js';
+import { exporterOf, type Series } from './series.js';
 
 type Labels = Readonly<Record<string, string>>;
 

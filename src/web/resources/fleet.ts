@@ -42,6 +42,8 @@ const targetSchema = z
     spotRatio: z.number().nullable(),
     labels: z.record(z.string(), z.string()),
     launchedAt: z.iso.datetime().nullable(),
+    knownAs: z.array(z.string()).describe('Host names and addresses by which readings name it; of a workload its pods'),
+    network: z.string().nullable().describe(`Within which its addresses are its alone; ${unknown}`),
     seenAt: z.iso.datetime(),
     ageSeconds: z.number().describe('Since it was last seen'),
     missed: z.int().describe('Complete readings since that lacked it: above zero it may be gone'),

@@ -129,7 +129,10 @@ export class SamplesController {
             }),
           ),
         );
-        await wake(tx, organisation, [{ stage: 'sample.collect', lane: source, key: source }]);
+        await wake(tx, organisation, [
+          { stage: 'sample.collect', lane: source, key: source },
+          ...taken.teams.map((team) => ({ stage: 'recommendation.make', lane: team, key: team })),
+        ]);
         return { accepted: taken.samples, teams: [...taken.teams] };
       }),
     );

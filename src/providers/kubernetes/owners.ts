@@ -1,0 +1,64 @@
+/**
+ * Which workload each pod with GPUs belongs to, so that what is measured of the pod is known to be the workload's.
+ *
+ * Pure. Told by the pod's controlling owner alone (Kubernetes, "Owners and Dependents"): a Deployment by its
+ * ReplicaSet, whose name is the Deployment's and a hash ("Deployments", pod-template-hash label); never by a pod's name.
+ */
+import type { V1Pod } from '@kubernetes/client-node';
+import type { FleetTarget } from '../../core/fleet/fleet.js';
+import { ANY_NODE, podGpus } from '../../core/fleet/pod-gpus.js';
+import { controllerOf, isOver } from './objects.js';
+
+/** The pods of a workload that hold GPUs now, as readings name them, and the nodes that they run on. */
+export interface OwnedPods {
+  readonly pods: readonly string[];
+  readonly nodes: readonly string[];
+}
+
+/** The target of the pod's owner; null: it has none that is a workload here. */
+export function ownerOf(pod: V1Pod): string | null {
+  const owner = controllerOf(pod);
+  const namespace = pod.metadata?.namespace ?? '';
+  if (owner?.kind === 'StatefulSet') return `statefulset/${namespace}/${owner.name}`;
+  const deployment = owner?.kind === 'ReplicaSet' ? /^(.+)-[a-z0-9]+$/.exec(owner.name)?.[1] : undefined;
+  return deployment === undefined ? null : `deployment/${namespace}/${deployment}`;
+}
+
+/** By the target of the owner. */
+export function ownedPods(pods: readonly V1Pod[]): Map<string, OwnedPods> {
+  const owned = new Map<string, { pods: string[]; nodes: string[] }>();
+  for (const pod of pods) {
+    const owner = ownerOf(pod);
+    if (owner === null || isOver(pod) || !podGpus(pod.spec ?? {}, ANY_NODE).requested) continue;
+    const own = owned.get(owner) ?? { pods: [], nodes: [] };
+    own.pods.push(`pod/${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`);
+    if (pod.spec?.nodeName !== undefined) own.nodes.push(pod.spec.nodeName);
+    owned.set(owner, own);
+  }
+  return owned;
+}
+
+/**
+ * A workload with its pods. Where it does not say where it runs, and all its pods run alike, it runs as they do.
+ * @param nodes the nodes' targets by name
+ */
+export function withPods(
+  workload: FleetTarget,
+  owned: OwnedPods | undefined,
+  nodes: ReadonlyMap<string, FleetTarget>,
+): FleetTarget {
+  if (owned === undefined) return workload;
+  const under = owned.nodes.map((name) => nodes.get(name));
+  const common = <Value>(read: (node: FleetTarget) => Value | null): Value | null => {
+    const values = new Set(under.map((node) => (node === undefined ? null : read(node))));
+    return values.size === 1 ? ([...values][0] ?? null) : null;
+  };
+  return {
+    ...workload,
+    region: workload.region ?? common(({ region }) => region),
+    sku: workload.sku ?? common(({ sku }) => sku),
+    gpuModel: workload.gpuModel ?? common(({ gpuModel }) => gpuModel),
+    term: workload.term ?? common(({ term }) => term),
+    knownAs: owned.pods,
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * Which machine a GPU reading is of: by id, name, address and pod; and that what could be two machines is none, and
+ * says why.
+ */
+import { describe, expect, it } from 'vitest';
+import { cluesOf, FleetJoin, type Called, type Candidate } from '../../../src/core/fleet/join.js';
+
+const machine = (id: string, over: Partial<Candidate['seen']> = {}, connection = 'aws'): Candidate => ({
+  connection,
+  team: 'vision',
+  seen: {
+    target: `instance/us-east-1/${id}`,
+    kind: 'instance',
+    name: id,
+    provider: 'AWS',
+    account: '1',
+    region: 'us-east-1',
+    sku: 'p4d.24xlarge',
+    gpuModel: 'A100-40GB',
+    term: 'on-demand',
+    labels: {},
+    launchedAt: 1000,
+    network: 'vpc-a',
+    knownAs: ['ip-10-0-1-23.ec2.internal', '10.0.1.23'],
+    ...over,
+  },
+});
+const called = (over: Partial<Called> = {}, labels: Record<string, string> = {}): Called => ({
+  resource: labels['Hostname'] ?? 'somewhere',
+  namespace: null,
+  pod: null,
+  gpuModel: null,
+  ...over,
+  labels,
+});
+const joined = (targets: readonly Candidate[], one: Called): string => {
+  const result = new FleetJoin(targets).of(cluesOf(one));
+  return result.found === null ? result.because : `${result.found.connection} ${result.found.seen.target}`;
+};
+const stock = { Hostname: 'ip-10-0-1-23', instance: '10.0.1.23:9400', job: 'dcgm', gpu: '0' };
+const FOUND = 'aws instance/us-east-1/i-0a';
+
+describe('one machine', () => {
+  const all = [machine('i-0a'), machine('i-0b', { knownAs: ['ip-10-0-1-24.ec2.internal', '10.0.1.24'] })];
+  it.each([
+    ['EC2’s short host name', called({}, stock)],
+    ['the whole private DNS name', called({}, { Hostname: 'IP-10-0-1-23.ec2.internal' })],
+    ['its address alone', called({}, { Hostname: 'trainer', instance: '10.0.1.23:9400' })],
+    ['its id as a label of the discovery', called({}, { Hostname: 'x', instance_id: 'i-0a' })],
+    ['its id as the resource, pushed', called({ resource: 'i-0a' })],
+    ['its whole target', called({ resource: 'instance/us-east-1/i-0a' })],
+  ])('is found by %s', (_, one) => expect(joined(all, one)).toBe(FOUND));
+
+  it('is not found by the loopback, nor by a name of another domain', () => {
+    expect(
+      joined(
+        [machine('i-0a', { knownAs: ['localhost', '127.0.0.1'] })],
+        called({ resource: '127.0.0.1' }, { instance: 'localhost:9400' }),
+      ),
+    ).toBe('no-name');
+    expect(joined(all, called({}, { Hostname: 'ip-10-0-1-23.eu-west-1.compute.internal' }))).toBe('unknown-machine');
+  });
+
+  it('is none where the name and the address say two', () =>
+    expect(joined(all, called({}, { Hostname: 'ip-10-0-1-23', instance: '10.0.1.24:9400' }))).toBe('contradictory'));
+});
+
+describe('the same private address in two networks', () => {
+  const twins = [machine('i-0a'), machine('i-0b', { network: 'vpc-b', region: 'us-east-1', gpuModel: 'A100-40GB' })];
+  it('is none of the two, and says which they are and what would tell', () => {
+    const result = new FleetJoin(twins).of(cluesOf(called({}, stock)));
+    expect(result).toMatchObject({ found: null, because: 'ambiguous' });
+    expect('detail' in result ? result.detail : '').toMatch(
+      /ip-10-0-1-23, 10\.0\.1\.23 could be instance\/us-east-1\/i-0a of aws, instance\/us-east-1\/i-0b of aws: .*VPC/,
+    );
+  });
+  it.each([
+    ['a label of the network', { vpc_id: 'vpc-a' }, twins],
+    [
+      'a label of the region',
+      { region: 'us-east-1' },
+      [twins[0]!, machine('i-0b', { network: 'vpc-b', region: 'eu-west-1' })],
+    ],
+    ['a label of the account', { account_id: '1' }, [twins[0]!, machine('i-0b', { account: '2' }, 'aws:two')]],
+  ])('is told apart by %s', (_, labels, all) => expect(joined(all, called({}, { ...stock, ...labels }))).toBe(FOUND));
+  it('is told apart by the card', () => {
+    const all = [twins[0]!, machine('i-0b', { network: 'vpc-b', gpuModel: 'T4' })];
+    expect(joined(all, called({ gpuModel: 'A100-40GB' }, stock))).toBe(FOUND);
+    expect(joined(all, called({ gpuModel: 'H100' }, stock))).toBe('ambiguous');
+  });
+  it('is none of two connections’', () =>
+    expect(joined([machine('i-0a'), machine('i-0b', {}, 'alibaba')], called({}, stock))).toBe('ambiguous'));
+  it('is the newer of one network’s: an address is one machine’s at a time', () =>
+    expect(joined([machine('i-0old', { launchedAt: 5 }), machine('i-0a', { launchedAt: 9 })], called({}, stock))).toBe(
+      FOUND,
+    ));
+});
+
+describe('Kubernetes', () => {
+  const node = machine(
+    '',
+    { target: 'node/gpu-a', name: 'gpu-a', knownAs: ['gpu-a', '10.0.1.23', 'i-0a'] },
+    'kubernetes',
+  );
+  const workload = (connection: string): Candidate =>
+    machine(
+      '',
+      { target: 'deployment/ml/trainer', kind: 'workload', name: 'trainer', knownAs: ['pod/ml/trainer-1-a'] },
+      connection,
+    );
+  const pod = called({ resource: 'pod/ml/trainer-1-a', namespace: 'ml', pod: 'trainer-1-a' }, stock);
+
+  it('takes the cloud’s instance for the node on it, which are one machine', () => {
+    const both = [machine('i-0a'), node];
+    expect(joined(both, called({}, { Hostname: 'gpu-a', instance: '10.0.1.23:9400' }))).toBe(FOUND);
+    expect(joined(both, called({}, { Hostname: 'gpu-a' }))).toBe(FOUND);
+    expect(joined([node], called({}, { Hostname: 'gpu-a' }))).toBe('kubernetes node/gpu-a');
+  });
+  it('gives a pod’s reading to its workload, never to the machine under it', () => {
+    expect(joined([workload('kubernetes'), node, machine('i-0a')], pod)).toBe('kubernetes deployment/ml/trainer');
+    const result = new FleetJoin([node, machine('i-0a')]).of(cluesOf(pod));
+    expect(result).toMatchObject({
+      found: null,
+      because: 'unknown-pod',
+      machine: { seen: { target: 'instance/us-east-1/i-0a' } },
+    });
+  });
+  it('takes pods of one name in two clusters for neither, unless the machine under them says which', () => {
+    const clusters = [workload('kubernetes'), workload('kubernetes:west')];
+    expect(joined(clusters, pod)).toBe('ambiguous');
+    expect(joined([...clusters, node], pod)).toBe('kubernetes deployment/ml/trainer');
+  });
+});
