@@ -14,6 +14,7 @@ import {
   type FleetTargetJson,
 } from '../store/fleet/fleet-json.js';
 import type { StoredFinding } from '../store/fleet/health-findings.js';
+import { explain, type Explained } from '../store/policy/explain.js';
 import type { LocalBursar } from './context.js';
 import type { Remote } from './remote.js';
 
@@ -46,6 +47,8 @@ export interface FleetDoor {
   /** About the health of GPUs, newest first. */
   findings(filter: FindingFilter, limit: number): Promise<readonly StoredFinding[]>;
   sources(): Promise<readonly EvidenceSource[]>;
+  /** What every policy makes of a target, a team or a budget, and why. */
+  explain(target: string): Promise<Explained>;
   /** Unusual spend and prices, newest first. */
   anomalies(team: string | null, limit: number): Promise<readonly StoredAnomaly[]>;
 }
@@ -75,6 +78,11 @@ export class LocalFleet implements FleetDoor {
   async coverage(): Promise<readonly FleetCoverageJson[]> {
     const { stores, organisation } = this.bursar;
     return (await stores.fleet.coverage(stores.db, organisation, this.clock.now())).map(fleetCoverageJson);
+  }
+
+  explain(target: string): Promise<Explained> {
+    const { stores, organisation, policies = [] } = this.bursar;
+    return explain(stores, policies, organisation, target, this.clock.now());
   }
 
   findings({ team, status }: FindingFilter, limit: number): Promise<readonly StoredFinding[]> {
@@ -136,6 +144,10 @@ export class RemoteFleet implements FleetDoor {
       if (error instanceof Failure && error.kind === 'denied') return null;
       throw error;
     }
+  }
+
+  explain(target: string): Promise<Explained> {
+    return this.remote.call<Explained>('GET', '/v1/explain', { query: { target } });
   }
 
   findings({ team, status }: FindingFilter, limit: number): Promise<readonly StoredFinding[]> {

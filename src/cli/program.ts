@@ -18,6 +18,7 @@ import { addBacktests } from './verbs/backtest.js';
 import { addBudgets } from './verbs/budgets.js';
 import { addCosts } from './verbs/costs.js';
 import { addDoctor } from './verbs/doctor.js';
+import { addExplain } from './verbs/explain.js';
 import { addFleet } from './verbs/fleet.js';
 import { addImports } from './verbs/imports.js';
 import { addKeys } from './verbs/keys.js';
@@ -88,6 +89,7 @@ export function programOf(session: Session): Command {
     addActions,
     addSavings,
     addFleet,
+    addExplain,
     addAdmissions,
     addAlerts,
     addMutes,

@@ -20,6 +20,7 @@ import { DashboardController } from './resources/dashboard.js';
 import { DocsController, OPEN_API } from './resources/docs.js';
 import { FleetController } from './resources/fleet.js';
 import { FxController } from './resources/fx.js';
+import { ExplainController } from './resources/explain.js';
 import { HealthFindingsController } from './resources/health-findings.js';
 import { ImportsController } from './resources/imports.js';
 import { KeysController } from './resources/keys.js';
@@ -68,6 +69,7 @@ export const CONTROLLERS: readonly Type[] = [
   SamplesController,
   WorkloadMetricsController,
   HealthFindingsController,
+  ExplainController,
   RecommendationsController,
   ActionsController,
   SavingsController,

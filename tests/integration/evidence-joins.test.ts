@@ -14,6 +14,7 @@ import { provider as alibaba } from '../../src/providers/alibaba/alibaba.js';
 import { provider as kubernetes } from '../../src/providers/kubernetes/kubernetes.js';
 import { provider as tencent } from '../../src/providers/tencent/tencent.js';
 import { FleetStore } from '../../src/store/fleet/fleet.js';
+import { explain } from '../../src/store/policy/explain.js';
 import { wake } from '../../src/store/work.js';
 import { source } from '../../src/telemetry/prometheus.js';
 import { call, connect as connectAws, reading, reply } from '../support/aws-wire.js';
@@ -271,6 +272,25 @@ describeWith('prometheus', 'Stock evidence', (program) => {
     ]);
     expect(await proposals('research')).toEqual([['idle-stop', 'Stop', 'deployment/ml/trainer', '2190.00']]);
     expect(await proposals('unallocated')).toEqual([]);
+  }, 60_000);
+
+  it('explains what is left alone, and what would make the policy act', async () => {
+    const { stores } = world;
+    const explained = async (asked: string): Promise<unknown[]> => {
+      const { target, team, looks } = await explain(stores, [idleStop as Policy], 'default', asked, NOW);
+      return [target, team, ...looks.map(({ policy, leftAlone }) => [policy, leftAlone?.code ?? 'proposes'])];
+    };
+    expect(await explained('ip-10-0-1-24')).toEqual(['instance/us-east-1/i-0busy', 'vision', ['idle-stop', 'working']]);
+    expect(await explained('10.0.1.30')).toEqual([
+      'instance/us-east-1/i-0half',
+      'vision',
+      ['idle-stop', 'part-measured'],
+    ]);
+    expect(await explained('i-0idle')).toEqual(['instance/us-east-1/i-0idle', 'vision', ['idle-stop', 'proposes']]);
+    expect(await explained('ip-10-0-9-9')).toEqual(['ip-10-0-9-9', 'unallocated', ['idle-stop', 'no-price']]);
+    const { known } = await explain(stores, [idleStop as Policy], 'default', 'ip-10-0-9-9', NOW);
+    expect(known.join()).toMatch(/could be instance\/us-east-1\/i-0twin1 of aws, instance\/us-east-1\/i-0twin2 of aws/);
+    await expect(explained('nobody')).rejects.toMatchObject({ kind: 'missing' });
   }, 60_000);
 });
 

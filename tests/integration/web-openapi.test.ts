@@ -141,7 +141,8 @@ describe('answers', async () => {
           .replace('/budgets/{id}', '/budgets/b')
           .replace('/policies/{name}', '/policies/idle-stop')
           .replace('/alerts/{id}', `/alerts/${raised?.alert.id}`)
-          .replace('{id}', '1'),
+          .replace('{id}', '1')
+          .replace(/\/explain$/, '/explain?target=a'),
       );
       expect(reply.status, path).toBe(200);
       const checked = answer.safeParse(reply.body);

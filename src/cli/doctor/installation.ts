@@ -8,6 +8,7 @@ import path from 'node:path';
 import { addDecimal, formatDecimal, parseDecimal, ZERO, type Decimal } from '../../core/decimal.js';
 import type { QueueFacts } from '../../core/installed.js';
 import { DAY_MS } from '../../core/time.js';
+import { UNALLOCATED } from '../../core/cost/allocation.js';
 import { serverFacts } from '../../store/operation/administration.js';
 import { recentDoubts, REMEDY, sayDoubt } from '../../store/usage/doubts.js';
 import { storedOverlaps } from '../../store/usage/overlaps.js';
@@ -21,6 +22,7 @@ const MOST_LAG_SECONDS = 600;
 const LEAST_FREE_BYTES = 2 ** 30;
 const MOST_SHOWN = 20;
 const DOUBT_DAYS = 92;
+const MEASURED_MS = 3_600_000;
 
 /** Everything that needs the database, and a schema that is up to date for all but the first. */
 export async function examineDatabase(
@@ -35,6 +37,7 @@ export async function examineDatabase(
     ...own,
     ...(await line(bursar, context)),
     ...(await fleets(bursar, context, connected)),
+    await evidence(bursar, context),
     await prices(bursar),
     ...(await unpriced(bursar, context)),
     ...(await doubts(bursar, context)),
@@ -195,6 +198,32 @@ async function fleets(
       return ok(check, `${grouped(targets)} targets, read ${age(readAt)}`);
     },
   );
+}
+
+/** GPUs that are measured and of which no machine or no team is known: nothing can be proposed for them. */
+async function evidence({ stores, organisation }: LocalBursar, { clock }: CliContext): Promise<Finding> {
+  const all = await stores.measured.list(stores.db, organisation, clock.now() - MEASURED_MS, null);
+  const sum = (some: readonly { readonly gpus: number }[]): string =>
+    grouped(some.reduce((total, { gpus }) => total + gpus, 0));
+  const unknown = all.filter(({ target }) => target === null);
+  const shared = all.filter(({ target, team }) => target !== null && team === UNALLOCATED);
+  if (all.length === 0) return ok('evidence', 'no GPU was measured within an hour');
+  if (unknown.length > 0)
+    return attend(
+      'evidence',
+      `${sum(unknown)} GPUs are measured that no machine, team or price is known of: ${unknown
+        .slice(0, MOST_SHOWN)
+        .map(({ resource, detail }) => `${resource} (${detail ?? 'not joined'})`)
+        .join('; ')}`,
+      'connect the cloud or the cluster that they run in; where two machines share a name, let the scrape add a label of the region, the account or the VPC',
+    );
+  return shared.length > 0
+    ? attend(
+        'evidence',
+        `${sum(shared)} GPUs are measured on machines of no team`,
+        'a rule that gives them to one (bursar rules)',
+      )
+    : ok('evidence', `${sum(all)} GPUs are measured, each on a machine that is known`);
 }
 
 async function prices({ stores, organisation }: LocalBursar): Promise<Finding> {

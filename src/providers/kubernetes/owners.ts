@@ -29,7 +29,7 @@ export function ownedPods(pods: readonly V1Pod[]): Map<string, OwnedPods> {
   const owned = new Map<string, { pods: string[]; nodes: string[] }>();
   for (const pod of pods) {
     const owner = ownerOf(pod);
-    if (owner === null || isOver(pod) || !podGpus(pod.spec ?? {}, ANY_NODE).requested) continue;
+    if (owner === null || isOver(pod) || !podGpus(pod.spec ?? {}, ANY_NODE, null).requested) continue;
     const own = owned.get(owner) ?? { pods: [], nodes: [] };
     own.pods.push(`pod/${pod.metadata?.namespace ?? ''}/${pod.metadata?.name ?? ''}`);
     if (pod.spec?.nodeName !== undefined) own.nodes.push(pod.spec.nodeName);

@@ -211,7 +211,8 @@ export class FleetStore implements TargetFinder {
    * The target of a name, of any team or of one; null: nobody knows it, it is gone, or the name is not one target's
    * alone.
    * @param name the target itself, also after its connection and a slash, the resource (an instance's own id) or name
-   * that it has, or what readings call it (a host name, an address, a pod of a workload)
+   * that it has, or what readings call it (a host name whole or its first part, an address, a pod of a
+   * workload)
    */
   async named(
     db: Queryable,
@@ -220,9 +221,11 @@ export class FleetStore implements TargetFinder {
     team: string | null = null,
   ): Promise<SeenTarget | null> {
     const rows = await db.query<Row & { rank: number }>(
-      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 else 4 end as rank
+      `select ${COLUMNS}, case when target = $2 then 0 when connection || '/' || target = $2 then 1 when resource = $2 then 2 when body ->> 'name' = $2 then 3 when body -> 'knownAs' ? $2 then 4 else 5 end as rank
        from fleet_target where organisation = $1 and gone_at is null and ($3::text is null or team = $3)
-         and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2 or body -> 'knownAs' ? $2) order by rank limit 50`,
+         and (target = $2 or connection || '/' || target = $2 or resource = $2 or body ->> 'name' = $2 or body -> 'knownAs' ? $2
+           or exists (select 1 from jsonb_array_elements_text(coalesce(body -> 'knownAs', '[]')) as n(name)
+             where split_part(n.name, '.', 1) = $2)) order by rank limit 50`,
       [organisation, name, team],
     );
     const [best, ...others] = rows;

@@ -1,0 +1,62 @@
+/** /v1/explain: what every policy makes of one target, team or budget, and why. Reads only. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { explain, type Explained } from '../../store/policy/explain.js';
+import { Calling, checkTeam, type Caller } from '../caller.js';
+import { Endpoint, QueryInput } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+
+const querySchema = z.strictObject({
+  target: z
+    .string()
+    .min(1)
+    .max(512)
+    .describe('A target of the fleet, what readings call it (a host name, an address), a team or a budget'),
+});
+
+const explainedSchema = z
+  .strictObject({
+    asked: z.string(),
+    kind: z.enum(['team', 'budget', 'target', 'measured']),
+    target: z.string(),
+    team: z.string(),
+    asOf: z.iso.datetime(),
+    known: z.array(z.string()).describe('What is known of it, as sentences'),
+    looks: z.array(
+      z.strictObject({
+        document: z.string(),
+        policy: z.string(),
+        mode: z.enum(['observe', 'recommend', 'approve', 'enforce']),
+        target: z.string(),
+        saw: z.array(z.string()),
+        proposes: z.array(z.string()),
+        leftAlone: z
+          .strictObject({ code: z.string(), message: z.string(), toAct: z.string() })
+          .nullable()
+          .describe('Why nothing is proposed, and what would make the policy act; null: it proposes something'),
+      }),
+    ),
+  })
+  .meta({ id: 'Explanation' });
+
+@Controller()
+export class ExplainController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/explain', {
+    summary: 'Explain what the policies make of a target, a team or a budget',
+    description:
+      'Every document that looks at it: what it saw, what was missing, and what would make it act. The policies are asked as they are for recommendations.',
+    access: 'viewer',
+    answer: explainedSchema,
+  })
+  async explain(
+    @Calling() caller: Caller,
+    @QueryInput(querySchema) { target }: z.infer<typeof querySchema>,
+  ): Promise<Explained> {
+    const { stores, clock, policies = [] } = this.parts;
+    return explain(stores, policies, caller.principal.organisation, target, clock.now(), (team) =>
+      checkTeam(caller, team),
+    );
+  }
+}
