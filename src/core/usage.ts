@@ -36,6 +36,31 @@ export const TERMS: readonly Term[] = [
 export const CHARGE_CATEGORIES = ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'] as const;
 export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 
+/**
+ * The commitment that a line of a bill used, or left unused (FOCUS CommitmentDiscountId, -Category, -Type, -Name,
+ * -Status, -Quantity and -Unit). Null where the bill does not say.
+ */
+export interface Commitment {
+  readonly id: string;
+  /** Usage: so many machines (a reservation). Spend: so much money (a savings plan). */
+  readonly category: 'Usage' | 'Spend' | null;
+  readonly type: string | null;
+  readonly name: string | null;
+  /** Of usage lines; null on a purchase. */
+  readonly status: 'Used' | 'Unused' | null;
+  readonly quantity: Decimal | null;
+  readonly unit: string | null;
+}
+
+/** What of a line counts towards a contract's commitment (an element of FOCUS ContractApplied); adds no cost. */
+export interface AppliedContract {
+  /** FOCUS ContractCommitmentId. */
+  readonly id: string;
+  readonly cost: Decimal | null;
+  readonly quantity: Decimal | null;
+  readonly unit: string | null;
+}
+
 /** What a bill states about a line, in the source's own decimals. Present on bill lines only. */
 export interface Charge {
   readonly category: ChargeCategory;
@@ -48,6 +73,9 @@ export interface Charge {
   readonly periodEnd: number;
   /** The source says that this line changes no more: an invoice has it, or it is no estimate. Absent: it says nothing. */
   readonly isFinal?: boolean;
+  /** Absent or null: no commitment is named. */
+  readonly commitment?: Commitment | null;
+  readonly contracts?: readonly AppliedContract[] | null;
 }
 
 /** Which statement of a record counts: that of the highest revision, of one revision the latest. */

@@ -2,7 +2,10 @@
  * AWS Cost and Usage Reports as CSV or Parquet: legacy names (`lineItem/UnblendedCost`) and CUR 2.0 names
  * (`line_item_unblended_cost`).
  *
- * Billed is the unblended cost. Effective is the amortised cost by line item type, after AWS' rules ("Understanding
+ * Followed: AWS Data Exports User Guide, "Cost and Usage Report 2.0" table dictionary, "Discount columns" and "Split
+ * line item columns". Billed is the unblended cost, or what the net columns state where an account's discounts are
+ * inside its lines: the report has those columns in months with a discount. Cost categories are tags under
+ * `costCategory/`. What pods used of a machine is theirs, see reading/aws-split.ts. Effective is the amortised cost by line item type, after AWS' rules ("Understanding
  * your amortized reservation data", "Understanding Savings Plans"; the amortised-cost query of AWS' CUR Query Library):
  * covered usage carries its commitment's share, recurring fees carry only what was not used, upfront fees and negations
  * carry nothing. Where a column that a rule needs is empty, effective is null: unknown, not zero.
@@ -10,14 +13,15 @@
 import { addDecimal, negateDecimal, ZERO, type Decimal } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
-import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
+import type { ChargeCategory, Commitment, RecordBatch, Term, UsageRecord } from '../core/usage.js';
 import { awsInstanceGpus } from './reading/aws-instances.js';
+import { SplitCosts, type Costs } from './reading/aws-split.js';
 import { BillRow, shown } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
 import { readParquetTable } from './reading/parquet.js';
-import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
-import { parseTags, tagsOf, type Tags } from './reading/tags.js';
+import { headerOf, readCsvTable, type Cells, type Header, type RowReader, type TableBatch } from './reading/table.js';
+import { COST_CATEGORY, costCategoryTags, parseTags, tagsOf, type Tags } from './reading/tags.js';
 
 export const format: UsageFormat = {
   kind: 'usage',
@@ -31,17 +35,33 @@ export const format: UsageFormat = {
 };
 
 async function* readCur(input: Input, options: ReadOptions): AsyncGenerator<RecordBatch> {
-  const prepare = (header: Header): RowReader<UsageRecord> => {
-    const reader = new CurReader(header);
+  const splits = SPLIT_COLUMNS.some((name) => headerOf(input).includes(name)) ? new SplitCosts() : null;
+  if (splits !== null) {
+    const note: Prepare = (header) => {
+      const reader = new CurReader(header, splits);
+      return (cells, _, problems) => {
+        reader.note(cells, problems);
+        // What is wrong with a row is said when it is read.
+        problems.length = 0;
+      };
+    };
+    for await (const _ of tableOf(input, note, options)) continue;
+  }
+  const prepare: Prepare = (header) => {
+    const reader = new CurReader(header, splits);
     return (cells, out, problems) => {
       out.push(reader.read(cells, problems));
     };
   };
-  const batches = isParquet(input.head)
-    ? readParquetTable(input, prepare, options.mostRowGroupBytes)
-    : readCsvTable(input, prepare);
-  for await (const { items, rejects } of batches) yield { records: items, rejects };
+  for await (const { items, rejects } of tableOf(input, prepare, options)) yield { records: items, rejects };
 }
+
+type Prepare = (header: Header) => RowReader<UsageRecord>;
+
+const tableOf = (input: Input, prepare: Prepare, options: ReadOptions): AsyncGenerator<TableBatch<UsageRecord>> =>
+  isParquet(input.head) ? readParquetTable(input, prepare, options.mostRowGroupBytes) : readCsvTable(input, prepare);
+
+const SPLIT_COLUMNS = ['splitLineItem/ParentResourceId', 'split_line_item_parent_resource_id'];
 
 /** `lineItem/UnblendedCost` as CUR 2.0 writes it: `line_item_unblended_cost`. */
 function modernName(legacy: string): string {
@@ -86,6 +106,19 @@ function columnsOf(header: Header) {
     planUsed: optional('savingsPlan/UsedCommitment'),
     tags: optional('resource_tags'),
     invoice: optional('bill/InvoiceId'),
+    netBilled: optional('lineItem/NetUnblendedCost'),
+    netReservedCost: optional('reservation/NetEffectiveCost'),
+    netUnusedUpfront: optional('reservation/NetUnusedAmortizedUpfrontFeeForBillingPeriod'),
+    netUnusedRecurring: optional('reservation/NetUnusedRecurringFee'),
+    netPlanCost: optional('savingsPlan/NetSavingsPlanEffectiveCost'),
+    plan: optional('savingsPlan/SavingsPlanARN'),
+    operation: optional('lineItem/Operation'),
+    costCategories: optional('cost_category'),
+    parent: optional('splitLineItem/ParentResourceId'),
+    split: optional('splitLineItem/SplitCost'),
+    unused: optional('splitLineItem/UnusedCost'),
+    netSplit: optional('splitLineItem/NetSplitCost'),
+    netUnused: optional('splitLineItem/NetUnusedCost'),
   };
 }
 
@@ -113,6 +146,15 @@ function categoryOf(type: string): ChargeCategory | null {
 
 const INVOICED = { isFinal: true } as const;
 const TAG_COLUMN = /^(?:resourceTags\/|resource_tags_)(?:user[:_])?(.+)$/;
+const CATEGORY_COLUMN = /^(?:costCategory\/|cost_category_)(.+)$/;
+/** The tags that AWS gives a pod's line; the namespace is one. */
+const NAMESPACE = /^aws[:_]eks[:_]namespace$/;
+
+/** The key of a column of tags or of a cost category; null for another column. */
+function tagKeyOf(column: string): string | null {
+  const category = CATEGORY_COLUMN.exec(column)?.[1];
+  return category === undefined ? (TAG_COLUMN.exec(column)?.[1] ?? null) : `${COST_CATEGORY}${category}`;
+}
 
 class CurReader {
   private readonly columns: ReturnType<typeof columnsOf>;
@@ -121,12 +163,81 @@ class CurReader {
   private readonly planTags = new Memo((text) => ({ tags: parseTags(text) }));
   private readonly gpus = new Memo((text) => ({ model: awsInstanceGpus(text)?.model ?? null }));
 
-  constructor(header: Header) {
+  constructor(
+    header: Header,
+    private readonly splits: SplitCosts | null,
+  ) {
     this.columns = columnsOf(header);
     this.tagColumns = header.columns.flatMap((name) => {
-      const key = TAG_COLUMN.exec(name)?.[1];
-      return key === undefined ? [] : [{ key, column: header.optional(name), name }];
+      const key = tagKeyOf(name);
+      return key === null ? [] : [{ key, column: header.optional(name), name }];
     });
+  }
+
+  /** Notes what a row has to do with split costs, before any is read. */
+  note(cells: Cells, problems: Problem[]): void {
+    const { row, columns, splits } = this;
+    if (splits === null) return;
+    row.begin(cells, problems);
+    const parent = cells.text(columns.parent);
+    if (parent !== '') splits.addPod(this.hourKey(cells, parent), this.share());
+    else if (this.isMachine(cells)) {
+      const type = cells.repeated(columns.type);
+      const billed = this.billed() ?? ZERO;
+      splits.addMachine(this.hourKey(cells, cells.text(columns.resource)), {
+        billed,
+        effective: this.effective(cells, type, billed),
+      });
+    }
+  }
+
+  private hourKey(cells: Cells, resource: string): string {
+    return `${resource} ${cells.repeated(this.columns.start)}`;
+  }
+
+  /** A line of the hours of a machine, as EC2 names them; its traffic and disks have other operations. */
+  private isMachine(cells: Cells): boolean {
+    return (
+      cells.repeated(this.columns.operation).startsWith('RunInstances') &&
+      cells.repeated(this.columns.instanceType) !== '' &&
+      MACHINE_TYPES.has(cells.repeated(this.columns.type)) &&
+      cells.text(this.columns.resource) !== ''
+    );
+  }
+
+  private billed(): Decimal | null {
+    const { row, columns } = this;
+    return (
+      row.amount(columns.netBilled, 'lineItem/NetUnblendedCost') ?? row.amount(columns.billed, 'lineItem/UnblendedCost')
+    );
+  }
+
+  /** A pod's share of its machine: what it used, and its part of what nobody did. */
+  private share(): Decimal | null {
+    const { row, columns } = this;
+    const unused =
+      row.amount(columns.netUnused, 'splitLineItem/NetUnusedCost') ??
+      row.amount(columns.unused, 'splitLineItem/UnusedCost');
+    return sum(
+      row.amount(columns.netSplit, 'splitLineItem/NetSplitCost') ??
+        row.amount(columns.split, 'splitLineItem/SplitCost'),
+      unused ?? ZERO,
+    );
+  }
+
+  /** Billed and effective as the line states them, with what pods took of a machine moved to them. */
+  private costs(cells: Cells, type: string): Costs {
+    const { row, columns, splits } = this;
+    const parent = cells.text(columns.parent);
+    const stated = this.billed();
+    if (stated === null && parent === '' && cells.text(columns.billed) === '')
+      row.problem('lineItem/UnblendedCost', 'the value is missing');
+    const billed = stated ?? ZERO;
+    const costs = { billed, effective: this.effective(cells, type, billed) };
+    if (splits === null) return costs;
+    if (parent !== '') return splits.ofPod(this.hourKey(cells, parent), this.share()) ?? costs;
+    const bears = this.isMachine(cells) && type !== 'SavingsPlanNegation';
+    return bears ? splits.leftOf(this.hourKey(cells, cells.text(columns.resource)), costs) : costs;
   }
 
   read(cells: Cells, problems: Problem[]): UsageRecord {
@@ -142,7 +253,8 @@ class CurReader {
     const periodEnd = row.instant(columns.periodEnd, 'bill/BillingPeriodEndDate');
     row.interval(start, end, 'lineItem/UsageEndDate', false);
     row.interval(periodStart, periodEnd, 'bill/BillingPeriodEndDate', true);
-    const billed = row.requiredAmount(columns.billed, 'lineItem/UnblendedCost') ?? ZERO;
+    const { billed, effective } = this.costs(cells, type);
+    const tags = this.tags(cells);
     const instanceType = row.key(columns.instanceType, 'product/instanceType');
     return {
       id: this.id(cells),
@@ -150,13 +262,13 @@ class CurReader {
       account: row.requiredKey(columns.account, 'bill/PayerAccountId'),
       subAccount: row.key(columns.subAccount, 'lineItem/UsageAccountId'),
       resource: row.resource(columns.resource, 'lineItem/ResourceId'),
-      namespace: null,
+      namespace: namespaceOf(tags),
       service: row.key(columns.service, 'product/ProductName'),
       sku: instanceType ?? row.key(columns.sku, 'product/sku'),
       region: row.key(columns.region, 'product/regionCode'),
       term: this.term(cells, type),
       gpuModel: instanceType === null ? null : this.gpus.of(instanceType).model,
-      tags: this.tags(cells),
+      tags,
       start,
       end,
       gpuParts: null,
@@ -166,13 +278,34 @@ class CurReader {
         category: category ?? 'Usage',
         currency: row.currency(columns.currency, 'lineItem/CurrencyCode'),
         billed,
-        effective: this.effective(cells, type, billed),
+        effective,
         list: row.amount(columns.list, 'pricing/publicOnDemandCost'),
         periodStart,
         periodEnd,
         // Blank until the report is final (AWS CUR data dictionary, bill/InvoiceId).
         ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
+        commitment: this.commitment(type),
       },
+    };
+  }
+
+  /** Fees count with what of the commitment was not used: that is their effective cost. */
+  private commitment(type: string): Commitment | null {
+    const { row, columns } = this;
+    const reservation = row.resource(columns.reservation, 'reservation/ReservationARN');
+    const plan = row.resource(columns.plan, 'savingsPlan/SavingsPlanARN');
+    const id = type.startsWith('SavingsPlan') ? plan : reservation;
+    if (id === null || type === 'SavingsPlanNegation') return null;
+    const used = type === 'DiscountedUsage' || type === 'SavingsPlanCoveredUsage';
+    const unused = type === 'RIFee' || type === 'SavingsPlanRecurringFee';
+    return {
+      id,
+      category: id === plan ? 'Spend' : 'Usage',
+      type: id === plan ? 'Savings Plan' : 'Reserved Instance',
+      name: null,
+      status: used ? 'Used' : unused ? 'Unused' : null,
+      quantity: null,
+      unit: null,
     };
   }
 
@@ -197,13 +330,21 @@ class CurReader {
     const { row, columns } = this;
     switch (type) {
       case 'DiscountedUsage':
-        return row.amount(columns.reservedCost, 'reservation/EffectiveCost');
+        return (
+          row.amount(columns.netReservedCost, 'reservation/NetEffectiveCost') ??
+          row.amount(columns.reservedCost, 'reservation/EffectiveCost')
+        );
       case 'SavingsPlanCoveredUsage':
-        return row.amount(columns.planCost, 'savingsPlan/SavingsPlanEffectiveCost');
+        return (
+          row.amount(columns.netPlanCost, 'savingsPlan/NetSavingsPlanEffectiveCost') ??
+          row.amount(columns.planCost, 'savingsPlan/SavingsPlanEffectiveCost')
+        );
       case 'RIFee':
         return sum(
-          row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'),
-          row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'),
+          row.amount(columns.netUnusedUpfront, 'reservation/NetUnusedAmortizedUpfrontFeeForBillingPeriod') ??
+            row.amount(columns.unusedUpfront, 'reservation/UnusedAmortizedUpfrontFeeForBillingPeriod'),
+          row.amount(columns.netUnusedRecurring, 'reservation/NetUnusedRecurringFee') ??
+            row.amount(columns.unusedRecurring, 'reservation/UnusedRecurringFee'),
         );
       case 'SavingsPlanRecurringFee': {
         const used = row.amount(columns.planUsed, 'savingsPlan/UsedCommitment');
@@ -226,19 +367,37 @@ class CurReader {
    * Tag columns of the legacy report (`resourceTags/user:team`), or the one map of CUR 2.0. Empty values are no tags.
    */
   private tags(cells: Cells): Tags | null {
-    const { row } = this;
-    const map = cells.repeated(this.columns.tags);
-    if (map !== '') {
-      const { tags } = this.planTags.of(map);
-      if (tags === undefined) row.problem('resource_tags', `${shown(map)} is not a JSON object of tags`);
-      return tags ?? null;
-    }
-    if (this.tagColumns.length === 0) return null;
+    const map = this.map(cells, this.columns.tags, 'resource_tags');
+    const categories = this.map(cells, this.columns.costCategories, 'cost_category');
     const entries = this.tagColumns
       .map(({ key, column }): [string, string] => [key, cells.repeated(column)])
       .filter(([, value]) => value !== '');
-    return tagsOf(entries) ?? null;
+    if (categories !== null) entries.push(...Object.entries(costCategoryTags(categories)));
+    if (entries.length === 0) return map;
+    return tagsOf([...Object.entries(map ?? {}), ...entries]) ?? null;
   }
+
+  /** A map of CUR 2.0, as JSON. */
+  private map(cells: Cells, column: number, name: string): Tags | null {
+    const text = cells.repeated(column);
+    if (text === '') return null;
+    const { tags } = this.planTags.of(text);
+    if (tags === undefined) this.row.problem(name, `${shown(text)} is not a JSON object of tags`);
+    return tags ?? null;
+  }
+}
+
+/** Line item types that a machine's hours have. */
+const MACHINE_TYPES: ReadonlySet<string> = new Set([
+  'Usage',
+  'DiscountedUsage',
+  'SavingsPlanCoveredUsage',
+  'SavingsPlanNegation',
+]);
+
+function namespaceOf(tags: Tags | null): string | null {
+  for (const key in tags) if (NAMESPACE.test(key)) return tags[key] || null;
+  return null;
 }
 
 /** `3yr` and `36` months are three years; where nothing is said, the shorter, which promises less. */

@@ -1,27 +1,40 @@
 /**
- * FOCUS bills (FinOps Open Cost and Usage Specification, https://focus.finops.org), 1.0 to 1.2, as CSV or Parquet.
+ * FOCUS bills (FinOps Open Cost and Usage Specification, https://focus.finops.org), 1.0 to 1.4, as CSV or Parquet: the
+ * dataset Cost and Usage.
  *
- * Columns of later versions import too: what Bursar does not know is named to the caller and kept aside. Amounts keep
- * the bill's own digits. The id of a line is its line number: a bill is replaced by period as a whole, so that the id
- * needs to be unique within one delivery only. Columns whose absence makes a bill unusable fail the file; all others
- * may be missing.
+ * Followed: the specification's columns at tags v1.0 to v1.2, and specification/datasets/cost_and_usage of the later
+ * versions in github.com/FinOps-Open-Cost-and-Usage-Spec/FOCUS_Spec; AWS, "FOCUS 1.0 with AWS columns" and "FOCUS 1.2
+ * with AWS columns" (Data Exports table dictionary). What Bursar does not know is named to the caller and kept aside.
+ * Amounts keep the bill's own digits and are in BillingCurrency; a virtual currency (tokens) is only what a quantity or
+ * a price is in. A charge that the provider split (AllocatedResourceId) is of the resource that it was allocated to,
+ * with the tags of both, those of the allocation winning. ContractApplied names the contracts that a charge counts
+ * towards, and adds no cost. The id of a line is its line number: a bill is replaced by period as a
+ * whole, so that the id needs to be unique within one delivery only. Columns whose absence makes a bill unusable fail
+ * the file; all others may be missing.
  */
 import type { Input, ReadOptions, UsageFormat } from '../core/ports.js';
-import { GPU_PARTS, MOST_GPU_PARTS, type RecordBatch, type Term, type UsageRecord } from '../core/usage.js';
+import {
+  GPU_PARTS,
+  MOST_GPU_PARTS,
+  type AppliedContract,
+  type Commitment,
+  type RecordBatch,
+  type Term,
+  type UsageRecord,
+} from '../core/usage.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import type { Decimal } from '../core/decimal.js';
-import { BillRow } from './reading/bill.js';
+import { awsInstanceGpus, awsMachineOf } from './reading/aws-instances.js';
+import { BillRow, MOST_RESOURCE_CHARACTERS, shown } from './reading/bill.js';
 import { isParquet } from './reading/input.js';
 import { Memo } from './reading/memo.js';
-import { scaledInteger } from './reading/numbers.js';
+import { decimalOfNumber, scaledInteger } from './reading/numbers.js';
 import { readParquetTable } from './reading/parquet.js';
+import { isObject } from './reading/record.js';
 import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
-import { parseTags } from './reading/tags.js';
+import { costCategoryTags, isStorable, parseJsonObject, parseTags, type Tags } from './reading/tags.js';
 
-/**
- * Columns of FOCUS 1.0, 1.1 and 1.2 (specification/columns), the successor of ProviderName in 1.3, and one of
- * Microsoft's.
- */
+/** Columns of FOCUS 1.0 to 1.4, one of Microsoft's, and those of AWS that are read. */
 const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'AvailabilityZone',
   'BilledCost',
@@ -81,7 +94,18 @@ const KNOWN_COLUMNS: ReadonlySet<string> = new Set([
   'SubAccountType',
   'Tags',
   'ServiceProviderName',
+  'AllocatedMethodDetails',
+  'AllocatedMethodId',
+  'AllocatedResourceId',
+  'AllocatedResourceName',
+  'AllocatedTags',
+  'CommitmentProgramEligibilityDetails',
+  'ContractApplied',
+  'HostProviderName',
+  'InvoiceDetailId',
+  'x_CostCategories',
   'x_SkuTerm',
+  'x_UsageType',
 ]);
 
 /** So many of these in a header make it FOCUS', even where some that must be there are not. */
@@ -99,7 +123,7 @@ const ENOUGH_TELLING_COLUMNS = 4;
 export const format: UsageFormat = {
   kind: 'usage',
   name: 'focus',
-  description: 'FOCUS 1.0 to 1.2 bill, CSV or Parquet (columns of later versions are kept aside)',
+  description: 'FOCUS 1.0 to 1.4 bill (Cost and Usage), CSV or Parquet',
   recognises: (input) => isFocusHeader(headerOf(input)),
   read: (input, options) => readFocus(input, options ?? {}),
 };
@@ -138,13 +162,23 @@ function columnsOf(header: Header) {
     list: header.optional('ListCost'),
     subAccount: header.optional('SubAccountId'),
     resource: header.optional('ResourceId'),
+    allocatedResource: header.optional('AllocatedResourceId'),
+    allocatedTags: header.optional('AllocatedTags'),
+    contract: header.optional('ContractApplied'),
     service: header.optional('ServiceName'),
     sku: header.optional('SkuId'),
     skuDetails: header.optional('SkuPriceDetails'),
     region: header.optional('RegionId', 'RegionName'),
     pricing: header.optional('PricingCategory'),
     commitment: header.optional('CommitmentDiscountCategory'),
+    commitmentId: header.optional('CommitmentDiscountId'),
     commitmentName: header.optional('CommitmentDiscountName'),
+    commitmentType: header.optional('CommitmentDiscountType'),
+    commitmentStatus: header.optional('CommitmentDiscountStatus'),
+    commitmentQuantity: header.optional('CommitmentDiscountQuantity'),
+    commitmentUnit: header.optional('CommitmentDiscountUnit'),
+    costCategories: header.optional('x_CostCategories'),
+    usageType: header.optional('x_UsageType', 'SkuMeter'),
     skuTerm: header.optional('x_SkuTerm'),
     quantity: header.optional('ConsumedQuantity'),
     unit: header.optional('ConsumedUnit'),
@@ -166,6 +200,7 @@ class FocusReader {
   private readonly columns: ReturnType<typeof columnsOf>;
   private readonly row = new BillRow();
   private readonly details = new Memo(skuDetailsOf);
+  private readonly machines = new Memo(awsMachineOf);
   private readonly pricing = new Memo((text) => text.toLowerCase());
 
   constructor(header: Header) {
@@ -175,7 +210,8 @@ class FocusReader {
   read(cells: Cells, problems: { path: string | null; message: string }[]): UsageRecord {
     const { row, columns } = this;
     row.begin(cells, problems);
-    const details = this.details.of(cells.repeated(columns.skuDetails));
+    const provider = row.provider(columns.provider, 'ProviderName');
+    const details = this.machine(cells, provider);
     const start = row.instant(columns.start, 'ChargePeriodStart');
     const end = row.instant(columns.end, 'ChargePeriodEnd');
     const periodStart = row.instant(columns.periodStart, 'BillingPeriodStart');
@@ -185,17 +221,18 @@ class FocusReader {
     const billed = row.requiredAmount(columns.billed, 'BilledCost');
     return {
       id: String(cells.line),
-      provider: row.provider(columns.provider, 'ProviderName'),
+      provider,
       account: row.requiredKey(columns.account, 'BillingAccountId'),
       subAccount: row.key(columns.subAccount, 'SubAccountId'),
-      resource: row.resource(columns.resource, 'ResourceId'),
+      resource:
+        row.resource(columns.allocatedResource, 'AllocatedResourceId') ?? row.resource(columns.resource, 'ResourceId'),
       namespace: null,
       service: row.key(columns.service, 'ServiceName'),
       sku: details.instanceType ?? row.key(columns.sku, 'SkuId'),
       region: row.key(columns.region, 'RegionId'),
       term: this.term(cells),
       gpuModel: details.gpuModel,
-      tags: row.tags(columns.tags, 'Tags'),
+      tags: this.tags(),
       start,
       end,
       gpuParts: details.gpus === null ? null : this.gpuParts(cells, details.gpus, end - start),
@@ -211,8 +248,63 @@ class FocusReader {
         periodEnd,
         // Null until the charge is on an invoice (FOCUS 1.2, InvoiceId).
         ...(cells.repeated(columns.invoice) === '' ? {} : INVOICED),
+        commitment: this.commitment(cells),
+        contracts: this.contracts(cells),
       },
     };
+  }
+
+  /** What the bill says of the machine; AWS' usage type (`USW2-BoxUsage:p4d.24xlarge`) where SkuPriceDetails does not. */
+  private machine(cells: Cells, provider: string): SkuDetails {
+    const details = this.details.of(cells.repeated(this.columns.skuDetails));
+    if (provider !== 'AWS') return details;
+    const type = details.instanceType ?? this.machines.of(cells.repeated(this.columns.usageType));
+    const known = type === null ? null : awsInstanceGpus(type);
+    return {
+      instanceType: type,
+      gpuModel: details.gpuModel ?? known?.model ?? null,
+      gpus: details.gpus ?? known?.gpus ?? null,
+    };
+  }
+
+  /** Later ones win: tags, then AWS' cost categories under `costCategory/`, then the tags of the allocation. */
+  private tags(): Tags | null {
+    const { row, columns } = this;
+    const tags = row.tags(columns.tags, 'Tags');
+    const categories = row.tags(columns.costCategories, 'x_CostCategories');
+    const allocated = row.tags(columns.allocatedTags, 'AllocatedTags');
+    return categories === null && allocated === null
+      ? tags
+      : { ...tags, ...(categories === null ? null : costCategoryTags(categories)), ...allocated };
+  }
+
+  private commitment(cells: Cells): Commitment | null {
+    const { row, columns } = this;
+    const id = row.resource(columns.commitmentId, 'CommitmentDiscountId');
+    if (id === null) return null;
+    const category = cells.repeated(columns.commitment);
+    const status = cells.repeated(columns.commitmentStatus);
+    return {
+      id,
+      category: category === 'Usage' || category === 'Spend' ? category : null,
+      type: row.key(columns.commitmentType, 'CommitmentDiscountType'),
+      name: row.resource(columns.commitmentName, 'CommitmentDiscountName'),
+      status: status === 'Used' || status === 'Unused' ? status : null,
+      quantity: row.amount(columns.commitmentQuantity, 'CommitmentDiscountQuantity'),
+      unit: row.key(columns.commitmentUnit, 'CommitmentDiscountUnit'),
+    };
+  }
+
+  private contracts(cells: Cells): readonly AppliedContract[] | null {
+    const text = cells.text(this.columns.contract);
+    if (text === '' || text === '{}') return null;
+    const contracts = appliedContracts(text);
+    if (contracts === null)
+      this.row.problem(
+        'ContractApplied',
+        `${shown(text)} is not a JSON object whose Elements each name a contract commitment and a cost, or a quantity with its unit`,
+      );
+    return contracts;
   }
 
   /**
@@ -265,3 +357,29 @@ function skuDetailsOf(text: string): SkuDetails {
     gpus: details['GpuCount'] !== undefined && Number.isInteger(gpus) && gpus > 0 && gpus <= 1000 ? gpus : null,
   };
 }
+
+/**
+ * What `{"Elements": [{"ContractCommitmentId": "c", "ContractCommitmentAppliedCost": 1.5}]}` says of each commitment: a
+ * cost, or a quantity with its unit, or both (1.3). Null where it says something else. 1.3 was first published with keys
+ * that end in `ID`.
+ */
+function appliedContracts(text: string): readonly AppliedContract[] | null {
+  const elements = parseJsonObject(text)?.['Elements'];
+  if (!Array.isArray(elements)) return null;
+  const applied = (elements as unknown[]).map((element): AppliedContract | null => {
+    const fields = isObject(element) ? element : {};
+    const id = fields['ContractCommitmentId'] ?? fields['ContractCommitmentID'];
+    const cost = numberOf(fields['ContractCommitmentAppliedCost']);
+    const quantity = numberOf(fields['ContractCommitmentAppliedQuantity']);
+    const unit = fields['ContractCommitmentAppliedUnit'];
+    if (typeof id !== 'string' || id === '' || id.length > MOST_RESOURCE_CHARACTERS || !isStorable(id)) return null;
+    const measured = quantity !== null && typeof unit === 'string' && isStorable(unit);
+    return cost === null && !measured
+      ? null
+      : { id, cost, quantity: measured ? quantity : null, unit: measured ? unit : null };
+  });
+  return applied.includes(null) ? null : applied.filter((one) => one !== null);
+}
+
+const numberOf = (value: unknown): Decimal | null =>
+  typeof value === 'number' ? (decimalOfNumber(value) ?? null) : null;

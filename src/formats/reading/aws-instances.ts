@@ -86,3 +86,12 @@ export function awsInstanceGpus(instanceType: string): InstanceGpus | null {
   const gpus = family?.sizes[instanceType.slice(dot + 1)];
   return family === undefined || gpus === undefined ? null : { model: family.model, gpus };
 }
+
+/** EC2 usage types that are hours of a machine: `USW2-BoxUsage:p4d.24xlarge`, `SpotUsage:g5.xlarge`. */
+const MACHINE_HOURS =
+  /(?:^|-)(?:BoxUsage|SpotUsage|DedicatedUsage|UnusedBox|UnusedDed|SchedUsage|HeavyUsage|Reservation|HostBoxUsage):([a-z0-9-]+\.[a-z0-9-]+)$/;
+
+/** The machine whose hours an AWS usage type charges; null where it charges something else. */
+export function awsMachineOf(usageType: string): string | null {
+  return MACHINE_HOURS.exec(usageType)?.[1] ?? null;
+}

@@ -27,6 +27,21 @@ export function tagsOf(entries: readonly (readonly [string, unknown])[]): Tags |
   return pairs.length === 0 ? null : Object.fromEntries(pairs);
 }
 
+/** AWS' cost categories as tags of their own: `costCategory/Team`. */
+export function costCategoryTags(categories: Tags): Tags {
+  return Object.fromEntries(Object.entries(categories).map(([name, value]) => [`${COST_CATEGORY}${name}`, value]));
+}
+
+export const COST_CATEGORY = 'costCategory/';
+
+/** The object in a JSON text; undefined where the text is none. */
+export function parseJsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  const value = parseJson(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Readonly<Record<string, unknown>>)
+    : undefined;
+}
+
 function valueText(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -86,3 +86,27 @@ export function parseUsDate(text: string): number {
 export function plusDays(instant: number, days: number): number {
   return instant + days * MILLISECONDS_PER_DAY;
 }
+
+/** The calendar month (UTC) that `202610` or `2026-10` names, half-open; null where the text names none. */
+export function calendarMonth(text: string): { readonly start: number; readonly end: number } | null {
+  const match = /^(\d{4})-?(\d{2})$/.exec(text);
+  if (match === null) return null;
+  const [year, month] = [Number(match[1]), Number(match[2])];
+  const start = epochDay(year, month, 1);
+  const next = month === 12 ? epochDay(year + 1, 1, 1) : epochDay(year, month + 1, 1);
+  return month < 1 || month > 12 ? null : { start: start * MILLISECONDS_PER_DAY, end: next * MILLISECONDS_PER_DAY };
+}
+
+/** Beijing is eight hours ahead of UTC, without summer time. */
+const BEIJING_MILLISECONDS = 8 * 3_600_000;
+
+/** As `parseInstant`, of a time that names no zone and is Beijing's. */
+export function parseBeijing(text: string): number {
+  return parseInstant(text) - (/[Zz]|[+-]\d{2}:?\d{2}$/.test(text.slice(10)) ? 0 : BEIJING_MILLISECONDS);
+}
+
+/** As `calendarMonth`, of Beijing. */
+export function beijingMonth(text: string): { readonly start: number; readonly end: number } | null {
+  const month = calendarMonth(text);
+  return month === null ? null : { start: month.start - BEIJING_MILLISECONDS, end: month.end - BEIJING_MILLISECONDS };
+}

@@ -217,13 +217,16 @@ describe('a file', () => {
     ]);
   });
 
-  it('of 1.3 with new columns imports, and names them', async () => {
+  it('of 1.3 imports, and names the columns that it does not know', async () => {
     const unknown: string[] = [];
-    const text = bill({ ContractApplied: '{}', AllocatedMethodId: 'x' }).replace('ProviderName', 'ServiceProviderName');
+    const text = bill({ ContractApplied: '{}', AllocatedMethodId: 'x', NextVersion: 'y' }).replace(
+      'ProviderName',
+      'ServiceProviderName',
+    );
     const { records } = await usageOf(format, await openBytes('a.csv', Buffer.from(text)), {
       onUnknownColumns: (columns) => unknown.push(...columns),
     });
-    expect([records[0]?.provider, unknown]).toEqual(['AWS', ['ContractApplied', 'AllocatedMethodId']]);
+    expect([records[0]?.provider, unknown]).toEqual(['AWS', ['NextVersion']]);
   });
 
   it('that is empty, or in which a needed column is twice, fails', async () => {
