@@ -14,8 +14,13 @@ import { BATCH_ROWS, rejectOf } from './table.js';
 
 export const MOST_OBJECT_BYTES = 64 << 20;
 
-/** Reads a record from a parsed value, or names its problems. */
-export type ValueReader = (value: unknown, path: string, problems: Problem[]) => UsageRecord | null;
+/** Reads a record (or some) from a parsed value, or names its problems. `line` is its line or its number. */
+export type ValueReader = (
+  value: unknown,
+  path: string,
+  problems: Problem[],
+  line: number,
+) => UsageRecord | readonly UsageRecord[] | null;
 
 const LF = 10;
 const QUOTE = 34;
@@ -92,9 +97,10 @@ class Batches {
   }
 
   addValue(value: unknown, line: number, bytes: () => Buffer): void {
-    const record = this.read(value, '', this.problems);
-    if (record !== null) {
-      this.batch.records.push(record);
+    const read = this.read(value, '', this.problems, line);
+    if (read !== null) {
+      if ('id' in read) this.batch.records.push(read);
+      else this.batch.records.push(...read);
       return;
     }
     this.batch.rejects.push(rejectOf(line, this.problems.map(unrooted), rawText(bytes())));

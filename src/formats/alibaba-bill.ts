@@ -1,0 +1,213 @@
+/**
+ * Alibaba Cloud's bill as its console exports it and as it is delivered to OSS, as CSV: billing details by billable item
+ * or by instance, of a month, of days or in detail, with Chinese or English columns.
+ *
+ * Followed: Alibaba Cloud, Expenses and Costs, "Detailed file format" (BSS OpenAPI: instance billing cycle details),
+ * "Billing details" (fields of the console's export, alibabacloud.com/help/en/user-center/user-guide/bill-details-2) and
+ * DescribeInstanceBill (types of bill). The columns in Chinese are those of the same file from the site in China. Billed
+ * is the pretax amount (after discounts and coupons), list the pretax gross amount, as the provider's own reading of the
+ * bill has them. Of a subscription the effective cost is unknown. Times are Beijing's; a line without them spans its
+ * day, or its billing cycle. The new version of the bill ("Fields in upgraded bills") has other columns and is not read.
+ */
+import { ZERO } from '../core/decimal.js';
+import type { Problem } from '../core/errors.js';
+import type { Input, UsageFormat } from '../core/ports.js';
+import type { ChargeCategory, RecordBatch, UsageRecord } from '../core/usage.js';
+import { BillRow, shown } from './reading/bill.js';
+import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
+import { Memo } from './reading/memo.js';
+import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
+import { isStorable, type Tags } from './reading/tags.js';
+import { beijingMonth, parseBeijing, plusDays } from './reading/times.js';
+
+/** What each column is called: in Chinese, in the delivered file, in the console's English export. */
+const NAMES = {
+  cycle: ['账期', '账单月份', 'BillingCycle', 'Billing Cycle'],
+  account: ['账号ID', 'AccountID', 'Account ID', '账号', 'AccountName', 'Account Name'],
+  owner: ['Owner账号ID', 'OwnerID', 'Owner ID', 'Owner账号', 'OwnerAccountName', 'Owner Account Name'],
+  product: ['产品', 'ProductName', 'Product Name', '产品Code', 'ProductCode', 'Product Code'],
+  commodity: ['产品明细Code', 'CommodityCode', 'ProductType', '产品明细', 'ProductDetail', 'Product Detail'],
+  subscription: ['消费类型', 'SubscriptionType', 'Subscription Type'],
+  type: ['账单类型', 'Item', 'Bill Type'],
+  day: ['账单日期', 'BillingDate', 'Billing Date', '消费时间', 'PaymentTime', 'Payment Time'],
+  start: ['账单开始时间', '服务开始时间', 'UsageStartTime', 'Usage Start Time'],
+  end: ['账单结束时间', '服务结束时间', 'UsageEndTime', 'Usage End Time'],
+  instance: ['实例ID', '资产/资源实例ID', 'InstanceID', 'Instance ID'],
+  spec: ['实例规格', 'InstanceSpec', 'Instance Spec'],
+  region: ['地域', 'Region'],
+  tags: ['实例标签', 'Tag', 'InstanceTag', 'Instance Tag'],
+  list: ['原价', '官网价', '目录总价', 'PretaxGrossAmount', 'Pretax Gross Amount'],
+  billed: ['应付金额', 'PretaxAmount', 'Pretax Amount'],
+  currency: ['币种', 'Currency'],
+} as const;
+
+export const format: UsageFormat = {
+  kind: 'usage',
+  name: 'alibaba-bill',
+  description: "Alibaba Cloud's billing details as CSV from its console or OSS, Chinese or English columns",
+  recognises: (input) => {
+    const columns = headerOf(input);
+    return (['cycle', 'account', 'billed', 'instance'] as const).every((key) =>
+      NAMES[key].some((name) => columns.includes(name)),
+    );
+  },
+  read,
+};
+
+async function* read(input: Input): AsyncGenerator<RecordBatch> {
+  const prepare = (header: Header): RowReader<UsageRecord> => {
+    const reader = new AlibabaReader(header);
+    return (cells, out, problems) => {
+      out.push(reader.read(cells, problems));
+    };
+  };
+  for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
+}
+
+function columnsOf(header: Header) {
+  const columns = new NamedColumns(header);
+  return {
+    cycle: columns.required(...NAMES.cycle),
+    account: columns.required(...NAMES.account),
+    billed: columns.required(...NAMES.billed),
+    type: columns.required(...NAMES.type),
+    owner: columns.optional(...NAMES.owner),
+    product: columns.optional(...NAMES.product),
+    commodity: columns.optional(...NAMES.commodity),
+    subscription: columns.optional(...NAMES.subscription),
+    day: columns.optional(...NAMES.day),
+    start: columns.optional(...NAMES.start),
+    end: columns.optional(...NAMES.end),
+    instance: columns.optional(...NAMES.instance),
+    spec: columns.optional(...NAMES.spec),
+    region: columns.optional(...NAMES.region),
+    tags: columns.optional(...NAMES.tags),
+    list: columns.optional(...NAMES.list),
+    currency: columns.optional(...NAMES.currency),
+  };
+}
+
+/** `Item`, by its value in the API and the delivered file, and by its words in the console. `null`: by subscription. */
+const TYPES: Readonly<Record<string, ChargeCategory | null>> = {
+  SubscriptionOrder: 'Purchase',
+  PayAsYouGoBill: 'Usage',
+  Refund: 'Adjustment',
+  Adjustment: 'Adjustment',
+  Consumption: null,
+  预付订单: 'Purchase',
+  订阅订单: 'Purchase',
+  后付账单: 'Usage',
+  按量账单: 'Usage',
+  退款: 'Adjustment',
+  调账: 'Adjustment',
+  消费: null,
+};
+
+const SUBSCRIPTION = /^(?:Subscription|预付费|包年包月)$/i;
+
+class AlibabaReader {
+  private readonly columns: ReturnType<typeof columnsOf>;
+  private readonly row = new BillRow(parseBeijing);
+  private readonly cells = new PlainCells();
+  private readonly tags = new Memo((text) => ({ tags: tagsOf(text) }));
+  private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
+
+  constructor(header: Header) {
+    this.columns = columnsOf(header);
+  }
+
+  read(raw: Cells, problems: Problem[]): UsageRecord {
+    const { row, columns } = this;
+    const cells = this.cells.over(raw);
+    row.begin(cells, problems);
+    const { month } = this.months.of(cells.repeated(columns.cycle.at));
+    if (month === null)
+      row.problem(columns.cycle.name, `${shown(cells.repeated(columns.cycle.at))} is not a billing cycle`);
+    const { start, end } = this.interval(cells, month ?? { start: Number.NaN, end: Number.NaN });
+    const billed = row.requiredAmount(columns.billed.at, columns.billed.name) ?? ZERO;
+    const prepaid = SUBSCRIPTION.test(cells.repeated(columns.subscription.at));
+    const category = this.category(cells, prepaid);
+    const spec = row.key(columns.spec.at, columns.spec.name);
+    return {
+      id: String(cells.line),
+      provider: 'Alibaba Cloud',
+      account: row.requiredKey(columns.account.at, columns.account.name),
+      subAccount: row.key(columns.owner.at, columns.owner.name),
+      resource: row.resource(columns.instance.at, columns.instance.name),
+      namespace: null,
+      service: row.key(columns.product.at, columns.product.name),
+      sku: spec !== null && spec.startsWith('ecs.') ? spec : row.key(columns.commodity.at, columns.commodity.name),
+      region: row.key(columns.region.at, columns.region.name),
+      term: null,
+      gpuModel: null,
+      tags: this.tagsOf(cells),
+      start,
+      end,
+      gpuParts: null,
+      storageMib: null,
+      networkBytes: null,
+      charge: {
+        category,
+        currency:
+          columns.currency.at < 0 ? CURRENCY_IN_CHINA : row.currency(columns.currency.at, columns.currency.name),
+        billed,
+        effective: prepaid ? null : billed,
+        list: row.amount(columns.list.at, columns.list.name),
+        periodStart: month?.start ?? Number.NaN,
+        periodEnd: month?.end ?? Number.NaN,
+      },
+    };
+  }
+
+  /** The line's own times, else its day, else its billing cycle. */
+  private interval(cells: Cells, month: { start: number; end: number }): { start: number; end: number } {
+    const { row, columns } = this;
+    if (cells.repeated(columns.start.at) !== '' && cells.repeated(columns.end.at) !== '') {
+      const start = row.instant(columns.start.at, columns.start.name);
+      const end = row.instant(columns.end.at, columns.end.name);
+      row.interval(start, end, columns.end.name, false);
+      return { start, end };
+    }
+    if (cells.repeated(columns.day.at) === '') return month;
+    const at = row.instant(columns.day.at, columns.day.name);
+    // Beijing's day of the instant: its midnight is 16:00 UTC.
+    const start = Math.floor((at - BEIJING_MIDNIGHT_MS) / DAY_MS) * DAY_MS + BEIJING_MIDNIGHT_MS;
+    return { start, end: plusDays(start, 1) };
+  }
+
+  private category(cells: Cells, prepaid: boolean): ChargeCategory {
+    const { type } = this.columns;
+    const text = cells.repeated(type.at);
+    const category = TYPES[text];
+    if (category === undefined)
+      this.row.problem(type.name, text === '' ? 'the value is missing' : `${shown(text)} is not a type of bill`);
+    return category ?? (prepaid ? 'Purchase' : 'Usage');
+  }
+
+  private tagsOf(cells: Cells): Tags | null {
+    const { tags } = this.columns;
+    const text = cells.repeated(tags.at);
+    const known = this.tags.of(text);
+    if (known.tags === undefined) this.row.problem(tags.name, `${shown(text)} is not a list of tags`);
+    return known.tags ?? null;
+  }
+}
+
+const DAY_MS = 86_400_000;
+const BEIJING_MIDNIGHT_MS = 16 * 3_600_000;
+
+/** `key:team value:a; key:env value:prod`, or `team:a;env:prod`. Undefined where it is neither. */
+function tagsOf(text: string): Tags | null | undefined {
+  if (text === '') return null;
+  if (!isStorable(text)) return undefined;
+  const entries = text
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => /^key:(\S+) value:(.*)$/.exec(part) ?? /^([^:]+):(.*)$/.exec(part));
+  return entries.includes(null)
+    ? undefined
+    : Object.fromEntries(
+        entries.flatMap((match) => (match === null ? [] : [[match[1] ?? '', (match[2] ?? '').trim()]])),
+      );
+}

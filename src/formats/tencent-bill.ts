@@ -1,0 +1,183 @@
+/**
+ * Tencent Cloud's bill details (L3) as its console exports them, as CSV, with English or Chinese columns.
+ *
+ * Followed: Tencent Cloud, Billing Center, "Fields in Bills" (tencentcloud.com/document/product/555/37506, with its
+ * enumerated values of Transaction Type), International Partners, "Fields in Customer Bills" (1085/48350) and "Bill
+ * Fields Description" (1085/43050), and Billing API (2018-07-09), data type BillDetail, whose Chinese names of the
+ * same fields the console in China uses. Billed is the total after discounts, whatever it is paid with (vouchers are a
+ * payment), list the original cost; a tax amount is a line of its own of category Tax. A purchase's effective cost per
+ * day is unknown. Times are Beijing's and an end states its last second. The billing period is the bill month, or
+ * where a file has no such column (before November 2024) the month in which the line was deducted.
+ */
+import { ZERO } from '../core/decimal.js';
+import type { Problem } from '../core/errors.js';
+import type { Input, UsageFormat } from '../core/ports.js';
+import type { ChargeCategory, RecordBatch, Term, UsageRecord } from '../core/usage.js';
+import { BillRow, shown } from './reading/bill.js';
+import { CURRENCY_IN_CHINA, NamedColumns, PlainCells } from './reading/console-bill.js';
+import { Memo } from './reading/memo.js';
+import { headerOf, readCsvTable, type Cells, type Header, type RowReader } from './reading/table.js';
+import { beijingMonth, parseBeijing } from './reading/times.js';
+
+const NAMES = {
+  month: ['账单月份', 'Bill Month', 'BillMonth'],
+  payer: ['支付者UIN', '支付者 UIN', 'Payer Account ID'],
+  owner: ['使用者UIN', '使用者 UIN', 'Owner Account ID'],
+  product: ['产品名称', 'Product Name', 'ProductName'],
+  subproduct: ['子产品名称', 'Subproduct Name', 'SubproductName'],
+  mode: ['计费模式', 'Billing Mode', 'BillingMode'],
+  region: ['地域', 'Region Code', 'Region'],
+  instance: ['资源ID', '资源 ID', '实例ID', 'Instance ID', 'InstanceID'],
+  kind: ['实例类型', 'Instance Type', 'InstanceType'],
+  action: ['交易类型', 'Transaction Type', 'TransactionType'],
+  paid: ['扣费时间', 'Transaction Time', 'TransactionTime'],
+  start: ['开始使用时间', 'Usage Start Time', 'UsageStartTime'],
+  end: ['结束使用时间', 'Usage End Time', 'UsageEndTime'],
+  list: ['组件原价', '原价', 'Original Cost', 'OriginalCost'],
+  billed: [
+    '优惠后总价',
+    'Total Amount After Discount (Excluding Tax)',
+    'Total Amount After Discount',
+    'Total Amount after Discount (Excluding Tax)',
+  ],
+  tax: ['税额', 'Tax Amount', 'TaxAmount'],
+  currency: ['币种', 'Currency'],
+} as const;
+
+export const format: UsageFormat = {
+  kind: 'usage',
+  name: 'tencent-bill',
+  description: "Tencent Cloud's bill details (L3) as CSV from its console, English or Chinese columns",
+  recognises: (input) => {
+    const columns = headerOf(input);
+    return (['payer', 'billed', 'action', 'start'] as const).every((key) =>
+      NAMES[key].some((name) => columns.includes(name)),
+    );
+  },
+  read,
+};
+
+async function* read(input: Input): AsyncGenerator<RecordBatch> {
+  const prepare = (header: Header): RowReader<UsageRecord> => {
+    const reader = new TencentReader(header);
+    return (cells, out, problems) => {
+      out.push(...reader.read(cells, problems));
+    };
+  };
+  for await (const { items, rejects } of readCsvTable(input, prepare)) yield { records: items, rejects };
+}
+
+function columnsOf(header: Header) {
+  const columns = new NamedColumns(header);
+  return {
+    payer: columns.required(...NAMES.payer),
+    action: columns.required(...NAMES.action),
+    start: columns.required(...NAMES.start),
+    end: columns.required(...NAMES.end),
+    billed: columns.required(...NAMES.billed),
+    month: columns.optional(...NAMES.month),
+    paid: columns.optional(...NAMES.paid),
+    owner: columns.optional(...NAMES.owner),
+    product: columns.optional(...NAMES.product),
+    subproduct: columns.optional(...NAMES.subproduct),
+    mode: columns.optional(...NAMES.mode),
+    region: columns.optional(...NAMES.region),
+    instance: columns.optional(...NAMES.instance),
+    kind: columns.optional(...NAMES.kind),
+    list: columns.optional(...NAMES.list),
+    tax: columns.optional(...NAMES.tax),
+    currency: columns.optional(...NAMES.currency),
+  };
+}
+
+/** Transaction types by their words, the first that fits: corrections before what they correct. */
+const ACTIONS: readonly (readonly [RegExp, ChargeCategory])[] = [
+  [/退款|退费|退货|refund|return/i, 'Adjustment'],
+  [/调账|补偿|冲正|冲销|adjust|compensat|offset|reversal/i, 'Adjustment'],
+  [/包年包月|节省计划|预留实例.*(?:新购|预付)|monthly subscription|savings plan|purchase|renew|prepaid/i, 'Purchase'],
+  [/按量|小时结|日结|月结|竞价|扣费|pay-as-you-go|settlement|spot|postpaid|deduct/i, 'Usage'],
+];
+
+const SPOT = /竞价|spot/i;
+const ON_DEMAND = /按量|pay-as-you-go/i;
+/** An end states its last second. */
+const SECOND_MS = 1000;
+
+class TencentReader {
+  private readonly columns: ReturnType<typeof columnsOf>;
+  private readonly row = new BillRow(parseBeijing);
+  private readonly cells = new PlainCells();
+  private readonly months = new Memo((text) => ({ month: beijingMonth(text) }));
+  private readonly actions = new Memo((text) => ACTIONS.find(([words]) => words.test(text))?.[1] ?? null);
+
+  constructor(header: Header) {
+    this.columns = columnsOf(header);
+  }
+
+  /** The line, and one more for its tax where it states one. */
+  read(raw: Cells, problems: Problem[]): UsageRecord[] {
+    const { row, columns } = this;
+    const cells = this.cells.over(raw);
+    row.begin(cells, problems);
+    const start = row.instant(columns.start.at, columns.start.name);
+    const end = row.instant(columns.end.at, columns.end.name) + SECOND_MS;
+    row.interval(start, end, columns.end.name, false);
+    const month = this.month(cells);
+    const billed = row.requiredAmount(columns.billed.at, columns.billed.name) ?? ZERO;
+    const tax = row.amount(columns.tax.at, columns.tax.name);
+    const action = row.requiredKey(columns.action.at, columns.action.name);
+    const category = this.actions.of(action);
+    if (category === null && action !== '')
+      row.problem(columns.action.name, `${shown(action)} is not a transaction type that is known`);
+    const line: UsageRecord = {
+      id: String(cells.line),
+      provider: 'Tencent Cloud',
+      account: row.requiredKey(columns.payer.at, columns.payer.name),
+      subAccount: row.key(columns.owner.at, columns.owner.name),
+      resource: row.resource(columns.instance.at, columns.instance.name),
+      namespace: null,
+      service: row.key(columns.product.at, columns.product.name),
+      sku: row.key(columns.subproduct.at, columns.subproduct.name),
+      region: row.key(columns.region.at, columns.region.name),
+      term: this.term(cells, action),
+      gpuModel: null,
+      tags: null,
+      start,
+      end,
+      gpuParts: null,
+      storageMib: null,
+      networkBytes: null,
+      charge: {
+        category: category ?? 'Usage',
+        currency:
+          columns.currency.at < 0 ? CURRENCY_IN_CHINA : row.currency(columns.currency.at, columns.currency.name),
+        billed,
+        effective: category === 'Purchase' ? null : billed,
+        list: row.amount(columns.list.at, columns.list.name),
+        periodStart: month?.start ?? Number.NaN,
+        periodEnd: month?.end ?? Number.NaN,
+      },
+    };
+    if (line.charge === null || tax === null || tax.unscaled === 0n) return [line];
+    const charge = { ...line.charge, category: 'Tax' as const, billed: tax, effective: tax, list: null };
+    return [line, { ...line, id: `${line.id}/tax`, charge }];
+  }
+
+  private month(cells: Cells): { readonly start: number; readonly end: number } | null {
+    const { row, columns } = this;
+    const column = columns.month.at < 0 ? columns.paid : columns.month;
+    const text = cells.repeated(column.at).slice(0, 7);
+    const { month } = this.months.of(text);
+    if (month === null)
+      row.problem(column.name, text === '' ? 'the value is missing' : `${shown(text)} is not a month`);
+    return month;
+  }
+
+  /** Null for packages, reserved instances and savings plans, whose length is not stated. */
+  private term(cells: Cells, action: string): Term | null {
+    const { columns } = this;
+    const kind = cells.repeated(columns.kind.at);
+    if (SPOT.test(kind) || SPOT.test(action)) return 'spot';
+    return kind === '' && ON_DEMAND.test(cells.repeated(columns.mode.at)) ? 'on-demand' : null;
+  }
+}
