@@ -26,6 +26,7 @@ import { DatedBills1764000000025 } from './0025-dated-bills.js';
 import { ToldAgain1764000000026 } from './0026-told-again.js';
 import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.js';
 import { WhoPaused1764000000029 } from './0029-who-paused.js';
+import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
 
 export const migrations = [
@@ -56,5 +57,6 @@ export const migrations = [
   ToldAgain1764000000026,
   TypedRecommendations1764000000027,
   WhoPaused1764000000029,
+  Leases1764000000031,
   EvidenceMeetsTheFleet1764000000032,
 ];

@@ -5,7 +5,7 @@
 import type { Clock } from './core/time.js';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
-import type { Config } from './config.js';
+import { parseConfig, type Config } from './config.js';
 import { invalid, Failure, type Problem } from './core/errors.js';
 import { ENGLISH } from './core/alert/texts.js';
 import type { Policy } from './core/policy/policy.js';
@@ -26,9 +26,9 @@ import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
 import { COLLECTING_INTERVALS, CollectingSchedule } from './pipeline/collecting.js';
 import { makeLine } from './pipeline/line.js';
-import { LineQueue } from './pipeline/queue.js';
+import { LineQueue, QUEUE_CONNECTIONS } from './pipeline/queue.js';
 import { ReportSchedule } from './pipeline/report.js';
-import { Runner } from './pipeline/runner.js';
+import { leaseMsOf, Runner } from './pipeline/runner.js';
 import type { Stage } from './pipeline/stage.js';
 import { Tick } from './pipeline/tick.js';
 import { tracedConnection } from './pipeline/tracing.js';
@@ -137,13 +137,15 @@ export interface ComposeOptions {
   readonly reachesOut?: boolean;
   /** Where the providers' settings are; absent: no connection is opened. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** Absent: as the settings' defaults are. */
+  readonly limits?: Pick<Config, 'databaseConnections' | 'statementSeconds' | 'stallSeconds'>;
 }
 
 /** Opens the connections and the database, brings it up to date unless it is only to be looked at, loads the parts. */
 export async function compose(
   databaseUrl: string,
   clock: Clock,
-  { migrate = true, environment = {}, watch, reachesOut = true }: ComposeOptions = {},
+  { migrate = true, environment = {}, watch, reachesOut = true, limits = parseConfig({}) }: ComposeOptions = {},
 ): Promise<Bursar> {
   const connections: ReadonlyMap<string, ProviderConnection> = reachesOut
     ? await openConnections(environment, clock)
@@ -155,7 +157,9 @@ export async function compose(
     publicUrl: environment['BURSAR_PUBLIC_URL']?.replace(/\/+$/, '') || null,
     chart: mainPicture,
   };
-  const db = await Database.open(databaseUrl);
+  const db = await Database.open(databaseUrl, limits.databaseConnections, {
+    statement: limits.statementSeconds * 1000,
+  });
   if (migrate) await db.migrate();
   const stores = new Stores(db, new FleetStore());
   const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', (part) =>
@@ -182,6 +186,7 @@ export async function compose(
     clock,
     line.filter((stage) => !isLeft(stage)),
     watch,
+    leaseMsOf(limits.stallSeconds),
   );
   return {
     organisation: DEFAULT_ORGANISATION,
@@ -203,16 +208,21 @@ export async function compose(
   };
 }
 
-/** A queue that does work in this process where the role has it do any. */
-export function openQueue(
+/**
+ * A queue that does work in this process where the role has it do any.
+ * @throws Failure invalid where the server has no room for the connections that the process may open
+ */
+export async function openQueue(
   bursar: Bursar,
   config: Config,
   role: Role,
   failed: (error: Error) => void,
 ): Promise<LineQueue> {
   const concurrency = role === 'api' ? 0 : config.concurrency;
+  // It listens on one of its own.
+  await bursar.stores.db.checkRoom(1 + (config.redisUrl === null ? QUEUE_CONNECTIONS : 0));
   return LineQueue.open(
-    { databaseUrl: bursar.databaseUrl, redisUrl: config.redisUrl, concurrency },
+    { databaseUrl: bursar.databaseUrl, redisUrl: config.redisUrl, concurrency, stallSeconds: config.stallSeconds },
     bursar.runner,
     failed,
   );

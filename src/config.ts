@@ -35,6 +35,21 @@ const schema = z.object({
         'PostgreSQL 15 or later (through a pooler: in session mode); absent: an embedded server in BURSAR_DATA_DIR',
       secret: true,
     }),
+  BURSAR_DATABASE_CONNECTIONS: z.coerce
+    .number({ error: 'is not a number' })
+    .int()
+    .min(1)
+    .max(1000)
+    .default(10)
+    .describe(
+      'Connections to the database that one process has at most, besides the one it listens on, the one it says on that it is alive, and those of the queue',
+    ),
+  BURSAR_DATABASE_STATEMENT_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(5)
+    .max(3600)
+    .default(120)
+    .describe('Seconds after which a statement is given up; a server that is silent for so long is taken for gone'),
   REDIS_URL: url(/^rediss?$/, 'a redis:// URL')
     .optional()
     .meta({
@@ -132,6 +147,12 @@ const schema = z.object({
     .describe(
       'Addresses or networks of proxies, with commas between: the address of a request is then the one that they name in X-Forwarded-For',
     ),
+  BURSAR_STALL_SECONDS: z.coerce
+    .number({ error: 'is not a number' })
+    .min(3)
+    .max(600)
+    .default(10)
+    .describe('Seconds after which, at most, others take up what a worker process was at work on that has died'),
   BURSAR_COLLECT_FLEET_SECONDS: z.coerce
     .number({ error: 'is not a number' })
     .min(5)
@@ -271,7 +292,12 @@ export interface Config {
   };
   /** Whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
+  /** Of one process, at most; and the seconds that a statement may take. */
+  readonly databaseConnections: number;
+  readonly statementSeconds: number;
   readonly tickSeconds: number;
+  /** Until others take up the work of a process that has died. */
+  readonly stallSeconds: number;
   readonly concurrency: number;
   readonly collectSeconds: { readonly fleet: number; readonly usage: number; readonly prices: number };
   /** What the providers read their settings from. Holds secrets: it is never shown. */
@@ -326,7 +352,10 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
       slowBodySeconds: parsed.data.BURSAR_SLOW_BODY_SECONDS,
     },
     trustedProxies: parsed.data.BURSAR_TRUSTED_PROXIES ?? [],
+    databaseConnections: parsed.data.BURSAR_DATABASE_CONNECTIONS,
+    statementSeconds: parsed.data.BURSAR_DATABASE_STATEMENT_SECONDS,
     tickSeconds: parsed.data.BURSAR_TICK_SECONDS,
+    stallSeconds: parsed.data.BURSAR_STALL_SECONDS,
     concurrency: parsed.data.BURSAR_CONCURRENCY,
     collectSeconds: {
       fleet: parsed.data.BURSAR_COLLECT_FLEET_SECONDS,

@@ -51,7 +51,7 @@ async function openDatabase(
   config: Config,
   given: Pick<ComposeOptions, 'migrate' | 'watch' | 'reachesOut'> = {},
 ): Promise<{ bursar: Bursar; leave(): Promise<void> }> {
-  const options = { ...given, environment: config.environment };
+  const options = { ...given, environment: config.environment, limits: config };
   if (config.databaseUrl !== null) {
     const bursar = await compose(config.databaseUrl, wallClock, options);
     return { bursar, leave: () => bursar.close() };

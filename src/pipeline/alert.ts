@@ -21,7 +21,7 @@ import { SEND, sendWaking, type Delivery, type DeliveryStep } from '../store/ale
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
-import type { Stage } from './stage.js';
+import { reachingStage, type Stage } from './stage.js';
 
 export type Channels = ReadonlyMap<string, ChannelConnection>;
 
@@ -45,17 +45,10 @@ const GIVE_UP_MS = 7 * DAY_MS;
 type Needs = Pick<Stores, 'db' | 'alerts' | 'alertPlaces' | 'actions' | 'reports'>;
 
 export function sendStage(stores: Needs, channels: Channels, options: TellingOptions): Stage {
-  return {
-    name: SEND,
-    most: 1,
-    reachesOut: true,
-    async run({ organisation, keys, now }) {
-      const wakings: Waking[] = [];
-      for (const id of keys)
-        wakings.push(...(await new Sending(stores, channels, options, organisation, now).advance(id)));
-      return wakings;
-    },
-  };
+  return reachingStage(SEND, async ({ organisation, key, now }) => {
+    const wakings = await new Sending(stores, channels, options, organisation, now).advance(key);
+    return async () => wakings;
+  });
 }
 
 /** May it be tried now, with what; or what is to be done instead. */
@@ -86,17 +79,14 @@ class Sending {
 
   private async send(delivery: Delivery, alert: Alert, connection: ChannelConnection): Promise<readonly Waking[]> {
     const picture = await this.pictureOf(delivery, alert, connection);
-    const turn: { telling: Telling | null } = { telling: null };
-    const wakings = await this.commit(delivery, async (tx, current) => {
-      if (current.askedAt !== null) return [sendWaking(current)];
+    const turn = await this.commitAs<Turn>(delivery, { instead: [] }, async (tx, current) => {
+      if (current.askedAt !== null) return { instead: [sendWaking(current)] };
       const found = await this.turn(tx, current, alert, connection, picture);
-      if ('instead' in found) return found.instead;
-      turn.telling = found.telling;
-      await this.step(tx, current, { askedAt: this.now });
-      return [];
+      if ('telling' in found) await this.step(tx, current, { askedAt: this.now });
+      return found;
     });
+    if ('instead' in turn) return turn.instead;
     const { telling } = turn;
-    if (telling === null) return wakings;
     return this.record(
       { ...delivery, askedAt: this.now },
       alert,
@@ -339,14 +329,22 @@ class Sending {
     return this.stores.alerts.step(tx, this.organisation, delivery, step);
   }
 
-  /** A commit of its own under the delivery's lock; nothing where it has left its state meanwhile. */
   private commit(
     delivery: Delivery,
     work: (tx: Transaction, current: Delivery) => Promise<readonly Waking[]>,
   ): Promise<readonly Waking[]> {
+    return this.commitAs<readonly Waking[]>(delivery, [], work);
+  }
+
+  /** A commit of its own under the delivery's lock; `otherwise` where it has left its state meanwhile. */
+  private commitAs<T>(
+    delivery: Delivery,
+    otherwise: T,
+    work: (tx: Transaction, current: Delivery) => Promise<T>,
+  ): Promise<T> {
     return this.stores.db.transaction(async (tx) => {
       const current = await this.stores.alerts.lock(tx, this.organisation, delivery.id);
-      return current === null || current.state !== delivery.state ? [] : work(tx, current);
+      return current === null || current.state !== delivery.state ? otherwise : work(tx, current);
     });
   }
 }

@@ -19,20 +19,13 @@ import { ANSWER, type SlackQuestion, type SlackRequest } from '../store/alert/sl
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import type { Channels, TellingOptions } from './alert.js';
-import type { Stage } from './stage.js';
+import { reachingStage, type Stage } from './stage.js';
 
 export function answerStage(stores: Stores, channels: Channels, options: TellingOptions): Stage {
-  return {
-    name: ANSWER,
-    most: 1,
-    reachesOut: true,
-    async run({ organisation, keys, now }) {
-      const wakings: Waking[] = [];
-      for (const digest of keys)
-        wakings.push(...(await new Answering(stores, channels, options, organisation, now).take(digest)));
-      return wakings;
-    },
-  };
+  return reachingStage(ANSWER, async ({ organisation, key, now }) => {
+    const wakings = await new Answering(stores, channels, options, organisation, now).take(key);
+    return async () => wakings;
+  });
 }
 
 type Pressed = Extract<SlackQuestion, { readonly kind: 'press' }>;
@@ -72,19 +65,17 @@ class Answering {
     question,
   }: SlackRequest): Promise<{ readonly reply: Message | null; readonly wakings: readonly Waking[] }> {
     const { db, slackDesk } = this.stores;
-    const wakings: Waking[] = [];
     const noted = (reply: Message): Promise<Message | null> =>
       db.transaction(async (tx) =>
         (await slackDesk.answer(tx, this.organisation, digest, reply, this.now)) ? reply : null,
       );
-    if (question.kind === 'command') return { reply: await noted(await this.told(question)), wakings };
+    if (question.kind === 'command') return { reply: await noted(await this.told(question)), wakings: [] };
     try {
-      const reply = await db.transaction(async (tx) => {
-        const done = await this.press(tx, question);
-        wakings.push(...done.wakings);
-        return (await slackDesk.answer(tx, this.organisation, digest, done.reply, this.now)) ? done.reply : null;
+      return await db.transaction(async (tx) => {
+        const { reply, wakings } = await this.press(tx, question);
+        const isFirst = await slackDesk.answer(tx, this.organisation, digest, reply, this.now);
+        return { reply: isFirst ? reply : null, wakings };
       });
-      return { reply, wakings };
     } catch (error) {
       if (!(error instanceof Failure) || error.kind === 'unavailable') throw error;
       const why = [error.message, ...error.problems.map(({ message }) => message)].join(', ');

@@ -21,7 +21,7 @@ import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { takeRecords } from './collect-usage.js';
 import { opened } from './collecting.js';
-import type { Stage } from './stage.js';
+import { reachingStage, type Stage } from './stage.js';
 
 type Placing = Pick<Stores, 'organisations' | 'fleet' | 'samples' | 'measured' | 'workloads'>;
 type Needed = Placing & Pick<Stores, 'collections' | 'intake'>;
@@ -32,14 +32,11 @@ const NODE_TAG = /^(?:kubernetes\.io\/cluster\/|(?:aws:)?eks:cluster-name$|karpe
 export function collectFleetStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
   const { organisations, fleet, collections } = stores;
   const podsAreMetered = [...connections.keys()].some((name) => /^kubernetes(?::|$)/.test(name));
-  return {
-    name: 'fleet.collect',
-    most: 1,
-    reachesOut: true,
-    async run({ organisation, lane, now, tx }): Promise<Waking[]> {
-      const connection = opened(connections, lane);
-      if (connection.fleet === undefined) return [];
-      const reading = await connection.fleet();
+  return reachingStage('fleet.collect', async ({ organisation, lane, now }) => {
+    const connection = opened(connections, lane);
+    if (connection.fleet === undefined) return async () => [];
+    const reading = await connection.fleet();
+    return async (tx) => {
       const before = await fleet.sighted(tx, organisation, lane);
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
@@ -53,8 +50,8 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
       }
       await collections.saveCollected(tx, organisation, { connection: lane, what: 'fleet' }, reading.at, now);
       return lookedAtAnew([...changed, ...(await rejoin(stores, tx, organisation, now))]);
-    },
-  };
+    };
+  });
 }
 
 export function allocateFleetStage(stores: Placing): Stage {

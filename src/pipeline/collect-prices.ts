@@ -13,11 +13,11 @@ import type { Price, PriceEvent } from '../core/price/price.js';
 import { planPrices } from '../core/price/plan-rates.js';
 import { availabilityOf, regionalSpotPrices, spotPrices, type MachineSize } from '../core/price/spot-reading.js';
 import { DAY_MS, HOUR_MS, hourOf } from '../core/time.js';
+import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
-import type { Waking } from '../store/work.js';
 import { opened, whatOf } from './collecting.js';
 import { wakeTeamDays } from './keys.js';
-import type { Stage, StageCall } from './stage.js';
+import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** Prices that were entered late are found so far back. */
 const PRICES_OVERLAP_MS = 7 * DAY_MS;
@@ -27,54 +27,54 @@ const SPOT_FIRST_MS = 14 * DAY_MS;
 /** Readings that are written together. */
 const SPOT_BATCH = 20_000;
 
-type Needed = Pick<Stores, 'prices' | 'fleet' | 'workloads' | 'collections'>;
+type Needed = Pick<Stores, 'db' | 'prices' | 'fleet' | 'workloads' | 'collections'>;
 
 export function collectPricesStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
-  return {
-    name: 'price.collect',
-    most: 1,
-    reachesOut: true,
-    async run(call) {
-      const connection = opened(connections, call.lane);
-      const wakings: Waking[] = [];
-      for (const key of call.keys)
-        wakings.push(
-          ...(await (whatOf(key) === 'spot'
-            ? collectSpot(stores, connection, call)
-            : collectPrices(stores, connection, call))),
-        );
-      return wakings;
-    },
-  };
+  return reachingStage('price.collect', async (call) => {
+    const connection = opened(connections, call.lane);
+    return whatOf(call.key) === 'spot'
+      ? collectSpot(stores, connection, call)
+      : collectPrices(stores, connection, call);
+  });
 }
+
+type Call = Parameters<ApartWork>[0];
+type Save = Awaited<ReturnType<ApartWork>>;
 
 async function collectPrices(
   stores: Needed,
   connection: ProviderConnection,
-  { organisation, lane, now, tx }: StageCall,
-): Promise<Waking[]> {
+  { organisation, lane, now }: Call,
+): Promise<Save> {
   const collection = { connection: lane, what: 'prices' as const };
-  const before = await stores.collections.collectedTo(tx, organisation, collection);
-  // Read before anything is added: a book made from what may be rolled back would be remembered.
-  const known = [...(await stores.prices.book(tx, organisation)).prices];
-  const fresh: PriceEvent[] = [];
-  const listed: PriceEvent[] = [];
+  const before = await stores.collections.collectedTo(stores.db, organisation, collection);
+  const stated: PriceEvent[] = [];
   for await (const events of connection.prices?.(before === null ? 0 : before - PRICES_OVERLAP_MS) ?? [])
-    for (const event of events) listed.push(event);
-  for (const event of listed) if (event.kind === 'price') known.push(event.price);
-  // One look is one statement: its pages do not contradict each other by the order in which they came.
-  fresh.push(...(await stores.prices.add(tx, organisation, listed, lane)));
-  const stated = await connection.offers?.();
-  if (stated !== undefined) {
-    const offers = offersOf(stated, lane, known);
-    await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
-    const source = `${lane} savings plans`;
-    fresh.push(
-      ...(await stores.prices.add(tx, organisation, planPrices(offers, known, hourOf(now), source), source, 'derived')),
-    );
-  }
-  await stores.collections.saveCollected(tx, organisation, collection, now, now);
-  return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+    for (const event of events) stated.push(event);
+  const onSale = await connection.offers?.();
+  return async (tx) => {
+    // Read before anything is added: a book made from what may be rolled back would be remembered.
+    const known = [...(await stores.prices.book(tx, organisation)).prices];
+    for (const event of stated) if (event.kind === 'price') known.push(event.price);
+    // One look is one statement: its pages do not contradict each other by the order in which they came.
+    const fresh = [...(await stores.prices.add(tx, organisation, stated, lane))];
+    if (onSale !== undefined) {
+      const offers = offersOf(onSale, lane, known);
+      await stores.fleet.saveOffers(tx, organisation, lane, offers, now);
+      const source = `${lane} savings plans`;
+      fresh.push(
+        ...(await stores.prices.add(
+          tx,
+          organisation,
+          planPrices(offers, known, hourOf(now), source),
+          source,
+          'derived',
+        )),
+      );
+    }
+    await stores.collections.saveCollected(tx, organisation, collection, now, now);
+    return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+  };
 }
 
 /**
@@ -100,17 +100,35 @@ function offersOf(offers: readonly CommitmentOffer[], connection: string, known:
   });
 }
 
+type SpotReading = Parameters<typeof availabilityOf>[0][number];
+
 async function collectSpot(
   stores: Needed,
   connection: ProviderConnection,
-  { organisation, lane, now, tx }: StageCall,
-): Promise<Waking[]> {
-  if (connection.spotHistory === undefined) return [];
+  { organisation, lane, now }: Call,
+): Promise<Save> {
+  if (connection.spotHistory === undefined) return async () => [];
   const collection = { connection: lane, what: 'spot' as const };
-  const before = await stores.collections.collectedTo(tx, organisation, collection);
+  const before = await stores.collections.collectedTo(stores.db, organisation, collection);
+  const read: SpotReading[] = [];
+  for await (const readings of connection.spotHistory(before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS))
+    for (const reading of readings) read.push(reading);
+  return async (tx) => {
+    const fresh = await saveSpot(stores, tx, organisation, `${lane} spot history`, read);
+    await stores.collections.saveCollected(tx, organisation, collection, now, now);
+    return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+  };
+}
+
+async function saveSpot(
+  stores: Needed,
+  tx: Transaction,
+  organisation: string,
+  source: string,
+  read: readonly SpotReading[],
+): Promise<PriceEvent[]> {
   const book = await stores.prices.book(tx, organisation);
   const sizeOf = sizes(book.prices);
-  const source = `${lane} spot history`;
   // Where the price list itself states spot prices, the history is not asked for them.
   const listed = new Set(
     book.prices.flatMap((price) =>
@@ -118,29 +136,20 @@ async function collectSpot(
     ),
   );
   const fresh: PriceEvent[] = [];
-  let pending: Parameters<typeof availabilityOf>[0][number][] = [];
-  const flush = async (): Promise<void> => {
-    await stores.workloads.saveSpot(tx, organisation, availabilityOf(pending));
+  for (let at = 0; at < read.length; at += SPOT_BATCH) {
+    const batch = read.slice(at, at + SPOT_BATCH);
+    await stores.workloads.saveSpot(tx, organisation, availabilityOf(batch));
     const events = spotPrices(
-      pending,
+      batch,
       (provider, sku) => (listed.has(`${provider}\u0001${sku}`) ? null : sizeOf(provider, sku)),
       source,
     );
     fresh.push(...(await stores.prices.add(tx, organisation, events, source, 'derived')));
-    pending = [];
-  };
-  for await (const readings of connection.spotHistory(
-    before === null ? now - SPOT_FIRST_MS : before - SPOT_OVERLAP_MS,
-  )) {
-    pending.push(...readings);
-    if (pending.length >= SPOT_BATCH) await flush();
   }
-  await flush();
   fresh.push(
     ...(await stores.prices.add(tx, organisation, regionalSpotPrices(book.prices, fresh, source), source, 'derived')),
   );
-  await stores.collections.saveCollected(tx, organisation, collection, now, now);
-  return wakeTeamDays('cost.price', await stores.prices.affected(tx, organisation, fresh));
+  return fresh;
 }
 
 /** Machine sizes by the price book: the number of GPUs that any price of a SKU states. */

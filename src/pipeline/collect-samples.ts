@@ -17,7 +17,7 @@ import type { Stores } from '../store/stores.js';
 import { takeSamples } from '../store/fleet/take-samples.js';
 import type { Waking } from '../store/work.js';
 import { collectingKey } from './collecting.js';
-import type { Stage } from './stage.js';
+import { apartStage, type Stage } from './stage.js';
 
 const HOUR_MS = 3_600_000;
 /** How far back a source is asked when it is read first, and how much at a time: the rest comes at the next look. */
@@ -32,39 +32,30 @@ const PUSHED_MS = 60_000;
 /** While a machine may be lost: a replacement has to be under way within half a minute of the first sign. */
 const DOUBT_MS = 5000;
 
-type Needed = Pick<Stores, 'organisations' | 'samples' | 'measured' | 'workloads' | 'healthFindings'>;
+type Needed = Pick<Stores, 'db' | 'organisations' | 'samples' | 'measured' | 'workloads' | 'healthFindings'>;
 
 export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnection[]): Stage {
-  return {
-    name: 'sample.collect',
-    most: 1,
-    async run({ organisation, keys, now, tx }) {
-      const wakings: Waking[] = [];
-      for (const source of keys) {
-        const connection = telemetry.find(({ name }) => name === source);
-        const read = connection === undefined ? null : await collect(stores, tx, organisation, connection, now);
-        const isBehind = read?.isBehind === true;
-        // A process without the source's settings (a command line) only leaves it to one that has them.
-        const isReadElsewhere =
-          connection === undefined && (await stores.samples.state(tx, organisation, source)) !== null;
-        const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
-        // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
-        if (!isBehind) wakings.push(...lookAt(read?.teams ?? []));
-        wakings.push(...lost);
-        if (connection !== undefined || isReadElsewhere || stillOpen)
-          wakings.push({
-            stage: 'sample.collect',
-            lane: source,
-            key: source,
-            notBefore: isBehind ? now : now + (connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS),
-          });
-      }
+  return apartStage('sample.collect', async ({ organisation, key: source, now }) => {
+    const connection = telemetry.find(({ name }) => name === source);
+    const read = connection === undefined ? null : await collect(stores, organisation, connection, now);
+    return async (tx) => {
+      if (read?.state != null) await stores.samples.saveState(tx, organisation, read.state, now);
+      // A process without the source's settings (a command line) only leaves it to one that has them.
+      const isReadElsewhere =
+        connection === undefined && (await stores.samples.state(tx, organisation, source)) !== null;
+      const { lost, stillOpen, inDoubt } = await settleHealth(stores, tx, organisation, source, now);
+      const pauseMs = connection === undefined ? PUSHED_MS : inDoubt ? DOUBT_MS : SAMPLING_MS;
+      const notBefore = read?.isBehind === true ? now : now + pauseMs;
+      const isWokenAgain = connection !== undefined || isReadElsewhere || stillOpen;
       return [
-        ...wakings,
+        // New evidence is looked at; the tick's pause between two looks at a team keeps that to one a minute.
+        ...(read === null || read.isBehind ? [] : lookAt(read.teams)),
+        ...lost,
+        ...(isWokenAgain ? [{ stage: 'sample.collect', lane: source, key: source, notBefore }] : []),
         { stage: 'sample.purge', lane: 'sample', key: 'sample', notBefore: (Math.floor(now / HOUR_MS) + 1) * HOUR_MS },
       ];
-    },
-  };
+    };
+  });
 }
 
 const lookAt = (teams: readonly string[]): Waking[] =>
@@ -72,27 +63,43 @@ const lookAt = (teams: readonly string[]): Waking[] =>
     .filter((team) => !isShared(team))
     .map((team): Waking => ({ stage: 'recommendation.make', lane: team, key: team }));
 
-interface Collected {
-  /** Whether there is more to read before now. */
+/** What a source has said of itself; null where it was not asked. */
+interface Read {
+  readonly state: SourceState | null;
+  /** There is more to read before now. */
   readonly isBehind: boolean;
   /** Whose samples were new. */
   readonly teams: readonly string[];
 }
 
-/** Reads on from where the source was left. */
+/**
+ * Reads on from where the source was left. Samples are written as they come, in transactions of their own: the same
+ * again changes nothing, and how far the source was read is noted after the last of them.
+ */
 async function collect(
   stores: Needed,
-  tx: Queryable,
   organisation: string,
   connection: TelemetryConnection,
   now: number,
-): Promise<Collected> {
-  const { samples } = stores;
-  const before = await samples.state(tx, organisation, connection.name);
+): Promise<Read> {
+  const before = await stores.samples.state(stores.db, organisation, connection.name);
   const from = before?.readTo ?? now - FIRST_LOOK_MS;
   const to = Math.min(now, from + MOST_AT_ONCE_MS);
-  if (to <= from) return { isBehind: false, teams: [] };
+  if (to <= from) return { state: null, isBehind: false, teams: [] };
   const teams = new Set<string>();
+  // Trouble of the database is none of the source's.
+  let own: unknown = null;
+  const save = async (samples: readonly TelemetryReading['samples'][number][]): Promise<void> => {
+    try {
+      const taken = await stores.db.transaction((tx) =>
+        takeSamples(stores, tx, organisation, connection.name, samples),
+      );
+      for (const team of taken.teams) teams.add(team);
+    } catch (error) {
+      own = error;
+      throw error;
+    }
+  };
   const nothing: SourceState = { name: connection.name, readTo: from, coverage: null, exportersUp: null, problems: [] };
   let state = nothing;
   let hasFailed = false;
@@ -111,20 +118,19 @@ async function collect(
       // Evidence ages from the newest reading, also where a source lags behind the clock.
       state = { name: connection.name, readTo: Math.min(to, at), coverage, exportersUp, silent, startedAt, problems };
       if (pending.length < BATCH) continue;
-      for (const team of (await takeSamples(stores, tx, organisation, connection.name, pending)).teams) teams.add(team);
+      await save(pending);
       pending = [];
     }
   } catch (error) {
-    if (!(error instanceof Failure)) throw error;
+    if (!(error instanceof Failure) || error === own) throw error;
     // It is asked again for the same; the rest of the line must not stand still for it.
     state = { ...nothing, problems: [error.message] };
     hasFailed = true;
   }
   // A source may lag behind the clock, so an empty stretch is asked for again, unless it lies hours back.
   if (!hasFailed && state.readTo <= from && to < now) state = { ...state, readTo: to };
-  for (const team of (await takeSamples(stores, tx, organisation, connection.name, pending)).teams) teams.add(team);
-  await samples.saveState(tx, organisation, state, now);
-  return { isBehind: !hasFailed && to < now, teams: [...teams] };
+  await save(pending);
+  return { state, isBehind: !hasFailed && to < now, teams: [...teams] };
 }
 
 /** Settles the findings of a source; wakes the teams whose cards are lost, or are no longer. */

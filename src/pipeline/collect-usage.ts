@@ -11,9 +11,10 @@ import { DAY_MS, dayOf, HOUR_MS, hourOf, periodOf } from '../core/time.js';
 import type { RecordBatch } from '../core/usage.js';
 import type { Transaction } from '../store/database.js';
 import type { ImportRequest } from '../store/usage/intake.js';
+import { Spool } from '../store/usage/spool.js';
 import type { Stores } from '../store/stores.js';
 import { opened, whatOf } from './collecting.js';
-import type { Stage, StageCall } from './stage.js';
+import { reachingStage, type ApartWork, type Stage } from './stage.js';
 
 /** How far back a connection is asked first. */
 const FIRST_MS = 14 * DAY_MS;
@@ -23,33 +24,22 @@ const DAILY_OVERLAP_MS = 3 * DAY_MS;
 /** A month's bill is still being changed so long after its end. */
 const BILL_SETTLES_MS = 10 * DAY_MS;
 
-type Needed = Pick<Stores, 'organisations' | 'intake' | 'collections'>;
+type Needed = Pick<Stores, 'db' | 'organisations' | 'intake' | 'collections'>;
+type Call = Parameters<ApartWork>[0];
+type Save = Awaited<ReturnType<ApartWork>>;
 
 export function collectUsageStage(stores: Needed, connections: ReadonlyMap<string, ProviderConnection>): Stage {
-  return {
-    name: 'usage.collect',
-    most: 1,
-    reachesOut: true,
-    async run(call) {
-      const connection = opened(connections, call.lane);
-      for (const key of call.keys)
-        await (whatOf(key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call));
-      // The intake itself wakes what it touches.
-      return [];
-    },
-  };
+  return reachingStage('usage.collect', async (call) => {
+    const connection = opened(connections, call.lane);
+    return whatOf(call.key) === 'bill' ? collectBill(stores, connection, call) : collectUsage(stores, connection, call);
+  });
 }
 
-async function collectUsage(
-  stores: Needed,
-  connection: ProviderConnection,
-  { organisation, lane, now, tx }: StageCall,
-): Promise<void> {
-  if (connection.usage === undefined) return;
-  const collection = { connection: lane, what: 'usage' as const };
-  const before = await stores.collections.collectedTo(tx, organisation, collection);
-  await takeRecords(stores, tx, organisation, lane, 'usage', now, connection.usage(usageFrom(before, now), now));
-  await stores.collections.saveCollected(tx, organisation, collection, now, now);
+async function collectUsage(stores: Needed, connection: ProviderConnection, call: Call): Promise<Save> {
+  if (connection.usage === undefined) return nothing;
+  const { organisation, lane, now } = call;
+  const before = await stores.collections.collectedTo(stores.db, organisation, { connection: lane, what: 'usage' });
+  return saveOf(stores, 'usage', call, await Spool.of(connection.usage(usageFrom(before, now), now)));
 }
 
 /** On a whole hour, so that no record is cut by where a look begins. */
@@ -58,16 +48,22 @@ function usageFrom(before: number | null, now: number): number {
   return hourOf(before - (dayOf(before) === dayOf(now) ? OVERLAP_MS : DAILY_OVERLAP_MS));
 }
 
-async function collectBill(
-  stores: Needed,
-  connection: ProviderConnection,
-  { organisation, lane, now, tx }: StageCall,
-): Promise<void> {
-  if (connection.bill === undefined) return;
-  const { start } = periodOf('month', now - BILL_SETTLES_MS, 'UTC');
-  await takeRecords(stores, tx, organisation, lane, 'bill', now, connection.bill(start, now));
-  await stores.collections.saveCollected(tx, organisation, { connection: lane, what: 'bill' }, now, now);
+async function collectBill(stores: Needed, connection: ProviderConnection, call: Call): Promise<Save> {
+  if (connection.bill === undefined) return nothing;
+  const { start } = periodOf('month', call.now - BILL_SETTLES_MS, 'UTC');
+  return saveOf(stores, 'bill', call, await Spool.of(connection.bill(start, call.now)));
 }
+
+const nothing: Save = async () => [];
+
+/** The intake itself wakes what it touches. */
+const saveOf =
+  (stores: Needed, what: 'usage' | 'bill', { organisation, lane, now }: Call, spool: Spool): Save =>
+  async (tx) => {
+    await takeRecords(stores, tx, organisation, lane, what, now, spool.batches());
+    await stores.collections.saveCollected(tx, organisation, { connection: lane, what }, now, now);
+    return [];
+  };
 
 /** Takes records of a connection in; `what` names the delivery for people. */
 export async function takeRecords(
@@ -77,7 +73,7 @@ export async function takeRecords(
   connection: string,
   what: string,
   now: number,
-  batches: AsyncIterable<RecordBatch> | readonly RecordBatch[],
+  batches: Iterable<RecordBatch>,
 ): Promise<void> {
   const rules = await organisations.rules(tx, organisation);
   const trackedTags = await organisations.trackedTags(tx, organisation);

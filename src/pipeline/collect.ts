@@ -105,8 +105,8 @@ export class Collector implements Importer {
       );
     }
     const { organisation, source, by } = options;
-    const results: ImportedPrices[] = [];
-    await this.stores.db.transaction(async (tx) => {
+    return this.stores.db.transaction(async (tx) => {
+      const results: ImportedPrices[] = [];
       const fresh: PriceEvent[] = [];
       for (const list of lists) {
         const added = options.dryRun
@@ -132,8 +132,8 @@ export class Collector implements Importer {
           organisation,
           wakeTeamDays('cost.price', await this.stores.prices.affected(tx, organisation, fresh)),
         );
+      return results;
     });
-    return results;
   }
 
   private read(values: readonly unknown[]): RecordBatch {

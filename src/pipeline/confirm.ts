@@ -14,53 +14,47 @@ import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { LINE, type Connections } from './execute.js';
-import type { Stage } from './stage.js';
+import { reachingStage, type Stage } from './stage.js';
 
 /** @param has whether the line has a stage: only then is it woken */
 export function confirmStage(
-  stores: Pick<Stores, 'actions'>,
+  stores: Pick<Stores, 'db' | 'actions'>,
   connections: Connections,
   has: (stage: string) => boolean,
 ): Stage {
-  return {
-    name: CONFIRM,
-    most: 1,
-    reachesOut: true,
-    async run({ organisation, keys, now, tx }) {
-      const wakings: Waking[] = [];
-      for (const id of keys) wakings.push(...(await confirm(stores, connections, has, { organisation, id, now, tx })));
-      return wakings;
-    },
-  };
+  return reachingStage(CONFIRM, async ({ organisation, key, now }) => {
+    const found = await stores.actions.get(stores.db, organisation, key);
+    if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return async () => [];
+    const look = await lookFor(found, connections.get(found.connection));
+    return (tx) => settle(stores.actions, tx, { organisation, id: key, now, look, isVerified: has(VERIFY) });
+  });
 }
 
-interface Asked {
+interface Look {
   readonly organisation: string;
   readonly id: string;
   readonly now: number;
-  readonly tx: Transaction;
+  readonly look: Seen;
+  /** What is confirmed is measured. */
+  readonly isVerified: boolean;
 }
 
-async function confirm(
-  { actions }: Pick<Stores, 'actions'>,
-  connections: Connections,
-  has: (stage: string) => boolean,
-  { organisation, id, now, tx }: Asked,
+async function settle(
+  actions: Stores['actions'],
+  tx: Transaction,
+  { organisation, id, now, look, isVerified }: Look,
 ): Promise<readonly Waking[]> {
-  const found = await actions.get(tx, organisation, id);
-  if (found === null || found.state !== 'applied' || found.takenBackBy !== null) return [];
-  const look = await lookFor(found, connections.get(found.connection));
   const action = await actions.lock(tx, organisation, id);
   // Meanwhile it may have been taken back.
   if (action === null || action.state !== 'applied' || action.takenBackBy !== null) return [];
   if (look.progress === 'done') {
     const { wakings } = await actions.move(tx, organisation, action, 'confirmed', {
       at: now,
-      actor: found.connection,
+      actor: action.connection,
       detail: { billing: look.seen?.billing ?? null },
       set: { after: look.seen, afterAt: now, reasons: [] },
     });
-    return [...wakings, ...(has(VERIFY) ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
+    return [...wakings, ...(isVerified ? [{ stage: VERIFY, lane: action.team, key: id }] : [])];
   }
   const since = action.appliedAt ?? now;
   if (now - since < PATIENCE.confirmMs) return [again(action, askAgainAt(since, now))];

@@ -24,7 +24,7 @@ import { CONFIRM, EXECUTE, type Moved, type Step } from '../store/action/actions
 import type { Transaction } from '../store/database.js';
 import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
-import type { Stage } from './stage.js';
+import { reachingStage, type Stage } from './stage.js';
 
 export type Connections = ReadonlyMap<string, ProviderConnection>;
 
@@ -35,17 +35,10 @@ export const LINE = 'line';
 const WAIT_MS = MINUTE_MS;
 
 export function executeStage(stores: Stores, policies: readonly Policy[], connections: Connections): Stage {
-  return {
-    name: EXECUTE,
-    most: 1,
-    reachesOut: true,
-    async run({ organisation, keys, clock }) {
-      const wakings: Waking[] = [];
-      for (const id of keys)
-        wakings.push(...(await new Execution(stores, policies, connections, organisation, clock).advance(id)));
-      return wakings;
-    },
-  };
+  return reachingStage(EXECUTE, async ({ organisation, key, clock }) => {
+    const wakings = await new Execution(stores, policies, connections, organisation, clock).advance(key);
+    return async () => wakings;
+  });
 }
 
 /** Between two looks of a process that has not the connection of an action. */
@@ -211,18 +204,10 @@ class Execution {
         { code: 'intent-stale', message: 'it was not sent in time: what was read before it is too old' },
       ]);
     if (await this.isOld(action)) return this.readAgain(action);
-    const asked = { mayAsk: false };
-    const wakings = await this.commit(action, async (tx, current) => {
-      if (current.askedAt !== null) return [again(current)];
-      asked.mayAsk = await this.stores.safety.mayAsk(tx, this.organisation, current, this.now);
-      if (!asked.mayAsk)
-        return (
-          await this.refused(tx, current, [{ code: 'stopped', message: 'the kill switch was set before it was sent' }])
-        ).wakings;
-      await this.note(tx, current, { code: 'asked' });
-      return [];
-    });
-    if (!asked.mayAsk) return wakings;
+    const { mayAsk, wakings } = await this.commitAs(action, { mayAsk: false, wakings: [] }, (tx, current) =>
+      this.ask(tx, current),
+    );
+    if (!mayAsk) return wakings;
     const { token } = action;
     return this.record(
       { ...action, askedAt: this.now },
@@ -240,6 +225,20 @@ class Execution {
     if (effect.kind === 'purchase' || beforeAt === null) return false;
     const limits = await this.stores.safety.limits(this.stores.db, this.organisation, team);
     return this.now - beforeAt > limits.team.readingSeconds * 1000;
+  }
+
+  /** Commits that the provider is asked now, unless somebody has asked it or the kill switch is on. */
+  private async ask(
+    tx: Transaction,
+    action: Action,
+  ): Promise<{ readonly mayAsk: boolean; readonly wakings: readonly Waking[] }> {
+    if (action.askedAt !== null) return { mayAsk: false, wakings: [again(action)] };
+    if (await this.stores.safety.mayAsk(tx, this.organisation, action, this.now)) {
+      await this.note(tx, action, { code: 'asked' });
+      return { mayAsk: true, wakings: [] };
+    }
+    const reason = { code: 'stopped', message: 'the kill switch was set before it was sent' };
+    return { mayAsk: false, wakings: (await this.refused(tx, action, [reason])).wakings };
   }
 
   /** What became of an effect that was asked for. */
@@ -360,16 +359,25 @@ class Execution {
     return this.stores.actions.note(tx, this.organisation, action, { at: this.now, actor: LINE, ...step });
   }
 
-  /** A commit of its own under the action's lock; nothing where the action has left its state meanwhile. */
   private commit(
     action: Action,
     work: (tx: Transaction, current: Action) => Promise<readonly Waking[]>,
-    { serialised } = { serialised: false },
+    options = { serialised: false },
   ): Promise<readonly Waking[]> {
+    return this.commitAs<readonly Waking[]>(action, [], work, options);
+  }
+
+  /** A commit of its own under the action's lock; `otherwise` where the action has left its state meanwhile. */
+  private commitAs<T>(
+    action: Action,
+    otherwise: T,
+    work: (tx: Transaction, current: Action) => Promise<T>,
+    { serialised } = { serialised: false },
+  ): Promise<T> {
     return this.stores.db.transaction(async (tx) => {
       if (serialised) await this.stores.actions.serialise(tx, this.organisation);
       const current = await this.stores.actions.lock(tx, this.organisation, action.id);
-      return current === null || current.state !== action.state ? [] : work(tx, current);
+      return current === null || current.state !== action.state ? otherwise : work(tx, current);
     });
   }
 }

@@ -71,6 +71,7 @@ async function findInSpend(
         organisation,
         parseSpendQuery({ from: label(start), to: label(end), groupBy, currency, teams: [team] }),
         fx,
+        tx,
       )
     ).rows;
   const found = detectSpendAnomalies(dailySeries(await ask(from, until, 'day'), currency, from, until), DAILY).filter(

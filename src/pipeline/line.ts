@@ -56,7 +56,8 @@
  * A stage wakes only stages to its right, or waits for its own key again. Late usage and corrected prices enter again
  * at the left and walk the same line.
  * Each stage runs in one transaction: what it writes, what it has done and what it wakes are there together or not at
- * all. What takes minutes is worked out before that transaction, under a lease.
+ * all. What takes minutes, and what asks a cloud or a channel, is done before that transaction, under a lease, while no
+ * connection to the database is held.
  */
 import { ENGLISH } from '../core/alert/texts.js';
 import type { Policy } from '../core/policy/policy.js';

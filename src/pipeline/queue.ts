@@ -23,7 +23,28 @@ export interface QueueSettings {
   readonly redisUrl: string | null;
   /** Jobs done at a time by this process; 0: it only hands out. */
   readonly concurrency: number;
+  /** Within so many seconds a job of a process that has died is done by another. */
+  readonly stallSeconds: number;
 }
+
+/** Connections to the database that the queue takes where it is there: of those who hand out, and of those who work. */
+const POSTGRES_CONNECTIONS = 4;
+export const QUEUE_CONNECTIONS = 2 * POSTGRES_CONNECTIONS;
+
+/**
+ * How BullMQ finds the jobs of a worker that has died (docs.bullmq.io, "Stalled Jobs"): its lock runs out, and a look
+ * by any other worker, one each interval for all of them, puts back what has none. A look only notes the job at first,
+ * so the third one at the latest finds it; three looks and their jitter fit into the time that is set. A job that was
+ * put back too often only leaves the queue: what is due is handed out again.
+ */
+export const stallOptions = (seconds: number) => ({
+  lockDuration: Math.round(seconds * 400),
+  lockRenewTime: Math.round(seconds * 100),
+  stalledInterval: Math.round(seconds * 250),
+  maxStalledCount: 10,
+  // A worker that has lost its connection looks again soon.
+  runRetryDelay: 1000,
+});
 
 /** The little that the line needs of a queue, whichever backend is behind it. */
 interface Handles {
@@ -84,15 +105,18 @@ function jobId(lane: Lane): string {
 type Work = (job: Job<Lane>) => Promise<void>;
 
 async function overPostgres(
-  { databaseUrl, concurrency }: QueueSettings,
+  { databaseUrl, concurrency, stallSeconds }: QueueSettings,
   work: Work,
   failed: (error: Error) => void,
 ): Promise<Handles> {
-  const connection = { connectionString: databaseUrl, max: 4 };
+  const connection = { connectionString: databaseUrl, max: POSTGRES_CONNECTIONS };
   const queue = new Queue(QUEUE, { connection: { ...connection, migrate: true } }, createPostgresBackend);
   queue.on('error', failed);
   await queue.waitUntilReady();
-  const worker = concurrency === 0 ? null : new Worker(QUEUE, work, { connection, concurrency }, createPostgresBackend);
+  const worker =
+    concurrency === 0
+      ? null
+      : new Worker(QUEUE, work, { connection, concurrency, ...stallOptions(stallSeconds) }, createPostgresBackend);
   worker?.on('error', failed);
   worker?.on('failed', (_, error) => failed(error));
   return handlesOf(queue, worker, async () => undefined);
@@ -100,7 +124,7 @@ async function overPostgres(
 
 async function overRedis(
   redisUrl: string,
-  { concurrency }: QueueSettings,
+  { concurrency, stallSeconds }: QueueSettings,
   work: Work,
   failed: (error: Error) => void,
 ): Promise<Handles> {
@@ -111,7 +135,9 @@ async function overRedis(
   await queue.waitUntilReady();
   const forWorker = concurrency === 0 ? null : connect();
   const worker =
-    forWorker === null ? null : new Worker(QUEUE, work, { connection: forWorker, concurrency, prefix: PREFIX });
+    forWorker === null
+      ? null
+      : new Worker(QUEUE, work, { connection: forWorker, concurrency, prefix: PREFIX, ...stallOptions(stallSeconds) });
   worker?.on('error', failed);
   worker?.on('failed', (_, error) => failed(error));
   return handlesOf(queue, worker, async () => {

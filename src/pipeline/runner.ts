@@ -15,11 +15,10 @@ import { NOBODY, type Watch } from './watch.js';
 
 type Lane = Omit<DueLane, 'due'>;
 
-/** PostgreSQL's ways of saying "again, please": serialization, deadlock, connection and shutdown classes. */
-const PASSING = /^(40|08|57P|53)/;
-
-/** How long a process that died keeps its long work from others. */
-const LEASE_MS = 60_000;
+/** How long a process that died keeps its work from others, as a part of the time in which it is to be taken up. */
+export const leaseMsOf = (stallSeconds: number): number => stallSeconds * 400;
+/** A lease is renewed so often before it would run out. */
+const RENEWALS = 5;
 
 /** Between two looks at keys that another process holds. */
 const OTHERS_PAUSE_MS = 50;
@@ -37,6 +36,7 @@ export class Runner {
     private readonly clock: Clock,
     private readonly line: readonly Stage[],
     private readonly watch: Watch = NOBODY,
+    private readonly leaseMs = leaseMsOf(10),
   ) {
     this.stages = new Map(line.map((stage) => [stage.name, stage]));
   }
@@ -104,21 +104,26 @@ export class Runner {
     let claimed: readonly ClaimedWork[] = [];
     const taking = (work: ClaimedWork[]): void => took((claimed = work));
     const done = await (stage.apart === undefined
-      ? this.attemptAtOnce(stage, lane, most, taking)
+      ? this.attemptAtOnce(stage.run.bind(stage), lane, most, taking)
       : this.attemptApart(stage.apart, lane, taking));
     if (claimed.length > 0)
       this.watch({ kind: 'ran', ...runOf(lane, claimed), milliseconds: this.clock.now() - since });
     return done;
   }
 
-  private attemptAtOnce(stage: Stage, lane: Lane, most: number, took: (work: ClaimedWork[]) => void): Promise<number> {
+  private attemptAtOnce(
+    run: NonNullable<Stage['run']>,
+    lane: Lane,
+    most: number,
+    took: (work: ClaimedWork[]) => void,
+  ): Promise<number> {
     const now = this.clock.now();
     return this.db.transaction(async (tx) => {
       const claimed = await this.work.claim(tx, lane, now, most);
       took(claimed);
       if (claimed.length === 0) return 0;
       return tracedRun(lane, claimed, async () => {
-        const wakings = await stage.run({
+        const wakings = await run({
           organisation: lane.organisation,
           lane: lane.lane,
           keys: claimed.map((c) => c.key),
@@ -133,26 +138,25 @@ export class Runner {
     });
   }
 
-  /** Long work: claimed in one transaction, done under a lease in none, saved and finished in another. */
+  /** Claimed in one commit, done under a lease while no connection is held, saved and finished in another. */
   private async attemptApart(work: ApartWork, lane: Lane, took: (work: ClaimedWork[]) => void): Promise<number> {
     const now = this.clock.now();
-    const claimed = await this.db.transaction(async (tx) => {
-      const keys = await this.work.claim(tx, lane, now, 1);
-      if (keys.length > 0) await this.work.lease(tx, lane, keys, now + LEASE_MS);
-      return keys;
-    });
+    const claimed = await this.work.lease(lane, now, now + this.leaseMs);
     took(claimed);
     const [first] = claimed;
     if (first === undefined) return 0;
-    // A renewal that fails is made up for by the next; where none succeeds the lease runs out, as it should.
-    const renewal = setInterval(
-      () => void this.work.lease(this.db, lane, claimed, this.clock.now() + LEASE_MS).catch(() => undefined),
-      LEASE_MS / 4,
-    );
+    const renewal = this.renewing(lane, claimed);
     try {
       return await tracedRun(lane, claimed, async () => {
-        const save = await work({ organisation: lane.organisation, lane: lane.lane, key: first.key, now });
+        const save = await work({
+          organisation: lane.organisation,
+          lane: lane.lane,
+          key: first.key,
+          now,
+          clock: this.clock,
+        });
         await this.db.transaction(async (tx) => {
+          if (!(await this.work.isOpen(tx, lane, claimed))) return;
           const wakings = await save(tx, this.clock.now());
           await this.work.finish(tx, lane, claimed);
           await wake(tx, lane.organisation, following(claimed, wakings));
@@ -162,6 +166,16 @@ export class Runner {
     } finally {
       clearInterval(renewal);
     }
+  }
+
+  /**
+   * On a connection that nothing else uses: a pool that is busy must not make a process look dead. A renewal that fails
+   * is made up for by the next; where none succeeds the lease runs out, as it should.
+   */
+  private renewing(lane: Lane, claimed: readonly ClaimedWork[]): ReturnType<typeof setInterval> {
+    const renew = (): Promise<void> =>
+      this.work.renew(this.db.aside, lane, claimed, this.clock.now() + this.leaseMs).catch(() => undefined);
+    return setInterval(() => void renew(), this.leaseMs / RENEWALS);
   }
 
   private async failed(lane: Lane, claimed: readonly ClaimedWork[], error: unknown): Promise<number> {
@@ -188,11 +202,8 @@ const runOf = ({ organisation, stage, lane }: Lane, { length: keys }: readonly C
   keys,
 });
 
-function mayPass(error: unknown): boolean {
-  if (error instanceof Failure) return error.kind === 'unavailable';
-  const code = typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-  return PASSING.test(code) || code === 'ECONNREFUSED' || code === 'ECONNRESET';
-}
+/** The doors of the database, the providers and the channels say so themselves. */
+const mayPass = (error: unknown): boolean => error instanceof Failure && error.kind === 'unavailable';
 
 function reasonOf(error: unknown): string {
   return (error instanceof Error ? error.message : String(error)).slice(0, 2000);

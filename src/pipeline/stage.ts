@@ -1,6 +1,6 @@
 /**
- * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it wakes; it runs in one
- * transaction and wakes only stages to its right.
+ * What a stage of the line is. A stage loads, calls a pure function, saves, and says what it wakes; what it saves and
+ * wakes is one transaction, and it wakes only stages to its right.
  */
 import type { Clock } from '../core/time.js';
 import type { Transaction } from '../store/database.js';
@@ -18,40 +18,45 @@ export interface StageCall {
   readonly tx: Transaction;
 }
 
-export interface Stage {
+interface Named {
   /** noun.verb: the noun is what it writes. */
   readonly name: string;
   /** Keys taken in one transaction. */
   readonly most: number;
-  run(call: StageCall): Promise<readonly Waking[]>;
   /**
    * It asks providers or tells people: a process that serves does it, with its connections and channels, the command
    * line never.
    */
   readonly reachesOut?: true;
-  /**
-   * Present: the work of a key may take minutes. It is done outside of any transaction, and `run` is not called. Until
-   * it is done a lease keeps the key from others; the lease of a process that died runs out, and the work is begun
-   * anew. What it gives back saves, in one transaction.
-   */
-  readonly apart?: ApartWork;
 }
 
-/** @returns what saves it, told the time at which it does. */
+/** Its work is done in the transaction that takes its keys: it asks nobody but the database, and on that connection. */
+interface AtOnce extends Named {
+  readonly apart?: undefined;
+  run(call: StageCall): Promise<readonly Waking[]>;
+}
+
+/**
+ * Its work may take minutes, or asks somebody else. It is done while no connection to the database is held; a lease
+ * keeps the key from others until it is done. The lease of a process that died runs out, and the work is begun anew.
+ */
+interface Apart extends Named {
+  readonly run?: undefined;
+  readonly apart: ApartWork;
+}
+
+export type Stage = AtOnce | Apart;
+
+/**
+ * What it gives back saves, in one transaction; it is not called where another process has finished the key meanwhile.
+ * @returns what saves it, told the time at which it does.
+ */
 export type ApartWork = (
-  call: Omit<StageCall, 'tx' | 'keys' | 'clock'> & { readonly key: string },
+  call: Omit<StageCall, 'tx' | 'keys'> & { readonly key: string },
 ) => Promise<(tx: Transaction, now: number) => Promise<readonly Waking[]>>;
 
 /** A stage whose work is done apart. */
-export function apartStage(name: string, apart: ApartWork): Stage {
-  return {
-    name,
-    most: 1,
-    apart,
-    async run({ keys, tx, ...call }) {
-      const wakings: Waking[] = [];
-      for (const key of keys) wakings.push(...(await (await apart({ ...call, key }))(tx, call.now)));
-      return wakings;
-    },
-  };
-}
+export const apartStage = (name: string, apart: ApartWork): Stage => ({ name, most: 1, apart });
+
+/** A stage that asks providers or tells people. */
+export const reachingStage = (name: string, apart: ApartWork): Stage => ({ name, most: 1, reachesOut: true, apart });

@@ -1,41 +1,79 @@
 /**
- * The door to PostgreSQL: opens a pool, migrates, runs transactions and COPY.
+ * The door to PostgreSQL: opens a pool, runs transactions and COPY, listens; migrating.ts changes the schema.
  *
- * Knows no domain. The classes beside it hold the SQL; nothing outside this room sees a connection.
+ * Knows no domain. The classes beside it hold the SQL; nothing outside this room sees a connection. The invariant:
+ * whoever holds a connection never asks for a second one, so that nobody waits for a connection which only they could
+ * free; such a demand is refused at once, whatever the pool's size. What may pass is a Failure of kind `unavailable`
+ * (trouble.ts); what the database asks to be run again is run again here.
  */
-import { DataSource, type QueryRunner } from 'typeorm';
-import type { PoolClient } from 'pg';
-import { from as copyFrom } from 'pg-copy-streams';
-import { pipeline } from 'node:stream/promises';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
-import { migrations } from '../../migrations/index.js';
-import { unavailable } from '../core/errors.js';
+import { pipeline } from 'node:stream/promises';
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { from as copyFrom } from 'pg-copy-streams';
+import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
+import { migrateDatabase, migrationsPending } from './migrating.js';
 import { rowsOf } from './statements.js';
-
-/** Any number that no other program on the database uses. */
-const MIGRATION_LOCK = 7_406_218_035;
+import { isConnectionLost, isToBeRepeated, troubleOf } from './trouble.js';
 
 /** Anything that runs a statement: the pool, or one transaction. */
 export interface Queryable {
   query<Row = Record<string, unknown>>(sql: string, parameters?: readonly unknown[]): Promise<Row[]>;
 }
 
+/** How long the database is waited for, in milliseconds. */
+export interface Patience {
+  /** For a connection of the pool to be free, or a new one to be made. */
+  readonly connection: number;
+  /** For a statement: then the server gives it up. */
+  readonly statement: number;
+  /** After that, for the server to say so: one that does not is taken for gone. */
+  readonly silence: number;
+}
+
+export const PATIENCE: Patience = { connection: 10_000, statement: 120_000, silence: 5000 };
+
+/** A transaction that the database asks to be run again is run so often at most. */
+const MOST_RUNS = 6;
+
 /** One open transaction on one connection. */
 export class Transaction implements Queryable {
-  constructor(private readonly runner: QueryRunner) {}
+  constructor(
+    private readonly client: pg.PoolClient,
+    private readonly patience: Patience,
+  ) {}
 
   async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    return rowsOf<Row>((await this.runner.connect()) as PoolClient, sql, parameters);
+    return ask<Row>(this.client, this.patience, sql, parameters);
   }
 
   /** COPY in text form. `rows` yields whole lines, each ending in a newline; see copyText. */
   async copy(table: string, columns: readonly string[], rows: Iterable<string>): Promise<void> {
-    const client = (await this.runner.connect()) as PoolClient;
-    await pipeline(
-      Readable.from(chunks(rows)),
-      client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)),
-    );
+    const source = Readable.from(chunks(rows));
+    let own: Error | null = null;
+    source.once('error', (error) => (own = error));
+    try {
+      await pipeline(source, this.client.query(copyFrom(`copy ${table} (${columns.join(', ')}) from stdin`)), {
+        signal: AbortSignal.timeout(this.patience.statement + this.patience.silence),
+      });
+    } catch (error) {
+      throw error === own ? error : troubleOf(error);
+    }
+  }
+}
+
+async function ask<Row>(
+  client: pg.PoolClient,
+  { statement, silence }: Patience,
+  sql: string,
+  parameters: readonly unknown[] = [],
+): Promise<Row[]> {
+  try {
+    return await rowsOf<Row>(client, sql, parameters, statement + silence);
+  } catch (error) {
+    throw troubleOf(error);
   }
 }
 
@@ -60,28 +98,38 @@ export function copyText(value: string | number | bigint | null): string {
     : value;
 }
 
-function dataSourceFor(url: string, poolSize: number): DataSource {
-  return new DataSource({
-    type: 'postgres',
-    url,
-    poolSize,
-    migrations,
-    migrationsTableName: 'migration',
-    entities: [],
-    logging: false,
-    applicationName: 'bursar',
-    extra: { options: '-c timezone=UTC -c jit=off -c work_mem=16MB', connectionTimeoutMillis: 10_000 },
-  });
-}
+/** Of whoever runs a transaction: whether it still holds its connection. */
+const HELD = new AsyncLocalStorage<{ isOpen: boolean }>();
 
 export class Database implements Queryable {
-  private constructor(private readonly source: DataSource) {}
+  /** One connection beside the pool, for the sign that a process is alive: it waits behind nothing else. */
+  readonly aside: Queryable = {
+    query: (sql, parameters) =>
+      repeating(() => this.lent(this.single, (client) => ask(client, this.patience, sql, parameters))),
+  };
 
-  /** @throws Failure unavailable where the server cannot be reached. */
-  static async open(url: string, poolSize = 10): Promise<Database> {
+  private constructor(
+    private readonly url: string,
+    private readonly pool: pg.Pool,
+    private readonly single: pg.Pool,
+    private readonly patience: Patience,
+  ) {}
+
+  /**
+   * @param connections the pool's size: one is enough for everything to go on
+   * @throws Failure unavailable where the server cannot be reached.
+   */
+  static async open(url: string, connections = 10, patience: Partial<Patience> = {}): Promise<Database> {
+    const whole = { ...PATIENCE, ...patience };
+    const pool = new pg.Pool({ ...clientOptions(url, whole), max: connections });
+    const single = new pg.Pool({ ...clientOptions(url, whole), max: 1 });
+    // Of a connection that rests: the pool has put it away already.
+    for (const one of [pool, single]) one.on('error', ignore);
     try {
-      return new Database(await dataSourceFor(url, poolSize).initialize());
+      (await pool.connect()).release();
+      return new Database(url, pool, single, whole);
     } catch (cause) {
+      await pool.end();
       throw unavailable(
         `the database cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`,
         cause,
@@ -90,46 +138,95 @@ export class Database implements Queryable {
   }
 
   async query<Row = Record<string, unknown>>(sql: string, parameters: readonly unknown[] = []): Promise<Row[]> {
-    const runner = this.source.createQueryRunner();
+    return repeating(() => this.lent(this.pool, (client) => ask<Row>(client, this.patience, sql, parameters)));
+  }
+
+  /**
+   * Runs `work` in one transaction; an error rolls all of it back. Where the database asks for it (a deadlock, a
+   * serialization failure), `work` is run again from its start: what it hands out, it hands out as its result.
+   */
+  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return repeating(() =>
+      this.lent(this.pool, async (client) => {
+        await ask(client, this.patience, 'begin');
+        try {
+          const result = await work(new Transaction(client, this.patience));
+          await ask(client, this.patience, 'commit');
+          return result;
+        } catch (error) {
+          // A connection that cannot even roll back is put away, and the server rolls back.
+          if (!isConnectionLost(error)) await ask(client, this.patience, 'rollback');
+          throw error;
+        }
+      }),
+    );
+  }
+
+  /** Lends a connection for as long as `use` goes on. */
+  private async lent<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    assert(
+      HELD.getStore()?.isOpen !== true,
+      'whoever holds a connection to the database asks for a second one: what runs in a transaction runs on it',
+    );
+    const client = await this.borrow(pool);
+    const held = { isOpen: true };
+    // Whatever breaks while it is lent, the statement at hand fails by it.
+    client.on('error', ignore);
+    let lost = false;
     try {
-      return await rowsOf<Row>((await runner.connect()) as PoolClient, sql, parameters);
+      return await HELD.run(held, () => use(client));
+    } catch (error) {
+      lost = isConnectionLost(error);
+      throw error;
     } finally {
-      await runner.release();
+      held.isOpen = false;
+      client.off('error', ignore);
+      client.release(lost);
     }
   }
 
-  /** Runs `work` in one transaction; an error rolls all of it back. */
-  async transaction<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const runner = this.source.createQueryRunner();
+  private async borrow(pool: pg.Pool): Promise<pg.PoolClient> {
     try {
-      await runner.connect();
-      await runner.startTransaction();
-      const result = await work(new Transaction(runner));
-      await runner.commitTransaction();
-      return result;
-    } catch (error) {
-      if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => undefined);
-      throw error;
-    } finally {
-      await runner.release();
+      return await pool.connect();
+    } catch (cause) {
+      const { totalCount, options } = pool;
+      throw unavailable(
+        totalCount >= options.max
+          ? `all ${options.max} connections to the database were in use for ${this.patience.connection / 1000} s`
+          : `the database cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`,
+        cause,
+      );
     }
   }
 
   /** Runs the migrations that have not run; returns their names. Of several processes at once, one runs them. */
-  async migrate(): Promise<string[]> {
-    const runner = this.source.createQueryRunner();
-    try {
-      await runner.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
-      const done = await this.source.runMigrations({ transaction: 'all' });
-      return done.map((migration) => migration.name);
-    } finally {
-      await runner.query(`select pg_advisory_unlock($1)`, [MIGRATION_LOCK]).catch(() => undefined);
-      await runner.release();
-    }
+  migrate(): Promise<string[]> {
+    return migrateDatabase(this.url);
   }
 
-  async pendingMigrations(): Promise<boolean> {
-    return this.source.showMigrations();
+  pendingMigrations(): Promise<boolean> {
+    return migrationsPending(this);
+  }
+
+  /**
+   * Whether the server has room for what this process may open. @throws Failure invalid naming the setting
+   * @param besides connections that the process opens besides the pool: it listens, and the queue has its own
+   */
+  async checkRoom(besides: number): Promise<void> {
+    const wanted = this.pool.options.max + 1 + besides;
+    const [row] = await this.query<{ room: number }>(
+      `select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int as room`,
+    );
+    if (row !== undefined && wanted > row.room)
+      throw invalid(
+        `this process may open ${wanted} connections to the database, and the server takes ${row.room} from everybody together`,
+        [
+          {
+            path: 'BURSAR_DATABASE_CONNECTIONS',
+            message: `is too large: at most ${Math.max(1, row.room - 1 - besides)}`,
+          },
+        ],
+      );
   }
 
   /**
@@ -137,7 +234,7 @@ export class Database implements Queryable {
    * to stop.
    */
   async listen(channel: string, heard: () => void): Promise<() => Promise<void>> {
-    const listening = new Listening(this.source, channel, heard);
+    const listening = new Listening(clientOptions(this.url, this.patience), channel, heard);
     await listening.open();
     return () => listening.stop();
   }
@@ -155,16 +252,50 @@ export class Database implements Queryable {
   }
 
   async close(): Promise<void> {
-    if (this.source.isInitialized) await this.source.destroy();
+    if (!this.pool.ending) await Promise.all([this.pool.end(), this.single.end()]);
   }
 }
 
-/** Opens, migrates and closes. */
-export async function migrate(url: string): Promise<string[]> {
-  const database = await Database.open(url, 2);
-  try {
-    return await database.migrate();
-  } finally {
-    await database.close();
+const ignore = (): void => undefined;
+
+/** Runs work again, after a moment, for as long as the database asks for it. */
+async function repeating<T>(work: () => Promise<T>): Promise<T> {
+  for (let run = 1; ; run++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (run === MOST_RUNS || !isToBeRepeated(error)) throw error;
+      await pause(Math.random() * 10 * 2 ** run);
+    }
   }
 }
+
+/**
+ * How a connection is made. The server looks after ten seconds of silence whether the client is there, so that the
+ * locks of a machine that has gone are free again soon (PostgreSQL's documentation, "Connections and Authentication",
+ * "TCP Settings").
+ */
+function clientOptions(url: string, { connection, statement }: Patience): pg.ClientConfig {
+  const settings = {
+    timezone: 'UTC',
+    jit: 'off',
+    work_mem: '16MB',
+    statement_timeout: statement,
+    tcp_keepalives_idle: 5,
+    tcp_keepalives_interval: 2,
+    tcp_keepalives_count: 2,
+  };
+  return {
+    connectionString: url,
+    application_name: 'bursar',
+    connectionTimeoutMillis: connection,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 5000,
+    options: Object.entries(settings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
+  };
+}
+
+/** Opens, migrates and closes. */
+export const migrate = (url: string): Promise<string[]> => migrateDatabase(url);

@@ -4,7 +4,7 @@
  *
  * Knows texts, not what they mean. Never keeps what a request could shape without end, and never keeps a plan for long.
  */
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryConfig } from 'pg';
 
 /** Beyond so many texts none gets a name: what a request shapes cannot fill the server's memory. */
 const MOST_NAMES = 1000;
@@ -23,15 +23,26 @@ const names = new Map<string, string | null>();
 const PLANS_MILLISECONDS = 5000;
 const plannedSince = new WeakMap<PoolClient, number>();
 
-/** The rows that it gives; none where the text is several statements, which cannot have parameters. */
-export async function rowsOf<Row>(client: PoolClient, sql: string, parameters: readonly unknown[]): Promise<Row[]> {
+/**
+ * The rows that it gives; none where the text is several statements, which cannot have parameters. After so many
+ * milliseconds without an answer the client library gives the connection up.
+ */
+export async function rowsOf<Row>(
+  client: PoolClient,
+  sql: string,
+  parameters: readonly unknown[],
+  milliseconds: number,
+): Promise<Row[]> {
   const name = nameOf(sql, parameters);
   if (name !== null) await forgetOldPlans(client);
-  const result: unknown = await client.query({
+  // The library's types leave `query_timeout` out.
+  const statement: QueryConfig & { readonly query_timeout: number } = {
     text: sql,
+    query_timeout: milliseconds,
     ...(parameters.length > 0 ? { values: [...parameters] } : {}),
     ...(name === null ? {} : { name }),
-  });
+  };
+  const result: unknown = await client.query(statement);
   return isOneResult(result) ? (result.rows as Row[]) : [];
 }
 

@@ -112,7 +112,7 @@ export class Stores {
     readonly targets: TargetFinder = NO_TARGETS,
   ) {
     this.intake = new Intake(db, this.dimensions, this.counting);
-    this.raw = new RawStore(db, this.dimensions);
+    this.raw = new RawStore(this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);
     this.credits = new CreditStore(this.organisations, this.dimensions, this.prices);

@@ -147,6 +147,9 @@ function soonest(wakings: readonly Waking[]): Waking[] {
 /** Neither failed nor due at $1: it waits by its stage's own wish. */
 export const DEFERRED = '(attempts = 0 and not_before > $1)';
 
+/** Nobody is at work on it at that instant, by what is committed. */
+const free = (at: string): string => `(leased_until is null or leased_until <= ${at})`;
+
 export class WorkTable {
   constructor(private readonly db: Queryable) {}
 
@@ -154,7 +157,7 @@ export class WorkTable {
   async dueLanes(at: number): Promise<DueLane[]> {
     return this.db.query<DueLane>(
       `select organisation, stage, lane, count(*)::int as due, bool_or(urgent) as urgent from work
-       where done < wanted and parked_at is null and not_before <= $1 group by 1, 2, 3 order by 1, 2, 3`,
+       where done < wanted and parked_at is null and not_before <= $1 and ${free('$1')} group by 1, 2, 3 order by 1, 2, 3`,
       [new Date(at)],
     );
   }
@@ -164,30 +167,54 @@ export class WorkTable {
     return tx.query<ClaimedWork>(
       `select key, wanted::text as wanted, attempts, waker, urgent from work
        where organisation = $1 and lane = $2 and stage = $3 and done < wanted and parked_at is null and not_before <= $4
-       order by key limit $5 for update skip locked`,
+         and ${free('$4')} order by key limit $5 for update skip locked`,
       [lane.organisation, lane.lane, lane.stage, new Date(at), most],
     );
   }
 
   /**
-   * Keeps claimed keys from others until an instant without holding a transaction: for work that takes minutes. Who
-   * does it renews it.
+   * Takes one due key of a lane and keeps it from others until an instant, without a transaction: for work that takes
+   * minutes or asks somebody else. Who does it renews that.
    */
-  async lease(
+  async lease(lane: Omit<DueLane, 'due'>, at: number, until: number): Promise<ClaimedWork[]> {
+    return this.db.query<ClaimedWork>(
+      // An array is made once; rows of a joined subquery could be looked for again, and more than one be taken.
+      `update work set leased_until = $5
+       where organisation = $1 and lane = $2 and stage = $3 and key = any(array(
+         select key from work where organisation = $1 and lane = $2 and stage = $3 and done < wanted
+           and parked_at is null and not_before <= $4 and ${free('$4')} order by key limit 1 for update skip locked))
+       returning key, wanted::text as wanted, attempts, waker, urgent`,
+      [lane.organisation, lane.lane, lane.stage, new Date(at), new Date(until)],
+    );
+  }
+
+  async renew(
     db: Queryable,
     lane: Omit<DueLane, 'due'>,
     claimed: readonly ClaimedWork[],
     until: number,
   ): Promise<void> {
     await db.query(
-      `update work set not_before = $5 where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[]) and done < wanted and parked_at is null`,
+      `update work set leased_until = $5 where organisation = $1 and lane = $2 and stage = $3
+         and key = any($4::text[]) and leased_until is not null`,
       [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), new Date(until)],
     );
   }
 
+  /** Whether leased keys are still to be finished: where a lease ran out, another process may have been faster. */
+  async isOpen(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<boolean> {
+    const rows = await tx.query(
+      `select 1 from work w join unnest($4::text[], $5::bigint[]) as c(key, wanted) on c.key = w.key
+       where w.organisation = $1 and w.lane = $2 and w.stage = $3 and w.done < c.wanted for update of w`,
+      [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
+    );
+    return rows.length === claimed.length;
+  }
+
   async finish(tx: Transaction, lane: Omit<DueLane, 'due'>, claimed: readonly ClaimedWork[]): Promise<void> {
     await tx.query(
-      `update work set done = c.wanted, attempts = 0, last_error = null, urgent = urgent and work.wanted > c.wanted
+      `update work set done = c.wanted, attempts = 0, last_error = null, leased_until = null,
+         urgent = urgent and work.wanted > c.wanted
        from unnest($4::text[], $5::bigint[]) as c(key, wanted)
        where organisation = $1 and lane = $2 and stage = $3 and work.key = c.key`,
       [lane.organisation, lane.lane, lane.stage, claimed.map((c) => c.key), claimed.map((c) => c.wanted)],
@@ -203,7 +230,7 @@ export class WorkTable {
     at: number,
   ): Promise<void> {
     await this.db.query(
-      `update work set attempts = attempts + 1, last_error = $5, not_before = coalesce($6, not_before),
+      `update work set attempts = attempts + 1, last_error = $5, not_before = coalesce($6, not_before), leased_until = null,
          parked_at = case when $6::timestamptz is null then $7::timestamptz end
        where organisation = $1 and lane = $2 and stage = $3 and key = any($4::text[])`,
       [

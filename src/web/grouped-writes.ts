@@ -10,8 +10,8 @@ import { Failure } from '../core/errors.js';
 import type { Transaction } from '../store/database.js';
 import type { OnceRequest } from '../store/idempotency.js';
 import type { Stores } from '../store/stores.js';
+import type { Turns } from '../store/turns.js';
 import { actorOf, type Caller } from './caller.js';
-import type { Turns } from './turns.js';
 import { answer, onceRequest, type Written } from './writes.js';
 
 /** A transaction of this many is short, and its commit costs each of them next to nothing. */
@@ -73,17 +73,22 @@ export class GroupedWrites<Ask, T, W extends Written<T>> {
   private async drain(organisation: string): Promise<void> {
     const queue = this.waiting.get(organisation) ?? [];
     while (queue.length > 0) {
-      await this.turns.take(organisation, async () => {
-        const group = queue.splice(0, MOST);
-        const error = await this.together(organisation, group);
-        if (error === null) return;
-        if (group.length === 1) group[0]?.reject(error);
-        else
-          for (const one of group)
-            await this.together(organisation, [one]).then((own) => (own === null ? undefined : one.reject(own)));
-      });
+      try {
+        await this.turns.take(organisation, () => this.next(organisation, queue.splice(0, MOST)));
+      } catch (error) {
+        for (const one of queue.splice(0)) one.reject(error);
+      }
     }
     this.waiting.delete(organisation);
+  }
+
+  private async next(organisation: string, group: readonly Waiting<Ask, W>[]): Promise<void> {
+    const error = await this.together(organisation, group);
+    if (error === null) return;
+    if (group.length === 1) group[0]?.reject(error);
+    else
+      for (const one of group)
+        await this.together(organisation, [one]).then((own) => (own === null ? undefined : one.reject(own)));
   }
 
   /** Null: each of them has its answer. */

@@ -110,7 +110,6 @@ export const validation = new Validation({
 /** What is told about an error: its status, a sentence and its problems. Null: it was not expected. */
 function told(error: unknown): { status: number; detail: string; problems: readonly Problem[] } | null {
   if (error instanceof Failure) return { status: STATUS[error.kind], detail: error.message, problems: error.problems };
-  if (isOutage(error)) return { status: 503, detail: '', problems: [] };
   if (error instanceof HttpException) return { status: error.getStatus(), detail: error.message, problems: [] };
   // Fastify's own refusals (a bad length, a URL that cannot be decoded) carry a status.
   if (
@@ -123,19 +122,6 @@ function told(error: unknown): { status: number; detail: string; problems: reado
     return { status: error.statusCode, detail: error.message, problems: [] };
   }
   return null;
-}
-
-/**
- * Whether the database (or the network to it) is gone or full: connection errors, and PostgreSQL's classes 08, 53 and
- * 57P.
- */
-function isOutage(error: unknown): boolean {
-  return (
-    error instanceof Error &&
-    'code' in error &&
-    typeof error.code === 'string' &&
-    /^(?:ECONN\w+|ETIMEDOUT|EPIPE|08\w{3}|53\w{3}|57P\w{2})$/.test(error.code)
-  );
 }
 
 @Catch()

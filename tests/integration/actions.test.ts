@@ -254,21 +254,18 @@ describe('a process that dies after every other commit', async () => {
 
   it('leaves nothing undone and does nothing twice', async () => {
     let dies = false;
-    const mortal = w.line.map(
-      (stage): Stage =>
-        stage.name.startsWith('action.')
-          ? {
-              ...stage,
-              async run(call) {
-                const wakings = await stage.run(call);
-                dies = !dies;
-                // What the stage committed by itself stays; what the runner would commit after it is lost.
-                if (dies) throw unavailable('the process died');
-                return wakings;
-              },
-            }
-          : stage,
-    );
+    // What the stage committed by itself stays; what the runner would commit after it is lost.
+    const dying = <T>(done: T): T => {
+      dies = !dies;
+      if (dies) throw unavailable('the process died');
+      return done;
+    };
+    const mortal = w.line.map((stage): Stage => {
+      if (!stage.name.startsWith('action.')) return stage;
+      return stage.apart === undefined
+        ? { ...stage, run: async (call) => dying(await stage.run(call)) }
+        : { ...stage, apart: async (call) => dying(await stage.apart(call)) };
+    });
     const runner = new Runner(w.db, w.stores.work, w.clock, mortal);
     w.cloud.add(instance('i-1'), group('web', 5));
     w.cloud.faults.push('crash-after');

@@ -146,7 +146,7 @@ describe('Slack that fails', async () => {
     await wake(w.db, 'default', [MAKE_WAKING]);
     const make = w.line.find(({ name }) => name === 'alert.make')!;
     const [waking] = await w.db.transaction((tx) =>
-      make.run({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, clock: w.clock, tx }),
+      make.run!({ organisation: 'default', lane: 'alerts', keys: ['alerts'], now: w.clock.at, clock: w.clock, tx }),
     );
     // What a run does before it dies: it writes down that it tries, and sends.
     await w.db.query(`update alert_delivery set asked_at = $2 where id = $1`, [waking!.key, new Date(w.clock.at)]);

@@ -473,7 +473,8 @@ describe('a process', async () => {
       backtests: { begin: () => held.promise.then(() => null) },
     });
     const stage = backtestStage(waiting, api.policies);
-    const call = (key: string) => stage.apart!({ organisation: 'default', lane: key, key, now: NOW });
+    const call = (key: string) =>
+      stage.apart!({ organisation: 'default', lane: key, key, now: NOW, clock: { now: () => NOW } });
     const first = call('1');
     const later = await (await call('2'))({} as never, NOW + 5);
     expect(later).toEqual([{ stage: RUN_BACKTEST, lane: '2', key: '2', notBefore: NOW + 2005 }]);

@@ -67,7 +67,11 @@ describe('doctor', async () => {
   it('says that the queue has no tables before the first start, and that it has them after', async () => {
     expect(found(await doctor(), 'queue')).toEqual(['attend: in PostgreSQL, and its tables are not there yet']);
     await (
-      await LineQueue.open({ databaseUrl: bursar.url, redisUrl: null, concurrency: 0 }, bursar.runner, () => undefined)
+      await LineQueue.open(
+        { databaseUrl: bursar.url, redisUrl: null, concurrency: 0, stallSeconds: 10 },
+        bursar.runner,
+        () => undefined,
+      )
     ).close();
     const answer = await doctor();
     expect(found(answer, 'queue')).toEqual(['ok: in PostgreSQL']);

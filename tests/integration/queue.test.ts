@@ -23,7 +23,9 @@ describeQueues('the queue', async (backend) => {
   const bursar = await testBursar();
   const errors: Error[] = [];
   const open = async (concurrency: number) =>
-    LineQueue.open({ databaseUrl: bursar.url, redisUrl, concurrency }, bursar.runner, (error) => errors.push(error));
+    LineQueue.open({ databaseUrl: bursar.url, redisUrl, concurrency, stallSeconds: 10 }, bursar.runner, (error) =>
+      errors.push(error),
+    );
   const redisUrl = await backend.redisUrl();
   const workers: LineQueue[] = [];
   afterAll(async () => {

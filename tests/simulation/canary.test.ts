@@ -255,10 +255,17 @@ const CANARIES: readonly Canary[] = [
 ];
 
 /** The stage, without what it wakes. */
-const silent = (stage: Stage): Stage => ({
-  ...stage,
-  run: async (call) => (await stage.run(call)).filter(({ stage: next }) => next === stage.name),
-});
+function silent(stage: Stage): Stage {
+  const { apart } = stage;
+  if (apart === undefined) throw new Error(`${stage.name} is not done apart`);
+  return {
+    ...stage,
+    apart: async (call) => {
+      const save = await apart(call);
+      return async (tx, now) => (await save(tx, now)).filter(({ stage: next }) => next === stage.name);
+    },
+  };
+}
 
 /** Most are noticed in the first seeds; what takes two things at once, later. */
 const WITHIN = 100;

@@ -160,11 +160,6 @@ export type ActingWorld = Awaited<ReturnType<typeof actingWorld>>;
 /** Works on one action by one step of action.execute. */
 export async function step({ line, db, clock }: ActingWorld, id: string): Promise<void> {
   const execute = line.find(({ name }) => name === 'action.execute')!;
-  await db.transaction(async (tx) => {
-    await wake(
-      tx,
-      'default',
-      await execute.run({ organisation: 'default', lane: 'lab', keys: [id], now: clock.at, clock, tx }),
-    );
-  });
+  const save = await execute.apart!({ organisation: 'default', lane: 'lab', key: id, now: clock.at, clock });
+  await db.transaction(async (tx) => wake(tx, 'default', await save(tx, clock.at)));
 }

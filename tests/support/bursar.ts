@@ -48,10 +48,12 @@ export async function testBursar(
     channels?: ReadonlyMap<string, ChannelConnection>;
     /** Days after its period that a bill settles: none, unless the test is about that. */
     settlingDays?: number;
+    /** Connections of the pool. */
+    poolSize?: number;
   } = {},
 ): Promise<TestBursar> {
   const { url } = await freshDatabase();
-  const db = await Database.open(url);
+  const db = await Database.open(url, options.poolSize);
   afterAll(() => db.close());
   const stores = new Stores(db, options.targets);
   await stores.counting.saveSettling(db, 'default', { days: options.settlingDays ?? 0, providers: {} });

@@ -12,7 +12,7 @@ import { loadParts } from '../../src/parts.js';
 import { Collector } from '../../src/pipeline/collect.js';
 import { plotter } from '../../src/rendering/plotter.js';
 import { renderers } from '../../src/rendering/reports.js';
-import { Database } from '../../src/store/database.js';
+import { Database, type Patience } from '../../src/store/database.js';
 import type { KeyRequest } from '../../src/store/access/keys.js';
 import { Stores } from '../../src/store/stores.js';
 import { createWebApp, listen } from '../../src/web/server.js';
@@ -50,11 +50,21 @@ export interface TestApi {
 export const NOW = MONDAY + 2 * 86_400_000;
 
 /** Starts it before the tests of the file or block, and stops it after them. The object is filled by then. */
-export async function testApi(given: Partial<WebParts> = {}): Promise<TestApi> {
-  const { url: databaseUrl } = await freshDatabase();
+export async function testApi({
+  connections,
+  patience,
+  through = async (url) => url,
+  ...given
+}: Partial<WebParts> & {
+  readonly connections?: number;
+  readonly patience?: Partial<Patience>;
+  /** Where the database is reached instead. */
+  readonly through?: (url: string) => Promise<string>;
+} = {}): Promise<TestApi> {
+  const databaseUrl = await through((await freshDatabase()).url);
   const api = {} as { -readonly [K in keyof TestApi]: TestApi[K] };
   beforeAll(async () => {
-    const stores = new Stores(await Database.open(databaseUrl));
+    const stores = new Stores(await Database.open(databaseUrl, connections, patience));
     const formats = await loadParts<UsageFormat | PriceFormat>('formats', 'format', () => []);
     const policies = await loadParts<Policy>('policies', 'policy', () => []);
     const clock: Clock = { now: () => NOW };

@@ -36,7 +36,7 @@ import { parseSpendQuery } from '../cost/spend.js';
 import type { FoundAnomaly } from './anomalies.js';
 import type { Stores } from '../stores.js';
 
-type Needs = Pick<Stores, 'db' | 'alerts' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices'>;
+type Needs = Pick<Stores, 'alerts' | 'actions' | 'budgets' | 'recommendations' | 'spend' | 'prices'>;
 
 /** What a first look tells of. */
 const FIRST_MS = 7 * DAY_MS;
@@ -100,9 +100,9 @@ export async function happened(stores: Needs, tx: Queryable, organisation: strin
   for (const one of fresh)
     news.push(
       one.kind === 'budget'
-        ? await explained(stores, organisation, one)
+        ? await explained(stores, tx, organisation, one)
         : one.kind === 'approval'
-          ? await justified(stores, organisation, one)
+          ? await justified(stores, tx, organisation, one)
           : one,
     );
   return { news, answers };
@@ -180,7 +180,8 @@ async function crossed(stores: Needs, db: Queryable, organisation: string, since
 
 /** With what drives the spend, and where to begin. */
 async function explained(
-  { db, budgets, recommendations, spend, prices }: Needs,
+  { budgets, recommendations, spend, prices }: Needs,
+  db: Queryable,
   organisation: string,
   news: BudgetNews,
 ): Promise<BudgetNews> {
@@ -196,8 +197,8 @@ async function explained(
     currency: news.currency,
     teams,
   });
-  const { rows } = await spend.spend(organisation, query, (await prices.book(db, organisation)).fx);
-  const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000);
+  const { rows } = await spend.spend(organisation, query, (await prices.book(db, organisation)).fx, db);
+  const open = await recommendations.list(organisation, { status: 'open', teams }, null, 1000, db);
   return {
     ...news,
     drivers: driversOf(rows, news.currency, budget?.filters),
@@ -259,12 +260,13 @@ const approvalOf = ({ id, team, effect, connection, proposedBy, expiresAt }: Act
 });
 
 async function justified(
-  { db, actions, recommendations }: Needs,
+  { actions, recommendations }: Needs,
+  db: Queryable,
   organisation: string,
   news: ApprovalNews,
 ): Promise<ApprovalNews> {
   const action = await actions.get(db, organisation, news.action);
-  const found = action?.recommendation ? await recommendations.get(organisation, action.recommendation) : null;
+  const found = action?.recommendation ? await recommendations.get(organisation, action.recommendation, db) : null;
   return found === null
     ? news
     : {

@@ -306,15 +306,8 @@ export class BudgetStore {
     return fresh;
   }
 
-  async crossings(organisation: string, budget: string | null): Promise<StoredCrossing[]> {
-    const rows = await this.db.query<{
-      budget: string;
-      period: Date;
-      kind: string;
-      ratio: string;
-      at: Date;
-      round: number;
-    }>(
+  async crossings(organisation: string, budget: string | null, db: Queryable = this.db): Promise<StoredCrossing[]> {
+    const rows = await db.query<{ budget: string; period: Date; kind: string; ratio: string; at: Date; round: number }>(
       `select budget, period_start as period, kind, trim_scale(ratio)::text as ratio, crossed_at as at, round from crossing
        where organisation = $1 and ($2::text is null or budget = $2) order by period_start desc, budget, kind, ratio, round limit 1000`,
       [organisation, budget],
@@ -363,8 +356,13 @@ export class BudgetStore {
   }
 
   /** The newest weighed period of each budget (or of one), as of `at`. */
-  async states(organisation: string, at: number, budget: string | null = null): Promise<StoredState[]> {
-    const rows = await this.db.query<{
+  async states(
+    organisation: string,
+    at: number,
+    budget: string | null = null,
+    db: Queryable = this.db,
+  ): Promise<StoredState[]> {
+    const rows = await db.query<{
       budget: string;
       team: string;
       start: Date;

@@ -147,7 +147,7 @@ export class CreditStore {
 
   /** Each dimension's own for what is credited there. */
   private async creditDimensions(
-    tx: Queryable,
+    tx: Transaction,
     organisation: string,
     ids: readonly string[],
   ): Promise<Map<string, string>> {
@@ -157,7 +157,8 @@ export class CreditStore {
       assert(dimension !== undefined, 'a cost has a dimension');
       return { ...dimension, category: 'Credit' as const };
     });
-    const made = await this.dimensions.idsOf(tx, organisation, wanted, false);
+    const made = await this.dimensions.idsOf(tx, organisation, wanted);
+    await this.dimensions.write(tx, organisation);
     return new Map(ids.map((id, at) => [id, made[at] ?? '']));
   }
 }

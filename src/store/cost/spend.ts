@@ -162,7 +162,7 @@ export class SpendStore {
     private readonly dimensions: Dimensions,
   ) {}
 
-  async spend(organisation: string, query: SpendQuery, fx: FxTable): Promise<Spend> {
+  async spend(organisation: string, query: SpendQuery, fx: FxTable, db: Queryable = this.db): Promise<Spend> {
     const { currency: wanted, basis } = query;
     const rowOf = rowMaker(query.groupBy, basis === 'effective' || basis === 'list');
     const {
@@ -170,10 +170,10 @@ export class SpendStore {
       totals: stated,
       unpriced,
       unstated,
-    } = await readSums(this.db, this.dimensions, organisation, query, wanted !== null);
+    } = await readSums(db, this.dimensions, organisation, query, wanted !== null);
     const lacking = {
       unstated: [...unstated].map(([currency, cost]) => ({ currency, cost: textOf(cost) })).sort(byCurrency),
-      unbilled: BILLS.has(basis) ? await unbilledSums(this.db, organisation, query) : [],
+      unbilled: BILLS.has(basis) ? await unbilledSums(db, organisation, query) : [],
     };
     if (wanted === null) {
       const rows = sums.map((sum) =>

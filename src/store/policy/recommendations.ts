@@ -174,8 +174,9 @@ export class RecommendationStore {
     filter: { team?: string | null; status?: RecommendationStatus | null; teams?: readonly string[] | null },
     after: string | null,
     limit: number,
+    db: Queryable = this.db,
   ): Promise<StoredRecommendation[]> {
-    const rows = await this.db.query<Row>(
+    const rows = await db.query<Row>(
       `select ${COLUMNS} from recommendation
        where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or status = $3) and ($4::text[] is null or team = any($4::text[]))
          and ($5::text is null or id > $5)
@@ -207,11 +208,11 @@ export class RecommendationStore {
     return { ...storedOf(row), status: decision, decidedBy: by };
   }
 
-  async get(organisation: string, id: string): Promise<StoredRecommendation | null> {
-    const [row] = await this.db.query<Row>(
-      `select ${COLUMNS} from recommendation where organisation = $1 and id = $2`,
-      [organisation, id],
-    );
+  async get(organisation: string, id: string, db: Queryable = this.db): Promise<StoredRecommendation | null> {
+    const [row] = await db.query<Row>(`select ${COLUMNS} from recommendation where organisation = $1 and id = $2`, [
+      organisation,
+      id,
+    ]);
     return row === undefined ? null : storedOf(row);
   }
 }

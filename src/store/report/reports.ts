@@ -204,7 +204,7 @@ export class ReportStore {
       spend,
       before: old,
       days: [...history.days, ...old.days, ...spend.days],
-      budgets: await this.budgetsOf(organisation, request.teams, seen.end - 1),
+      budgets: await this.budgetsOf(tx, organisation, request.teams, seen.end - 1),
       savings: await this.savingsOf(tx, organisation, request.teams, period),
       refusals: await refusalFacts(tx, request, period),
       refusedLaunches: await admissions.refused(tx, organisation, request.teams, period, known.zone),
@@ -217,16 +217,21 @@ export class ReportStore {
   }
 
   /** The budgets of the teams, in the period that holds an instant, as they were weighed. */
-  private async budgetsOf(organisation: string, teams: readonly string[], at: number): Promise<ReportBudget[]> {
+  private async budgetsOf(
+    db: Queryable,
+    organisation: string,
+    teams: readonly string[],
+    at: number,
+  ): Promise<ReportBudget[]> {
     const { budgets } = this.stores;
-    const states = (await budgets.states(organisation, at)).filter(
+    const states = (await budgets.states(organisation, at, null, db)).filter(
       ({ team, periodEnd }) => teams.includes(team) && Date.parse(periodEnd) > at,
     );
     const found: ReportBudget[] = [];
     for (const { budget, team, periodStart, periodEnd, state } of states.toSorted(
       (a, b) => teams.indexOf(a.team) - teams.indexOf(b.team),
     )) {
-      const crossings = (await budgets.crossings(organisation, budget)).filter(
+      const crossings = (await budgets.crossings(organisation, budget, db)).filter(
         (one) => one.periodStart === periodStart,
       );
       const { status, currency, planned, spent, committed, ratio, forecast, exhaustionAt, unpricedGpuHours } = state;
@@ -260,7 +265,13 @@ export class ReportStore {
   ): Promise<SavingFacts[]> {
     const entries: StoredSaving[] = [];
     for (let after: string | null = null; ; ) {
-      const page: StoredSaving[] = await this.stores.savingLedger.list(organisation, { teams, to: end }, after, PAGE);
+      const page: StoredSaving[] = await this.stores.savingLedger.list(
+        organisation,
+        { teams, to: end },
+        after,
+        PAGE,
+        db,
+      );
       entries.push(...page.filter(({ until }) => Date.parse(until) >= start));
       after = page.at(-1)?.place ?? null;
       if (page.length < PAGE) break;

@@ -149,9 +149,15 @@ export class SavingLedger {
   constructor(private readonly db: Queryable) {}
 
   /** A page of entries, newest action first; `place` of the last one leads on. */
-  async list(organisation: string, filter: SavingFilter, after: string | null, limit: number): Promise<StoredSaving[]> {
+  async list(
+    organisation: string,
+    filter: SavingFilter,
+    after: string | null,
+    limit: number,
+    db: Queryable = this.db,
+  ): Promise<StoredSaving[]> {
     const [at, action] = after?.split(' ') ?? [];
-    const rows = await this.db.query<EntryRow>(
+    const rows = await db.query<EntryRow>(
       `${ENTRIES} and ($7::timestamptz is null or (s.from_at, s.action) < ($7, $8)) order by s.from_at desc, s.action desc limit $9`,
       [organisation, ...valuesOf(filter), at ?? null, action ?? null, limit],
     );

@@ -11,7 +11,7 @@ import { HourSums, type Group, type HourSum } from '../../core/cost/rollup.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { BlockBuilder } from './block.js';
-import { copyText, type Queryable, type Transaction } from '../database.js';
+import { copyText, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
 const MOST_SUMS = 100_000;
@@ -40,10 +40,7 @@ export interface DeliveryTarget {
   readonly source: string;
   readonly id: string;
   readonly tx: Transaction;
-  /** Writes dimensions: the pool, or the transaction where everything is to be rolled back. */
-  readonly dimensionDb: Queryable;
   readonly dimensions: Dimensions;
-  readonly remember: boolean;
 }
 
 export class DeliveryWriter {
@@ -115,6 +112,7 @@ export class DeliveryWriter {
   /** Writes what is left; returns the digest of all records in their order. */
   async finish(): Promise<Buffer> {
     await this.flushAll();
+    await this.target.dimensions.write(this.target.tx, this.target.organisation);
     return this.content.digest();
   }
 
@@ -146,10 +144,9 @@ export class DeliveryWriter {
     if (sums.length === 0) return;
     const cells = [...new Map(sums.map((sum) => [sum.cell.index, sum.cell])).values()];
     const ids = await target.dimensions.idsOf(
-      target.dimensionDb,
+      target.tx,
       target.organisation,
       cells.map((cell) => cell.dimension),
-      target.remember,
     );
     const idOf = new Map(cells.map((cell, at) => [cell.index, ids[at] ?? '']));
     for (const {

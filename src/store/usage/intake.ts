@@ -6,8 +6,9 @@
  * billing period) whole, and the bill before it is kept, so that the import can be taken back (undo.ts). What could not
  * be read is kept as rejects. Never prices.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { addDecimal, formatDecimal } from '../../core/decimal.js';
-import { invalid } from '../../core/errors.js';
+import { invalid, unavailable } from '../../core/errors.js';
 import { Grouping, type Group } from '../../core/cost/rollup.js';
 import type { ImportedFile } from '../../core/ports.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../../core/usage.js';
@@ -21,6 +22,7 @@ import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } fro
 import { Overlaps, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
+import { Turns } from '../turns.js';
 import { wake, type Waking } from '../work.js';
 
 const MOST_GROUPS = 200_000;
@@ -51,9 +53,17 @@ export interface FileToImport {
 
 class RolledBack extends Error {}
 
+/** Another process is at work on the source. */
+class SourceTaken extends Error {}
+
+/** How long an import waits for those of its source before it, and between two looks for one of another process. */
+const PATIENCE_MS = 120_000;
+const LOOK_MS = 50;
+
 export class Intake {
   private readonly seen = new SeenIds();
   private readonly watch = new OverlapWatch();
+  private readonly turns = new Turns('another import of the source', PATIENCE_MS);
 
   constructor(
     private readonly db: Database,
@@ -73,42 +83,81 @@ export class Intake {
    */
   async importWithin(tx: Transaction, request: ImportRequest, file: FileToImport): Promise<ImportedFile | null> {
     try {
-      const [result] = await new ImportRun(
-        this.db,
-        tx,
-        request,
-        this.dimensions,
-        this.seen,
-        this.watch,
-        this.counting,
-      ).all([file]);
+      const [result] = await this.run(tx, request, [file]);
       if (result === undefined || result.accepted + result.rejected > 0) return result ?? null;
       await tx.query(`delete from import where organisation = $1 and id = $2`, [request.organisation, result.import]);
       return null;
     } catch (error) {
-      this.seen.forget(request.organisation, request.source);
+      if (error instanceof SourceTaken) throw unavailable(`another import of the source ${request.source} is at work`);
       throw error;
+    } finally {
+      this.seen.forget(request.organisation, request.source);
     }
   }
 
-  /** @throws Failure invalid, naming the rejects, where `strict` is set and there are any. */
-  async import(
+  /**
+   * Those of one source go one after the other; who waits holds no connection.
+   * @throws Failure invalid, naming the rejects, where `strict` is set and there are any; unavailable where the source
+   * is not free in time
+   */
+  import(
     request: ImportRequest,
     files: readonly FileToImport[],
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
+    return this.turns.take(`${request.organisation}\u0001${request.source}`, async () => {
+      const until = performance.now() + PATIENCE_MS;
+      for (;;) {
+        const result = await this.attempt(request, files, progress);
+        if (result !== null) return result;
+        if (performance.now() > until) throw this.turns.tooLong();
+        await pause(LOOK_MS * (0.5 + Math.random()));
+      }
+    });
+  }
+
+  /** Null where another process is at work on the source. */
+  private async attempt(
+    request: ImportRequest,
+    files: readonly FileToImport[],
+    progress?: (rows: number) => void,
+  ): Promise<ImportedFile[] | null> {
     let result: ImportedFile[] = [];
     try {
       await this.db.transaction(async (tx) => {
-        const run = new ImportRun(this.db, tx, request, this.dimensions, this.seen, this.watch, this.counting);
-        result = await run.all(files, progress);
+        result = await this.run(tx, request, files, progress);
         if (request.dryRun) throw new RolledBack();
       });
     } catch (error) {
+      if (error instanceof SourceTaken) return null;
       this.seen.forget(request.organisation, request.source);
       if (!(error instanceof RolledBack)) throw error;
     }
     return result;
+  }
+
+  private async run(
+    tx: Transaction,
+    request: ImportRequest,
+    files: readonly FileToImport[],
+    progress?: (rows: number) => void,
+  ): Promise<ImportedFile[]> {
+    const { organisation, source } = request;
+    // Waiting for the row of the source would hold this connection meanwhile.
+    const [lock] = await tx.query<{ free: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtextextended($1, 0)) as free`,
+      [`${organisation}\u0001${source}`],
+    );
+    if (lock?.free !== true) throw new SourceTaken();
+    try {
+      return await new ImportRun(tx, request, this.dimensions, this.seen, this.watch, this.counting).all(
+        files,
+        progress,
+      );
+    } catch (error) {
+      this.seen.forget(organisation, source);
+      throw error;
+    }
   }
 }
 
@@ -125,7 +174,6 @@ class ImportRun {
   private pending: Promise<void> = Promise.resolve();
 
   constructor(
-    private readonly db: Database,
     private readonly tx: Transaction,
     private readonly request: ImportRequest,
     private readonly dimensions: Dimensions,
@@ -372,16 +420,8 @@ class ImportRun {
   }
 
   private target(id: string): DeliveryTarget {
-    const { organisation, source, dryRun } = this.request;
-    return {
-      organisation,
-      source,
-      id,
-      tx: this.tx,
-      dimensions: this.dimensions,
-      dimensionDb: dryRun ? this.tx : this.db,
-      remember: !dryRun,
-    };
+    const { organisation, source } = this.request;
+    return { organisation, source, id, tx: this.tx, dimensions: this.dimensions };
   }
 
   private async finishMetered(): Promise<Waking[]> {

@@ -6,7 +6,7 @@
 import { Grouping } from '../../core/cost/rollup.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { countedRecords, type StoredBlock } from './block.js';
-import type { Database, Queryable, Transaction } from '../database.js';
+import type { Queryable, Transaction } from '../database.js';
 import { DeliveryWriter } from './delivery.js';
 import type { Dimensions } from './dimensions.js';
 import type { RuleSet } from '../access/organisation.js';
@@ -17,10 +17,7 @@ export interface TeamDay {
 }
 
 export class RawStore {
-  constructor(
-    private readonly db: Database,
-    private readonly dimensions: Dimensions,
-  ) {}
+  constructor(private readonly dimensions: Dimensions) {}
 
   /** Every record of a source's delivery that counts, block by block. */
   async *records(db: Queryable, organisation: string, source: string, delivery: string): AsyncGenerator<UsageRecord[]> {
@@ -66,7 +63,7 @@ export class RawStore {
     await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
     const grouping = new Grouping((record) => rules.teamOf(record), trackedTags);
     const writer = new DeliveryWriter(
-      { organisation, source, id: delivery, tx, dimensions: this.dimensions, dimensionDb: this.db, remember: true },
+      { organisation, source, id: delivery, tx, dimensions: this.dimensions },
       { sumsOnly: true },
     );
     for await (const records of this.records(tx, organisation, source, delivery)) {

@@ -171,7 +171,7 @@ class Undoing {
       (record) => rules.teamOf(record),
       await stores.organisations.trackedTags(tx, organisation),
     );
-    const target = { organisation, source, tx, dimensions: stores.dimensions, dimensionDb: stores.db, remember: true };
+    const target = { organisation, source, tx, dimensions: stores.dimensions };
     for (const [delivery, hours] of places.hours)
       days.push(...(await sumAnew({ ...target, id: delivery }, hours, grouping)));
     this.wake('cost.price', days);

@@ -21,7 +21,7 @@ import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageQuery, pageSchema, rowId, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { GroupedWrites } from '../grouped-writes.js';
-import { Turns } from '../turns.js';
+import { Turns } from '../../store/turns.js';
 import { write, type Written } from '../writes.js';
 import { quoteFields, quoteShape, requestOf, tagsSchema } from './quotes.js';
 import { teamId } from './teams.js';
@@ -76,7 +76,7 @@ const querySchema = z.strictObject({
 @Controller()
 export class ReservationsController {
   private readonly waker: HoldWaker;
-  private readonly turns = new Turns();
+  private readonly turns = new Turns('another reservation', 10_000);
   private readonly made: GroupedWrites<Asked, StoredReservation, Done>;
 
   constructor(@InjectParts() private readonly parts: WebParts) {

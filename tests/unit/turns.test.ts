@@ -1,9 +1,9 @@
 /** Turns: in the order of asking, one at a time for a name, whatever becomes of those before. */
 import { expect, it } from 'vitest';
-import { Turns } from '../../../src/web/turns.js';
+import { Turns } from '../../src/store/turns.js';
 
 it('lets one at a time through for each name, in the order in which they asked, and goes on after a failure', async () => {
-  const turns = new Turns();
+  const turns = new Turns('another', 10_000);
   const story: string[] = [];
   const open: (() => void)[] = [];
   const take = (name: string, what: string, fails = false): Promise<string> =>

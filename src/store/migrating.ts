@@ -1,0 +1,97 @@
+/**
+ * Brings the schema up to date: the migrations that have not run, one transaction each, in order.
+ *
+ * Of several processes at once one runs them and the others wait for it. A migration never stands long in the line for
+ * a table's lock, because whoever reads or writes that table would queue up behind it: it gives up after a moment, lets
+ * them through and tries again. Never changes what a migration that has run did.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { DataSource } from 'typeorm';
+import { migrations } from '../../migrations/index.js';
+import { unavailable } from '../core/errors.js';
+import type { Queryable } from './database.js';
+
+/** Any number that no other program on the database uses. */
+const MIGRATION_LOCK = 7_406_218_035;
+
+/** Where TypeORM notes what has run. */
+const JOURNAL = 'migration';
+
+/** How long a migration waits for a lock, how often it tries, and how long it rests in between. */
+const LOCK_MILLISECONDS = 3000;
+const LOCK_TRIES = 20;
+const LOCK_PAUSE_MILLISECONDS = 500;
+
+/** How long another process that migrates is waited for: an index over a large table takes its time. */
+const OTHERS_MILLISECONDS = 30 * 60_000;
+
+const NO_LOCK = '55P03';
+
+/** @returns the names of those that it ran */
+export async function migrateDatabase(url: string): Promise<string[]> {
+  const holder = new pg.Client({
+    connectionString: url,
+    application_name: 'bursar',
+    keepAlive: true,
+    options: `-c lock_timeout=${OTHERS_MILLISECONDS}`,
+  });
+  // The statement at hand fails by it.
+  holder.on('error', () => undefined);
+  await holder.connect();
+  try {
+    await holder.query(`select pg_advisory_lock($1)`, [MIGRATION_LOCK]);
+    return await runAll(url);
+  } catch (error) {
+    if (codeOf(error) !== NO_LOCK) throw error;
+    throw unavailable('the schema is in use: another process migrates, or what runs holds a table', error);
+  } finally {
+    await holder.end().catch(() => undefined);
+  }
+}
+
+async function runAll(url: string): Promise<string[]> {
+  const source = await new DataSource({
+    type: 'postgres',
+    url,
+    poolSize: 1,
+    migrations,
+    migrationsTableName: JOURNAL,
+    migrationsTransactionMode: 'each',
+    entities: [],
+    logging: false,
+    applicationName: 'bursar',
+    extra: { options: `-c timezone=UTC -c jit=off -c lock_timeout=${LOCK_MILLISECONDS}`, keepAlive: true },
+  }).initialize();
+  try {
+    const before = await ranIn(source);
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await source.runMigrations({ transaction: 'each' });
+        return (await ranIn(source)).filter((name) => !before.includes(name));
+      } catch (error) {
+        if (codeOf(error) !== NO_LOCK || attempt === LOCK_TRIES) throw error;
+        await pause(LOCK_PAUSE_MILLISECONDS);
+      }
+    }
+  } finally {
+    await source.destroy();
+  }
+}
+
+async function ranIn(source: DataSource): Promise<string[]> {
+  const [known] = await source.query<{ known: boolean }[]>(`select to_regclass('${JOURNAL}') is not null as known`);
+  if (known?.known !== true) return [];
+  return (await source.query<{ name: string }[]>(`select name from ${JOURNAL} order by id`)).map(({ name }) => name);
+}
+
+/** Whether there are migrations that have not run. */
+export async function migrationsPending(db: Queryable): Promise<boolean> {
+  const [known] = await db.query<{ known: boolean }>(`select to_regclass('${JOURNAL}') is not null as known`);
+  if (known?.known !== true) return true;
+  const ran = new Set((await db.query<{ name: string }>(`select name from ${JOURNAL}`)).map(({ name }) => name));
+  return migrations.some(({ name }) => !ran.has(name));
+}
+
+const codeOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;

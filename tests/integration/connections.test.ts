@@ -1,0 +1,240 @@
+/**
+ * Connections to the database: nobody waits for one while holding another, what the database or the network cut short
+ * is tried again, and whoever asks the API meanwhile is told when to come back.
+ */
+import { Client } from 'pg';
+import { describe, expect, it } from 'vitest';
+import { Runner } from '../../src/pipeline/runner.js';
+import type { StageCall } from '../../src/pipeline/stage.js';
+import { Failure } from '../../src/core/errors.js';
+import { Database } from '../../src/store/database.js';
+import { wake, WorkTable } from '../../src/store/work.js';
+import { endpoints } from '../../src/web/web.module.js';
+import { instancePrice, testBursar } from '../support/bursar.js';
+import { HOUR, metered, MONDAY } from '../support/records.js';
+import { tcpProxy, type Cut } from '../support/tcp-proxy.js';
+import { testApi } from '../support/web.js';
+
+const QUICK = { connection: 2000, statement: 500, silence: 200 };
+
+/** What a call came to: its kind, where it was a Failure. */
+const kindOf = (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => 'done',
+    (error: unknown) => (error instanceof Failure ? error.kind : error),
+  );
+
+describe('whoever holds a connection', async () => {
+  const { db } = await testBursar();
+
+  it('is refused a second one, however many are free, and goes on with the first', async () => {
+    await db.transaction(async (tx) => {
+      await expect(db.query('select 1')).rejects.toThrow(/asks for a second one/);
+      await expect(db.transaction(async () => 1)).rejects.toThrow(/asks for a second one/);
+      expect(await tx.query('select 2 as n')).toEqual([{ n: 2 }]);
+    });
+  });
+
+  it('may leave something behind that asks for one later', async () => {
+    const later = await db.transaction(async () => {
+      let go = (): void => undefined;
+      const gate = new Promise<void>((resolve) => (go = resolve));
+      return { asked: gate.then(() => db.query('select 3 as n')), go };
+    });
+    later.go();
+    expect(await later.asked).toEqual([{ n: 3 }]);
+  });
+});
+
+describe('a pool of one', async () => {
+  const api = await testApi({ connections: 1 });
+  const batch = (n: number) => ({
+    records: [
+      {
+        id: `new-${n}`,
+        provider: 'AWS',
+        sku: `never-seen-${n}`,
+        gpus: 1,
+        start: new Date(MONDAY).toISOString(),
+        end: new Date(MONDAY + HOUR).toISOString(),
+      },
+    ],
+  });
+
+  it('takes batches that come at once, of one source and of several, and answers others meanwhile', async () => {
+    const replies = await Promise.all([
+      ...Array.from({ length: 12 }, (_, n) => api.call('POST', '/v1/usage', { body: batch(n) })),
+      ...Array.from({ length: 6 }, (_, n) => api.call('POST', `/v1/usage?source=meter-${n}`, { body: batch(100 + n) })),
+      api.call('GET', '/v1/budgets'),
+    ]);
+    expect(replies.map(({ status }) => status)).toEqual(replies.map(() => 200));
+    const [row] = await api.stores.db.query(`select sum(records)::int as n from usage_hour`);
+    expect(row).toEqual({ n: 18 });
+  });
+
+  it('is enough for every endpoint that reads', async () => {
+    const paths = endpoints()
+      .filter(({ method, path }) => method === 'GET' && !path.includes('{'))
+      // A stream of events has no end.
+      .filter(({ answer }) => !('media' in answer) || answer.media !== 'text/event-stream')
+      .map(({ path }) => path);
+    expect(paths.length).toBeGreaterThan(40);
+    const replies = await Promise.all(paths.map(async (path) => [path, (await api.call('GET', path)).status] as const));
+    expect(replies.filter(([, status]) => status >= 500)).toEqual([]);
+  });
+});
+
+describe('a pool of one', async () => {
+  const bursar = await testBursar({ poolSize: 1 });
+
+  it('is enough for the line, from a batch to its cost', async () => {
+    await bursar.setPrices([instancePrice('98.32')]);
+    await bursar.take([metered('one', { start: MONDAY, end: MONDAY + HOUR })]);
+    await wake(bursar.db, 'default', [
+      ...['alert.make', 'anomaly.find'].map((stage) => ({ stage, lane: 'alerts', key: 'alerts' })),
+    ]);
+    await bursar.runner.drain();
+    expect((await bursar.spend({})).total).toBe('98.320000000');
+    expect(await bursar.stores.work.parked('default')).toEqual([]);
+  });
+});
+
+describe('a pool that is full', async () => {
+  const api = await testApi({ connections: 1, patience: { connection: 300 } });
+
+  it('is a 503 that says when to come back, and no more', async () => {
+    await api.stores.db.transaction(async () => {
+      const { status, headers, body } = await api.call('GET', '/v1/budgets');
+      expect([status, headers.get('retry-after'), headers.get('content-type')]).toEqual([
+        503,
+        '5',
+        'application/problem+json; charset=utf-8',
+      ]);
+      expect(body).toMatchObject({ title: 'Service Unavailable' });
+    });
+    expect((await api.call('GET', '/v1/budgets')).status).toBe(200);
+  });
+});
+
+describe('what the database asks to be run again', async () => {
+  const { db } = await testBursar();
+
+  it('is run again: two transactions that wait for each other both come through', async () => {
+    await db.query(`create table two (id int primary key, n int not null)`);
+    await db.query(`insert into two values (1, 0), (2, 0)`);
+    let runs = 0;
+    let meet = (): void => undefined;
+    const both = new Promise<void>((resolve) => (meet = resolve));
+    const cross = (first: number, second: number): Promise<number> =>
+      db.transaction(async (tx) => {
+        await tx.query(`update two set n = n + 1 where id = $1`, [first]);
+        if (++runs >= 2) meet();
+        await both;
+        await tx.query(`update two set n = n + 1 where id = $1`, [second]);
+        return first;
+      });
+    expect(await Promise.all([cross(1, 2), cross(2, 1)])).toEqual([1, 2]);
+    expect(runs).toBe(3);
+    expect(await db.query(`select n from two order by id`)).toEqual([{ n: 2 }, { n: 2 }]);
+  });
+});
+
+describe('a connection that is cut', async () => {
+  const bursar = await testBursar();
+  const proxy = await tcpProxy(bursar.url);
+  const db = await Database.open(proxy.url, 2, QUICK);
+  const work = new WorkTable(db);
+  const key = 'red/2026-10-01';
+  const waking = { stage: 'cost.price', lane: 'red', key };
+
+  /** A line of one stage that meets with trouble at its first run. */
+  const line = (trouble: (call: StageCall) => Promise<unknown>) => {
+    let runs = 0;
+    const run = async (call: StageCall) => {
+      if (++runs === 1) await trouble(call);
+      await call.tx.query('select 1');
+      return [];
+    };
+    const runner = new Runner(db, work, bursar.clock, [{ name: 'cost.price', most: 1, run }]);
+    return { runner, runs: () => runs };
+  };
+
+  const isTriedAgain = async (trouble: (call: StageCall) => Promise<unknown>): Promise<void> => {
+    const { runner, runs } = line(trouble);
+    await wake(bursar.db, 'default', [waking]);
+    await runner.drain();
+    expect(runs()).toBe(1);
+    expect(await bursar.stores.work.parked('default')).toEqual([]);
+    expect(await bursar.db.query(`select attempts from work where key = $1 and done < wanted`, [key])).toEqual([
+      { attempts: 1 },
+    ]);
+    bursar.clock.at += 10_000;
+    await runner.drain();
+    expect(runs()).toBe(2);
+    expect(await bursar.db.query(`select done = wanted as done, attempts from work where key = $1`, [key])).toEqual([
+      { done: true, attempts: 0 },
+    ]);
+  };
+
+  it.each<Cut>(['FIN', 'RST', 'silence'])(
+    'by %s in the middle of a day parks nothing: it is tried again',
+    async (way) => isTriedAgain(async () => proxy.cut(way)),
+  );
+
+  it('by the server that shuts down parks nothing', async () =>
+    isTriedAgain(async ({ tx }) => {
+      const [own] = await tx.query<{ pid: number }>(`select pg_backend_pid() as pid`);
+      const operator = new Client({ connectionString: bursar.url });
+      await operator.connect();
+      await operator.query(`select pg_terminate_backend($1)`, [own?.pid]);
+      await operator.end();
+    }));
+
+  it('leads elsewhere where the server has become a standby: it is not used again', async () => {
+    const one = await Database.open(proxy.url, 1, QUICK);
+    try {
+      const pid = async (): Promise<unknown> => (await one.query(`select pg_backend_pid() as pid`))[0]?.['pid'];
+      const before = await pid();
+      // What a server says that was the primary when the connection was made.
+      await one.query(`set default_transaction_read_only = on`);
+      const write = (): Promise<unknown> => one.query(`update organisation set name = name`);
+      expect(await kindOf(write())).toBe('unavailable');
+      expect(await kindOf(write())).toBe('done');
+      expect(await pid()).not.toBe(before);
+    } finally {
+      await one.close();
+    }
+  });
+
+  it('leaves a statement that is wrong what it is', async () => {
+    await expect(db.query('select nonsense')).rejects.toMatchObject({ code: '42703' });
+    expect(await kindOf(db.query('select pg_sleep(5)'))).toBe('unavailable');
+    await db.close();
+  });
+});
+
+describe('a database that is away', async () => {
+  let proxy = { isAway: false, cut: (_: Cut): void => undefined };
+  const api = await testApi({
+    connections: 2,
+    patience: QUICK,
+    through: async (url) => {
+      const made = await tcpProxy(url);
+      proxy = made;
+      return made.url;
+    },
+  });
+
+  it.each<Cut>(['FIN', 'RST', 'silence'])(
+    'is a 503 by the API where it was cut by %s, and well again after it',
+    async (way) => {
+      expect((await api.call('GET', '/v1/budgets')).status).toBe(200);
+      proxy.isAway = true;
+      proxy.cut(way);
+      const reply = await api.call('GET', '/v1/budgets');
+      expect([reply.status, reply.headers.get('retry-after')]).toEqual([503, '5']);
+      proxy.isAway = false;
+      await expect.poll(async () => (await api.call('GET', '/v1/budgets')).status, { timeout: 10_000 }).toBe(200);
+    },
+  );
+});
