@@ -3,6 +3,7 @@
  * know them only by their ports. The only file, beside main.ts, that may import every room.
  */
 import type { Clock } from './core/time.js';
+import { WatchedParts } from './core/watched.js';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { parseConfig, type Config } from './config.js';
@@ -248,6 +249,7 @@ export class AppModule {
       organisation,
       wakings: telemetry.map(({ name }) => ({ stage: 'sample.collect', lane: name, key: name })),
     };
+    const parts = new WatchedParts();
     const tick = {
       provide: Tick,
       inject: [SchedulerRegistry],
@@ -261,6 +263,7 @@ export class AppModule {
           failed,
           [sampling],
           [collecting, new ReportSchedule(stores), new AlertSchedule(stores, organisation)],
+          parts,
         ),
     };
     return {
@@ -269,13 +272,14 @@ export class AppModule {
         ...(role === 'worker'
           ? config.healthPort === null
             ? []
-            : [WebModule.probes({ stores, importer, clock, policies })]
+            : [WebModule.probes({ stores, importer, clock, policies, tick: parts })]
           : [
               WebModule.register({
                 stores,
                 importer,
                 clock,
                 policies,
+                tick: parts,
                 plotter,
                 reports: renderers,
                 signIn: config.signIn,

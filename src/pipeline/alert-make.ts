@@ -174,6 +174,7 @@ const LOOK_MS = 5000;
  * a day.
  */
 export class AlertSchedule {
+  readonly name = 'alerts';
   private nextLook = -Infinity;
   private lastHour = -Infinity;
   private lastDay = -Infinity;

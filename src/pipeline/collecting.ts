@@ -69,6 +69,7 @@ function has(connection: ProviderConnection, what: Collected): boolean {
  * called.
  */
 export class CollectingSchedule {
+  readonly name = 'collecting';
   private next = -Infinity;
   private readonly wanted: readonly (DueCollection & { readonly everyMs: number })[];
 

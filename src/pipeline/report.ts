@@ -46,6 +46,7 @@ const saysAnything = ({ spend, budgets, savings }: Report): boolean =>
 
 /** Wakes the report of every team whose month has settled; however often it is called, it asks once an hour. */
 export class ReportSchedule {
+  readonly name = 'reports';
   private next = -Infinity;
 
   constructor(private readonly stores: Pick<Stores, 'db' | 'organisations' | 'reports'>) {}

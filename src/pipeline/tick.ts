@@ -2,11 +2,13 @@
  * The tick says when to look: at every waking (PostgreSQL notifies), and every few seconds in case a notice was lost.
  *
  * It only hands lanes to the queue. What the calendar itself makes due (a period that turns, a forecast that ages) is
- * woken here too, once an hour.
+ * woken here too, once an hour. Each of its parts stands for itself: one that fails keeps none of the others, and not
+ * the handing out, from their turn, and is told to whoever asks whether the process is ready.
  */
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import type { Clock } from '../core/time.js';
+import { WatchedParts } from '../core/watched.js';
 import { periodLabel } from '../store/budget/budgets.js';
 import type { Stores } from '../store/stores.js';
 import { SETTLE } from '../store/bill/counting.js';
@@ -22,6 +24,13 @@ const PAUSE_MS = 20;
  */
 const LANE_PAUSE_MS = 1000;
 const RECOMMENDING_PAUSE_MS = 60_000;
+
+/** What is due by a schedule of its own. */
+export interface Schedule {
+  readonly name: string;
+  /** @param now epoch milliseconds */
+  wakeDue(now: number): Promise<void>;
+}
 
 @Injectable()
 export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -45,8 +54,9 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
      * of it.
      */
     private readonly standing: readonly { readonly organisation: string; readonly wakings: readonly Waking[] }[] = [],
-    /** What is due by a schedule of its own, woken at every look. */
-    private readonly schedules: readonly { wakeDue(now: number): Promise<void> }[] = [],
+    /** Woken at every look. */
+    private readonly schedules: readonly Schedule[] = [],
+    private readonly parts = new WatchedParts(),
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
@@ -72,7 +82,7 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
       return;
     }
     this.answering = this.answer()
-      .catch(this.failed)
+      .catch((error: unknown) => this.failed(errorOf(error)))
       .finally(() => {
         this.answering = null;
         if (this.again) {
@@ -85,12 +95,27 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
   private async answer(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     const now = this.clock.now();
-    if (Math.floor(now / HOUR_MS) !== this.lastHour) {
+    await this.part('calendar', now, async () => {
+      if (Math.floor(now / HOUR_MS) === this.lastHour) return;
       await this.wakeByCalendar(now);
       this.lastHour = Math.floor(now / HOUR_MS);
+    });
+    for (const schedule of this.schedules) await this.part(schedule.name, now, () => schedule.wakeDue(now));
+    await this.part('handing out', now, async () =>
+      this.queue.handOut(this.rested(await this.stores.work.dueLanes(now))),
+    );
+  }
+
+  /** One part of a look; its failure is its own. */
+  private async part(name: string, now: number, run: () => Promise<void>): Promise<void> {
+    try {
+      await run();
+      this.parts.succeeded(name);
+    } catch (error) {
+      const { message } = errorOf(error);
+      this.parts.failed(name, message, now);
+      this.failed(new Error(`the tick's ${name}: ${message}`, { cause: error }));
     }
-    for (const schedule of this.schedules) await schedule.wakeDue(now);
-    await this.queue.handOut(this.rested(await this.stores.work.dueLanes(now)));
   }
 
   /** The lanes that have had their pause; the others are looked at again when theirs is over. */
@@ -144,6 +169,8 @@ export class Tick implements OnApplicationBootstrap, OnApplicationShutdown {
     for (const { organisation, wakings } of this.standing) await wake(db, organisation, wakings);
   }
 }
+
+const errorOf = (error: unknown): Error => (error instanceof Error ? error : new Error(String(error)));
 
 /** What is urgent (a card that is lost) waits no longer than any lane, whatever its stage. */
 const pauseOf = ({ stage, urgent }: DueLane): number =>

@@ -39,7 +39,7 @@ export async function metricsText(parts: WebParts, principal: Principal | null):
 
 type AddGauge = (name: string, help: string, samples: readonly Sample[]) => void;
 
-async function work({ stores, clock }: WebParts, registry: Registry, gauge: AddGauge): Promise<void> {
+async function work({ stores, clock, tick }: WebParts, registry: Registry, gauge: AddGauge): Promise<void> {
   const stages = await stores.gauges.stages(clock.now());
   const { queueAgeSeconds } = await stores.health.readiness(clock.now());
   gauge(
@@ -56,6 +56,11 @@ async function work({ stores, clock }: WebParts, registry: Registry, gauge: AddG
     'bursar_work_lag_seconds',
     'Since the oldest due key of a stage was woken; absent where none is due.',
     stages.map(({ stage, lagSeconds }) => [{ stage }, lagSeconds]),
+  );
+  gauge(
+    'bursar_tick_failures',
+    "Failures in a row of a part of this process' tick that fails again and again; absent where none does.",
+    (tick?.stuck ?? []).map(({ name, failures }) => [{ part: name }, failures]),
   );
   const dropped = new Counter({
     name: 'bursar_admission_notes_dropped_total',

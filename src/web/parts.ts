@@ -1,5 +1,6 @@
 /** What the controllers work with, handed in by the composition root. */
 import type { Clock } from '../core/time.js';
+import type { WatchedParts } from '../core/watched.js';
 import { Inject } from '@nestjs/common';
 import type { ZodType } from 'zod';
 import type { Policy } from '../core/policy/policy.js';
@@ -14,6 +15,8 @@ export interface WebParts {
   readonly clock: Clock;
   /** Absent: no policy is known here. */
   readonly policies?: readonly Policy[];
+  /** What of the tick fails; absent: this process has none. */
+  readonly tick?: Pick<WatchedParts, 'stuck'>;
   /** Absent: there are no pictures here. */
   readonly plotter?: BacktestPlotter;
   /** Absent: no report is written here. */

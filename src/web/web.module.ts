@@ -108,7 +108,7 @@ export function describeApi({ recordSchemas }: Pick<WebParts, 'recordSchemas'>):
 @Module({})
 export class WebModule {
   /** What an orchestrator and a Prometheus ask a process that has no API, and nothing else. */
-  static probes(parts: Pick<WebParts, 'stores' | 'importer' | 'clock' | 'policies'>): DynamicModule {
+  static probes(parts: Pick<WebParts, 'stores' | 'importer' | 'clock' | 'policies' | 'tick'>): DynamicModule {
     return {
       module: WebModule,
       controllers: [ProcessController],

@@ -5,6 +5,7 @@
 import { Controller, Header, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { formatInstant } from '../../core/time.js';
 import { Endpoint } from '../endpoint.js';
 import { METRICS_MEDIA, metricsText } from '../metrics.js';
 import { InjectParts, type WebParts } from '../parts.js';
@@ -15,6 +16,9 @@ const readySchema = z
     status: z.enum(['ready', 'not-ready']),
     database: z.boolean(),
     migrated: z.boolean(),
+    failing: z
+      .array(z.strictObject({ name: z.string(), since: z.iso.datetime(), failures: z.int() }))
+      .describe('Parts of the tick of this process that fail again and again; the log has the reasons'),
     queueAgeSeconds: z.number().nullable().describe('Since the oldest due work was woken; null where none is due'),
   })
   .meta({ id: 'Readiness', description: 'With status 503 where it is not ready' });
@@ -31,9 +35,14 @@ export class ProcessController {
   @Endpoint('GET /readyz', { summary: 'Is it ready to be asked?', access: 'open', isProbe: true, answer: readySchema })
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<z.infer<typeof readySchema>> {
     const readiness = await this.parts.stores.health.readiness(this.parts.clock.now());
-    const ready = readiness.database && readiness.migrated;
+    const failing = (this.parts.tick?.stuck ?? []).map(({ name, since, failures }) => ({
+      name,
+      since: formatInstant(since),
+      failures,
+    }));
+    const ready = readiness.database && readiness.migrated && failing.length === 0;
     if (!ready) reply.status(503);
-    return { status: ready ? 'ready' : 'not-ready', ...readiness };
+    return { status: ready ? 'ready' : 'not-ready', ...readiness, failing };
   }
 
   @Endpoint('GET /metrics', {
