@@ -1,5 +1,6 @@
 /** Taking usage in: nothing twice, nothing lost, all or nothing. On a real PostgreSQL. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Dimension } from '../../src/core/cost/rollup.js';
 import type { RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import { decodeBlock } from '../../src/store/usage/block.js';
 import { Database } from '../../src/store/database.js';
@@ -200,5 +201,69 @@ describe('intake', async () => {
     await intake.import(request(), [file([...records, ...charges])]);
     const blocks = await db.query<{ payload: Buffer }>(`select payload from block order by delivery`);
     expect(blocks.flatMap((b) => decodeBlock(b.payload))).toEqual([...records, ...charges]);
+  });
+});
+
+describe('a dimension that two processes meet at once', async () => {
+  const { url } = await freshDatabase();
+  const [first, second] = await Promise.all([Database.open(url, 1), Database.open(url, 1)]);
+  afterAll(() => Promise.all([first.close(), second.close()]));
+  const dimension: Dimension = {
+    kind: 'metered',
+    provider: 'AWS',
+    account: null,
+    subAccount: null,
+    service: null,
+    sku: 'never-seen',
+    region: null,
+    term: null,
+    gpuModel: null,
+    category: 'Usage',
+    currency: null,
+    tags: null,
+  };
+
+  it('gets one number: who was slower is run again and takes it, and a rolled back one leaves nothing', async () => {
+    let runs = 0;
+    let numbered = (): void => undefined;
+    const hasNumber = new Promise<void>((resolve) => (numbered = resolve));
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => (open = resolve));
+    const slow = new Dimensions();
+    const slower = first.transaction(async (tx) => {
+      runs += 1;
+      const ids = await slow.idsOf(tx, 'default', [dimension]);
+      numbered();
+      await gate;
+      await slow.write(tx, 'default');
+      return ids;
+    });
+    await hasNumber;
+    const quick = new Dimensions();
+    const ids = await second.transaction(async (tx) => {
+      const found = await quick.idsOf(tx, 'default', [dimension]);
+      await quick.write(tx, 'default');
+      return found;
+    });
+    open();
+    expect(await slower).toEqual(ids);
+    expect(runs).toBe(2);
+
+    const other = { ...dimension, sku: 'taken-back' };
+    const undone = second.transaction(async (tx) => {
+      await quick.idsOf(tx, 'default', [other]);
+      await quick.write(tx, 'default');
+      throw new Error('rolled back');
+    });
+    await expect(undone).rejects.toThrow('rolled back');
+    const [again] = await second.transaction(async (tx) => {
+      const found = await quick.idsOf(tx, 'default', [other]);
+      await quick.write(tx, 'default');
+      return found;
+    });
+    expect(await second.query(`select id::text as id, sku from dimension order by sku`)).toEqual([
+      { id: ids[0], sku: 'never-seen' },
+      { id: again, sku: 'taken-back' },
+    ]);
   });
 });
