@@ -221,6 +221,9 @@ describe('a dimension that two processes meet at once', async () => {
     category: 'Usage',
     currency: null,
     tags: null,
+    civil: false,
+    days: 0,
+    unstated: [],
   };
 
   it('gets one number: who was slower is run again and takes it, and a rolled back one leaves nothing', async () => {

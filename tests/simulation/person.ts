@@ -27,7 +27,7 @@ type Order = (world: World, tx: Transaction) => Promise<(() => void) | undefined
 const BOSS = 'boss';
 
 const decideAction: Order = async ({ stores, organisation, chance, clock }, tx) => {
-  const proposed = await stores.actions.list(organisation, { state: 'proposed' }, null, 20);
+  const proposed = await stores.actions.list(organisation, { state: 'proposed' }, null, 20, tx);
   for (const { action } of proposed.slice(0, 3)) {
     if (chance.happens(0.7)) await approveAction(stores, tx, organisation, action.id, BOSS, clock.at);
     else await rejectAction(stores, tx, organisation, action.id, 'not now', BOSS, clock.at);
@@ -36,7 +36,7 @@ const decideAction: Order = async ({ stores, organisation, chance, clock }, tx) 
 };
 
 const decideRecommendation: Order = async ({ stores, organisation, chance, clock }, tx) => {
-  const open = await stores.recommendations.list(organisation, { status: 'open' }, null, 20);
+  const open = await stores.recommendations.list(organisation, { status: 'open' }, null, 20, tx);
   if (open.length === 0) return undefined;
   const { id } = chance.pick(open);
   const decide = chance.happens(0.7) ? approveRecommendation : rejectRecommendation;
@@ -45,7 +45,7 @@ const decideRecommendation: Order = async ({ stores, organisation, chance, clock
 };
 
 const takeBack: Order = async ({ stores, organisation, chance, clock }, tx) => {
-  const done = (await stores.actions.list(organisation, {}, null, 15)).filter(
+  const done = (await stores.actions.list(organisation, {}, null, 15, tx)).filter(
     ({ action: { state, rollbackOf } }) => ['applied', 'confirmed', 'measured'].includes(state) && rollbackOf === null,
   );
   if (done.length > 0)

@@ -22,7 +22,7 @@ export async function tcpProxy(url: string): Promise<TcpProxy> {
   const open = new Map<Socket, Socket>();
   const server = createServer((near) => {
     near.on('error', () => undefined);
-    if (proxy.isAway) return void near.end();
+    if (proxy.isAway) return void near.destroy();
     const far = connect(Number(target.port), target.hostname);
     far.on('error', () => undefined);
     near.pipe(far);

@@ -381,8 +381,9 @@ export class ActionStore {
     filter: ActionFilter,
     before: string | null,
     limit: number,
+    db: Queryable = this.db,
   ): Promise<ListedAction[]> {
-    const rows = await this.db.query<Row & { place: string }>(
+    const rows = await db.query<Row & { place: string }>(
       `select ${COLUMNS}, no::text as place from action where organisation = $1 and ($2::text is null or team = $2) and ($3::text is null or state = $3) and ($4::text[] is null or team = any($4::text[]))
          and ($5::bigint is null or action.no < $5) order by action.no desc limit $6`,
       [organisation, filter.team ?? null, filter.state ?? null, filter.teams ?? null, before, limit],
