@@ -15,7 +15,7 @@ import type { ProviderConnection } from '../../src/core/ports.js';
 import { formatInstant, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { CollectingSchedule, collectingKey } from '../../src/pipeline/collecting.js';
 import { makeLine } from '../../src/pipeline/line.js';
-import { Runner } from '../../src/pipeline/runner.js';
+import { leaseMsOf, Runner } from '../../src/pipeline/runner.js';
 import type { Stage } from '../../src/pipeline/stage.js';
 import { policy as budgetBrake } from '../../src/policies/budget-brake.js';
 import { policy as idleStop } from '../../src/policies/idle-stop.js';
@@ -268,6 +268,8 @@ export class World {
         if (error instanceof Hiccup) continue;
         if (!(error instanceof Crash)) throw error;
         this.tally.crashes += 1;
+        // What it was at work on under a lease is taken up when that has run out.
+        this.clock.at += leaseMsOf(10);
         this.process = this.start();
       }
     }
