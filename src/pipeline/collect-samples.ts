@@ -39,7 +39,8 @@ export function sampleStage(stores: Needed, telemetry: readonly TelemetryConnect
     const connection = telemetry.find(({ name }) => name === source);
     const read = connection === undefined ? null : await collect(stores, organisation, connection, now);
     return async (tx) => {
-      if (read?.state != null) await stores.samples.saveState(tx, organisation, read.state, now);
+      const state = read?.state ?? null;
+      if (state !== null) await stores.samples.saveState(tx, organisation, state, now);
       // A process without the source's settings (a command line) only leaves it to one that has them.
       const isReadElsewhere =
         connection === undefined && (await stores.samples.state(tx, organisation, source)) !== null;

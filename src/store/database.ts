@@ -10,7 +10,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import { Pool, type ClientConfig, type PoolClient } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { assert, invalid, unavailable } from '../core/errors.js';
 import { Listening, LISTENING } from './listening.js';
@@ -41,7 +41,7 @@ const MOST_RUNS = 6;
 /** One open transaction on one connection. */
 export class Transaction implements Queryable {
   constructor(
-    private readonly client: pg.PoolClient,
+    private readonly client: PoolClient,
     private readonly patience: Patience,
   ) {}
 
@@ -65,7 +65,7 @@ export class Transaction implements Queryable {
 }
 
 async function ask<Row>(
-  client: pg.PoolClient,
+  client: PoolClient,
   { statement, silence }: Patience,
   sql: string,
   parameters: readonly unknown[] = [],
@@ -110,8 +110,8 @@ export class Database implements Queryable {
 
   private constructor(
     private readonly url: string,
-    private readonly pool: pg.Pool,
-    private readonly single: pg.Pool,
+    private readonly pool: Pool,
+    private readonly single: Pool,
     private readonly patience: Patience,
   ) {}
 
@@ -121,8 +121,8 @@ export class Database implements Queryable {
    */
   static async open(url: string, connections = 10, patience: Partial<Patience> = {}): Promise<Database> {
     const whole = { ...PATIENCE, ...patience };
-    const pool = new pg.Pool({ ...clientOptions(url, whole), max: connections });
-    const single = new pg.Pool({ ...clientOptions(url, whole), max: 1 });
+    const pool = new Pool({ ...clientOptions(url, whole), max: connections });
+    const single = new Pool({ ...clientOptions(url, whole), max: 1 });
     // Of a connection that rests: the pool has put it away already.
     for (const one of [pool, single]) one.on('error', ignore);
     try {
@@ -163,7 +163,7 @@ export class Database implements Queryable {
   }
 
   /** Lends a connection for as long as `use` goes on. */
-  private async lent<T>(pool: pg.Pool, use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+  private async lent<T>(pool: Pool, use: (client: PoolClient) => Promise<T>): Promise<T> {
     assert(
       HELD.getStore()?.isOpen !== true,
       'whoever holds a connection to the database asks for a second one: what runs in a transaction runs on it',
@@ -185,7 +185,7 @@ export class Database implements Queryable {
     }
   }
 
-  private async borrow(pool: pg.Pool): Promise<pg.PoolClient> {
+  private async borrow(pool: Pool): Promise<PoolClient> {
     try {
       return await pool.connect();
     } catch (cause) {
@@ -275,7 +275,7 @@ async function repeating<T>(work: () => Promise<T>): Promise<T> {
  * locks of a machine that has gone are free again soon (PostgreSQL's documentation, "Connections and Authentication",
  * "TCP Settings").
  */
-function clientOptions(url: string, { connection, statement }: Patience): pg.ClientConfig {
+function clientOptions(url: string, { connection, statement }: Patience): ClientConfig {
   const settings = {
     timezone: 'UTC',
     jit: 'off',

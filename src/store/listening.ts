@@ -6,7 +6,7 @@
  * database.ts): a shared advisory lock stands for it. Notices that were sent while nobody heard them are lost, so
  * whoever listens is called once after each loss. Never ends the process and never keeps it alive.
  */
-import pg from 'pg';
+import { Client, type ClientConfig } from 'pg';
 
 /** First half of the locks that stand for listeners; the second is of the channel. */
 export const LISTENING = 740_621_804;
@@ -14,19 +14,19 @@ export const LISTENING = 740_621_804;
 const RETRY_MILLISECONDS = 1000;
 
 export class Listening {
-  private client: pg.Client | null = null;
+  private client: Client | null = null;
   private retry: ReturnType<typeof setTimeout> | null = null;
   private stopped = false;
 
   constructor(
-    private readonly options: pg.ClientConfig,
+    private readonly options: ClientConfig,
     private readonly channel: string,
     private readonly heard: () => void,
   ) {}
 
   /** @throws Error where there is no connection to be had: only what was heard once is heard again */
   async open(): Promise<void> {
-    const client = new pg.Client(this.options);
+    const client = new Client(this.options);
     // 'end' follows, and is what is acted on.
     client.on('error', () => undefined);
     try {

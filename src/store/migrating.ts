@@ -6,7 +6,7 @@
  * them through and tries again. Never changes what a migration that has run did.
  */
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { migrations } from '../../migrations/index.js';
 import { unavailable } from '../core/errors.js';
@@ -30,7 +30,7 @@ const NO_LOCK = '55P03';
 
 /** @returns the names of those that it ran */
 export async function migrateDatabase(url: string): Promise<string[]> {
-  const holder = new pg.Client({
+  const holder = new Client({
     connectionString: url,
     application_name: 'bursar',
     keepAlive: true,

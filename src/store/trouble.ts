@@ -5,7 +5,7 @@
  * connection is gone or silent. What may pass becomes a Failure of kind `unavailable`, which the line tries again later
  * and the API answers with 503; any other error stays as it is. Nobody else looks at an error's code for this.
  */
-import pg from 'pg';
+import { DatabaseError } from 'pg';
 import { Failure, unavailable } from '../core/errors.js';
 
 /**
@@ -34,7 +34,7 @@ const lost = new WeakSet<Failure>();
 /** The error as everybody else sees it. */
 export function troubleOf(error: unknown): unknown {
   if (error instanceof Failure) return error;
-  if (error instanceof pg.DatabaseError) {
+  if (error instanceof DatabaseError) {
     const code = error.code ?? '';
     return PASSING.test(code)
       ? noted(unavailable(`the database: ${error.message}`, error), CONNECTION_LOST.test(code))

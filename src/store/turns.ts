@@ -29,7 +29,7 @@ export class Turns {
     // Who gives up lets nobody pass who is still at work.
     const mine = before === undefined ? own : before.then(() => own);
     this.last.set(name, mine);
-    void mine.then(() => {
+    void mine.finally(() => {
       if (this.last.get(name) === mine) this.last.delete(name);
     });
     try {

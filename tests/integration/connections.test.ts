@@ -12,7 +12,7 @@ import { wake, WorkTable } from '../../src/store/work.js';
 import { endpoints } from '../../src/web/web.module.js';
 import { instancePrice, testBursar } from '../support/bursar.js';
 import { HOUR, metered, MONDAY } from '../support/records.js';
-import { tcpProxy, type Cut } from '../support/tcp-proxy.js';
+import { tcpProxy, type Cut, type TcpProxy } from '../support/tcp-proxy.js';
 import { testApi } from '../support/web.js';
 
 const QUICK = { connection: 2000, statement: 500, silence: 200 };
@@ -90,9 +90,11 @@ describe('a pool of one', async () => {
   it('is enough for the line, from a batch to its cost', async () => {
     await bursar.setPrices([instancePrice('98.32')]);
     await bursar.take([metered('one', { start: MONDAY, end: MONDAY + HOUR })]);
-    await wake(bursar.db, 'default', [
-      ...['alert.make', 'anomaly.find'].map((stage) => ({ stage, lane: 'alerts', key: 'alerts' })),
-    ]);
+    await wake(
+      bursar.db,
+      'default',
+      ['alert.make', 'anomaly.find'].map((stage) => ({ stage, lane: 'alerts', key: 'alerts' })),
+    );
     await bursar.runner.drain();
     expect((await bursar.spend({})).total).toBe('98.320000000');
     expect(await bursar.stores.work.parked('default')).toEqual([]);
@@ -214,7 +216,7 @@ describe('a connection that is cut', async () => {
 });
 
 describe('a database that is away', async () => {
-  let proxy = { isAway: false, cut: (_: Cut): void => undefined };
+  let proxy: Pick<TcpProxy, 'isAway' | 'cut'> = { isAway: false, cut: () => undefined };
   const api = await testApi({
     connections: 2,
     patience: QUICK,
