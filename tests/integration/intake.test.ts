@@ -222,7 +222,7 @@ describe('a dimension that two processes meet at once', async () => {
     currency: null,
     tags: null,
     civil: false,
-    days: 0,
+    days: 1,
     unstated: [],
   };
 
