@@ -28,6 +28,7 @@ import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.
 import { WhoPaused1764000000029 } from './0029-who-paused.js';
 import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
+import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -59,4 +60,5 @@ export const migrations = [
   WhoPaused1764000000029,
   Leases1764000000031,
   EvidenceMeetsTheFleet1764000000032,
+  StandingObstacles1764000000033,
 ];

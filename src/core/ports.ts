@@ -11,7 +11,7 @@ import type { SilentExporter } from './fleet/silence.js';
 import type { SpotReading } from './price/spot-reading.js';
 import type { CommitmentOffer } from './price/commitment-offer.js';
 import type { BacktestReport } from './policy/backtest.js';
-import type { Effect, EffectKind, FleetReading, FleetTarget } from './fleet/fleet.js';
+import { EFFECT_KINDS, type Effect, type EffectKind, type FleetReading, type FleetTarget } from './fleet/fleet.js';
 import type { PriceEvent, PriceOrigin } from './price/price.js';
 import type { Reader, ReportFormat } from './report/reader.js';
 import type { Report } from './report/report.js';
@@ -142,6 +142,10 @@ export interface ProviderAbilities {
   readonly effects: Readonly<Partial<Record<EffectKind, readonly string[]>>>;
 }
 
+/** The effects of which a part says which permissions they need. */
+export const effectsOf = ({ effects }: Pick<ProviderAbilities, 'effects'>): EffectKind[] =>
+  EFFECT_KINDS.filter((kind) => effects[kind] !== undefined);
+
 /** One folder per cloud: knows its SDK, never SQL. Loaded from `providers/<name>/<name>.ts`, exported as `provider`. */
 export interface Provider {
   readonly name: string;
@@ -183,6 +187,8 @@ export interface ProviderConnection {
   readonly account: string | null;
   /** False: there are no credentials for acting; `apply` refuses with `denied`. */
   readonly canAct: boolean;
+  /** Effects that it carries out where it may act; absent: nobody tells. */
+  effects?(): Promise<readonly EffectKind[]>;
   prices?(since: number): AsyncIterable<readonly PriceEvent[]>;
   /** Metered usage within [from, to), as records with ids that are the same whenever it is asked again. */
   usage?(from: number, to: number): AsyncIterable<RecordBatch>;

@@ -36,11 +36,12 @@ export function collectFleetStage(stores: Needed, connections: ReadonlyMap<strin
     const connection = opened(connections, lane);
     if (connection.fleet === undefined) return async () => [];
     const reading = await connection.fleet();
+    const effects = connection.canAct ? ((await connection.effects?.()) ?? null) : [];
     return async (tx) => {
       const before = await fleet.sighted(tx, organisation, lane);
       const rules = await organisations.rules(tx, organisation);
       const said = { ...reading, problems: [...reading.problems, ...unreadableLabels(reading.targets)] };
-      const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules));
+      const changed = await fleet.save(tx, organisation, lane, said, teamBy(rules), effects);
       if (connection.usage === undefined) {
         const own = (target: FleetTarget): boolean =>
           !podsAreMetered || !Object.keys(target.labels).some((key) => NODE_TAG.test(key));

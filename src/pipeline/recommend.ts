@@ -8,7 +8,7 @@
 import { decide } from '../core/policy/decision.js';
 import type { Policy } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
-import { withRisks } from '../store/action/carry-out.js';
+import { tellObstacles, withRisks } from '../store/action/carry-out.js';
 import type { Stores } from '../store/stores.js';
 import { settleActions } from './settle.js';
 import type { Stage } from './stage.js';
@@ -43,6 +43,7 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           return found;
         };
         const open = await of('open');
+        const observed = await of('observed');
         await recommendations.replaceOpen(
           tx,
           organisation,
@@ -50,7 +51,14 @@ export function recommendStage(stores: Stores, policies: readonly Policy[]): Sta
           policies.map((policy) => policy.name),
           open,
           now,
-          await of('observed'),
+          observed,
+        );
+        await tellObstacles(
+          stores,
+          tx,
+          organisation,
+          [...open.filter(({ mode }) => mode === 'recommend'), ...observed],
+          now,
         );
         wakings.push(
           ...(await settleActions(stores, tx, {

@@ -18,7 +18,7 @@ import { candidatesOf, isAsSevereAs } from '../core/policy/decision.js';
 import type { Policy, PolicyView } from '../core/policy/policy.js';
 import type { Recommendation } from '../core/policy/recommendation.js';
 import type { HeldAction } from '../store/action/actions.js';
-import { expiryOf, planExpiry, planOf, proposeAction, type Plan } from '../store/action/carry-out.js';
+import { expiryOf, obstaclesIn, planExpiry, planOf, proposeAction, type Plan } from '../store/action/carry-out.js';
 import type { Transaction } from '../store/database.js';
 import type { StoredPolicy } from '../store/policy/policies.js';
 import { liftBrake } from '../store/action/set-action.js';
@@ -130,7 +130,7 @@ class Settling {
       wanted.map(({ id }) => id),
     );
     const newest = await this.stores.actions.newestOf(this.tx, organisation, [...open]);
-    const obstacles = new Map<string, Reason | null>();
+    const obstacles = new Map<string, readonly Reason[]>();
     for (const recommendation of wanted.filter(({ id }) => open.has(id))) {
       const last = newest.get(recommendation.id);
       if (last !== undefined && OPEN_STATES.includes(last.state)) continue;
@@ -140,9 +140,8 @@ class Settling {
           : mayAskAgain(last, recommendation)
             ? await planOf(this.stores, this.tx, organisation, recommendation, now)
             : JUST_ENDED;
-      const hindrance =
-        'obstacle' in plan ? plan.obstacle : recommendation.mode === 'enforce' ? await this.hindrance(plan) : null;
-      obstacles.set(recommendation.id, hindrance);
+      const hindrance = 'obstacle' in plan || recommendation.mode !== 'enforce' ? null : await this.hindrance(plan);
+      obstacles.set(recommendation.id, hindrance === null ? obstaclesIn(plan) : [hindrance]);
       if ('obstacle' in plan || hindrance !== null) continue;
       const made = await proposeAction(this.stores, this.tx, organisation, {
         recommendation,

@@ -17,16 +17,49 @@ describe('the guard', async () => {
     await w.look(2 * HOUR_MS);
     return (await w.all()).at(-1)!;
   };
+  /** What stands against a stop, which nobody is asked to approve. */
+  const obstructed = async (target: string): Promise<string[]> => {
+    w.script.wants = [{ action: 'Stop', target }];
+    await w.look(2 * HOUR_MS);
+    const made = await w.stores.recommendations.list('default', {}, null, 100);
+    const found = made.find((one) => one.target === target)!;
+    expect([found.obstacle, found.actionId]).toEqual([found.obstacles[0], null]);
+    expect((await w.all()).some((one) => one.target === `instance/${target}`)).toBe(false);
+    return found.obstacles.map(({ code }) => code);
+  };
 
   it('names every reason', async () => {
-    await w.document('enforce');
-    w.cloud.add(instance('i-1', { gpus: 64, labels: { 'bursar.io/protected': 'true' } }));
+    await w.document('approve');
+    w.cloud.add(instance('i-1'));
     w.script.evidenceAgeMs = DAY_MS;
-    const action = await enforced('i-1');
+    w.script.wants = [{ action: 'Stop', target: 'i-1' }];
+    await w.look(2 * HOUR_MS);
+    // What stands against it came after it was proposed.
+    w.cloud.add(instance('i-1', { gpus: 64, labels: { 'bursar.io/protected': 'true' } }));
+    await w.approve((await w.all()).at(-1)!.id);
+    await w.pass(MINUTE_MS);
+    const action = (await w.all()).at(-1)!;
     expect(action.state).toBe('refused');
     expect(codesOf(action)).toEqual(['evidence-stale', 'protected-label', 'gpus-per-action']);
     w.script.evidenceAgeMs = 0;
+    await w.document('enforce');
   });
+
+  it.each(['observe', 'recommend', 'approve', 'enforce'] as const)(
+    'is told with the recommendation what it would refuse, in mode %s, and nobody is asked',
+    async (mode) => {
+      await w.document(mode);
+      const target = `i-kept-${mode}`;
+      w.cloud.add(instance(target, { gpus: 64, labels: { 'bursar.io/protected': 'true' } }));
+      expect(await obstructed(target)).toEqual(['protected-label', 'gpus-per-action']);
+      w.cloud.carriesOut = ['start'];
+      expect(await obstructed(target)).toEqual(['missing-effect', 'protected-label', 'gpus-per-action']);
+      w.cloud.carriesOut = [];
+      expect(await obstructed(target)).toEqual(['cannot-act', 'protected-label', 'gpus-per-action']);
+      w.cloud.carriesOut = null;
+      await w.document('enforce');
+    },
+  );
 
   it('refuses what nobody has backtested, unless an audited reason says why', async () => {
     w.cloud.add(instance('i-2'));
@@ -135,7 +168,7 @@ describe('the guard', async () => {
       performance: [],
     };
     await w.db.transaction((tx) => w.stores.workloads.save(tx, 'default', 'lab', facts, w.clock.at));
-    expect(codesOf(await enforced('i-3'))).toEqual(['protected']);
+    expect(await obstructed('i-3')).toEqual(['protected']);
   });
 
   it('waits through quiet hours, and acts after them', async () => {
@@ -198,7 +231,8 @@ describe('the guard', async () => {
     );
     w.script.wants = [{ action: 'ScaleIn', target: 'small', change: { replicas: 1 } }];
     await w.look(2 * HOUR_MS);
-    expect(codesOf((await w.all()).at(-1)!)).toEqual(['floor']);
+    const kept = (await w.stores.recommendations.list('default', {}, null, 100)).find((one) => one.target === 'small');
+    expect(kept).toMatchObject({ actionId: null, obstacles: [{ code: 'floor' }] });
     expect(await enforced('i-5')).toMatchObject({ state: 'approved', reasons: [{ code: 'target-unknown' }] });
     w.script.wants = [];
     await w.look(MINUTE_MS);

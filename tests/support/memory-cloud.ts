@@ -3,7 +3,7 @@
  * counts what it did, and by which token, so that a test can tell an effect that was sent twice.
  */
 import { unavailable } from '../../src/core/errors.js';
-import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
+import type { Effect, EffectKind, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
 import type { OfferOnSale } from '../../src/core/action/acting.js';
 import type { TargetFinder } from '../../src/store/action/targets.js';
@@ -60,6 +60,8 @@ export class MemoryCloud implements ProviderConnection {
   readonly name = 'cloud';
   readonly account = 'a1';
   canAct = true;
+  /** As its last reading of the fleet told; null: nothing. */
+  carriesOut: readonly EffectKind[] | null = null;
   readonly targets = new Map<string, FleetTarget>();
   /** Every effect that was carried out, in order. */
   readonly done: { readonly token: string; readonly effect: Effect }[] = [];
@@ -128,7 +130,7 @@ export class MemoryCloud implements ProviderConnection {
         const seen = [...this.targets.values()].find((one) => one.name === name);
         return seen === undefined || organisation === '' || team === ''
           ? null
-          : { connection: this.name, seen, seenAt: clock.now() };
+          : { connection: this.name, seen, seenAt: clock.now(), carriesOut: this.carriesOut };
       },
       offers: async () => this.onSale,
     };

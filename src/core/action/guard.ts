@@ -12,7 +12,7 @@
  */
 import { isApprovedByPolicy, progressOf, type Action, type Reason } from './action.js';
 import { obstaclesOf, reachOf, sizeAfter, type Reach } from './acting.js';
-import type { Effect, FleetTarget } from '../fleet/fleet.js';
+import type { Effect, EffectKind, FleetTarget } from '../fleet/fleet.js';
 import { amountNanos, isQuiet, type BindingLimits, type Limits } from './limits.js';
 import { formatMoney } from '../money.js';
 import { HOUR_MS, MINUTE_MS } from '../time.js';
@@ -176,14 +176,54 @@ function aboutPace(facts: GuardFacts, reach: Reach | null): GuardReason[] {
       ),
     );
   if (isQuiet(limits.team.quietHours, now)) found.push(wait('quiet-hours', 'nothing is done in quiet hours'));
-  found.push(...aboutProtection(facts), ...aboutFloor(facts));
+  const sheltered = { ...facts, target: action.target, effect: action.effect };
+  found.push(...aboutProtection(sheltered), ...aboutFloor(sheltered));
   if (reach !== null) found.push(...aboutHour(facts, reach, 'team'), ...aboutHour(facts, reach, 'organisation'));
   return found;
 }
 
-function aboutProtection({ action, seen, isProtected, limits }: GuardFacts): GuardReason[] {
+/** What stands against an effect, whoever approves it and whenever. */
+export interface StandingFacts {
+  readonly effect: Exclude<Effect, { readonly kind: 'purchase' }>;
+  readonly connection: string;
+  /** Effects that the connection carries out, none where it may only read; null: not known. */
+  readonly carriesOut: readonly EffectKind[] | null;
+  /** As it was last seen. */
+  readonly seen: FleetTarget;
+  readonly isProtected: boolean | null;
+  readonly limits: BindingLimits;
+}
+
+/**
+ * What the guard will surely refuse, as long as the target and the limits are as they are: told with a recommendation,
+ * so that nobody is asked to approve it.
+ */
+export function standingReasons(facts: StandingFacts): Reason[] {
+  const { effect, connection, carriesOut, seen, isProtected, limits } = facts;
+  const reader = { target: effect.target, effect, seen, isProtected, limits };
+  const cannot =
+    carriesOut === null || carriesOut.includes(effect.kind)
+      ? []
+      : [
+          carriesOut.length === 0
+            ? against('cannot-act', `${connection} has no credentials for acting`)
+            : against('missing-effect', `${connection} cannot carry out ${effect.kind}`),
+        ];
+  return [
+    ...cannot,
+    ...obstaclesOf(effect, seen),
+    ...aboutProtection(reader),
+    ...aboutFloor(reader),
+    ...aboutReach(reachOf(effect, seen), limits.team),
+  ].map(({ code, message }) => ({ code, message }));
+}
+
+/** What is protected, and how much of it has to stay, is told by these. */
+type Sheltered = Pick<GuardFacts, 'seen' | 'isProtected' | 'limits'> & Pick<Action, 'target' | 'effect'>;
+
+function aboutProtection({ target, seen, isProtected, limits }: Sheltered): GuardReason[] {
   const found: GuardReason[] =
-    isProtected === true ? [against('protected', `the owner of ${action.target} forbids to touch it`)] : [];
+    isProtected === true ? [against('protected', `the owner of ${target} forbids to touch it`)] : [];
   const labels = new Set(
     [limits.organisation, limits.team]
       .flatMap(({ protectedLabels }) => Object.entries(protectedLabels))
@@ -195,28 +235,23 @@ function aboutProtection({ action, seen, isProtected, limits }: GuardFacts): Gua
   );
   return [
     ...found,
-    ...[...labels].map((name) =>
-      against('protected-label', `${action.target} carries the label ${name}, which protects it`),
-    ),
+    ...[...labels].map((name) => against('protected-label', `${target} carries the label ${name}, which protects it`)),
   ];
 }
 
-function aboutFloor({ action, seen, limits: { team } }: GuardFacts): GuardReason[] {
-  const left = seen === null ? null : sizeAfter(action.effect, seen);
+function aboutFloor({ target, effect, seen, limits: { team } }: Sheltered): GuardReason[] {
+  const left = seen === null ? null : sizeAfter(effect, seen);
   if (left === null || seen === null) return [];
   const least = Math.max(team.minReplicas, seen.replicas?.min ?? 0);
   const found: GuardReason[] =
     left < least && left < (seen.replicas?.desired ?? Infinity)
-      ? [against('floor', `${left} replicas are fewer than the ${least} that ${action.target} keeps`)]
+      ? [against('floor', `${left} replicas are fewer than the ${least} that ${target} keeps`)]
       : [];
   if (team.minGpus === 0 || left >= (seen.replicas?.desired ?? 0)) return found;
   if (seen.gpus === null)
-    return [...found, against('floor', `nobody knows whether ${action.target} keeps ${team.minGpus} GPUs`)];
+    return [...found, against('floor', `nobody knows whether ${target} keeps ${team.minGpus} GPUs`)];
   return left * seen.gpus < team.minGpus
-    ? [
-        ...found,
-        against('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${action.target} keeps`),
-      ]
+    ? [...found, against('floor', `${left * seen.gpus} GPUs are fewer than the ${team.minGpus} that ${target} keeps`)]
     : found;
 }
 

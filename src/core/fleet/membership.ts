@@ -25,6 +25,9 @@ const GROUP_TAGS: readonly (readonly [kind: string, tag: string])[] = [
   ['group', 'fake:group'],
 ];
 
+/** The labels by which a machine may say that it is one of a group's. */
+export const MEMBER_LABELS: readonly string[] = [TARGET_TAG, ...GROUP_TAGS.map(([, tag]) => tag)];
+
 /** Whether the labels say that a machine is one of a group's: its target itself, or the group's own tag. */
 export const isMember = ({ target, labels }: Pick<FleetTarget, 'target' | 'labels'>): boolean =>
   groupOf({ target, labels }) !== null;

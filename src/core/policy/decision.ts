@@ -5,7 +5,7 @@
  * The order: the action (a stop before a replacement before a scale-in before a move before a resize, see RANK), then
  * the document's priority, then the larger known saving (unknown is smallest), then the name. Losers stay on the winner
  * as `insteadOf`. A document in mode `observe` competes with nobody: what it would propose is kept with the status
- * `observed`. This is the one door between policies and people:
+ * `observed`. A group and one of its machines are never both changed. This is the one door between policies and people:
  * no saving beyond the spend passes it (claim.ts).
  */
 import { calibrationKey } from './calibration.js';
@@ -76,7 +76,13 @@ export function candidatesOf(
               proposal: withinSpend(proposal, view.currency, view.calibrations?.[calibrationKey(policy)]),
             }));
     })
-    .filter(({ proposal }) => isWorthwhile(proposal));
+    .filter(({ proposal }) => isWorthwhile(proposal) && !standsStill(view, proposal));
+}
+
+/** An exporter may go on for a while after its machine was stopped: what stands still is not stopped again. */
+function standsStill({ sightings }: PolicyView, { action, target }: Proposal): boolean {
+  const state = action === 'Stop' ? sightings?.[target]?.state : undefined;
+  return state === 'stopped' || state === 'stopping' || state === 'gone';
 }
 
 /** The recommendations of a team, in the order of the documents. */
@@ -87,7 +93,7 @@ export function decide(
 ): Decision[] {
   const all = candidatesOf(view, documents, policies);
   const observed = all.filter(({ document }) => document.mode === 'observe');
-  const { winners, losers } = resolve(all.filter(({ document }) => document.mode !== 'observe'));
+  const { winners, losers } = withoutMembers(view, resolve(all.filter(({ document }) => document.mode !== 'observe')));
   const of = (candidate: Candidate, insteadOf: readonly Displaced[], status: Decision['status']): Decision => ({
     recommendation: recommendationOf(view, candidate.policy, candidate.proposal, {
       document: candidate.document.name,
@@ -106,6 +112,40 @@ export function decide(
       ),
     );
   return unique([...made, ...observed.map((candidate) => of(candidate, [], 'observed'))]);
+}
+
+/** Actions that change nothing of what runs. */
+const CHANGES_NOTHING: ReadonlySet<RecommendedAction> = new Set([
+  'Keep',
+  'Notify',
+  'RefuseLaunches',
+  'PurchaseReservedInstances',
+  'PurchaseSavingsPlans',
+]);
+
+/**
+ * A group and one of its machines are never both changed. The group stands for its machines, but for one that has lost a
+ * GPU: that is replaced, and the group is left alone meanwhile.
+ */
+function withoutMembers(
+  { sightings = {} }: PolicyView,
+  { winners, losers }: ReturnType<typeof resolve>,
+): ReturnType<typeof resolve> {
+  const changing = winners.filter(({ proposal }) => !CHANGES_NOTHING.has(proposal.action));
+  const targetOf = ({ proposal: { target } }: Candidate): string => sightings[target]?.target ?? target;
+  const lost = new Map<Candidate, Candidate>();
+  for (const member of changing) {
+    const group = sightings[member.proposal.target]?.group ?? null;
+    for (const over of group === null ? [] : changing.filter((one) => targetOf(one) === group))
+      if (member.proposal.action === 'Replace') lost.set(over, member);
+      else lost.set(member, over);
+  }
+  const displacedBy = new Map(losers);
+  for (const [loser, winner] of lost) {
+    const subject = subjectOf(winner.proposal);
+    displacedBy.set(subject, [...(displacedBy.get(subject) ?? []), loser]);
+  }
+  return { winners: winners.filter((one) => !lost.has(one)), losers: displacedBy };
 }
 
 const subjectOf = ({ subject, target }: Proposal): string => subject ?? target;
@@ -159,7 +199,9 @@ function displaced(view: PolicyView, winner: Candidate, loser: Candidate): Displ
     loser.proposal,
     { document: loser.document.name, mode: loser.document.mode, insteadOf: [] },
   );
-  return { document, policy, action, target, estimatedMonthlySavings, because: compare(winner, loser).because };
+  const isSame = subjectOf(winner.proposal) === subjectOf(loser.proposal);
+  const because = isSame ? compare(winner, loser).because : 'group';
+  return { document, policy, action, target, estimatedMonthlySavings, because };
 }
 
 /**

@@ -111,5 +111,5 @@ export interface Displaced {
   readonly target: string;
   readonly estimatedMonthlySavings: string | null;
   /** The rule by which it lost. */
-  readonly because: 'action' | 'priority' | 'saving' | 'name';
+  readonly because: 'action' | 'priority' | 'saving' | 'name' | 'group';
 }

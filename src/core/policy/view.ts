@@ -69,6 +69,13 @@ export interface MachineView {
   readonly group: string | null;
 }
 
+/** What the fleet last saw of a target that stands still, is a group, or is one of a group's machines. */
+export interface Sighting {
+  readonly target: string;
+  readonly state: RunState;
+  readonly group: string | null;
+}
+
 /** A machine, or a workload with all its pods, of which GPUs are measured. */
 export interface ResourceView {
   /** The fleet's target where it is known, else as the readings call it. */
@@ -227,6 +234,8 @@ export interface PolicyView {
   readonly offers: readonly GpuOffer[];
   readonly spotMarkets: readonly SpotMarket[];
   readonly leases: readonly LeaseView[];
+  /** By each name that a target has; absent: nothing is told. */
+  readonly sightings?: Readonly<Record<string, Sighting>>;
   readonly peak: PeakSchedule;
   /** What the policies realised of what they predicted; absent: nothing is corrected (a backtest has no ledger). */
   readonly calibrations?: Calibrations;

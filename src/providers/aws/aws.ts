@@ -6,7 +6,7 @@
  * by the readings of the fleet, what it cost by the bill; hours made up from launch times would bill stops and starts
  * that nobody saw.
  */
-import type { Provider, ProviderConnection } from '../../core/ports.js';
+import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import { Effects, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
 import { Clients } from './clients.js';
@@ -44,6 +44,7 @@ export const provider: Provider = {
       name: 'aws',
       account: settings.account,
       canAct: settings.act !== null,
+      effects: async () => effectsOf(provider.abilities),
       prices: (since) => readPrices(clients, types, since),
       bill: (from, to) => readBill(clients, types, from, to, clock.now()),
       spotHistory: (since) => readSpotHistory(clients, types, since),

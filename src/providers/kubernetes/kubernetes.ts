@@ -7,8 +7,8 @@
 import type { Clock } from '../../core/time.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { denied } from '../../core/errors.js';
-import type { Effect, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
-import type { EffectOutcome, Provider, ProviderConnection } from '../../core/ports.js';
+import type { Effect, EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import { effectsOf, type EffectOutcome, type Provider, type ProviderConnection } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
 import { Actor } from './apply.js';
 import { clusterOf, type Cluster } from './client.js';
@@ -84,6 +84,10 @@ class KubernetesConnection implements ProviderConnection {
     this.actingCluster = access.act === null ? null : clusterOf(access.act, access.timeoutMilliseconds);
     this.actor = this.actingCluster === null ? null : new Actor(this.reader, this.actingCluster);
     this.canAct = this.actor !== null;
+  }
+
+  async effects(): Promise<EffectKind[]> {
+    return effectsOf(provider.abilities);
   }
 
   fleet(): Promise<FleetReading> {

@@ -12,7 +12,7 @@ import type { ProviderSetting } from '../../core/setting.js';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { denied, invalid, unavailable, type Problem } from '../../core/errors.js';
-import type { Provider, ProviderConnection } from '../../core/ports.js';
+import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import type { RecordBatch } from '../../core/usage.js';
 import { addressProblem, exchange } from '../webhook/exchange.js';
 import { problemsOf } from '../webhook/problems.js';
@@ -166,6 +166,7 @@ function connectionOf({ api, prices, usage, account, canAct }: Parts, clock: Clo
     name: 'matpool',
     account,
     canAct,
+    effects: async () => effectsOf(provider.abilities),
     ...(prices === null
       ? {}
       : {

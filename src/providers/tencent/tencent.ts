@@ -6,7 +6,7 @@
  * and commitments on sale have no part here.
  */
 import type { Clock } from '../../core/time.js';
-import type { Provider, ProviderConnection } from '../../core/ports.js';
+import { effectsOf, type Provider, type ProviderConnection } from '../../core/ports.js';
 import { outcomeOf, SeenPrices, Sent } from '../rpc.js';
 import { applyEffect, EFFECT_PERMISSIONS } from './apply.js';
 import { BILL_PERMISSIONS, readBill } from './bill.js';
@@ -51,6 +51,7 @@ function connectionOf(settings: TencentSettings, clock: Clock): ProviderConnecti
     name: NAME,
     account: settings.account,
     canAct: settings.act !== null,
+    effects: async () => effectsOf(provider.abilities),
     prices: (since) => readPrices(client, seen, since, clock.now()),
     bill: (from, to) => readBill(client, from, to, clock.now()),
     spotHistory: (since) => readSpot(client, since, clock.now()),

@@ -11,7 +11,13 @@ import type { CommitmentOffer } from '../../core/price/commitment-offer.js';
 import type { ProviderSetting } from '../../core/setting.js';
 import { z } from 'zod';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
-import { EFFECT_KINDS, type Effect, type FleetReading, type FleetTarget } from '../../core/fleet/fleet.js';
+import {
+  EFFECT_KINDS,
+  type Effect,
+  type EffectKind,
+  type FleetReading,
+  type FleetTarget,
+} from '../../core/fleet/fleet.js';
 import type { EffectOutcome, Provider, ProviderAbilities, ProviderConnection } from '../../core/ports.js';
 import type { PriceEvent } from '../../core/price/price.js';
 import type { RecordBatch, Reject, UsageRecord } from '../../core/usage.js';
@@ -232,6 +238,10 @@ class WebhookConnection implements ProviderConnection {
         "the receiver's answer to target is not of the contract: target/target: is another target than the one asked for",
       );
     return targetOf(answer, this.account);
+  }
+
+  async effects(): Promise<readonly EffectKind[]> {
+    return (await this.receiver.description()).abilities.effects;
   }
 
   async apply(effect: Effect, token: string, before: FleetTarget | null): Promise<EffectOutcome> {

@@ -15,18 +15,25 @@ import type { Moved } from './actions.js';
 import type { Transaction } from '../database.js';
 import type { Stores } from '../stores.js';
 
-export type Plan =
-  | { readonly connection: string; readonly effect: Effect; readonly next?: Next }
-  | { readonly obstacle: Reason };
+export type Plan = { readonly connection: string; readonly effect: Effect; readonly next?: Next } | Obstructed;
+
+/** Why nothing carries it out; where the guard would refuse it for several reasons, all of them. */
+export interface Obstructed {
+  readonly obstacle: Reason;
+  readonly obstacles?: readonly Reason[];
+}
 
 /** Whoever is stopped to be started again rests for so long at least: a restart costs. */
 const LEAST_REST_MS = 30 * MINUTE_MS;
 
-const obstacle = (code: string, message: string): Plan => ({ obstacle: { code, message } });
+const obstacle = (code: string, message: string): Obstructed => ({ obstacle: { code, message } });
 
-/** What would carry a recommendation out, as the fleet was last seen. */
+/**
+ * What would carry a recommendation out, as the fleet was last seen; an obstacle where nothing does, or where the guard
+ * would surely refuse it.
+ */
 export async function planOf(
-  { targets }: Pick<Stores, 'targets'>,
+  { targets, safety }: Pick<Stores, 'targets' | 'safety'>,
   tx: Transaction,
   organisation: string,
   recommendation: Recommendation,
@@ -47,6 +54,17 @@ export async function planOf(
   if (progressOf(carrying.effect, found.seen) === 'done')
     return obstacle('already-so', `${found.seen.target} already is as it should become`);
   const { effect, next } = carrying;
+  const [first, ...others] =
+    effect.kind === 'purchase'
+      ? []
+      : await safety.standing(
+          tx,
+          organisation,
+          recommendation.team,
+          { effect, connection: found.connection, carriesOut: found.carriesOut ?? null, seen: found.seen },
+          [effect.target, found.seen.name, recommendation.target],
+        );
+  if (first !== undefined) return { obstacle: first, obstacles: [first, ...others] };
   if (next !== undefined && next.notBefore - now < LEAST_REST_MS)
     return obstacle(
       'too-late',
@@ -54,6 +72,31 @@ export async function planOf(
     );
   return { connection: found.connection, effect, ...(next === undefined ? {} : { next }) };
 }
+
+/**
+ * Notes on recommendations that ask for nothing yet what would stand against them. What no connection knows, and what is
+ * bought, is told when somebody decides.
+ */
+export async function tellObstacles(
+  stores: Pick<Stores, 'targets' | 'safety' | 'recommendations'>,
+  tx: Transaction,
+  organisation: string,
+  made: readonly Recommendation[],
+  now: number,
+): Promise<void> {
+  const found = new Map<string, readonly Reason[]>();
+  for (const one of made.filter(({ action }) => !isPurchase(action))) {
+    const plan = await planOf(stores, tx, organisation, one, now);
+    found.set(
+      one.id,
+      obstaclesIn(plan).filter(({ code }) => code !== 'no-target' && code !== 'not-an-effect'),
+    );
+  }
+  await stores.recommendations.saveObstacles(tx, organisation, found);
+}
+
+export const obstaclesIn = (plan: Plan): readonly Reason[] =>
+  'obstacle' in plan ? (plan.obstacles ?? [plan.obstacle]) : [];
 
 /** A recommendation with what else would happen told beside its own risk, as the target was last seen. */
 export async function withRisks(

@@ -5,9 +5,16 @@
  * The kill switch is asked in the very statement that notes that a provider is being asked, so that it takes effect at
  * once.
  */
-import { isApprovedByPolicy, LIVE_STATES, type Action } from '../../core/action/action.js';
+import { isApprovedByPolicy, LIVE_STATES, type Action, type Reason } from '../../core/action/action.js';
 import { appliesTo, fingerprintOf } from '../../core/policy/document.js';
-import { recentSince, type GuardFacts, type Gate, type Stop } from '../../core/action/guard.js';
+import {
+  recentSince,
+  standingReasons,
+  type Gate,
+  type GuardFacts,
+  type StandingFacts,
+  type Stop,
+} from '../../core/action/guard.js';
 import { bindingLimits, type BindingLimits, type Limits, type LimitsDocument } from '../../core/action/limits.js';
 import type { Policy } from '../../core/policy/policy.js';
 import { monthLabel, parseDay, DAY_MS } from '../../core/time.js';
@@ -167,6 +174,21 @@ export class SafetyStore {
       stops: await this.stopsOver(tx, organisation, action.team, action.connection),
       isProtected: await this.isProtected(tx, organisation, action.team, names),
     };
+  }
+
+  /** What the guard will surely refuse, as the target was last seen. @param names what the target is called */
+  async standing(
+    db: Queryable,
+    organisation: string,
+    team: string,
+    facts: Omit<StandingFacts, 'limits' | 'isProtected'>,
+    names: readonly string[],
+  ): Promise<Reason[]> {
+    return standingReasons({
+      ...facts,
+      limits: await this.limits(db, organisation, team),
+      isProtected: await this.isProtected(db, organisation, team, names),
+    });
   }
 
   private async recent(

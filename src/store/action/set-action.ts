@@ -10,7 +10,7 @@ import { isSameActor } from '../../core/actor.js';
 import { conflict, denied } from '../../core/errors.js';
 import { inverseOf } from '../../core/fleet/fleet.js';
 import { HOUR_MS } from '../../core/time.js';
-import { planOf, proposeAction } from './carry-out.js';
+import { obstaclesIn, planOf, proposeAction, type Plan } from './carry-out.js';
 import type { Moved } from './actions.js';
 import type { Transaction } from '../database.js';
 import type { StoredRecommendation } from '../policy/recommendations.js';
@@ -180,16 +180,17 @@ export async function approveRecommendation(
   const open = await actions.openOf(tx, organisation, id);
   if (open !== null)
     return {
-      recommendation: { ...recommendation, obstacle: null },
+      recommendation: { ...recommendation, obstacle: null, obstacles: [] },
       action: await approve(stores, tx, organisation, open, by, now),
     };
-  const plan =
+  const plan: Plan =
     Date.parse(recommendation.expiresAt) <= now
       ? { obstacle: { code: 'expired', message: 'its evidence is too old to act on' } }
       : await planOf(stores, tx, organisation, recommendation, now);
-  const hindrance = 'obstacle' in plan ? plan.obstacle : null;
-  await recommendations.saveObstacles(tx, organisation, new Map([[id, hindrance]]));
-  if ('obstacle' in plan) return { recommendation: { ...recommendation, obstacle: hindrance }, action: null };
+  const obstacles = obstaclesIn(plan);
+  await recommendations.saveObstacles(tx, organisation, new Map([[id, obstacles]]));
+  if ('obstacle' in plan)
+    return { recommendation: { ...recommendation, obstacle: plan.obstacle, obstacles }, action: null };
   const subject: Subject = {
     action: recommendation.action,
     target: recommendation.target,

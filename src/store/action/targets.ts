@@ -3,7 +3,7 @@
  * does not depend on how the fleet is kept. It never calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
-import type { FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectKind, FleetTarget } from '../../core/fleet/fleet.js';
 import type { Queryable } from '../database.js';
 
 export interface FoundTarget {
@@ -12,6 +12,8 @@ export interface FoundTarget {
   readonly seen: FleetTarget;
   /** Epoch milliseconds. */
   readonly seenAt: number;
+  /** Effects that the connection carries out, none where it may only read; absent or null: not known. */
+  readonly carriesOut?: readonly EffectKind[] | null;
 }
 
 export interface TargetFinder {

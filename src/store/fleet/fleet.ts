@@ -6,8 +6,10 @@
  * gone. Never calls a provider.
  */
 import type { OfferOnSale } from '../../core/action/acting.js';
-import type { FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
+import type { EffectKind, FleetReading, FleetTarget } from '../../core/fleet/fleet.js';
 import type { Sighted } from '../../core/fleet/meter.js';
+import { groupOf, MEMBER_LABELS } from '../../core/fleet/membership.js';
+import type { Sighting } from '../../core/policy/policy.js';
 import { sparesOf, workloadOf } from '../../core/policy/fleet-workload.js';
 import type { CommitmentOffer, PlanRate } from '../../core/price/commitment-offer.js';
 import { DAY_MS, formatInstant, MINUTE_MS } from '../../core/time.js';
@@ -67,6 +69,7 @@ export class FleetStore implements TargetFinder {
   /**
    * Takes a reading in; an older one than the last changes nothing.
    * @param teamOf the team of a target, by the organisation's rules
+   * @param effects those that the connection carries out, none where it may only read; null: not known
    * @returns the teams of which something has changed (appeared, gone, started, stopped, another size)
    */
   async save(
@@ -75,13 +78,16 @@ export class FleetStore implements TargetFinder {
     connection: string,
     reading: FleetReading,
     teamOf: (target: FleetTarget) => string,
+    effects: readonly EffectKind[] | null = null,
   ): Promise<string[]> {
     const at = formatInstant(reading.at);
     const [taken] = await tx.query(
-      `insert into fleet_reading (organisation, connection, at, complete, complete_at, targets, problems) values ($1, $2, $3, $4, case when $4 then $3::timestamptz end, $5, $6)
+      `insert into fleet_reading (organisation, connection, at, complete, complete_at, targets, problems, effects)
+       values ($1, $2, $3, $4, case when $4 then $3::timestamptz end, $5, $6, $7)
        on conflict (organisation, connection) do update set at = excluded.at, complete = excluded.complete, complete_at = coalesce(excluded.complete_at, fleet_reading.complete_at),
-         targets = excluded.targets, problems = excluded.problems where fleet_reading.at < excluded.at returning 1 as taken`,
-      [organisation, connection, at, reading.complete, reading.targets.length, reading.problems],
+         targets = excluded.targets, problems = excluded.problems, effects = excluded.effects
+       where fleet_reading.at < excluded.at returning 1 as taken`,
+      [organisation, connection, at, reading.complete, reading.targets.length, reading.problems, effects],
     );
     if (taken === undefined) return [];
     const targets = [...new Map(reading.targets.map((target) => [target.target, target])).values()];
@@ -204,7 +210,13 @@ export class FleetStore implements TargetFinder {
   }
 
   async find(db: Queryable, organisation: string, team: string, target: string): Promise<FoundTarget | null> {
-    return this.named(db, organisation, target, team);
+    const found = await this.named(db, organisation, target, team);
+    if (found === null) return null;
+    const [last] = await db.query<{ effects: EffectKind[] | null }>(
+      `select effects from fleet_reading where organisation = $1 and connection = $2`,
+      [organisation, found.connection],
+    );
+    return { ...found, carriesOut: last?.effects ?? null };
   }
 
   /**
@@ -230,6 +242,23 @@ export class FleetStore implements TargetFinder {
     );
     const [best, ...others] = rows;
     return best === undefined || others.some(({ rank }) => rank === best.rank) ? null : seenOf(best);
+  }
+
+  /** A team's groups, their machines, and what stands still or is gone, by every name that is one target's alone. */
+  async sightings(db: Queryable, organisation: string, team: string): Promise<Record<string, Sighting>> {
+    const rows = await db.query<Row & { resource: string }>(
+      `select ${COLUMNS}, resource from fleet_target where organisation = $1 and team = $2
+         and (gone_at is not null or body ->> 'kind' = 'group' or body ->> 'state' in ('stopped', 'stopping', 'gone')
+           or (body ->> 'kind' = 'instance' and body -> 'labels' ?| $3::text[]))`,
+      [organisation, team, MEMBER_LABELS],
+    );
+    const byName = new Map<string, Sighting | null>();
+    for (const { connection, target, resource, body, gone } of rows) {
+      const sighting = { target, state: gone === null ? body.state : 'gone', group: groupOf(body) } as const;
+      for (const name of new Set([target, `${connection}/${target}`, resource, body.name]))
+        byName.set(name, byName.has(name) ? null : sighting);
+    }
+    return Object.fromEntries([...byName].flatMap(([name, one]) => (one === null ? [] : [[name, one]])));
   }
 
   /** Those of the named targets that are kept, gone ones too. @param names connection and target of each */

@@ -23,6 +23,8 @@ export interface StoredRecommendation extends Recommendation {
   readonly actionId: string | null;
   /** Why nothing carries it out; null: something does, or nobody has looked. */
   readonly obstacle: Reason | null;
+  /** All that stands against it; its first is `obstacle`. Empty: nothing does, or nobody has looked. */
+  readonly obstacles: readonly Reason[];
 }
 
 interface Row {
@@ -31,10 +33,11 @@ interface Row {
   made_at: Date;
   decided_by: string | null;
   obstacle: Reason | null;
+  obstacles: Reason[] | null;
   action_id: string | null;
 }
 
-const COLUMNS = `body, status, made_at, decided_by, obstacle,
+const COLUMNS = `body, status, made_at, decided_by, obstacle, obstacles,
   (select a.id from action a where a.organisation = recommendation.organisation and a.recommendation = recommendation.id order by a.no desc limit 1) as action_id`;
 
 export class RecommendationStore {
@@ -115,19 +118,28 @@ export class RecommendationStore {
     });
     if (again.length === 0) return;
     await tx.query(
-      `update recommendation set status = 'open', decided_at = null, decided_by = null, lapsed_at = null, obstacle = null where organisation = $1 and id = any($2::text[])`,
+      `update recommendation set status = 'open', decided_at = null, decided_by = null, lapsed_at = null, obstacle = null, obstacles = null where organisation = $1 and id = any($2::text[])`,
       [organisation, again.map(({ id }) => id)],
     );
   }
 
-  /** What became of open ones: why nothing carries each out, or null. */
-  async saveObstacles(tx: Transaction, organisation: string, found: ReadonlyMap<string, Reason | null>): Promise<void> {
-    for (const [id, obstacle] of found) {
-      await tx.query(`update recommendation set obstacle = $3 where organisation = $1 and id = $2`, [
-        organisation,
-        id,
-        obstacle === null ? null : JSON.stringify(obstacle),
-      ]);
+  /** What became of them: all that stands against each, or nothing. */
+  async saveObstacles(
+    tx: Transaction,
+    organisation: string,
+    found: ReadonlyMap<string, readonly Reason[]>,
+  ): Promise<void> {
+    for (const [id, obstacles] of found) {
+      const [first = null] = obstacles;
+      await tx.query(
+        `update recommendation set obstacle = $3, obstacles = $4 where organisation = $1 and id = $2 and status in ('open', 'observed', 'approved')`,
+        [
+          organisation,
+          id,
+          first === null ? null : JSON.stringify(first),
+          first === null ? null : JSON.stringify(obstacles),
+        ],
+      );
     }
   }
 
@@ -229,5 +241,6 @@ function storedOf(row: Row): StoredRecommendation {
     decidedBy: row.decided_by,
     actionId: row.action_id,
     obstacle: row.obstacle,
+    obstacles: row.obstacles ?? (row.obstacle === null ? [] : [row.obstacle]),
   };
 }

@@ -146,6 +146,7 @@ export class ViewStore {
           health.filter(({ resource }) => resource === one.resource || called.includes(resource)),
         ),
       ),
+      sightings: await this.fleet.sightings(db, organisation, team),
       budgets: await this.budgetStates(db, organisation, team, asOf),
       calibrations: await this.savings.calibrations(db, organisation),
       measurements,

@@ -67,6 +67,9 @@ const recommendationSchema = z
       .strictObject({ code: z.string(), message: z.string() })
       .nullable()
       .describe('Why nothing carries it out; null: something does, or nobody has looked'),
+    obstacles: z
+      .array(z.strictObject({ code: z.string(), message: z.string() }))
+      .describe('All that stands against it, what the guard would refuse too: nobody is asked to approve it'),
   })
   .meta({ id: 'Recommendation' });
 

@@ -662,6 +662,7 @@ export const CHINESE: Readonly<Record<keyof typeof ENGLISH, string>> = {
   'because.priority': '优先级',
   'because.saving': '节省额',
   'because.name': '名称',
+  'because.group': '所属的组',
   'term.on-demand': '按需',
   'term.spot': '竞价',
   'term.reserved-1y': '预留一年',

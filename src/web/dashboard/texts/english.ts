@@ -674,6 +674,7 @@ export const ENGLISH = {
   'because.priority': 'priority',
   'because.saving': 'saving',
   'because.name': 'name',
+  'because.group': 'the group it belongs to',
   'term.on-demand': 'On demand',
   'term.spot': 'Spot',
   'term.reserved-1y': 'Reserved, 1 year',

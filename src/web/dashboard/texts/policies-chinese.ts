@@ -22,6 +22,7 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   lagMinutes: '读数延迟（分钟）',
   warnHours: '提前通知（小时）',
   graceHours: '宽限期（小时）',
+  graceMinutes: '启动后的宽限期（分钟）',
   longestDays: '最长天数',
   windowMinutes: '窗口（分钟）',
   headroomRatio: '余量比例',
@@ -104,6 +105,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
   'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率',
   'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数',
+  'Minutes after its start during which what has not worked yet is left alone':
+    '启动后尚未工作过的资源在此分钟数内不予处理',
   'Older evidence than this is no evidence': '早于此时间的依据不作为依据',
   'Minutes that a reading may need to arrive: until then it is not missing':
     '读数到达可能需要的分钟数：在此之前不算缺失',

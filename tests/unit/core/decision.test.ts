@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { decide } from '../../../src/core/policy/decision.js';
+import type { PolicyDocument } from '../../../src/core/policy/document.js';
+import type { Policy, Proposal, Sighting } from '../../../src/core/policy/policy.js';
+import type { RecommendedAction } from '../../../src/core/policy/recommendation.js';
+import { exampleView } from '../../../src/policies/estimating/examples.js';
+
+const GROUP: Sighting = { target: 'asg/us-east-1/web', state: 'running', group: null };
+const MEMBER: Sighting = { target: 'instance/us-east-1/i-1', state: 'running', group: GROUP.target };
+const STOPPED: Sighting = { target: 'instance/us-east-1/i-2', state: 'stopped', group: null };
+const sightings = {
+  [GROUP.target]: GROUP,
+  web: GROUP,
+  [MEMBER.target]: MEMBER,
+  'i-1': MEMBER,
+  [STOPPED.target]: STOPPED,
+  'i-2': STOPPED,
+};
+
+const proposal = (action: RecommendedAction, target: string): Proposal => ({
+  action,
+  target,
+  title: `${action} ${target}`,
+  monthlySavings: null,
+  monthlyCost: null,
+  computation: {},
+  evidence: [],
+  risk: { interruption: 'Low', note: '' },
+  restartNeeded: false,
+  implementationEffort: 'Low',
+  rollbackPossible: true,
+  validDays: 1,
+});
+
+/** A policy of each name that proposes what is given, each with a document in mode approve. */
+function decided(wants: Readonly<Record<string, readonly Proposal[]>>) {
+  const policies = Object.entries(wants).map(
+    ([name, all]): Policy => ({
+      name,
+      version: 1,
+      description: '',
+      params: z.unknown(),
+      evaluate: () => all,
+      examples: [],
+    }),
+  );
+  const view = exampleView({ sightings });
+  const documents = policies.map(
+    ({ name }): PolicyDocument => ({
+      name,
+      policy: name,
+      teams: [view.team],
+      mode: 'approve',
+      priority: 0,
+      params: {},
+    }),
+  );
+  return decide(view, documents, policies).map(({ recommendation: { action, target, insteadOf } }) => ({
+    does: `${action} ${target}`,
+    insteadOf: insteadOf.map((one) => `${one.action} ${one.target} (${one.because})`),
+  }));
+}
+
+describe('a group and one of its machines', () => {
+  it.each([
+    ['of two policies', { a: [proposal('Stop', 'i-1')], b: [proposal('ScaleIn', 'asg/us-east-1/web')] }],
+    ['of one policy', { a: [proposal('Stop', 'i-1'), proposal('ScaleIn', 'asg/us-east-1/web')] }],
+  ])('%s are not both changed: the group stands for it', (_, wants) => {
+    expect(decided(wants)).toEqual([{ does: 'ScaleIn asg/us-east-1/web', insteadOf: ['Stop i-1 (group)'] }]);
+  });
+
+  it('by other names that they have', () => {
+    expect(decided({ a: [proposal('Rightsize', MEMBER.target)], b: [proposal('ScaleIn', 'web')] })).toEqual([
+      { does: 'ScaleIn web', insteadOf: [`Rightsize ${MEMBER.target} (group)`] },
+    ]);
+  });
+
+  it('that has lost a GPU: it is replaced, and the group waits', () => {
+    expect(decided({ a: [proposal('Replace', 'i-1')], b: [proposal('ScaleIn', 'web')] })).toEqual([
+      { does: 'Replace i-1', insteadOf: ['ScaleIn web (group)'] },
+    ]);
+  });
+
+  it('are both told of what changes nothing', () => {
+    expect(decided({ a: [proposal('Notify', 'i-1')], b: [proposal('ScaleIn', 'web')] })).toHaveLength(2);
+  });
+});
+
+it('what stands still is not stopped again, whatever goes on telling of it, and may be released', () => {
+  expect(decided({ a: [proposal('Stop', 'i-2'), proposal('Stop', STOPPED.target)], b: [] })).toEqual([]);
+  expect(decided({ a: [proposal('Release', 'i-2')] })).toHaveLength(1);
+});
