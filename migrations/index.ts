@@ -25,6 +25,7 @@ import { CorrectedUsage1764000000024 } from './0024-corrected-usage.js';
 import { DatedBills1764000000025 } from './0025-dated-bills.js';
 import { ToldAgain1764000000026 } from './0026-told-again.js';
 import { TypedRecommendations1764000000027 } from './0027-typed-recommendations.js';
+import { BillParts1764000000028 } from './0028-bill-parts.js';
 import { WhoPaused1764000000029 } from './0029-who-paused.js';
 import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
@@ -57,6 +58,7 @@ export const migrations = [
   DatedBills1764000000025,
   ToldAgain1764000000026,
   TypedRecommendations1764000000027,
+  BillParts1764000000028,
   WhoPaused1764000000029,
   Leases1764000000031,
   EvidenceMeetsTheFleet1764000000032,

@@ -21,7 +21,7 @@ import type {
 } from './core/ports.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from './formats/cloudevents.js';
 import { readRecord, recordSchema } from './formats/bursar.js';
-import { openBytes, openFile } from './formats/reading/input.js';
+import { openBytes, openFile, openStream } from './formats/reading/input.js';
 import { lacksFunctions, loadParts, loadProviders, undeclared } from './parts.js';
 import { AlertSchedule } from './pipeline/alert-make.js';
 import { Collector } from './pipeline/collect.js';
@@ -176,6 +176,7 @@ export async function compose(
       readEvent,
       openFile,
       openBytes,
+      openStream,
     },
     clock,
   );

@@ -28,6 +28,7 @@ import type { SpendQuery } from '../store/cost/spend.js';
 import type { ActionDoor } from './actions-door.js';
 import type { AlertDoor } from './alerts-door.js';
 import type { AdmissionDoor } from './admissions-door.js';
+import type { BillDoor } from './bills-door.js';
 import type { FleetDoor } from './fleet-door.js';
 import type { PolicyDoor } from './policies-door.js';
 import type { ReconciliationDoor } from './reconciliation-door.js';
@@ -106,6 +107,7 @@ export interface Door {
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
+  readonly bills: BillDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly throughputs: ThroughputDoor;

@@ -56,6 +56,7 @@ import { LocalPolicies, type PolicyDoor } from './policies-door.js';
 import { LocalAdmissions, type AdmissionDoor } from './admissions-door.js';
 import { LocalFleet, type FleetDoor } from './fleet-door.js';
 import { LocalQuotes, type QuoteDoor } from './quotes-door.js';
+import { LocalBills, type BillDoor } from './bills-door.js';
 import { LocalReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { LocalReports, type ReportDoor } from './reports-door.js';
 import { LocalAlerts, type AlertDoor } from './alerts-door.js';
@@ -78,6 +79,7 @@ export class LocalDoor implements Door {
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
+  readonly bills: BillDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly throughputs: ThroughputDoor;
@@ -100,6 +102,7 @@ export class LocalDoor implements Door {
     this.savings = new LocalSavings(bursar.stores.savingLedger, bursar.organisation);
     this.alerts = new LocalAlerts(bursar, clock, actor, () => this.drained());
     this.reconciliation = new LocalReconciliation(bursar, clock, actor, () => this.drained());
+    this.bills = new LocalBills(bursar, clock, actor, () => this.drained());
     this.fleet = new LocalFleet(bursar, clock);
     this.admissions = new LocalAdmissions(bursar);
     this.quotes = new LocalQuotes(bursar.stores, bursar.organisation, clock, actor, () => this.drained());

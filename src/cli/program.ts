@@ -25,6 +25,7 @@ import { addKeys } from './verbs/keys.js';
 import { addRates } from './verbs/rates.js';
 import { addPolicies } from './verbs/policies.js';
 import { addQuote } from './verbs/quote.js';
+import { addBills } from './verbs/bills.js';
 import { addReconcile } from './verbs/reconcile.js';
 import { addReport } from './verbs/report.js';
 import { addRecommendations } from './verbs/recommendations.js';
@@ -93,6 +94,7 @@ export function programOf(session: Session): Command {
     addAdmissions,
     addAlerts,
     addMutes,
+    addBills,
     addReconcile,
     addTeams,
     addLeases,

@@ -1,6 +1,7 @@
 /**
  * The verbs through an API: the same questions and writes, as whoever the key stands for. It decides nothing itself.
  */
+import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access } from 'node:fs/promises';
 import path from 'node:path';
@@ -45,6 +46,7 @@ import { RemoteFleet, type FleetDoor } from './fleet-door.js';
 import { RemoteQuotes, type QuoteDoor } from './quotes-door.js';
 import type { Progress } from './progress.js';
 import type { Remote } from './remote.js';
+import { RemoteBills, type BillDoor } from './bills-door.js';
 import { RemoteReconciliation, type ReconciliationDoor } from './reconciliation-door.js';
 import { RemoteReports, type ReportDoor } from './reports-door.js';
 import { RemoteAlerts, type AlertDoor } from './alerts-door.js';
@@ -67,6 +69,7 @@ export class RemoteDoor implements Door {
   readonly alerts: AlertDoor;
   readonly reports: ReportDoor;
   readonly reconciliation: ReconciliationDoor;
+  readonly bills: BillDoor;
   readonly actions: ActionDoor;
   readonly quotes: QuoteDoor;
   readonly throughputs: ThroughputDoor;
@@ -84,6 +87,11 @@ export class RemoteDoor implements Door {
     this.savings = new RemoteSavings(remote);
     this.alerts = new RemoteAlerts(remote, () => this.drained());
     this.reconciliation = new RemoteReconciliation(remote, () => this.drained());
+    this.bills = new RemoteBills(
+      remote,
+      (text) => this.progress.show(text),
+      () => this.drained(),
+    );
     this.fleet = new RemoteFleet(remote);
     this.admissions = new RemoteAdmissions(remote);
     this.quotes = new RemoteQuotes(remote);
@@ -92,7 +100,8 @@ export class RemoteDoor implements Door {
   }
 
   async importUsage(request: FilesToImport): Promise<readonly ImportedFile[]> {
-    return this.upload<ImportedFile>('/v1/imports', request);
+    // Several files are one delivery, as on this machine: all of it is imported, or nothing.
+    return request.paths.length > 1 ? this.uploadTogether(request) : this.upload<ImportedFile>('/v1/imports', request);
   }
 
   async importPrices(request: FilesToImport): Promise<readonly PricesCount[]> {
@@ -262,7 +271,25 @@ export class RemoteDoor implements Door {
     return this.remote.list('/v1/audit', limit);
   }
 
-  /** One request, and so one delivery, per file: what came before a refused file stays. */
+  private async uploadTogether({ paths, format, source, ...how }: FilesToImport): Promise<readonly ImportedFile[]> {
+    await readable(paths);
+    const name = `call-${randomUUID()}`;
+    let open = false;
+    try {
+      await this.bills.deliver({ name, paths: [], format, source });
+      open = true;
+      await this.bills.deliver({ name, paths, format, source });
+      const files = await this.bills.commit(name, how);
+      open = how.dryRun;
+      return files;
+    } finally {
+      this.progress.end();
+      // A delivery of a call that failed is of no use; what says why it failed is not hidden by that.
+      if (open) await this.bills.discard(name).catch(() => this.note(`the delivery ${name} is still open there`));
+    }
+  }
+
+  /** One request per file: what came before a refused file stays. */
   private async upload<T>(
     route: string,
     { paths, format, source, strict, dryRun, replace, wait }: FilesToImport,

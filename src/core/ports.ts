@@ -42,6 +42,11 @@ export interface UsageFormat {
   readonly kind: 'usage';
   readonly name: string;
   readonly description: string;
+  /**
+   * True: each file adds to its bill period, and the same file again replaces only itself. Absent: a file, or the files
+   * of one delivery, state their period whole.
+   */
+  readonly increments?: boolean;
   /** Whether the input looks like this format. At most one format may answer yes. */
   recognises(input: Input): boolean;
   read(input: Input, options?: ReadOptions): AsyncIterable<RecordBatch>;
@@ -119,6 +124,14 @@ export interface Importer {
    * @throws Failure invalid for a format that is not known or not recognised, or a strict import with rejects.
    */
   files(inputs: readonly Input[], options: ImportOptions, progress?: (rows: number) => void): Promise<ImportedFile[]>;
+  /**
+   * Imports the files of an open delivery as `files` does, and closes it. A dry run, or one that fails, leaves it open.
+   * @throws Failure missing where no such delivery is open, invalid where it has no file.
+   */
+  commit(
+    delivery: string,
+    options: Pick<ImportOptions, 'organisation' | 'strict' | 'dryRun' | 'replace' | 'by'>,
+  ): Promise<ImportedFile[]>;
   /** Imports a parsed JSON batch of records or CloudEvents. */
   batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }>;
   prices(inputs: readonly Input[], options: ImportOptions): Promise<ImportedPrices[]>;

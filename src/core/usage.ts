@@ -76,6 +76,11 @@ export interface Charge {
   /** Absent or null: no commitment is named. */
   readonly commitment?: Commitment | null;
   readonly contracts?: readonly AppliedContract[] | null;
+  /**
+   * True: the line states what the bill of its period lacks (the amortised cost of covered usage, billed nothing), and is
+   * no bill itself.
+   */
+  readonly supplement?: boolean;
 }
 
 /** Which statement of a record counts: that of the highest revision, of one revision the latest. */

@@ -2,8 +2,9 @@
  * Oracle Cloud Infrastructure cost reports as CSV.
  *
  * The report names no billing period: a line belongs to the UTC calendar month of its start (Oracle bills by calendar
- * month:
- * "Cost and usage reports overview"). `lineItem/referenceNo` is the line's identity; a correction is an adjustment.
+ * month: "Cost and usage reports overview"). Oracle writes new files through the day, each with what is new: a file adds
+ * to its month, and the same file again replaces only itself. `lineItem/referenceNo` is the line's identity; a
+ * correction is an adjustment.
  */
 import { ZERO } from '../core/decimal.js';
 import type { Problem } from '../core/errors.js';
@@ -16,7 +17,8 @@ import { tagsOf } from './reading/tags.js';
 export const format: UsageFormat = {
   kind: 'usage',
   name: 'oci',
-  description: 'Oracle Cloud Infrastructure cost report as CSV',
+  description: 'Oracle Cloud Infrastructure cost report as CSV, whose files add up to a month',
+  increments: true,
   recognises: (input) => hasColumns(input, 'lineItem/intervalUsageStart', 'cost/productSku'),
   read,
 };

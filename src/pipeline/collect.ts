@@ -14,6 +14,7 @@ import type {
   PriceFormat,
   UsageFormat,
 } from '../core/ports.js';
+import { checkComplete, manifestFiles } from '../core/bill/manifest.js';
 import type { PriceEvent } from '../core/price/price.js';
 import { placeOfReject, type RecordBatch, type Reject, type UsageRecord } from '../core/usage.js';
 import type { FileToImport, ImportRequest } from '../store/usage/intake.js';
@@ -32,7 +33,11 @@ export interface CollectParts {
   readonly readEvent: ReadRecord;
   readonly openFile: Importer['openFile'];
   readonly openBytes: Importer['openBytes'];
+  /** As openFile, of bytes that come from elsewhere; close() frees them. */
+  openStream(name: string, stream: AsyncIterable<Uint8Array>): Promise<OpenInput>;
 }
+
+type OpenInput = Input & { close(): Promise<void> };
 
 export class Collector implements Importer {
   readonly openFile: Importer['openFile'];
@@ -60,15 +65,43 @@ export class Collector implements Importer {
     options: ImportOptions,
     progress?: (rows: number) => void,
   ): Promise<ImportedFile[]> {
-    const chosen = chooseAll(this.parts.usageFormats, inputs, options.format);
+    const bills = await completeBills(inputs);
+    const chosen = chooseAll(this.parts.usageFormats, bills, options.format);
     const files = chosen.map(
       ({ input, format }): FileToImport => ({
         name: input.name,
         format: format.name,
+        ...(format.increments === true ? { increment: input.name } : {}),
         batches: (onUnknownColumns) => format.read(input, { onUnknownColumns }),
       }),
     );
     return this.stores.intake.import(await this.request(options), files, progress);
+  }
+
+  async commit(
+    delivery: string,
+    { organisation, strict, dryRun, replace = false, by }: Parameters<Importer['commit']>[1],
+  ): Promise<ImportedFile[]> {
+    const { deliveries, db, audit } = this.stores;
+    const { source, format, files } = await deliveries.get(db, organisation, delivery);
+    if (files.length === 0) throw invalid(`the delivery ${delivery} has no file yet`);
+    const inputs: OpenInput[] = [];
+    try {
+      for (const { file } of files)
+        inputs.push(await this.parts.openStream(file, deliveries.content(organisation, delivery, file)));
+      const imported = await this.files(inputs, { organisation, source, format, strict, dryRun, replace, by });
+      if (dryRun) return imported;
+      // Should this fail, the delivery is open still, and committing it again changes nothing.
+      await db.transaction(async (tx) => {
+        await deliveries.close(tx, organisation, delivery);
+        await audit.audit(tx, organisation, by, 'delivery.commit', delivery, {
+          files: imported.map(({ file, import: id, accepted, rejected }) => ({ file, import: id, accepted, rejected })),
+        });
+      });
+      return imported;
+    } finally {
+      for (const input of inputs) await input.close();
+    }
   }
 
   async batch(body: unknown, options: ImportOptions): Promise<ImportedFile & { readonly rejects: readonly Reject[] }> {
@@ -181,6 +214,38 @@ function valuesOf(body: unknown): readonly unknown[] {
   if (typeof body === 'object' && body !== null && 'records' in body && Array.isArray(body.records))
     return body.records;
   return [body];
+}
+
+/** A manifest is small; a larger JSON file is no manifest. */
+const MOST_MANIFEST_BYTES = 16 << 20;
+
+/** The inputs without manifests. @throws Failure invalid where a file that a manifest names is not among them. */
+async function completeBills(inputs: readonly Input[]): Promise<readonly Input[]> {
+  const bills: Input[] = [];
+  const manifests: { readonly name: string; readonly files: readonly string[] }[] = [];
+  for (const input of inputs) {
+    const files = await filesOfManifest(input);
+    if (files === null) bills.push(input);
+    else manifests.push({ name: input.name, files });
+  }
+  for (const { name, files } of manifests)
+    checkComplete(
+      name,
+      files,
+      bills.map((bill) => bill.name),
+    );
+  return bills;
+}
+
+async function filesOfManifest(input: Input): Promise<readonly string[] | null> {
+  if (!/\.json$/i.test(input.name) || input.size > MOST_MANIFEST_BYTES) return null;
+  const parts: Uint8Array[] = [];
+  for await (const part of input.stream()) parts.push(part);
+  try {
+    return manifestFiles(JSON.parse(Buffer.concat(parts).toString('utf8')));
+  } catch {
+    return null;
+  }
 }
 
 interface Format {

@@ -16,6 +16,7 @@ import { CountingStore } from './bill/counting.js';
 import { CostStore } from './cost/costs.js';
 import { CreditStore } from './cost/credits.js';
 import type { Database } from './database.js';
+import { DeliveryStore } from './usage/deliveries.js';
 import { Dimensions } from './usage/dimensions.js';
 import { FleetStore } from './fleet/fleet.js';
 import { HealthFindingStore } from './fleet/health-findings.js';
@@ -57,6 +58,7 @@ import { WorkloadStore } from './workload/workloads.js';
 export class Stores {
   readonly dimensions = new Dimensions();
   readonly intake: Intake;
+  readonly deliveries: DeliveryStore;
   readonly raw: RawStore;
   readonly prices: PriceStore;
   readonly organisations = new OrganisationStore();
@@ -112,6 +114,7 @@ export class Stores {
     readonly targets: TargetFinder = NO_TARGETS,
   ) {
     this.intake = new Intake(db, this.dimensions, this.counting);
+    this.deliveries = new DeliveryStore(db);
     this.raw = new RawStore(this.dimensions);
     this.prices = new PriceStore(db);
     this.costs = new CostStore(this.dimensions);

@@ -15,8 +15,10 @@ import { BacktestsController } from './resources/backtests.js';
 import { AlertsController } from './resources/alerts.js';
 import { AlertSettingsController } from './resources/alert-settings.js';
 import { BudgetsController } from './resources/budgets.js';
+import { CommitmentsController } from './resources/commitments.js';
 import { CostsController } from './resources/costs.js';
 import { DashboardController } from './resources/dashboard.js';
+import { DeliveriesController } from './resources/deliveries.js';
 import { DocsController, OPEN_API } from './resources/docs.js';
 import { FleetController } from './resources/fleet.js';
 import { FxController } from './resources/fx.js';
@@ -60,6 +62,8 @@ export const CONTROLLERS: readonly Type[] = [
   MeasurementsController,
   CostsController,
   ReconciliationController,
+  CommitmentsController,
+  DeliveriesController,
   QuotesController,
   ReservationsController,
   TeamsController,

@@ -131,6 +131,7 @@ describe('the doors', async () => {
       prices: never,
       openFile: never,
       openBytes: never,
+      commit: never,
     };
     const here = (...argv: string[]) =>
       ran(argv, {

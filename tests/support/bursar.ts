@@ -14,7 +14,7 @@ import type { Price } from '../../src/core/price/price.js';
 import type { Reject, UsageRecord } from '../../src/core/usage.js';
 import { readRecord as readEvent } from '../../src/formats/cloudevents.js';
 import { readRecord } from '../../src/formats/bursar.js';
-import { openBytes, openFile } from '../../src/formats/reading/input.js';
+import { openBytes, openFile, openStream } from '../../src/formats/reading/input.js';
 import { Database } from '../../src/store/database.js';
 import type { ImportRequest } from '../../src/store/usage/intake.js';
 import { parseSpendQuery, type Spend } from '../../src/store/cost/spend.js';
@@ -70,6 +70,7 @@ export async function testBursar(
       readEvent,
       openFile,
       openBytes,
+      openStream,
     },
     clock,
   );

@@ -7,7 +7,7 @@ import type { Policy } from '../../src/core/policy/policy.js';
 import type { PriceFormat, UsageFormat } from '../../src/core/ports.js';
 import { readRecord, recordSchema } from '../../src/formats/bursar.js';
 import { readRecord as readEvent, recordSchema as eventSchema } from '../../src/formats/cloudevents.js';
-import { openBytes, openFile } from '../../src/formats/reading/input.js';
+import { openBytes, openFile, openStream } from '../../src/formats/reading/input.js';
 import { loadParts } from '../../src/parts.js';
 import { Collector } from '../../src/pipeline/collect.js';
 import { plotter } from '../../src/rendering/plotter.js';
@@ -77,6 +77,7 @@ export async function testApi({
         readEvent,
         openFile,
         openBytes,
+        openStream,
       },
       clock,
     );

@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { PriceVersion } from '../../store/price/price-version.js';
+import type { OpenDelivery } from '../../store/usage/deliveries.js';
 import type { UndoneImport } from '../../store/usage/undo.js';
 import type { Door, FilesToImport, PriceFilter } from '../door.js';
 import { count } from '../flags.js';
@@ -16,6 +17,7 @@ interface ImportFlags {
   readonly dryRun?: true;
   readonly replace?: true;
   readonly wait: boolean;
+  readonly delivery?: string;
 }
 
 const FIRST_REJECTS = 5;
@@ -24,13 +26,16 @@ const MOST_LISTED = 100;
 export function addImports(program: Command, session: Session): void {
   filesVerb(program, 'import', 'auto, focus, aws-cur, azure-ea, oci, cloudevents, bursar, ...')
     .option('--replace', 'replace the same bill of another source')
+    .option('--delivery <name>', 'keep the files aside until the delivery is committed: bursar deliveries')
     .description('Take in bills and metered usage, price and allocate them, and weigh the budgets.')
     .addHelpText(
       'after',
       `
-Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing (through the API each file
-is its own). A row that cannot be read is kept aside with its reason (bursar rejects) and stops nothing. The same file
-again changes nothing; a restated bill replaces its period, and a later revision of a record the one before.
+Files may be gzipped. All files of one call are one delivery: all of it is imported, or nothing. A bill whose files come one
+after another is named with --delivery and counts when it is committed; a call that was cut short is made again. With the
+manifest of an AWS report among the files, a set that is not complete is refused. A row that cannot be read is kept aside
+with its reason (bursar rejects) and stops nothing. The same file again changes nothing; a restated bill replaces its
+period, and a later revision of a record the one before.
 A bill that came from another source before is refused, unless --replace is set.
 
 Example:
@@ -38,6 +43,14 @@ Example:
     )
     .action(async (paths: string[], flags: ImportFlags) => {
       const door = await session.door();
+      if (flags.delivery !== undefined) {
+        if (flags.strict || flags.dryRun || flags.replace)
+          throw new WrongUse('--strict, --dry-run and --replace go with bursar deliveries --commit');
+        const { format, source } = flags;
+        const delivery = await door.bills.deliver({ name: flags.delivery, paths, format, source });
+        session.print({ delivery }, () => openText(delivery));
+        return;
+      }
       const files = await door.importUsage(requestOf(paths, flags));
       const firsts = session.json || flags.dryRun ? '' : await firstRejects(door, files);
       session.print({ files }, () => usageText(files) + firsts + afterword(flags));
@@ -232,7 +245,7 @@ const countsTable = (files: readonly Counts[]): string =>
   );
 
 /** Billed totals keep every digit: they are what is compared with the bill. */
-function usageText(files: readonly ImportedFile[]): string {
+export function usageText(files: readonly ImportedFile[]): string {
   const billed = files.flatMap((f) => f.billed.map((b) => [f.file, b.provider, b.amount, b.currency]));
   const notes = files.flatMap((f) => [
     ...f.replaced.map(
@@ -270,6 +283,9 @@ async function firstRejects(door: Door, files: readonly ImportedFile[]): Promise
   }
   return parts.join('');
 }
+
+const openText = ({ name, files }: OpenDelivery): string =>
+  `${files.length} file(s) lie in the delivery ${name}. Nothing of them counts yet: bursar deliveries --commit ${name}\n`;
 
 function afterword({ dryRun, wait }: ImportFlags): string {
   if (dryRun) return 'Nothing was written (--dry-run).\n';

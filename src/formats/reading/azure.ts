@@ -189,6 +189,7 @@ class AzureReader {
         list: row.amount(columns.list, 'PaygCostInBillingCurrency'),
         periodStart,
         periodEnd,
+        ...(amortised ? { supplement: true } : {}),
         commitment: covered ? this.commitment(chargeType, category ?? 'Usage', pricing) : null,
       },
     };

@@ -53,6 +53,27 @@ export async function openBytes(name: string, bytes: Uint8Array): Promise<OpenIn
   });
 }
 
+/** As `openFile`, of bytes that come from elsewhere: they lie in a temporary folder until it is closed. */
+export async function openStream(name: string, stream: AsyncIterable<Uint8Array>): Promise<OpenInput> {
+  const folder = await mkdtemp(join(tmpdir(), 'bursar-'));
+  const remove = (): Promise<void> => rm(folder, { recursive: true, force: true });
+  try {
+    const path = join(folder, basename(name));
+    await pipeline(stream, createWriteStream(path, { mode: 0o600 }));
+    const input = await openFile(path);
+    return {
+      ...input,
+      close: async () => {
+        await input.close();
+        await remove();
+      },
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
 async function fileSource(path: string): Promise<Source> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     throw error.code === 'ENOENT'

@@ -18,6 +18,7 @@ import type { Waking } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
 import { keepReplaced } from './replaced.js';
+import { adopted, deliveryOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
 
@@ -45,6 +46,10 @@ export interface Scope {
   readonly periodEnd: number;
   /** The first import of the call that delivers it: what is delivered together. */
   readonly bundle: string;
+  /** It is no bill: it states what the bill of its period lacks. */
+  readonly supplement: boolean;
+  /** It adds to its period, by file. */
+  readonly increment: boolean;
   /** That of the delivery before it; null: there was none, or it was delivered before bundles were kept. */
   oldBundle: string | null;
   digest: Buffer;
@@ -69,18 +74,22 @@ export class BillDelivery {
   async finish(delivered: ReadonlyMap<string, Scope>, counts: readonly FileCount[]): Promise<Waking[]> {
     const { organisation } = this.request;
     if (delivered.size === 0) return [];
-    const scopes = [...delivered];
-    for (const [, scope] of scopes) scope.digest = await scope.writer.finish();
+    const wakings: Waking[] = [];
+    for (const [key, scope] of delivered) {
+      scope.digest = await scope.writer.finish();
+      if (scope.supplement) wakings.push(...(await this.finishSupplement(key, scope)));
+    }
+    const scopes = [...delivered].filter(([, { supplement }]) => !supplement);
+    if (scopes.length === 0) return wakings;
     await this.counting.lock(this.tx, organisation);
     const touched = await this.replaceOthers(scopes.map(([, scope]) => scope));
     const settling = await this.counting.settling(this.tx, organisation);
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
-    const wakings: Waking[] = [];
     for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
     if (!hasRejects)
       touched.push(
         ...(await this.dropLost(
-          scopes.map(([, scope]) => scope),
+          scopes.map(([, scope]) => scope).filter(({ increment }) => !increment),
           counts,
         )),
       );
@@ -181,11 +190,8 @@ export class BillDelivery {
   private async finishScope(key: string, scope: Scope, hasRejects: boolean, settling: Settling): Promise<Waking[]> {
     const { organisation, source, now } = this.request;
     const { outline } = scope.writer;
-    const [old] = await this.tx.query<{ id: string; digest: Buffer; records: string; closed: boolean; bundle: string }>(
-      `select id::text as id, digest, records::text as records, closed, bundle::text as bundle from delivery
-       where organisation = $1 and source = $2 and scope = $3`,
-      [organisation, source, key],
-    );
+    const place = { ...scope, organisation, source, key };
+    const old = (await deliveryOf(this.tx, place)) ?? (await adopted(this.tx, place, scope.digest));
     const isFinal =
       stateOf(
         {
@@ -216,6 +222,33 @@ export class BillDelivery {
     if (isUnchanged && old.closed === isFinal) return [];
     const month = monthOfPeriod(scope.periodStart, scope.periodEnd);
     return [...[...touched.values()].map(rollupOf), reconcileWaking(source, month)];
+  }
+
+  /** What a bill lacks lies beside it: it replaces what it said before, and neither closes a period nor is a bill. */
+  private async finishSupplement(key: string, scope: Scope): Promise<Waking[]> {
+    const { organisation, source } = this.request;
+    const { id, provider, account, periodStart, periodEnd, digest, writer } = scope;
+    const old = await deliveryOf(this.tx, { ...scope, organisation, source, key });
+    if (old !== undefined && old.digest.equals(digest)) {
+      await dropDelivery(this.tx, organisation, source, id);
+      for (const [count, records] of scope.perFile) {
+        count.accepted -= records;
+        count.unchanged += records;
+      }
+      return [];
+    }
+    const touched: TeamDay[] = [...writer.touched.values()];
+    if (old !== undefined) {
+      touched.push(...(await this.daysOf(old.id)));
+      await keepReplaced(this.tx, organisation, source, old.id, id);
+      noteReplaced(scope, Number(old.records));
+    }
+    await this.tx.query(
+      `update delivery set supplement = $3, provider = $4, account = $5, period_start = $6, period_end = $7, digest = $8, records = $9
+       where organisation = $1 and id = $2`,
+      [organisation, id, key, provider, account, new Date(periodStart), new Date(periodEnd), digest, writer.records],
+    );
+    return touched.map(rollupOf);
   }
 
   /** Writes what a bill's delivery says of itself into its row. */
@@ -265,7 +298,7 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
 
 /** Takes a delivery away with all that came of it; who does so wakes its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
-  for (const table of ['bill_name', 'usage_hour', 'bill_cells'])
+  for (const table of ['bill_name', 'usage_hour', 'bill_cells', 'commitment_use'])
     await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
   await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
     organisation,

@@ -11,6 +11,8 @@ import { HourSums, type Group, type HourSum } from '../../core/cost/rollup.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { BlockBuilder } from './block.js';
+import { CommitmentSums } from '../../core/bill/commitments.js';
+import { writeCommitmentUses } from '../bill/commitments.js';
 import { copyText, type Transaction } from '../database.js';
 import type { Dimensions } from './dimensions.js';
 
@@ -46,6 +48,7 @@ export interface DeliveryTarget {
 export class DeliveryWriter {
   private block = new BlockBuilder();
   private readonly sums = new HourSums();
+  private readonly commitments = new CommitmentSums();
   private readonly content = createHash('sha256');
   private blocks = 0;
   private parts = 0;
@@ -67,7 +70,10 @@ export class DeliveryWriter {
   ) {}
 
   add(group: Group, record: UsageRecord): void {
-    if (!this.options.sumsOnly) this.block.add(group.index, record);
+    if (!this.options.sumsOnly) {
+      this.block.add(group.index, record);
+      this.commitments.add(record);
+    }
     this.sums.add(group, record);
     this.outline.add(record);
     this.records += 1;
@@ -113,6 +119,7 @@ export class DeliveryWriter {
   async finish(): Promise<Buffer> {
     await this.flushAll();
     await this.target.dimensions.write(this.target.tx, this.target.organisation);
+    await writeCommitmentUses(this.target.tx, this.target.organisation, this.target.id, this.commitments.drain());
     return this.content.digest();
   }
 

@@ -21,6 +21,7 @@ import { SETTLE, type CountingStore } from '../bill/counting.js';
 import { BillDelivery, dropDelivery, NO_DIGEST, type FileCount, type Scope } from './bill-delivery.js';
 import { Overlaps, OverlapWatch } from './overlaps.js';
 import { refusal, Restating, type Incoming, type Restated } from './restating.js';
+import { scopeKey } from './scopes.js';
 import { digestBytes, SeenIds, type Sightings, type SourceVersion } from './seen.js';
 import { Turns } from '../turns.js';
 import { wake, type Waking } from '../work.js';
@@ -48,6 +49,8 @@ export interface ImportRequest {
 export interface FileToImport {
   readonly name: string;
   readonly format: string;
+  /** Of a format whose files each add to their period: the file's name. */
+  readonly increment?: string;
   batches(onUnknownColumns: (columns: readonly string[]) => void): AsyncIterable<RecordBatch>;
 }
 
@@ -263,7 +266,8 @@ class ImportRun {
         metered.push({ group, record });
         continue;
       }
-      const scope = this.scopes.get(scopeKey(record)) ?? (await this.openScope(record));
+      const key = scopeKey(record, file.increment);
+      const scope = this.scopes.get(key) ?? (await this.openScope(key, record, file.increment !== undefined));
       scope.writer.add(group, record);
       scope.perFile.set(count, (scope.perFile.get(count) ?? 0) + 1);
       addBilled(count, record);
@@ -390,7 +394,7 @@ class ImportRun {
     );
   }
 
-  private async openScope(record: UsageRecord): Promise<Scope> {
+  private async openScope(key: string, record: UsageRecord, increment: boolean): Promise<Scope> {
     const charge = record.charge;
     if (charge === null) throw new Error('broken invariant: a scope belongs to a bill line');
     const scope: Scope = {
@@ -401,10 +405,12 @@ class ImportRun {
       periodStart: charge.periodStart,
       periodEnd: charge.periodEnd,
       bundle: this.takenWith ?? '',
+      supplement: charge.supplement === true,
+      increment,
       oldBundle: null,
       digest: NO_DIGEST,
     };
-    this.scopes.set(scopeKey(record), scope);
+    this.scopes.set(key, scope);
     return scope;
   }
 
@@ -498,10 +504,6 @@ class ImportRun {
       unknownColumns: [...count.unknownColumns],
     };
   }
-}
-
-function scopeKey(record: UsageRecord): string {
-  return `${record.provider}|${record.account ?? ''}|${record.charge?.periodStart ?? 0}`;
 }
 
 function addBilled(count: FileCount, record: UsageRecord): void {

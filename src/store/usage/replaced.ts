@@ -17,7 +17,7 @@ export async function keepReplaced(
 ): Promise<void> {
   const [row] = await tx.query<{ scope: string }>(
     `insert into delivery_replaced (organisation, id, source, scope, replaced_by, import, bill)
-     select organisation, id, source, scope, $3, import, to_jsonb(v) from delivery v where organisation = $1 and id = $2 returning scope`,
+     select organisation, id, source, coalesce(scope, supplement), $3, import, to_jsonb(v) from delivery v where organisation = $1 and id = $2 returning scope`,
     [organisation, delivery, replacedBy],
   );
   await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
@@ -37,6 +37,7 @@ export async function dropReplaced(tx: Transaction, organisation: string, source
     source,
     id,
   ]);
+  await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, id]);
   await tx.query(`delete from delivery_replaced where organisation = $1 and id = $2`, [organisation, id]);
 }
 

@@ -46,7 +46,7 @@ interface Delivery {
   readonly records: string;
 }
 
-const DELIVERY = `select id::text as id, scope, provider, account, period_start as start, period_end as "end", records::text as records from delivery`;
+const DELIVERY = `select id::text as id, coalesce(scope, supplement) as scope, provider, account, period_start as start, period_end as "end", records::text as records from delivery`;
 
 /** @throws Failure missing, or conflict: undone already, a price list, or others build on it. */
 export async function undoImport(
@@ -245,6 +245,7 @@ class Undoing {
     const { tx, organisation, source } = this;
     await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
     await tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, delivery]);
     await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
       organisation,
       source,

@@ -33,7 +33,7 @@ export const uploadQuerySchema = z.strictObject({
 
 export type UploadQuery = z.infer<typeof uploadQuerySchema>;
 
-const billQuerySchema = uploadQuerySchema.extend({
+export const billQuerySchema = uploadQuerySchema.extend({
   replace: z
     .stringbool()
     .default(false)

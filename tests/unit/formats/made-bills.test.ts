@@ -6,6 +6,7 @@ import type { UsageFormat } from '../../../src/core/ports.js';
 import type { UsageRecord } from '../../../src/core/usage.js';
 import { format as alibaba } from '../../../src/formats/alibaba-bill.js';
 import { format as cur } from '../../../src/formats/aws-cur.js';
+import { format as amortised } from '../../../src/formats/azure-amortised.js';
 import { format as azure } from '../../../src/formats/azure-ea.js';
 import { format as focus } from '../../../src/formats/focus.js';
 import { format as gcp } from '../../../src/formats/gcp-billing.js';
@@ -167,6 +168,21 @@ describe('azure', () => {
       await expect(usageOf(azure, input)).rejects.toThrow(/line 3, ChargeType.*amortised.*--format azure-amortised/);
     },
   );
+
+  it.each([
+    ['azure_mca_amortised.csv', '40.00000', ['Used', 'Unused']],
+    ['azure_ea_amortised.csv', '489.623456789', ['Used', 'Unused']],
+  ])('reads of an amortised export what commitments cost, billed nothing: %s', async (name, total, statuses) => {
+    const { records, rejects } = await usageOfFile(amortised, made(name));
+    expect(rejects).toEqual([]);
+    expect(records.map(({ charge }) => charge?.commitment?.status)).toEqual(statuses);
+    expect(effective(records)).toBe(total);
+    for (const { charge } of records) expect(charge).toMatchObject({ billed: ZERO, supplement: true });
+  });
+
+  it('refuses an actual export as an amortised one', async () => {
+    await expect(usageOfFile(amortised, made('azure_mca_actual.csv'))).rejects.toThrow(/line 4.*--format azure-ea/);
+  });
 });
 
 describe('focus', () => {

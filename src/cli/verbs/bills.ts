@@ -1,0 +1,127 @@
+/** bursar deliveries, commitments: bills in several files, and what they say of commitments. */
+import type { Command } from 'commander';
+import type { CommitmentReport } from '../../core/bill/commitments.js';
+import { parseDay } from '../../core/time.js';
+import type { OpenDelivery } from '../../store/usage/deliveries.js';
+import type { Session } from '../session.js';
+import { grouped, percent, shortAmount, table } from '../table.js';
+import { WrongUse } from '../usage-error.js';
+import { usageText } from './imports.js';
+
+interface DeliveryFlags {
+  readonly commit?: string;
+  readonly discard?: string;
+  readonly strict?: true;
+  readonly dryRun?: true;
+  readonly replace?: true;
+  readonly wait: boolean;
+}
+
+export function addBills(program: Command, session: Session): void {
+  program
+    .command('deliveries')
+    .description('List open deliveries (bursar import --delivery), commit one or discard it.')
+    .option('--commit <name>', 'import its files together, all of them or nothing, and close it')
+    .option('--discard <name>', 'forget it and its files')
+    .option('--strict', 'with --commit: refuse everything if a single row cannot be read')
+    .option('--dry-run', 'with --commit: read and count everything, write nothing')
+    .option('--replace', 'with --commit: replace the same bill of another source')
+    .option('--no-wait', 'with --commit: return when the rows are in, before they are priced')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  bursar import part-1.csv.gz part-2.csv.gz --delivery october
+  bursar import october-Manifest.json --delivery october
+  bursar deliveries --commit october`,
+    )
+    .action(async (flags: DeliveryFlags) => {
+      const { commit, discard } = flags;
+      if (commit !== undefined && discard !== undefined) throw new WrongUse('--commit and --discard stand alone');
+      const door = (await session.door()).bills;
+      if (commit !== undefined) {
+        const { strict, dryRun, replace, wait } = flags;
+        const how = { strict: strict === true, dryRun: dryRun === true, replace: replace === true, wait };
+        const files = await door.commit(commit, how);
+        session.print({ files }, () => usageText(files));
+      } else if (discard !== undefined) {
+        const delivery = await door.discard(discard);
+        session.print({ delivery }, () => `${discard} is discarded, with ${delivery.files.length} file(s).\n`);
+      } else {
+        const deliveries = await door.deliveries();
+        session.print({ deliveries }, () => deliveriesText(deliveries));
+      }
+    });
+
+  program
+    .command('commitments')
+    .description('Show how much of each commitment was used, and how much usage commitments covered, from bills.')
+    .option('--from <day>', 'of charges that start on this UTC day or later', day)
+    .option('--to <day>', 'exclusive', day)
+    .addHelpText(
+      'after',
+      `
+Utilisation is used over used and unused effective cost; coverage is covered over covered and on-demand list cost. Where a line
+does not state what a ratio needs, the ratio is left open and the lines are counted.
+
+Example:
+  bursar commitments --from 2026-10-01 --to 2026-11-01`,
+    )
+    .action(async ({ from, to }: { from?: string; to?: string }) => {
+      const report = await (await session.door()).bills.commitments(from ?? null, to ?? null);
+      session.print(report, () => commitmentsText(report));
+    });
+}
+
+function day(text: string): string {
+  if (parseDay(text) === null) throw new WrongUse(`${text} is not a day written 2026-10-01`);
+  return text;
+}
+
+export function deliveriesText(deliveries: readonly OpenDelivery[]): string {
+  if (deliveries.length === 0) return 'No delivery is open.\n';
+  return table(
+    ['delivery', 'source', 'format', 'opened', 'file', 'bytes'],
+    deliveries.flatMap(({ name, source, format, openedAt, files }) =>
+      (files.length === 0 ? [null] : files).map((file) => [
+        name,
+        source,
+        format,
+        openedAt,
+        file?.file ?? '',
+        file === null ? '' : grouped(file.bytes),
+      ]),
+    ),
+  );
+}
+
+function commitmentsText({ commitments, coverage }: CommitmentReport): string {
+  if (commitments.length + coverage.length === 0) return 'No bill names a commitment or on-demand usage yet.\n';
+  const ratio = (text: string | null): string | null => percent(text === null ? null : Number(text));
+  return `${table(
+    ['provider', 'account', 'commitment', 'purchased', 'used', 'unused', 'currency', 'utilisation', 'unknown lines'],
+    commitments.map((one) => [
+      one.provider,
+      one.account,
+      one.name ?? one.commitment,
+      shortAmount(one.purchased),
+      shortAmount(one.used),
+      shortAmount(one.unused),
+      one.currency,
+      ratio(one.utilisation),
+      one.unknownLines,
+    ]),
+  )}\n${table(
+    ['provider', 'account', 'service', 'covered', 'on demand', 'currency', 'coverage', 'unknown lines'],
+    coverage.map((one) => [
+      one.provider,
+      one.account,
+      one.service,
+      shortAmount(one.covered),
+      shortAmount(one.onDemand),
+      one.currency,
+      ratio(one.coverage),
+      one.unknownLines,
+    ]),
+  )}`;
+}

@@ -1,0 +1,205 @@
+/**
+ * How much of what was committed was used, and how much of the usage commitments covered, from what bills say of their
+ * lines (FOCUS CommitmentDiscountStatus and its kin).
+ *
+ * Utilisation of a commitment: effective cost of its used part over that of its used and unused part. Coverage of a
+ * service: list cost of usage that a commitment covered over list cost of that and of on-demand usage; spot usage is
+ * neither. Both follow FOCUS' own use cases ("commitment discount utilisation", "coverage").
+ * The invariant: unknown is never zero. A ratio is null where a line that belongs to it has no such cost, or where there
+ * is nothing to divide by; the sums say how many lines they lack.
+ */
+import { addDecimal, formatDecimal, ZERO, type Decimal } from '../decimal.js';
+import { DAY_MS, formatDay } from '../time.js';
+import type { UsageRecord } from '../usage.js';
+
+/** Sums of lines that agree in everything but cost. */
+export interface CommitmentUse {
+  /** UTC day on which the charges start, `2026-10-05`. */
+  readonly day: string;
+  readonly provider: string;
+  readonly account: string | null;
+  readonly service: string | null;
+  readonly currency: string;
+  /** Null: on-demand usage, which no commitment covers. */
+  readonly commitment: string | null;
+  readonly category: 'Usage' | 'Spend' | null;
+  readonly type: string | null;
+  readonly name: string | null;
+  /** Null: on-demand usage, the purchase of a commitment, or a bill that does not say. */
+  readonly status: 'Used' | 'Unused' | null;
+  readonly purchase: boolean;
+  readonly lines: number;
+  readonly billed: Decimal;
+  /** Of the lines that state it; `withoutEffective` others do not. */
+  readonly effective: Decimal;
+  readonly withoutEffective: number;
+  readonly list: Decimal;
+  readonly withoutList: number;
+}
+
+type Sums = { -readonly [K in keyof CommitmentUse]: CommitmentUse[K] };
+
+/** Gathers what the lines of a bill say of commitments. Holds one sum a commitment, service and day. */
+export class CommitmentSums {
+  private readonly sums = new Map<string, Sums>();
+
+  add(record: UsageRecord): void {
+    const { charge } = record;
+    if (charge === null) return;
+    const commitment = charge.commitment ?? null;
+    const purchase = charge.category === 'Purchase' && commitment?.status !== 'Unused';
+    if (commitment === null && (record.term !== 'on-demand' || charge.category !== 'Usage')) return;
+    const day = formatDay(Math.floor(record.start / DAY_MS));
+    const sum = this.sumOf({
+      day,
+      provider: record.provider,
+      account: record.account,
+      service: record.service,
+      currency: charge.currency,
+      commitment: commitment?.id ?? null,
+      category: commitment?.category ?? null,
+      type: commitment?.type ?? null,
+      name: commitment?.name ?? null,
+      status: commitment?.status ?? null,
+      purchase,
+    });
+    sum.lines += 1;
+    sum.billed = addDecimal(sum.billed, charge.billed);
+    if (charge.effective === null) sum.withoutEffective += 1;
+    else sum.effective = addDecimal(sum.effective, charge.effective);
+    if (charge.list === null) sum.withoutList += 1;
+    else sum.list = addDecimal(sum.list, charge.list);
+  }
+
+  /** What was gathered since the last call. */
+  drain(): CommitmentUse[] {
+    const all = [...this.sums.values()];
+    this.sums.clear();
+    return all;
+  }
+
+  private sumOf(of: Omit<CommitmentUse, keyof typeof NOTHING>): Sums {
+    const key = JSON.stringify(Object.values(of));
+    let sum = this.sums.get(key);
+    if (sum === undefined) this.sums.set(key, (sum = { ...of, ...NOTHING }));
+    return sum;
+  }
+}
+
+const NOTHING = { lines: 0, billed: ZERO, effective: ZERO, withoutEffective: 0, list: ZERO, withoutList: 0 };
+
+/** Amounts are decimal strings, ratios have six digits. */
+export interface CommitmentUtilisation {
+  readonly provider: string;
+  readonly account: string | null;
+  readonly commitment: string;
+  readonly category: 'Usage' | 'Spend' | null;
+  readonly type: string | null;
+  readonly name: string | null;
+  readonly currency: string;
+  /** Billed for its purchase, fees included. */
+  readonly purchased: string;
+  readonly used: string;
+  readonly unused: string;
+  /** Lines of it that are in neither, because their effective cost or whether they used it is not stated. */
+  readonly unknownLines: number;
+  readonly utilisation: string | null;
+}
+
+export interface CommitmentCoverage {
+  readonly provider: string;
+  readonly account: string | null;
+  readonly service: string | null;
+  readonly currency: string;
+  readonly covered: string;
+  readonly onDemand: string;
+  /** Lines that are in neither, because their list cost is not stated. */
+  readonly unknownLines: number;
+  readonly coverage: string | null;
+}
+
+export interface CommitmentReport {
+  readonly commitments: readonly CommitmentUtilisation[];
+  readonly coverage: readonly CommitmentCoverage[];
+}
+
+export function commitmentReport(uses: readonly CommitmentUse[]): CommitmentReport {
+  const commitments = groupsOf(
+    uses.filter(({ commitment }) => commitment !== null),
+    ({ provider, account, commitment, currency }) => [provider, account, commitment, currency],
+  );
+  const services = groupsOf(
+    uses.filter(({ commitment, status }) => commitment === null || status === 'Used'),
+    ({ provider, account, service, currency }) => [provider, account, service, currency],
+  );
+  return { commitments: commitments.map(utilisationOf), coverage: services.map(coverageOf) };
+}
+
+function utilisationOf(uses: readonly [CommitmentUse, ...CommitmentUse[]]): CommitmentUtilisation {
+  const [{ provider, account, currency }] = uses;
+  const parts = uses.filter(({ purchase }) => !purchase);
+  const used = sumOf(parts, ({ status, effective }) => (status === 'Used' ? effective : ZERO));
+  const unused = sumOf(parts, ({ status, effective }) => (status === 'Unused' ? effective : ZERO));
+  const unknownLines = parts.reduce(
+    (count, { status, lines, withoutEffective }) => count + (status === null ? lines : withoutEffective),
+    0,
+  );
+  const last = uses.at(-1) ?? uses[0];
+  return {
+    provider,
+    account,
+    commitment: last.commitment ?? '',
+    category: last.category,
+    type: last.type,
+    name: last.name,
+    currency,
+    purchased: formatDecimal(sumOf(uses, ({ purchase, billed }) => (purchase ? billed : ZERO))),
+    used: formatDecimal(used),
+    unused: formatDecimal(unused),
+    unknownLines,
+    utilisation: unknownLines > 0 ? null : ratioOf(used, addDecimal(used, unused)),
+  };
+}
+
+function coverageOf(uses: readonly [CommitmentUse, ...CommitmentUse[]]): CommitmentCoverage {
+  const [{ provider, account, service, currency }] = uses;
+  const covered = sumOf(uses, ({ commitment, list }) => (commitment === null ? ZERO : list));
+  const onDemand = sumOf(uses, ({ commitment, list }) => (commitment === null ? list : ZERO));
+  const unknownLines = uses.reduce((count, { withoutList }) => count + withoutList, 0);
+  return {
+    provider,
+    account,
+    service,
+    currency,
+    covered: formatDecimal(covered),
+    onDemand: formatDecimal(onDemand),
+    unknownLines,
+    coverage: unknownLines > 0 ? null : ratioOf(covered, addDecimal(covered, onDemand)),
+  };
+}
+
+const sumOf = (uses: readonly CommitmentUse[], amount: (use: CommitmentUse) => Decimal): Decimal =>
+  uses.reduce((sum, use) => addDecimal(sum, amount(use)), ZERO);
+
+/** To six digits, halves up; null where the whole is not above zero. */
+function ratioOf(part: Decimal, whole: Decimal): string | null {
+  if (whole.unscaled <= 0n || part.unscaled < 0n) return null;
+  const scaled = part.unscaled * 10n ** BigInt(whole.scale) * 2_000_000n;
+  const divisor = whole.unscaled * 10n ** BigInt(part.scale);
+  return formatDecimal({ unscaled: (scaled / divisor + 1n) / 2n, scale: 6 });
+}
+
+/** Groups in the order of their keys, so that a report is the same whatever order its lines came in. */
+function groupsOf(
+  uses: readonly CommitmentUse[],
+  keyOf: (use: CommitmentUse) => readonly unknown[],
+): (readonly [CommitmentUse, ...CommitmentUse[]])[] {
+  const groups = new Map<string, [CommitmentUse, ...CommitmentUse[]]>();
+  for (const use of uses) {
+    const key = JSON.stringify(keyOf(use));
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [use]);
+    else group.push(use);
+  }
+  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
+}

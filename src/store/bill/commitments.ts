@@ -1,0 +1,103 @@
+/**
+ * What bills say of commitments: sums a day, kept with the delivery that they came in and gone with it.
+ *
+ * Works nothing out; see core/bill/commitments.ts.
+ */
+import type { CommitmentUse } from '../../core/bill/commitments.js';
+import { formatDecimal, parseDecimal, ZERO } from '../../core/decimal.js';
+import { copyText, type Queryable, type Transaction } from '../database.js';
+
+const COLUMNS = [
+  'organisation',
+  'delivery',
+  'no',
+  'day',
+  'provider',
+  'account',
+  'service',
+  'currency',
+  'commitment',
+  'category',
+  'type',
+  'name',
+  'status',
+  'purchase',
+  'lines',
+  'billed',
+  'effective',
+  'without_effective',
+  'list',
+  'without_list',
+];
+
+type Row = Pick<
+  CommitmentUse,
+  'day' | 'provider' | 'account' | 'service' | 'currency' | 'commitment' | 'category' | 'type' | 'name' | 'status'
+> & {
+  readonly purchase: boolean;
+  readonly lines: string;
+  readonly billed: string;
+  readonly effective: string;
+  readonly without_effective: string;
+  readonly list: string;
+  readonly without_list: string;
+};
+
+export async function writeCommitmentUses(
+  tx: Transaction,
+  organisation: string,
+  delivery: string,
+  uses: readonly CommitmentUse[],
+): Promise<void> {
+  if (uses.length > 0) await tx.copy('commitment_use', COLUMNS, rowsOf(organisation, delivery, uses));
+}
+
+function* rowsOf(organisation: string, delivery: string, uses: readonly CommitmentUse[]): Generator<string> {
+  for (const [no, use] of uses.entries()) {
+    const texts = [use.provider, use.account, use.service, use.currency, use.commitment, use.category, use.type];
+    const cells = [
+      copyText(organisation),
+      delivery,
+      no,
+      use.day,
+      ...[...texts, use.name, use.status].map(copyText),
+      use.purchase,
+      use.lines,
+      formatDecimal(use.billed),
+      formatDecimal(use.effective),
+      use.withoutEffective,
+      formatDecimal(use.list),
+      use.withoutList,
+    ];
+    yield `${cells.join('\t')}\n`;
+  }
+}
+
+/** Of charges that start on a day in [from, to), summed over the days. @param from,to `2026-10-01`; null: no bound */
+export async function commitmentUses(
+  db: Queryable,
+  organisation: string,
+  from: string | null,
+  to: string | null,
+): Promise<CommitmentUse[]> {
+  const rows = await db.query<Row>(
+    `select to_char(max(day), 'YYYY-MM-DD') as day, provider, account, service, currency, commitment, category, type,
+       (array_agg(name order by day desc))[1] as name, status, purchase, sum(lines)::text as lines, sum(billed)::text as billed,
+       sum(effective)::text as effective, sum(without_effective)::text as without_effective, sum(list)::text as list,
+       sum(without_list)::text as without_list
+     from commitment_use c where organisation = $1 and ($2::date is null or day >= $2::date) and ($3::date is null or day < $3::date)
+       and exists (select 1 from delivery d where d.organisation = c.organisation and d.id = c.delivery)
+     group by provider, account, service, currency, commitment, category, type, status, purchase
+     order by provider, account, service, currency, commitment, status, purchase`,
+    [organisation, from, to],
+  );
+  return rows.map(({ lines, billed, effective, without_effective, list, without_list, ...row }) => ({
+    ...row,
+    lines: Number(lines),
+    billed: parseDecimal(billed) ?? ZERO,
+    effective: parseDecimal(effective) ?? ZERO,
+    withoutEffective: Number(without_effective),
+    list: parseDecimal(list) ?? ZERO,
+    withoutList: Number(without_list),
+  }));
+}

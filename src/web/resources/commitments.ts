@@ -1,0 +1,68 @@
+/** /v1/commitments: how much of what was committed was used, and how much of the usage commitments covered. */
+import { Controller } from '@nestjs/common';
+import { z } from 'zod';
+import { commitmentReport, type CommitmentReport } from '../../core/bill/commitments.js';
+import { parseDay } from '../../core/time.js';
+import { commitmentUses } from '../../store/bill/commitments.js';
+import { Calling, type Caller } from '../caller.js';
+import { Endpoint, QueryInput } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+
+const day = z.string().refine((value) => parseDay(value) !== null, 'is not a day written 2026-10-01');
+const decimal = z.string().describe('Decimal string');
+const name = z.string().nullable();
+const count = z.int().nonnegative();
+
+const querySchema = z.strictObject({
+  from: day.optional().describe('Of charges that start on this UTC day or later'),
+  to: day.optional().describe('Exclusive'),
+});
+const utilisationSchema = z
+  .strictObject({
+    provider: z.string(),
+    account: name,
+    commitment: z.string().describe('FOCUS CommitmentDiscountId'),
+    category: z.enum(['Usage', 'Spend']).nullable().describe('Usage: a reservation; Spend: a savings plan'),
+    type: name,
+    name,
+    currency: z.string(),
+    purchased: decimal.describe('Billed for its purchase'),
+    used: decimal.describe('Effective cost'),
+    unused: decimal.describe('Effective cost'),
+    unknownLines: count.describe('Lines in neither: no effective cost, or not said whether they used it'),
+    utilisation: decimal
+      .nullable()
+      .describe('used / (used + unused); null where a line is unknown or nothing is stated'),
+  })
+  .meta({ id: 'CommitmentUtilisation' });
+const coverageSchema = z
+  .strictObject({
+    provider: z.string(),
+    account: name,
+    service: name,
+    currency: z.string(),
+    covered: decimal.describe('List cost of usage that commitments covered'),
+    onDemand: decimal.describe('List cost of on-demand usage; spot usage is in neither'),
+    unknownLines: count.describe('Lines in neither, because their list cost is not stated'),
+    coverage: decimal.nullable().describe('covered / (covered + onDemand); null where a line is unknown'),
+  })
+  .meta({ id: 'CommitmentCoverage' });
+
+@Controller()
+export class CommitmentsController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/commitments', {
+    summary: 'Utilisation and coverage of commitments, from bills',
+    access: 'viewer',
+    allTeams: true,
+    answer: z.strictObject({ commitments: z.array(utilisationSchema), coverage: z.array(coverageSchema) }),
+  })
+  async report(
+    @Calling() { principal }: Caller,
+    @QueryInput(querySchema) { from, to }: z.infer<typeof querySchema>,
+  ): Promise<CommitmentReport> {
+    const { db } = this.parts.stores;
+    return commitmentReport(await commitmentUses(db, principal.organisation, from ?? null, to ?? null));
+  }
+}

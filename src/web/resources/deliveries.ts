@@ -1,0 +1,140 @@
+/**
+ * /v1/deliveries: a bill in several files, which counts when all of them are there.
+ *
+ * A delivery is opened, takes any number of files in any order, and is committed (imported at once, or not at all) or
+ * discarded. A file whose upload was cut short is not there; sending it again, or all of them, changes nothing else.
+ */
+import { Controller } from '@nestjs/common';
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+import type { ImportedFile } from '../../core/ports.js';
+import type { DeliveredFile, OpenDelivery } from '../../store/usage/deliveries.js';
+import { withUpload } from '../body.js';
+import { actorOf, Calling, type Caller } from '../caller.js';
+import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
+import { InjectParts, type WebParts } from '../parts.js';
+import { repeatable, write } from '../writes.js';
+import { billQuerySchema, importedSchema, importQuery, uploadQuerySchema } from './imports.js';
+
+const deliveryName = z.string().regex(/^[\w.:-]{1,200}$/, 'is not a name of 1 to 200 letters, digits and . _ : -');
+const fileSchema = z
+  .strictObject({ file: z.string(), bytes: z.int().nonnegative(), sha256: z.string().describe('Of the bytes sent') })
+  .meta({ id: 'DeliveredFile' });
+const deliverySchema = z
+  .strictObject({
+    name: z.string(),
+    source: z.string(),
+    format: z.string(),
+    openedAt: z.iso.datetime(),
+    openedBy: z.string(),
+    files: z.array(fileSchema),
+  })
+  .meta({ id: 'Delivery' });
+const openSchema = z
+  .strictObject({ format: uploadQuerySchema.shape.format, source: uploadQuerySchema.shape.source })
+  .meta({ id: 'DeliveryTerms' });
+const fileQuery = z.strictObject({ filename: uploadQuerySchema.shape.filename });
+const commitQuery = z.strictObject({ ...importQuery, replace: billQuerySchema.shape.replace });
+const importedFiles = z.strictObject({ files: z.array(importedSchema) });
+
+@Controller()
+export class DeliveriesController {
+  constructor(@InjectParts() private readonly parts: WebParts) {}
+
+  @Endpoint('GET /v1/deliveries', {
+    summary: 'List deliveries that are open',
+    access: 'viewer',
+    allTeams: true,
+    answer: z.strictObject({ deliveries: z.array(deliverySchema) }),
+  })
+  async list(@Calling() { principal }: Caller): Promise<{ deliveries: OpenDelivery[] }> {
+    const { deliveries, db } = this.parts.stores;
+    return { deliveries: await deliveries.list(db, principal.organisation) };
+  }
+
+  @Endpoint('PUT /v1/deliveries/:name', {
+    summary: 'Open a delivery: files of one bill that are imported together',
+    description: 'One that is open stays open, with the files that it has.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: deliverySchema,
+  })
+  async open(
+    @Calling() caller: Caller,
+    @PathInput('name', deliveryName) name: string,
+    @JsonBody(openSchema) terms: z.infer<typeof openSchema>,
+  ): Promise<OpenDelivery> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'delivery.open', async (tx) => ({
+      body: await stores.deliveries.open(tx, organisation, { name, ...terms }, actorOf(caller), clock.now()),
+      target: name,
+      detail: terms,
+    }));
+  }
+
+  @Endpoint('POST /v1/deliveries/:name/files', {
+    summary: 'Add a file to an open delivery',
+    description: 'The body is the file. Nothing of it counts before the delivery is committed.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    takes: 'upload',
+    answer: fileSchema,
+  })
+  async add(
+    @Calling() caller: Caller,
+    @PathInput('name', deliveryName) name: string,
+    @QueryInput(fileQuery) { filename }: z.infer<typeof fileQuery>,
+  ): Promise<DeliveredFile> {
+    const { stores, clock } = this.parts;
+    const { organisation } = caller.principal;
+    return withUpload(caller.request.body as Readable, filename, ({ path, digest }) => {
+      caller.request.bodyDigest = digest;
+      return repeatable(stores, caller, async () => {
+        const file = await stores.deliveries.add(organisation, name, filename, createReadStream(path), clock.now());
+        await stores.audit.audit(stores.db, organisation, actorOf(caller), 'delivery.add', name, { ...file });
+        return file;
+      });
+    });
+  }
+
+  @Endpoint('POST /v1/deliveries/:name/commit', {
+    summary: 'Import the files of a delivery together, and close it',
+    description: 'All of it is imported, or nothing; a delivery that was not imported stays open.',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: importedFiles,
+  })
+  async commit(
+    @Calling() caller: Caller,
+    @PathInput('name', deliveryName) name: string,
+    @QueryInput(commitQuery) options: z.infer<typeof commitQuery>,
+  ): Promise<{ files: ImportedFile[] }> {
+    const { stores, importer } = this.parts;
+    const { organisation } = caller.principal;
+    return repeatable(stores, caller, async () => ({
+      files: await importer.commit(name, { organisation, by: actorOf(caller), ...options }),
+    }));
+  }
+
+  @Endpoint('DELETE /v1/deliveries/:name', {
+    summary: 'Discard an open delivery and its files',
+    access: 'operator',
+    allTeams: true,
+    writes: true,
+    answer: deliverySchema,
+  })
+  async discard(@Calling() caller: Caller, @PathInput('name', deliveryName) name: string): Promise<OpenDelivery> {
+    const { stores } = this.parts;
+    const { organisation } = caller.principal;
+    return write(stores, caller, 'delivery.discard', async (tx) => {
+      const body = await stores.deliveries.get(tx, organisation, name);
+      await stores.deliveries.close(tx, organisation, name);
+      return { body, target: name, detail: { files: body.files.map(({ file }) => file) } };
+    });
+  }
+}
