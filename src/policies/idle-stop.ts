@@ -57,6 +57,17 @@ const params = z.strictObject({
     .max(10_080)
     .default(60)
     .describe('Minutes after its start during which what has not worked yet is left alone'),
+  losesLocalDisks: z
+    .boolean()
+    .default(true)
+    .describe('Whether a machine may be stopped that loses the data on local disks by it'),
+  mostReturns: z
+    .number()
+    .int()
+    .min(0)
+    .max(10_000)
+    .default(3)
+    .describe('Times that a machine of which nobody says what it runs may have worked again after such a quiet'),
 });
 type Params = z.infer<typeof params>;
 
@@ -226,7 +237,7 @@ const left = (code: string, message: string, toAct: string): LeftAlone => ({ cod
 function judge(view: PolicyView, resource: ResourceView, given: Params): Judged {
   const { readings, hourlyNanos } = resource;
   const newest = readings.at(-1);
-  const found = aboutMachine(resource) ?? aboutEvidence(view, resource, newest, given);
+  const found = aboutMachine(resource, given) ?? aboutEvidence(view, resource, newest, given);
   if (found !== null) return found;
   if (hourlyNanos === null)
     return left(
@@ -237,11 +248,20 @@ function judge(view: PolicyView, resource: ResourceView, given: Params): Judged 
       'a price of its provider, SKU, region and term (bursar prices), and a connection that knows the machine',
     );
   const result = verdict(view, resource, given);
-  return result.open === null ? notIdle(result.last, given) : { result, open: result.open, hourlyNanos };
+  if (result.open === null) return notIdle(result.last, given);
+  // All stops but the open one were followed by work.
+  const returns = result.savedMinutes.length - 1;
+  if (resource.workload === null && returns > given.mostReturns)
+    return left(
+      'comes-back',
+      `it has worked again after ${returns} such quiets, and nobody says what it runs`,
+      'a label that says what it runs (bursar.io/workload-kind), or a larger mostReturns',
+    );
+  return { result, open: result.open, hourlyNanos };
 }
 
 /** What the fleet says against a stop. */
-function aboutMachine({ machine, gpus }: ResourceView): LeftAlone | null {
+function aboutMachine({ machine, gpus }: ResourceView, { losesLocalDisks }: Params): LeftAlone | null {
   if (machine === undefined) return null;
   const { state, group } = machine;
   // An exporter may go on for a while after its machine was stopped.
@@ -253,6 +273,10 @@ function aboutMachine({ machine, gpus }: ResourceView): LeftAlone | null {
       `it is one of the machines of ${group}, which would bring another`,
       `a policy that scales ${group} (target-tracking, step-scaling)`,
     );
+  if (machine.stopSaving?.saves === 'nothing')
+    return left('paid-in-advance', machine.stopSaving.because, 'the end of what it is paid for');
+  if (machine.localDisks === true && !losesLocalDisks)
+    return left('local-disks', 'a stop loses the data on its local disks', 'losesLocalDisks of this policy');
   if (machine.gpus !== null && gpus !== null && gpus < machine.gpus)
     return left(
       'part-measured',
@@ -353,13 +377,15 @@ function proposal(
   last: IdleDecision,
 ): Proposal {
   const { readings } = resource;
+  const saving = resource.machine?.stopSaving;
+  const unsaved = saving === undefined || saving.saves === 'its hours' ? null : saving.because;
   const watchedMinutes = (view.asOf - (resource.observedFrom ?? view.asOf - READINGS_DAYS * DAY_MS)) / MINUTE_MS;
   return {
     action: 'Stop',
     target: resource.resource,
     change: { replicas: 0 },
     title: `Stop ${resource.resource}: its ${resource.gpus ?? 'GPUs'} x ${resource.gpuModel ?? 'GPU'} has done nothing for ${Math.round(last.quietMinutes)} minutes`,
-    monthlySavings: savings(hourlyNanos, result, watchedMinutes),
+    monthlySavings: unsaved === null ? savings(hourlyNanos, result, watchedMinutes) : null,
     monthlyCost: monthlyCostOf(Number(hourlyNanos)),
     computation: {
       quietMinutes: Math.round(last.quietMinutes),
@@ -368,6 +394,7 @@ function proposal(
       savedMinutesInTheReadings: Math.round(total(result)),
       minutesOfReadings: Math.round(watchedMinutes),
       perHour: units(Number(hourlyNanos)),
+      ...(unsaved === null ? {} : { savingUnknown: unsaved }),
     },
     evidence: [
       evidenceOf(
@@ -418,6 +445,18 @@ function idleView(
   });
 }
 
+/** A day in which it worked for one minute in twenty, last some minutes ago. */
+function everyTwentyMinutes(workload: string | null): PolicyView {
+  const view = idleView(workload, 0, 24 * HOURS, {});
+  return {
+    ...view,
+    resources: view.resources.map((one) => ({
+      ...one,
+      readings: one.readings.map((reading, n) => (n % 20 === 4 ? { ...reading, gpuUtilisationRatio: 0.5 } : reading)),
+    })),
+  };
+}
+
 const HOURS = HOUR_MS / MINUTE_MS;
 
 /** A training that ended twelve hours ago, on a machine of the fleet. */
@@ -438,7 +477,7 @@ function onMachine(over: Partial<MachineView>): PolicyView {
 
 export const policy: Policy<Params> = {
   name: 'idle-stop',
-  version: 5,
+  version: 6,
   description:
     'Proposes to stop resources whose GPUs do nothing, when the quiet has lasted long enough to pay for the restart',
   params,
@@ -492,6 +531,30 @@ export const policy: Policy<Params> = {
       params: {},
       view: onMachine({ group: 'asg/us-east-1/train' }),
       proposes: [],
+    },
+    {
+      title: 'A machine that is paid for in advance',
+      params: {},
+      view: onMachine({ stopSaving: { saves: 'nothing', because: 'it is paid for in advance, running or not' } }),
+      proposes: [],
+    },
+    {
+      title: 'A machine with local disks, where the policy may not lose their data',
+      params: { losesLocalDisks: false },
+      view: onMachine({ localDisks: true }),
+      proposes: [],
+    },
+    {
+      title: 'A machine that works for a minute in twenty, of which nobody says what it runs',
+      params: {},
+      view: everyTwentyMinutes(null),
+      proposes: [],
+    },
+    {
+      title: 'The same, where so many returns are allowed',
+      params: { mostReturns: 1000 },
+      view: everyTwentyMinutes(null),
+      proposes: [{ action: 'Stop', target: 'i-idle' }],
     },
     {
       title: 'A machine with eight GPUs, of which one is measured',

@@ -80,6 +80,15 @@ export interface FleetTarget {
    * it by these.
    */
   readonly knownAs?: readonly string[];
+  /**
+   * How its hours are paid: as they run; in advance for a term, running or not; or by what was bought beside it (a
+   * dedicated host, a capacity reservation). Absent: not known.
+   */
+  readonly paid?: 'hourly' | 'prepaid' | 'elsewhere';
+  /** It has disks of its host, whose data a stop loses; absent: none is known of. */
+  readonly localDisks?: true;
+  /** Its cloud does not stop every machine of this kind without charges; absent: nothing is known against it. */
+  readonly mayKeepCharging?: true;
   /** The network (a VPC) within which its addresses are its alone; absent: not known. */
   readonly network?: string;
 }

@@ -16,6 +16,8 @@ export function obstaclesTo(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const ruledOut = seen.ruledOut?.[effect.kind];
   const found: SettingsWord[] =
     ruledOut === undefined ? [] : [{ code: 'ruled-out', message: `${seen.target}: ${ruledOut}` }];
+  if (effect.kind === 'stop' && seen.paid === 'prepaid')
+    found.push({ code: 'prepaid', message: `${seen.target} is paid for in advance: stopped it costs the same` });
   const change = sizeChange(effect, seen);
   const group = seen.group;
   if (group === undefined || change === null || change === 0) return found;
@@ -45,6 +47,7 @@ export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
   const found = (seen.managedBy ?? []).map(
     (tool): SettingsWord => ({ code: 'managed', message: `${tool}, and may put back what is changed here` }),
   );
+  found.push(...(effect.kind === 'stop' ? risksOfStop(seen) : []));
   const change = sizeChange(effect, seen);
   if (seen.group === undefined || change === null || change === 0) return found;
   const { hooks, policies } = seen.group;
@@ -60,6 +63,46 @@ export function risksOf(effect: Effect, seen: FleetTarget): SettingsWord[] {
       message: `${seen.target} has scaling policies of its own that may change its size again: ${others.map(({ name }) => name).join(', ')}`,
     });
   return found;
+}
+
+/** Amazon EC2 User Guide, "Stop and start Amazon EC2 instances": what a stop loses, and what a start may not find. */
+function risksOfStop({ target, paid, localDisks, mayKeepCharging }: FleetTarget): SettingsWord[] {
+  const found: SettingsWord[] = [];
+  if (localDisks === true)
+    found.push({ code: 'local-disks', message: `the data on the local disks of ${target} is lost when it stops` });
+  if (paid === 'elsewhere')
+    found.push({ code: 'paid-elsewhere', message: `the host or reservation that ${target} uses is billed on` });
+  if (mayKeepCharging === true)
+    found.push({
+      code: 'may-keep-charging',
+      message: `its cloud does not stop every such machine without charges: whether ${target} is billed on shows once it is stopped`,
+    });
+  if (paid !== undefined)
+    found.push({ code: 'no-capacity', message: 'its cloud may have no such machine free when it is to start again' });
+  return found;
+}
+
+/** What stopping a machine saves of the price of its hours; `because` is a clause. */
+export type StopSaving =
+  | { readonly saves: 'its hours' }
+  | { readonly saves: 'nothing' | 'unknown'; readonly because: string };
+
+/**
+ * @param mayBeCovered whether commitments are known that may cover its hours: which machine they cover is decided when
+ * the bill is made
+ */
+export function savedByStop({ paid, term }: Pick<FleetTarget, 'paid' | 'term'>, mayBeCovered: boolean): StopSaving {
+  if (paid === 'prepaid') return { saves: 'nothing', because: 'it is paid for in advance, running or not' };
+  if (paid === 'elsewhere')
+    return { saves: 'unknown', because: 'its host or its capacity reservation is paid for, running or not' };
+  if (term !== null && term !== 'on-demand' && term !== 'spot')
+    return {
+      saves: 'unknown',
+      because: `its hours are paid for by ${term}: a stop saves what that would cover elsewhere`,
+    };
+  return mayBeCovered && term !== 'spot'
+    ? { saves: 'unknown', because: 'a reservation or savings plan may cover it, and would then cover something else' }
+    : { saves: 'its hours' };
 }
 
 /** How many machines more (or fewer) an effect brings about; null: it is none of that kind, or nobody knows. */

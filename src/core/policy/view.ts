@@ -7,6 +7,7 @@
  */
 import type { Budget, BudgetState } from '../budget/budget.js';
 import type { RunState, TargetKind } from '../fleet/fleet.js';
+import type { StopSaving } from '../fleet/settings.js';
 import type { HealthFinding } from '../fleet/health.js';
 import type { RunFacts, TakenMeasurement } from '../workload/measurement.js';
 import type { Rate } from '../money.js';
@@ -67,6 +68,10 @@ export interface MachineView {
   readonly launchedAt: number | null;
   /** The scaling group that brings and takes it; null: none is known. */
   readonly group: string | null;
+  /** What stopping it saves; absent: its hours, as far as is known. */
+  readonly stopSaving?: StopSaving;
+  /** A stop loses data on disks of its host; absent: none is known of. */
+  readonly localDisks?: true;
 }
 
 /** What the fleet last saw of a target that stands still, is a group, or is one of a group's machines. */

@@ -132,6 +132,8 @@ function instanceAsTarget(
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,
     knownAs: namesOf(one),
+    ...(one.InstanceChargeType === 'PrePaid' ? { paid: 'prepaid' as const } : {}),
+    ...(one.InstanceChargeType === 'PostPaid' ? { paid: 'hourly' as const, mayKeepCharging: true as const } : {}),
     ...((one.VpcAttributes?.VpcId ?? '') === '' ? {} : { network: one.VpcAttributes?.VpcId }),
   };
 }

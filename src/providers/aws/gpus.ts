@@ -15,6 +15,8 @@ export interface TypeGpus {
   /** Whole GPUs, or a fraction of one (an eighth of an L4 in g6f.large). */
   readonly gpus: number;
   readonly memoryMib: number | null;
+  /** It has an instance store (InstanceStorageInfo), whose data a stop loses. */
+  readonly localDisks?: true;
 }
 
 export const PERMISSION = 'ec2:DescribeInstanceTypes';
@@ -44,6 +46,7 @@ export function gpusOf(type: InstanceTypeInfo): TypeGpus | null {
     model: models.size === 1 ? deviceModel(first) : null,
     gpus,
     memoryMib: type.GpuInfo?.TotalGpuMemoryInMiB ?? null,
+    ...((type.InstanceStorageInfo?.TotalSizeInGB ?? 0) > 0 ? { localDisks: true as const } : {}),
   };
 }
 

@@ -93,6 +93,8 @@ export function instanceAsTarget(
     launchedAt: instance.LaunchTime?.getTime() ?? null,
     revision: null,
     knownAs: namesOf(instance),
+    paid: isPaidElsewhere(instance) ? 'elsewhere' : 'hourly',
+    ...(gpus?.localDisks === true ? { localDisks: true as const } : {}),
     ...(instance.VpcId === undefined ? {} : { network: instance.VpcId }),
   };
 }

@@ -93,6 +93,7 @@ function instanceAsTarget(one: Instance, region: string, account: string | null)
     labels: Object.fromEntries((one.Tags ?? []).map(({ Key, Value }) => [Key, Value])),
     launchedAt: Number.isNaN(launched) ? null : launched,
     revision: null,
+    ...paidOf(one),
     // CVM tells no host name of an instance: it is known by its addresses.
     knownAs: [...new Set(one.PrivateIpAddresses ?? [])],
     ...((one.VirtualPrivateCloud?.VpcId ?? '') === '' ? {} : { network: one.VirtualPrivateCloud?.VpcId ?? '' }),
@@ -103,6 +104,21 @@ function instanceAsTarget(one: Instance, region: string, account: string | null)
 function termOf({ InstanceChargeType }: Instance): Term | null {
   if (InstanceChargeType === 'SPOTPAID') return 'spot';
   return InstanceChargeType === 'POSTPAID_BY_HOUR' ? 'on-demand' : null;
+}
+
+/** CVM API Reference, data type InstanceChargePrepaid and parameter InstanceChargeType: CDHPAID lies on a host of its own. */
+function paidOf({ InstanceChargeType }: Instance): Pick<FleetTarget, 'paid' | 'mayKeepCharging'> {
+  switch (InstanceChargeType) {
+    case 'PREPAID':
+      return { paid: 'prepaid' };
+    case 'CDHPAID':
+      return { paid: 'elsewhere' };
+    case 'POSTPAID_BY_HOUR':
+    case 'SPOTPAID':
+      return { paid: 'hourly', mayKeepCharging: true };
+    default:
+      return {};
+  }
 }
 
 function billingOf({ InstanceChargeType, InstanceState, StopChargingMode }: Instance): BillingState {

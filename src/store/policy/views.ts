@@ -7,6 +7,8 @@
 import { plannedFor, type BudgetState } from '../../core/budget/budget.js';
 import { parseDecimal } from '../../core/decimal.js';
 import type { HealthFinding } from '../../core/fleet/health.js';
+import type { FleetTarget } from '../../core/fleet/fleet.js';
+import { savedByStop } from '../../core/fleet/settings.js';
 import { groupOf } from '../../core/fleet/membership.js';
 import { nanosOf } from '../../core/money.js';
 import type { PeakSchedule } from '../../core/price/peak.js';
@@ -34,6 +36,11 @@ import { MeasurementStore } from '../workload/measurements.js';
 import type { CurrentPrices } from '../price/prices.js';
 import { SavingStore } from '../saving/savings.js';
 import type { WorkloadStore } from '../workload/workloads.js';
+
+/** Bills that say what commitments covered come so late at most. */
+const COVERED_DAYS = 45;
+
+type Covered = Record<'provider' | 'sku' | 'region' | 'term', string | null>;
 
 const DEMAND_HOURS = 24 * 7 * 13;
 
@@ -288,11 +295,24 @@ export class ViewStore {
       connection === null || target === null ? [] : [{ connection, target }],
     );
     const seen = await this.fleet.those(db, organisation, names);
+    const covered = names.length === 0 ? [] : await this.covered(db, organisation, asOf);
     return new Map(
       rows.flatMap(({ resource, connection, target }): [string, MachineView][] => {
         const found = seen.find((one) => one.connection === connection && one.seen.target === target);
-        return found === undefined ? [] : [[resource, machineOf(found, asOf)]];
+        return found === undefined ? [] : [[resource, machineOf(found, asOf, covered)]];
       }),
+    );
+  }
+
+  /** What commitments covered lately, of any team: which machine they cover is decided when the bill is made. */
+  private covered(db: Queryable, organisation: string, asOf: number): Promise<Covered[]> {
+    return db.query<Covered>(
+      `select distinct d.provider, d.sku, d.region, d.term from dimension d where d.organisation = $1
+         and (d.term like 'reserved%' or d.term like 'savings-plan%') and exists (select 1 from usage_hour u
+           where u.organisation = d.organisation and u.dimension = d.id and u.hour >= $2 and u.hour <= $3)
+       union select body ->> 'provider', body ->> 'sku', body ->> 'region', body ->> 'term' from fleet_target
+         where organisation = $1 and gone_at is null and body ->> 'kind' = 'commitment'`,
+      [organisation, formatInstant(asOf - COVERED_DAYS * DAY_MS), formatInstant(asOf)],
     );
   }
 
@@ -335,7 +355,11 @@ const unjoinedOf = (detail: string | null | undefined): Pick<ResourceView, 'unjo
   typeof detail === 'string' ? { unjoined: detail } : {};
 
 /** What was seen lately tells how it is now; what is gone is gone. */
-function machineOf({ connection, seen, seenAt, goneAt }: SeenTarget, asOf: number): MachineView {
+function machineOf(
+  { connection, seen, seenAt, goneAt }: SeenTarget,
+  asOf: number,
+  covered: readonly Covered[],
+): MachineView {
   const { kind, state, term, gpus, replicas, launchedAt } = seen;
   const isCurrent = Math.abs(asOf - seenAt) <= FLEET_STALE_MS;
   const count = kind === 'instance' ? 1 : isCurrent ? (replicas?.ready ?? null) : null;
@@ -347,8 +371,19 @@ function machineOf({ connection, seen, seenAt, goneAt }: SeenTarget, asOf: numbe
     gpus: gpus === null || count === null ? null : gpus * count,
     launchedAt,
     group: groupOf(seen),
+    stopSaving: savedByStop(
+      seen,
+      covered.some((one) => mayCover(one, seen)),
+    ),
+    ...(seen.localDisks === true ? { localDisks: true } : {}),
   };
 }
+
+/** A savings plan covers machines of many kinds, a reservation those of its own. */
+const mayCover = ({ provider, sku, region, term }: Covered, seen: FleetTarget): boolean =>
+  provider === seen.provider &&
+  (term?.startsWith('savings-plan') === true ||
+    ((sku === null || sku === seen.sku) && (region === null || region === seen.region)));
 
 const withHealth = <One extends ResourceView | WorkloadView>(one: One, health: readonly HealthFinding[]): One =>
   health.length === 0 ? one : { ...one, health };

@@ -23,6 +23,8 @@ export const PARAMETERS: Readonly<Record<string, string>> = {
   warnHours: '提前通知（小时）',
   graceHours: '宽限期（小时）',
   graceMinutes: '启动后的宽限期（分钟）',
+  losesLocalDisks: '允许丢失本地盘数据',
+  mostReturns: '最多恢复工作次数',
   longestDays: '最长天数',
   windowMinutes: '窗口（分钟）',
   headroomRatio: '余量比例',
@@ -104,6 +106,9 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'A resource whose newest reading is older is not known to run': '最新读数早于此时间的资源视为运行状态未知',
   'Minutes until a stopped resource works again': '停止的资源恢复工作所需的分钟数',
   'Largest probability of a false stop at which a stop is proposed': '提议停止时允许的最大误停概率',
+  'Whether a machine may be stopped that loses the data on local disks by it': '是否允许停止会因此丢失本地盘数据的机器',
+  'Times that a machine of which nobody says what it runs may have worked again after such a quiet':
+    '未说明用途的机器在同样的空闲之后最多可恢复工作的次数',
   'Fewest minutes of quiet before a stop': '停止前至少空闲的分钟数',
   'Minutes after its start during which what has not worked yet is left alone':
     '启动后尚未工作过的资源在此分钟数内不予处理',
