@@ -20,6 +20,7 @@ import { RemainingHolds1764000000018 } from './0018-remaining-holds.js';
 import { RecordedJobs1764000000019 } from './0019-recorded-jobs.js';
 import { Measurements1764000000020 } from './0020-measurements.js';
 import { BillStates1764000000021 } from './0021-bill-states.js';
+import { UnmeteredLines1764000000022 } from './0022-unmetered-lines.js';
 import { PriceStatements1764000000023 } from './0023-price-statements.js';
 import { CorrectedUsage1764000000024 } from './0024-corrected-usage.js';
 import { DatedBills1764000000025 } from './0025-dated-bills.js';
@@ -53,6 +54,7 @@ export const migrations = [
   RecordedJobs1764000000019,
   Measurements1764000000020,
   BillStates1764000000021,
+  UnmeteredLines1764000000022,
   PriceStatements1764000000023,
   CorrectedUsage1764000000024,
   DatedBills1764000000025,

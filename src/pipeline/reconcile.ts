@@ -18,10 +18,19 @@ import type { Stores } from '../store/stores.js';
 import type { Waking } from '../store/work.js';
 import { lastPart } from './keys.js';
 import type { Stage, StageCall } from './stage.js';
+import { countUnmetered } from './unmetered.js';
 
 type Needs = Pick<
   Stores,
-  'organisations' | 'prices' | 'raw' | 'billCells' | 'reconciliation' | 'learnedRates' | 'counting'
+  | 'organisations'
+  | 'prices'
+  | 'raw'
+  | 'billCells'
+  | 'reconciliation'
+  | 'learnedRates'
+  | 'counting'
+  | 'dimensions'
+  | 'unmetered'
 >;
 
 /** Distinct groups of a bill that are kept at a time. */
@@ -61,6 +70,7 @@ async function reconcileMonth(stores: Needs, call: StageCall, month: string): Pr
     const scope = scopes[at];
     if (scope !== undefined) await stores.counting.saveNames(tx, organisation, scope, namesOf(cells, names));
   }
+  await countUnmetered(stores, call, scopes);
   const { rows, findings } = reconcile(
     { accrued, billed: inTeamsCurrencies(billed, currencyOf, fx), names },
     await reconciliation.readThreshold(tx, organisation),

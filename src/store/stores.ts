@@ -13,6 +13,7 @@ import { BillCellStore } from './bill/cells.js';
 import { BudgetStore } from './budget/budgets.js';
 import { CollectionStore } from './operation/collections.js';
 import { CountingStore } from './bill/counting.js';
+import { UnmeteredStore } from './bill/unmetered.js';
 import { CostStore } from './cost/costs.js';
 import { CreditStore } from './cost/credits.js';
 import type { Database } from './database.js';
@@ -80,6 +81,7 @@ export class Stores {
   readonly savingEvidence = new SavingEvidence();
   readonly learnedRates = new LearnedRateStore(this.organisations);
   readonly counting = new CountingStore(this.organisations);
+  readonly unmetered = new UnmeteredStore();
   readonly billCells = new BillCellStore();
   readonly reconciliation: ReconciliationStore;
   readonly variances: VarianceStore;

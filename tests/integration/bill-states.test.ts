@@ -5,6 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseSpendQuery } from '../../src/store/cost/spend.js';
 import { withWarnings } from '../../src/store/usage/doubts.js';
+import { undoImport, type UndoneImport } from '../../src/store/usage/undo.js';
 import { instancePrice, testBursar, type TestBursar } from '../support/bursar.js';
 import { billed, HOUR, metered, MONDAY } from '../support/records.js';
 
@@ -31,6 +32,14 @@ async function states(bursar: TestBursar): Promise<string[]> {
   const spend = await bursar.spend({});
   const { bills } = await withWarnings(bursar.stores, 'default', spend, parseSpendQuery({}), bursar.clock.at);
   return bills.map(({ account, state, finalAt }) => `${account} ${state} ${finalAt?.slice(0, 10) ?? '-'}`);
+}
+
+/** Takes the last import back. */
+async function undoLast(bursar: TestBursar): Promise<UndoneImport> {
+  const [last] = await bursar.db.query<{ id: string }>(`select max(id)::text as id from import`);
+  return bursar.db.transaction((tx) =>
+    undoImport(bursar.stores, tx, 'default', last?.id ?? '', 'test', bursar.clock.at),
+  );
 }
 
 describe('a metered account that is a sub-account of a bill', () => {
@@ -127,6 +136,56 @@ describe('a bill that is not final', () => {
       source: 'cur',
     });
     expect(await actual(bursar)).toBe('10');
+  });
+});
+
+describe('of machines of one SKU, while the bill is not final,', () => {
+  const one = { ...november(5), resource: 'i-1' };
+  const other = { ...november(5), resource: 'i-2' };
+  const bothBilled = [billed('b1', '7', one, NOVEMBER), billed('b2', '8', other, NOVEMBER)];
+
+  it('the one that nobody meters counts at once, in every order', async () => {
+    for (const order of ['meter first', 'bill first']) {
+      const bursar = await world();
+      const takes = [
+        () => bursar.take([metered('m', one)], { source: 'meter' }),
+        () => bursar.take(bothBilled, { source: 'cur' }),
+      ];
+      for (const take of order === 'meter first' ? takes : takes.reverse()) {
+        await take();
+        await bursar.runner.drain();
+      }
+      expect([order, await actual(bursar)]).toEqual([order, '18']);
+      await bursar.take([metered('n', other)], { source: 'late meter' });
+      expect([order, await actual(bursar)]).toEqual([order, '20']);
+      bursar.clock.at = Date.UTC(2026, 11, 12);
+      await bursar.take(bothBilled, { source: 'cur' });
+      expect([order, await actual(bursar), await states(bursar)]).toEqual([order, '15', ['a1 final -']]);
+    }
+  });
+
+  it('and of a month’s line, and of one that no longer is metered', async () => {
+    const bursar = await world();
+    const month = { start: NOVEMBER.periodStart, end: NOVEMBER.periodEnd };
+    const lines = ['i-1', 'i-2', 'i-3'].map((resource, n) =>
+      billed(`b${n}`, `${n + 1}00`, { ...month, resource }, NOVEMBER),
+    );
+    await bursar.take(lines, { source: 'cur' });
+    await bursar.take([metered('m', one)], { source: 'meter' });
+    expect(await actual(bursar)).toBe('510');
+    await bursar.take([metered('n', { ...other, ...november(6) })], { source: 'other meter' });
+    expect(await actual(bursar)).toBe('320');
+    await undoLast(bursar);
+    expect(await actual(bursar)).toBe('510');
+  });
+
+  it('all are set aside where a meter names none, or calls them otherwise than the bill', async () => {
+    for (const resource of [null, 'pod-1']) {
+      const bursar = await world();
+      await bursar.take([metered('m', { ...november(5), resource })], { source: 'meter' });
+      await bursar.take(bothBilled, { source: 'cur' });
+      expect([resource, await actual(bursar)]).toEqual([resource, '10']);
+    }
   });
 });
 
@@ -231,6 +290,60 @@ describe('one bill from two sources', () => {
     await bursar.take([billed('b', '7', { subAccount: 's1' })], { source: 'member-1' });
     await bursar.take([billed('f', '8', { subAccount: 's2' })], { source: 'member-2' });
     expect(await actual(bursar)).toBe('15');
+  });
+});
+
+describe('an import of bills that is taken back', () => {
+  it('gives the other source’s bill back that it replaced, with its state and whose usage it meets', async () => {
+    const bursar = await world();
+    const linked = { account: 'payer', subAccount: 'linked' };
+    await bursar.take([metered('m', { account: 'linked' }), metered('n', { account: 'other' })], { source: 'meter' });
+    await bursar.take([billed('b', '7', linked)], { source: 'cur' });
+    expect(await actual(bursar)).toBe('17');
+    const names = { account: 'payer', subAccount: 'other' };
+    await bursar.take([billed('f', '1', { ...linked, sku: 'gp3' }), billed('g', '8', names)], {
+      source: 'focus',
+      replace: true,
+    });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['9', ['payer final -']]);
+    expect((await undoLast(bursar)).restored).toMatchObject([{ account: 'payer', records: 1 }]);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['17', ['payer final -']]);
+    await expect(bursar.take([billed('f', '8', linked)], { source: 'focus' })).rejects.toThrow('the source "cur"');
+    await bursar.take([billed('b', '6', linked)], { source: 'cur' });
+    expect(await actual(bursar)).toBe('16');
+    await undoLast(bursar);
+    expect(await actual(bursar)).toBe('17');
+  });
+
+  it('leaves the state that the restored bill has by now', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m')], { source: 'meter' });
+    await bursar.take([billed('b', '7')], { source: 'cur' });
+    await bursar.take([billed('b', '8', {}, { isFinal: true })], { source: 'cur' });
+    expect([await actual(bursar), await states(bursar)]).toEqual(['8', ['a1 final -']]);
+    await undoLast(bursar);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['10', ['a1 settling 2026-11-11']]);
+    await bursar.take([billed('b', '8', {}, { isFinal: true })], { source: 'cur' });
+    bursar.clock.at = SETTLED;
+    await undoLast(bursar);
+    expect([await actual(bursar), await states(bursar)]).toEqual(['7', ['a1 final -']]);
+  });
+
+  it('is refused where the bill before it is no longer kept, and changes nothing then', async () => {
+    const bursar = await world();
+    for (let n = 0; n <= 6; n++) await bursar.take([billed('b', `${n + 1}`)], { source: 'cur' });
+    const imports = await bursar.db.query<{ id: string }>(`select id::text as id from import order by import.id desc`);
+    const undo = (id = '') =>
+      bursar.db.transaction((tx) => undoImport(bursar.stores, tx, 'default', id, 'test', bursar.clock.at));
+    for (const [at, { id }] of imports.slice(0, 5).entries()) {
+      await undo(id);
+      expect(await actual(bursar)).toBe(`${6 - at}`);
+    }
+    await expect(undo(imports[5]?.id)).rejects.toMatchObject({
+      kind: 'conflict',
+      message: expect.stringContaining('no longer kept'),
+    });
+    expect(await actual(bursar)).toBe('2');
   });
 });
 

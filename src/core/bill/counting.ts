@@ -4,12 +4,13 @@
  *   row                                                      | bill is open or settling | bill is final
  *   ---------------------------------------------------------|--------------------------|---------------------
  *   a bill's line about usage that a meter stands for        | no                       | yes
+ *   the same of a machine that is not metered (unmetered.ts) | yes                      | yes
  *   any other line of a bill                                 | yes                      | yes
  *   a metered hour that the bill reaches (account and time)  | yes                      | no
  *   a metered hour that no bill reaches                      | yes                      | yes
  *
  * So every dollar of a bill, and every metered hour without one, is in `actual` exactly once. This file decides from
- * facts that are handed in; the view `hour_line` (migrations/0021) applies what is decided here to the rows.
+ * facts that are handed in; the view `hour_line` (migrations/0022) applies what is decided here to the rows.
  */
 import { DAY_MS, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';

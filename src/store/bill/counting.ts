@@ -351,8 +351,28 @@ export class CountingStore {
     for (const { provider, day } of days.values()) {
       const from = Date.parse(day);
       wakings.push(...(await this.unsettledLines(tx, organisation, provider, from, from + DAY_MS)).map(rollupOf));
+      wakings.push(...(await this.unsettledBills(tx, organisation, provider, from, from + DAY_MS)));
     }
     return wakings;
+  }
+
+  /** The comparison of bills that are not final: which machines are metered of what is set aside now. */
+  private async unsettledBills(
+    tx: Queryable,
+    organisation: string,
+    provider: string,
+    from: number,
+    to: number,
+  ): Promise<Waking[]> {
+    const bills = await tx.query<{ source: string; start: Date; until: Date }>(
+      `select distinct source, period_start as start, period_end as until from delivery
+       where organisation = $1 and scope is not null and not closed and provider = $2
+         and period_start < $4 and period_end > $3`,
+      [organisation, provider, formatInstant(from), formatInstant(to)],
+    );
+    return bills.map(({ source, start, until }) =>
+      reconcileWaking(source, monthOfPeriod(start.getTime(), until.getTime())),
+    );
   }
 
   /** Keeps what the meter calls a bill's SKUs, as its comparison found it; wakes its lines while it is not final. */
@@ -497,7 +517,16 @@ export class CountingStore {
 
 const dayText = (instant: number): string => formatInstant(dayOf(instant)).slice(0, 10);
 
-const namesOf = ({ provider, account, subAccount, sku, gpuModel, region, term }: Dimension): string[] => [
+/** What metered usage is told apart by, in the order of the columns of its table. */
+export const namesOf = ({
+  provider,
+  account,
+  subAccount,
+  sku,
+  gpuModel,
+  region,
+  term,
+}: Pick<Dimension, 'provider' | 'account' | 'subAccount' | 'sku' | 'gpuModel' | 'region' | 'term'>): string[] => [
   provider,
   ...[account, subAccount, sku, gpuModel, region].map((name) => name ?? ''),
   term === null ? '' : term === 'spot' ? 'spot' : 'other',

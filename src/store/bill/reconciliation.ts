@@ -117,8 +117,8 @@ export class ReconciliationStore {
   }
 
   /**
-   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, of one that still grows no
-   * sooner than `later`.
+   * Wakes the comparison of every bill that speaks of some days (UTC): of a closed one now, and of one that counts lines
+   * of machines which were not metered on those days; of others that still grow no sooner than `later`.
    */
   async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
     const starts = days.map((day) => Date.parse(day));
@@ -127,10 +127,16 @@ export class ReconciliationStore {
       formatInstant(from),
       formatInstant(to),
     ]);
+    const unmetered = await tx.query<{ delivery: string }>(
+      `select distinct delivery::text as delivery from unmetered_line
+       where organisation = $1 and hour < $3 and coalesce(until, hour + interval '1 day') > $2`,
+      [organisation, formatInstant(from), formatInstant(to)],
+    );
+    const isUrgent = new Set(unmetered.map(({ delivery }) => delivery));
     return bills
       .filter(({ start, end }) => starts.some((day) => start < day + DAY_MS && end > day))
-      .map(({ source, start, end, isClosed }) =>
-        reconcileWaking(source, monthOfPeriod(start, end), isClosed ? undefined : later),
+      .map(({ delivery, source, start, end, isClosed }) =>
+        reconcileWaking(source, monthOfPeriod(start, end), isClosed || isUrgent.has(delivery) ? undefined : later),
       );
   }
 

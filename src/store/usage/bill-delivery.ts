@@ -17,7 +17,7 @@ import type { Transaction } from '../database.js';
 import type { Waking } from '../work.js';
 import type { DeliveryWriter } from './delivery.js';
 import type { Overlaps } from './overlaps.js';
-import { keepReplaced } from './replaced.js';
+import { dropDerived, keepReplaced } from './replaced.js';
 import { adopted, deliveryOf } from './scopes.js';
 
 export const NO_DIGEST = Buffer.alloc(0);
@@ -140,7 +140,7 @@ export class BillDelivery {
         });
         if (replace !== true) continue;
         touched.push(...(await this.daysOf(other.id)));
-        await dropDelivery(this.tx, organisation, other.source, other.id);
+        await keepReplaced(this.tx, organisation, other.source, other.id, scope.id);
         noteReplaced(scope, Number(other.records));
       }
     }
@@ -208,6 +208,10 @@ export class BillDelivery {
     scope.oldBundle = old?.bundle ?? null;
     const touched = new Map(scope.writer.touched);
     if (isUnchanged) {
+      await this.tx.query(
+        `update delivery_replaced set replaced_by = $3 where organisation = $1 and replaced_by = $2`,
+        [organisation, scope.id, old.id],
+      );
       await dropDelivery(this.tx, organisation, source, scope.id);
       for (const [count, records] of scope.perFile) {
         count.accepted -= records;
@@ -298,8 +302,8 @@ function noteReplaced({ perFile, provider, account, periodStart }: Scope, record
 
 /** Takes a delivery away with all that came of it; who does so wakes its days. */
 export async function dropDelivery(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
-  for (const table of ['bill_name', 'usage_hour', 'bill_cells', 'commitment_use'])
-    await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, id]);
+  await dropDerived(tx, organisation, id);
+  await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, id]);
   await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
     organisation,
     source,

@@ -1,11 +1,19 @@
 /**
  * Bills that another took the place of, kept with their lines, so that taking the newer one back brings them back.
  *
- * They are in no sum and in no view. Of one period so many are kept; the oldest go for good.
+ * They are in no sum and in no view. Of one source and period so many are kept; of older ones only that they were there,
+ * so that what cannot come back is refused instead of left out.
  */
+import { conflict } from '../../core/errors.js';
 import type { Transaction } from '../database.js';
 
 const MOST_KEPT = 5;
+
+/** Takes away what was worked out from the lines of a delivery, all of which can be worked out again. */
+export async function dropDerived(tx: Transaction, organisation: string, delivery: string): Promise<void> {
+  for (const table of ['bill_name', 'usage_hour', 'bill_cells', 'unmetered_line'])
+    await tx.query(`delete from ${table} where organisation = $1 and delivery = $2`, [organisation, delivery]);
+}
 
 /** Sets a bill aside for the one that replaces it. */
 export async function keepReplaced(
@@ -20,38 +28,65 @@ export async function keepReplaced(
      select organisation, id, source, coalesce(scope, supplement), $3, import, to_jsonb(v) from delivery v where organisation = $1 and id = $2 returning scope`,
     [organisation, delivery, replacedBy],
   );
-  await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
-  await tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
+  await dropDerived(tx, organisation, delivery);
   await tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
   const old = await tx.query<{ id: string }>(
-    `select id::text as id from delivery_replaced where organisation = $1 and source = $2 and scope = $3 order by delivery_replaced.id desc offset ${MOST_KEPT}`,
+    `select id::text as id from delivery_replaced where organisation = $1 and source = $2 and scope = $3 and bill ? 'id'
+     order by delivery_replaced.id desc offset ${MOST_KEPT}`,
     [organisation, source, row?.scope],
   );
-  for (const { id } of old) await dropReplaced(tx, organisation, source, id);
+  for (const { id } of old) {
+    await dropBlocks(tx, organisation, source, id);
+    await tx.query(
+      `update delivery_replaced set bill = jsonb_build_object('records', bill -> 'records')
+       where organisation = $1 and id = $2`,
+      [organisation, id],
+    );
+  }
 }
 
-/** Ends a replaced bill for good. */
-export async function dropReplaced(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
+async function dropBlocks(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
   await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
     organisation,
     source,
     id,
   ]);
   await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, id]);
+}
+
+/** Ends a replaced bill for good: the import that brought it is taken back. */
+export async function dropReplaced(tx: Transaction, organisation: string, source: string, id: string): Promise<void> {
+  await dropBlocks(tx, organisation, source, id);
   await tx.query(`delete from delivery_replaced where organisation = $1 and id = $2`, [organisation, id]);
 }
 
-/** Brings bills back that a delivery replaced; their ids. Their hours are to be summed anew. */
-export async function restoreReplaced(tx: Transaction, organisation: string, delivery: string): Promise<string[]> {
-  const rows = await tx.query<{ id: string }>(
+/**
+ * Brings bills back that a delivery replaced, of whatever source. Their hours are to be summed anew.
+ * @throws Failure conflict where one of them is no longer kept
+ */
+export async function restoreReplaced(
+  tx: Transaction,
+  organisation: string,
+  delivery: string,
+): Promise<{ readonly id: string; readonly source: string }[]> {
+  const [gone] = await tx.query<{ source: string }>(
+    `select source from delivery_replaced where organisation = $1 and replaced_by = $2 and not bill ? 'id' limit 1`,
+    [organisation, delivery],
+  );
+  if (gone !== undefined)
+    throw conflict(
+      `this import cannot be undone: the bill that it replaced is no longer kept (the last ${MOST_KEPT} of a period ` +
+        `are). Import the bill that should count, as the source "${gone.source}"`,
+    );
+  const rows = await tx.query<{ id: string; source: string }>(
     `insert into delivery overriding system value
      select (jsonb_populate_record(null::delivery, r.bill)).* from delivery_replaced r where r.organisation = $1 and r.replaced_by = $2
-     returning id::text as id`,
+     returning id::text as id, source`,
     [organisation, delivery],
   );
   await tx.query(`delete from delivery_replaced where organisation = $1 and replaced_by = $2`, [
     organisation,
     delivery,
   ]);
-  return rows.map(({ id }) => id);
+  return rows;
 }

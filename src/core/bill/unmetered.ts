@@ -1,0 +1,95 @@
+/**
+ * Of the lines that are set aside while a bill is not final (counting.ts), those of machines that nobody meters.
+ *
+ * A meter of a SKU sets all lines of the SKU aside. Where the line and the meter both name their resources, and call
+ * them alike, a line of a resource that is not among the metered ones counts at once. What names none, or names them
+ * otherwise than the bill does (pods beside instances), stays set aside: nothing is counted twice on a guess.
+ */
+import { addDecimal, type Decimal } from '../decimal.js';
+import { DAY_MS, dayOf } from '../time.js';
+
+/** Usage lines of a bill that agree in all of this. Instants are epoch milliseconds. */
+export interface ResourceLine {
+  readonly team: string;
+  /** Where its amounts are kept (cost/dating.ts). */
+  readonly hour: number;
+  /** The id of its dimension. */
+  readonly dimension: string;
+  /** Where it ends that goes on beyond its first day (UTC); null for all others. */
+  readonly until: number | null;
+  readonly resource: string;
+  billed: Decimal;
+}
+
+/** A line of a bill that counts although its SKU is set aside; the resources of it summed. */
+export type UnmeteredLine = Omit<ResourceLine, 'resource'>;
+
+/** By which meters (a text for each) the lines of a dimension are set aside on a day. */
+export class SetAside {
+  private readonly meters = new Map<string, Map<number, string[]>>();
+  from = Infinity;
+  to = -Infinity;
+
+  /** @param day its midnight UTC */
+  add(dimension: string, day: number, meter: string): void {
+    const days = this.meters.get(dimension) ?? new Map<number, string[]>();
+    this.meters.set(dimension, days);
+    days.set(day, [...(days.get(day) ?? []), meter]);
+    this.from = Math.min(this.from, day);
+    this.to = Math.max(this.to, day + DAY_MS);
+  }
+
+  has(dimension: string): boolean {
+    return this.meters.has(dimension);
+  }
+
+  /** What sets a line aside, day by day. */
+  *of({ dimension, hour, until }: Pick<ResourceLine, 'dimension' | 'hour' | 'until'>): Generator<[number, string]> {
+    const days = this.meters.get(dimension);
+    const first = dayOf(hour);
+    for (let day = first; days !== undefined && (day === first || day < (until ?? 0)); day += DAY_MS)
+      for (const meter of days.get(day) ?? []) yield [day, meter];
+  }
+}
+
+/** The resources that meters name, day by day (UTC). */
+export class MeteredResources {
+  private readonly days = new Map<string, Set<string | null>>();
+
+  add(meter: string, day: number, resource: string | null): void {
+    const key = `${day} ${meter}`;
+    const known = this.days.get(key);
+    if (known === undefined) this.days.set(key, new Set([resource]));
+    else known.add(resource);
+  }
+
+  /** Undefined: nothing is known of that day; null among them: some of its usage names none. */
+  on(meter: string, day: number): ReadonlySet<string | null> | undefined {
+    return this.days.get(`${day} ${meter}`);
+  }
+}
+
+/** The lines that no meter stands for, summed by team, hour and dimension. */
+export function unmeteredLines(
+  lines: readonly ResourceLine[],
+  aside: SetAside,
+  metered: MeteredResources,
+): UnmeteredLine[] {
+  // Both sides call machines alike where one name at least is on both.
+  const alike = new Set<string>();
+  for (const line of lines)
+    for (const [day, meter] of aside.of(line)) if (metered.on(meter, day)?.has(line.resource)) alike.add(meter);
+  const counted = new Map<string, UnmeteredLine>();
+  for (const { resource, ...line } of lines) {
+    const isUnmetered = [...aside.of(line)].every(([day, meter]) => {
+      const resources = metered.on(meter, day);
+      return resources !== undefined && alike.has(meter) && !resources.has(null) && !resources.has(resource);
+    });
+    if (!isUnmetered) continue;
+    const key = JSON.stringify([line.team, line.hour, line.dimension, line.until]);
+    const known = counted.get(key);
+    if (known === undefined) counted.set(key, { ...line });
+    else known.billed = addDecimal(known.billed, line.billed);
+  }
+  return [...counted.values()];
+}

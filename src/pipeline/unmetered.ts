@@ -1,0 +1,85 @@
+/**
+ * Part of bill.reconcile: finds the lines of a bill that is not final which count although a meter stands for their
+ * SKU, because their own machines are not metered. Decides nothing itself: core/bill/unmetered.ts does.
+ */
+import { unmeteredLines, type ResourceLine, type SetAside } from '../core/bill/unmetered.js';
+import { addDecimal } from '../core/decimal.js';
+import { datingOf } from '../core/cost/dating.js';
+import { Grouping, type Cell } from '../core/cost/rollup.js';
+import { DAY_MS, dayOf } from '../core/time.js';
+import type { UsageRecord } from '../core/usage.js';
+import type { BillScope } from '../store/bill/reconciliation.js';
+import type { Stores } from '../store/stores.js';
+import type { StageCall } from './stage.js';
+
+type Needs = Pick<Stores, 'organisations' | 'raw' | 'dimensions' | 'unmetered'>;
+
+/** A bill with more of them is set aside by SKU alone. */
+const MOST_LINES = 500_000;
+const MOST_GROUPS = 200_000;
+
+export async function countUnmetered(stores: Needs, call: StageCall, scopes: readonly BillScope[]): Promise<void> {
+  const { organisation, tx } = call;
+  for (const { delivery, isClosed } of scopes) {
+    if (isClosed) {
+      await stores.unmetered.save(tx, organisation, delivery, []);
+      continue;
+    }
+    const aside = await stores.unmetered.setAside(tx, organisation, delivery);
+    const lines = aside.to > aside.from ? await linesOf(stores, call, delivery, aside) : [];
+    const metered = lines.length === 0 ? null : await stores.unmetered.metered(tx, organisation, aside.from, aside.to);
+    await stores.unmetered.save(
+      tx,
+      organisation,
+      delivery,
+      metered === null ? [] : unmeteredLines(lines, aside, metered),
+    );
+  }
+}
+
+/** The usage lines that name a resource and may be set aside; none where they are too many. */
+async function linesOf(
+  { organisations, raw, dimensions }: Needs,
+  { organisation, lane: source, tx }: StageCall,
+  delivery: string,
+  aside: SetAside,
+): Promise<ResourceLine[]> {
+  const rules = await organisations.rules(tx, organisation);
+  const grouping = new Grouping((record) => rules.teamOf(record), await organisations.trackedTags(tx, organisation));
+  const idOf = new Map<Cell, string>();
+  const lines = new Map<string, ResourceLine>();
+  for await (const records of raw.records(tx, organisation, source, delivery)) {
+    const grouped = records.flatMap((record) =>
+      record.charge?.category === 'Usage' && record.resource !== null
+        ? [{ record, cell: grouping.groupOf(record).cell }]
+        : [],
+    );
+    const fresh = [...new Set(grouped.map(({ cell }) => cell))].filter((cell) => !idOf.has(cell));
+    const ids = await dimensions.idsOf(
+      tx,
+      organisation,
+      fresh.map(({ dimension }) => dimension),
+      false,
+    );
+    fresh.forEach((cell, at) => idOf.set(cell, ids[at] ?? ''));
+    for (const { record, cell } of grouped) {
+      const dimension = idOf.get(cell) ?? '';
+      if (aside.has(dimension)) addLine(lines, cell.team, dimension, record);
+    }
+    grouping.trim(MOST_GROUPS);
+    if (lines.size > MOST_LINES) return [];
+  }
+  return [...lines.values()];
+}
+
+function addLine(lines: Map<string, ResourceLine>, team: string, dimension: string, record: UsageRecord): void {
+  const { charge, resource } = record;
+  if (charge === null || resource === null) return;
+  const { hour, civil, days } = datingOf(record, charge);
+  const end = civil ? hour + days * DAY_MS : record.end;
+  const until = end > dayOf(hour) + DAY_MS ? end : null;
+  const key = JSON.stringify([team, hour, dimension, until, resource]);
+  const known = lines.get(key);
+  if (known === undefined) lines.set(key, { team, hour, dimension, until, resource, billed: charge.billed });
+  else known.billed = addDecimal(known.billed, charge.billed);
+}

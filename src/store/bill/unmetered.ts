@@ -1,0 +1,99 @@
+/**
+ * Lines of bills that count before the bill is final although a meter stands for their SKU: their machines are not
+ * metered (core/bill/unmetered.ts). The view `hour_line` adds them to `actual` while their SKU is set aside.
+ *
+ * What is kept follows from the bill's lines and the metered records, and is written anew whenever they are compared.
+ */
+import { MeteredResources, SetAside, type UnmeteredLine } from '../../core/bill/unmetered.js';
+import { formatDecimal } from '../../core/decimal.js';
+import type { Dimension } from '../../core/cost/rollup.js';
+import { DAY_MS, dayOf, formatInstant } from '../../core/time.js';
+import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { copyText, type Queryable, type Transaction } from '../database.js';
+import { wake } from '../work.js';
+import { namesOf, rollupOf, type TeamDay } from './counting.js';
+
+const ROW = ['organisation', 'team', 'hour', 'dimension', 'delivery', 'no', 'until', 'billed'];
+/** Of metered usage so many records are read; where there are more, lines are set aside by their SKU alone. */
+const MOST_RECORDS = 2_000_000;
+const PAGE_BLOCKS = 20;
+
+/** What metered usage is told apart by. */
+const meterOf = (
+  usage: Pick<Dimension, 'provider' | 'account' | 'subAccount' | 'sku' | 'gpuModel' | 'region' | 'term'>,
+): string => JSON.stringify(namesOf(usage));
+
+export class UnmeteredStore {
+  /** What of a bill is set aside, and by which meters. */
+  async setAside(tx: Queryable, organisation: string, delivery: string): Promise<SetAside> {
+    const rows = await tx.query<{ dimension: string; day: string; names: string[] }>(
+      `select dimension::text as dimension, day::text as day, names from set_aside_by
+       where organisation = $1 and delivery = $2`,
+      [organisation, delivery],
+    );
+    const aside = new SetAside();
+    for (const { dimension, day, names } of rows) aside.add(dimension, Date.parse(day), JSON.stringify(names));
+    return aside;
+  }
+
+  /** The resources that metered usage within [from, to) names; null where there is too much of it to be read. */
+  async metered(tx: Queryable, organisation: string, from: number, to: number): Promise<MeteredResources | null> {
+    const source = `from block b join delivery v on v.organisation = b.organisation and v.id = b.delivery and v.scope is null
+       where b.organisation = $1 and b.first_start < $3 and b.last_end >= $2`;
+    const range = [organisation, formatInstant(from), formatInstant(to)];
+    const [all] = await tx.query<{ records: string }>(
+      `select coalesce(sum(b.records), 0)::text as records ${source}`,
+      range,
+    );
+    if (Number(all?.records) > MOST_RECORDS) return null;
+    const metered = new MeteredResources();
+    let last: { source: string; delivery: string; no: number } | undefined;
+    for (;;) {
+      const blocks: (StoredBlock & { source: string; delivery: string; no: number })[] = await tx.query(
+        `select b.source, b.delivery::text as delivery, b.no, b.payload, b.set_aside ${source}
+           and ($4::bigint is null or (b.delivery, b.no, b.source) < ($4, $5::int, $6::text))
+         order by b.delivery desc, b.no desc, b.source desc limit ${PAGE_BLOCKS}`,
+        [...range, last?.delivery ?? null, last?.no ?? null, last?.source ?? null],
+      );
+      for (const block of blocks)
+        for (const record of countedRecords(block))
+          for (let day = dayOf(record.start); day <= Math.max(record.start, record.end - 1); day += DAY_MS)
+            metered.add(meterOf(record), day, record.resource);
+      last = blocks.at(-1);
+      if (blocks.length < PAGE_BLOCKS) return metered;
+    }
+  }
+
+  /** Keeps the lines of a bill that count; wakes the days on which that changes. */
+  async save(tx: Transaction, organisation: string, delivery: string, lines: readonly UnmeteredLine[]): Promise<void> {
+    const kept = await tx.query<TeamDay & { text: string }>(
+      `select team, to_char(hour at time zone 'UTC', 'YYYY-MM-DD') as day,
+         concat_ws(' ', team, (extract(epoch from hour) * 1000)::bigint, dimension,
+           coalesce((extract(epoch from until) * 1000)::bigint, 0), billed) as text
+       from unmetered_line where organisation = $1 and delivery = $2`,
+      [organisation, delivery],
+    );
+    const current = new Map(
+      lines.map(({ team, hour, dimension, until, billed }) => [
+        `${team} ${hour} ${dimension} ${until ?? 0} ${formatDecimal(billed)}`,
+        { team, day: formatInstant(hour).slice(0, 10) },
+      ]),
+    );
+    const before = new Map(kept.map(({ text, ...day }) => [text, day]));
+    const changed = [
+      ...[...before].filter(([text]) => !current.has(text)),
+      ...[...current].filter(([text]) => !before.has(text)),
+    ].map(([, day]) => day);
+    if (changed.length === 0) return;
+    await tx.query(`delete from unmetered_line where organisation = $1 and delivery = $2`, [organisation, delivery]);
+    await tx.copy(
+      'unmetered_line',
+      ROW,
+      lines.map(
+        ({ team, hour, dimension, until, billed }, no) =>
+          `${[organisation, team, formatInstant(hour), dimension, delivery, String(no), until === null ? null : formatInstant(until), formatDecimal(billed)].map(copyText).join('\t')}\n`,
+      ),
+    );
+    await wake(tx, organisation, changed.map(rollupOf));
+  }
+}
