@@ -14,6 +14,7 @@ import { SETTLE } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
 import type { Stores } from '../stores.js';
 import { wakeAtOnce, type Waking } from '../work.js';
+import { dropDelivery } from './bill-delivery.js';
 import type { TeamDay } from './raw.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { idWords, wordsKey } from './seen.js';
@@ -127,12 +128,12 @@ class Undoing {
   private async bill(delivery: Delivery): Promise<void> {
     const { stores, tx, organisation, source } = this;
     const days = await this.daysOf(delivery.id);
-    await this.drop(delivery.id);
+    await dropDelivery(tx, organisation, source, delivery.id);
     const restored = await restoreReplaced(tx, organisation, delivery.id);
     const rules = await stores.organisations.rules(tx, organisation);
     const tags = await stores.organisations.trackedTags(tx, organisation);
-    for (const id of restored) {
-      const made = await stores.raw.reallocate(tx, organisation, source, id, rules, tags);
+    for (const { id, source: from } of restored) {
+      const made = await stores.raw.reallocate(tx, organisation, from, id, rules, tags);
       days.push(...(made?.days ?? []));
       const [bill] = await tx.query<Delivery>(`${DELIVERY} where organisation = $1 and id = $2`, [organisation, id]);
       this.restored.push({
@@ -148,14 +149,15 @@ class Undoing {
     this.wake('cost.rollup', days);
     const { start, end } = delivery;
     if (start !== null && end !== null)
-      this.wakings.push(reconcileWaking(source, monthOfPeriod(start.getTime(), end.getTime())));
+      for (const one of new Set([source, ...restored.map((bill) => bill.source)]))
+        this.wakings.push(reconcileWaking(one, monthOfPeriod(start.getTime(), end.getTime())));
   }
 
   private async metered({ id }: Delivery): Promise<void> {
     const { stores, tx, organisation, source } = this;
     const days = await this.daysOf(id);
     const again = await this.otherStatements(id);
-    await this.drop(id);
+    await dropDelivery(tx, organisation, source, id);
     for (const table of ['usage_id', 'usage_statement'])
       await tx.query(`delete from ${table} where organisation = $1 and source = $2 and delivery = $3`, [
         organisation,
@@ -175,6 +177,16 @@ class Undoing {
     for (const [delivery, hours] of places.hours)
       days.push(...(await sumAnew({ ...target, id: delivery }, hours, grouping)));
     this.wake('cost.price', days);
+    // What machines are metered of those that a bill names may have changed.
+    if (days.length > 0)
+      this.wakings.push(
+        ...(await stores.reconciliation.touching(
+          tx,
+          organisation,
+          days.map(({ day }) => day),
+          0,
+        )),
+      );
   }
 
   /** What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set aside. */
@@ -239,18 +251,5 @@ class Undoing {
        where v.organisation = $1 and v.scope is not null and v.provider = $2 and v.period_start < $4 and v.period_end > $3`,
       [this.organisation, provider, start, end],
     );
-  }
-
-  private async drop(delivery: string): Promise<void> {
-    const { tx, organisation, source } = this;
-    await tx.query(`delete from usage_hour where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await tx.query(`delete from bill_cells where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await tx.query(`delete from commitment_use where organisation = $1 and delivery = $2`, [organisation, delivery]);
-    await tx.query(`delete from block where organisation = $1 and source = $2 and delivery = $3`, [
-      organisation,
-      source,
-      delivery,
-    ]);
-    await tx.query(`delete from delivery where organisation = $1 and id = $2`, [organisation, delivery]);
   }
 }
