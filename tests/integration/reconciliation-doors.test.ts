@@ -62,13 +62,22 @@ describe('the doors', async () => {
 
   it('say whether rates are learned, refuse what is no threshold, and know no rate that is not there', async () => {
     const settings = '/v1/reconciliation/settings';
+    const settling = { days: 10, providers: {} };
     expect((await api.call('GET', settings)).body).toEqual({
       learnRates: true,
       threshold: { ratio: '0.05', amount: '10' },
+      settling,
     });
     const set = { learnRates: false, threshold: { ratio: '0.1', amount: '25' } };
     expect((await api.call('PUT', settings, { body: set })).status).toBe(200);
-    expect((await api.call('GET', settings)).body).toEqual(set);
+    expect((await api.call('GET', settings)).body).toEqual({ ...set, settling });
+    const sooner = { ...set, settling: { days: 10, providers: { AWS: 7 } } };
+    expect((await api.call('PUT', settings, { body: sooner })).body).toEqual(sooner);
+    expect((await api.call('PUT', settings, { body: set })).body).toEqual(sooner);
+    const wrong = await api.call('PUT', settings, {
+      body: { ...set, settling: { days: 500, providers: { AWS: -1 } } },
+    });
+    expect([wrong.status, wrong.text]).toEqual([400, expect.stringMatching(/days.*AWS/)]);
     const refused = await api.call('PUT', settings, { body: { ...set, threshold: { ratio: 'x', amount: '-1' } } });
     expect([refused.status, refused.text]).toEqual([400, expect.stringMatching(/ratio.*amount/)]);
     expect((await api.call('GET', '/v1/reconciliation/rates')).body).toEqual({ items: [], nextCursor: null });
