@@ -59,7 +59,6 @@ async function linesOf(
       tx,
       organisation,
       fresh.map(({ dimension }) => dimension),
-      false,
     );
     fresh.forEach((cell, at) => idOf.set(cell, ids[at] ?? ''));
     for (const { record, cell } of grouped) {

@@ -56,7 +56,7 @@ export class UnmeteredStore {
         [...range, last?.delivery ?? null, last?.no ?? null, last?.source ?? null],
       );
       for (const block of blocks)
-        for (const record of countedRecords(block))
+        for (const record of countedRecords(block).filter(({ charge }) => charge === null))
           for (let day = dayOf(record.start); day <= Math.max(record.start, record.end - 1); day += DAY_MS)
             metered.add(meterOf(record), day, record.resource);
       last = blocks.at(-1);
