@@ -47,7 +47,8 @@ export class SetAside {
   *of({ dimension, hour, until }: Pick<ResourceLine, 'dimension' | 'hour' | 'until'>): Generator<[number, string]> {
     const days = this.meters.get(dimension);
     const first = dayOf(hour);
-    for (let day = first; days !== undefined && (day === first || day < (until ?? 0)); day += DAY_MS)
+    if (days === undefined) return;
+    for (let day = first; day === first || day < (until ?? 0); day += DAY_MS)
       for (const meter of days.get(day) ?? []) yield [day, meter];
   }
 }
