@@ -2,7 +2,8 @@
  * The law of `actual`: every dollar of a bill, and every metered hour without one, is in it exactly once.
  *
  * Told anew from the rows of meters and bills, without the product's view, claims or states: a bill of the fake cloud
- * states whole UTC days, of one account and one provider, and never says itself that it is final.
+ * states whole UTC days, of one provider and of the account that meters, whoever pays for it, and never says itself that
+ * it is final.
  */
 import { DAY_MS, dayOf, formatInstant } from '../../src/core/time.js';
 import type { World } from './world.js';
@@ -45,7 +46,7 @@ export async function everyDollarCountsOnce({ db, organisation, clock, broken, t
     [organisation],
   );
   const lines = await db.query<Line>(
-    `select u.team, d.account, d.sku, d.region, d.term, u.hour, u.billed::text as amount, v.id::text as delivery, d.category,
+    `select u.team, coalesce(d.sub_account, d.account) as account, d.sku, d.region, d.term, u.hour, u.billed::text as amount, v.id::text as delivery, d.category,
        v.period_start as start, v.period_end as until, v.delivered_at as delivered
      from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension
      join delivery v on v.organisation = u.organisation and v.id = u.delivery

@@ -143,9 +143,17 @@ async function finish(world: World): Promise<void> {
   await historiesAreWhole(world, actions);
   await nothingIsForgotten(world, actions);
   await costsMatchTheCloud(world, until);
-  await everyDollarCountsOnce(world);
   await savingsMatchTheCloud(world, actions, until);
   await count(world, actions);
+  await billsSettle(world);
+}
+
+/** Every dollar counts once while bills are open, and when they have settled. */
+async function billsSettle(world: World): Promise<void> {
+  await everyDollarCountsOnce(world);
+  world.clock.at = Math.max(world.clock.at, Date.UTC(2026, 10, 11));
+  await worked(world, false);
+  await everyDollarCountsOnce(world);
 }
 
 async function count(

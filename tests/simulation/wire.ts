@@ -4,14 +4,14 @@
  *
  * Real clouds often take the same request twice. So here every sending has an effect of its own: what is sent twice is
  * done twice, and shows. It changes nothing that it carries, but for leaving out prices and spot readings of machines
- * that the company does not use.
+ * that the company does not use, and for adding to bills what no meter knows: disks, tax, and an account that pays.
  */
 import type { SpotReading } from '../../src/core/price/spot-reading.js';
 import type { Effect, FleetTarget } from '../../src/core/fleet/fleet.js';
 import type { EffectOutcome, ProviderConnection } from '../../src/core/ports.js';
 import type { PriceEvent } from '../../src/core/price/price.js';
 import { HOUR_MS } from '../../src/core/time.js';
-import type { RecordBatch } from '../../src/core/usage.js';
+import type { Charge, RecordBatch, UsageRecord } from '../../src/core/usage.js';
 import type { FakeCloud } from '../../src/providers/fake/cloud.js';
 import type { FakeConnection } from '../../src/providers/fake/connection.js';
 import { connectTo } from '../../src/providers/fake/fake.js';
@@ -49,11 +49,13 @@ export class Wire implements ProviderConnection {
   /**
    * @param heard called when a request is about to arrive
    * @param read called when a target is read
+   * @param payer who is billed for the account that runs the machines; null: that account itself
    */
   constructor(
     private readonly cloud: FakeCloud,
     private readonly heard: (sending: Sending) => Promise<void>,
     private readonly read: () => void,
+    private readonly payer: string | null,
   ) {
     this.inner = connectTo(cloud);
   }
@@ -83,6 +85,27 @@ export class Wire implements ProviderConnection {
       yield batch;
     }
     this.meteredTo = to;
+  }
+
+  async *bill(from: number, to: number): AsyncIterable<RecordBatch> {
+    for await (const { records, rejects } of this.inner.bill(from, to))
+      yield { records: records.flatMap((record) => this.billed(record)), rejects };
+  }
+
+  /** A line of the payer's bill, and beside that of a machine on demand its disk and the tax on it. */
+  private billed(record: UsageRecord): UsageRecord[] {
+    const line = this.payer === null ? record : { ...record, account: this.payer, subAccount: record.account };
+    if (line.charge === null || line.term !== 'on-demand') return [line];
+    const beside = { ...line, resource: null, gpuModel: null, gpuParts: null };
+    const charge = (cents: bigint, category: Charge['category']): Charge => {
+      const amount = { unscaled: cents, scale: 2 };
+      return { ...(line.charge as Charge), category, billed: amount, effective: amount, list: amount };
+    };
+    return [
+      line,
+      { ...beside, id: `${line.id}/disk`, sku: 'fake.disk', charge: charge(123n, 'Usage') },
+      { ...beside, id: `${line.id}/tax`, charge: charge(45n, 'Tax') },
+    ];
   }
 
   async *spotHistory(since: number): AsyncIterable<readonly SpotReading[]> {

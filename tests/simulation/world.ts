@@ -173,6 +173,7 @@ export class World {
       () => {
         if (this.interference !== null) this.interference.waitsForRead = false;
       },
+      seed % 2 === 0 ? 'payer' : null,
     );
     this.process = this.start();
   }
@@ -242,12 +243,12 @@ export class World {
     else if (targets.length > 0) cloud.lose(chance.pick(targets).target);
   }
 
-  /** Has the last usage and prices asked for, whatever the intervals say. */
+  /** Has the last usage, bills and prices asked for, whatever the intervals say. */
   async collectTheRest(): Promise<void> {
     await wake(
       this.db,
       this.organisation,
-      (['usage', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })),
+      (['usage', 'bill', 'prices'] as const).map((what) => collectingKey({ connection: 'fake', what })),
     );
   }
 
