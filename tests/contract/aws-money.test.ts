@@ -199,6 +199,23 @@ describe('the bill', () => {
     return records;
   };
 
+  it('is final where AWS does not call its figures an estimate, day by day', async () => {
+    types();
+    const [day, other] = ['2026-09-01', '2026-09-02'];
+    const amount = { Amount: '1', Unit: 'USD' };
+    const group = { Keys: ['1', 'BoxUsage:p4d.24xlarge'], Metrics: { UnblendedCost: amount, AmortizedCost: amount } };
+    const on = (Start: string, End: string, Estimated?: boolean) => ({
+      TimePeriod: { Start, End },
+      Groups: [group],
+      ...(Estimated === undefined ? {} : { Estimated }),
+    });
+    server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));
+    const ResultsByTime = [on(day, other, false), on(other, '2026-09-03', true), on('2026-09-03', '2026-09-04')];
+    server.on(asks(isUsage), { body: JSON.stringify({ ResultsByTime }) });
+    const records = await read(reading(server), ...SEPTEMBER);
+    expect(records.map(({ charge }) => charge?.isFinal)).toEqual([true, undefined, undefined]);
+  });
+
   it('comes by day, account and usage type, whole months, every charge in one category', async () => {
     types();
     server.on(call('GetCostAndUsage'), reply('get-cost-and-usage-none.json'));

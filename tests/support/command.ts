@@ -18,7 +18,8 @@ export interface TestCommand {
 }
 
 const TABLES = `usage_hour, cost_hour, cost_day, block, usage_id, usage_statement, carried_run,
-  delivery, delivery_replaced, import, reject, work, source, price_event, audit`;
+  delivery, delivery_replaced, import, reject, work, source, price_event, audit, metered_day, bill_claim, bill_name,
+  unmetered_line`;
 
 export async function testCommand(now: number): Promise<TestCommand> {
   const { url } = await freshDatabase();

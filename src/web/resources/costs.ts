@@ -32,6 +32,21 @@ const decimal = z.string().describe('Decimal string');
 
 const amounts = z.array(z.strictObject({ currency: z.string(), cost: decimal })).readonly();
 
+/** A bill with its state. */
+export const billSchema = z
+  .strictObject({
+    source: z.string(),
+    provider: z.string(),
+    account: z.string().nullable(),
+    periodStart: z.iso.datetime(),
+    periodEnd: z.iso.datetime(),
+    state: z
+      .enum(BILL_STATES)
+      .describe('open: its period runs; settling: it is over, and the bill may change; final: it stands for usage'),
+    finalAt: z.iso.datetime().nullable().describe('When time alone makes it final; null: it is, or never does'),
+  })
+  .meta({ id: 'Bill' });
+
 const answerSchema = z
   .strictObject({
     basis: z.enum(BASES),
@@ -64,23 +79,7 @@ const answerSchema = z
     warnings: z
       .array(z.string())
       .describe('What the sums should not be relied on without, such as usage that may be counted twice'),
-    bills: z
-      .array(
-        z.strictObject({
-          source: z.string(),
-          provider: z.string(),
-          account: z.string().nullable(),
-          periodStart: z.iso.datetime(),
-          periodEnd: z.iso.datetime(),
-          state: z
-            .enum(BILL_STATES)
-            .describe(
-              'open: its period runs; settling: it is over, and the bill may change; final: it stands for usage',
-            ),
-          finalAt: z.iso.datetime().nullable().describe('When time alone makes it final; null: it is, or never does'),
-        }),
-      )
-      .describe('For the basis actual: the bills of the time that was asked for'),
+    bills: z.array(billSchema).describe('For the basis actual: the bills of the time that was asked for'),
   })
   .meta({ id: 'Costs' });
 

@@ -29,6 +29,7 @@ import { Endpoint, PathInput, QueryInput } from '../endpoint.js';
 import { pageOfAll, pageQuery, pageSchema, type Page } from '../pages.js';
 import { InjectParts, type WebParts } from '../parts.js';
 import { budgetId, budgetStateFields } from './budgets.js';
+import { billSchema } from './costs.js';
 import { teamId } from './teams.js';
 
 const decimal = z.string().describe('Decimal string');
@@ -66,6 +67,7 @@ const overviewSchema = z
       )
       .describe('A currency each: they are never added'),
     unpricedGpuHours: decimal.describe('Of the month: they are in no sum'),
+    bills: z.array(billSchema).describe('Of the month and the one before, with their states'),
     budgets: z.strictObject({
       count,
       over: count.describe('Spent more than planned'),
@@ -136,13 +138,19 @@ export class OverviewController {
     const asOf = await this.asOf(caller);
     const month = periodAt({ period: 'month', zone: 'UTC' }, asOf);
     const before = periodAt({ period: 'month', zone: 'UTC' }, month.start - 1);
-    const [rows, standings] = await Promise.all([
+    const [rows, standings, bills] = await Promise.all([
       spendByDay(stores.db, organisation, {
         from: dayLabel(month.start - HISTORY_DAYS * DAY_MS, 'UTC'),
         to: dayLabel(month.end, 'UTC'),
         teams,
       }),
       this.standings(caller, asOf),
+      stores.counting.bills(
+        stores.db,
+        organisation,
+        { from: formatInstant(before.start), to: formatInstant(month.end), teams },
+        this.parts.clock.now(),
+      ),
     ]);
     const [firstDay, monthDay] = [dayLabel(before.start, 'UTC'), dayLabel(month.start, 'UTC')];
     const currencies = [
@@ -163,6 +171,7 @@ export class OverviewController {
       unpricedGpuHours: gpuHours(
         rows.filter(({ day }) => day >= monthDay).reduce((sum, { unpricedQuantity }) => sum + unpricedQuantity, 0n),
       ),
+      bills,
       budgets: {
         ...countsOf(standings),
         items: [...standings].sort((a, b) => urgency(b) - urgency(a)).slice(0, MOST_BUDGETS),

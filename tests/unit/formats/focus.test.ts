@@ -165,6 +165,17 @@ describe('a row', () => {
   });
 });
 
+describe('the invoice', () => {
+  it.each([
+    [{ InvoiceId: 'INV-1' }, true],
+    [{ InvoiceId: '' }, undefined],
+    [{ InvoiceId: 'NULL' }, undefined],
+    [{}, undefined],
+  ])('of %j says whether the charge is final', async (row, isFinal) => {
+    expect((await recordOf(row))?.charge?.isFinal).toBe(isFinal);
+  });
+});
+
 describe('the term', () => {
   it.each([
     [{ PricingCategory: 'Standard' }, 'on-demand'],

@@ -126,6 +126,16 @@ describe('aws-cur', () => {
     expect([shown(records[0]?.charge?.billed), shown(records[0]?.charge?.effective)]).toEqual([cost, effective]);
   });
 
+  it.each([
+    [legacy, 'bill/InvoiceId', 'EUINGB23-1', true],
+    [modern, 'bill_invoice_id', '1234567', true],
+    [legacy, 'bill/InvoiceId', '', undefined],
+    [modern, 'bill_invoice_id', '', undefined],
+  ])('by the columns %j and %s "%s" is final: %s', async (columns, name, invoice, isFinal) => {
+    const { records } = await usageOfText(aws, `${[...columns, name].join(',')}\n${facts},Usage,2,${invoice}\n`);
+    expect(records.map(({ charge }) => charge?.isFinal)).toEqual([isFinal]);
+  });
+
   it('reads 2.0 names, its map of tags, and the GPUs that an instance type is known to have', async () => {
     const text = `${modern.join(',')},resource_tags,product_instance_type,line_item_resource_id,reservation_reservation_a_r_n\n${facts},Usage,1.5,"{""team"":""a""}",p4d.24xlarge,i-1,\n`;
     const { records } = await usageOfText(aws, text);
