@@ -274,6 +274,20 @@ describeWith('prometheus', 'Stock evidence', (program) => {
     expect(await proposals('unallocated')).toEqual([]);
   }, 60_000);
 
+  it('tells with each what its stop brings with it, and that its connection may only read', async () => {
+    const made = await world.stores.recommendations.list('default', { status: 'open' }, null, 50);
+    const found = (target: string) => made.find((one) => one.target === target)!;
+    expect(found('instance/us-east-1/i-0idle').risk.note).toContain('Its cloud may have no such machine free');
+    expect(found('instance/us-east-1/i-0idle').risk.note).not.toContain('billed on');
+    for (const target of ['instance/cn-hangzhou/i-bp1train', 'instance/ap-guangzhou/ins-idle01'])
+      expect(found(target).risk.note).toContain(`whether ${target} is billed on shows once it is stopped`);
+    const stops = made.filter(({ policy }) => policy === 'idle-stop');
+    expect(stops.map(({ actionId, obstacles }) => [actionId, obstacles[0]?.code])).toEqual(
+      stops.map(() => [null, 'cannot-act']),
+    );
+    expect(stops).toHaveLength(5);
+  }, 60_000);
+
   it('explains what is left alone, and what would make the policy act', async () => {
     const { stores } = world;
     const explained = async (asked: string): Promise<unknown[]> => {
