@@ -114,6 +114,66 @@ describe('usage at the command line', async () => {
     await expect(command.ask('imports', 'undo', first.import)).rejects.toThrow('undo that import first');
   });
 
+  const correction = (over: Readonly<Record<string, unknown>> = {}) => usage({ id: 'c1', corrects: 'r1', ...over });
+  const raw = { accepted: 0, rejected: 1, restated: 0 };
+
+  it('is not restated below its correction', async () => {
+    await take(usage({ gpus: 4 }));
+    await take(correction({ gpus: -3 }));
+    expect(await take(usage({ gpus: 2, revision: 2 }))).toMatchObject(raw);
+    expect(await total()).toBe('6.880000000');
+    const rejects = await command.ask<{ rejects: { column: string; reason: string }[] }>('rejects');
+    expect(rejects.rejects).toMatchObject([{ column: 'id', reason: expect.stringContaining('the correction "c1"') }]);
+    // The smaller correction first, then the record.
+    expect(await take(correction({ gpus: -1, revision: 1 }))).toMatchObject({ accepted: 1, restated: 1 });
+    expect(await take(usage({ gpus: 2, revision: 2 }))).toMatchObject({ accepted: 1, restated: 1 });
+    expect(await total()).toBe('6.880000000');
+    // What came before changes nothing, though it would not fit any more.
+    expect(await take(correction({ gpus: -3 }))).toMatchObject({ unchanged: 1, rejected: 0 });
+    expect(await total()).toBe('6.880000000');
+  });
+
+  it('does not move away from its correction', async () => {
+    await take(usage({ start: '2026-10-01T00:00:00Z', end: '2026-10-01T01:00:00Z' }));
+    await take(correction({ gpus: -6, start: '2026-10-01T00:00:00Z', end: '2026-10-01T01:00:00Z' }));
+    const moved = usage({ start: '2026-09-30T00:00:00Z', end: '2026-09-30T01:00:00Z', revision: 2 });
+    expect(await take(moved)).toMatchObject(raw);
+    expect(await total()).toBe('13.760000000');
+  });
+
+  it('is not corrected twice below zero, in one file or in two', async () => {
+    await take(usage({ gpus: 4 }));
+    expect(await take(correction({ gpus: -3 }), correction({ id: 'c2', gpus: -3 }))).toMatchObject({
+      accepted: 1,
+      rejected: 1,
+    });
+    expect(await take(correction({ id: 'c3', gpus: -2 }))).toMatchObject(raw);
+    expect(await take(correction({ id: 'c3', gpus: -1 }))).toMatchObject({ accepted: 1 });
+    expect(await total()).toBe('0');
+  });
+
+  it('is not undone to a statement that its correction does not fit', async () => {
+    await take(usage({ gpus: 4 }));
+    const second = await take(usage({ gpus: 8, revision: 2 }));
+    const third = await take(correction({ gpus: -6 }));
+    await expect(command.ask('imports', 'undo', second.import)).rejects.toThrow('the correction "c1" would not fit');
+    expect(await total()).toBe('13.760000000');
+    await command.ask('imports', 'undo', third.import);
+    await command.ask('imports', 'undo', second.import);
+    expect(await total()).toBe('27.520000000');
+  });
+
+  it('is not undone so that an earlier, larger correction counts again which does not fit', async () => {
+    await take(usage({ gpus: 4 }));
+    await take(correction({ gpus: -3 }));
+    const smaller = await take(correction({ gpus: -1, revision: 1 }));
+    const less = await take(usage({ gpus: 2, revision: 2 }));
+    await expect(command.ask('imports', 'undo', smaller.import)).rejects.toThrow('the correction "c1" would not fit');
+    await command.ask('imports', 'undo', less.import);
+    await command.ask('imports', 'undo', smaller.import);
+    expect(await total()).toBe('6.880000000');
+  });
+
   it('of one GPU that overlaps is told at import and by doctor, and counts', async () => {
     await take(usage());
     const { warnings } = await take(usage({ id: 'other', start: '2026-10-05T00:30:00Z' }));
@@ -170,6 +230,17 @@ const history = fc.record({
   order: fc.shuffledSubarray([0, 1, 2, 3], { minLength: 4, maxLength: 4 }),
 });
 
+/** Statements of two records and of their corrections as they come, each in a delivery of its own, and undos of some. */
+const step = fc.record({
+  id: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+  corrects: fc.constantFrom('a', 'b'),
+  from: fc.integer({ min: 0, max: 2 }),
+  hours: fc.integer({ min: 1, max: 3 }),
+  amount: fc.integer({ min: 1, max: 4 }),
+  revision: fc.integer({ min: 0, max: 9 }),
+  undo: fc.option(fc.nat({ max: 9 }), { freq: 4 }),
+});
+
 describe('statements of usage', async () => {
   const [straight, crooked] = [await testBursar(), await testBursar()];
   const books = async (bursar: TestBursar): Promise<string> =>
@@ -224,5 +295,55 @@ describe('statements of usage', async () => {
       }),
       { numRuns: 25, seed: 13 },
     );
+  });
+
+  it('and corrections sum to nothing below zero at any time, whatever is restated, moved or undone', async () => {
+    const bursar = straight;
+    await bursar.setPrices([instancePrice('55.04')]);
+    const seen = { corrected: 0, refused: 0 };
+    const hoursBelow = (): Promise<unknown[]> =>
+      bursar.db.query(
+        `select d.account, u.hour from usage_hour u join dimension d on d.organisation = u.organisation and d.id = u.dimension
+         group by 1, 2 having sum(u.gpu_part_ms) < 0 or sum(u.network_bytes) < 0`,
+      );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 12 }), async (steps) => {
+        await empty(bursar);
+        for (const { id, corrects, from, hours, amount, revision, undo } of steps) {
+          const imports = await bursar.db.query<{ id: string }>(
+            `select id::text as id from import where undone_at is null order by import.id`,
+          );
+          const undone = undo === null ? undefined : imports[undo % imports.length];
+          if (undone !== undefined) {
+            const undoing = bursar.db.transaction((tx) =>
+              undoImport(bursar.stores, tx, 'default', undone.id, 'test', bursar.clock.at),
+            );
+            await undoing.catch((error: unknown) => {
+              expect(String(error)).toMatch(/undo (that import|the later import of either) first/);
+              seen.refused += 1;
+            });
+          } else {
+            const isRecord = id === 'a' || id === 'b';
+            const held = isRecord ? amount + 2 : -amount;
+            const start = MONDAY + (isRecord && from < 2 ? 0 : from) * HOUR;
+            const times = { start, end: start + (isRecord ? 3 : hours) * HOUR };
+            const quantities = { gpuParts: held * 7000, networkBytes: held * 6000 };
+            const about = isRecord ? { account: id } : { account: corrects, corrects };
+            await bursar.take(
+              [metered(id, { ...times, ...quantities, ...about, version: { revision, updatedAt: null } })],
+              { strict: false },
+            );
+          }
+          expect(await hoursBelow()).toEqual([]);
+          const taken = await bursar.db.query(`select 1 from usage_hour where gpu_part_ms < 0 limit 1`);
+          seen.corrected += taken.length;
+        }
+        await bursar.runner.drain();
+        expect(await bursar.db.query(`select hour from cost_hour where nanos < 0 or quantity < 0`)).toEqual([]);
+      }),
+      { numRuns: 30, seed: 17 },
+    );
+    expect(seen.corrected).toBeGreaterThan(0);
+    expect(seen.refused).toBeGreaterThan(0);
   });
 });

@@ -3,9 +3,11 @@
  * came late apart, and says what has to be summed anew.
  *
  * Nothing is overwritten: what no longer counts is set aside in its block. Two contents of one version are a conflict,
- * which is refused by name, never guessed.
+ * which is refused by name, never guessed. Whichever comes later, a record or its correction: together they are never
+ * below zero at any time, or the later one is refused.
  */
 import type { Group, Grouping } from '../../core/cost/rollup.js';
+import { Corrected, misfit } from '../../core/corrections.js';
 import { hourOf } from '../../core/time.js';
 import { compareVersions, isSameRecord, type Reject, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
@@ -67,7 +69,11 @@ export class Restating {
     sightings: Sightings,
     result: Restated,
   ): Promise<void> {
-    const statements = await this.statementsOf(round, sightings);
+    const { statements, corrected } = await this.statementsOf(
+      round.map(({ record }) => record.id),
+      round,
+      sightings,
+    );
     const [replaced, noted]: [Statement[], { id: string; delivery: string; start: number }[]] = [[], []];
     for (const { group, record } of round) {
       const before = statements.get(record.id) ?? [];
@@ -85,6 +91,18 @@ export class Restating {
       }
       const counted = before.find(({ aside }) => !aside);
       const isLater = counted === undefined || compareVersions(record.version, counted.record.version) > 0;
+      const left = isLater ? misfit(record, corrected.of(record.id)) : null;
+      if (left !== null) {
+        result.refused.push({
+          record,
+          column: 'id',
+          reason:
+            `the correction "${left.id}" takes back more than this later statement of "${record.id}" holds, ` +
+            `or at another time: restate or undo that correction first`,
+        });
+        continue;
+      }
+      if (isLater) corrected.set(record);
       sightings.admit(hourOf(record.start), group, record);
       result.accepted += 1;
       if (isLater) writer.add(group, record);
@@ -102,64 +120,65 @@ export class Restating {
     await noteStatements(tx, organisation, source, noted);
   }
 
-  private async statementsOf(round: readonly Incoming[], sightings: Sightings): Promise<Map<string, Statement[]>> {
+  /** All statements of some ids, and what counts of these and of their corrections. `near`: likely in their hours. */
+  private async statementsOf(
+    wanted: readonly string[],
+    near: readonly Incoming[],
+    sightings: Sightings,
+  ): Promise<{ readonly statements: Map<string, Statement[]>; readonly corrected: Corrected }> {
     const { tx, organisation, source } = this;
-    const ids = new Map(round.map(({ record }) => [record.id, sightings.versionsOf(record.id)]));
-    const hours = new Set(round.map(({ record }) => hourOf(record.start)));
+    const ids = new Map(wanted.map((id) => [id, sightings.versionsOf(id)]));
+    const hours = new Set(near.map(({ record }) => hourOf(record.start)));
     const places = await placesOf(tx, organisation, source, ids, hours);
-    const found = new Map<string, Statement[]>();
-    for await (const one of recordsAt(tx, organisation, source, places, (record) => ids.has(record.id)))
-      found.set(one.record.id, [...(found.get(one.record.id) ?? []), one]);
-    return found;
+    const statements = new Map<string, Statement[]>();
+    const corrected = new Corrected();
+    const passes = ({ id, corrects }: UsageRecord): boolean =>
+      ids.has(id) || (corrects !== undefined && ids.has(corrects));
+    for await (const one of recordsAt(tx, organisation, source, places, passes)) {
+      const { id } = one.record;
+      if (ids.has(id)) statements.set(id, [...(statements.get(id) ?? []), one]);
+      if (!one.aside) corrected.set(one.record);
+    }
+    return { statements, corrected };
   }
 
   /**
-   * Of corrections those that lie within what they correct; why the others are refused. What they correct has to be
-   * written by now.
+   * Of corrections those that fit what they correct, and those that will not count; why the others are refused. What
+   * they correct has to be written by now.
    */
   async checked(
     corrections: readonly Incoming[],
     delivery: string,
     sightings: Sightings,
   ): Promise<{ readonly sound: Incoming[]; readonly refused: Restated['refused'] }> {
-    const { tx, organisation, source } = this;
-    const ids = new Map(corrections.map(({ record: { corrects = '' } }) => [corrects, sightings.versionsOf(corrects)]));
-    const places = await placesOf(
-      tx,
-      organisation,
-      source,
-      new Map([...ids].filter(([, versions]) => versions !== null)),
-      new Set(),
-    );
-    const found = new Map<string, Statement>();
-    for await (const one of recordsAt(tx, organisation, source, places, (record) => ids.has(record.id)))
-      if (!one.aside) found.set(one.record.id, one);
+    const ids = new Set(corrections.flatMap(({ record: { id, corrects = '' } }) => [id, corrects]));
+    const { statements, corrected } = await this.statementsOf([...ids], corrections, sightings);
     const [sound, refused]: [Incoming[], Restated['refused']] = [[], []];
     for (const one of corrections) {
-      const { corrects = '' } = one.record;
-      const corrected = found.get(corrects);
-      const reason =
-        corrected === undefined
-          ? `corrects "${corrects}", which this source has not sent`
-          : isWithin(one.record, corrected.record)
-            ? null
-            : `takes back more than "${corrects}" holds, or at another time`;
+      const { id, corrects = '', version } = one.record;
+      const counted = corrected.get(id);
+      const isLater = counted === undefined || compareVersions(version, counted.version) > 0;
+      const reason = !corrected.get(corrects)
+        ? `corrects "${corrects}", which this source has not sent`
+        : isLater && !corrected.fits(one.record)
+          ? `takes back more than "${corrects}" holds, its other corrections deducted, or at another time`
+          : null;
       if (reason !== null) refused.push({ record: one.record, column: 'corrects', reason });
       else sound.push(one);
+      if (reason === null && isLater) corrected.set(one.record);
     }
     await noteStatements(
-      tx,
-      organisation,
-      source,
-      sound.flatMap(({ record: { corrects = '', start } }) => {
-        const corrected = found.get(corrects);
-        return corrected === undefined
-          ? []
-          : [
-              { id: corrects, delivery, start },
-              { id: corrects, delivery: corrected.delivery, start: corrected.record.start },
-            ];
-      }),
+      this.tx,
+      this.organisation,
+      this.source,
+      sound.flatMap(({ record: { corrects = '', start } }) => [
+        { id: corrects, delivery, start },
+        ...(statements.get(corrects) ?? []).map((one) => ({
+          id: corrects,
+          delivery: one.delivery,
+          start: one.record.start,
+        })),
+      ]),
     );
     return { sound, refused };
   }
@@ -171,18 +190,6 @@ export class Restating {
       days.push(...(await sumAnew(targetOf(delivery), hours, grouping)));
     return days;
   }
-}
-
-/** Whether a correction takes back no more than its record holds, of what it names and within its time. */
-function isWithin(correction: UsageRecord, corrected: UsageRecord): boolean {
-  const fits = (taken: number | null, held: number | null): boolean => taken === null || -taken <= (held ?? 0);
-  return (
-    correction.start >= corrected.start &&
-    correction.end <= corrected.end &&
-    fits(correction.gpuParts, corrected.gpuParts) &&
-    fits(correction.storageMib, corrected.storageMib) &&
-    fits(correction.networkBytes, corrected.networkBytes)
-  );
 }
 
 export const refusal = ({ record, column, reason }: Restated['refused'][number], line: number): Reject => ({

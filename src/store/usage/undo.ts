@@ -8,7 +8,8 @@
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping } from '../../core/cost/rollup.js';
 import { conflict, missing } from '../../core/errors.js';
-import { compareVersions } from '../../core/usage.js';
+import { Corrected, misfit } from '../../core/corrections.js';
+import { compareVersions, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 import { SETTLE } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
@@ -18,7 +19,7 @@ import { dropDelivery } from './bill-delivery.js';
 import type { TeamDay } from './raw.js';
 import { dropReplaced, restoreReplaced } from './replaced.js';
 import { idWords, wordsKey } from './seen.js';
-import { Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
+import { keyBytes, Places, recordsAt, setAside, sumAnew, type Statement } from './statements.js';
 
 export interface UndoneImport {
   readonly import: string;
@@ -189,43 +190,57 @@ class Undoing {
       );
   }
 
-  /** What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set aside. */
+  /**
+   * What counts again when a delivery goes: of each id that it stated the latest other statement, where it is set aside.
+   * @throws Failure conflict: a correction would be left that does not fit what it corrects
+   */
   private async otherStatements(delivery: string): Promise<Statement[]> {
     const { tx, organisation, source } = this;
-    const noted = await tx.query<{ key: Buffer; delivery: string; hour: Date }>(
-      `select key, delivery::text as delivery, hour from usage_statement
-       where organisation = $1 and source = $2 and key in (select key from usage_statement where organisation = $1 and source = $2 and delivery = $3)`,
+    const own = await tx.query<{ key: Buffer }>(
+      `select key from usage_statement where organisation = $1 and source = $2 and delivery = $3`,
       [organisation, source, delivery],
     );
-    const keys = new Set(
-      noted.map(({ key }) => wordsKey([key.readUInt32LE(0), key.readUInt32LE(4), key.readUInt32LE(8)])),
+    const keys = new Map(own.map(({ key }) => [keyText(key), key]));
+    for (;;) {
+      const { left, changed } = await this.without(delivery, keys);
+      const again = [...left.values()].filter(({ aside }) => aside);
+      const named = again.flatMap(({ record: { corrects } }) => corrects ?? []);
+      const unread = named.filter((id) => !keys.has(keyOf(id)));
+      if (unread.length === 0) {
+        checkCorrections([...left.values()], changed, named);
+        return again;
+      }
+      for (const id of unread) keys.set(keyOf(id), keyBytes(id));
+    }
+  }
+
+  /** What counts of some ids and of their corrections without a delivery, and the ids of which it counts now. */
+  private async without(
+    delivery: string,
+    keys: ReadonlyMap<string, Buffer>,
+  ): Promise<{ readonly left: Map<string, Statement>; readonly changed: Set<string> }> {
+    const { tx, organisation, source } = this;
+    const noted = await tx.query<{ delivery: string; hour: Date }>(
+      `select distinct delivery::text as delivery, hour from usage_statement
+       where organisation = $1 and source = $2 and key = any($3::bytea[])`,
+      [organisation, source, [...keys.values()]],
     );
     const places = new Places();
     for (const one of noted) places.add(one.delivery, one.hour.getTime());
-    const latest = new Map<string, Statement>();
-    const [corrected, stated] = [new Set<string>(), new Set<string>()];
-    const keyOf = (id: string): string => wordsKey(idWords(id));
-    for await (const one of recordsAt(
-      tx,
-      organisation,
-      source,
-      places,
-      (record) => keys.has(keyOf(record.corrects ?? record.id)) || keys.has(keyOf(record.id)),
-    )) {
-      const { id, version, corrects } = one.record;
+    const [left, changed] = [new Map<string, Statement>(), new Set<string>()];
+    const isAbout = ({ id, corrects }: UsageRecord): boolean =>
+      keys.has(keyOf(id)) || (corrects !== undefined && keys.has(keyOf(corrects)));
+    for await (const one of recordsAt(tx, organisation, source, places, isAbout)) {
+      const { id, version } = one.record;
+      const known = left.get(id);
       if (one.delivery === delivery) {
-        stated.add(id);
-        continue;
-      }
-      if (corrects !== undefined) corrected.add(corrects);
-      const known = latest.get(id);
-      if (keys.has(keyOf(id)) && (known === undefined || compareVersions(version, known.record.version) > 0))
-        latest.set(id, one);
+        if (!one.aside) changed.add(id);
+        // Of an id that the delivery did not state again nothing changes.
+      } else if (!keys.has(keyOf(id))) {
+        if (!one.aside) left.set(id, one);
+      } else if (known === undefined || compareVersions(version, known.record.version) > 0) left.set(id, one);
     }
-    for (const id of corrected)
-      if (stated.has(id) && !latest.has(id))
-        throw conflict(`a later import corrects the record "${id}", which would be gone: undo that import first`);
-    return [...latest.values()].filter(({ aside }) => aside);
+    return { left, changed };
   }
 
   private wake(stage: string, days: readonly TeamDay[]): void {
@@ -251,5 +266,26 @@ class Undoing {
        where v.organisation = $1 and v.scope is not null and v.provider = $2 and v.period_start < $4 and v.period_end > $3`,
       [this.organisation, provider, start, end],
     );
+  }
+}
+
+const keyText = (key: Buffer): string => wordsKey([key.readUInt32LE(0), key.readUInt32LE(4), key.readUInt32LE(8)]);
+const keyOf = (id: string): string => wordsKey(idWords(id));
+
+/** @throws Failure conflict: of what changes, or is corrected again, a correction does not fit what would be left */
+function checkCorrections(left: readonly Statement[], changed: ReadonlySet<string>, named: readonly string[]): void {
+  const corrected = new Corrected(left.map(({ record }) => record));
+  for (const id of new Set([...changed, ...named])) {
+    const corrections = corrected.of(id);
+    if (corrections.length === 0) continue;
+    const record = corrected.get(id);
+    if (record === undefined && changed.has(id))
+      throw conflict(`a later import corrects the record "${id}", which would be gone: undo that import first`);
+    const over = record === undefined ? corrections[0] : misfit(record, corrections);
+    if (over)
+      throw conflict(
+        `the correction "${over.id}" would not fit the statement of "${id}" that is left: it takes back more than that ` +
+          `holds, or at another time; undo the later import of either first`,
+      );
   }
 }

@@ -1,0 +1,67 @@
+/**
+ * What corrections take back of metered records: whether that fits the record that they name, all of them together.
+ *
+ * Never decides which statement of a record counts. The law: at no instant do the corrections of a record take back
+ * more than it holds, and none lies outside its time.
+ */
+import type { UsageRecord } from './usage.js';
+
+/** The statements that count, by id, and which of them correct which. */
+export class Corrected {
+  private readonly records = new Map<string, UsageRecord>();
+  private readonly naming = new Map<string, Set<string>>();
+
+  constructor(records: Iterable<UsageRecord> = []) {
+    for (const record of records) this.set(record);
+  }
+
+  get(id: string): UsageRecord | undefined {
+    return this.records.get(id);
+  }
+
+  /** Lets a statement count in the stead of the one of its id. */
+  set(record: UsageRecord): void {
+    const { id, corrects } = record;
+    this.naming.get(this.records.get(id)?.corrects ?? '')?.delete(id);
+    this.records.set(id, record);
+    if (corrects !== undefined) this.naming.set(corrects, (this.naming.get(corrects) ?? new Set()).add(id));
+  }
+
+  /** The corrections that name a record. */
+  of(id: string): UsageRecord[] {
+    return [...(this.naming.get(id) ?? [])].flatMap((one) => this.records.get(one) ?? []);
+  }
+
+  /** Whether a correction fits what it names, beside the others of that. */
+  fits(correction: UsageRecord): boolean {
+    const record = this.get(correction.corrects ?? '');
+    if (record === undefined) return false;
+    const others = this.of(record.id).filter(({ id }) => id !== correction.id);
+    return misfit(record, [...others, correction]) === null;
+  }
+}
+
+/** A correction that lies outside the record's time, or takes back more than it holds, with those beside it. */
+export function misfit(record: UsageRecord, corrections: readonly UsageRecord[]): UsageRecord | null {
+  for (const one of corrections) {
+    if (one.start < record.start || one.end > record.end) return one;
+    // The most is taken back where one of them begins.
+    const beside = corrections.filter(({ start, end }) => start <= one.start && one.start < Math.max(end, start + 1));
+    if (QUANTITIES.some((quantityOf) => isBelowZero([record, ...beside], quantityOf))) return one;
+  }
+  return null;
+}
+
+/** A quantity that a record holds at each instant of its time, as a fraction. */
+type QuantityOf = (record: UsageRecord) => readonly [number: bigint, of: bigint];
+const QUANTITIES: readonly QuantityOf[] = [
+  ({ gpuParts }) => [BigInt(gpuParts ?? 0), 1n],
+  ({ storageMib }) => [BigInt(storageMib ?? 0), 1n],
+  ({ networkBytes, start, end }) => [BigInt(networkBytes ?? 0), BigInt(Math.max(end - start, 1))],
+];
+
+function isBelowZero(records: readonly UsageRecord[], quantityOf: QuantityOf): boolean {
+  let [sum, of] = [0n, 1n];
+  for (const [number, parts] of records.map(quantityOf)) [sum, of] = [sum * parts + number * of, of * parts];
+  return sum < 0n;
+}
