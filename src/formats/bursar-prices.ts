@@ -5,7 +5,7 @@
  * provider, sku, region, term, upfront, component, gpuModel, gpus, price, currency, per, effectiveFrom, effectiveTo,
  * incrementSeconds, minimumSeconds, source, event. `per` says what the price is for (see PER); a month has 730 hours.
  */
-import { invalid, type Problem } from '../core/errors.js';
+import { Failure, invalid, type Problem } from '../core/errors.js';
 import { modelOf } from '../core/fleet/gpu-model.js';
 import { rateOf, type RateUnit } from '../core/money.js';
 import type { Input, PriceFormat } from '../core/ports.js';
@@ -13,7 +13,7 @@ import { providerName, type Component, type PriceEvent, type Upfront } from '../
 import { TERMS, type Reject, type Term } from '../core/usage.js';
 import { shown } from './reading/bill.js';
 import { MOST_RAW_CHARACTERS } from './reading/csv.js';
-import { MOST_OBJECT_BYTES } from './reading/json.js';
+import { MOST_OBJECT_BYTES, parseWithin } from './reading/json.js';
 import { decimalOf } from './reading/numbers.js';
 import { billingOf, HOURS_PER_MONTH } from './reading/price-row.js';
 import { hasColumns, readCsvTable, rejectOf, type Header, type RowReader } from './reading/table.js';
@@ -138,12 +138,10 @@ async function itemsOf(input: Input): Promise<readonly unknown[]> {
   }
   let value: unknown;
   try {
-    value = JSON.parse(
-      Buffer.concat(parts)
-        .toString('utf8')
-        .replace(/^\uFEFF/, ''),
-    );
+    const text = Buffer.concat(parts).toString('utf8');
+    value = parseWithin(input.name, text.replace(/^\uFEFF/, ''));
   } catch (error) {
+    if (error instanceof Failure) throw error;
     throw invalid(`${input.name}: the file is not JSON (${error instanceof Error ? error.message : String(error)})`);
   }
   const items = typeof value === 'object' && value !== null && 'prices' in value ? value.prices : value;

@@ -15,9 +15,10 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
 import { Failure, invalid, unavailable } from '../core/errors.js';
+import { measured, MOST_DEPTH } from '../core/json-size.js';
 import { arriving } from './arriving.js';
 import type { RouteFacts } from './endpoint.js';
-import { isSuspect, measured, MOST_DEPTH, mostValues, parseBounded, textProblems } from './json.js';
+import { isSuspect, mostValues, parseBounded, textProblems } from './json.js';
 import { Refusal } from './problem.js';
 
 const JSON_MEDIA = /^application\/(?:[\w.-]+\+)?json$/;

@@ -1,14 +1,12 @@
 /**
- * JSON of a request body within bounds: depth and number of values are counted on the text, before anything is built
- * of it, and what no database column holds is found after.
+ * JSON of a request body within bounds: depth and number of values are counted on the text (`core/json-size.ts`), before
+ * anything is built of it, and what no database column holds is found after.
  *
- * A few kilobytes of gzip are many megabytes of `{},{},{}`: without the count each of them becomes an object that is
- * walked and complained about. Nothing here calls itself, so that no depth is too much for it.
+ * Nothing here calls itself, so that no depth is too much for it.
  */
 import { invalid, type Problem } from '../core/errors.js';
+import { measured, MOST_DEPTH } from '../core/json-size.js';
 
-/** No document of this API, and no pod, is nested deeper than a few dozen. */
-export const MOST_DEPTH = 100;
 /** A record of usage needs about 20 bytes a value. Half of that and less is padding. */
 export const BYTES_PER_VALUE = 8;
 /** Small bodies are not worth refusing. */
@@ -17,43 +15,6 @@ const LEAST_VALUES = 1000;
 /** How many values a body of at most so many bytes may hold. */
 export const mostValues = (mostBytes: number): number =>
   Math.max(LEAST_VALUES, Math.floor(mostBytes / BYTES_PER_VALUE));
-
-const [OPENS, CLOSES, SEPARATES, QUOTES] = [1, 2, 3, 4];
-/** What a character does outside of texts, by its code. */
-const DOES = new Uint8Array(128);
-for (const [characters, does] of [
-  ['{[', OPENS],
-  ['}]', CLOSES],
-  [',', SEPARATES],
-  ['"', QUOTES],
-] as const)
-  for (const character of characters) DOES[character.charCodeAt(0)] = does ?? 0;
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
-
-/** Depth and number of values of a JSON text, counted no further than the bounds: beyond is beyond. */
-export function measured(text: string, mostCounted: number): { readonly depth: number; readonly values: number } {
-  let [depth, deepest, values] = [0, 0, 1];
-  const { length } = text;
-  for (let at = 0; at < length; at++) {
-    const code = text.charCodeAt(at);
-    const does = code < 128 ? DOES[code] : 0;
-    if (does === 0) continue;
-    if (does === QUOTES) {
-      for (at++; at < length; at++) {
-        const inside = text.charCodeAt(at);
-        if (inside === QUOTE) break;
-        if (inside === BACKSLASH) at++;
-      }
-    } else if (does === CLOSES) depth--;
-    else {
-      // A list or an object with something in it has one value more than it has commas.
-      values++;
-      if (does === OPENS && ++depth > deepest) deepest = depth;
-      if (deepest > MOST_DEPTH || values > mostCounted) break;
-    }
-  }
-  return { depth: deepest, values };
-}
 
 /**
  * The value of a JSON text.

@@ -28,7 +28,7 @@ export function bothDoors(api: TestApi): {
         if (remote !== null) throw new Error('the database is not asked');
         return {
           stores: api.stores,
-          importer: { usageFormats: [], priceFormats: [] } as never,
+          importer: api.importer,
           organisation: 'default',
           drain: async () => undefined,
           migrate: async () => [],

@@ -39,6 +39,7 @@ export interface Call {
 export interface TestApi {
   readonly stores: Stores;
   readonly policies: readonly Policy[];
+  readonly importer: Collector;
   readonly app: NestFastifyApplication;
   readonly url: string;
   readonly admin: string;
@@ -97,7 +98,16 @@ export async function testApi({
     const admin = await stores.keys.firstKey('default');
     if (admin === null) throw new Error('a fresh database has no key');
     const url = await listen(app, { host: '127.0.0.1', port: 0 });
-    Object.assign(api, { stores, policies, app, url, admin, call: caller(url, admin), keyFor: keyMaker(stores) });
+    Object.assign(api, {
+      stores,
+      policies,
+      importer,
+      app,
+      url,
+      admin,
+      call: caller(url, admin),
+      keyFor: keyMaker(stores),
+    });
   });
   afterAll(async () => {
     await api.app.close();

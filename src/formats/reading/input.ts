@@ -2,7 +2,7 @@
  * Files and uploads as a format's Input: gzip is undone by its magic bytes, whatever the name says.
  *
  * Never holds a file in memory: a stream is read anew for each pass. A gzipped Parquet file, which is read at random,
- * goes to a temporary file first, within a limit.
+ * goes to a temporary file first, within a limit. What unpacks to far more than any bill does is refused while it does.
  */
 import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdtemp, open, rm } from 'node:fs/promises';
@@ -18,6 +18,9 @@ import { columnsOfParquet } from './parquet.js';
 /** Bytes that formats are recognised by. */
 export const HEAD_BYTES = 64 << 10;
 const CHUNK_BYTES = 1 << 20;
+/** Bills pack to a tenth or a fiftieth; gzip itself reaches 1032. */
+const MOST_UNPACKING_RATIO = 200;
+const FREELY_UNPACKED_BYTES = 64 << 20;
 /** A gzipped Parquet file is unpacked up to this size. */
 export const MOST_UNPACKED_PARQUET_BYTES = 4 * 2 ** 30;
 
@@ -154,8 +157,15 @@ async function* unpacked(name: string, source: Source): AsyncGenerator<Uint8Arra
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
   const packed = Readable.from(source.stream());
   packed.on('error', (error) => gunzip.destroy(error));
+  const most = FREELY_UNPACKED_BYTES + MOST_UNPACKING_RATIO * source.size;
+  let size = 0;
   try {
-    for await (const chunk of packed.pipe(gunzip)) yield chunk as Uint8Array;
+    for await (const chunk of packed.pipe(gunzip)) {
+      size += (chunk as Uint8Array).length;
+      if (size > most)
+        throw invalid(`${name}: the gzip data grows to more than ${MOST_UNPACKING_RATIO} times its size`);
+      yield chunk as Uint8Array;
+    }
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw invalid(`${name}: the gzip data cannot be read (${error instanceof Error ? error.message : String(error)})`);

@@ -5,7 +5,8 @@
  * object that is spread over several lines is read whole, within a limit.
  */
 import { isUtf8 } from 'node:buffer';
-import { invalid, type Problem } from '../../core/errors.js';
+import { Failure, invalid, type Problem } from '../../core/errors.js';
+import { measured, MOST_DEPTH } from '../../core/json-size.js';
 import type { Input } from '../../core/ports.js';
 import type { RecordBatch, UsageRecord } from '../../core/usage.js';
 import { MOST_ROW_BYTES, rawText } from './csv.js';
@@ -13,6 +14,9 @@ import { HEAD_BYTES } from './input.js';
 import { BATCH_ROWS, rejectOf } from './table.js';
 
 export const MOST_OBJECT_BYTES = 64 << 20;
+
+/** A record needs about 20 bytes a value. */
+const LEAST_BYTES_PER_VALUE = 6;
 
 /** Reads a record (or some) from a parsed value, or names its problems. `line` is its line or its number. */
 export type ValueReader = (
@@ -133,6 +137,7 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
   let left: Buffer = Buffer.alloc(0);
   let line = 0;
   let first = true;
+  let skipping = false;
   const take = (bytes: Buffer): void => {
     line++;
     if (bytes.some((byte) => byte > 32)) batches.addBytes(bytes, line);
@@ -146,15 +151,31 @@ async function* readLines(input: Input, batches: Batches): AsyncGenerator<Record
     }
     let at = 0;
     for (let end = block.indexOf(LF); end >= 0; end = block.indexOf(LF, at)) {
-      take(block.subarray(at, end));
+      if (!skipping) take(block.subarray(at, end));
+      skipping = false;
       at = end + 1;
       yield* batches.full();
     }
-    if (block.length - at > MOST_OBJECT_BYTES)
-      throw invalid(`${input.name}: line ${line + 1} is longer than ${MOST_OBJECT_BYTES} bytes`);
-    left = Buffer.from(block.subarray(at));
+    // A line that is too long is refused where that shows, and the rest of it is passed over.
+    if (!skipping && block.length - at > MOST_ROW_BYTES) {
+      take(block.subarray(at));
+      skipping = true;
+    }
+    left = skipping ? Buffer.alloc(0) : Buffer.from(block.subarray(at));
   }
   if (left.length > 0) take(left);
+}
+
+/**
+ * The value of a text that was read whole.
+ * @throws Failure invalid where it is deeper than a record, or holds more values than records of its length; SyntaxError
+ */
+export function parseWithin(name: string, text: string): unknown {
+  const most = Math.max(1000, Math.floor(text.length / LEAST_BYTES_PER_VALUE));
+  const { depth, values } = measured(text, most);
+  if (depth > MOST_DEPTH) throw invalid(`${name}: the JSON is nested deeper than ${MOST_DEPTH}`);
+  if (values > most) throw invalid(`${name}: the JSON holds more values than a file of its size does`);
+  return JSON.parse(text);
 }
 
 async function* readObject(input: Input, batches: Batches): AsyncGenerator<RecordBatch> {
@@ -171,8 +192,9 @@ async function* readObject(input: Input, batches: Batches): AsyncGenerator<Recor
   const bytes = Buffer.concat(parts);
   let value: unknown;
   try {
-    value = JSON.parse(bytes.toString('utf8').replace(/^\uFEFF/, ''));
+    value = parseWithin(input.name, bytes.toString('utf8').replace(/^\uFEFF/, ''));
   } catch (error) {
+    if (error instanceof Failure) throw error;
     batches.reject(1, `the record is not JSON (${error instanceof Error ? error.message : String(error)})`, bytes);
     return;
   }

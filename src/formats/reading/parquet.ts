@@ -4,18 +4,29 @@
  * A DECIMAL becomes exactly the decimal it is: its annotation is taken off before decoding, because the decoder would
  * make a float of it. A DOUBLE becomes the shortest decimal that reads back as the same float64; the file holds no more
  * than that. One row group is in memory at a time; a larger one than the limit fails with its size.
+ *
+ * Never believes what a file says of itself: rows, sizes and places are held against its bytes (`parquet-file.ts`), and
+ * every page before it is decoded (`parquet-pages.ts`).
  */
-import { parquetMetadataAsync, parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
-import { compressors } from 'hyparquet-compressors';
+import { parquetRead, type FileMetaData, type RowGroup } from 'hyparquet';
 import type { Decimal } from '../../core/decimal.js';
 import { Failure, invalid, type Problem } from '../../core/errors.js';
 import type { Input } from '../../core/ports.js';
-import { MOST_RAW_CHARACTERS } from './csv.js';
+import { MOST_RAW_CHARACTERS, MOST_ROW_BYTES } from './csv.js';
 import { decimalOf, decimalOfNumber } from './numbers.js';
+import { checkGroup, footerOf, Unpacking, type Bytes } from './parquet-file.js';
 import { BATCH_ROWS, Header, rejectOf, type Cells, type RowReader, type TableBatch } from './table.js';
 import { isStorable } from './tags.js';
 
 export const MOST_ROW_GROUP_BYTES = 256 << 20;
+
+/** Digits after the point; DECIMAL(76) is the widest that anybody writes. */
+const MOST_SCALE = 76;
+const MOST_DECIMAL_BYTES = 32;
+/** Shorter texts are decoded again for each row: that is as fast as a look-up. */
+const SHORT_BYTES = 1024;
+/** JSON stays the text that it is: nothing is built of it here. */
+const AS_IT_IS = { jsonFromBytes: (bytes: Uint8Array): Uint8Array => bytes };
 
 /** Values of one column of a row group, by row. */
 type Column = ArrayLike<unknown>;
@@ -33,8 +44,9 @@ export async function* readParquetTable<T>(
     byteLength: input.size,
     slice: (start: number, end?: number) => input.slice(start, end ?? input.size),
   };
-  const metadata = await decoded(input.name, () => parquetMetadataAsync(file));
-  const scales = takeDecimalScales(metadata);
+  const metadata = await decoded(input.name, () => footerOf(input));
+  const scales = takeDecimalScales(input.name, metadata);
+  const unpacking = new Unpacking(input.size);
   const names = topLevelNames(metadata);
   const header = new Header(names, input.name);
   const readRecord = prepare(header);
@@ -45,7 +57,7 @@ export async function* readParquetTable<T>(
     refuseLarge(input.name, number, group, mostRowGroupBytes);
     const rowEnd = rowStart + Number(group.num_rows);
     const columns = await decoded(input.name, () =>
-      readGroup({ file, metadata, names: table.names, rowStart, rowEnd }),
+      readGroup({ file, metadata, names: table.names, group, number, unpacking }),
     );
     yield* table.read(columns, rowStart, rowEnd);
     rowStart = rowEnd;
@@ -53,14 +65,9 @@ export async function* readParquetTable<T>(
 }
 
 /** The names of a Parquet file's columns; none where it cannot be decoded (reading it says why). */
-export async function columnsOfParquet(file: {
-  readonly size: number;
-  slice(start: number, end: number): Promise<ArrayBuffer>;
-}): Promise<string[]> {
+export async function columnsOfParquet(file: Bytes): Promise<string[]> {
   try {
-    return topLevelNames(
-      await parquetMetadataAsync({ byteLength: file.size, slice: (start, end) => file.slice(start, end ?? file.size) }),
-    );
+    return topLevelNames(await footerOf(file));
   } catch {
     return [];
   }
@@ -90,12 +97,15 @@ function refuseLarge(name: string, number: number, group: RowGroup, most: number
 }
 
 /** Takes the annotation off every DECIMAL column, so that its raw integers come out; gives their scales by name. */
-function takeDecimalScales(metadata: FileMetaData): Map<string, number> {
+function takeDecimalScales(name: string, metadata: FileMetaData): Map<string, number> {
   const scales = new Map<string, number>();
   for (const element of metadata.schema) {
     const logical = element.logical_type;
     if (element.converted_type !== 'DECIMAL' && logical?.type !== 'DECIMAL') continue;
-    scales.set(element.name, logical?.type === 'DECIMAL' ? logical.scale : (element.scale ?? 0));
+    const scale = logical?.type === 'DECIMAL' ? logical.scale : (element.scale ?? 0);
+    if (!(scale >= 0 && scale <= MOST_SCALE))
+      throw invalid(`${name}: ${element.name}: the scale of a DECIMAL is from 0 to ${MOST_SCALE}`);
+    scales.set(element.name, scale);
     delete element.converted_type;
     delete element.logical_type;
   }
@@ -118,25 +128,31 @@ interface GroupRequest {
   file: { byteLength: number; slice(start: number, end?: number): Promise<ArrayBuffer> };
   metadata: FileMetaData;
   names: string[];
-  rowStart: number;
-  rowEnd: number;
+  group: RowGroup;
+  number: number;
+  unpacking: Unpacking;
 }
 
-async function readGroup({ file, metadata, names, rowStart, rowEnd }: GroupRequest): Promise<Map<string, Column>> {
+async function readGroup(request: GroupRequest): Promise<Map<string, Column>> {
+  const { file, metadata, names, number, unpacking } = request;
   const columns = new Map<string, unknown[]>();
-  if (rowEnd === rowStart) return columns;
+  const rows = Number(request.group.num_rows);
+  if (rows === 0) return columns;
+  const { group, compressors } = await checkGroup({ file, metadata, names, group: request.group, number, unpacking });
   await parquetRead({
     file,
-    metadata,
+    // The library walks over all row groups for each that it reads.
+    metadata: { ...metadata, row_groups: [group] },
     columns: names,
-    rowStart,
-    rowEnd,
+    rowStart: 0,
+    rowEnd: rows,
     compressors,
     utf8: false,
+    parsers: AS_IT_IS,
     onChunk: ({ columnName, columnData, rowStart: first }) => {
-      const column = columns.get(columnName) ?? new Array<unknown>(rowEnd - rowStart);
+      const column = columns.get(columnName) ?? new Array<unknown>(rows);
       columns.set(columnName, column);
-      for (let i = 0; i < columnData.length; i++) column[first - rowStart + i] = columnData[i];
+      for (let i = 0; i < columnData.length; i++) column[first + i] = columnData[i];
     },
   });
   return columns;
@@ -148,7 +164,9 @@ class ParquetTable<T> implements Cells {
   readonly names: string[];
   private row = 0;
   private readonly columns: (Column | undefined)[];
-  private unstorable: number[] = [];
+  private unusable = new Map<number, string>();
+  /** Long texts that a dictionary shares between rows. */
+  private readonly longTexts = new WeakMap<object, string>();
 
   constructor(
     private readonly header: Header,
@@ -175,8 +193,8 @@ class ParquetTable<T> implements Cells {
 
   text(column: number): string {
     const value = this.columns[column]?.[this.row];
-    const text = this.decimalText(column, value) ?? textOf(value);
-    if (!isStorable(text)) this.unstorable.push(column);
+    const text = this.decimalText(column, value) ?? this.plainText(column, value);
+    if (!isStorable(text)) this.unusable.set(column, 'the text is not UTF-8 or holds a NUL');
     return text === 'NULL' || text === 'null' ? '' : text;
   }
 
@@ -188,7 +206,10 @@ class ParquetTable<T> implements Cells {
     const value = this.columns[column]?.[this.row];
     if (value === null || value === undefined || value === '') return null;
     const scale = this.scales.get(this.header.columns[column] ?? '');
-    if (scale !== undefined) return { unscaled: integerOf(value), scale };
+    if (scale !== undefined) {
+      const unscaled = integerOf(value);
+      return unscaled === null ? undefined : { unscaled, scale };
+    }
     if (typeof value === 'number') return decimalOfNumber(value);
     const text = this.text(column).trim();
     return text === '' ? null : decimalOf(text);
@@ -199,14 +220,27 @@ class ParquetTable<T> implements Cells {
     return `${integerOf(value)}e-${this.scales.get(this.header.columns[column] ?? '')}`;
   }
 
+  private plainText(column: number, value: unknown): string {
+    if (typeof value !== 'object' || value === null || value instanceof Date) return textOf(value);
+    if (value instanceof Uint8Array && value.length <= SHORT_BYTES) return textOf(value);
+    if (value instanceof Uint8Array && value.length > MOST_ROW_BYTES) {
+      this.unusable.set(column, `the text is longer than ${MOST_ROW_BYTES} bytes`);
+      return '';
+    }
+    const known = this.longTexts.get(value);
+    if (known !== undefined) return known;
+    const text = textOf(value);
+    this.longTexts.set(value, text);
+    return text;
+  }
+
   private readRow(batch: TableBatch<T>): void {
     const problems: Problem[] = [];
     const before = batch.items.length;
-    this.unstorable = [];
+    this.unusable.clear();
     this.readRecord(this, batch.items, problems);
-    for (const column of new Set(this.unstorable)) {
-      problems.push({ path: this.header.columns[column] ?? null, message: 'the text is not UTF-8 or holds a NUL' });
-    }
+    for (const [column, message] of this.unusable)
+      problems.push({ path: this.header.columns[column] ?? null, message });
     if (problems.length === 0) return;
     batch.items.length = before;
     batch.rejects.push(rejectOf(this.line, problems, this.raw()));
@@ -214,7 +248,14 @@ class ParquetTable<T> implements Cells {
 
   /** The columns that were read, as JSON. */
   private raw(): string {
-    const entries = this.header.used.map((column) => [this.header.columns[column] ?? '', this.text(column)]);
+    const entries: [string, string][] = [];
+    let length = 0;
+    for (const column of this.header.used) {
+      const text = this.text(column).slice(0, MOST_RAW_CHARACTERS);
+      entries.push([this.header.columns[column] ?? '', text]);
+      length += text.length;
+      if (length > MOST_RAW_CHARACTERS) break;
+    }
     return JSON.stringify(Object.fromEntries(entries)).replaceAll('\0', '\uFFFD').slice(0, MOST_RAW_CHARACTERS);
   }
 }
@@ -244,11 +285,11 @@ function isPair(value: unknown): value is { key: string; value: unknown } {
   return typeof value === 'object' && value !== null && 'key' in value && typeof value.key === 'string';
 }
 
-/** The unscaled integer of a DECIMAL: an INT32, an INT64, or big-endian two's complement bytes. */
-function integerOf(value: unknown): bigint {
+/** The unscaled integer of a DECIMAL: an INT32, an INT64, or big-endian two's complement bytes; null for others. */
+function integerOf(value: unknown): bigint | null {
   if (typeof value === 'bigint') return value;
-  if (typeof value === 'number') return BigInt(value);
-  if (!(value instanceof Uint8Array)) throw new TypeError('a DECIMAL is an integer or bytes');
+  if (typeof value === 'number') return Number.isInteger(value) ? BigInt(value) : null;
+  if (!(value instanceof Uint8Array) || value.length > MOST_DECIMAL_BYTES) return null;
   let unsigned = 0n;
   for (const byte of value) unsigned = (unsigned << 8n) | BigInt(byte);
   return BigInt.asIntN(Math.max(8, 8 * value.length), unsigned);

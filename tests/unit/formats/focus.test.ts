@@ -1,6 +1,7 @@
 /** FOCUS: the real sample to the last digit, validation row by row, unknown columns, and the same bill as Parquet. */
 import { gunzipSync } from 'node:zlib';
 import { readFileSync } from 'node:fs';
+import * as fc from 'fast-check';
 import type { SchemaElement } from 'hyparquet';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
@@ -333,6 +334,26 @@ describe('Parquet', () => {
       ]);
       expect(unknown).toEqual(['x_Extra']);
     }
+  });
+
+  it('is read or refused, whatever happened to its bytes', async () => {
+    const whole = parquet(2);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(whole.length - 1), fc.nat(255)), { minLength: 1, maxLength: 4 }),
+        async (changes) => {
+          const bytes = Uint8Array.from(whole);
+          for (const [at, byte] of changes) bytes[at] = byte;
+          try {
+            const { records, rejects } = await usageOf(format, await openBytes('bill.parquet', bytes));
+            expect(records.length + rejects.length).toBeLessThan(100_000);
+          } catch (error) {
+            expect(error).toBeInstanceOf(Failure);
+          }
+        },
+      ),
+      { numRuns: 300 },
+    );
   });
 
   it('refuses a row group above the limit with its size, and bytes that are no Parquet', async () => {
