@@ -50,6 +50,11 @@ export function addDecimal(a: Decimal, b: Decimal): Decimal {
   return { unscaled: unscaledAt(a, scale) + unscaledAt(b, scale), scale };
 }
 
+/** The same number with at least so many decimal places. */
+export function withScale({ unscaled, scale }: Decimal, least: number): Decimal {
+  return scale >= least ? { unscaled, scale } : { unscaled: unscaled * tenTo(least - scale), scale: least };
+}
+
 export function negateDecimal(a: Decimal): Decimal {
   return { unscaled: -a.unscaled, scale: a.scale };
 }

@@ -4,7 +4,7 @@
  * The first rule that matches wins. What no rule takes is `unallocated`: every amount has a team, and splitting
  * or changing rules never alters a sum. Never reads prices, never writes anything.
  */
-import { compareDecimal, parseDecimal, addDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import { addDecimal, compareDecimal, parseDecimal, tenTo, withScale, ZERO, type Decimal } from '../decimal.js';
 import { invalid, type Problem } from '../errors.js';
 import { splitByLargestRemainder } from '../money.js';
 import { providerName } from '../price/price.js';
@@ -276,4 +276,20 @@ export function splitShared(
     sharing.map(({ weight }) => weight),
   );
   return sharing.map(({ team }, index) => ({ team, nanos: parts[index] ?? 0n }));
+}
+
+/** Shares are cut to a billionth of the currency, as prices are, or finer where the amount itself is. */
+export const SHARE_SCALE = 9;
+
+/** As `splitShared`, of a stated amount: how many decimals it happens to be written with decides nothing. */
+export function splitAmount(
+  amount: Decimal,
+  assignment: Assignment,
+  useByTeam: ReadonlyMap<string, bigint>,
+): { readonly team: string; readonly amount: Decimal }[] {
+  const { unscaled, scale } = withScale(amount, SHARE_SCALE);
+  return splitShared(unscaled, assignment, useByTeam).map(({ team, nanos }) => ({
+    team,
+    amount: { unscaled: nanos, scale },
+  }));
 }

@@ -6,10 +6,10 @@
  * rounded; only what changes its currency with its team, and what credits of single teams are then worth, changes the
  * whole. It never allocates a record itself.
  */
-import { splitShared, UNALLOCATED, type Assignment } from './allocation.js';
+import { SHARE_SCALE, splitAmount, splitShared, UNALLOCATED, type Assignment } from './allocation.js';
 import { applyCredits, type Credit } from './credit.js';
 import { UseWeights, type DirectUse } from './sharing.js';
-import { addDecimal, negateDecimal, tenTo, ZERO, type Decimal } from '../decimal.js';
+import { addDecimal, negateDecimal, tenTo, withScale, ZERO, type Decimal } from '../decimal.js';
 import { divideHalfEven, splitByLargestRemainder } from '../money.js';
 import type { FxTable } from '../price/fx.js';
 import { DAY_MS, parseDay } from '../time.js';
@@ -116,7 +116,8 @@ function divided(
     const weight = portion.kind === 'metered' ? portion.own[measure] : null;
     return weight === null ? [] : [{ team, weight }];
   });
-  return split(whole.unscaled, weights, cost.team).map(([team, unscaled]) => [team, { unscaled, scale: whole.scale }]);
+  const { unscaled: total, scale } = withScale(whole, SHARE_SCALE);
+  return split(total, weights, cost.team).map(([team, unscaled]) => [team, { unscaled, scale }]);
 }
 
 /** By weight; whole to the first where none weighs anything, and to whoever has it now where nobody is there. */
@@ -154,8 +155,7 @@ export function share(costs: readonly DayCost[], sharing: Sharing): DayCost[] {
     for (const measure of MEASURES) {
       const whole = cost[measure];
       if (whole === null) continue;
-      for (const { team, nanos } of splitShared(whole.unscaled, assignment, weights))
-        add(team, { [measure]: { unscaled: nanos, scale: whole.scale } });
+      for (const { team, amount } of splitAmount(whole, assignment, weights)) add(team, { [measure]: amount });
     }
     return [...parts].map(([team, part]): DayCost => ({ ...cost, team, ...part }));
   });

@@ -1,11 +1,11 @@
 /**
  * Shared costs of a day, split over the teams that share them: rows of cost_day with `shared_from`.
  *
- * A day's shares are written whole, every basis by largest remainder at its own scale, so they sum to the shared cost
+ * A day's shares are written whole, every basis by largest remainder in billionths, so they sum to the shared cost
  * exactly. What is split by use goes by the use over the charge's own period (core/cost/sharing.ts): a month's fee is
  * split anew as its month's use comes in. The stand-in's own rows stay and are left out of reading.
  */
-import { splitShared, type Assignment } from '../../core/cost/allocation.js';
+import { splitAmount, splitShared, type Assignment } from '../../core/cost/allocation.js';
 import { UseWeights } from '../../core/cost/sharing.js';
 import { assert } from '../../core/errors.js';
 import { formatDecimal, parseDecimal } from '../../core/decimal.js';
@@ -143,9 +143,7 @@ function sharesOf(row: SharedRow, assignment: Assignment, use: ReadonlyMap<strin
     if (text === null) continue;
     const amount = parseDecimal(text);
     assert(amount !== null, 'a sum of amounts is a decimal');
-    for (const { team, nanos } of splitShared(amount.unscaled, assignment, use)) {
-      shareOf(team)[basis] = formatDecimal({ unscaled: nanos, scale: amount.scale });
-    }
+    for (const share of splitAmount(amount, assignment, use)) shareOf(share.team)[basis] = formatDecimal(share.amount);
   }
   return shares;
 }

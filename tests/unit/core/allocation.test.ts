@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { formatDecimal, parseDecimal, ZERO } from '../../../src/core/decimal.js';
 import {
   compileRules,
   matchesGlob,
   problemsOfRules,
+  splitAmount,
   splitShared,
   UNALLOCATED,
   type Allocatable,
@@ -153,5 +155,19 @@ describe('shared costs', () => {
       { team: UNALLOCATED, nanos: 7n },
     ]);
     expect(splitShared(7n, { kind: 'team', team: 'a', rule: null }, new Map())).toEqual([{ team: 'a', nanos: 7n }]);
+  });
+
+  it('splits an amount alike, with however many decimals it is written', () => {
+    const uneven = only({ match: {}, split: { by: 'fixed', shares: { a: '0.6', b: '0.4' } } });
+    const shares = (text: string): Record<string, string> =>
+      Object.fromEntries(
+        splitAmount(parseDecimal(text) ?? ZERO, uneven, new Map()).map(({ team, amount }) => [
+          team,
+          formatDecimal(amount),
+        ]),
+      );
+    expect(shares('1')).toEqual({ a: '0.600000000', b: '0.400000000' });
+    expect(shares('1.00')).toEqual(shares('1'));
+    expect(shares('0.0000000000001')).toEqual({ a: '0.0000000000001', b: '0.0000000000000' });
   });
 });
