@@ -499,7 +499,10 @@ describe('the command line', async () => {
       prices: 'ok',
       'unpriced usage': 'attend',
       'double counting': 'ok',
+      'bills twice': 'ok',
+      'unknown accounts': 'ok',
       'overlapping usage': 'ok',
+      evidence: 'ok',
     });
     await opened.stores.db.query(
       `update work set attempts = 6, last_error = 'the moon fell', parked_at = now() where stage = 'cost.price' and key = 'red/2026-10-05'`,
@@ -581,7 +584,13 @@ describe('the command line', async () => {
     });
 
     it('imports files, and writes under the name of the key', async () => {
-      expect(await answer('import', FOCUS, file('usage.json.gz'), '--source', 'away')).toMatchObject({
+      const other = ['import', FOCUS, file('usage.json.gz'), '--source', 'away'];
+      // The same bill from a second source would count twice: it is asked for by name.
+      expect(await away(...other)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('came from the source "sample"') as string,
+      });
+      expect(await answer(...other, '--replace')).toMatchObject({
         files: [
           { format: 'focus', accepted: 545, billed: CONTROL },
           { format: 'bursar', accepted: 3 },

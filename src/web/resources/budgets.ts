@@ -7,6 +7,7 @@ import { missing } from '../../core/errors.js';
 import { CHARGE_CATEGORIES, TERMS, type Term } from '../../core/usage.js';
 import type { BudgetPeriod, StoredState } from '../../store/budget/budgets.js';
 import { setBudget } from '../../store/budget/set-budget.js';
+import type { Queryable } from '../../store/database.js';
 import { Calling, checkTeam, sees, type Caller } from '../caller.js';
 import { Endpoint, JsonBody, PathInput, QueryInput } from '../endpoint.js';
 import { pageOf, pageOfAll, pageQuerySchema, pageSchema, type Page, type PageQuery } from '../pages.js';
@@ -229,16 +230,16 @@ export class BudgetsController {
   async remove(@Calling() caller: Caller, @PathInput('id', budgetId) id: string): Promise<Budget> {
     const { stores } = this.parts;
     return write(stores, caller, 'budget.remove', async (tx) => {
-      const budget = await this.known(caller, id);
+      const budget = await this.known(caller, id, tx);
       await stores.budgets.remove(tx, caller.principal.organisation, id);
       return { body: budget, target: id, detail: { before: budget } };
     });
   }
 
   /** @throws Failure missing, or denied where the key is for other teams. */
-  private async known(caller: Caller, id: string): Promise<Budget> {
+  private async known(caller: Caller, id: string, db: Queryable = this.parts.stores.db): Promise<Budget> {
     const { stores } = this.parts;
-    const budget = await stores.budgets.get(stores.db, caller.principal.organisation, id);
+    const budget = await stores.budgets.get(db, caller.principal.organisation, id);
     if (budget === null) throw missing(`budget ${id} does not exist`);
     checkTeam(caller, budget.team);
     return budget;
