@@ -6,7 +6,6 @@ import { describe, expect, it } from 'vitest';
 import type { Action } from '../../src/core/action/action.js';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/core/time.js';
 import { approveAction } from '../../src/store/action/set-action.js';
-import { setStop } from '../../src/store/action/set-safety.js';
 import { actingWorld, codesOf, step } from '../support/acting.js';
 import { group, instance } from '../support/memory-cloud.js';
 
@@ -266,6 +265,27 @@ describe('the kill switch', async () => {
     expect(w.cloud.arrived).toBe(0);
   });
 
+  it.each(['approved', 'intended'] as const)(
+    'refuses at once what is %s, and lifting it brings nothing back, though no worker looked in between',
+    async (state) => {
+      await w.lift('team', 'lab');
+      await w.look(HOUR_MS);
+      const { id } = (await w.all()).at(-1)!;
+      await w.approve(id);
+      if (state === 'intended') await step(w, id);
+      expect((await w.all()).at(-1)).toMatchObject({ id, state, askedAt: null });
+      await w.stop('provider', 'elsewhere');
+      expect((await w.all()).at(-1)).toMatchObject({ id, state });
+      await w.stop('team', 'lab');
+      await w.lift('team', 'lab');
+      await w.lift('provider', 'elsewhere');
+      await w.pass(0);
+      expect((await w.all()).at(-1)).toMatchObject({ id, state: 'refused', reasons: [{ code: 'stopped' }] });
+      expect(w.cloud.arrived).toBe(0);
+      await w.stop('team', 'lab');
+    },
+  );
+
   it('lets nobody approve, and no document enforce, in its scope', async () => {
     await w.look(HOUR_MS);
     const proposed = (await w.all()).at(-1)!;
@@ -338,21 +358,24 @@ describe('setting the kill switch', async () => {
     await w.look();
     const { id } = (await w.all()).find(({ target }) => target === 'instance/i-busy') as Action;
     await w.approve(id);
-    await w.db.transaction(async (asking) => {
-      // What a runner does while it carries the action out.
-      expect(
-        await asking.query(`select 1 from work where stage = 'action.execute' and key = $1 for update`, [id]),
-      ).toHaveLength(1);
-      await w.db.transaction((tx) =>
-        setStop(
-          w.stores,
-          tx,
-          'default',
-          { provider: 'another' },
-          { lift: false, reason: 'a test', by: 'test', now: w.clock.at },
-        ),
-      );
+    let end = (): void => undefined;
+    let asking: Promise<unknown> = Promise.resolve();
+    await new Promise<void>((isHeld) => {
+      asking = w.db.transaction(async (tx) => {
+        // What a runner holds while it carries the action out.
+        const held = [
+          await tx.query(`select 1 from work where stage = 'action.execute' and key = $1 for update`, [id]),
+          await tx.query(`select 1 from action where id = $1 for update`, [id]),
+        ];
+        const mayEnd = new Promise<void>((resolve) => (end = resolve));
+        isHeld();
+        await mayEnd;
+        return held.map((rows) => rows.length);
+      });
     });
+    await w.stop('provider', 'another');
+    end();
+    expect(await asking).toEqual([1, 1]);
     await w.pass(0);
     expect((await w.all()).find((action) => action.id === id)?.state).toBe('confirmed');
   });

@@ -11,6 +11,7 @@ import type { Policy, Proposal } from '../../src/core/policy/policy.js';
 import type { PolicyMode, RecommendedAction } from '../../src/core/policy/recommendation.js';
 import { formatInstant, HOUR_MS, type Clock } from '../../src/core/time.js';
 import { approveAction, rollBack } from '../../src/store/action/set-action.js';
+import { setStop } from '../../src/store/action/set-safety.js';
 import { applyPolicy } from '../../src/store/policy/set-policy.js';
 import { wake } from '../../src/store/work.js';
 import { testBursar } from './bursar.js';
@@ -123,8 +124,15 @@ export async function actingWorld({
     },
     limits: (document: LimitsDocument, team: string | null = null): Promise<unknown> =>
       db.transaction((tx) => stores.safety.saveLimits(tx, 'default', team, document)),
-    stop: (scope: 'all' | 'team' | 'provider', name = ''): Promise<void> =>
-      db.transaction((tx) => stores.safety.stop(tx, 'default', { scope, name }, 'a test', 'test', bursar.clock.at)),
+    stop: (scope: 'all' | 'team' | 'provider', name = ''): Promise<unknown> =>
+      db.transaction((tx) =>
+        setStop(stores, tx, 'default', scope === 'all' ? {} : { [scope]: name }, {
+          lift: false,
+          reason: 'a test',
+          by: 'test',
+          now: bursar.clock.at,
+        }),
+      ),
     lift: (scope: 'all' | 'team' | 'provider', name = ''): Promise<boolean> =>
       db.transaction((tx) => stores.safety.lift(tx, 'default', { scope, name })),
     approve: (id: string, by = 'boss'): Promise<Action> =>

@@ -316,6 +316,20 @@ export class ActionStore {
     return row === undefined ? null : actionOf(row);
   }
 
+  /**
+   * What was approved and no provider was asked for, but for what may act under the kill switch. Locked; what somebody
+   * is at work on is passed over, so that this never waits.
+   */
+  async unasked(tx: Transaction, organisation: string): Promise<Action[]> {
+    const rows = await tx.query<Row>(
+      `select ${COLUMNS} from action
+       where organisation = $1 and state in ('approved', 'intended') and asked_at is null and not under_stop
+       order by id for update skip locked`,
+      [organisation],
+    );
+    return rows.map(actionOf);
+  }
+
   /** Has the line look now at whatever waits to be carried out. Never waits for a provider that is being asked. */
   async hastenApproved(tx: Transaction, organisation: string): Promise<void> {
     const rows = await tx.query<{ id: string }>(

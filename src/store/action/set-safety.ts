@@ -2,13 +2,14 @@
  * Setting and lifting the kill switch, for both doors. What it holds back is the guard's and the statement's that asks
  * a provider (safety.ts).
  *
- * The line looks again at once: after a stop at what was approved, so that it is seen to be refused; after a lift at
- * what the teams may do.
+ * What was approved before a stop is refused by it, there and then, and does not come back when it is lifted: nobody
+ * needs to have looked in between. What a worker has in hand meanwhile meets the guard and the asking statement.
  */
 import type { Stop } from '../../core/action/guard.js';
 import { invalid, missing } from '../../core/errors.js';
 import type { Transaction } from '../database.js';
 import type { Stores } from '../stores.js';
+import { wake, type Waking } from '../work.js';
 
 export interface StopWish {
   readonly lift: boolean;
@@ -49,6 +50,19 @@ export async function setStop(
   if (team !== undefined && !(await policies.teams(tx, organisation)).includes(team))
     throw missing(`there is no team ${team}: nothing was stopped`);
   await safety.stop(tx, organisation, stop, reason, by, now);
+  const wakings: Waking[] = [];
+  for (const action of await actions.unasked(tx, organisation)) {
+    if ((await safety.stopsOver(tx, organisation, action.team, action.connection)).length === 0) continue;
+    const reasons = [{ code: 'stopped', message: 'the kill switch was set before it was sent' }];
+    const moved = await actions.move(tx, organisation, action, 'refused', {
+      at: now,
+      actor: by,
+      detail: { reasons },
+      set: { reasons },
+    });
+    wakings.push(...moved.wakings);
+  }
+  await wake(tx, organisation, wakings);
   await actions.hastenApproved(tx, organisation);
   return stop;
 }
