@@ -64,6 +64,17 @@ export interface Standing {
   readonly state: BudgetState | null;
 }
 
+/** A bill of which lines may be in actual cost. */
+export interface Bill {
+  readonly source: string;
+  readonly provider: string;
+  readonly account: string | null;
+  readonly periodStart: string;
+  readonly periodEnd: string;
+  readonly state: 'open' | 'settling' | 'final';
+  readonly finalAt: string | null;
+}
+
 export interface Overview {
   readonly asOf: string;
   readonly month: string;
@@ -81,6 +92,7 @@ export interface Overview {
     readonly days: readonly { readonly day: string; readonly cost: string }[];
   }[];
   readonly unpricedGpuHours: string;
+  readonly bills: readonly Bill[];
   readonly budgets: {
     readonly count: number;
     readonly over: number;

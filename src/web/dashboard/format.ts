@@ -103,7 +103,8 @@ export type CodeGroup =
   | 'delivery'
   | 'threshold'
   | 'health'
-  | 'measure';
+  | 'measure'
+  | 'bill-state';
 
 /** The words for a code; those that it is made of where the catalogue has none. */
 export function code(group: CodeGroup, name: string): string {

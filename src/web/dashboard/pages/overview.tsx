@@ -6,6 +6,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Action, Overview as Answer, Page as List, Saving, SavingTotals } from '../answers.js';
 import { get } from '../api.js';
+import { Bills } from '../bills.js';
 import { Budgets } from '../budgets.js';
 import { code, day, instant, money, month } from '../format.js';
 import { joined, say } from '../language.js';
@@ -110,6 +111,7 @@ function Spend({ data }: { readonly data: Answer }): JSX.Element {
         <Figure name={say('spend.before')} value={<Amount amount={monthBefore} currency={currency} />} />
       </dl>
       <Unpriced gpuHours={data.unpricedGpuHours} />
+      <Bills bills={data.bills} />
       {days.length === 0 ? null : (
         <Picture
           title={say('spend.daily')}
