@@ -12,7 +12,6 @@ const APPEND_ONLY = [
   'action_event',
   'audit',
   'counterfactual',
-  'crossing',
   'policy_backtest',
   'price_event',
   'rule_set',
@@ -44,6 +43,11 @@ export async function simulationDatabase(): Promise<Database> {
     await db.query(
       `create trigger only_added before update or delete on ${table} for each statement execute function only_added()`,
     );
+  // What was told stays as it was told; under which plan it holds, and when it ceased to, is noted beside it.
+  await db.query(
+    `create trigger only_added before update of organisation, budget, period_start, kind, ratio, round or delete
+     on crossing for each statement execute function only_added()`,
+  );
   return db;
 }
 

@@ -105,7 +105,8 @@ export async function budgetsTell(world: World): Promise<void> {
     [organisation],
   );
   const crossed = await db.query<{ name: string; n: number }>(
-    `select budget || ' ' || to_char(period_start at time zone 'UTC', 'YYYY-MM') || ' ' || kind || ' ' || trim_scale(ratio) as name, count(*)::int as n from crossing where organisation = $1 group by 1`,
+    `select budget || ' ' || to_char(period_start at time zone 'UTC', 'YYYY-MM') || ' ' || kind || ' ' || trim_scale(ratio) as name,
+       count(*) filter (where rearmed_at is null)::int as n from crossing where organisation = $1 group by 1`,
     [organisation],
   );
   const names = new Map(crossed.map(({ name, n }) => [name, n]));
