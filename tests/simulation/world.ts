@@ -198,6 +198,8 @@ export class World {
           assignedBy: null,
         });
       await stores.organisations.saveRules(tx, organisation, RULES, 'founder');
+      // The laws price what ran by the cloud's list; its bills are less. What bills teach has tests of its own.
+      await stores.learnedRates.setApplied(tx, organisation, false);
       for (const budget of budgetsOf(this.chance)) await this.setBudget(tx, budget);
       for (const document of documentsOf(this.chance)) await this.applyDocument(tx, document);
       await stores.workloads.saveLease(tx, organisation, 'blue', leaseOf(this.chance, this.plan.start));
