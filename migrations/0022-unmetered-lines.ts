@@ -109,17 +109,51 @@ left join lateral (
     and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
 ) f on true`;
 
-const LINES = `${LINES_BEFORE}
+/**
+ * As before, but a line is looked up among those that are set aside by its own bill, dimension and days. A scalar
+ * query keeps it so: joined, or as `exists`, all that is set aside in the organisation is worked out for every day.
+ */
+const LINES = `
+create or replace view hour_line as
+select u.organisation, u.team, u.hour, u.dimension, d.currency, u.records, u.gpu_part_ms,
+  0::numeric as unpriced_part_ms, 0 as unpriced_lines, null::numeric as accrued,
+  case when v.closed or (
+      select true from set_aside s where s.organisation = u.organisation and s.delivery = u.delivery
+        and s.dimension = u.dimension and s.day >= (u.hour at time zone 'UTC')::date
+        and (s.day = (u.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < u.until) limit 1
+    ) is null then u.billed end as actual,
+  u.billed, u.effective, u.list, null::numeric as doubtful, 0::numeric as stated_part_ms, 0 as stated_lines
+from usage_hour u
+join dimension d on d.organisation = u.organisation and d.id = u.dimension
+join delivery v on v.organisation = u.organisation and v.id = u.delivery
+union all
+select c.organisation, c.team, c.hour, c.dimension, c.currency, 0, null,
+  case when c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
+  (c.unpriced_reason <> '')::int, c.nanos * 0.000000001,
+  case when f.reaches is null then c.nanos * 0.000000001 end, null, null, null,
+  case when b.provider is not null and b.bill is null then c.nanos * 0.000000001 end,
+  case when f.reaches and c.unpriced_reason <> '' and c.component = 'gpu' then coalesce(c.quantity, 0) else 0 end,
+  case when f.reaches and c.unpriced_reason <> '' then 1 else 0 end
+from cost_hour c
+join dimension d on d.organisation = c.organisation and d.id = c.dimension
+left join bill_claim b on b.organisation = c.organisation and b.provider = d.provider
+  and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
+  and b.since <= c.hour and b.until > c.hour
+left join lateral (
+  select true as reaches from delivery v where v.organisation = b.organisation and v.scope is not null and v.closed
+    and v.provider = b.provider and coalesce(v.account, '') = b.bill and v.period_start <= c.hour
+    and v.period_end > c.hour and coalesce(v.reach @> c.hour, true) limit 1
+) f on true
 union all
 select n.organisation, n.team, n.hour, n.dimension, d.currency, 0, null, 0, 0, null, n.billed, null, null, null, null,
   0, 0
 from unmetered_line n
 join dimension d on d.organisation = n.organisation and d.id = n.dimension
 join delivery v on v.organisation = n.organisation and v.id = n.delivery and not v.closed
-where exists (
-  select 1 from set_aside s where s.organisation = n.organisation and s.delivery = n.delivery
+where (
+  select true from set_aside s where s.organisation = n.organisation and s.delivery = n.delivery
     and s.dimension = n.dimension and s.day >= (n.hour at time zone 'UTC')::date
-    and (s.day = (n.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < n.until))`;
+    and (s.day = (n.hour at time zone 'UTC')::date or s.day::timestamp at time zone 'UTC' < n.until) limit 1)`;
 
 export class UnmeteredLines1764000000022 implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
