@@ -507,6 +507,11 @@ describe('a filter by a tag', async () => {
     const { stores, db } = bursar;
     const rules = await stores.organisations.rules(db, 'default');
     const tagged = (id: string, start: number): UsageRecord => hour(id, start, { tags: { run: 'x' } });
+    // Somebody else sets the budget, beside the import's transaction and not within it.
+    let begin = (): void => undefined;
+    const setting = new Promise<void>((resolve) => (begin = resolve)).then(() =>
+      set(bursar, budget('run', '100', { filters: { tag: [{ key: 'run', value: 'x' }] } })),
+    );
     await stores.intake.import(
       {
         organisation: 'default',
@@ -525,7 +530,8 @@ describe('a filter by a tag', async () => {
           format: 'test',
           async *batches() {
             yield { records: [tagged('s1', OCTOBER_20 - DAY)], rejects: [] };
-            await set(bursar, budget('run', '100', { filters: { tag: [{ key: 'run', value: 'x' }] } }));
+            begin();
+            await setting;
             yield { records: [tagged('s2', OCTOBER_20 - DAY + HOUR)], rejects: [] };
           },
         },
