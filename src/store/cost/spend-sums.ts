@@ -158,7 +158,8 @@ const COLUMNS = [
 
 /**
  * Sums by the days of a zone, as cost_day has them by those of UTC: instants are summed from their hours; what is of
- * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone.
+ * civil dates (whole days of a bill, shared costs, credits) is of the same dates in any zone. Whether a line is of civil
+ * dates is asked line by line: joined, a planner without statistics reads all lines once for each dimension.
  */
 const LOCAL_DAYS = `(
   select x.organisation, x.team, x.day, x.dimension, x.currency, x.shared_from, ${COLUMNS.map((column) => `x.${column}`).join(', ')}
@@ -166,9 +167,10 @@ const LOCAL_DAYS = `(
   where x.organisation = $1 and (x.shared_from <> '' or i.civil)
   union all
   select l.organisation, l.team, (l.hour at time zone $5)::date, l.dimension, coalesce(l.currency, t.currency, 'USD'), '', ${COLUMNS.map((column) => `sum(l.${column})`).join(', ')}
-  from hour_line l join dimension i on i.organisation = l.organisation and i.id = l.dimension and not i.civil
+  from hour_line l
   left join team t on t.organisation = l.organisation and t.id = l.team
-  where l.organisation = $1 and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
+  where l.organisation = $1 and not (
+      select i.civil from dimension i where i.organisation = l.organisation and i.id = l.dimension) and ($2::date is null or l.hour >= $2::date::timestamp at time zone $5)
     and ($3::date is null or l.hour < $3::date::timestamp at time zone $5)
   group by 1, 2, 3, 4, 5)`;
 
