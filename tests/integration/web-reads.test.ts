@@ -1,4 +1,5 @@
 /** Lists, quotes, budgets, rules, recommendations and problems over HTTP. On a real PostgreSQL. */
+import { troubleOf } from '../../src/store/trouble.js';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Recommendation } from '../../src/core/policy/recommendation.js';
 import { makeLine } from '../../src/pipeline/line.js';
@@ -194,7 +195,10 @@ describe('the API', async () => {
   it('a database that is gone is 503, and is waited for', async () => {
     const { list } = api.stores.keys;
     api.stores.keys.list = () =>
-      Promise.reject(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' }));
+      // As the database's door passes it on.
+      Promise.reject(
+        troubleOf(Object.assign(new Error('connect ECONNREFUSED 10.0.0.1:5432'), { code: 'ECONNREFUSED' })),
+      );
     const failed = await api.call('GET', '/v1/keys');
     api.stores.keys.list = list;
     expect(failed.status).toBe(503);
