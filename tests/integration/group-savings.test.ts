@@ -89,6 +89,9 @@ const ALIBABA: Cloud = {
           : [],
       },
     }));
+    // The group has no hooks, and no policies of its own that would undo the change.
+    server.play('DescribeLifecycleHooks', { body: { TotalCount: 0, LifecycleHooks: [] } });
+    server.play('DescribeScalingRules', { body: { TotalCount: 0, ScalingRules: [] } });
     server.play('ModifyScalingGroup', ({ params }) =>
       resized(played, Number(params['DesiredCapacity']), { RequestId: 'r' }),
     );
@@ -147,12 +150,17 @@ const TENCENT: Cloud = {
     );
     server.play('DescribeLaunchConfigurations', { body: reply('tencent', 'DescribeLaunchConfigurations') });
     server.play('DescribeAutoScalingInstances', ({ params }) => {
-      const asked = members().filter((id) => (params['InstanceIds'] as string[]).includes(id));
+      // By the machines of a group, or by their own ids.
+      const ids = params['InstanceIds'] as readonly string[] | undefined;
+      const asked = members().filter((id) => ids?.includes(id) ?? true);
       return answer({
         TotalCount: asked.length,
         AutoScalingInstanceSet: asked.map((InstanceId) => ({ InstanceId, AutoScalingGroupId: 'asg-infer01' })),
       });
     });
+    // The group has no hooks, and no policies of its own that would undo the change.
+    server.play('DescribeLifecycleHooks', answer({ TotalCount: 0, LifecycleHookSet: [] }));
+    server.play('DescribeScalingPolicies', answer({ TotalCount: 0, ScalingPolicySet: [] }));
     server.play('ModifyAutoScalingGroup', ({ params }) =>
       resized(played, Number(params['DesiredCapacity']), { Response: { RequestId: 'r' } }),
     );
@@ -216,6 +224,12 @@ const AWS: Cloud = {
           )
           .replace('<DesiredCapacity>3<', `<DesiredCapacity>${played.size}<`) ?? '',
     }));
+    // No policy of its own that would undo the change.
+    const policies = awsReply('describe-policies.xml');
+    server.on(call('DescribePolicies'), {
+      ...policies,
+      body: policies.body?.replace(/<ScalingPolicies>[\s\S]*<\/ScalingPolicies>/, '<ScalingPolicies/>') ?? '',
+    });
     server.on(call('SetDesiredCapacity'), (request) => {
       played.size = Number(new URLSearchParams(request.body).get('DesiredCapacity'));
       return awsReply('set-desired-capacity.xml');
