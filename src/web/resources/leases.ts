@@ -6,6 +6,7 @@ import { Controller } from '@nestjs/common';
 import { z } from 'zod';
 import { missing } from '../../core/errors.js';
 import { parseInstant } from '../../core/time.js';
+import type { Transaction } from '../../store/database.js';
 import {
   endLease,
   giveLease,
@@ -95,7 +96,7 @@ export class LeasesController {
     const { stores, clock } = this.parts;
     const { organisation } = caller.principal;
     return write(stores, caller, 'lease.give', async (tx) => {
-      await this.checkLease(caller, id);
+      await this.checkLease(tx, caller, id);
       const terms: LeaseTerms = { ...body, expiresAt: body.expiresAt === null ? null : parseInstant(body.expiresAt) };
       return {
         body: leaseJson(await giveLease(stores, tx, organisation, id, terms, clock.now())),
@@ -118,7 +119,7 @@ export class LeasesController {
   ): Promise<LeaseJson> {
     const { stores } = this.parts;
     return write(stores, caller, 'lease.renew', async (tx) => {
-      await this.checkLease(caller, id);
+      await this.checkLease(tx, caller, id);
       const until = body.expiresAt === null ? null : parseInstant(body.expiresAt);
       return {
         body: leaseJson(await renewLease(stores, tx, caller.principal.organisation, id, until)),
@@ -138,14 +139,14 @@ export class LeasesController {
   async end(@Calling() caller: Caller, @PathInput('id', leaseId) id: string): Promise<LeaseJson> {
     const { stores } = this.parts;
     return write(stores, caller, 'lease.end', async (tx) => {
-      await this.checkLease(caller, id);
+      await this.checkLease(tx, caller, id);
       return { body: leaseJson(await endLease(stores, tx, caller.principal.organisation, id)), target: id };
     });
   }
 
   /** A lease of another team does not exist for this caller. */
-  private async checkLease({ principal }: Caller, id: string): Promise<void> {
-    const lease = await this.parts.stores.leases.get(this.parts.stores.db, principal.organisation, id);
+  private async checkLease(tx: Transaction, { principal }: Caller, id: string): Promise<void> {
+    const lease = await this.parts.stores.leases.get(tx, principal.organisation, id);
     if (lease !== null && principal.teams !== null && !principal.teams.includes(lease.team))
       throw missing(`lease ${id} does not exist`);
   }
