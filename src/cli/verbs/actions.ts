@@ -99,15 +99,21 @@ Examples:
     });
 }
 
+const isUndone = ({ state }: ActionJson): boolean => state === 'refused' || state === 'failed';
+
+/** Whether something stands against it that the guard would refuse; what no connection knows is a person's to do. */
+const isObstructed = (recommendation: Decision['recommendation']): boolean =>
+  (recommendation?.obstacles ?? []).some(({ code }) => code !== 'no-target' && code !== 'not-an-effect');
+
 function printDecision(session: Session, { recommendation, action }: Decision, status: 'approved' | 'rejected'): void {
-  if (status === 'approved' && (action?.state === 'refused' || action?.state === 'failed')) session.found();
+  if (status === 'approved' && (action === null ? isObstructed(recommendation) : isUndone(action))) session.found();
   session.print({ recommendation, action }, () =>
     [
       ...(recommendation === null
         ? []
         : [`${recommendation.id} is ${status}: ${recommendation.action} ${recommendation.target}`]),
       ...(action === null
-        ? []
+        ? (recommendation?.obstacles ?? []).map(({ message }) => `  ${message}`)
         : [
             `${action.id} is ${action.state}: ${action.effect.kind} ${action.target}`,
             ...action.reasons.map(({ message }) => `  ${message}`),
