@@ -72,3 +72,21 @@ describe('NOTICE', () => {
     expect(folders.filter((folder) => !notice.includes(`  ${folder} `))).toEqual([]);
   });
 });
+
+describe('the lock file', () => {
+  it('has every package that another may install, so that npm ci works on each platform and with each npm', () => {
+    const { packages } = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { optionalDependencies?: Record<string, string> }>;
+    };
+    const listed = (at: string, name: string): boolean => {
+      for (let from = at; ; from = from.slice(0, Math.max(0, from.lastIndexOf('/node_modules/')))) {
+        if (packages[`${from === '' ? '' : `${from}/`}node_modules/${name}`] !== undefined) return true;
+        if (!from.includes('/')) return false;
+      }
+    };
+    const missing = Object.entries(packages).flatMap(([at, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter((name) => !listed(at, name)),
+    );
+    expect(missing).toEqual([]);
+  });
+});
