@@ -31,6 +31,7 @@ import { WhoPaused1764000000029 } from './0029-who-paused.js';
 import { Leases1764000000031 } from './0031-leases.js';
 import { EvidenceMeetsTheFleet1764000000032 } from './0032-evidence-meets-the-fleet.js';
 import { StandingObstacles1764000000033 } from './0033-standing-obstacles.js';
+import { LateLines1764000000034 } from './0034-late-lines.js';
 
 export const migrations = [
   Foundation1764000000001,
@@ -65,4 +66,5 @@ export const migrations = [
   Leases1764000000031,
   EvidenceMeetsTheFleet1764000000032,
   StandingObstacles1764000000033,
+  LateLines1764000000034,
 ];

@@ -140,8 +140,8 @@ async function linkByResource(
     tx,
     organisation,
     all,
-    Math.min(...scopes.map(({ start }) => start)),
-    Math.max(...scopes.map(({ end }) => end)),
+    Math.min(...scopes.map(({ about }) => about.start)),
+    Math.max(...scopes.map(({ about }) => about.end)),
   );
   for (const { provider, sku, resources } of wanted) {
     for (const resource of resources) {

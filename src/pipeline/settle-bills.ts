@@ -15,9 +15,9 @@ export function settleBillsStage(counting: CountingStore): Stage {
     most: 1,
     async run({ organisation, now, tx }) {
       await counting.lock(tx, organisation);
-      const placed = await counting.place(tx, organisation, await counting.billedProviders(tx, organisation));
       const { wakings, next } = await counting.settle(tx, organisation, now);
-      return [...placed, ...wakings, ...(next === null ? [] : [{ ...SETTLE, notBefore: next }])];
+      const placed = await counting.place(tx, organisation, await counting.billedProviders(tx, organisation));
+      return [...wakings, ...placed, ...(next === null ? [] : [{ ...SETTLE, notBefore: next }])];
     },
   };
 }

@@ -293,6 +293,89 @@ describe('one bill from two sources', () => {
   });
 });
 
+describe('a line outside of its period', () => {
+  /** The bill of November says late what October's last day cost. */
+  const late = (over: { readonly isFinal?: boolean } = {}) => [
+    billed('late', '4', { start: Date.UTC(2026, 9, 31), end: Date.UTC(2026, 10, 1) }, { ...NOVEMBER, ...over }),
+    billed(
+      'own',
+      '9',
+      { start: Date.UTC(2026, 10, 3), end: Date.UTC(2026, 10, 4), sku: 'b' },
+      { ...NOVEMBER, ...over },
+    ),
+  ];
+  const meter = metered('m', { start: Date.UTC(2026, 9, 31), end: Date.UTC(2026, 9, 31) + HOUR / 2 });
+
+  it('stands in for the metered hours that it is for when the bill is final, and not beside them before', async () => {
+    for (const order of ['meter first', 'bill first']) {
+      const bursar = await world();
+      const takes = [
+        () => bursar.take([meter], { source: 'meter' }),
+        () => bursar.take(late(), { source: 'cur' }),
+      ] as const;
+      for (const take of order === 'meter first' ? takes : [takes[1], takes[0]]) {
+        await take();
+        await bursar.runner.drain();
+      }
+      expect([order, await actual(bursar)]).toEqual([order, '14']);
+      await bursar.take(
+        [...late({ isFinal: true }), billed('tax', '100', {}, { ...NOVEMBER, category: 'Tax', isFinal: true })],
+        { source: 'cur' },
+      );
+      // With the tax: no metered hour beside the 4 and the 9.
+      expect([order, await actual(bursar)]).toEqual([order, '113']);
+      await undoLast(bursar);
+      expect([order, await actual(bursar)]).toEqual([order, '14']);
+    }
+  });
+
+  it('does so beside a final bill of its own period that does not reach the day', async () => {
+    const bursar = await world();
+    await bursar.take([meter], { source: 'meter' });
+    await bursar.take([billed('b', '100', { sku: 'b' }), ...late({ isFinal: true })], { source: 'cur' });
+    expect(await actual(bursar)).toBe('113');
+  });
+
+  it('leaves the metered hours of days that are paid ahead', async () => {
+    const bursar = await world();
+    const ahead = { start: Date.UTC(2026, 9, 20), end: Date.UTC(2026, 10, 20) };
+    await bursar.take([billed('ahead', '100', { ...ahead, sku: 'b' }, { isFinal: true })], { source: 'cur' });
+    await bursar.take([metered('in it', { start: ahead.start, end: ahead.start + HOUR })], { source: 'meter' });
+    await bursar.take([metered('after it', november(5))], { source: 'meter' });
+    expect(await actual(bursar)).toBe('110');
+  });
+});
+
+describe('bills of one payer in parts, of which one is final', () => {
+  const [first, second] = [
+    billed('f', '7', { account: 'payer', subAccount: 's1' }, { isFinal: true }),
+    billed('o', '4', { account: 'payer', subAccount: 's2' }),
+  ];
+
+  it('leave each the metered hours of its own sub-accounts', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m', { account: 's1' }), metered('n', { account: 's2' })], { source: 'meter' });
+    await bursar.take([first], { source: 'member-1' });
+    await bursar.take([second], { source: 'member-2' });
+    // The open part's line is set aside for its meter.
+    expect([await actual(bursar), await states(bursar)]).toEqual([
+      '17',
+      ['payer final -', 'payer settling 2026-11-11'],
+    ]);
+    await bursar.take([{ ...second, charge: { ...second.charge!, isFinal: true } }], { source: 'member-2' });
+    expect(await actual(bursar)).toBe('11');
+  });
+
+  it('count both where the metered hours name no sub-account, and the final one stands in for them', async () => {
+    const bursar = await world(SETTLING);
+    await bursar.take([metered('m', { account: 'payer' })], { source: 'meter' });
+    await bursar.take([second], { source: 'member-2' });
+    expect(await actual(bursar)).toBe('10');
+    await bursar.take([first], { source: 'member-1' });
+    expect(await actual(bursar)).toBe('11');
+  });
+});
+
 describe('an import of bills that is taken back', () => {
   it('gives the other source’s bill back that it replaced, with its state and whose usage it meets', async () => {
     const bursar = await world();

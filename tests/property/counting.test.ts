@@ -9,14 +9,26 @@ import {
   type BillFacts,
   type MeterKey,
 } from '../../src/core/bill/counting.js';
-import { DAY_MS } from '../../src/core/time.js';
+import { DAY_MS, dayOf, type Interval } from '../../src/core/time.js';
 import { billed, HOUR, MONDAY } from '../support/records.js';
 
 const name = fc.constantFrom('', 'p1', 'p2', 'l1', 'l2');
 const key: fc.Arbitrary<MeterKey> = fc.record({ account: name, subAccount: name });
+const span = fc.tuple(fc.nat(8), fc.integer({ min: 1, max: 2 })).map(([start, n]) => ({ start, end: start + n }));
 const bill: fc.Arbitrary<BilledAccounts> = fc
-  .tuple(fc.constantFrom('', 'p1', 'p2'), fc.subarray(['l1', 'l2', 'l3']), fc.nat(5), fc.integer({ min: 1, max: 4 }))
-  .map(([account, names, start, length]) => ({ account, subAccounts: new Set(names), start, end: start + length }));
+  .record({
+    account: fc.constantFrom('', 'p1', 'p2'),
+    names: fc.subarray(['l1', 'l2', 'l3']),
+    start: fc.nat(5),
+    length: fc.integer({ min: 1, max: 4 }),
+    reach: fc.option(fc.array(span, { maxLength: 3 })),
+    isFinal: fc.boolean(),
+  })
+  .map(({ names, start, length, ...one }) => ({ ...one, subAccounts: new Set(names), start, end: start + length }));
+
+const holds = ({ start, end }: Interval, at: number): boolean => start <= at && at < end;
+const isAbout = (one: BilledAccounts, at: number): boolean =>
+  holds(one, at) || (one.reach ?? []).some((part) => holds(part, at));
 
 /** Undefined: of no bill; null: it cannot be told. */
 function told(
@@ -24,7 +36,7 @@ function told(
   bills: readonly BilledAccounts[],
   at: number,
 ): string | null | undefined {
-  const there = bills.filter(({ start, end }) => start <= at && at < end);
+  const there = bills.filter((one) => isAbout(one, at));
   const payersNaming = (sub: string) => [...new Set(there.filter((b) => b.subAccounts.has(sub)).map((b) => b.account))];
   const payers = [...new Set(there.map((b) => b.account))];
   if (payers.includes(account)) return account;
@@ -33,6 +45,24 @@ function told(
   if (naming.length > 0) return naming.length === 1 ? naming[0] : null;
   if (payers.includes('')) return '';
   return account === '' && payers.length > 1 ? null : undefined;
+}
+
+/** Whether a final bill of the payer reaches usage; of bills that name its sub-account one of these. */
+function isTaken(
+  { account, subAccount }: MeterKey,
+  payer: string,
+  bills: readonly BilledAccounts[],
+  at: number,
+): boolean {
+  const own = bills.filter((one) => one.account === payer && isAbout(one, at));
+  const named = account === payer || account === '' ? subAccount : account;
+  const isNamed = own.some((one) => one.subAccounts.has(named));
+  return own.some(
+    ({ isFinal, reach, subAccounts, ...period }) =>
+      isFinal &&
+      (!isNamed || subAccounts.has(named)) &&
+      (reach === null ? holds(period, at) : reach.some((part) => holds(part, at))),
+  );
 }
 
 describe('claims', () => {
@@ -48,6 +78,8 @@ describe('claims', () => {
             );
             const expected = told(one, bills, at);
             expect(own.map((c) => c.bill)).toEqual(expected === undefined ? [] : [expected]);
+            if (typeof expected === 'string')
+              expect(own.map((c) => c.isFinal)).toEqual([isTaken(one, expected, bills, at)]);
           }
         }
         const text = (all: readonly object[]) => all.map((one) => JSON.stringify(one)).sort();
@@ -83,7 +115,8 @@ describe('a bill', () => {
     );
   });
 
-  it('reaches the days of its usage lines and no other, whatever their order', () => {
+  it('reaches the days of its usage lines and no other, within its period and outside, whatever their order', () => {
+    const period = { start: MONDAY + 40 * HOUR, end: MONDAY + 160 * HOUR };
     const line = fc.record({ from: fc.nat(200), hours: fc.constantFrom(0, 1, 5, 24, 30, 72), isUsage: fc.boolean() });
     fc.assert(
       fc.property(fc.array(line, { maxLength: 8 }), (lines) => {
@@ -92,7 +125,7 @@ describe('a bill', () => {
             String(n),
             '1',
             { start: MONDAY + from * HOUR, end: MONDAY + (from + hours) * HOUR },
-            { category: isUsage ? 'Usage' : 'Tax' },
+            { category: isUsage ? 'Usage' : 'Tax', periodStart: period.start, periodEnd: period.end },
           ),
         );
         const reachOf = (all: typeof records) => {
@@ -100,18 +133,19 @@ describe('a bill', () => {
           for (const record of all) outline.add(record);
           return outline.reach();
         };
+        const isWithin = (at: number): boolean => period.start <= at && at < period.end;
         const reach = reachOf(records);
         expect(reachOf([...records].reverse())).toEqual(reach);
         for (let hour = 0; hour < 300; hour++) {
           const at = MONDAY + hour * HOUR;
           const isReached = records.some(({ start, end, charge }) => {
             if (charge?.category !== 'Usage') return false;
-            if (end - start >= DAY_MS) return start <= at && at < end;
+            // What goes on for days after the period says nothing of the other usage of that time.
+            if (end - start > DAY_MS) return start <= at && at < Math.min(end, period.end);
             const last = Math.max(start, end - 1);
-            return (
-              Math.floor(start / DAY_MS) <= Math.floor(at / DAY_MS) &&
-              Math.floor(at / DAY_MS) <= Math.floor(last / DAY_MS)
-            );
+            if (end - start === DAY_MS || isWithin(start) !== isWithin(last)) return start <= at && at <= last;
+            const isOfItsDays = dayOf(start) <= dayOf(at) && dayOf(at) <= dayOf(last);
+            return isOfItsDays && isWithin(at) === isWithin(start);
           });
           expect(reach.some(({ start, end }) => start <= at && at < end)).toBe(isReached);
         }

@@ -9,10 +9,11 @@
  *   a metered hour that the bill reaches (account and time)  | yes                      | no
  *   a metered hour that no bill reaches                      | yes                      | yes
  *
+ * A metered hour that a final bill reaches stands for no line of another bill.
  * So every dollar of a bill, and every metered hour without one, is in `actual` exactly once. This file decides from
- * facts that are handed in; the view `hour_line` (migrations/0022) applies what is decided here to the rows.
+ * facts that are handed in; the view `hour_line` (migrations/0034) applies what is decided here to the rows.
  */
-import { DAY_MS, type Interval } from '../time.js';
+import { DAY_MS, dayOf, hourOf, type Interval } from '../time.js';
 import type { UsageRecord } from '../usage.js';
 
 /** Open: its period runs. Settling: its period is over, and it may still change. Final: it stands for its usage. */
@@ -56,6 +57,7 @@ export class BillOutline {
   hasUsage = false;
   private readonly days = new Set<number>();
   private readonly spans = new Map<string, Interval>();
+  private period: Interval = { start: -Infinity, end: Infinity };
   private saysFinal = false;
   private isUnsettled = false;
   private last: Interval = { start: Number.NaN, end: Number.NaN };
@@ -72,10 +74,25 @@ export class BillOutline {
     this.hasUsage = true;
     if (this.last.start === start && this.last.end === end) return;
     this.last = { start, end };
-    if (end - start >= DAY_MS) this.spans.set(`${start} ${end}`, this.last);
-    else
-      for (let day = Math.floor(start / DAY_MS); day <= Math.floor(Math.max(start, end - 1) / DAY_MS); day++)
-        this.days.add(day);
+    this.period = { start: charge.periodStart, end: charge.periodEnd };
+    const { start: from, end: to } = this.period;
+    if (end - start >= DAY_MS) {
+      // What goes on after the period for days is paid ahead: it says nothing of the other usage of that time.
+      const until = end - start > DAY_MS ? Math.min(end, to) : end;
+      if (until > start) this.spans.set(`${start} ${until}`, { start, end: until });
+    } else if (start >= from && end <= to && start < to) this.addDays(start, end);
+    else if (end <= from) this.addSpan(dayOf(start), Math.min(nextDay(start, end), from));
+    else if (start >= to) this.addSpan(Math.max(dayOf(start), to), nextDay(start, end));
+    else this.addSpan(hourOf(start), end);
+  }
+
+  private addDays(start: number, end: number): void {
+    for (let day = Math.floor(start / DAY_MS); day <= Math.floor(Math.max(start, end - 1) / DAY_MS); day++)
+      this.days.add(day);
+  }
+
+  private addSpan(start: number, end: number): void {
+    this.spans.set(`${start} ${end}`, { start, end });
   }
 
   get isFinalBySource(): boolean {
@@ -83,13 +100,14 @@ export class BillOutline {
   }
 
   /**
-   * The time that its usage lines speak of: each line's own, and of one shorter than a day all of its UTC days.
-   * Ascending, apart from each other.
+   * The time that its usage lines speak of: each line's own, and of one shorter than a day all of its UTC days, as far
+   * as they lie within the period as the line does, or outside of it as the line does. Ascending, apart from each other.
    */
   reach(): Interval[] {
+    const { start: from, end: to } = this.period;
     const all = [
       ...this.spans.values(),
-      ...[...this.days].map((day) => ({ start: day * DAY_MS, end: (day + 1) * DAY_MS })),
+      ...[...this.days].map((day) => ({ start: Math.max(day * DAY_MS, from), end: Math.min((day + 1) * DAY_MS, to) })),
     ];
     all.sort((a, b) => a.start - b.start);
     const merged: Interval[] = [];
@@ -102,6 +120,8 @@ export class BillOutline {
     return merged;
   }
 }
+
+const nextDay = (start: number, end: number): number => dayOf(Math.max(start, end - 1)) + DAY_MS;
 
 /** By what metered usage names whose it is. Empty: it names none. */
 export interface MeterKey {
@@ -116,6 +136,9 @@ export interface BilledAccounts {
   /** Its period: half-open, epoch milliseconds. */
   readonly start: number;
   readonly end: number;
+  /** What of time its usage lines speak of, within its period and outside of it; null: all of its period. */
+  readonly reach: readonly Interval[] | null;
+  readonly isFinal: boolean;
 }
 
 /** In [start, end) the usage of a key is of the bills of an account; null: of one of several, and it cannot be told which. */
@@ -123,10 +146,13 @@ export interface Claim extends MeterKey {
   readonly start: number;
   readonly end: number;
   readonly bill: string | null;
+  /** A final bill reaches it: the bill's lines count in its stead. */
+  readonly isFinal: boolean;
 }
 
 /**
- * Whose bill metered usage meets, among the bills of its provider, between any two ends of their periods:
+ * Whose bill metered usage meets, among the bills of its provider. A bill is about its period, and about the time
+ * outside of it that its usage lines speak of; between any two ends of these:
  *
  *  1. an account that is a payer: that payer's;
  *  2. an account, else a sub-account, that the bills of one payer name as a sub-account: that payer's; of several
@@ -134,25 +160,78 @@ export interface Claim extends MeterKey {
  *  3. a bill that names no account: that one;
  *  4. usage that names no account: the only payer's; where there are several it cannot be told.
  *
- * A key that is in no claim at some time is in no bill then.
+ * Of several bills of the payer it is those that name its sub-account; where none does, all of them. A final one of
+ * these that reaches the time stands in for it. A key that is in no claim at some time is in no bill then.
  */
 export function claimsOf(keys: readonly MeterKey[], bills: readonly BilledAccounts[]): Claim[] {
-  const ends = [...new Set(bills.flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
   const claims = keys.map((): Claim[] => []);
-  ends.slice(0, -1).forEach((start, at) => {
-    const end = ends[at + 1] ?? start;
-    const index = indexOf(bills.filter((bill) => bill.start <= start && bill.end >= end));
-    keys.forEach((key, place) => {
-      const bill = payerOf(key, index);
-      if (bill === undefined) return;
+  const known = new Map<string, readonly (Answer | undefined)[]>();
+  for (const { start, end, there } of stretchesOf(bills)) {
+    const name = there.map(({ place, reaches }) => `${place}${reaches ? '!' : ''}`).join(' ');
+    let answers = known.get(name);
+    if (answers === undefined) known.set(name, (answers = answersOf(keys, there)));
+    answers.forEach((answer, place) => {
+      if (answer === undefined) return;
       const own = claims[place] ?? [];
       const before = own.at(-1);
-      if (before?.end === start && before.bill === bill) own[own.length - 1] = { ...before, end };
-      else own.push({ ...key, start, end, bill });
+      if (before?.end === start && before.bill === answer.bill && before.isFinal === answer.isFinal)
+        own[own.length - 1] = { ...before, end };
+      else own.push({ ...(keys[place] as MeterKey), start, end, ...answer });
     });
-  });
+  }
   return claims.flat();
 }
+
+type Answer = Pick<Claim, 'bill' | 'isFinal'>;
+
+/** A bill that is about a stretch of time, by its place among the bills. */
+interface There {
+  readonly place: number;
+  readonly bill: BilledAccounts;
+  /** Its usage lines speak of it. */
+  readonly reaches: boolean;
+}
+
+/** Time from one end of a period, or of what usage lines speak of, to the next, with the bills that are about it. */
+function stretchesOf(bills: readonly BilledAccounts[]): (Interval & { readonly there: readonly There[] })[] {
+  const spans = bills.map((bill) => [bill, ...(bill.reach ?? [])]);
+  const ends = [...new Set(spans.flat().flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
+  const placeOf = new Map(ends.map((end, place) => [end, place]));
+  const there = ends.map(() => new Map<number, There>());
+  bills.forEach((bill, place) =>
+    spans[place]?.forEach((span, n) => {
+      const reaches = n > 0 || bill.reach === null;
+      for (let at = placeOf.get(span.start) ?? 0; at < (placeOf.get(span.end) ?? 0); at++)
+        there[at]?.set(place, { place, bill, reaches });
+    }),
+  );
+  return ends
+    .slice(0, -1)
+    .map((start, at) => ({ start, end: ends[at + 1] ?? start, there: [...(there[at]?.values() ?? [])] }));
+}
+
+function answersOf(keys: readonly MeterKey[], there: readonly There[]): (Answer | undefined)[] {
+  const index = indexOf(there.map(({ bill }) => bill));
+  return keys.map((key) => {
+    const payer = payerOf(key, index);
+    if (payer === undefined) return undefined;
+    const own = there.filter(({ bill }) => bill.account === payer);
+    const named = subAccountOf(key, payer ?? '');
+    const naming = own.filter(({ bill }) => bill.subAccounts.has(named));
+    return {
+      bill: payer,
+      isFinal: (naming.length > 0 ? naming : own).some(({ bill, reaches }) => bill.isFinal && reaches),
+    };
+  });
+}
+
+/** By what usage is called where bills and meters are looked at together: as its payer's bill calls it. */
+export const namedBy = (key: MeterKey, payer: string): MeterKey =>
+  payer === '' ? key : { account: payer, subAccount: subAccountOf(key, payer) };
+
+/** A metered account other than the payer is a sub-account of it. Empty: none is named. */
+export const subAccountOf = ({ account, subAccount }: MeterKey, payer: string): string =>
+  account === '' || account === payer ? subAccount : account;
 
 interface Index {
   readonly payers: ReadonlySet<string>;

@@ -22,7 +22,7 @@ import { DAY_MS, dayOf, formatInstant, type Interval } from '../../core/time.js'
 import type { OrganisationStore } from '../access/organisation.js';
 import type { Queryable } from '../database.js';
 import { wake, type Waking } from '../work.js';
-import { reconcileWaking } from './reconciliation.js';
+import { aboutOf, reconcileWaking } from './reconciliation.js';
 
 /** One key: every bill of an organisation is looked at, and the next look is when the next of them settles. */
 export const SETTLE = { stage: 'bill.settle', lane: 'bills', key: 'bills' } as const;
@@ -79,8 +79,32 @@ interface Bill {
   has_rejects: boolean;
 }
 
+interface BilledRow {
+  readonly account: string;
+  readonly names: readonly string[];
+  readonly start: Date;
+  readonly until: Date;
+  readonly closed: boolean;
+  /** Starts and ends by turns, ascending; epoch milliseconds. */
+  readonly reach: readonly number[] | null;
+}
+
+const billedOf = ({ account, names, start, until, closed, reach }: BilledRow): BilledAccounts => ({
+  account,
+  subAccounts: new Set(names),
+  start: start.getTime(),
+  end: until.getTime(),
+  reach: reach?.flatMap((edge, at) => (at % 2 === 0 ? [{ start: edge, end: reach[at + 1] ?? edge }] : [])) ?? null,
+  isFinal: closed,
+});
+
+/** As it is kept; a process of before migration 0034 did not write whether it is final. */
+type KeptClaim = Omit<Claim, 'isFinal'> & { readonly isFinal: boolean | null };
+
 const BILL = `select id::text as id, source, provider, account, period_start as start, period_end as until, closed,
   delivered_at as delivered, says_final, has_usage, has_rejects from delivery where organisation = $1 and scope is not null`;
+
+const ABOUT = aboutOf('delivery');
 
 const factsOf = (bill: Bill): BillFacts => ({
   periodEnd: bill.until.getTime(),
@@ -119,9 +143,11 @@ export class CountingStore {
   async place(tx: Queryable, organisation: string, providers: readonly string[]): Promise<Waking[]> {
     const wakings: Waking[] = [];
     for (const provider of new Set(providers)) {
-      const bills = await tx.query<{ account: string; names: string[]; start: Date; until: Date }>(
-        `select coalesce(account, '') as account, sub_accounts as names, period_start as start, period_end as until
-         from delivery where organisation = $1 and scope is not null and provider = $2`,
+      const bills = await tx.query<BilledRow>(
+        `select coalesce(account, '') as account, sub_accounts as names, period_start as start, period_end as until, closed,
+           case when reach is not null then array(
+             select (extract(epoch from edge) * 1000)::float8 from unnest(reach) r, unnest(array[lower(r), upper(r)]) edge order by 1) end as reach
+         from delivery where organisation = $1 and scope is not null and provider = $2 order by id`,
         [organisation, provider],
       );
       const keys = await tx.query<MeterKey>(
@@ -129,17 +155,7 @@ export class CountingStore {
          where organisation = $1 and provider = $2 order by 1, 2`,
         [organisation, provider],
       );
-      const claims = claimsOf(
-        keys,
-        bills.map(
-          ({ account, names, start, until }): BilledAccounts => ({
-            account,
-            subAccounts: new Set(names),
-            start: start.getTime(),
-            end: until.getTime(),
-          }),
-        ),
-      );
+      const claims = claimsOf(keys, bills.map(billedOf));
       wakings.push(...(await this.saveClaims(tx, organisation, provider, claims)));
     }
     return wakings;
@@ -152,13 +168,18 @@ export class CountingStore {
     provider: string,
     claims: readonly Claim[],
   ): Promise<Waking[]> {
-    const rows = await tx.query<{ account: string; subAccount: string; since: Date; until: Date; bill: string | null }>(
-      `select account, sub_account as "subAccount", since, until, bill from bill_claim
+    const rows = await tx.query<MeterKey & { since: Date; until: Date; bill: string | null; final: boolean | null }>(
+      `select account, sub_account as "subAccount", since, until, bill, final from bill_claim
        where organisation = $1 and provider = $2 order by account, sub_account, since`,
       [organisation, provider],
     );
     const kept = rows.map(
-      ({ since, until, ...row }): Claim => ({ ...row, start: since.getTime(), end: until.getTime() }),
+      ({ since, until, final, ...row }): KeptClaim => ({
+        ...row,
+        start: since.getTime(),
+        end: until.getTime(),
+        isFinal: final,
+      }),
     );
     const [before, after] = [byKey(kept), byKey(claims)];
     const wakings: Waking[] = [];
@@ -188,9 +209,9 @@ export class CountingStore {
       [organisation, provider, account, subAccount],
     );
     await tx.query(
-      `insert into bill_claim (organisation, provider, account, sub_account, since, until, bill)
-       select $1, $2, $3, $4, since, until, bill
-       from unnest($5::timestamptz[], $6::timestamptz[], $7::text[]) as c(since, until, bill)`,
+      `insert into bill_claim (organisation, provider, account, sub_account, since, until, bill, final)
+       select $1, $2, $3, $4, since, until, bill, final
+       from unnest($5::timestamptz[], $6::timestamptz[], $7::text[], $8::boolean[]) as c(since, until, bill, final)`,
       [
         organisation,
         provider,
@@ -199,6 +220,7 @@ export class CountingStore {
         claims.map(({ start }) => formatInstant(start)),
         claims.map(({ end }) => formatInstant(end)),
         claims.map(({ bill }) => bill),
+        claims.map(({ isFinal }) => isFinal),
       ],
     );
   }
@@ -218,22 +240,6 @@ export class CountingStore {
     );
   }
 
-  /** Days within [from, to) of metered usage that meets the bills of an account. */
-  async meteredDays(
-    tx: Queryable,
-    organisation: string,
-    { provider, account }: { readonly provider: string; readonly account: string | null },
-    { start, end }: Interval,
-  ): Promise<TeamDay[]> {
-    return tx.query<TeamDay>(
-      `select distinct m.team, m.day::text as day from bill_claim b
-       join metered_day m on m.organisation = b.organisation and m.provider = b.provider and m.account = b.account
-         and m.sub_account = b.sub_account and m.day >= $4::date and m.day < $5::date
-       where b.organisation = $1 and b.provider = $2 and b.bill = $3`,
-      [organisation, provider, account ?? '', dayText(start), dayText(end - 1 + DAY_MS)],
-    );
-  }
-
   /** Days on which bills that are not final may have lines about usage within [from, to). */
   private async unsettledLines(
     tx: Queryable,
@@ -243,9 +249,9 @@ export class CountingStore {
     to: number,
   ): Promise<TeamDay[]> {
     const bills = await tx.query<{ teams: string[]; days: string[]; start: Date; until: Date }>(
-      `select teams, long_days::text[] as days, period_start as start, period_end as until from delivery
+      `select teams, long_days::text[] as days, ${ABOUT.from} as start, ${ABOUT.until} as until from delivery
        where organisation = $1 and scope is not null and not closed and provider = $2
-         and period_start < $4 and period_end > $3`,
+         and ${ABOUT.from} < $4 and ${ABOUT.until} > $3`,
       [organisation, provider, formatInstant(from), formatInstant(to)],
     );
     return bills.flatMap(({ teams, days, start, until }) => {
@@ -367,7 +373,7 @@ export class CountingStore {
     const bills = await tx.query<{ source: string; start: Date; until: Date }>(
       `select distinct source, period_start as start, period_end as until from delivery
        where organisation = $1 and scope is not null and not closed and provider = $2
-         and period_start < $4 and period_end > $3`,
+         and ${ABOUT.from} < $4 and ${ABOUT.until} > $3`,
       [organisation, provider, formatInstant(from), formatInstant(to)],
     );
     return bills.map(({ source, start, until }) =>
@@ -379,7 +385,7 @@ export class CountingStore {
   async saveNames(
     tx: Queryable,
     organisation: string,
-    bill: { readonly delivery: string; readonly provider: string; readonly start: number; readonly end: number },
+    bill: { readonly delivery: string; readonly provider: string; readonly about: Interval },
     names: readonly BillName[],
   ): Promise<void> {
     const text = ({ sku, meterSku, meterGpuModel }: BillName): string => JSON.stringify([sku, meterSku, meterGpuModel]);
@@ -403,7 +409,8 @@ export class CountingStore {
         fresh.map(({ meterGpuModel }) => meterGpuModel),
       ],
     );
-    const lines = await this.unsettledLines(tx, organisation, bill.provider, bill.start, bill.end);
+    const { start, end } = bill.about;
+    const lines = await this.unsettledLines(tx, organisation, bill.provider, start, end);
     await wake(tx, organisation, lines.map(rollupOf));
   }
 
@@ -415,7 +422,7 @@ export class CountingStore {
     return rows.map(({ provider }) => provider);
   }
 
-  /** Makes final what has settled by now; says when the next bill settles. */
+  /** Makes final what has settled by now; says when the next bill settles. The caller places claims after it. */
   async settle(
     tx: Queryable,
     organisation: string,
@@ -438,9 +445,8 @@ export class CountingStore {
          where organisation = $1 and delivery = $2`,
         [organisation, bill.id],
       );
-      const period = { start: bill.start.getTime(), end: bill.until.getTime() };
-      days.push(...(await this.meteredDays(tx, organisation, bill, period)));
-      wakings.push(...days.map(rollupOf), reconcileWaking(bill.source, monthOfPeriod(period.start, period.end)));
+      const month = monthOfPeriod(bill.start.getTime(), bill.until.getTime());
+      wakings.push(...days.map(rollupOf), reconcileWaking(bill.source, month));
     }
     return { wakings, next };
   }
@@ -532,8 +538,8 @@ export const namesOf = ({
   term === null ? '' : term === 'spot' ? 'spot' : 'other',
 ];
 
-function byKey(claims: readonly Claim[]): Map<string, Claim[]> {
-  const groups = new Map<string, Claim[]>();
+function byKey<T extends MeterKey>(claims: readonly T[]): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
   for (const claim of claims) {
     const name = JSON.stringify([claim.account, claim.subAccount]);
     const group = groups.get(name);
@@ -543,14 +549,14 @@ function byKey(claims: readonly Claim[]): Map<string, Claim[]> {
   return groups;
 }
 
-/** When two accounts of whose bill it is differ. */
-function differencesOf(before: readonly Claim[], after: readonly Claim[]): Interval[] {
+/** When two accounts of whose bill it is, and whether that is final, differ. */
+function differencesOf(before: readonly KeptClaim[], after: readonly Claim[]): Interval[] {
   const ends = [...new Set([...before, ...after].flatMap(({ start, end }) => [start, end]))].sort((a, b) => a - b);
-  const billAt = (claims: readonly Claim[], at: number): string | null | undefined =>
-    claims.find(({ start, end }) => start <= at && at < end)?.bill;
-  return ends
-    .slice(0, -1)
-    .flatMap((start, at) =>
-      billAt(before, start) === billAt(after, start) ? [] : [{ start, end: ends[at + 1] ?? start }],
-    );
+  const at = (claims: readonly KeptClaim[], instant: number): KeptClaim | undefined =>
+    claims.find(({ start, end }) => start <= instant && instant < end);
+  return ends.slice(0, -1).flatMap((start, place) => {
+    const [old, current] = [at(before, start), at(after, start)];
+    const isSame = old?.bill === current?.bill && old?.isFinal === current?.isFinal;
+    return isSame ? [] : [{ start, end: ends[place + 1] ?? start }];
+  });
 }

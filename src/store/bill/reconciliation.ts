@@ -16,7 +16,7 @@ import {
   type VarianceThreshold,
 } from '../../core/bill/reconciliation.js';
 import type { Component } from '../../core/price/price.js';
-import { DAY_MS, formatInstant } from '../../core/time.js';
+import { DAY_MS, formatInstant, type Interval } from '../../core/time.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
 import { copyText, type Queryable, type Transaction } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
@@ -32,6 +32,8 @@ export interface BillScope {
   readonly start: number;
   readonly end: number;
   readonly isClosed: boolean;
+  /** Its period, and the time outside of it that its usage lines speak of: from the first of it to the last. */
+  readonly about: Interval;
 }
 
 interface AccruedRow {
@@ -95,6 +97,16 @@ const ROW = [
   'reasons',
 ];
 
+/**
+ * What a bill is about begins and ends here: its period, and the time outside of it that its usage lines speak of.
+ * @param table of the bill's row
+ */
+export const aboutOf = (table: string): { readonly from: string; readonly until: string } => ({
+  from: `least(${table}.period_start, lower(${table}.reach))`,
+  until: `greatest(${table}.period_end, upper(${table}.reach))`,
+});
+const ABOUT = aboutOf('delivery');
+
 /** What wakes the comparison of a bill. */
 export const reconcileWaking = (source: string, month: string, notBefore?: number): Waking => ({
   stage: 'bill.reconcile',
@@ -123,7 +135,7 @@ export class ReconciliationStore {
   async touching(tx: Queryable, organisation: string, days: readonly string[], later: number): Promise<Waking[]> {
     const starts = days.map((day) => Date.parse(day));
     const [from, to] = [Math.min(...starts), Math.max(...starts) + DAY_MS];
-    const bills = await this.bills(tx, organisation, `and period_start < $3 and period_end > $2`, [
+    const bills = await this.bills(tx, organisation, `and ${ABOUT.from} < $3 and ${ABOUT.until} > $2`, [
       formatInstant(from),
       formatInstant(to),
     ]);
@@ -134,7 +146,7 @@ export class ReconciliationStore {
     );
     const isUrgent = new Set(unmetered.map(({ delivery }) => delivery));
     return bills
-      .filter(({ start, end }) => starts.some((day) => start < day + DAY_MS && end > day))
+      .filter(({ about }) => starts.some((day) => about.start < day + DAY_MS && about.end > day))
       .map(({ delivery, source, start, end, isClosed }) =>
         reconcileWaking(source, monthOfPeriod(start, end), isClosed || isUrgent.has(delivery) ? undefined : later),
       );
@@ -154,12 +166,15 @@ export class ReconciliationStore {
       start: Date;
       until: Date;
       closed: boolean;
+      about_from: Date;
+      about_until: Date;
     }>(
-      `select id::text as id, source, provider, account, period_start as start, period_end as until, closed from delivery
+      `select id::text as id, source, provider, account, period_start as start, period_end as until, closed,
+         ${ABOUT.from} as about_from, ${ABOUT.until} as about_until from delivery
        where organisation = $1 and scope is not null ${where} order by delivery.id`,
       [organisation, ...values],
     );
-    return rows.map(({ id, source, provider, account, start, until, closed }) => ({
+    return rows.map(({ id, source, provider, account, start, until, closed, about_from, about_until }) => ({
       delivery: id,
       source,
       provider,
@@ -167,6 +182,7 @@ export class ReconciliationStore {
       start: start.getTime(),
       end: until.getTime(),
       isClosed: closed,
+      about: { start: about_from.getTime(), end: about_until.getTime() },
     }));
   }
 

@@ -13,7 +13,10 @@ import type { BillEvidence, TargetUsage } from '../../core/saving/bill.js';
 import { formatInstant, hourOf, type Interval } from '../../core/time.js';
 import type { UsageRecord } from '../../core/usage.js';
 import { countedRecords, type StoredBlock } from '../usage/block.js';
+import { aboutOf } from '../bill/reconciliation.js';
 import type { Queryable } from '../database.js';
+
+const ABOUT = aboutOf('delivery');
 
 /** Blocks that are decoded at a time: about 100,000 records. */
 const PAGE_BLOCKS = 6;
@@ -117,8 +120,11 @@ export class SavingEvidence {
     team: string,
     { start, end }: Interval,
   ): AsyncGenerator<{ source: string; records: UsageRecord[] }> {
+    // A bill's day or month may begin before the time, and its civil dates before or after its instants.
     const deliveries = await db.query<{ delivery: string }>(
-      `select distinct delivery::text as delivery from usage_hour where organisation = $1 and team = $2 and hour >= $3 and hour < $4`,
+      `select distinct delivery::text as delivery from usage_hour where organisation = $1 and team = $2 and hour >= $3 and hour < $4
+       union
+       select id::text from delivery where organisation = $1 and scope is not null and $2 = any(teams) and ${ABOUT.from} < $4 and ${ABOUT.until} > $3`,
       [organisation, team, formatInstant(hourOf(start)), formatInstant(end)],
     );
     const ids = deliveries.map(({ delivery }) => delivery);
@@ -170,7 +176,7 @@ export class SavingEvidence {
     return new Set(rows.map(({ hour }) => hour.getTime()));
   }
 
-  /** The time that final bills of a provider's account reach, of those whose periods touch the interval. */
+  /** The time that final bills of a provider's account reach, of those that are about any of the interval. */
   private async closedPeriods(
     db: Queryable,
     organisation: string,
@@ -181,7 +187,7 @@ export class SavingEvidence {
     const rows = await db.query<{ start: Date; until: Date }>(
       `select distinct lower(r) as start, upper(r) as until
        from delivery, unnest(coalesce(reach, tstzmultirange(tstzrange(period_start, period_end)))) as r
-       where organisation = $1 and closed and provider = $2 and period_start < $5 and period_end > $4
+       where organisation = $1 and closed and provider = $2 and ${ABOUT.from} < $5 and ${ABOUT.until} > $4
          and ($3::text is null or account is null or account = $3 or $3 = any(sub_accounts))`,
       [organisation, provider, account, formatInstant(start), formatInstant(end)],
     );

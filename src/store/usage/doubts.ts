@@ -8,6 +8,7 @@
 import { DAY_MS } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { CountingStore, StatedBill } from '../bill/counting.js';
+import { aboutOf } from '../bill/reconciliation.js';
 import type { Spend } from '../cost/spend.js';
 
 /** Accruals of one provider and currency that may be in a bill as well. */
@@ -38,12 +39,14 @@ export type CostsAnswer = Spend & {
   readonly bills: readonly StatedBill[];
 };
 
+const ABOUT = aboutOf('v');
+
 /**
  * Providers with usage that names no account and with bills of several accounts: nothing else can be in doubt, and this
  * is read at once.
  */
 const CANDIDATES = `
-select v.provider, array_agg(distinct coalesce(v.account, '') order by coalesce(v.account, '')) as accounts, min(v.period_start) as since, max(v.period_end) as until
+select v.provider, array_agg(distinct coalesce(v.account, '') order by coalesce(v.account, '')) as accounts, min(${ABOUT.from}) as since, max(${ABOUT.until}) as until
 from delivery v
 where v.organisation = $1 and v.scope is not null and exists (
   select 1 from dimension d where d.organisation = v.organisation and d.provider = v.provider and d.kind = 'metered' and coalesce(d.account, '') = '')
