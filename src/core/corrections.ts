@@ -2,7 +2,7 @@
  * What corrections take back of metered records: whether that fits the record that they name, all of them together.
  *
  * Never decides which statement of a record counts. The law: at no instant do the corrections of a record take back
- * more than it holds, and none lies outside its time.
+ * more than it holds, none lies outside its time, and each is of the same team and price, as it names the same.
  */
 import type { UsageRecord } from './usage.js';
 
@@ -41,15 +41,53 @@ export class Corrected {
   }
 }
 
-/** A correction that lies outside the record's time, or takes back more than it holds, with those beside it. */
+/**
+ * A correction that names something else than the record, lies outside its time, or takes back more than it holds, with
+ * those beside it.
+ */
 export function misfit(record: UsageRecord, corrections: readonly UsageRecord[]): UsageRecord | null {
   for (const one of corrections) {
-    if (one.start < record.start || one.end > record.end) return one;
+    if (one.start < record.start || one.end > record.end || differing(record, one).length > 0) return one;
     // The most is taken back where one of them begins.
     const beside = corrections.filter(({ start, end }) => start <= one.start && one.start < Math.max(end, start + 1));
     if (QUANTITIES.some((quantityOf) => isBelowZero([record, ...beside], quantityOf))) return one;
   }
   return null;
+}
+
+/**
+ * Why a correction does not fit, for people.
+ * @param what the record, as the sentence has it
+ */
+export function whyMisfit(record: UsageRecord, correction: UsageRecord, what: string): string {
+  const names = differing(record, correction);
+  return names.length > 0
+    ? `names another ${names.join(', ')} than ${what}`
+    : `takes back more than ${what} holds, its other corrections deducted, or at another time`;
+}
+
+/** By these usage has its team and its price. */
+const NAMES = [
+  'provider',
+  'account',
+  'subAccount',
+  'resource',
+  'namespace',
+  'service',
+  'sku',
+  'region',
+  'term',
+  'gpuModel',
+] as const;
+
+/** What a correction names otherwise than its record. */
+function differing(record: UsageRecord, correction: UsageRecord): string[] {
+  const [own, others] = [record.tags ?? {}, correction.tags ?? {}];
+  const keys = [...new Set([...Object.keys(own), ...Object.keys(others)])].sort();
+  return [
+    ...NAMES.filter((name) => record[name] !== correction[name]),
+    ...keys.filter((key) => own[key] !== others[key]).map((key) => `tag ${key}`),
+  ];
 }
 
 /** A quantity that a record holds at each instant of its time, as a fraction. */

@@ -70,6 +70,14 @@ export interface BilledTotal {
   readonly amount: string;
 }
 
+export interface BillOfPeriod {
+  readonly provider: string;
+  readonly account: string | null;
+  /** ISO 8601. */
+  readonly periodStart: string;
+  readonly records: number;
+}
+
 export interface ImportedFile {
   readonly import: string | null;
   readonly file: string;
@@ -82,7 +90,9 @@ export interface ImportedFile {
   /** Of all rows that could be read, per provider and currency. */
   readonly billed: readonly BilledTotal[];
   /** Bill periods that this file restated. */
-  readonly replaced: readonly { provider: string; account: string | null; periodStart: string; records: number }[];
+  readonly replaced: readonly BillOfPeriod[];
+  /** Bill periods that came together with one that this file restates, and that are in none of the files. */
+  readonly removed: readonly BillOfPeriod[];
   /** Records that count in the stead of an earlier statement of the same id; among the accepted. */
   readonly restated: number;
   /** What should be looked at, for people: records of one GPU that overlap. */

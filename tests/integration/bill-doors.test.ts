@@ -3,6 +3,8 @@
  * bills settle, and what doctor finds.
  */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { usageText } from '../../src/cli/verbs/imports.js';
+import type { ImportedFile } from '../../src/core/ports.js';
 import { testCommand } from '../support/command.js';
 import { testApi } from '../support/web.js';
 
@@ -56,7 +58,7 @@ const stated = ({ bills }: { readonly bills: readonly Stated[] }): string[] =>
 describe('bills through the API', async () => {
   const api = await testApi();
   const send = (source: string, text: string, query = '') =>
-    api.call<{ files: { replaced: { account: string; records: number }[] }[] }>(
+    api.call<{ files: Record<'replaced' | 'removed', { account: string; records: number }[]>[] }>(
       'POST',
       `/v1/imports?format=focus&source=${source}&filename=bill.csv${query}`,
       { body: text, headers: { 'content-type': 'text/csv' } },
@@ -79,7 +81,19 @@ describe('bills through the API', async () => {
     expect((await api.call<Costs>('GET', '/v1/overview', { key: red })).body.bills).toEqual([]);
     expect((await api.call<Costs>('GET', '/v1/costs?basis=billed')).body.bills).toEqual([]);
   });
+
+  it('that a restated delivery no longer has are said to be removed', async () => {
+    await send('s', together(bill('7', { BillingAccountId: '51' }), bill('20', { BillingAccountId: '52' })));
+    const { files } = (await send('s', bill('21', { BillingAccountId: '52' }))).body;
+    expect(files).toMatchObject([
+      { replaced: [{ account: '52', records: 1 }], removed: [{ account: '51', records: 1 }] },
+    ]);
+  });
 });
+
+/** One bill of several payers. */
+const together = (...bills: readonly string[]): string =>
+  bills.map((text, at) => (at === 0 ? text : text.slice(text.indexOf('\n') + 1))).join('');
 
 describe('bills at the command line', async () => {
   const command = await testCommand(Date.UTC(2026, 9, 7));
@@ -103,6 +117,26 @@ describe('bills at the command line', async () => {
       undone: { records: 1, restored: [{ account: '42', records: 1 }] },
     });
     expect([await total(), stated(await costs())]).toEqual(['7.00', ['cur 42 settling 2026-10-11']]);
+  });
+
+  it('that a restated delivery no longer has are said to be removed, apart from what was replaced', async () => {
+    const [other, restated] = [bill('7', { BillingAccountId: '41' }), bill('21')];
+    await take('s', together(other, bill('20')));
+    const { files } = (await take('s', restated)) as { files: { import: string }[] };
+    expect(files).toMatchObject([
+      {
+        replaced: [{ account: '42', records: 1 }],
+        removed: [{ account: '41', periodStart: '2026-09-01T00:00:00.000Z' }],
+      },
+    ]);
+    expect(await total()).toBe('21.00');
+    await command.ask('imports', 'undo', files[0]?.import ?? '');
+    expect(await total()).toBe('27.00');
+    const text = usageText(((await take('s', restated)) as { files: ImportedFile[] }).files);
+    expect(text).toContain('s.csv replaced the bill of AWS account 42 from 2026-09-01 (1 records)');
+    expect(text).toContain(
+      'removed: the bill of AWS account 41 from 2026-09-01 (1 records) came together with the bill that s.csv restates, and is not in this file',
+    );
   });
 
   it('settle for as long as --settling says, of all providers or of one', async () => {

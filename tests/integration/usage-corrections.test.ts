@@ -117,6 +117,21 @@ describe('usage at the command line', async () => {
   const correction = (over: Readonly<Record<string, unknown>> = {}) => usage({ id: 'c1', corrects: 'r1', ...over });
   const raw = { accepted: 0, rejected: 1, restated: 0 };
 
+  it('is not corrected under another name, nor renamed away from its correction', async () => {
+    await take(usage({ tags: { team: 'a' } }));
+    for (const other of [{ sku: 'p4d.24xlarge' }, { tags: { team: 'b' } }, { resource: 'i-9' }])
+      expect(await take(correction({ gpus: -3, tags: { team: 'a' }, ...other }))).toMatchObject(raw);
+    const { rejects } = await command.ask<{ rejects: { column: string; reason: string }[] }>('rejects');
+    expect(rejects.map(({ column, reason }) => `${column}: ${reason}`).sort()).toEqual([
+      'corrects: names another resource than "r1"',
+      'corrects: names another sku than "r1"',
+      'corrects: names another tag team than "r1"',
+    ]);
+    expect(await take(correction({ gpus: -4, tags: { team: 'a' } }))).toMatchObject({ accepted: 1 });
+    expect(await take(usage({ sku: 'p4d.24xlarge', tags: { team: 'a' }, revision: 2 }))).toMatchObject(raw);
+    expect(await total()).toBe('27.520000000');
+  });
+
   it('is not restated below its correction', async () => {
     await take(usage({ gpus: 4 }));
     await take(correction({ gpus: -3 }));

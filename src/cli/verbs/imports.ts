@@ -1,6 +1,6 @@
 /** bursar import, prices, imports, rejects: files that come in, and what became of their rows. */
 import type { Command } from 'commander';
-import type { ImportedFile, ImportedPrices } from '../../core/ports.js';
+import type { BillOfPeriod, ImportedFile, ImportedPrices } from '../../core/ports.js';
 import type { PriceVersion } from '../../store/price/price-version.js';
 import type { OpenDelivery } from '../../store/usage/deliveries.js';
 import type { UndoneImport } from '../../store/usage/undo.js';
@@ -244,13 +244,18 @@ const countsTable = (files: readonly Counts[]): string =>
     ]),
   );
 
+const nameOf = ({ provider, account, periodStart, records }: BillOfPeriod): string =>
+  `the bill of ${provider}${account === null ? '' : ` account ${account}`} from ${periodStart.slice(0, 10)} (${grouped(records)} records)`;
+
 /** Billed totals keep every digit: they are what is compared with the bill. */
 export function usageText(files: readonly ImportedFile[]): string {
   const billed = files.flatMap((f) => f.billed.map((b) => [f.file, b.provider, b.amount, b.currency]));
   const notes = files.flatMap((f) => [
-    ...f.replaced.map(
-      (r) =>
-        `${f.file} replaced the bill of ${r.provider}${r.account === null ? '' : ` account ${r.account}`} from ${r.periodStart.slice(0, 10)} (${r.records} records)`,
+    ...f.replaced.map((bill) => `${f.file} replaced ${nameOf(bill)}`),
+    ...f.removed.map(
+      (bill) =>
+        `removed: ${nameOf(bill)} came together with the bill that ${f.file} restates, and is ` +
+        (files.length === 1 ? 'not in this file' : 'in none of these files'),
     ),
     ...(f.restated === 0 ? [] : [`${f.file} restated ${grouped(f.restated)} record(s) that were sent before`]),
     ...f.warnings.map((warning) => `${f.file}: ${warning}`),

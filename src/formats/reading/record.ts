@@ -403,7 +403,10 @@ const fieldShape = {
   updatedAt: instantSchema.nullish().describe('Of two statements of one id and revision the later one counts'),
   corrects: keySchema
     .nullish()
-    .describe('The id of the record that this one corrects: its quantities are below zero, within what that one holds'),
+    .describe(
+      'The id of the record that this one corrects: its quantities are below zero, within what that one holds; it names ' +
+        'the same provider, accounts, SKU, resource, tags and so on',
+    ),
 };
 
 /** The rules that concern two fields, for both schemas. */

@@ -10,7 +10,7 @@ import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { settlingMs, type Settling } from '../../core/bill/settling.js';
 import type { Decimal } from '../../core/decimal.js';
 import { conflict, type Problem } from '../../core/errors.js';
-import type { ImportedFile } from '../../core/ports.js';
+import type { BillOfPeriod } from '../../core/ports.js';
 import { rollupOf, type CountingStore, type TeamDay } from '../bill/counting.js';
 import { reconcileWaking } from '../bill/reconciliation.js';
 import type { Transaction } from '../database.js';
@@ -28,7 +28,8 @@ export interface FileCount {
   rejected: number;
   readonly billed: Map<string, { provider: string; currency: string; amount: Decimal }>;
   readonly unknownColumns: Set<string>;
-  readonly replaced: ImportedFile['replaced'][number][];
+  readonly replaced: BillOfPeriod[];
+  readonly removed: BillOfPeriod[];
   readonly overlaps: Overlaps;
   restated: number;
   id: string;
@@ -87,23 +88,9 @@ export class BillDelivery {
     const hasRejects = counts.some(({ rejected }) => rejected > 0);
     for (const [key, scope] of scopes) wakings.push(...(await this.finishScope(key, scope, hasRejects, settling)));
     if (!hasRejects)
-      touched.push(
-        ...(await this.dropLost(
-          scopes.map(([, scope]) => scope).filter(({ increment }) => !increment),
-          counts,
-        )),
-      );
+      touched.push(...(await this.dropLost(scopes.map(([, scope]) => scope).filter(({ increment }) => !increment))));
     const providers = scopes.map(([, { provider }]) => provider);
     wakings.push(...touched.map(rollupOf), ...(await this.counting.place(this.tx, organisation, providers)));
-    for (const [, scope] of scopes)
-      wakings.push(
-        ...(
-          await this.counting.meteredDays(this.tx, organisation, scope, {
-            start: scope.periodStart,
-            end: scope.periodEnd,
-          })
-        ).map(rollupOf),
-      );
     return wakings;
   }
 
@@ -157,31 +144,28 @@ export class BillDelivery {
    * Takes back what was delivered together with a bill that is restated here without it: accounts that the bill has
    * lost. What was delivered alone is another bill.
    */
-  private async dropLost(scopes: readonly Scope[], counts: readonly FileCount[]): Promise<TeamDay[]> {
+  private async dropLost(scopes: readonly Scope[]): Promise<TeamDay[]> {
     const { organisation, source } = this.request;
     const touched: TeamDay[] = [];
     const bundle = scopes[0]?.bundle ?? null;
-    for (const { id: replacedBy, oldBundle, provider, periodStart } of scopes) {
+    for (const { id: replacedBy, oldBundle, provider, periodStart, perFile } of scopes) {
       if (oldBundle === null || oldBundle === bundle) continue;
-      const lost = await this.tx.query<{ id: string; account: string | null; records: string; until: Date }>(
-        `select id::text as id, account, records::text as records, period_end as until from delivery
+      const lost = await this.tx.query<{ id: string; account: string | null; records: string }>(
+        `select id::text as id, account, records::text as records from delivery
          where organisation = $1 and source = $2 and scope is not null and bundle = $3 and provider = $4 and period_start = $5`,
         [organisation, source, oldBundle, provider, new Date(periodStart)],
       );
-      for (const { id, account, records, until } of lost) {
-        const period = { start: periodStart, end: until.getTime() };
-        touched.push(
-          ...(await this.daysOf(id)),
-          ...(await this.counting.meteredDays(this.tx, organisation, { provider, account }, period)),
-        );
+      for (const { id, account, records } of lost) {
+        touched.push(...(await this.daysOf(id)));
         await keepReplaced(this.tx, organisation, source, id, replacedBy);
-        const replaced = {
+        const removed = {
           provider,
           account,
           periodStart: new Date(periodStart).toISOString(),
           records: Number(records),
         };
-        counts[0]?.replaced.push(replaced);
+        const [file] = perFile.keys();
+        file?.removed.push(removed);
       }
     }
     return touched;

@@ -7,7 +7,7 @@
  * below zero at any time, or the later one is refused.
  */
 import type { Group, Grouping } from '../../core/cost/rollup.js';
-import { Corrected, misfit } from '../../core/corrections.js';
+import { Corrected, misfit, whyMisfit } from '../../core/corrections.js';
 import { hourOf } from '../../core/time.js';
 import { compareVersions, isSameRecord, type Reject, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
@@ -97,8 +97,8 @@ export class Restating {
           record,
           column: 'id',
           reason:
-            `the correction "${left.id}" takes back more than this later statement of "${record.id}" holds, ` +
-            `or at another time: restate or undo that correction first`,
+            `the correction "${left.id}" ${whyMisfit(record, left, `this later statement of "${record.id}"`)}: ` +
+            `restate or undo that correction first`,
         });
         continue;
       }
@@ -158,11 +158,13 @@ export class Restating {
       const { id, corrects = '', version } = one.record;
       const counted = corrected.get(id);
       const isLater = counted === undefined || compareVersions(version, counted.version) > 0;
-      const reason = !corrected.get(corrects)
-        ? `corrects "${corrects}", which this source has not sent`
-        : isLater && !corrected.fits(one.record)
-          ? `takes back more than "${corrects}" holds, its other corrections deducted, or at another time`
-          : null;
+      const record = corrected.get(corrects);
+      const reason =
+        record === undefined
+          ? `corrects "${corrects}", which this source has not sent`
+          : isLater && !corrected.fits(one.record)
+            ? whyMisfit(record, one.record, `"${corrects}"`)
+            : null;
       if (reason !== null) refused.push({ record: one.record, column: 'corrects', reason });
       else sound.push(one);
       if (reason === null && isLater) corrected.set(one.record);

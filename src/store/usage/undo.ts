@@ -8,7 +8,7 @@
 import { monthOfPeriod } from '../../core/bill/reconciliation.js';
 import { Grouping } from '../../core/cost/rollup.js';
 import { conflict, missing } from '../../core/errors.js';
-import { Corrected, misfit } from '../../core/corrections.js';
+import { Corrected, misfit, whyMisfit } from '../../core/corrections.js';
 import { compareVersions, type UsageRecord } from '../../core/usage.js';
 import type { Transaction } from '../database.js';
 import { SETTLE } from '../bill/counting.js';
@@ -284,8 +284,9 @@ function checkCorrections(left: readonly Statement[], changed: ReadonlySet<strin
     const over = record === undefined ? corrections[0] : misfit(record, corrections);
     if (over)
       throw conflict(
-        `the correction "${over.id}" would not fit the statement of "${id}" that is left: it takes back more than that ` +
-          `holds, or at another time; undo the later import of either first`,
+        `the correction "${over.id}" would not fit the statement of "${id}" that is left` +
+          (record === undefined ? '' : `: it ${whyMisfit(record, over, 'that')}`) +
+          `; undo the later import of either first`,
       );
   }
 }

@@ -49,6 +49,13 @@ const billed = z.array(
   }),
 );
 
+const billOfPeriod = z.strictObject({
+  provider: z.string(),
+  account: z.string().nullable(),
+  periodStart: z.string(),
+  records: count,
+});
+
 export const importedSchema = z
   .strictObject({
     import: z.string().nullable().describe('Null for a dry run'),
@@ -59,16 +66,10 @@ export const importedSchema = z
     rejected: count,
     unchanged: count,
     billed,
-    replaced: z
-      .array(
-        z.strictObject({
-          provider: z.string(),
-          account: z.string().nullable(),
-          periodStart: z.string(),
-          records: count,
-        }),
-      )
-      .describe('Bill periods that were restated'),
+    replaced: z.array(billOfPeriod).describe('Bill periods that were restated'),
+    removed: z
+      .array(billOfPeriod)
+      .describe('Bill periods that came together with one that is restated here, and that are in none of the files'),
     restated: count.describe('Records that count in the stead of an earlier statement of their id'),
     warnings: z.array(z.string()).describe('Records of one GPU that overlap'),
     unknownColumns: z.array(z.string()),
@@ -112,16 +113,7 @@ const undoneSchema = z
     import: z.string(),
     files: z.array(z.strictObject({ import: z.string(), file: z.string() })).describe('All files of the call'),
     records: count.describe('Records and bill lines that are gone'),
-    restored: z
-      .array(
-        z.strictObject({
-          provider: z.string(),
-          account: z.string().nullable(),
-          periodStart: z.string(),
-          records: count,
-        }),
-      )
-      .describe('Bills that are there again'),
+    restored: z.array(billOfPeriod).describe('Bills that are there again'),
     restoredRecords: count.describe('Records of which an earlier statement counts again'),
   })
   .meta({ id: 'UndoneImport' });
