@@ -157,6 +157,45 @@ describe('what a budget counts', async () => {
   });
 });
 
+describe('usage metered under a linked account', async () => {
+  const bursar = await testBursar({ now: OCTOBER_20 });
+  const at = { start: OCTOBER_20 - DAY, end: OCTOBER_20 - DAY + HOUR };
+  const names = { account: 'payer', subAccount: 'linked' };
+  const filters = {
+    payer: { account: ['payer'] },
+    linked: { subAccount: ['linked'] },
+    both: { account: ['payer'], subAccount: ['linked'] },
+    otherAccount: { account: ['linked'] },
+  };
+  const all = async (): Promise<Record<string, number | undefined>> => {
+    const known: Record<string, number | undefined> = {};
+    for (const id of Object.keys(filters)) known[id] = (await spent(bursar, id))['2026-10'];
+    return known;
+  };
+  const rows = async () =>
+    (await bursar.spend({ groupBy: 'account,subAccount' })).rows.map((row) => [
+      row['account'],
+      row['subAccount'],
+      Number(row.cost),
+    ]);
+
+  it('is of its payer and of that sub-account while the bill is open, as when it is final', async () => {
+    await bursar.setPrices([instancePrice('5.00', { minimumSeconds: 0 })]);
+    await set(bursar, ...Object.entries(filters).map(([id, one]) => budget(id, '1000', { filters: one })));
+    await use(bursar, metered('m', { ...at, account: 'linked' }));
+    expect(await rows()).toEqual([['linked', null, 5]]);
+    const lines = (isFinal: boolean) => [
+      billed('disk', '9.00', { ...at, ...names, sku: 'gp3' }, { isFinal }),
+      billed('machine', '5.00', { ...at, ...names }, { isFinal }),
+    ];
+    await use(bursar, ...lines(false));
+    const expected = { payer: 14, linked: 14, both: 14, otherAccount: 0 };
+    expect([await all(), await rows()]).toEqual([expected, [['payer', 'linked', 14]]]);
+    await use(bursar, ...lines(true));
+    expect([await all(), await rows()]).toEqual([expected, [['payer', 'linked', 14]]]);
+  });
+});
+
 describe('whole days of a bill', async () => {
   const bursar = await testBursar({ now: Date.UTC(2026, 11, 15) });
   const zones = ['UTC', 'America/Los_Angeles', 'Pacific/Kiritimati', 'Europe/Berlin'];

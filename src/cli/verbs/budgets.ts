@@ -101,8 +101,8 @@ function addSet(budgets: Command, session: Session): void {
       thresholds,
     )
     .option('--provider <name>', 'only this provider; may be repeated', repeated)
-    .option('--account <id>', 'only this billing account; may be repeated', repeated)
-    .option('--sub-account <id>', 'only this sub-account; may be repeated', repeated)
+    .option('--account <id>', 'only this billing account, with its linked accounts; may be repeated', repeated)
+    .option('--sub-account <id>', 'only this sub-account (linked account, subscription); may be repeated', repeated)
     .option('--region <region>', 'only this region; may be repeated', repeated)
     .option('--service <name>', 'only this service; may be repeated', repeated)
     .addOption(

@@ -1,22 +1,31 @@
-/** The filters of a budget as SQL over dimensions: the same rule as `covers` in core/budget/budget.ts. */
+/**
+ * The filters of a budget as SQL over dimensions: the same rule as `covers` in core/budget/budget.ts. Metered usage goes
+ * by the account and the sub-account by which its payer's bill calls it (`namedBy` in core/bill/counting.ts), so that a
+ * budget counts the same before the bill is final and after.
+ */
 import type { BudgetFilters } from '../../core/budget/budget.js';
 
+/** Of what a meter names; null: no bill knows it. The last bill says it, whatever its period. */
+const PAYER = `(select b.bill from bill_claim b where b.organisation = d.organisation and d.kind = 'metered'
+       and b.provider = d.provider and b.account = coalesce(d.account, '') and b.sub_account = coalesce(d.sub_account, '')
+       and b.bill <> '' order by b.since desc limit 1)`;
+
 const COLUMNS: Readonly<Record<Exclude<keyof BudgetFilters, 'tag'>, string>> = {
-  provider: 'provider',
-  account: 'account',
-  subAccount: 'sub_account',
-  region: 'region',
-  service: 'service',
-  category: 'category',
-  sku: 'sku',
-  term: 'term',
+  provider: 'd.provider',
+  account: `coalesce(${PAYER}, d.account)`,
+  subAccount: `case when d.account <> ${PAYER} then d.account else d.sub_account end`,
+  region: 'd.region',
+  service: 'd.service',
+  category: 'd.category',
+  sku: 'd.sku',
+  term: 'd.term',
 };
 
 /** A condition on `dimension d`. @param place of the parameter that holds the filters as JSON: `$5` */
 export const passes = (place: string): string =>
   [
     ...Object.entries(COLUMNS).map(
-      ([name, column]) => `(${place}::jsonb->'${name}' is null or ${place}::jsonb->'${name}' ? d.${column})`,
+      ([name, column]) => `(${place}::jsonb->'${name}' is null or ${place}::jsonb->'${name}' ? ${column})`,
     ),
     `(${place}::jsonb->'tag' is null or exists (
        select 1 from jsonb_array_elements(${place}::jsonb->'tag') t where d.tags->>(t->>'key') = t->>'value'))`,

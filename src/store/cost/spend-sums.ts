@@ -7,6 +7,7 @@
  */
 import { addDecimal, formatDecimal, type Decimal } from '../../core/decimal.js';
 import type { Dimension } from '../../core/cost/rollup.js';
+import { namedBy, type MeterKey } from '../../core/bill/counting.js';
 import { DAY_MS, formatInstant } from '../../core/time.js';
 import type { Queryable } from '../database.js';
 import type { Dimensions } from '../usage/dimensions.js';
@@ -119,7 +120,10 @@ export async function readSums(
   const packs = await fetchPacks(db, organisation, query, byDay);
   const distinct = new Set<string>();
   for (const pack of packs) for (const id of pack.dimensions.split(' ')) distinct.add(id);
-  const adding = new Adding(query.groupBy, await dimensions.byIds(db, organisation, [...distinct]), apart);
+  const known = await dimensions.byIds(db, organisation, [...distinct]);
+  const namesAccounts = query.groupBy.includes('account') || query.groupBy.includes('subAccount');
+  const named = namesAccounts ? await asPayersCallThem(db, organisation, known) : known;
+  const adding = new Adding(query.groupBy, named, apart);
   for (const pack of packs) adding.addPack(pack);
   const totals = new Map<string, Figure>();
   const unstated = new Map<string, Figure>();
@@ -132,6 +136,32 @@ export async function readSums(
     if (sum !== null) totals.set(currency, sum);
   }
   return { sums: adding.sorted(), totals, unpriced, unstated };
+}
+
+/** Metered usage goes by the account and the sub-account by which its payer's bills call it, as in budgets' filters. */
+async function asPayersCallThem(
+  db: Queryable,
+  organisation: string,
+  known: ReadonlyMap<string, Dimension>,
+): Promise<ReadonlyMap<string, Dimension>> {
+  const claims = await db.query<{ provider: string; account: string; subAccount: string; bill: string }>(
+    `select distinct on (provider, account, sub_account) provider, account, sub_account as "subAccount", bill
+     from bill_claim where organisation = $1 and bill <> '' order by provider, account, sub_account, since desc`,
+    [organisation],
+  );
+  if (claims.length === 0) return known;
+  const keyOf = (provider: string, { account, subAccount }: MeterKey): string =>
+    JSON.stringify([provider, account, subAccount]);
+  const payers = new Map(claims.map((claim) => [keyOf(claim.provider, claim), claim.bill]));
+  return new Map(
+    [...known].map(([id, dimension]) => {
+      const key = { account: dimension.account ?? '', subAccount: dimension.subAccount ?? '' };
+      const payer = dimension.kind === 'metered' ? payers.get(keyOf(dimension.provider, key)) : undefined;
+      if (payer === undefined) return [id, dimension];
+      const { account, subAccount } = namedBy(key, payer);
+      return [id, { ...dimension, account, subAccount: subAccount === '' ? null : subAccount }];
+    }),
+  );
 }
 
 /** Amounts that a bill may leave out; of the others every line that counts has one. */
