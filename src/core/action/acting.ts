@@ -126,10 +126,11 @@ function resized({ change }: Wanted, seen: FleetTarget): Carrying {
 
 /**
  * Clouds in which an instance changes its type only while it stands still (Amazon EC2 User Guide, "Change the instance
- * type"; ECS API Reference, "ModifyInstanceSpec"). Tencent Cloud shuts it down itself (CVM API Reference,
- * "ResetInstancesType").
+ * type"; ECS API Reference, "ModifyInstanceSpec"); Azure changes a running one's size only where its host has the
+ * other size, and restarts it (learn.microsoft.com, "Change the size of a virtual machine"). Tencent Cloud shuts it down
+ * itself (CVM API Reference, "ResetInstancesType").
  */
-const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud']);
+const STOPPED_TO_RESIZE: ReadonlySet<string> = new Set(['AWS', 'Alibaba Cloud', 'Microsoft']);
 
 /** A group of the same SKU changes its size; of another SKU only an instance changes its type. */
 function rightsized(wanted: Wanted, seen: FleetTarget): Carrying {

@@ -4,6 +4,7 @@
  * Told by ids, tags and labels that the clouds themselves set; names alone are never guessed by.
  */
 import type { UsageRecord } from '../usage.js';
+import { azureIdOf } from './azure-id.js';
 import type { Effect, EffectKind, FleetTarget } from './fleet.js';
 
 /**
@@ -61,10 +62,11 @@ export function undoingGroup({ kind }: Effect, seen: Pick<FleetTarget, 'target' 
 }
 
 /**
- * Whether metered usage is of a target. A machine by its resource id, alone or at the end of an ARN. A group by the tag
- * that its machines carry. A Deployment or StatefulSet by the pod's name together with the label that Kubernetes makes
- * it of (`pod-template-hash`, `apps.kubernetes.io/pod-index`; Kubernetes documentation, "Deployments" and
- * "StatefulSets"). Anything by the tag `bursar:target`. Names alone are never guessed by.
+ * Whether metered usage is of a target. A machine by its resource id, alone or at the end of an ARN, or Azure's path. A
+ * group by the tag that its machines carry, or by Azure's path: a uniform scale set is billed under its own name. A
+ * Deployment or StatefulSet by the pod's name together with the label that Kubernetes makes it of (`pod-template-hash`,
+ * `apps.kubernetes.io/pod-index`; Kubernetes documentation, "Deployments" and "StatefulSets"). Anything by the tag
+ * `bursar:target`. Names alone are never guessed by.
  */
 export function isOf(
   { resource, tags, region }: Pick<UsageRecord, 'resource' | 'tags' | 'region'>,
@@ -73,6 +75,8 @@ export function isOf(
   if (resource === target || tags?.[TARGET_TAG] === target) return true;
   const [kind = '', ...path] = target.split('/');
   const name = path.at(-1) ?? '';
+  const azure = resource === null ? null : azureIdOf(resource);
+  if (azure !== null) return azure.kind === kind && azure.id === name;
   if (kind === 'instance') return resource !== null && (resource === name || resource.endsWith(`:instance/${name}`));
   if (kind === 'deployment' || kind === 'statefulset')
     return resource !== null && isPodOf(resource, tags ?? {}, kind, path.join('/'));
@@ -96,8 +100,9 @@ export function machinesOf(
   return machines;
 }
 
-/** A machine's own id, alone or at the end of an ARN. */
-export const machineOf = (resource: string): string => resource.slice(resource.lastIndexOf('/') + 1);
+/** A machine's own id, alone or at the end of an ARN; of Azure's paths as azureIdOf has it. */
+export const machineOf = (resource: string): string =>
+  azureIdOf(resource)?.id ?? resource.slice(resource.lastIndexOf('/') + 1);
 
 function isPodOf(
   resource: string,

@@ -15,6 +15,7 @@ import type {
   V1StatefulSet,
   V2HorizontalPodAutoscaler,
 } from '@kubernetes/client-node';
+import { azureIdOf } from '../../core/fleet/azure-id.js';
 import type { FleetTarget, RunState } from '../../core/fleet/fleet.js';
 import { podGpus } from '../../core/fleet/pod-gpus.js';
 import type { Term } from '../../core/usage.js';
@@ -266,10 +267,15 @@ export function nodeTarget(node: V1Node, identity: Identity): FleetTarget {
   };
 }
 
-/** Its addresses and host names, and the id of the cloud's machine under it: the end of `spec.providerID`. */
+/**
+ * Its addresses and host names, and the id of the cloud's machine under it: the end of `spec.providerID`, and of Azure's
+ * as azureIdOf has it.
+ */
 function namesOfNode({ metadata, spec, status }: V1Node): string[] {
   const addresses = (status?.addresses ?? []).filter(({ type }) => !type.startsWith('External'));
-  const all = [metadata?.name, ...addresses.map(({ address }) => address), spec?.providerID?.split('/').at(-1)];
+  const provided = spec?.providerID ?? '';
+  const machine = azureIdOf(provided)?.id ?? provided.split('/').at(-1);
+  const all = [metadata?.name, ...addresses.map(({ address }) => address), machine];
   return [...new Set(all.filter((name): name is string => name !== undefined && name !== ''))];
 }
 
